@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+// Plain old syntax on purpose: this file must parse on every Node.js, to say which one is needed.
+var major = Number(process.versions.node.split('.')[0]);
+if (major < 24) {
+  process.stderr.write(
+    'router-exporter needs Node.js 24 or later, and this is ' +
+      process.versions.node +
+      '. In a checkout, `npx router-exporter` picks the right one after `npm ci`.\n',
+  );
+  process.exitCode = 2;
+} else {
+  import('node:fs').then(function (fs) {
+    // An installed package holds dist/ alone; a checkout runs its sources, also beside an older build.
+    var source = new URL('../src/main.ts', import.meta.url);
+    return import(fs.existsSync(source) ? source.href : new URL('../dist/main.js', import.meta.url).href);
+  });
+}

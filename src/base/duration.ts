@@ -1,0 +1,32 @@
+const UNITS_MS: Readonly<Record<string, number>> = {
+  y: 365 * 86_400_000,
+  w: 7 * 86_400_000,
+  d: 86_400_000,
+  h: 3_600_000,
+  m: 60_000,
+  s: 1000,
+  ms: 1,
+};
+const DURATION = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
+
+/** Parses a Prometheus duration (`30s`, `5m`, `1h30m`, `0`) to milliseconds; `undefined` when the text is none. */
+export function parseDuration(text: string): number | undefined {
+  if (text === '0') return 0;
+  const match = DURATION.exec(text);
+  if (!match || text === '') return undefined;
+  const total = Object.values(UNITS_MS).reduce((sum, unitMs, index) => sum + Number(match[index + 1] ?? 0) * unitMs, 0);
+  return Number.isSafeInteger(total) ? total : undefined;
+}
+
+/** Renders milliseconds as a Prometheus duration (`90000` is `1m30s`), the inverse of {@link parseDuration}. */
+export function renderDuration(durationMs: number): string {
+  let rest = durationMs;
+  let text = '';
+  for (const [unit, unitMs] of Object.entries(UNITS_MS)) {
+    // Calendar-sized units read badly when they are not exact: 90d is clearer than 12w6d.
+    const count = unit === 'y' || unit === 'w' ? (rest % unitMs === 0 ? rest / unitMs : 0) : Math.floor(rest / unitMs);
+    if (count > 0) text += `${count}${unit}`;
+    rest -= count * unitMs;
+  }
+  return text || '0s';
+}

@@ -1,0 +1,19 @@
+/**
+ * base: tools with no idea of routers.
+ *
+ * Owns: the clock and everything that waits on it, randomness, errors and how they are printed, secrets, the agent's
+ * own log, units of the configuration file (durations, sizes), orderly stopping.
+ * Does not own: anything that knows what a router, a log record or a metric is.
+ * Start reading at: clock.ts, errors.ts.
+ */
+export { type BackoffBounds, computeBackoffMs } from './backoff.ts';
+export { parseByteSize } from './byte-size.ts';
+export { type Clock, createSteppedClock, createSystemClock, type SteppedClock, type Timer } from './clock.ts';
+export { type Deadline, DeadlineExceeded, openDeadline } from './deadline.ts';
+export { parseDuration, renderDuration } from './duration.ts';
+export { CodedError, type CodedErrorOptions, type Disposition, renderErrorChain } from './errors.ts';
+export { Lifecycle, type StopFault } from './lifecycle.ts';
+export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
+export { Mutex } from './mutex.ts';
+export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
+export { Secret } from './secret.ts';

@@ -1,0 +1,49 @@
+import type { Clock } from './clock.ts';
+import { openDeadline } from './deadline.ts';
+
+/** One step of stopping that failed or ran out of time. */
+export interface StopFault {
+  readonly step: string;
+  readonly cause: unknown;
+}
+
+/**
+ * Stops what was started, in reverse order, each step named and bounded, so that one step that hangs delays the end by
+ * its own bound and no more. `stop` is idempotent.
+ */
+export class Lifecycle {
+  readonly #clock: Clock;
+  readonly #steps: { name: string; limitMs: number; stop: (signal: AbortSignal) => unknown }[] = [];
+  #stopping: Promise<StopFault[]> | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Registers `stop` to run before everything registered so far. It gets a signal that aborts after `limitMs`. */
+  onStop(name: string, limitMs: number, stop: (signal: AbortSignal) => unknown): void {
+    this.#steps.push({ name, limitMs, stop });
+  }
+
+  /** Runs all steps and resolves with the faults; never rejects. */
+  stop(): Promise<StopFault[]> {
+    this.#stopping ??= this.#stopAll();
+    return this.#stopping;
+  }
+
+  async #stopAll(): Promise<StopFault[]> {
+    const faults: StopFault[] = [];
+    for (const step of this.#steps.toReversed()) {
+      using deadline = openDeadline(this.#clock, step.limitMs);
+      const { signal } = deadline;
+      const expired = Promise.withResolvers<never>();
+      signal.addEventListener('abort', () => expired.reject(signal.reason), { once: true });
+      try {
+        await Promise.race([Promise.resolve(step.stop(signal)), expired.promise]);
+      } catch (cause) {
+        faults.push({ step: step.name, cause });
+      }
+    }
+    return faults;
+  }
+}

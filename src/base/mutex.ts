@@ -1,0 +1,27 @@
+/** Runs one piece of work at a time, in the order of asking. */
+export class Mutex {
+  #tail: Promise<unknown> = Promise.resolve();
+
+  /** Runs `work` when all earlier work has ended, failed or not. Rejects at once with the reason when `signal` aborts before its turn. */
+  run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const turn = this.#tail.then(() => {
+      signal?.throwIfAborted();
+      return work();
+    });
+    this.#tail = turn.catch(() => {});
+    if (!signal) return turn;
+    return raceAbort(turn, signal);
+  }
+}
+
+async function raceAbort<T>(turn: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([turn, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

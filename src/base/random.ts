@@ -1,0 +1,26 @@
+/** A source of numbers in [0, 1). */
+export type Random = () => number;
+
+/** The machine's own randomness; not for secrets. */
+export const systemRandom: Random = () => Math.random();
+
+/** A repeatable source (mulberry32): equal seeds give equal sequences. Not for secrets. */
+export function createSeededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** A number in [0, 1) that depends on `text` alone (FNV-1a): spreads due times so that they survive a restart. */
+export function hashToUnit(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  hash ^= hash >>> 16;
+  hash = Math.imul(hash, 0x85ebca6b);
+  hash ^= hash >>> 13;
+  return (hash >>> 0) / 2 ** 32;
+}
