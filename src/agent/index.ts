@@ -1,0 +1,9 @@
+/**
+ * agent: the steward.
+ *
+ * Owns: building the rooms, introducing them to each other, starting and stopping them in order, and turning what they
+ * report into log lines and counters.
+ * Does not own: any of the work itself.
+ * Start reading at: agent.ts, then router-agent.ts.
+ */
+export { type Agent, type AgentOptions, type AgentSummary, startAgent } from './agent.ts';

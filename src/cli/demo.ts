@@ -1,0 +1,113 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Agent } from '../agent/index.ts';
+import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import { loadConfig, renderFault } from '../config/index.ts';
+import { demoLogSettings, type Simulator, startSimulator } from '../simulator/index.ts';
+import { WebError } from '../web/index.ts';
+import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { type LogFlags, openLogger, serve } from './serve.ts';
+
+export interface DemoFlags {
+  readonly routers: number;
+  /** Ends by itself after this time. Milliseconds. */
+  readonly forMs: number | undefined;
+  /** `undefined`: the usual port of the agent on the loopback address, or any free one when it is taken. */
+  readonly listenAddress: string | undefined;
+  readonly log: LogFlags;
+}
+
+/** Zone of the simulated routers, away from UTC so that the conversion shows. */
+const TIMEZONE = 'Europe/Berlin';
+const USUAL_ADDRESS = '127.0.0.1:9847';
+const ANY_ADDRESS = '127.0.0.1:0';
+
+/** `demo`: a simulated fleet over HTTPS and the agent against it, with nothing to configure. */
+export async function demo(flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
+  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-demo-'));
+  try {
+    await using simulator = await startSimulator({
+      routers: flags.routers,
+      clock: createSystemClock(),
+      seed: 1,
+      logActivity: 'live',
+      timezone: TIMEZONE,
+      logs: demoLogSettings,
+    });
+    return await runAgent(simulator, folder, flags, io);
+  } catch (cause) {
+    io.stderr.write(`The demo could not start: ${renderErrorChain(cause)}\n`);
+    return EXIT.failed;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function runAgent(simulator: Simulator, folder: string, flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
+  try {
+    return await runAgentAt(flags.listenAddress ?? USUAL_ADDRESS, simulator, folder, flags, io);
+  } catch (cause) {
+    if (flags.listenAddress !== undefined || !(cause instanceof WebError)) throw cause;
+    return runAgentAt(ANY_ADDRESS, simulator, folder, flags, io);
+  }
+}
+
+async function runAgentAt(
+  listenAddress: string,
+  simulator: Simulator,
+  folder: string,
+  flags: DemoFlags,
+  io: CommandIo,
+): Promise<ExitCode> {
+  const configFile = join(folder, 'router-exporter.yaml');
+  await writeFile(join(folder, 'ca.pem'), simulator.caPem);
+  await writeFile(configFile, renderConfig(simulator, listenAddress));
+  const loaded = await loadConfig(configFile, {});
+  if (!loaded.ok) {
+    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
+    return EXIT.usage;
+  }
+  const { config } = loaded;
+  const { forMs } = flags;
+  const { exitCode, summary } = await serve({
+    config,
+    io,
+    logger: openLogger(flags.log, config, io),
+    onStarted: (agent) => io.stderr.write(renderWhereToLook(agent, configFile, flags.routers)),
+    ...(forMs !== undefined && { until: (signal: AbortSignal) => createSystemClock().sleep(forMs, signal) }),
+  });
+  io.stderr.write(
+    `Summary: ${summary.routersUp} of ${summary.routers} routers up, ${summary.polls} polls, ` +
+      `${summary.recordsShipped} records shipped, ${summary.gaps} gaps\n`,
+  );
+  return exitCode;
+}
+
+function renderConfig(simulator: Simulator, listenAddress: string): string {
+  const routers = simulator.routers.map(({ name, url }) => `  - { name: ${name}, url: "${url}" }\n`);
+  return `# The configuration of this demo: simulated routers and short intervals.
+web:
+  listen: ["${listenAddress}"]
+defaults:
+  username: monitor
+  password: simulated
+  tls: { ca_file: ca.pem }
+  timezone: ${TIMEZONE}
+  labels: { site: demo }
+  poll: { interval: 2s, timeout: 1s, deadline: 2s, stale_after: 30s }
+  logs: { interval: 1s }
+routers:
+${routers.join('')}sinks:
+  - { name: console, type: stdout }
+`;
+}
+
+function renderWhereToLook(agent: Agent, configFile: string, routers: number): string {
+  const [url = ''] = agent.urls;
+  return `${routers} simulated routers. Their log records follow on standard output. Ctrl-C ends.
+  Status page    ${url}/
+  Metrics        ${url}/metrics
+  Configuration  ${configFile}
+`;
+}

@@ -1,0 +1,9 @@
+/**
+ * cli: what a person can ask for, one file per command.
+ *
+ * Owns: commands, flags, exit codes, what is said on a terminal.
+ * Does not own: the work behind a command, and the process itself.
+ * Start reading at: program.ts.
+ */
+export type { CommandIo } from './io.ts';
+export { runCli } from './program.ts';

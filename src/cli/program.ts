@@ -1,0 +1,113 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { type LogLevel, parseDuration } from '../base/index.ts';
+import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import type { LogFlags } from './serve.ts';
+import { readVersion } from './version.ts';
+
+/** Most routers of a demo: each is a listening socket and a log writer in this one process. */
+const DEMO_ROUTERS_MAX = 1000;
+
+/** Parses the arguments after the program's name, runs the command and resolves with its exit code. Never rejects for wrong usage. */
+export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  let exitCode: ExitCode = EXIT.done;
+  const program = createProgram(io, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return exitCode;
+  } catch (cause) {
+    if (!(cause instanceof CommanderError)) throw cause;
+    // Commander has written what is wrong; help and version are no mistakes.
+    return cause.exitCode === 0 ? EXIT.done : EXIT.usage;
+  }
+}
+
+/** The commands import what they do only when they are asked for, so that `--help` stays quick. */
+function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  const program = new Command('router-exporter')
+    .description('Prometheus metrics and log shipping for fleets of INSYS icom routers.')
+    .version(readVersion())
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
+
+  addLogOptions(program.command('run', { isDefault: true }))
+    .description('Run the agent (the default command).')
+    .addOption(configOption())
+    .option('--web.listen-address <address...>', 'address to listen on, as host:port; replaces web.listen of the file')
+    .option('--storage.path <folder>', 'folder of positions and spool; replaces storage.path of the file')
+    .action(async (options: Record<string, unknown>) => {
+      const { run } = await import('./run.ts');
+      const flags = {
+        configFile: String(options['config.file']),
+        listenAddresses: options['web.listenAddress'] as string[] | undefined,
+        storagePath: options['storage.path'] as string | undefined,
+        log: toLogFlags(options),
+      };
+      finish(await run(flags, io));
+    });
+
+  addLogOptions(program.command('demo'), 'warn')
+    .description('Run a simulated fleet and the agent against it; nothing to configure.')
+    .option('--routers <count>', `number of simulated routers, up to ${DEMO_ROUTERS_MAX}`, parseRouterCount, 3)
+    .option('--for <duration>', 'end by itself after this time, as in 30s', parseDurationFlag)
+    .option('--web.listen-address <address>', 'address to listen on (default: 127.0.0.1:9847, or a free port)')
+    .action(async (options: Record<string, unknown>) => {
+      const { demo } = await import('./demo.ts');
+      const flags = {
+        routers: Number(options['routers']),
+        forMs: options['for'] as number | undefined,
+        listenAddress: options['web.listenAddress'] as string | undefined,
+        log: toLogFlags(options),
+      };
+      finish(await demo(flags, io));
+    });
+
+  program
+    .command('check')
+    .description('Check the configuration file and every file that it names.')
+    .addOption(configOption())
+    .action(async (options: Record<string, unknown>) => {
+      const { check } = await import('./check.ts');
+      finish(await check(String(options['config.file']), io));
+    });
+
+  return program;
+}
+
+function configOption(): Option {
+  return new Option('--config.file <path>', 'configuration file').default('router-exporter.yaml');
+}
+
+function addLogOptions(command: Command, level: LogLevel = 'info'): Command {
+  return command
+    .addOption(
+      new Option('--log.level <level>', 'least severe lines of the own log')
+        .choices(['debug', 'info', 'warn', 'error'])
+        .default(level),
+    )
+    .addOption(
+      new Option('--log.format <format>', 'form of the own log (default: text on a terminal, json elsewhere)').choices([
+        'text',
+        'json',
+      ]),
+    );
+}
+
+function toLogFlags(options: Record<string, unknown>): LogFlags {
+  return { level: options['log.level'] as LogLevel, format: options['log.format'] as LogFlags['format'] };
+}
+
+function parseDurationFlag(text: string): number {
+  const durationMs = parseDuration(text);
+  if (!durationMs) throw new InvalidArgumentError('Expected a duration such as 30s, 5m or 1h30m.');
+  return durationMs;
+}
+
+function parseRouterCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > DEMO_ROUTERS_MAX) {
+    throw new InvalidArgumentError(`Expected a whole number from 1 to ${DEMO_ROUTERS_MAX}.`);
+  }
+  return count;
+}

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { type Agent, type AgentSummary, startAgent } from '../agent/index.ts';
+import {
+  createLogger,
+  createSystemClock,
+  type Logger,
+  type LogLevel,
+  renderErrorChain,
+  systemRandom,
+} from '../base/index.ts';
+import type { Config } from '../config/index.ts';
+import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { readVersion } from './version.ts';
+
+export interface LogFlags {
+  readonly level: LogLevel;
+  /** `undefined`: text on a terminal, JSON elsewhere. */
+  readonly format: 'text' | 'json' | undefined;
+}
+
+/** The agent's own log on stderr; no secret of the configuration can appear in it. */
+export function openLogger(flags: LogFlags, config: Config, io: CommandIo): Logger {
+  return createLogger({
+    level: flags.level,
+    format: flags.format ?? (io.stderr.isTTY ? 'text' : 'json'),
+    output: io.stderr,
+    secrets: config.routers.map(({ password }) => password.reveal()),
+  });
+}
+
+export interface ServeOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly io: CommandIo;
+  /** Called once, when the agent runs. */
+  readonly onStarted?: (agent: Agent) => void;
+  /** The agent ends when this resolves, if no signal comes first. */
+  readonly until?: (signal: AbortSignal) => Promise<unknown>;
+}
+
+/** Runs the agent until it is asked to end or cannot go on, then stops it in order. Throws what prevents the start. */
+export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode; summary: AgentSummary }> {
+  const { config, logger, io, onStarted, until = waitForAbort } = options;
+  const agent = await startAgent({
+    config,
+    logger,
+    version: readVersion(),
+    clock: createSystemClock(),
+    random: systemRandom,
+    stdout: io.stdout,
+  });
+  onStarted?.(agent);
+  const end = AbortSignal.any([io.signal, agent.failed]);
+  await until(end).catch(() => {});
+  const summary = agent.summary();
+  if (agent.failed.aborted) logger.error('The agent cannot go on', { error: renderErrorChain(agent.failed.reason) });
+  await agent.stop();
+  logger.info('Stopped');
+  return {
+    exitCode: agent.failed.aborted ? EXIT.failed : EXIT.done,
+    summary: { ...agent.summary(), routersUp: summary.routersUp },
+  };
+}
+
+async function waitForAbort(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}

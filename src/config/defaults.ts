@@ -1,0 +1,59 @@
+/** Defaults and bounds of the configuration. Each has its unit in the name and its reason beside it. */
+
+/** Free in the usual list of exporter ports. */
+export const LISTEN_PORT_DEFAULT = 9847;
+
+/** Beside the configuration file, so that a first start needs no rights and leaves everything in one folder. */
+export const STORAGE_PATH_DEFAULT = './data';
+/** Days of logs of a mid-sized fleet, and small enough for any disk. */
+export const SPOOL_BYTES_MAX_DEFAULT = 1024 ** 3;
+
+/** The usual scrape interval: faster polling would only add load that nobody sees. */
+export const POLL_INTERVAL_MS = 60_000;
+/** Several round trips of a poor cellular link. */
+export const POLL_TIMEOUT_MS = 10_000;
+/** Leaves a quarter of the default interval free before the next cycle is due. */
+export const POLL_DEADLINE_MS = 45_000;
+/** The share of a shorter interval that one cycle may take, the same as above. */
+export const POLL_DEADLINE_SHARE = 0.75;
+/** Two failed cycles at the default interval are not worth a hole in a graph. */
+export const POLL_STALE_AFTER_MS = 180_000;
+/** The same for a longer interval: this many intervals. */
+export const POLL_STALE_AFTER_INTERVALS = 3;
+
+/** Half the poll interval: a log line is wanted sooner than a number. */
+export const LOGS_INTERVAL_MS = 30_000;
+
+/** Shorter than a round trip to a router, so certainly a wrong unit. */
+export const DURATION_MS_MIN = 100;
+/** A week: longer waits would need timers that the runtime cannot set. */
+export const DURATION_MS_MAX = 7 * 86_400_000;
+/** A spool below this would be full after the first archive. */
+export const SPOOL_BYTES_LEAST = 1024 ** 2;
+
+/** Names become label values and file names, which end at 255 bytes. */
+export const NAME_CHARS_MAX = 128;
+/** Longest path that Linux takes; longer than any user name or host name. */
+export const TEXT_CHARS_MAX = 4096;
+/** Every label is stored with every series of the router. */
+export const LABELS_MAX = 32;
+/** See {@link LABELS_MAX}; longer texts do not belong into a label. */
+export const LABEL_CHARS_MAX = 256;
+
+/** Room for tens of thousands of routers; a larger file is something else. */
+export const CONFIG_FILE_BYTES_MAX = 16 * 1024 ** 2;
+/** Four times the size of the usual bundle of all public authorities. */
+export const CA_FILE_BYTES_MAX = 1024 ** 2;
+/** Longer than any password a router accepts. */
+export const PASSWORD_FILE_BYTES_MAX = 4096;
+/** Enough to hide the latency of a network share, far below the limit of open files. */
+export const FILE_READS_MAX = 16;
+
+/** How often YAML aliases may multiply one value; `defaults` is the way to share settings. */
+export const YAML_ALIASES_MAX = 50;
+/** The deepest key of the schema lies at 5. */
+export const YAML_DEPTH_MAX = 16;
+/** Values after aliases are followed: about forty for each of 25,000 routers. */
+export const YAML_VALUES_MAX = 1_000_000;
+/** One mistake in YAML makes many lines after it look wrong, so only the first ones are told. */
+export const YAML_SYNTAX_FAULTS_MAX = 10;

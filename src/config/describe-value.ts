@@ -1,0 +1,41 @@
+import type { KeyPath } from './fault.ts';
+
+/** Values of these keys are never repeated: a password, and what a person may have mistaken for the place of one. */
+const WITHHELD_KEYS: ReadonlySet<unknown> = new Set(['password', 'password_file']);
+/** Longer texts are cut: the position tells where the rest stands. */
+const TEXT_CHARS_MAX = 60;
+/** Control characters that JSON leaves alone, and marks that reorder the text around them on a terminal. */
+const UNPRINTABLE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Says in words what stands at `path` in the file, before the environment was filled in. Never repeats a secret. */
+export function describeValue(value: unknown, path: KeyPath): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
+  const isWithheld = path.some((step) => WITHHELD_KEYS.has(step));
+  if (typeof value === 'string') {
+    return isWithheld || isTelling(value, path) ? describeLength(value) : describeText(value);
+  }
+  if (typeof value === 'number') return isWithheld ? 'a number' : `the number ${value}`;
+  if (typeof value === 'boolean') return isWithheld ? 'true or false' : String(value);
+  return Object.getPrototypeOf(value) === Object.prototype ? 'a map' : 'a value of another kind';
+}
+
+/** Quotes text from the file so that it is safe to print. */
+export function quoteText(text: string): string {
+  const cut = text.length > TEXT_CHARS_MAX ? `${text.slice(0, TEXT_CHARS_MAX)}…` : text;
+  return JSON.stringify(cut).replace(UNPRINTABLE, '?');
+}
+
+function describeText(text: string): string {
+  const quoted = quoteText(text);
+  return text.includes('${') ? `${quoted} (before the environment was filled in)` : quoted;
+}
+
+function describeLength(text: string): string {
+  return text === '' ? 'empty text' : 'text';
+}
+
+/** The parts of a URL that may carry a password or a token come with these characters. */
+function isTelling(text: string, path: KeyPath): boolean {
+  return path.at(-1) === 'url' && /[@?#]/.test(text);
+}

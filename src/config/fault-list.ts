@@ -1,0 +1,52 @@
+import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
+import type { Position } from './source.ts';
+
+/** Finds where something stands in the file. */
+export interface Locator {
+  locate(path: KeyPath, aim: Aim): Position;
+}
+
+/** What a fault points at: the key when the key is wrong, else its value. A missing key points at its map either way. */
+export type Aim = 'key' | 'value';
+
+/** Collects faults while a file is checked. */
+export class FaultList {
+  readonly #file: string;
+  readonly #locator: Locator;
+  readonly #faults = new Map<string, ConfigFault>();
+  readonly #paths = new Set<string>();
+
+  /** `known` are faults found before, which {@link covers} knows nothing of. */
+  constructor(file: string, locator: Locator, known: readonly ConfigFault[]) {
+    this.#file = file;
+    this.#locator = locator;
+    for (const fault of known) this.#keep(fault);
+  }
+
+  get size(): number {
+    return this.#faults.size;
+  }
+
+  /** Adds a fault. One that several routers inherit from the same place is kept once. */
+  add(path: KeyPath, message: string, options: { aim?: Aim; nearest?: string | undefined } = {}): void {
+    const { line, column } = this.#locator.locate(path, options.aim ?? 'value');
+    const keyPath = renderKeyPath(path);
+    const { nearest } = options;
+    this.#paths.add(JSON.stringify(path));
+    this.#keep({ file: this.#file, line, column, keyPath, message, ...(nearest === undefined ? {} : { nearest }) });
+  }
+
+  /** Tells whether the value at `path`, or one that holds it, is already known to be faulty. */
+  covers(path: KeyPath): boolean {
+    return path.some((_, index) => this.#paths.has(JSON.stringify(path.slice(0, index + 1))));
+  }
+
+  /** The faults in the order of the file. */
+  toSorted(): ConfigFault[] {
+    return [...this.#faults.values()].toSorted((a, b) => a.line - b.line || a.column - b.column);
+  }
+
+  #keep(fault: ConfigFault): void {
+    this.#faults.set(`${fault.line}:${fault.column}:${fault.keyPath}:${fault.message}`, fault);
+  }
+}

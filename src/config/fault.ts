@@ -1,0 +1,47 @@
+/** Steps from the root of the file to a value: keys, and indexes of list items. */
+export type KeyPath = readonly (string | number)[];
+
+/** One thing that is wrong with the configuration, for a person to read. Never holds a secret. */
+export interface ConfigFault {
+  /** As it was given to `loadConfig`. */
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  /** From 1, in UTF-16 units. */
+  readonly column: number;
+  /** Such as `routers[3].poll.interval`; empty when the file as a whole is meant. */
+  readonly keyPath: string;
+  /** A sentence without its full stop. */
+  readonly message: string;
+  /** The valid key, or value, that was probably meant. */
+  readonly nearest?: string;
+}
+
+/** Renders a fault as `file:line:column: key path: message`, the form that editors turn into a link. */
+export function renderFault(fault: ConfigFault): string {
+  const key = fault.keyPath === '' ? '' : `${fault.keyPath}: `;
+  const nearest = fault.nearest === undefined ? '' : `; did you mean "${fault.nearest}"?`;
+  return `${fault.file}:${fault.line}:${fault.column}: ${key}${fault.message}${nearest}`;
+}
+
+/** Renders a path as `routers[3].labels.site`. */
+export function renderKeyPath(path: KeyPath): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else text += text === '' ? renderKey(step) : `.${renderKey(step)}`;
+  }
+  return text;
+}
+
+/** Longer keys are certainly none of ours. */
+const KEY_CHARS_MAX = 64;
+
+/**
+ * Renders a key up to its first unusual character. In `{user: x, password:abc}` the last key is `password:abc`, and what
+ * follows the missing space may be a secret.
+ */
+export function renderKey(key: string): string {
+  const plain = /^[\w.<-]*/.exec(key)?.[0].slice(0, KEY_CHARS_MAX) ?? '';
+  return plain === key ? plain : `${plain}…`;
+}

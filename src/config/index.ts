@@ -1,0 +1,21 @@
+/**
+ * config: configuration file and environment in, checked settings out.
+ *
+ * Owns: the schema with its descriptions and defaults, positions of faults, the environment, reading the files that the
+ * configuration names, secrets until a room asks for them.
+ * Does not own: command line flags (cli), what a setting does (the room that receives it as a plain option).
+ * Start reading at: schema.ts for the keys, load-config.ts for the steps.
+ */
+export type {
+  Config,
+  ListenAddress,
+  LogSettings,
+  PollSettings,
+  RouterSettings,
+  SinkSettings,
+  TlsSettings,
+} from './config.ts';
+export { readEnvironment } from './environment.ts';
+export { type ConfigFault, renderFault } from './fault.ts';
+export { parseListenAddress } from './listen-address.ts';
+export { type LoadedConfig, loadConfig } from './load-config.ts';

@@ -1,0 +1,16 @@
+import { closestMatch } from 'leven';
+
+/** A third of the letters may be wrong: beyond that the guess is more often wrong than right. */
+const LETTERS_PER_MISTAKE = 3;
+const MISTAKES_MAX = 4;
+/** The work grows with the product of both lengths. */
+const WORD_CHARS_MAX = 64;
+
+/** The candidate that `word` is probably a misspelling of, if one is plausibly near. Ignores case. */
+export function findNearest(word: string, candidates: readonly string[]): string | undefined {
+  if (word.length > WORD_CHARS_MAX) return undefined;
+  const byLowerCase = new Map(candidates.map((candidate) => [candidate.toLowerCase(), candidate]));
+  const maxDistance = Math.min(MISTAKES_MAX, Math.max(1, Math.floor(word.length / LETTERS_PER_MISTAKE)));
+  const match = closestMatch(word.toLowerCase(), [...byLowerCase.keys()], { maxDistance });
+  return match === undefined ? undefined : byLowerCase.get(match);
+}

@@ -1,0 +1,124 @@
+import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
+import { YAML_ALIASES_MAX, YAML_DEPTH_MAX, YAML_SYNTAX_FAULTS_MAX, YAML_VALUES_MAX } from './defaults.ts';
+import { describeValue } from './describe-value.ts';
+import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
+import { ConfigSource, toPosition } from './source.ts';
+import { YAML_MESSAGES } from './yaml-message.ts';
+
+/** A source when the text can be checked further, with the faults found so far, or the faults alone. */
+export interface ParsedSource {
+  readonly source?: ConfigSource;
+  readonly faults: readonly ConfigFault[];
+}
+
+/** Parses YAML text. Never throws. `file` is only for the faults. */
+export function parseSource(file: string, text: string): ParsedSource {
+  const lines = new LineCounter();
+  const refuse = (offset: number, message: string, path: KeyPath = []): ConfigFault => ({
+    file,
+    ...toPosition(lines, offset),
+    keyPath: renderKeyPath(path),
+    message,
+  });
+  let document: Document.Parsed;
+  try {
+    document = parseDocument(text, {
+      lineCounter: lines,
+      prettyErrors: false,
+      stringKeys: true,
+      logLevel: 'error',
+    });
+  } catch {
+    return { faults: [refuse(0, YAML_MESSAGES.IMPOSSIBLE)] };
+  }
+  const problems = [...document.errors, ...document.warnings];
+  const syntax = problems.filter((problem) => problem.code !== 'DUPLICATE_KEY');
+  const duplicates = problems
+    .filter((problem) => problem.code === 'DUPLICATE_KEY')
+    .map((problem) => refuse(problem.pos[0], YAML_MESSAGES.DUPLICATE_KEY, findPath(document, problem.pos[0])));
+  if (syntax.length > 0) {
+    const faults = keepFirstPerLine(syntax, lines).map((problem) =>
+      refuse(problem.pos[0], YAML_MESSAGES[problem.code]),
+    );
+    return { faults: [...faults, ...duplicates] };
+  }
+  const alias = findAlias(document);
+  if (alias.unknown !== undefined) {
+    return { faults: [...duplicates, refuse(alias.unknown, 'No anchor (&name) of this name stands before the alias')] };
+  }
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: YAML_ALIASES_MAX });
+  } catch {
+    const message = `Aliases (*name) repeat a value more than ${YAML_ALIASES_MAX} times; share settings through "defaults"`;
+    return { faults: [...duplicates, refuse(alias.first ?? 0, message)] };
+  }
+  if (value === null || value === undefined) {
+    return { faults: [refuse(0, 'The file is empty; write at least "routers:" with one router')] };
+  }
+  if (!isMap(document.contents)) {
+    return { faults: [refuse(0, `Expected a map of keys such as "routers:"; found ${describeValue(value, [])}`)] };
+  }
+  const excess = findExcess(value);
+  if (excess) return { faults: [...duplicates, refuse(alias.first ?? 0, excess)] };
+  return { source: new ConfigSource(document, lines, value), faults: duplicates };
+}
+
+function keepFirstPerLine(problems: readonly YAMLError[], lines: LineCounter): YAMLError[] {
+  const perLine = new Map<number, YAMLError>();
+  for (const problem of problems.toSorted((a, b) => a.pos[0] - b.pos[0])) {
+    const { line } = toPosition(lines, problem.pos[0]);
+    if (!perLine.has(line)) perLine.set(line, problem);
+  }
+  return [...perLine.values()].slice(0, YAML_SYNTAX_FAULTS_MAX);
+}
+
+/** The path of the key that stands at `offset`. */
+function findPath(document: Document.Parsed, offset: number): KeyPath {
+  let found: KeyPath = [];
+  visit(document, {
+    Pair(_, pair, ancestors) {
+      if (!isScalar(pair.key) || pair.key.range?.[0] !== offset) return undefined;
+      const chain = [...ancestors, pair];
+      found = chain.flatMap((node, index): (string | number)[] => {
+        if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];
+        return isSeq(node) ? [node.items.indexOf(chain[index + 1])] : [];
+      });
+      return visit.BREAK;
+    },
+  });
+  return found;
+}
+
+/** Offsets of the first alias, and of the first that names no anchor before it. */
+function findAlias(document: Document.Parsed): { first?: number; unknown?: number } {
+  const anchors = new Set<string>();
+  const result: { first?: number; unknown?: number } = {};
+  visit(document, {
+    Alias(_, alias) {
+      const offset = alias.range?.[0] ?? 0;
+      result.first ??= offset;
+      if (!anchors.has(alias.source)) result.unknown ??= offset;
+    },
+    Value(_, node) {
+      if (node.anchor !== undefined) anchors.add(node.anchor);
+    },
+  });
+  return result;
+}
+
+/**
+ * Says what is too much about a value, if anything is. The parser's count of aliases misses those that repeat empty
+ * values or themselves, so what follows must not walk the value before this has.
+ */
+function findExcess(root: unknown): string | undefined {
+  let count = 0;
+  const pending = [{ value: root, depth: 0 }];
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    if (++count > YAML_VALUES_MAX) return `The file holds more than ${YAML_VALUES_MAX} values`;
+    if (next.depth > YAML_DEPTH_MAX) return `The values are nested more than ${YAML_DEPTH_MAX} deep`;
+    if (typeof next.value !== 'object' || next.value === null) continue;
+    for (const value of Object.values(next.value)) pending.push({ value, depth: next.depth + 1 });
+  }
+  return undefined;
+}

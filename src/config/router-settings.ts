@@ -1,0 +1,100 @@
+import type { RouterSettings } from './config.ts';
+import { LOGS_INTERVAL_MS } from './defaults.ts';
+import type { KeyPath } from './fault.ts';
+import type { FaultList } from './fault-list.ts';
+import type { LayerFiles, PlacedLayer } from './named-files.ts';
+import { type PollKey, resolvePoll } from './poll-settings.ts';
+import type { Layer } from './router-schema.ts';
+import type { Settings } from './schema.ts';
+import type { ConfigSource } from './source.ts';
+
+type ListedRouter = NonNullable<Settings['routers']>[number];
+
+/** `defaults` or one router, with the content of its files. */
+export interface ReadLayer extends PlacedLayer {
+  readonly files: LayerFiles;
+}
+
+/** Merges a router over `defaults` and checks the outcome. `undefined` when something that is required is missing. */
+export function resolveRouter(
+  router: ListedRouter,
+  own: ReadLayer,
+  defaults: ReadLayer,
+  source: ConfigSource,
+  faults: FaultList,
+): RouterSettings | undefined {
+  const layers = [own, defaults];
+  const merged = mergeLayers(defaults.layer, router);
+  const { poll, conflicts } = resolvePoll(merged.poll ?? {});
+  for (const { keys, message } of conflicts) {
+    // A time that is faulty itself was replaced by its default, which proves nothing.
+    const isProven = !keys.some((key) => layers.some(({ path }) => faults.covers([...path, 'poll', key])));
+    if (isProven) faults.add(findPollKey(keys, layers), message);
+  }
+
+  const isSet = (key: keyof Layer) => layers.some(({ path }) => source.valueAt([...path, key]) !== undefined);
+  if (!isSet('username')) {
+    faults.add([...own.path, 'username'], 'Missing key; expected the account to log in with, here or in "defaults"');
+  }
+  if (!isSet('password') && !isSet('password_file')) {
+    const message = 'Missing key; expected either "password" or "password_file", here or in "defaults"';
+    faults.add([...own.path, 'password'], message);
+  }
+  // A router that brings a password of its own brings it in either form.
+  const password = passwordOf(own) ?? passwordOf(defaults);
+  const { name, url } = router;
+  if (name === undefined || url === undefined || merged.username === undefined || !password) return undefined;
+  return {
+    name,
+    url,
+    username: merged.username,
+    password,
+    tls: {
+      caPem: own.files.caPem ?? defaults.files.caPem,
+      serverName: merged.tls?.server_name,
+      insecureSkipVerify: merged.tls?.insecure_skip_verify ?? false,
+    },
+    timezone: merged.timezone,
+    labels: Object.fromEntries(Object.entries(merged.labels ?? {}).filter(([, value]) => value !== '')),
+    poll,
+    logs: {
+      enabled: merged.logs?.enabled ?? true,
+      intervalMs: merged.logs?.interval ?? LOGS_INTERVAL_MS,
+      start: merged.logs?.start ?? 'all',
+      components: merged.logs?.components ?? ['*'],
+    },
+  };
+}
+
+/** Refuses a layer that gives its password twice. */
+export function checkPassword({ path }: PlacedLayer, source: ConfigSource, faults: FaultList): void {
+  const isTwice = ['password', 'password_file'].every((key) => source.valueAt([...path, key]) !== undefined);
+  if (!isTwice) return;
+  faults.add([...path, 'password_file'], 'Both "password" and "password_file" are set; keep one of them', {
+    aim: 'key',
+  });
+}
+
+function mergeLayers(defaults: Layer, own: Layer): Layer {
+  return {
+    ...defaults,
+    ...own,
+    tls: { ...defaults.tls, ...own.tls },
+    labels: { ...defaults.labels, ...own.labels },
+    poll: { ...defaults.poll, ...own.poll },
+    logs: { ...defaults.logs, ...own.logs },
+  };
+}
+
+function passwordOf({ layer, files }: ReadLayer) {
+  return layer.password ?? files.password;
+}
+
+/** Where the first of `keys` is set: in the router if it is there, else in `defaults`. */
+function findPollKey(keys: readonly PollKey[], layers: readonly PlacedLayer[]): KeyPath {
+  for (const { path, layer } of layers) {
+    const key = keys.find((candidate) => layer.poll?.[candidate] !== undefined);
+    if (key !== undefined) return [...path, 'poll', key];
+  }
+  return [];
+}

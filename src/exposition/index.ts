@@ -1,0 +1,8 @@
+/**
+ * exposition: samples to text in a format that Prometheus reads.
+ *
+ * Owns: escaping, the order and the one description of each family, the ready text of every router, ages, expiry.
+ * Does not own: what a sample means, and when it is renewed.
+ * Start reading at: fleet-exposition.ts.
+ */
+export { type AgeFamily, type FamilyDescription, FleetExposition } from './fleet-exposition.ts';

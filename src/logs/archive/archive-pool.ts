@@ -1,0 +1,193 @@
+import type { Worker } from 'node:worker_threads';
+import { type Clock, createSystemClock } from '../../base/index.ts';
+import { ArchiveError } from './archive-error.ts';
+import type { ArchiveEnd, ArchiveFormat, ArchiveItem, ArchiveLimits } from './archive-item.ts';
+import { ArchiveThread, startArchiveWorker } from './archive-thread.ts';
+import { inflate } from './inflate.ts';
+import { checkOutput } from './output-meter.ts';
+import { SNIFF_BYTES, sniffFormat } from './sniff.ts';
+import { SourceReader } from './source-reader.ts';
+import { untilAborted } from './until-aborted.ts';
+
+export interface ArchivePoolOptions {
+  /** Most files decoded at the same time, one thread each; threads start when first needed. */
+  readonly workers: number;
+  /** For the watch over threads that stop answering. Default: the machine's clock. */
+  readonly clock?: Clock | undefined;
+  /** A thread that owes an answer for this many milliseconds is replaced, and its file fails. Default: 60 s. */
+  readonly stallMsMax?: number | undefined;
+}
+
+export interface DecodeOptions extends ArchiveLimits {
+  /** Ends the decoding with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Decodes log files off the event loop. */
+export interface ArchivePool extends AsyncDisposable {
+  /**
+   * Decodes one file of whatever format its first bytes show; a file of no known format is text and passes unchanged.
+   * Yields chunks that the reader may keep, in order, and at last one {@link ArchiveEnd}. The source is read no faster
+   * than the result is taken, and its iterator is closed whatever happens.
+   *
+   * When the source itself fails, what can be decoded of the bytes received is yielded first, then its error is thrown.
+   *
+   * @throws ArchiveError after the good part has been yielded; the signal's reason when aborted.
+   */
+  decode(source: AsyncIterable<Uint8Array>, options: DecodeOptions): AsyncGenerator<ArchiveItem, void, undefined>;
+  /** Stops all threads; decodings under way fail with `closed`. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Longest wait for a step of a few hundred milliseconds, on a machine that is very busy. */
+const STALL_MS_MAX = 60_000;
+/** Compressed bytes gathered before a thread is asked for, so that a slow source of a usual log file does not occupy one. */
+const GATHER_BYTES = 256 * 1024;
+/** Compressed layers: an archive, and the transfer encoding around it. */
+const LAYERS_MAX = 2;
+/** A layer of bzip2 may be larger than what it holds: by a share when it is random, by headers when it is tiny. */
+const LAYER_BYTES_MIN = 64 * 1024;
+const LAYER_SHARE = 1.02;
+
+/** What is known of a layer when it has been read to its end. */
+type Totals = Omit<ArchiveEnd, 'kind' | 'formats' | 'inputBytes'>;
+
+/** Opens a pool; no thread runs before the first compressed file. `startWorker` is for tests that break threads. */
+export function openArchivePool(options: ArchivePoolOptions, startWorker: () => Worker = startArchiveWorker): ArchivePool {
+  return new WorkerPool(options, startWorker);
+}
+
+class WorkerPool implements ArchivePool {
+  readonly #threads: ArchiveThread[];
+  readonly #idle: ArchiveThread[];
+  readonly #waiting: PromiseWithResolvers<ArchiveThread>[] = [];
+  #isClosed = false;
+
+  constructor(options: ArchivePoolOptions, startWorker: () => Worker) {
+    const { workers, clock = createSystemClock(), stallMsMax = STALL_MS_MAX } = options;
+    this.#threads = Array.from({ length: workers }, () => new ArchiveThread({ clock, stallMsMax, startWorker }));
+    this.#idle = this.#threads.toReversed();
+  }
+
+  async *decode(
+    source: AsyncIterable<Uint8Array>,
+    options: DecodeOptions,
+  ): AsyncGenerator<ArchiveItem, void, undefined> {
+    const formats: ArchiveFormat[] = [];
+    const reader = new SourceReader(source, options.signal);
+    const totals = yield* this.#decodeLayer(reader, options, formats);
+    yield { kind: 'end', formats, inputBytes: reader.bytesRead, ...totals };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const error = createClosedError();
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
+    await Promise.all(this.#threads.map((thread) => thread.close(error)));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Decodes what `reader` gives, and the layers inside; closes it. Adds what it finds to `formats`. */
+  async *#decodeLayer(
+    reader: SourceReader,
+    options: DecodeOptions,
+    formats: ArchiveFormat[],
+  ): AsyncGenerator<ArchiveItem, Totals, undefined> {
+    try {
+      const totals = yield* this.#decodeByFormat(reader, options, formats);
+      reader.throwFailure();
+      return totals;
+    } catch (error) {
+      // An archive is cut because its source failed: the source's own error says more.
+      if (error instanceof ArchiveError && error.code === 'truncated') reader.throwFailure();
+      throw error;
+    } finally {
+      await reader.close();
+    }
+  }
+
+  async *#decodeByFormat(
+    reader: SourceReader,
+    options: DecodeOptions,
+    formats: ArchiveFormat[],
+  ): AsyncGenerator<ArchiveItem, Totals, undefined> {
+    const format = await identify(reader);
+    if (format === 'text') {
+      if (formats.length === 0) formats.push(format);
+      return yield* passText(reader, options);
+    }
+    if (formats.length === LAYERS_MAX) {
+      throw new ArchiveError('unsupported', `The file is compressed more than ${LAYERS_MAX} times`);
+    }
+    formats.push(format);
+    if (format === 'bzip2') return yield* this.#decodeBzip2(reader, options);
+    const { outputBytesMax, ratioMax, signal } = options;
+    const layerBytesMax = Math.ceil(outputBytesMax * LAYER_SHARE) + LAYER_BYTES_MIN;
+    const inner = new SourceReader(inflate(reader, format, { outputBytesMax: layerBytesMax, ratioMax }), signal);
+    return yield* this.#decodeLayer(inner, options, formats);
+  }
+
+  async *#decodeBzip2(reader: SourceReader, options: DecodeOptions): AsyncGenerator<ArchiveItem, Totals, undefined> {
+    await reader.peek(GATHER_BYTES);
+    const thread = await this.#acquire(options.signal);
+    try {
+      const { kind: _, ...totals } = yield* thread.decode(reader, options, options.signal);
+      return totals;
+    } finally {
+      this.#release(thread);
+    }
+  }
+
+  /** First come, first served. */
+  async #acquire(signal: AbortSignal | undefined): Promise<ArchiveThread> {
+    if (this.#isClosed) throw createClosedError();
+    const thread = this.#idle.pop();
+    if (thread) return thread;
+    const waiting = Promise.withResolvers<ArchiveThread>();
+    this.#waiting.push(waiting);
+    try {
+      return await untilAborted(waiting.promise, signal);
+    } catch (error) {
+      const index = this.#waiting.indexOf(waiting);
+      if (index >= 0) this.#waiting.splice(index, 1);
+      // The turn came in the same moment as the abort.
+      else waiting.promise.then((late) => this.#release(late)).catch(() => {});
+      throw error;
+    }
+  }
+
+  #release(thread: ArchiveThread): void {
+    const next = this.#waiting.shift();
+    if (next) next.resolve(thread);
+    else this.#idle.push(thread);
+  }
+}
+
+async function identify(reader: SourceReader): Promise<ArchiveFormat> {
+  const sniffed = sniffFormat(await reader.peek(SNIFF_BYTES));
+  if (sniffed.kind === 'format') return sniffed.format;
+  if (sniffed.kind === 'truncated') {
+    throw new ArchiveError('truncated', 'The file ends inside the mark of a compressed format', { bit: 0 });
+  }
+  throw new ArchiveError('unsupported', `The file is compressed with ${sniffed.name}, which is not supported`, { bit: 0 });
+}
+
+async function* passText(
+  reader: SourceReader,
+  limits: ArchiveLimits,
+): AsyncGenerator<Uint8Array, Totals, undefined> {
+  let outputBytes = 0;
+  for (let chunk = await reader.read(); chunk; chunk = await reader.read()) {
+    outputBytes += chunk.length;
+    checkOutput(outputBytes, outputBytes, limits);
+    yield chunk;
+  }
+  return { outputBytes, blocks: 0, blocksLost: 0, paddingBytes: 0 };
+}
+
+function createClosedError(): ArchiveError {
+  return new ArchiveError('closed', 'The pool of archive decoders was closed');
+}

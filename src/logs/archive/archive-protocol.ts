@@ -1,0 +1,38 @@
+import type { ArchiveErrorCode } from './archive-error.ts';
+import type { ArchiveLimits, BlockLost, BlockRecovered } from './archive-item.ts';
+import type { Bzip2End } from './bzip2/decoder.ts';
+
+/** Decoded bytes are posted in chunks of at most this size, so that a reader that works through one holds its loop briefly. */
+export const OUTPUT_CHUNK_BYTES = 256 * 1024;
+/** Decoded bytes under way to the reader; the worker stops at that. Room for four blocks, so that the next ones are decoded meanwhile. */
+export const OUTPUT_WINDOW_BYTES = 4 * 1024 * 1024;
+/** Compressed bytes are posted in chunks of at most this size. */
+export const INPUT_CHUNK_BYTES = 64 * 1024;
+/** Compressed bytes under way to the worker. Enough for four blocks of log text. */
+export const INPUT_WINDOW_BYTES = 512 * 1024;
+
+/** To the worker. A job is one file; messages of an earlier job are stale and ignored. */
+export type Request =
+  | { readonly kind: 'begin'; readonly job: number; readonly limits: ArchiveLimits }
+  | { readonly kind: 'input'; readonly job: number; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly kind: 'input-ended'; readonly job: number }
+  /** The reader has taken so many bytes. */
+  | { readonly kind: 'taken'; readonly job: number; readonly bytes: number }
+  /** Nobody wants the rest. */
+  | { readonly kind: 'abandon'; readonly job: number };
+
+/** From the worker. */
+export type Reply =
+  | { readonly kind: 'output'; readonly job: number; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly kind: 'marker'; readonly job: number; readonly marker: BlockLost | BlockRecovered }
+  /** So many bytes of input have been worked through. */
+  | { readonly kind: 'consumed'; readonly job: number; readonly bytes: number }
+  | { readonly kind: 'finished'; readonly job: number; readonly end: Bzip2End }
+  | { readonly kind: 'failed'; readonly job: number; readonly error: ArchiveFault };
+
+/** An error in a form that survives the way between threads. */
+export interface ArchiveFault {
+  readonly code: ArchiveErrorCode;
+  readonly message: string;
+  readonly bit: number | undefined;
+}

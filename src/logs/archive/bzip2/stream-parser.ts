@@ -1,0 +1,241 @@
+import { ArchiveError } from '../archive-error.ts';
+import type { BlockLost } from '../archive-item.ts';
+import { BitWindow } from './bit-window.ts';
+import { corruptAt, HEADER_BYTES_MAX } from './block-header.ts';
+import type { Lane } from './inverse-transform.ts';
+import { BLOCK_MAGIC, END_MAGIC, isMagicAt, isMagicCutAt, MAGIC_BITS, seekMagic } from './magic.ts';
+import { BLOCK_BYTES_MAX } from './symbol-reader.ts';
+import type { Bzip2Workspace } from './workspace.ts';
+
+/** Enough for a block header and for moving input in larger pieces. */
+const WINDOW_BYTES = 128 * 1024;
+/** To go back to where a damaged block starts: its symbols take at most 2.25 MB, its header 40 KiB. */
+const RESYNC_WINDOW_BYTES = 3 * 1024 * 1024;
+/** Each damaged stretch can cost the work of a whole block, so their number bounds the time that a forged archive takes. */
+const STRETCHES_LOST_MAX = 64;
+/** `BZh` and a digit. */
+const STREAM_HEADER_BITS = 32;
+const STREAM_HEADER = [0x42, 0x5a, 0x68] as const;
+/** Bytes of a block per unit of the level in the stream header. */
+const LEVEL_BYTES = 100_000;
+
+/** A block whose symbols are decoded and whose walk is prepared; nothing of it is verified yet. */
+export interface ParsedBlock {
+  readonly kind: 'block';
+  /** In the archive, from 0. */
+  readonly number: number;
+  readonly lane: Lane;
+  /** What the CRC of its output must be. */
+  readonly crc: number;
+  readonly startBit: number;
+  readonly endBit: number;
+}
+
+export type Parsed = ParsedBlock | Omit<BlockLost, 'outputOffset'> | 'input-missing' | 'finished';
+
+/**
+ * What comes next in the input. A mark is one of the two magic numbers.
+ *
+ *   stream-header -> mark -> block-header -> symbols -> mark ...
+ *                    mark -> after-stream -> mark                another stream follows
+ *                            after-stream -> padding             until the input ends
+ *   any of them, damaged  -> seek -> mark                        with `resync` only
+ *                            seek -> failed                      no mark follows
+ */
+type Phase = 'stream-header' | 'mark' | 'block-header' | 'symbols' | 'after-stream' | 'padding' | 'seek' | 'failed';
+
+/** Follows the structure of an archive: streams, blocks, what stands between and behind them. */
+export class StreamParser {
+  /** Zero bytes behind the last stream. */
+  paddingBytes = 0;
+  readonly #window: BitWindow;
+  readonly #workspace: Bzip2Workspace;
+  readonly #resync: boolean;
+  #phase: Phase = 'stream-header';
+  #blockBytesMax = BLOCK_BYTES_MAX;
+  /** Blocks and damaged stretches so far. */
+  #found = 0;
+  /** Where the block or stream end being read starts, in the whole input. */
+  #startBit = 0;
+  #streamCrc = 0;
+  /** No block of the stream was lost, so that its CRC can be compared. */
+  #isStreamWhole = true;
+  #damage: { readonly error: ArchiveError; readonly startBit: number } | undefined;
+  #stretchesLost = 0;
+
+  constructor(resync: boolean, workspace: Bzip2Workspace) {
+    this.#resync = resync;
+    this.#workspace = workspace;
+    this.#window = new BitWindow(resync ? RESYNC_WINDOW_BYTES : WINDOW_BYTES);
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#window.push(chunk);
+  }
+
+  end(): void {
+    this.#window.end();
+  }
+
+  /** Reads on to the next block, which is prepared in `lane`. @throws ArchiveError `truncated`, `corrupt`, `unsupported`. */
+  next(lane: Lane): Parsed {
+    for (;;) {
+      try {
+        const parsed = this.#step(lane);
+        if (parsed !== undefined) return parsed;
+      } catch (error) {
+        if (!(error instanceof ArchiveError) || this.#phase === 'seek' || this.#phase === 'failed') throw error;
+        this.skip(error, this.#startBit);
+      }
+    }
+  }
+
+  /**
+   * Looks for the next mark behind `startBit`, because of `error` in what starts there. To be called for a block that
+   * turned out to be damaged, with its number, before the next one is asked for.
+   * @throws ArchiveError that `error`, without `resync` or when too much was damaged.
+   */
+  skip(error: ArchiveError, startBit: number, number: number = this.#found): void {
+    if (!this.#resync || ++this.#stretchesLost > STRETCHES_LOST_MAX) {
+      this.#phase = 'failed';
+      this.#damage = { error, startBit };
+      throw error;
+    }
+    this.#found = number;
+    this.#damage = { error, startBit };
+    this.#isStreamWhole = false;
+    this.#blockBytesMax = BLOCK_BYTES_MAX;
+    this.#window.bit = this.#window.toLocal(startBit) + 1;
+    this.#phase = 'seek';
+  }
+
+  /** One phase; `undefined` when it is done and gave nothing to hand out. */
+  #step(lane: Lane): Parsed | undefined {
+    switch (this.#phase) {
+      case 'stream-header':
+        return this.#readStreamHeader();
+      case 'mark':
+        return this.#readMark();
+      case 'block-header':
+        return this.#readBlockHeader();
+      case 'symbols':
+        return this.#readSymbols(lane);
+      case 'after-stream':
+        return this.#readAfterStream();
+      case 'padding':
+        return this.#readPadding();
+      case 'seek':
+        return this.#seek();
+      case 'failed':
+        throw this.#damage?.error;
+    }
+  }
+
+  /** Whether `bits` are in the window, or else all that there will ever be. */
+  #has(bits: number): boolean {
+    const window = this.#window;
+    while (window.bitsLeft < bits && !window.isComplete) if (!this.#fill()) return false;
+    return true;
+  }
+
+  /** With `resync`, what is not verified yet is kept: the search goes back to where it starts. */
+  #fill(): boolean {
+    return this.#window.fill(this.#resync && this.#phase !== 'seek' ? this.#startBit : this.#window.position);
+  }
+
+  #readStreamHeader(): Parsed | undefined {
+    if (!this.#has(STREAM_HEADER_BITS)) return 'input-missing';
+    const window = this.#window;
+    this.#startBit = window.position;
+    for (const byte of STREAM_HEADER) {
+      if (window.readBits(8) !== byte) throw corruptAt(window, 'There is no bzip2 stream here');
+    }
+    const level = window.readBits(8) - 0x30;
+    if (level < 1 || level > 9) throw corruptAt(window, 'The level of the stream is none of 1 to 9');
+    this.#blockBytesMax = level * LEVEL_BYTES;
+    this.#streamCrc = 0;
+    this.#isStreamWhole = true;
+    this.#phase = 'mark';
+    return undefined;
+  }
+
+  #readMark(): Parsed | undefined {
+    if (!this.#has(MAGIC_BITS + 32)) return 'input-missing';
+    const window = this.#window;
+    this.#startBit = window.position;
+    if (isMagicAt(window, window.bit, BLOCK_MAGIC)) {
+      window.bit += MAGIC_BITS;
+      this.#phase = 'block-header';
+      return undefined;
+    }
+    if (!isMagicAt(window, window.bit, END_MAGIC)) {
+      if (isMagicCutAt(window, window.bit)) throw window.truncated();
+      throw corruptAt(window, 'Neither a block nor the end of the stream is here');
+    }
+    window.bit += MAGIC_BITS;
+    const crc = window.readUint32();
+    if (this.#isStreamWhole && crc !== this.#streamCrc) {
+      throw corruptAt(window, 'The CRC of the stream is not that of its blocks');
+    }
+    window.bit = Math.ceil(window.bit / 8) * 8;
+    this.#phase = 'after-stream';
+    return undefined;
+  }
+
+  #readBlockHeader(): Parsed | undefined {
+    if (!this.#has(HEADER_BYTES_MAX * 8)) return 'input-missing';
+    const { header, symbols } = this.#workspace;
+    header.read(this.#window);
+    symbols.start(header, this.#blockBytesMax);
+    this.#phase = 'symbols';
+    return undefined;
+  }
+
+  #readSymbols(lane: Lane): Parsed | undefined {
+    const window = this.#window;
+    const { header, symbols, chain } = this.#workspace;
+    while (!symbols.resume(window, header)) if (!this.#fill() && !window.isComplete) return 'input-missing';
+    if (header.origin >= symbols.length) throw corruptAt(window, 'The origin of the block lies outside it');
+    lane.prepare(symbols, header.origin, chain);
+    this.#streamCrc = (((this.#streamCrc << 1) | (this.#streamCrc >>> 31)) ^ header.crc) >>> 0;
+    this.#phase = 'mark';
+    const { crc } = header;
+    return { kind: 'block', number: this.#found++, lane, crc, startBit: this.#startBit, endBit: window.position };
+  }
+
+  #readAfterStream(): Parsed | undefined {
+    if (!this.#has(STREAM_HEADER_BITS)) return 'input-missing';
+    const window = this.#window;
+    if (window.bitsLeft === 0) return 'finished';
+    this.#phase = window.peekBits(window.bit, 8) === 0 ? 'padding' : 'stream-header';
+    return undefined;
+  }
+
+  #readPadding(): Parsed | undefined {
+    const window = this.#window;
+    do {
+      this.#startBit = window.position;
+      const from = window.bit >>> 3;
+      let at = from;
+      while (at < window.length && window.bytes[at] === 0) at++;
+      window.bit = at * 8;
+      this.paddingBytes += at - from;
+      if (at < window.length) throw corruptAt(window, 'Something else than zeros follows the end of the archive');
+    } while (this.#fill());
+    return window.isComplete ? 'finished' : 'input-missing';
+  }
+
+  #seek(): Parsed | undefined {
+    const window = this.#window;
+    let isFound = seekMagic(window);
+    while (!isFound && this.#fill()) isFound = seekMagic(window);
+    if (!isFound && !window.isComplete) return 'input-missing';
+    if (!this.#damage) return undefined;
+    const { error, startBit } = this.#damage;
+    this.#phase = isFound ? 'mark' : 'failed';
+    // An archive that merely ends too early has lost nothing in its middle.
+    if (!isFound && error.code === 'truncated') throw error;
+    const endBit = isFound ? window.position : window.endPosition;
+    return { kind: 'block-lost', block: this.#found++, startBit, endBit, code: error.code, reason: error.message };
+  }
+}

@@ -1,0 +1,58 @@
+import type { ArchiveFormat } from './archive-item.ts';
+
+/** Bytes that suffice to tell what a file is. */
+export const SNIFF_BYTES = 10;
+
+/** What the first bytes show: a format that is decoded, text, or why they cannot be decoded. */
+export type Sniffed =
+  | { readonly kind: 'format'; readonly format: ArchiveFormat }
+  /** The file ends inside the mark of a compressed format. */
+  | { readonly kind: 'truncated' }
+  | { readonly kind: 'unsupported'; readonly name: string };
+
+const BLOCK_MARK = [0x31, 0x41, 0x59, 0x26, 0x53, 0x59] as const;
+const STREAM_END_MARK = [0x17, 0x72, 0x45, 0x38, 0x50, 0x90] as const;
+const BZIP2_HEADER = [0x42, 0x5a, 0x68] as const;
+/** The level, at this offset in a bzip2 file, may be any of the digits 1 to 9. */
+const LEVEL_OFFSET = 3;
+const BZIP2_BYTES = 10;
+/** Of the ten bytes that start a bzip2 file. Text agrees with none or a few of them, a damaged archive with most. */
+const BZIP2_BYTES_LIKE = 7;
+const GZIP = [0x1f, 0x8b, 0x08] as const;
+const ZSTD = [0x28, 0xb5, 0x2f, 0xfd] as const;
+const XZ = [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00] as const;
+const COMPRESS = [0x1f, 0x9d] as const;
+
+/**
+ * Tells by content what a file is; names and declared types lie. `head` holds its first {@link SNIFF_BYTES} bytes, or
+ * all of them when it is shorter. A file whose mark is damaged in a few bits still counts as of that format, because
+ * the decoder's error is better than an archive taken for text.
+ */
+export function sniffFormat(head: Uint8Array): Sniffed {
+  if (countBzip2Bytes(head) >= BZIP2_BYTES_LIKE) return { kind: 'format', format: 'bzip2' };
+  if (countEqual(head, GZIP) >= 2) return { kind: 'format', format: 'gzip' };
+  if (countEqual(head, ZSTD) >= 3) return { kind: 'format', format: 'zstd' };
+  if (countEqual(head, XZ) >= 5) return { kind: 'unsupported', name: 'xz' };
+  if (countEqual(head, COMPRESS) === 2) return { kind: 'unsupported', name: 'compress (.Z)' };
+  if (head.length > 0 && isCutMark(head)) return { kind: 'truncated' };
+  return { kind: 'format', format: 'text' };
+}
+
+function isCutMark(head: Uint8Array): boolean {
+  const isCutBzip2 = head.length < BZIP2_BYTES && countBzip2Bytes(head) === head.length;
+  return isCutBzip2 || [GZIP, ZSTD, XZ].some((mark) => countEqual(head, mark) === head.length);
+}
+
+function countBzip2Bytes(head: Uint8Array): number {
+  const level = head[LEVEL_OFFSET] ?? 0;
+  const rest = head.subarray(LEVEL_OFFSET + 1);
+  return (
+    countEqual(head, BZIP2_HEADER) +
+    (level >= 0x31 && level <= 0x39 ? 1 : 0) +
+    Math.max(countEqual(rest, BLOCK_MARK), countEqual(rest, STREAM_END_MARK))
+  );
+}
+
+function countEqual(bytes: Uint8Array, mark: readonly number[]): number {
+  return mark.filter((byte, index) => bytes[index] === byte).length;
+}

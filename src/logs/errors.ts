@@ -1,0 +1,9 @@
+import { CodedError } from '../base/index.ts';
+
+/** `foreign`: the body is no log. `too-large`: a bound was reached. */
+export type LogFailure = 'foreign' | 'too-large';
+
+/** What can be wrong with the content of a log file. */
+export class LogError extends CodedError<LogFailure> {
+  override readonly name = 'LogError';
+}

@@ -1,0 +1,50 @@
+/** A rotated file of one component: one moment of rotation, however many forms of it the router lists. */
+export interface RotatedFile {
+  /** `YYYY-MM-DD-hh:mm:ss`, UTC by the router's clock; its identity and its place in the order. */
+  readonly stamp: string;
+  /** Name to ask for, exactly as listed; the compressed form when there are several, because the other is about to go. */
+  readonly name: string;
+}
+
+/** The log files of one component. */
+export interface ListedLog {
+  /** Name of the file that is being written, when it is listed. */
+  readonly current: string | undefined;
+  /** Oldest first, by the time in the name. */
+  readonly rotated: readonly RotatedFile[];
+}
+
+export interface Listing {
+  readonly logs: ReadonlyMap<string, ListedLog>;
+  /** How many names fit no known pattern. They are never asked for. */
+  readonly unknown: number;
+}
+
+/** Most logs of one router; real ones have about twenty. What is beyond counts as unknown. */
+const COMPONENTS_MAX = 256;
+
+const NAME =
+  /^([A-Za-z0-9_][A-Za-z0-9._-]{0,63})\/(?:(current)|log-(\d{4}-\d{2}-\d{2}-\d{2}:\d{2}:\d{2})(\.(?:bz2|gz|xz|Z))?)$/;
+
+/** Sorts an untrusted listing by component. Order and repetition of the names do not matter. */
+export function parseListing(names: readonly string[]): Listing {
+  const logs = new Map<string, { current: string | undefined; rotated: Map<string, RotatedFile> }>();
+  let unknown = 0;
+  for (const name of names) {
+    const match = NAME.exec(name);
+    const [, component = '', current, stamp = '', suffix] = match ?? [];
+    if (!match || (logs.size >= COMPONENTS_MAX && !logs.has(component))) {
+      unknown++;
+      continue;
+    }
+    const log = logs.get(component) ?? { current: undefined, rotated: new Map<string, RotatedFile>() };
+    logs.set(component, log);
+    if (current) log.current = name;
+    else if (suffix || !log.rotated.has(stamp)) log.rotated.set(stamp, { stamp, name });
+  }
+  const sorted = [...logs].map(([component, { current, rotated }]): [string, ListedLog] => [
+    component,
+    { current, rotated: [...rotated.values()].toSorted((a, b) => (a.stamp < b.stamp ? -1 : 1)) },
+  ]);
+  return { logs: new Map(sorted), unknown };
+}

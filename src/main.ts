@@ -1,0 +1,23 @@
+import { renderErrorChain } from './base/index.ts';
+import { runCli } from './cli/index.ts';
+
+/** The exit code of a process that a signal ended: 128 and the number of SIGTERM. */
+const EXIT_KILLED = 143;
+
+const stop = new AbortController();
+for (const name of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(name, () => {
+    if (stop.signal.aborted) process.exit(EXIT_KILLED);
+    stop.abort();
+  });
+}
+// The log is not worth the work: an agent whose stderr has gone goes on.
+process.stderr.on('error', () => {});
+
+try {
+  const { stdout, stderr } = process;
+  process.exit(await runCli(process.argv.slice(2), { stdout, stderr, signal: stop.signal }));
+} catch (cause) {
+  process.stderr.write(`router-exporter: ${renderErrorChain(cause)}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,83 @@
+import { CodedError, type CodedErrorOptions, DeadlineExceeded } from '../base/index.ts';
+
+/** Why a router could not be used; also the values of the label `reason`. */
+export const ROUTER_FAILURES = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse'] as const;
+export type RouterFailure = (typeof ROUTER_FAILURES)[number];
+
+export interface RouterErrorOptions extends CodedErrorOptions {
+  /** The HTTP status of the answer, when there was one. */
+  readonly status?: number | undefined;
+  /** True when it is certain that the router saw nothing of the request. Default false. */
+  readonly isUnsent?: boolean | undefined;
+  /** True when the router accepted the session and answered, so that only this one resource has failed. Default false. */
+  readonly isAnswered?: boolean | undefined;
+}
+
+/** Everything that can go wrong between the agent and one router. */
+export class RouterError extends CodedError<RouterFailure> {
+  override readonly name = 'RouterError';
+  readonly status: number | undefined;
+  readonly isUnsent: boolean;
+  readonly isAnswered: boolean;
+  constructor(code: RouterFailure, message: string, options: RouterErrorOptions) {
+    super(code, message, options);
+    this.status = options.status;
+    this.isUnsent = options.isUnsent ?? false;
+    this.isAnswered = options.isAnswered ?? false;
+  }
+}
+
+const DNS_CODES = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME']);
+const UNSENT_CODES = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'EADDRNOTAVAIL',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+const BROKEN_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT']);
+const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+const TLS_CODE =
+  /^(ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/;
+
+/** Turns whatever the HTTP client threw into a {@link RouterError}; `what` names the attempt, as in "GET /profiles". */
+export function toRouterError(cause: unknown, what: string): RouterError {
+  if (cause instanceof RouterError) return cause;
+  if (cause instanceof DeadlineExceeded) {
+    return new RouterError('timeout', `${what} took longer than ${cause.limitMs} ms`, { disposition: 'retry' });
+  }
+  const code = findCode(cause);
+  if (DNS_CODES.has(code)) {
+    const hint = 'Check the host name in the url of this router, and the name server of this machine';
+    return new RouterError('dns', `${what} found no address`, { disposition: 'retry', hint, cause, isUnsent: true });
+  }
+  if (UNSENT_CODES.has(code)) {
+    const hint = 'Check host and port in the url of this router, and that its HTTPS or HTTP access is active';
+    return new RouterError('connect', `${what} could not connect`, {
+      disposition: 'retry',
+      hint,
+      cause,
+      isUnsent: true,
+    });
+  }
+  if (TLS_CODE.test(code)) {
+    const hint = 'Check tls.ca_file and tls.server_name of this router';
+    return new RouterError('tls', `${what} was not trusted`, { disposition: 'operator', hint, cause, isUnsent: true });
+  }
+  if (BROKEN_CODES.has(code)) {
+    return new RouterError('connect', `${what} lost its connection`, { disposition: 'retry', cause });
+  }
+  if (TIMEOUT_CODES.has(code)) {
+    return new RouterError('timeout', `${what} was not answered in time`, { disposition: 'retry', cause });
+  }
+  return new RouterError('http', `${what} failed`, { disposition: 'retry', cause });
+}
+
+function findCode(cause: unknown): string {
+  if (!(cause instanceof Error)) return '';
+  if (cause instanceof AggregateError && cause.errors.length > 0) return findCode(cause.errors[0]);
+  const code: unknown = Reflect.get(cause, 'code');
+  if (typeof code === 'string') return code;
+  return cause.cause === undefined ? '' : findCode(cause.cause);
+}

@@ -1,0 +1,223 @@
+import { Agent, type Dispatcher, request } from 'undici';
+import { type Clock, openDeadline } from '../base/index.ts';
+import { RouterError, toRouterError } from './errors.ts';
+
+/** How a router's certificate is checked. */
+export interface RouterTls {
+  /** Authorities that are trusted instead of the machine's own, as PEM. */
+  readonly caPem?: string | undefined;
+  /** The name that the certificate must carry, when it is not the host of the url. */
+  readonly serverName?: string | undefined;
+  /** Accepts any certificate. Default false. */
+  readonly insecureSkipVerify?: boolean | undefined;
+}
+
+export interface TransportOptions {
+  /** Scheme, host, port and optional path prefix; the interface's own `/api/v2_0` is added here. */
+  readonly url: string;
+  readonly tls?: RouterTls | undefined;
+  /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds. */
+  readonly requestTimeoutMs: number;
+  readonly clock: Clock;
+}
+
+export interface TransportRequest {
+  readonly method: 'GET' | 'POST';
+  /** Below `/api/v2_0`, beginning with a slash, already percent-encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Sent as `Authorization: Bearer`. */
+  readonly token?: string | undefined;
+  readonly json?: unknown;
+  readonly signal: AbortSignal;
+}
+
+/** An answer read whole. */
+export interface JsonAnswer {
+  readonly status: number;
+  /** The decoded body; `undefined` when it is empty or no JSON. */
+  readonly body: unknown;
+}
+
+/** Bound of a JSON answer. The largest of the interface, a configuration with its scheme, is far below one MiB. */
+const JSON_BYTES_MAX = 4 * 1024 * 1024;
+/** How much of an unwanted body is still read, to keep the connection: about what a TLS handshake costs. */
+const UNREAD_BYTES_MAX = 8 * 1024;
+/** How long an idle connection is kept; longer than the slowest usual polling interval. */
+const KEEP_ALIVE_MS = 300_000;
+
+/**
+ * HTTP to one router over one kept connection: bounded in time and size, and every failure a {@link RouterError}.
+ * It neither logs in nor retries.
+ */
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #agent: Agent;
+  readonly #base: string;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#base = `${options.url.replace(/\/+$/, '')}/api/v2_0`;
+    const { tls } = options;
+    this.#agent = new Agent({
+      connections: 1,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      // Exact limits come from deadlines on the clock; undici's own timers are coarse and would only interfere.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: {
+        timeout: options.requestTimeoutMs,
+        ...(tls?.caPem !== undefined && { ca: tls.caPem }),
+        ...(tls?.serverName !== undefined && { servername: tls.serverName }),
+        rejectUnauthorized: tls?.insecureSkipVerify !== true,
+      },
+    });
+  }
+
+  /** Sends a request and reads its whole answer, whatever its status. */
+  async askJson(options: TransportRequest): Promise<JsonAnswer> {
+    const what = renderAttempt(options);
+    using deadline = openDeadline(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
+    try {
+      const answer = await this.#send(options, deadline.signal);
+      const bytes = await readBounded(answer.body, what, deadline.signal);
+      return { status: answer.statusCode, body: parseJson(bytes) };
+    } catch (cause) {
+      throw toCallerError(cause, what, options.signal, deadline.signal);
+    }
+  }
+
+  /**
+   * Sends a request and hands the body to `consume` while it arrives. The connection is free again when `consume` has
+   * ended; what it left unread is dropped. An answer other than 200 is read whole and given to `refuse` instead.
+   */
+  async download<T>(
+    options: TransportRequest,
+    consume: (body: AsyncIterable<Uint8Array>) => Promise<T>,
+    refuse: (answer: JsonAnswer) => never,
+  ): Promise<T> {
+    const what = renderAttempt(options);
+    const stall = openStallGuard(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
+    let answer: Dispatcher.ResponseData;
+    try {
+      answer = await this.#send(options, stall.signal);
+      if (answer.statusCode !== 200) {
+        const bytes = await readBounded(answer.body, what, stall.signal);
+        return refuse({ status: answer.statusCode, body: parseJson(bytes) });
+      }
+    } catch (cause) {
+      stall.end();
+      throw toCallerError(cause, what, options.signal, stall.signal);
+    }
+    try {
+      return await consume(readGuarded(answer.body, stall, what, options.signal));
+    } finally {
+      stall.end();
+      // A short rest is read away, so that the connection lives; a long one costs more than a new connection.
+      await answer.body.dump({ limit: UNREAD_BYTES_MAX }).catch(() => {});
+    }
+  }
+
+  /** Closes the connection. Requests under way are cut. */
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  #send(options: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const query = options.query ? `?${new URLSearchParams(options.query).toString()}` : '';
+    return request(`${this.#base}${options.path}${query}`, {
+      dispatcher: this.#agent,
+      method: options.method,
+      signal,
+      headers: {
+        accept: '*/*',
+        ...(options.token !== undefined && { authorization: `Bearer ${options.token}` }),
+        ...(options.json !== undefined && { 'content-type': 'application/json' }),
+      },
+      body: options.json === undefined ? null : JSON.stringify(options.json),
+    });
+  }
+}
+
+function renderAttempt(options: TransportRequest): string {
+  return `${options.method} ${options.path}`;
+}
+
+/** An abort that the caller asked for is passed on as it is; everything else becomes a RouterError. */
+function toCallerError(cause: unknown, what: string, caller: AbortSignal, limit: AbortSignal): unknown {
+  if (caller.aborted) return caller.reason;
+  return toRouterError(limit.aborted ? limit.reason : cause, what);
+}
+
+/** A deadline that starts again with every chunk. */
+interface StallGuard {
+  readonly signal: AbortSignal;
+  touch(): void;
+  end(): void;
+}
+
+function openStallGuard(clock: Clock, limitMs: number, parent: AbortSignal): StallGuard {
+  const controller = new AbortController();
+  let deadline = openDeadline(clock, limitMs);
+  const watch = () => {
+    const { signal } = deadline;
+    signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
+  };
+  watch();
+  return {
+    signal: AbortSignal.any([parent, controller.signal]),
+    touch() {
+      deadline[Symbol.dispose]();
+      deadline = openDeadline(clock, limitMs);
+      watch();
+    },
+    end: () => deadline[Symbol.dispose](),
+  };
+}
+
+async function* readGuarded(
+  body: AsyncIterable<Uint8Array>,
+  stall: StallGuard,
+  what: string,
+  caller: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of body) {
+      // The consumer's own time does not count against the router.
+      stall.end();
+      yield chunk;
+      stall.touch();
+    }
+  } catch (cause) {
+    throw toCallerError(cause, what, caller, stall.signal);
+  } finally {
+    stall.end();
+  }
+}
+
+async function readBounded(body: AsyncIterable<Uint8Array>, what: string, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    signal.throwIfAborted();
+    bytes += chunk.length;
+    if (bytes > JSON_BYTES_MAX) {
+      throw new RouterError('parse', `${what} answered with more than ${JSON_BYTES_MAX} bytes`, {
+        disposition: 'skip',
+      });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, bytes);
+}
+
+function parseJson(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  try {
+    return JSON.parse(bytes.toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,113 @@
+import type { Compress } from './log-compression.ts';
+import { ARCHIVE_SUFFIX, type ArchiveFile, CURRENT, type LogFile } from './log-folder.ts';
+import type { TruthLine } from './log-truth.ts';
+import { LogWriter } from './log-writer.ts';
+import type { RouterClock } from './router-clock.ts';
+import { SimulatorError } from './simulator-error.ts';
+import type { LogSettings } from './simulator-options.ts';
+
+/** A log file on its way to a client. */
+export interface LogDownload {
+  readonly kind: 'plain' | 'archive';
+  readonly bytes: Buffer;
+}
+
+/** Component names that are safe as a folder name. */
+const COMPONENT = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
+
+/** All log files of one router, by component. */
+export class DeviceLogs {
+  readonly #clock: RouterClock;
+  readonly #settings: LogSettings;
+  readonly #compress: Compress;
+  readonly #writers = new Map<string, LogWriter>();
+
+  constructor(clock: RouterClock, settings: LogSettings, compress: Compress) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#compress = compress;
+  }
+
+  /** A message arrives for a component; its folder appears with its first message. */
+  append(component: string, message: string, tag: string): void {
+    this.#open(component).append(tag, message);
+  }
+
+  /** A message arrives and finds a limit reached. Throws {@link SimulatorError} when there is nothing to rotate yet. */
+  rotate(component: string, message: string, tag: string): void {
+    const writer = this.#writers.get(component);
+    if (!writer) throw new SimulatorError('unknown-component', `No line was written to the log ${component} yet`);
+    writer.appendRotating(tag, message);
+  }
+
+  /** Relative paths of the files that the router admits to have. */
+  list(): string[] {
+    return [...this.#writers.keys()]
+      .toSorted()
+      .flatMap((component) =>
+        (this.#writers.get(component)?.folder.names() ?? [])
+          .filter((name) => this.#isListed(name))
+          .map((name) => `${component}/${name}`),
+      );
+  }
+
+  /** The file at a listed path as it is at this moment; `undefined` when there is none. */
+  async read(path: string): Promise<LogDownload | undefined> {
+    const slash = path.indexOf('/');
+    const name = path.slice(slash + 1);
+    const file = this.#isListed(name) ? this.#writers.get(path.slice(0, slash))?.folder.get(name) : undefined;
+    if (!file) return undefined;
+    if (file.kind === 'archive') return { kind: 'archive', bytes: await this.#readArchive(file) };
+    const bytes = file.generation.snapshot();
+    markServed(file, bytes.length);
+    return { kind: 'plain', bytes };
+  }
+
+  /** Every line ever written to a component, oldest first; empty for a component that wrote none. */
+  truth(component: string): TruthLine[] {
+    return this.#writers.get(component)?.truth() ?? [];
+  }
+
+  /** Resolves when no compression is in progress. */
+  async whenQuiet(): Promise<void> {
+    await Promise.all([...this.#writers.values()].map((writer) => writer.compression.whenQuiet()));
+  }
+
+  /** Stops what runs by itself. */
+  close(): void {
+    for (const writer of this.#writers.values()) writer.compression.stop();
+  }
+
+  /** An unfinished archive is a prefix of the finished one that grows evenly over its time. */
+  async #readArchive(file: ArchiveFile): Promise<Buffer> {
+    const { growing } = file;
+    // What a client sees is decided by the moment of the request, not by how long the machine needs to compress.
+    const nowMs = this.#clock.clock.monotonic();
+    const data = await file.data;
+    if (!growing) {
+      markServed(file, file.generation.length);
+      return data;
+    }
+    return data.subarray(0, Math.floor((data.length * (nowMs - growing.fromMs)) / (growing.toMs - growing.fromMs)));
+  }
+
+  #isListed(name: string): boolean {
+    return name === CURRENT || name.endsWith(ARCHIVE_SUFFIX) || this.#settings.listUncompressed;
+  }
+
+  #open(component: string): LogWriter {
+    let writer = this.#writers.get(component);
+    if (!writer) {
+      if (!COMPONENT.test(component)) {
+        throw new SimulatorError('unknown-component', `No log can be named ${JSON.stringify(component)}`);
+      }
+      writer = new LogWriter(this.#clock, this.#settings, this.#compress);
+      this.#writers.set(component, writer);
+    }
+    return writer;
+  }
+}
+
+function markServed({ generation }: LogFile, bytes: number): void {
+  generation.servedBytes = Math.max(generation.servedBytes, bytes);
+}

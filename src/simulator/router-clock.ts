@@ -1,0 +1,80 @@
+import type { Clock } from '../base/index.ts';
+import { SimulatorError } from './simulator-error.ts';
+
+/** The clock of one router: wall time that may be wrong, a time zone, and the time since its last start. */
+export class RouterClock {
+  /** What waits inside the router waits on this; durations do not care about wall time. */
+  readonly clock: Clock;
+  readonly #zoneFormat: Intl.DateTimeFormat;
+  #offsetMs = 0;
+  #startedMs: number;
+  /** The last second rendered: most lines share it with the line before. */
+  #rendered = { second: Number.NaN, text: '' };
+
+  /** `uptimeMs` is how long the router has been running when the simulation begins. */
+  constructor(clock: Clock, timezone: string, uptimeMs: number) {
+    this.clock = clock;
+    this.#startedMs = clock.monotonic() - uptimeMs;
+    this.#zoneFormat = createZoneFormat(timezone);
+  }
+
+  /** Wall time of the router, in milliseconds since the Unix epoch. */
+  now(): number {
+    return this.clock.now() + this.#offsetMs;
+  }
+
+  /** Milliseconds since the last start. */
+  uptimeMs(): number {
+    return this.clock.monotonic() - this.#startedMs;
+  }
+
+  /** Sets wall time forward or back. */
+  jump(offsetMs: number): void {
+    this.#offsetMs += offsetMs;
+  }
+
+  /** Begins a new uptime; wall time goes on. */
+  restart(): void {
+    this.#startedMs = this.clock.monotonic();
+  }
+
+  /** `YYYY-MM-DD hh:mm:ss` in the router's zone: the stamp of a log line. */
+  localStamp(): string {
+    const second = Math.floor(this.now() / 1000);
+    if (second !== this.#rendered.second) this.#rendered = { second, text: this.#renderLocal(second * 1000) };
+    return this.#rendered.text;
+  }
+
+  /** `YYYY-MM-DD-hh:mm:ss` in UTC: the stamp in the name of a rotated file. */
+  fileStamp(): string {
+    return new Date(this.now()).toISOString().slice(0, 19).replace('T', '-');
+  }
+
+  /** Wall time as an HTTP `Date` header. */
+  httpDate(): string {
+    return new Date(this.now()).toUTCString();
+  }
+
+  #renderLocal(timeMs: number): string {
+    const parts = Object.fromEntries(this.#zoneFormat.formatToParts(timeMs).map(({ type, value }) => [type, value]));
+    return `${parts['year']}-${parts['month']}-${parts['day']} ${parts['hour']}:${parts['minute']}:${parts['second']}`;
+  }
+}
+
+function createZoneFormat(timeZone: string): Intl.DateTimeFormat {
+  const two = '2-digit';
+  try {
+    return new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: two,
+      day: two,
+      hour: two,
+      minute: two,
+      second: two,
+    });
+  } catch (cause) {
+    throw new SimulatorError('bad-option', `There is no time zone named ${JSON.stringify(timeZone)}`, { cause });
+  }
+}

@@ -1,0 +1,54 @@
+/** What one router has counted since the simulator began; a restart of the router does not reset it. */
+export interface RouterCounts {
+  /** Logins that were answered with tokens. */
+  readonly logins: number;
+  /** Logins refused because of the name or the password. */
+  readonly loginFailures: number;
+  readonly refreshes: number;
+  /** Refresh tokens presented although they had been used before. */
+  readonly refreshReuses: number;
+  readonly logouts: number;
+  /** Answers of status 401, whatever the path. */
+  readonly unauthorized: number;
+  /** Requests by method and path below the API's root: `GET /download/log?list_files`; unknown paths are `GET (unknown)`. */
+  readonly requests: Readonly<Record<string, number>>;
+  /** Bytes of all answers' bodies. */
+  readonly bodyBytes: number;
+}
+
+type SingleCounter = 'logins' | 'loginFailures' | 'refreshes' | 'refreshReuses' | 'logouts';
+
+/** Counts what clients did to one router. */
+export class RouterCounters {
+  readonly #singles: Record<SingleCounter, number> = {
+    logins: 0,
+    loginFailures: 0,
+    refreshes: 0,
+    refreshReuses: 0,
+    logouts: 0,
+  };
+  /** Bounded by the number of routes: paths that lead nowhere share one key per method. */
+  readonly #requests = new Map<string, number>();
+  #unauthorized = 0;
+  #bodyBytes = 0;
+
+  add(counter: SingleCounter): void {
+    this.#singles[counter] += 1;
+  }
+
+  addAnswer(request: string, status: number, bodyBytes: number): void {
+    this.#requests.set(request, (this.#requests.get(request) ?? 0) + 1);
+    if (status === 401) this.#unauthorized += 1;
+    this.#bodyBytes += bodyBytes;
+  }
+
+  /** A copy that later requests do not change. */
+  snapshot(): RouterCounts {
+    return {
+      ...this.#singles,
+      unauthorized: this.#unauthorized,
+      requests: Object.fromEntries(this.#requests),
+      bodyBytes: this.#bodyBytes,
+    };
+  }
+}

@@ -1,0 +1,86 @@
+import type { Clock } from '../base/index.ts';
+import { SimulatorError } from './simulator-error.ts';
+
+/** How the log writer of a simulated router is set up. */
+export interface LogSettings {
+  /** A message that finds at least this many bytes in `current` rotates it first; 0 = never by size. Default 1 MiB. */
+  readonly maxSizeBytes: number;
+  /** A message that finds `current` older than this rotates it first; 0 = never by age. Default 30 days. */
+  readonly maxAgeMs: number;
+  /** Rotated files kept, newest by the time in their name. Default 5. */
+  readonly maxFiles: number;
+  /** From the rename to the moment when only the finished `.bz2` is left. Default 3 s, the time of a slow CPU. */
+  readonly compressionMs: number;
+  /** Whether the listing shows rotated files that are not compressed yet. Default false. */
+  readonly listUncompressed: boolean;
+  /** What `truth` may remember of files that the router has deleted, per component. Default 64 MiB. */
+  readonly truthBytesMax: number;
+}
+
+/** What the device is believed to ship with. */
+export const deviceLogSettings: LogSettings = {
+  maxSizeBytes: 1024 * 1024,
+  maxAgeMs: 30 * 86_400_000,
+  maxFiles: 5,
+  compressionMs: 3000,
+  listUncompressed: false,
+  truthBytesMax: 64 * 1024 * 1024,
+};
+
+/** Small files, so that live activity shows its first rotation, archive included, within 20 seconds. */
+export const demoLogSettings: LogSettings = {
+  ...deviceLogSettings,
+  maxSizeBytes: 4096,
+  compressionMs: 1500,
+  truthBytesMax: 1024 * 1024,
+};
+
+export interface SimulatorOptions {
+  /** How many routers; they are named `sim-1`, `sim-2`, … */
+  readonly routers: number;
+  readonly clock: Clock;
+  /** Equal seeds and equal clocks give equal routers: serials, tokens, log lines. */
+  readonly seed: number;
+  /** Default `127.0.0.1` with free ports. A port other than 0 is that of the first router; the others follow. */
+  readonly listen?: { readonly host: string; readonly port: number };
+  /** Serves HTTP without TLS. Default false. */
+  readonly plainHttp?: boolean;
+  /** `live`: every router writes realistic lines by itself. `manual` (default): logs change only when told. */
+  readonly logActivity?: 'live' | 'manual';
+  /** IANA name of the zone in which log lines are stamped. Default `Europe/Berlin`. */
+  readonly timezone?: string;
+  /** Differences from {@link deviceLogSettings}. */
+  readonly logs?: Partial<LogSettings>;
+}
+
+/** Options with every default filled in. */
+export type ResolvedSimulatorOptions = Required<Omit<SimulatorOptions, 'logs'>> & { readonly logs: LogSettings };
+
+/** More routers than this need more ports than a machine has to spare. */
+const ROUTERS_MAX = 10_000;
+
+/** Fills in defaults and refuses values that would only fail later. Throws {@link SimulatorError} `bad-option`. */
+export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimulatorOptions {
+  const resolved: ResolvedSimulatorOptions = {
+    listen: { host: '127.0.0.1', port: 0 },
+    plainHttp: false,
+    logActivity: 'manual',
+    timezone: 'Europe/Berlin',
+    ...options,
+    logs: { ...deviceLogSettings, ...options.logs },
+  };
+  const { routers, listen, logs } = resolved;
+  requireInteger('routers', routers, 1, ROUTERS_MAX);
+  requireInteger('listen.port', listen.port, 0, listen.port === 0 ? 0 : 65_536 - routers);
+  requireInteger('logs.maxSizeBytes', logs.maxSizeBytes, 0);
+  requireInteger('logs.maxAgeMs', logs.maxAgeMs, 0);
+  requireInteger('logs.maxFiles', logs.maxFiles, 1);
+  requireInteger('logs.compressionMs', logs.compressionMs, 0);
+  requireInteger('logs.truthBytesMax', logs.truthBytesMax, 0);
+  return resolved;
+}
+
+function requireInteger(name: string, value: number, min: number, max = Number.MAX_SAFE_INTEGER): void {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return;
+  throw new SimulatorError('bad-option', `The option ${name} must be an integer from ${min} to ${max}, not ${value}`);
+}

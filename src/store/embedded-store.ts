@@ -1,0 +1,213 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { StoreError } from './errors.ts';
+import { migrate } from './schema.ts';
+import { packLines, unpackLines } from './spool-batch.ts';
+
+export interface EmbeddedStoreOptions {
+  /** Folder of the database; made when it is missing. */
+  readonly path: string;
+  /** Names of the configured sinks. A cursor of any other sink is dropped, so that it holds back no space. */
+  readonly sinks: readonly string[];
+  /** Bound of the undelivered records on disk, compressed. Bytes. */
+  readonly spoolBytesMax: number;
+}
+
+/** Records of one step of one log, and where the log stands once they are safe. */
+export interface LogCommit {
+  readonly router: string;
+  readonly component: string;
+  /** The log's position, as text that only the room `logs` reads. */
+  readonly position: string;
+  /** Rendered records without line ends. */
+  readonly lines: readonly string[];
+}
+
+/** A place in the spool: everything before `index` of batch `batch` is behind it. */
+export interface SpoolCursor {
+  readonly batch: number;
+  readonly index: number;
+}
+
+/** Records that a sink has yet to acknowledge. */
+export interface SpoolSlice {
+  readonly lines: readonly string[];
+  /** Where the sink stands once it has acknowledged all of `lines`. */
+  readonly next: SpoolCursor;
+}
+
+/** Most bytes of one slice, decompressed; a single larger batch comes in several slices. */
+const SLICE_BYTES_MAX = 1024 * 1024;
+const SLICE_RECORDS_MAX = 5000;
+
+/**
+ * Positions and undelivered records in one SQLite database, so that both are committed in one transaction.
+ *
+ * Write-ahead log with `synchronous = NORMAL`: a crash of the process loses nothing; a power cut may lose the last
+ * commits, but always records and position together, so that the lines are read again with the same uids.
+ */
+export class EmbeddedStore implements Disposable {
+  readonly #database: DatabaseSync;
+  readonly #options: EmbeddedStoreOptions;
+  #spooledBytes: number;
+  #spooledRecords: number;
+
+  /** Opens or creates the database. Throws {@link StoreError} `locked` or `broken`. */
+  constructor(options: EmbeddedStoreOptions) {
+    this.#options = options;
+    const file = join(options.path, 'router-exporter.db');
+    try {
+      mkdirSync(options.path, { recursive: true, mode: 0o700 });
+      this.#database = new DatabaseSync(file, { timeout: 0 });
+      this.#database.exec(
+        'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; COMMIT',
+      );
+      migrate(this.#database);
+      this.#keepCursorsOf(options.sinks);
+      const row = this.#database
+        .prepare('SELECT coalesce(sum(length(body)), 0) AS bytes, coalesce(sum(records), 0) AS records FROM spool')
+        .get();
+      this.#spooledBytes = Number(row?.['bytes']);
+      this.#spooledRecords = Number(row?.['records']);
+    } catch (cause) {
+      throw toStoreError(cause, file);
+    }
+  }
+
+  /** Undelivered records and their compressed bytes. */
+  get spooled(): { readonly records: number; readonly bytes: number } {
+    return { records: this.#spooledRecords, bytes: this.#spooledBytes };
+  }
+
+  /** The positions of all logs of a router, by component. */
+  readPositions(router: string): Map<string, string> {
+    const rows = this.#database.prepare('SELECT component, position FROM log WHERE router = ?').all(router);
+    return new Map(rows.map((row) => [String(row['component']), String(row['position'])]));
+  }
+
+  /**
+   * Adds records to the spool and moves the log's position, both or neither. Throws {@link StoreError} `full`, with
+   * nothing changed, when the spool has no room.
+   */
+  commit(commit: LogCommit): void {
+    const body = commit.lines.length > 0 ? packLines(commit.lines) : undefined;
+    if (body && this.#spooledBytes + body.length > this.#options.spoolBytesMax) {
+      throw new StoreError('full', `The spool has reached its bound of ${this.#options.spoolBytesMax} bytes`, {
+        disposition: 'hold-back',
+        hint: 'A sink does not take its records; see its state, or raise storage.spool_max',
+      });
+    }
+    this.#transact(() => {
+      if (body) {
+        this.#database.prepare('INSERT INTO spool (records, body) VALUES (?, ?)').run(commit.lines.length, body);
+      }
+      this.#database
+        .prepare(
+          'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
+        )
+        .run(commit.router, commit.component, commit.position);
+    });
+    if (!body) return;
+    this.#spooledBytes += body.length;
+    this.#spooledRecords += commit.lines.length;
+  }
+
+  /** The next records for `sink`, in the order of their commits; `undefined` when it has them all. */
+  readSlice(sink: string): SpoolSlice | undefined {
+    let { batch, index } = this.#cursorOf(sink);
+    const lines: string[] = [];
+    let bytes = 0;
+    const rows = this.#database.prepare('SELECT batch, body FROM spool WHERE batch >= ? ORDER BY batch').iterate(batch);
+    for (const row of rows) {
+      const fresh = Number(row['batch']);
+      if (fresh !== batch) [batch, index] = [fresh, 0];
+      const packed = row['body'];
+      if (!(packed instanceof Uint8Array)) continue;
+      for (const line of unpackLines(packed).slice(index)) {
+        if (lines.length > 0 && (bytes + line.length > SLICE_BYTES_MAX || lines.length >= SLICE_RECORDS_MAX)) {
+          return { lines, next: { batch, index } };
+        }
+        lines.push(line);
+        bytes += line.length;
+        index++;
+      }
+    }
+    return lines.length > 0 ? { lines, next: { batch: batch + 1, index: 0 } } : undefined;
+  }
+
+  /** Moves the sink's cursor behind what it has acknowledged, and drops what every sink has. */
+  acknowledge(sink: string, cursor: SpoolCursor): void {
+    this.#transact(() => {
+      this.#database
+        .prepare('UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?')
+        .run(cursor.batch, cursor.index, sink);
+      const dropped = this.#database
+        .prepare(
+          'DELETE FROM spool WHERE batch < (SELECT min(batch) FROM cursor) RETURNING records, length(body) AS bytes',
+        )
+        .all();
+      for (const row of dropped) {
+        this.#spooledRecords -= Number(row['records']);
+        this.#spooledBytes -= Number(row['bytes']);
+      }
+    });
+  }
+
+  /** Ends all access; the write-ahead log is folded into the database. */
+  close(): void {
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #cursorOf(sink: string): SpoolCursor {
+    const row = this.#database.prepare('SELECT batch, idx FROM cursor WHERE sink = ?').get(sink);
+    return row ? { batch: Number(row['batch']), index: Number(row['idx']) } : { batch: 0, index: 0 };
+  }
+
+  #keepCursorsOf(sinks: readonly string[]): void {
+    this.#transact(() => {
+      const known = this.#database.prepare('SELECT sink FROM cursor').all();
+      for (const row of known) {
+        const sink = String(row['sink']);
+        if (!sinks.includes(sink)) this.#database.prepare('DELETE FROM cursor WHERE sink = ?').run(sink);
+      }
+      for (const sink of sinks) {
+        this.#database
+          .prepare('INSERT INTO cursor (sink, batch, idx) VALUES (?, 0, 0) ON CONFLICT DO NOTHING')
+          .run(sink);
+      }
+    });
+  }
+
+  #transact(work: () => void): void {
+    try {
+      this.#database.exec('BEGIN IMMEDIATE');
+      work();
+      this.#database.exec('COMMIT');
+    } catch (cause) {
+      if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      throw toStoreError(cause, this.#options.path);
+    }
+  }
+}
+
+function toStoreError(cause: unknown, where: string): StoreError {
+  if (cause instanceof StoreError) return cause;
+  const message = cause instanceof Error ? cause.message : '';
+  if (message.includes('database is locked')) {
+    return new StoreError('locked', `The state in ${where} is in use by another process`, {
+      disposition: 'operator',
+      hint: 'Stop the other agent, or give this one a storage.path of its own',
+      cause,
+    });
+  }
+  return new StoreError('broken', `The state in ${where} could not be used`, {
+    disposition: 'operator',
+    hint: 'Check that the folder can be written to and that its disk is not full',
+    cause,
+  });
+}

@@ -1,0 +1,9 @@
+import { CodedError } from '../base/index.ts';
+
+/** `full`: the spool has reached its bound. `locked`: another process owns the files. `broken`: the database failed. */
+export type StoreFailure = 'full' | 'locked' | 'broken';
+
+/** What can go wrong with durable state. */
+export class StoreError extends CodedError<StoreFailure> {
+  override readonly name = 'StoreError';
+}

@@ -1,0 +1,57 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type Config, type ConfigFault, loadConfig, renderFault } from '../../src/config/index.ts';
+
+/** What `loadConfig` made of a text, with the folder cut out of everything that is compared. */
+export interface Outcome {
+  readonly config: Config | undefined;
+  readonly faults: readonly ConfigFault[];
+  /** The rendered faults. */
+  readonly lines: readonly string[];
+  readonly folder: string;
+}
+
+export interface Surroundings {
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Content by path relative to the configuration file. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>>;
+}
+
+/** Loads `text` as `router-exporter.yaml` from a folder of its own that is gone afterwards. */
+export async function load(text: string | Uint8Array, around: Surroundings = {}): Promise<Outcome> {
+  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-config-'));
+  try {
+    for (const [name, content] of Object.entries(around.files ?? {})) {
+      await mkdir(dirname(join(folder, name)), { recursive: true });
+      await writeFile(join(folder, name), content);
+    }
+    const path = join(folder, 'router-exporter.yaml');
+    await writeFile(path, text);
+    const loaded = await loadConfig(path, around.env ?? {});
+    if (loaded.ok) return { config: loaded.config, faults: [], lines: [], folder };
+    const lines = loaded.faults.map((fault) => renderFault(fault).replaceAll(`${folder}/`, '').replaceAll(folder, 'FOLDER'));
+    return { config: undefined, faults: loaded.faults, lines, folder };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** A sound configuration of one router, with `more` as further keys of the router. */
+export function withRouter(more = '', url = 'https://192.0.2.10'): string {
+  return `routers:\n  - name: plant-7\n    url: ${url}\n    username: monitor\n    password: pw\n${more.replace(/^(?=.)/gm, '    ')}\n`;
+}
+
+/** A self-signed certificate, valid until 2125. */
+export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBiTCCAS+gAwIBAgIUPWWts4w+PLTzyxX4uGSPEMqp79QwCgYIKoZIzj0EAwIw
+GTEXMBUGA1UEAwwOdGVzdC1hdXRob3JpdHkwIBcNMjYxMTIxMTIxOTUyWhgPMjEy
+NjEwMjgxMjE5NTJaMBkxFzAVBgNVBAMMDnRlc3QtYXV0aG9yaXR5MFkwEwYHKoZI
+zj0CAQYIKoZIzj0DAQcDQgAEVVWZpgugY3ETeU/pV4A1pf/rP6S359YqKssEtAzF
+us8qxdoPiaJsSxn8w10HbcHQPxJLpX3cR1J8+SB8cQwdBKNTMFEwHQYDVR0OBBYE
+FLi8pLdFdrr/1xQj20dmIlWI5OdCMB8GA1UdIwQYMBaAFLi8pLdFdrr/1xQj20dm
+IlWI5OdCMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIgIsAG+rx3
+bTURnqOpFkpUaaBfF+m5ejadDpb3J7evpt8CIQC141Zm3wxXUfSa20okleTD4c27
+h7UICIUL9EmiNfGMbg==
+-----END CERTIFICATE-----
+`;

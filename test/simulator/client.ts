@@ -1,0 +1,71 @@
+import { Agent, request } from 'undici';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { type SimulatedRouter, type SimulatorOptions, startSimulator } from '../../src/simulator/index.ts';
+
+/** 08:00:00 UTC is 09:00:00 in the simulator's default zone. */
+export const START_MS = Date.UTC(2026, 10, 21, 8, 0, 0);
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly bytes: Buffer;
+  readonly text: string;
+  /** The body as JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies whose shape they then check.
+  readonly json: any;
+}
+
+export interface Client extends AsyncDisposable {
+  send(method: string, path: string, options?: { token?: string; body?: string }): Promise<Answer>;
+  get(path: string, token?: string): Promise<Answer>;
+  /** Logs in and returns the tokens. */
+  login(username?: string): Promise<{ access: string; refresh: string }>;
+}
+
+/** Speaks to one router the way a stranger would: with nothing of the product but its address. */
+export function openClient(router: SimulatedRouter, caPem: string): Client {
+  const dispatcher = new Agent(caPem ? { connect: { ca: caPem } } : {});
+  const client: Client = {
+    async send(method, path, { token, body } = {}) {
+      const answer = await request(`${router.url}/api/v2_0${path}`, {
+        method: method as 'GET',
+        dispatcher,
+        headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+        ...(body === undefined ? {} : { body }),
+      });
+      const bytes = Buffer.from(await answer.body.arrayBuffer());
+      const text = bytes.toString('utf8');
+      return {
+        status: answer.statusCode,
+        headers: answer.headers,
+        bytes,
+        text,
+        get json() {
+          return JSON.parse(text);
+        },
+      };
+    },
+    get: (path, token) => client.send('GET', path, token === undefined ? {} : { token }),
+    async login(username = 'admin') {
+      const body = JSON.stringify({ username, password: 'simulated' });
+      return (await client.send('POST', '/auth/login', { body })).json;
+    },
+    [Symbol.asyncDispose]: () => dispatcher.close(),
+  };
+  return client;
+}
+
+/** One router on plain HTTP and a stepped clock, with a client. */
+export async function openBench(options: Partial<SimulatorOptions> = {}) {
+  await using opening = new AsyncDisposableStack();
+  const clock = createSteppedClock(START_MS);
+  const simulator = opening.use(await startSimulator({ routers: 1, clock, seed: 1, plainHttp: true, ...options }));
+  const [router] = simulator.routers;
+  if (!router) throw new TypeError('A fleet of one router has one router');
+  const client = opening.use(openClient(router, simulator.caPem));
+  const opened = opening.move();
+  return { clock, simulator, router, client, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+export const listPath = '/download/log?list_files=1';
+export const filePath = (file: string) => `/download/log?log_file=${encodeURIComponent(file)}`;

@@ -1,0 +1,133 @@
+import { X509Certificate } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:tls';
+import { describe, expect, test } from 'vitest';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { demoLogSettings, startSimulator } from '../../src/simulator/index.ts';
+import { filePath, listPath, openBench, openClient, START_MS } from './client.ts';
+
+const clock = createSteppedClock(START_MS);
+
+/** The certificate that a router shows, once its chain and the name have been verified. */
+async function readVerifiedCertificate(url: string, ca: string, servername: string): Promise<X509Certificate> {
+  const connected = Promise.withResolvers<void>();
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), ca, servername });
+  socket.once('secureConnect', connected.resolve).once('error', connected.reject);
+  try {
+    await connected.promise;
+    return new X509Certificate(socket.getPeerX509Certificate()?.raw ?? '');
+  } finally {
+    socket.destroy();
+  }
+}
+
+describe('TLS', () => {
+  test('a client that trusts the authority reaches a router by address, and one that does not is kept out', async () => {
+    await using simulator = await startSimulator({ routers: 1, clock, seed: 1 });
+    const [router] = simulator.routers;
+    if (!router) return expect.unreachable();
+    expect(router.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    await using trusting = openClient(router, simulator.caPem);
+    expect((await trusting.login()).access).toBeTypeOf('string');
+    await using stranger = openClient(router, '');
+    await expect(stranger.login()).rejects.toMatchObject({ code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' });
+  });
+
+  test('a certificate names its own router, localhost and the loopback addresses, and no other router', async () => {
+    await using simulator = await startSimulator({ routers: 2, clock, seed: 1 });
+    const url = simulator.routers[1]?.url ?? '';
+    const certificate = await readVerifiedCertificate(url, simulator.caPem, 'sim-2');
+    expect(certificate.subjectAltName).toBe(
+      'DNS:sim-2, DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1',
+    );
+    expect(certificate.validTo).toBe('Dec 31 23:59:59 2049 GMT');
+    await expect(readVerifiedCertificate(url, simulator.caPem, 'sim-1')).rejects.toMatchObject({
+      code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    });
+  });
+});
+
+describe('a fleet', () => {
+  test('routers are numbered, and each has its own serial, sessions and logs', async () => {
+    await using simulator = await startSimulator({ routers: 3, clock, seed: 1, plainHttp: true });
+    const [first, second] = simulator.routers;
+    if (!first || !second) return expect.unreachable();
+    expect(simulator.routers.map(({ name }) => name)).toEqual(['sim-1', 'sim-2', 'sim-3']);
+    expect(new Set(simulator.routers.map(({ serial }) => serial)).size).toBe(3);
+    await using client = openClient(first, '');
+    await using other = openClient(second, '');
+    const { access } = await client.login();
+    first.appendLog('network', 'up');
+    expect((await other.get(listPath, access)).status).toBe(401);
+    expect((await other.get(listPath, (await other.login()).access)).json.log_files).toEqual([]);
+  });
+
+  test('startSimulator() fails and leaves nothing open when a port is taken', async () => {
+    // A loopback address that nothing else uses, so that the port below the taken one is free.
+    const host = '127.86.41.7';
+    const squatter = createServer();
+    await new Promise<void>((resolve) => squatter.listen(0, host, resolve));
+    const { port } = squatter.address() as AddressInfo;
+    const listen = { host, port: port - 1 };
+    await expect(startSimulator({ routers: 2, clock, seed: 1, listen, plainHttp: true })).rejects.toMatchObject({
+      code: 'listen-failed',
+    });
+    squatter.close();
+    await using simulator = await startSimulator({ routers: 1, clock, seed: 1, listen, plainHttp: true });
+    expect(simulator.routers[0]?.url).toBe(`http://${host}:${port - 1}`);
+  });
+
+  test.each([
+    ['no router', { routers: 0 }],
+    ['a port that does not exist', { listen: { host: '127.0.0.1', port: 65_536 } }],
+    ['a time zone that does not exist', { timezone: 'Europe/Regensburg' }],
+    ['no file to keep', { logs: { maxFiles: 0 } }],
+  ])('startSimulator() refuses %s', async (_what, options) => {
+    await expect(startSimulator({ routers: 1, clock, seed: 1, ...options })).rejects.toMatchObject({
+      code: 'bad-option',
+    });
+  });
+
+  test('close() ends connections and may be called twice', async () => {
+    const simulator = await startSimulator({ routers: 1, clock, seed: 1, plainHttp: true });
+    const [router] = simulator.routers;
+    if (!router) return expect.unreachable();
+    await using client = openClient(router, '');
+    await client.login();
+    await simulator.close();
+    await simulator.close();
+    await expect(client.login()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});
+
+/** What a client and the director of the simulation can see of one router after half a minute. */
+async function observe(seed: number): Promise<string> {
+  await using bench = await openBench({ seed, logActivity: 'live', logs: demoLogSettings });
+  const tokens = await bench.client.login();
+  await bench.clock.advance(30_000);
+  const lines = ['network', 'system', 'restd'].map((component) => bench.router.truth(component));
+  const { json } = await bench.client.get('/status/device_info', tokens.access);
+  return JSON.stringify([bench.router.serial, tokens, json, lines]);
+}
+
+describe('live activity', () => {
+  test('20 seconds of live activity show several components and a rotation with its archive', async () => {
+    await using bench = await openBench({ logActivity: 'live', logs: demoLogSettings });
+    await bench.clock.advance(20_000);
+    const { access } = await bench.client.login();
+    const files: string[] = (await bench.client.get(listPath, access)).json.log_files;
+    expect(files).toContain('modem/current');
+    expect(files).toContain('httpd/current');
+    const archive = files.find((file) => file.startsWith('network/log-')) ?? '';
+    expect((await bench.client.get(filePath(archive), access)).text).toMatch(/^BZh9/);
+    const lines = (await bench.client.get(filePath('network/current'), access)).text.split('\n').slice(0, -1);
+    for (const line of lines) expect(line).toMatch(/^2026-11-21 09:00:\d\d \[\w+\] .+$/);
+  });
+
+  test('equal seeds give equal routers, tokens and lines; another seed gives others', async () => {
+    const [first, again, other] = [await observe(7), await observe(7), await observe(8)];
+    expect(again).toBe(first);
+    expect(other).not.toBe(first);
+  });
+});
