@@ -129,6 +129,13 @@ export class RouterObserver {
         this.#log('warn', 'Log lines are missing', { component, certainty, reason });
         return;
       }
+      case 'archive-unfinished':
+        this.#log('debug', 'A log archive is not whole yet', {
+          component: event.component,
+          file: event.file,
+          error: renderErrorChain(event.cause),
+        });
+        return;
       case 'log-failed': {
         const { component, file } = event;
         this.#log('warn', 'A log file could not be read', {

@@ -4,7 +4,7 @@ import { ArchiveError, type ArchiveItem, type ArchivePool } from './archive/inde
 import type { LogEvent, LogSource, RecordLog } from './contracts.ts';
 import { LogError } from './errors.ts';
 import { FileScan, type ScanBatch, type ScanResult } from './file-scan.ts';
-import type { ListedLog, RotatedFile } from './names.ts';
+import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
 import { createPosition, type Instance, type LogPosition, parsePosition, renderPosition } from './position.ts';
 import { type Gap, type RecordContext, renderGap } from './record-builder.ts';
 import type { Zone } from './zone.ts';
@@ -29,6 +29,10 @@ const PASSES_MAX = 3;
 const HOLD_MS = 60_000;
 /** After this the rest of a file counts as lost. Covers the slowest compression that a router can need. */
 const GRACE_MS = 15 * 60_000;
+/** A file begins in the second in which the one before it was rotated; this much more covers two clocks read in turn. */
+const LINK_MS_MAX = 2000;
+/** Files that were given up and are remembered. */
+const LOST_MAX = 8;
 /** Bound of one decompressed file; routers rotate at about one MiB. */
 const ARCHIVE_BYTES_MAX = 512 * 1024 * 1024;
 
@@ -71,7 +75,8 @@ export class ComponentTail {
     }
     if (this.#isHolding()) return 'settled';
     this.#giveUpOverdue(listed);
-    await this.#readFresh(listed, signal);
+    const isBlocked = await this.#readFresh(listed, signal);
+    if (isBlocked) return 'settled';
     if (!this.#position.open && listed.current !== undefined) {
       const newer = await this.#beginCurrent(listed.current, isLast, signal);
       if (newer) return newer;
@@ -105,19 +110,18 @@ export class ComponentTail {
     return true;
   }
 
-  /** Reads the rotated files that continue nothing, oldest first. */
-  async #readFresh(listed: ListedLog, signal: AbortSignal): Promise<void> {
+  /** Reads the rotated files that continue nothing, oldest first; true when newer ones have to wait. */
+  async #readFresh(listed: ListedLog, signal: AbortSignal): Promise<boolean> {
     for (const file of this.#freshOf(listed)) {
       const outcome = await this.#readRotated(file, this.#finished(), true, signal);
-      if (outcome === 'unfinished' && this.#isHolding()) return;
+      if (outcome === 'withheld' || (outcome === 'unfinished' && this.#isHolding())) return true;
     }
+    return false;
   }
 
   /** Takes up a new `current`; resolves with a newer listing when a rotation came between, and nothing was taken up. */
   async #beginCurrent(name: string, isLast: boolean, signal: AbortSignal): Promise<ListedLog | undefined> {
-    if (this.#isHolding()) return undefined;
-    const candidates = this.#begun();
-    const { scan, result } = await this.#scanCurrent(name, candidates, true, UNCONFIRMED_BYTES_MAX, signal);
+    const { scan, result } = await this.#scanCurrent(name, this.#begun(), true, UNCONFIRMED_BYTES_MAX, signal);
     if (result?.kind !== 'taken') return undefined;
     const { instance } = result;
     if (!isLast && !this.#owns(instance)) {
@@ -135,7 +139,7 @@ export class ComponentTail {
     candidates: readonly Instance[],
     acceptsNew: boolean,
     signal: AbortSignal,
-  ): Promise<'completed' | 'stranger' | 'unfinished'> {
+  ): Promise<'completed' | 'stranger' | 'withheld' | 'unfinished'> {
     const { source, archives } = this.#options;
     const scan = this.#createScan(file.name, candidates, acceptsNew, true, BATCH_BYTES);
     let result: ScanResult;
@@ -150,6 +154,7 @@ export class ComponentTail {
       if (!isOwnFault(cause)) throw cause;
       return 'unfinished';
     }
+    if (result.kind === 'withheld') return 'withheld';
     if (result.kind === 'stranger') {
       if (!acceptsNew || !result.suspect) return 'stranger';
       // Another file that begins alike: the proof failed, so the next reading does not consider it.
@@ -198,6 +203,7 @@ export class ComponentTail {
       acceptsNew,
       isClosed,
       isStampExpected: this.#position.hasHistory,
+      admits: (firstWallAsUtcMs) => this.#admits(firstWallAsUtcMs, name),
       nextGen: (key) => this.#nextGen(key),
       batchBytes,
       onBatch: (instance, batch) => {
@@ -232,7 +238,8 @@ export class ComponentTail {
 
   /** All files that are remembered: a rotated file may also be one that was completed under another name. */
   #finished(): Instance[] {
-    return [...this.#begun(), ...Object.values(this.#position.completed)];
+    const { lost, completed } = this.#position;
+    return [...this.#begun(), ...lost, ...Object.values(completed)];
   }
 
   #owns(instance: Instance): boolean {
@@ -254,14 +261,40 @@ export class ComponentTail {
 
   /** Whether something older is outstanding that newer lines should wait for. */
   #isHolding(): boolean {
-    return this.#isOutstanding((sinceMs) => this.#ageMs(sinceMs) < HOLD_MS);
+    const { pending, waiting } = this.#position;
+    const isRecent = (sinceMs: number) => this.#ageMs(sinceMs) < HOLD_MS;
+    return (
+      pending.some(({ sinceMs }) => isRecent(sinceMs)) ||
+      Object.values(waiting).some(({ sinceMs, attempts }) => attempts > 0 && isRecent(sinceMs))
+    );
   }
 
-  /** Whether there is a file whose rest is missing, or that could not be read, since a time that `isMatch`. */
+  /**
+   * Whether a new file may be read now: not while one is likely to be missing before it. The first line of a file and the
+   * name of the one before it say so, once the zone is known.
+   */
+  #admits(firstWallAsUtcMs: number, name: string): boolean {
+    const { lastStamp, brokenLinks } = this.#position;
+    const { zone, clock } = this.#options;
+    // Before the end of the chain there is nothing to wait for, and while a rest is missing, that is waited for.
+    const isAtEnd =
+      lastStamp !== undefined && !(name < `${this.#component}/log-${lastStamp}` && name.includes('/log-'));
+    if (!isAtEnd || zone.isAssumed || this.#begun().length > 0) return true;
+    const firstUtcMs = zone.place(firstWallAsUtcMs, parseStampUtcMs(lastStamp)).utcMs;
+    if (isLinked(firstUtcMs, lastStamp)) return true;
+    const known = brokenLinks.find(({ after }) => after === lastStamp);
+    if (known) return this.#ageMs(known.sinceMs) >= HOLD_MS;
+    brokenLinks.push({ after: lastStamp, sinceMs: clock.now() });
+    this.#commit(undefined, undefined);
+    return false;
+  }
+
+  /** Whether there is a file that is missing, whose rest is missing, or that could not be read, since a time that `isMatch`. */
   #isOutstanding(isMatch: (sinceMs: number) => boolean): boolean {
-    const { pending, waiting } = this.#position;
+    const { pending, waiting, brokenLinks } = this.#position;
     return (
       pending.some(({ sinceMs }) => isMatch(sinceMs)) ||
+      brokenLinks.some(({ sinceMs }) => isMatch(sinceMs)) ||
       Object.values(waiting).some(({ sinceMs, attempts }) => attempts > 0 && isMatch(sinceMs))
     );
   }
@@ -313,7 +346,13 @@ export class ComponentTail {
     const instance = result.kind === 'taken' ? result.instance : createEmptyInstance();
     this.#position.completed[file.stamp] = instance;
     delete this.#position.waiting[file.stamp];
+    if (file.stamp > (this.#position.lastStamp ?? '')) this.#position.lastStamp = file.stamp;
+    const { firstUtcMs } = instance;
+    this.#position.brokenLinks = this.#position.brokenLinks.filter(
+      ({ after }) => firstUtcMs === undefined || !isLinked(firstUtcMs, after),
+    );
     this.#position.pending = this.#position.pending.filter((pending) => pending.instance !== instance);
+    this.#position.lost = this.#position.lost.filter((lost) => lost !== instance);
     if (this.#position.open === instance) this.#position.open = undefined;
     this.#commit(batch, instance);
   }
@@ -321,7 +360,9 @@ export class ComponentTail {
   #noteAttempt(file: RotatedFile, cause: unknown): void {
     const waiting = this.#position.waiting[file.stamp];
     if (waiting) waiting.attempts++;
-    this.#options.report({ type: 'log-failed', component: this.#component, file: file.name, cause });
+    const isUnfinished = cause instanceof ArchiveError && cause.code === 'truncated';
+    const type = isUnfinished ? 'archive-unfinished' : 'log-failed';
+    this.#options.report({ type, component: this.#component, file: file.name, cause });
     this.#commit(undefined, undefined);
   }
 
@@ -355,11 +396,20 @@ export class ComponentTail {
       const file = `${this.#component}/current`;
       this.#commitGap({ certainty: 'possible', reason: 'not-found' }, pending.instance, file);
     }
+    for (const link of this.#position.brokenLinks.filter(({ sinceMs }) => this.#ageMs(sinceMs) >= GRACE_MS)) {
+      this.#position.brokenLinks = this.#position.brokenLinks.filter((other) => other !== link);
+      const file = `${this.#component}/log-${link.after}`;
+      const before = this.#position.completed[link.after];
+      this.#commitGap({ certainty: 'likely', reason: 'broken-link' }, before, file);
+    }
   }
 
   // --- making it durable ---
 
   #commitGap(gap: Gap, instance: Instance | undefined, file: string): void {
+    if (instance && !Object.values(this.#position.completed).includes(instance)) {
+      this.#position.lost = [...this.#position.lost, instance].slice(-LOST_MAX);
+    }
     const record = renderGap(this.#createContext(file, []), gap, instance);
     this.#store([record]);
     this.#options.report({ type: 'log-gap-found', component: this.#component, ...gap });
@@ -391,7 +441,21 @@ export class ComponentTail {
 
 /** Stands for a file without lines; its key is that of no other file. */
 function createEmptyInstance(): Instance {
-  return { key: '', gen: 0, off: 0, prefixSha: '', firstStamp: undefined, lastUtcMs: undefined, lastStart: 0 };
+  return {
+    key: '',
+    gen: 0,
+    off: 0,
+    prefixSha: '',
+    firstStamp: undefined,
+    firstUtcMs: undefined,
+    lastUtcMs: undefined,
+    lastStart: 0,
+  };
+}
+
+/** Whether a file that begins at `firstUtcMs` follows the file that was rotated at `stamp`. */
+function isLinked(firstUtcMs: number, stamp: string): boolean {
+  return Math.abs(firstUtcMs - parseStampUtcMs(stamp)) <= LINK_MS_MAX;
 }
 
 function dispositionOf(cause: unknown): unknown {

@@ -37,4 +37,6 @@ export type LogEvent =
       readonly certainty: GapCertainty;
       readonly reason: string;
     }
+  /** A rotated file is not whole yet, most likely because the router is still compressing it. */
+  | { readonly type: 'archive-unfinished'; readonly component: string; readonly file: string; readonly cause: unknown }
   | { readonly type: 'log-failed'; readonly component: string; readonly file: string; readonly cause: unknown };

@@ -18,6 +18,8 @@ export interface ScanOptions {
   readonly isClosed: boolean;
   /** Whether a body without a single time stamp can be no log. */
   readonly isStampExpected: boolean;
+  /** Whether a new file whose first stamped line has this wall time may be read now. */
+  readonly admits: (firstWallAsUtcMs: number) => boolean;
   /** The generation of a new file that begins with `key`. */
   readonly nextGen: (key: string) => number;
   /** Called during the reading each time `batchBytes` of lines have come together; the rest is for {@link FileScan.takeBatch}. */
@@ -35,11 +37,13 @@ export interface ScanBatch {
 /**
  * `taken`: the file is a candidate, or new and accepted, and its lines were handed out from where `instance` stood.
  * `stranger`: it is none of the candidates; `suspect` is the one that begins alike, if there is one.
+ * `withheld`: it is new, and was not admitted.
  * `nothing`: it holds no complete line.
  */
 export type ScanResult =
   | { readonly kind: 'taken'; readonly instance: Instance }
   | { readonly kind: 'stranger'; readonly suspect: Instance | undefined }
+  | { readonly kind: 'withheld' }
   | { readonly kind: 'nothing' };
 
 /** How far the first line with a stamp is looked for; a file's key covers no more than this. Bytes. */
@@ -58,6 +62,7 @@ export class FileScan {
   #track: { instance: Instance; builder: RecordBuilder; splitter: LineSplitter; isProven: boolean } | undefined;
   #suspect: Instance | undefined;
   #isStranger = false;
+  #isWithheld = false;
   #seenBytes = 0;
   readonly #hash: Hash = createHash('sha256');
   /** The hash up to the end of the last whole line. */
@@ -73,6 +78,7 @@ export class FileScan {
     for await (const chunk of body) {
       this.#push(chunk);
       if (this.#isStranger) return { kind: 'stranger', suspect: this.#suspect };
+      if (this.#isWithheld) return { kind: 'withheld' };
       if (this.#track && this.#batch.bytes >= this.#options.batchBytes) {
         this.#options.onBatch(this.#track.instance, this.takeBatch());
       }
@@ -94,7 +100,8 @@ export class FileScan {
   }
 
   #finish(): ScanResult {
-    if (!this.#track && !this.#isStranger) this.#identify(true);
+    if (!this.#track) this.#identify(true);
+    if (this.#isWithheld) return { kind: 'withheld' };
     if (this.#track?.isProven) {
       const { instance, splitter } = this.#track;
       if (this.#options.isClosed) {
@@ -123,15 +130,20 @@ export class FileScan {
 
   /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. */
   #identify(isWhole: boolean): void {
-    const { candidates, acceptsNew, isClosed, nextGen } = this.#options;
+    const { candidates, acceptsNew, isClosed, nextGen, admits } = this.#options;
     const head = Buffer.concat(this.#head, this.#headBytes);
     const keyBytes = findKeyBytes(head, isWhole && isClosed);
     if (keyBytes === undefined) return;
-    if (!keyBytes.isStamped && (this.#options.isStampExpected || looksForeign(head))) throw this.#toForeignError();
+    if (keyBytes.firstWallAsUtcMs === undefined && (this.#options.isStampExpected || looksForeign(head)))
+      throw this.#toForeignError();
     const key = createHash('sha256').update(head.subarray(0, keyBytes.length)).digest('hex');
     const alike = candidates.filter((candidate) => candidate.key === key).toSorted((a, b) => b.off - a.off)[0];
     if (!alike && !acceptsNew) {
       this.#isStranger = true;
+      return;
+    }
+    if (!alike && keyBytes.firstWallAsUtcMs !== undefined && !admits(keyBytes.firstWallAsUtcMs)) {
+      this.#isWithheld = true;
       return;
     }
     const instance = alike ?? createInstance(key, nextGen(key));
@@ -195,23 +207,42 @@ function looksForeign(head: Buffer): boolean {
 }
 
 function createInstance(key: string, gen: number): Instance {
-  return { key, gen, off: 0, prefixSha: '', firstStamp: undefined, lastUtcMs: undefined, lastStart: 0 };
+  return {
+    key,
+    gen,
+    off: 0,
+    prefixSha: '',
+    firstStamp: undefined,
+    firstUtcMs: undefined,
+    lastUtcMs: undefined,
+    lastStart: 0,
+  };
 }
 
-/** The bytes that identify a file: up to the end of its first line with a stamp. `undefined` while more is needed. */
-function findKeyBytes(head: Buffer, isWhole: boolean): { length: number; isStamped: boolean } | undefined {
+/** The bytes that identify a file, and the wall time in the line that ends them. */
+interface KeyBytes {
+  readonly length: number;
+  /** `undefined` when no line of the head carries a stamp. */
+  readonly firstWallAsUtcMs: number | undefined;
+}
+
+/** Finds the end of the first line with a stamp. `undefined` while more of the file is needed; `isWhole` when there is none. */
+function findKeyBytes(head: Buffer, isWhole: boolean): KeyBytes | undefined {
   let from = 0;
   while (from < HEAD_BYTES_MAX) {
     const end = head.indexOf(LINE_FEED, from);
     const isUnterminated = end < 0;
     if (isUnterminated && !isWhole) break;
     const stop = isUnterminated ? head.length : end;
-    if (stop > from && parseLine(head.toString('utf8', from, Math.min(stop, from + 256))).time) {
-      return { length: Math.min(isUnterminated ? stop : stop + 1, HEAD_BYTES_MAX), isStamped: true };
+    // A stamp and a tag stand at the very beginning; the message does not matter here.
+    const { time } = parseLine(head.toString('utf8', from, Math.min(stop, from + 256)));
+    if (time) {
+      const length = Math.min(isUnterminated ? stop : stop + 1, HEAD_BYTES_MAX);
+      return { length, firstWallAsUtcMs: time.asUtcMs };
     }
     if (isUnterminated) break;
     from = end + 1;
   }
-  if (head.length >= HEAD_BYTES_MAX) return { length: HEAD_BYTES_MAX, isStamped: false };
-  return isWhole && head.length > 0 ? { length: head.length, isStamped: false } : undefined;
+  if (head.length >= HEAD_BYTES_MAX) return { length: HEAD_BYTES_MAX, firstWallAsUtcMs: undefined };
+  return isWhole && head.length > 0 ? { length: head.length, firstWallAsUtcMs: undefined } : undefined;
 }

@@ -48,3 +48,8 @@ export function parseListing(names: readonly string[]): Listing {
   ]);
   return { logs: new Map(sorted), unknown };
 }
+
+/** The moment in a rotated file's name. Milliseconds since the Unix epoch, by the router's clock. */
+export function parseStampUtcMs(stamp: string): number {
+  return Date.parse(`${stamp.slice(0, 10)}T${stamp.slice(11)}Z`);
+}

@@ -11,6 +11,8 @@ export interface Instance {
   prefixSha: string;
   /** The first line's time to the second, as text. */
   firstStamp: string | undefined;
+  /** UTC of the first line that has a time. */
+  firstUtcMs: number | undefined;
   /** UTC of the newest line read. */
   lastUtcMs: number | undefined;
   /** Start of the last line read. */
@@ -35,6 +37,17 @@ export interface Waiting {
 }
 
 /**
+ * A rotation after which the next file did not begin: its first line should fall in the second that is the name of the
+ * file before it. Something between them is missing, or the router's clock was set.
+ */
+export interface BrokenLink {
+  /** The rotated file before the break. */
+  readonly after: string;
+  /** Wall time at which the break was first seen. */
+  readonly sinceMs: number;
+}
+
+/**
  * Where one log (one component of one router) stands. A log is a chain of files, each in one of these states:
  *
  * ```
@@ -49,16 +62,31 @@ export interface LogPosition {
   open: Instance | undefined;
   /** Oldest first. */
   pending: Pending[];
+  /** Files that were given up; should the rest of one turn up after all, it is not read from its start. Newest last. */
+  lost: Instance[];
   waiting: Record<string, Waiting>;
   /** Rotated files that were read to their end, by stamp, for as long as they are listed. */
   completed: Record<string, Instance>;
+  /** The newest rotated file that was ever read to its end. */
+  lastStamp: string | undefined;
+  brokenLinks: BrokenLink[];
   /** Whether a line with a time stamp has ever been read: then a body without any is no log. */
   hasHistory: boolean;
 }
 
 /** The position of a log that has never been read. */
 export function createPosition(): LogPosition {
-  return { version: 1, open: undefined, pending: [], waiting: {}, completed: {}, hasHistory: false };
+  return {
+    version: 1,
+    open: undefined,
+    pending: [],
+    lost: [],
+    waiting: {},
+    completed: {},
+    lastStamp: undefined,
+    brokenLinks: [],
+    hasHistory: false,
+  };
 }
 
 export function renderPosition(position: LogPosition): string {
@@ -75,6 +103,8 @@ export function parsePosition(text: string): LogPosition | undefined {
     const isWhole =
       value?.version === 1 &&
       Array.isArray(value.pending) &&
+      Array.isArray(value.lost) &&
+      Array.isArray(value.brokenLinks) &&
       typeof value.waiting === 'object' &&
       typeof value.completed === 'object';
     return isWhole ? { ...createPosition(), ...value } : undefined;

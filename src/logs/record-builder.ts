@@ -20,13 +20,14 @@ export interface RecordContext {
 /** What is missing, and how that is known. */
 export interface Gap {
   readonly certainty: GapCertainty;
-  readonly reason: 'expired' | 'not-found' | 'damaged';
+  readonly reason: 'expired' | 'not-found' | 'damaged' | 'broken-link';
 }
 
 const GAP_WORDS: Readonly<Record<Gap['reason'], string>> = {
   expired: 'the router deleted a file before it was read to its end',
   'not-found': 'the rest of a file was never found under another name',
   damaged: 'a rotated file could not be decompressed to its end',
+  'broken-link': 'a file between two others is missing, or the clock of the router was set',
 };
 
 /** Nanoseconds that keep lines of one second in the order of their files: see {@link renderTimestamp}. */
@@ -56,6 +57,7 @@ export class RecordBuilder {
     const placed = time && zone.place(time.asUtcMs, this.#instance.lastUtcMs);
     if (time && placed) {
       this.#instance.firstStamp ??= time.text;
+      this.#instance.firstUtcMs ??= placed.utcMs;
       this.#instance.lastUtcMs = placed.utcMs;
     }
     this.#instance.lastStart = line.start;

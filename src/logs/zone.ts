@@ -14,12 +14,13 @@ const CACHED_HOURS_MAX = 4096;
 /** Turns a router's wall time into UTC. */
 export class Zone {
   readonly #format: Intl.DateTimeFormat;
-  readonly #isAssumed: boolean;
+  /** Whether UTC stands in for a zone that is not known. */
+  readonly isAssumed: boolean;
   readonly #offsets = new Map<number, number>();
 
   /** `name`: an IANA zone; without one, UTC is assumed and every time carries the flag `zone_assumed`. */
   constructor(name: string | undefined) {
-    this.#isAssumed = name === undefined;
+    this.isAssumed = name === undefined;
     this.#format = new Intl.DateTimeFormat('en-US', {
       timeZone: name ?? 'UTC',
       hourCycle: 'h23',
@@ -38,7 +39,7 @@ export class Zone {
    * the offset before the change.
    */
   place(wallAsUtcMs: number, notBeforeUtcMs: number | undefined): PlacedTime {
-    if (this.#isAssumed) return { utcMs: wallAsUtcMs, flags: ['zone_assumed'] };
+    if (this.isAssumed) return { utcMs: wallAsUtcMs, flags: ['zone_assumed'] };
     const before = this.#offsetMs(wallAsUtcMs - DAY_MS);
     const after = this.#offsetMs(wallAsUtcMs + DAY_MS);
     if (before === after) return { utcMs: wallAsUtcMs - before, flags: [] };

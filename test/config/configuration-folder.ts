@@ -30,7 +30,9 @@ export async function load(text: string | Uint8Array, around: Surroundings = {})
     await writeFile(path, text);
     const loaded = await loadConfig(path, around.env ?? {});
     if (loaded.ok) return { config: loaded.config, faults: [], lines: [], folder };
-    const lines = loaded.faults.map((fault) => renderFault(fault).replaceAll(`${folder}/`, '').replaceAll(folder, 'FOLDER'));
+    const lines = loaded.faults.map((fault) =>
+      renderFault(fault).replaceAll(`${folder}/`, '').replaceAll(folder, 'FOLDER'),
+    );
     return { config: undefined, faults: loaded.faults, lines, folder };
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -1,0 +1,295 @@
+import { describe, expect, it } from 'vitest';
+import { load, withRouter } from './configuration-folder.ts';
+
+const DURATION = 'a duration with its unit from 100ms to 1w, such as 30s or 1h30m';
+const URL_EXPECTED =
+  'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
+const NAME = 'a name of letters, digits, ".", "_" and "-", at most 128 (a number needs quotes)';
+const ROUTERS = 'a list of at least one router, such as "- name: plant-7" with "url: https://192.0.2.10" below';
+const GLOBS = 'a list of globs such as "*" and "!kernel", at least one of them without "!"';
+
+/** The faults without the name of the file, from a sound router with `more` keys from line 6, column 5. */
+async function faultsOf(more: string): Promise<string[]> {
+  return linesOf(withRouter(more));
+}
+
+async function linesOf(text: string): Promise<string[]> {
+  const { lines } = await load(text);
+  return lines.map((line) => line.replace('router-exporter.yaml:', ''));
+}
+
+describe('loadConfig() on keys', () => {
+  it('points at the misspelt key and names the nearest one', async () => {
+    const { faults, lines } = await load(withRouter('poll:\n  intervall: 60s'));
+    expect(lines).toEqual([
+      'router-exporter.yaml:7:7: routers[0].poll.intervall: Unknown key; did you mean "interval"?',
+    ]);
+    expect(faults[0]).toMatchObject({ line: 7, column: 7, keyPath: 'routers[0].poll.intervall', nearest: 'interval' });
+  });
+
+  it('lists the valid keys when none is near', async () => {
+    expect(await faultsOf('tls: { certificate: x }')).toEqual([
+      '6:12: routers[0].tls.certificate: Unknown key; valid here: ca_file, server_name, insecure_skip_verify',
+    ]);
+  });
+
+  it.each([
+    'router_files: []',
+    'module_files: []',
+    'log_rules: []',
+    'redact: []',
+    'backup: {}',
+    'cluster: {}',
+    '<<: {}',
+    '__proto__: {}',
+  ])('refuses "%s", which this version does not honour', async (line) => {
+    const lines = await linesOf(`${line}\n${withRouter()}`);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^1:1: \S+: (Unknown key|No key has this name)/);
+  });
+
+  it.each(['auth: token', 'modules: [default]', 'byte_budget: 0'])('refuses "%s" of a router', async (line) => {
+    expect((await faultsOf(line))[0]).toMatch(/^6:5: routers\[0\]\.\w+: Unknown key/);
+  });
+
+  it('refuses the name of a router among the defaults', async () => {
+    expect((await linesOf(`defaults: { name: a }\n${withRouter()}`))[0]).toMatch(/^1:13: defaults\.name: Unknown key/);
+  });
+
+  it('points at the map in which a key is missing', async () => {
+    expect(await linesOf('routers:\n  - username: u\n    password: p\n')).toEqual([
+      `2:5: routers[0].name: Missing key; expected ${NAME}`,
+      `2:5: routers[0].url: Missing key; expected ${URL_EXPECTED}`,
+    ]);
+  });
+
+  it('points at the key that has no value', async () => {
+    expect(await linesOf('routers:\n\n')).toEqual([`1:1: routers: Expected ${ROUTERS}; found nothing`]);
+  });
+
+  it('says what to write when there is no router', async () => {
+    expect(await linesOf('routers: []')).toEqual([`1:10: routers: Expected ${ROUTERS}; found an empty list`]);
+    expect(await linesOf('sinks: []')).toEqual([`1:1: routers: Missing key; expected ${ROUTERS}`]);
+  });
+
+  it('asks for username and password where neither router nor defaults have them', async () => {
+    expect(await linesOf('routers:\n  - name: a\n    url: http://a\n')).toEqual([
+      '2:5: routers[0].username: Missing key; expected the account to log in with, here or in "defaults"',
+      '2:5: routers[0].password: Missing key; expected either "password" or "password_file", here or in "defaults"',
+    ]);
+  });
+
+  it('refuses password and password_file together, in a router and in the defaults', async () => {
+    const message = 'Both "password" and "password_file" are set; keep one of them';
+    const { lines } = await load(`defaults: { password: p, password_file: pw }\n${withRouter('password_file: pw')}`, {
+      files: { pw: 'x' },
+    });
+    expect(lines).toEqual([
+      `router-exporter.yaml:1:26: defaults.password_file: ${message}`,
+      `router-exporter.yaml:7:5: routers[0].password_file: ${message}`,
+    ]);
+  });
+});
+
+describe('loadConfig() on values', () => {
+  it.each([
+    ['poll: { interval: 60 }', '6:23', 'poll.interval', DURATION, 'the number 60'],
+    ['poll: { interval: fast }', '6:23', 'poll.interval', DURATION, '"fast"'],
+    ['poll: { timeout: 10ms }', '6:22', 'poll.timeout', DURATION, '"10ms"'],
+    ['poll: { stale_after: 8d }', '6:26', 'poll.stale_after', DURATION, '"8d"'],
+    ['poll: soon', '6:11', 'poll', 'a map of keys', '"soon"'],
+    ['poll: [1, 2]', '6:11', 'poll', 'a map of keys', 'a list of 2'],
+    ['logs: { enabled: yes }', '6:22', 'logs.enabled', 'true or false', '"yes"'],
+    ['logs: { start: 7d }', '6:20', 'logs.start', '"all", the only way to start that this version knows', '"7d"'],
+    ['logs: { components: [] }', '6:25', 'logs.components', GLOBS, 'an empty list'],
+    ['logs: { components: ["!a"] }', '6:25', 'logs.components', GLOBS, 'a list of 1'],
+    ['logs: { components: [a, "!"] }', '6:29', 'logs.components[1]', 'a glob such as "network" or "!kernel"', '"!"'],
+    [
+      'tls: { server_name: "" }',
+      '6:25',
+      'tls.server_name',
+      'text of 1 to 4096 characters (a number needs quotes)',
+      '""',
+    ],
+    [
+      'timezone: "+01:00"',
+      '6:15',
+      'timezone',
+      'a time zone of the IANA list, such as Europe/Berlin or UTC',
+      '"+01:00"',
+    ],
+    ['labels: { a: 7 }', '6:18', 'labels.a', 'text of at most 256 characters (a number needs quotes)', 'the number 7'],
+    ['labels: text', '6:13', 'labels', 'a map of label names and values', '"text"'],
+  ])('refuses "%s"', async (line, position, key, expected, found) => {
+    expect(await faultsOf(line)).toEqual([`${position}: routers[0].${key}: Expected ${expected}; found ${found}`]);
+  });
+
+  it.each(['router', 'component', 'le', '__name', '9a', 'a-b', '"a b"'])('refuses the label name %s', async (label) => {
+    const lines = await faultsOf(`labels:\n  ${label}: x`);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^7:7: routers\[0\]\.labels\.\S+: Expected a label name .*; found "/);
+  });
+
+  it('refuses more labels than a router may have', async () => {
+    const labels = Array.from({ length: 33 }, (_, index) => `l${index}: x`).join(', ');
+    expect(await faultsOf(`labels: { ${labels} }`)).toEqual([
+      '6:13: routers[0].labels: Expected at most 32 labels; found a map',
+    ]);
+  });
+
+  it('suggests the time zone that was probably meant', async () => {
+    const { faults } = await load(withRouter('timezone: europe/berlni'));
+    expect(faults[0]?.nearest).toBe('Europe/Berlin');
+  });
+
+  it.each([
+    'ftp://192.0.2.10',
+    '192.0.2.10',
+    'https://',
+    'https:192.0.2.10',
+    'https://a b',
+    'https://a\\b',
+    'https://h:99999',
+    'https://[::1',
+  ])('refuses the URL %s', async (url) => {
+    const { lines } = await load(withRouter('', JSON.stringify(url)));
+    expect(lines).toEqual([
+      `router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; found ${JSON.stringify(url)}`,
+    ]);
+  });
+
+  it.each(['https://u:hidden@h', 'https://h/?token=hidden', 'https://h/#hidden', 'ssh://hidden@h'])(
+    'refuses the URL %s without repeating it',
+    async (url) => {
+      const { lines } = await load(withRouter('', JSON.stringify(url)));
+      expect(lines).toEqual([`router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; found text`]);
+    },
+  );
+
+  it.each(['a b', '..', '', 'ä', 'a/b', 'x'.repeat(129)])('refuses the router name "%s"', async (name) => {
+    const { faults } = await load(`routers: [{ name: "${name}", url: "http://a", username: u, password: p }]`);
+    expect(faults).toMatchObject([{ line: 1, column: 19, keyPath: 'routers[0].name' }]);
+  });
+
+  it.each(['9847', 'host', 'host:', '::1:80', '[::1]', ':65536', '999.0.0.1:80', '[1.2.3.4]:80', '-a:80'])(
+    'refuses the listen address %s',
+    async (address) => {
+      expect(await linesOf(`web:\n  listen:\n    - "${address}"\n${withRouter()}`)).toEqual([
+        `3:7: web.listen[0]: Expected host:port, :port or [IPv6 address]:port with a port from 0 to 65535; found "${address}"`,
+      ]);
+    },
+  );
+
+  it('refuses a listen address that stands in the list twice, at the second', async () => {
+    expect(await linesOf(`web: { listen: [":80", ":81", ":80"] }\n${withRouter()}`)).toEqual([
+      '1:31: web.listen[2]: Expected an address that is not in the list yet; found ":80"',
+    ]);
+  });
+
+  it.each(['"1 potato"', '10', '1.5', '100KiB', '-1'])('refuses a spool of %s', async (size) => {
+    expect((await linesOf(`storage: { spool_max: ${size} }\n${withRouter()}`))[0]).toMatch(
+      /^1:23: storage\.spool_max: Expected a size of at least 1MiB, such as 512MiB or 1GiB; found /,
+    );
+  });
+
+  it('cuts long text and hides what a terminal would obey', async () => {
+    const [long] = await faultsOf(`timezone: ${'z'.repeat(500)}`);
+    expect(long).toContain(`found "${'z'.repeat(60)}…"`);
+    const [tricky] = await faultsOf('timezone: "\\e[31m\\u202e\\x9b"');
+    expect(tricky).toMatch(/found "\\u001b\[31m\?\?"$/);
+  });
+});
+
+describe('loadConfig() on values that do not go together', () => {
+  it('refuses a timeout longer than the deadline', async () => {
+    expect(await faultsOf('poll: { timeout: 20s, deadline: 10s }')).toEqual([
+      '6:22: routers[0].poll.timeout: poll.timeout (20s), the limit of one request, is longer than poll.deadline (10s), the limit of a whole cycle; shorten the timeout or set a longer deadline',
+    ]);
+  });
+
+  it('refuses a deadline longer than the interval', async () => {
+    expect(await faultsOf('poll: { interval: 30s, deadline: 40s }')).toEqual([
+      '6:38: routers[0].poll.deadline: poll.deadline (40s) is longer than poll.interval (30s), so a cycle could still run when the next is due; shorten the deadline or set a longer interval',
+    ]);
+  });
+
+  it('refuses to let series vanish between two cycles', async () => {
+    expect(await faultsOf('poll: { stale_after: 60s }')).toEqual([
+      '6:26: routers[0].poll.stale_after: poll.stale_after (1m) is not longer than poll.interval (1m by default), so series would vanish between two cycles; set stale_after to several intervals',
+    ]);
+  });
+
+  it('tells a contradiction among the defaults once, at the defaults', async () => {
+    const lines = await linesOf(`defaults: { username: u, password: p, poll: { timeout: 50s } }
+routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b" }, { name: c, url: "http://c", poll: { deadline: 51s } }]`);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^1:56: defaults\.poll\.timeout: poll\.timeout \(50s\).* \(45s by default\)/);
+  });
+
+  it('points at the router when it contradicts the defaults', async () => {
+    const lines = await linesOf(`defaults: { username: u, password: p, poll: { timeout: 9s } }
+routers:
+  - name: a
+    url: http://a
+    poll: { deadline: 5s }`);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^5:23: routers\[0\]\.poll\.deadline: poll\.timeout \(9s\)/);
+  });
+
+  it('does not judge a time by one that is faulty itself', async () => {
+    const lines = await faultsOf('poll: { interval: 10 minutes, deadline: 5m }');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('found "10 minutes"');
+  });
+
+  it('points at the second of two routers or sinks with the same name', async () => {
+    const lines = await linesOf(`${withRouter()}  - name: plant-7
+    url: http://b
+    username: u
+    password: p
+sinks:
+  - { name: out, type: stdout }
+  - { name: out, type: stdout }
+`);
+    expect(lines).toEqual([
+      '7:11: routers[1].name: The name "plant-7" is already taken on line 2; each of the routers needs a name of its own',
+      '13:11: sinks[1].name: The name "out" is already taken on line 12; each of the sinks needs a name of its own',
+    ]);
+  });
+
+  it('tells all faults of a file at once, in the order of its lines', async () => {
+    const lines = await linesOf(`web:
+  listen: []
+storag: {}
+defaults:
+  poll: { timeout: 5 }
+routers:
+  - nothing
+  - name: a
+    url: nowhere
+    username: \${UNSET}
+    password_file: missing
+    pol: {}
+    poll: { interval: 10s, deadline: 20s }
+  - name: a
+    url: http://a
+    username: u
+sinks:
+  - name: s
+`);
+    expect(lines.map((line) => line.split(': ').slice(0, 2).join(' '))).toEqual([
+      '2:11 web.listen',
+      '3:1 storag',
+      '5:20 defaults.poll.timeout',
+      '7:5 routers[0]',
+      '9:10 routers[1].url',
+      '10:15 routers[1].username',
+      '11:20 routers[1].password_file',
+      '12:5 routers[1].pol',
+      '13:38 routers[1].poll.deadline',
+      '14:5 routers[2].password',
+      '14:11 routers[2].name',
+      '18:5 sinks[0].type',
+    ]);
+  });
+});

@@ -1,0 +1,148 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadConfig, renderFault } from '../../src/config/index.ts';
+import { CERTIFICATE, load, withRouter } from './configuration-folder.ts';
+
+const EXAMPLE = new URL('../../docs/router-exporter.example.yaml', import.meta.url);
+
+describe('loadConfig()', () => {
+  it('applies every default when a router has only what is required', async () => {
+    const { config, folder } = await load(withRouter());
+    expect(config).toEqual({
+      web: { listen: [{ host: undefined, port: 9847 }] },
+      storage: { path: join(folder, 'data'), spoolBytesMax: 1_073_741_824 },
+      routers: [
+        {
+          name: 'plant-7',
+          url: 'https://192.0.2.10',
+          username: 'monitor',
+          password: expect.anything(),
+          tls: { caPem: undefined, serverName: undefined, insecureSkipVerify: false },
+          timezone: undefined,
+          labels: {},
+          poll: { intervalMs: 60_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },
+          logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*'] },
+        },
+      ],
+      sinks: [],
+    });
+    expect(config?.routers[0]?.password.reveal()).toBe('pw');
+  });
+
+  it('loads the documented example with every key in it', async () => {
+    const { config, lines } = await load(await readFile(EXAMPLE), {
+      env: { ROUTER_PASSWORD: 'from environment' },
+      files: { 'plant-7.pw': 'from file\n', 'ca.pem': CERTIFICATE },
+    });
+    expect(lines).toEqual([]);
+    expect(config?.routers.map((router) => router.password.reveal())).toEqual(['from environment', 'from file']);
+    expect(config?.routers[1]).toMatchObject({
+      url: 'https://192.0.2.10:8443/plant-7',
+      username: 'reader',
+      tls: { caPem: CERTIFICATE, serverName: 'plant-7.example.net' },
+      timezone: 'Europe/Berlin',
+      labels: { site: 'munich', line: '3' },
+      poll: { intervalMs: 120_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },
+      logs: { components: ['*', '!kernel'] },
+    });
+    expect(config?.sinks).toEqual([{ name: 'console', type: 'stdout' }]);
+  });
+
+  it('merges a router over the defaults key by key', async () => {
+    const { config } = await load(`
+defaults:
+  username: shared
+  password: shared
+  tls: { server_name: shared, insecure_skip_verify: true }
+  labels: { site: munich, floor: "1", owner: ops }
+  poll: { interval: 2m, timeout: 5s }
+  logs: { interval: 1m, components: ["*", "!kernel"] }
+routers:
+  - { name: a, url: "http://a" }
+  - name: b
+    url: http://b
+    password: own
+    tls: { server_name: own }
+    labels: { floor: "2", owner: "" }
+    poll: { timeout: 6s }
+    logs: { components: [network] }
+`);
+    const [a, b] = config?.routers ?? [];
+    expect(a).toMatchObject({ username: 'shared', labels: { site: 'munich', floor: '1', owner: 'ops' } });
+    expect(b).toMatchObject({ username: 'shared', tls: { serverName: 'own', insecureSkipVerify: true } });
+    expect(b?.labels).toEqual({ site: 'munich', floor: '2' });
+    expect(b?.poll).toMatchObject({ intervalMs: 120_000, timeoutMs: 6000 });
+    expect(b?.logs).toMatchObject({ intervalMs: 60_000, components: ['network'] });
+    expect([a, b].map((router) => router?.password.reveal())).toEqual(['shared', 'own']);
+  });
+
+  it('prefers the password of a router over the password file of the defaults', async () => {
+    const { config } = await load(
+      `defaults: { username: u, password_file: pw }\nrouters: [{ name: a, url: "http://a", password: own }]`,
+      { files: { pw: 'shared' } },
+    );
+    expect(config?.routers[0]?.password.reveal()).toBe('own');
+  });
+
+  it.each([
+    ['10s', { intervalMs: 10_000, timeoutMs: 7500, deadlineMs: 7500, staleAfterMs: 180_000 }],
+    ['20s', { intervalMs: 20_000, timeoutMs: 10_000, deadlineMs: 15_000, staleAfterMs: 180_000 }],
+    ['10m', { intervalMs: 600_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 1_800_000 }],
+  ])('fits the other times to an interval of %s when they are not set', async (interval, poll) => {
+    const { config } = await load(withRouter(`poll: { interval: ${interval} }`));
+    expect(config?.routers[0]?.poll).toEqual(poll);
+  });
+
+  it.each([
+    ['https://Example.NET:443/', 'https://example.net'],
+    ['http://192.0.2.10:8080/a/b//', 'http://192.0.2.10:8080/a/b'],
+    ['https://[2001:db8::1]:8443', 'https://[2001:db8::1]:8443'],
+  ])('takes the URL %s and normalises it', async (url, normal) => {
+    const { config } = await load(withRouter('', JSON.stringify(url)));
+    expect(config?.routers[0]?.url).toBe(normal);
+  });
+
+  it('takes every form of listen address', async () => {
+    const text = `web: { listen: [":9847", "127.0.0.1:80", "[::1]:0", "host.example:65535", ":0", ":0"] }\n${withRouter()}`;
+    const { config } = await load(text);
+    expect(config?.web.listen).toEqual([
+      { host: undefined, port: 9847 },
+      { host: '127.0.0.1', port: 80 },
+      { host: '::1', port: 0 },
+      { host: 'host.example', port: 65_535 },
+      { host: undefined, port: 0 },
+      { host: undefined, port: 0 },
+    ]);
+  });
+
+  it('starts a relative path at the folder of the file, and leaves an absolute one alone', async () => {
+    const relative = await load(`storage: { path: state/here }\n${withRouter()}`);
+    expect(relative.config?.storage.path).toBe(join(relative.folder, 'state/here'));
+    const absolute = await load(`storage: { path: /var/lib/x, spool_max: 64MiB }\n${withRouter()}`);
+    expect(absolute.config?.storage).toEqual({ path: '/var/lib/x', spoolBytesMax: 67_108_864 });
+  });
+
+  it('loads 1,000 routers that share files', async () => {
+    const routers = Array.from(
+      { length: 1000 },
+      (_, index) => `  - { name: r${index}, url: "https://192.0.2.1:${index + 1}" }`,
+    );
+    const { config } = await load(
+      `defaults: { username: u, password_file: pw, tls: { ca_file: ca.pem } }\nrouters:\n${routers.join('\n')}\n`,
+      { files: { pw: 'secret', 'ca.pem': CERTIFICATE } },
+    );
+    expect(config?.routers).toHaveLength(1000);
+    expect(config?.routers[999]).toMatchObject({ name: 'r999', tls: { caPem: CERTIFICATE } });
+  });
+
+  it.each([
+    ['does not exist', '/nonexistent/router-exporter.yaml'],
+    ['is a folder', '/'],
+    ['is not a regular file', '/dev/null'],
+    ['cannot be read (ERR_INVALID_ARG_VALUE)', 'a\0b'],
+  ])('says that the file %s', async (reason, path) => {
+    const loaded = await loadConfig(path, {});
+    expect(loaded.ok ? [] : loaded.faults.map(renderFault)).toEqual([`${path}:1:1: The configuration file ${reason}`]);
+  });
+});

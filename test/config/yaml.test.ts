@@ -1,0 +1,125 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CONFIG_FILE_BYTES_MAX } from '../../src/config/defaults.ts';
+import { load, withRouter } from './configuration-folder.ts';
+
+async function linesOf(text: string | Uint8Array): Promise<string[]> {
+  const { lines } = await load(text);
+  return lines.map((line) => line.replace('router-exporter.yaml:', ''));
+}
+
+describe('loadConfig() on YAML', () => {
+  it.each([
+    ['nothing', ''],
+    ['comments alone', '# routers:\n'],
+    ['an empty document', '---\n'],
+    ['a byte order mark', '\ufeff'],
+  ])('says that a file of %s is empty', async (_, text) => {
+    expect(await linesOf(text)).toEqual(['1:1: The file is empty; write at least "routers:" with one router']);
+  });
+
+  it.each([
+    ['text', '"x"'],
+    ['- a', 'a list of 1'],
+    ['7', 'the number 7'],
+  ])('refuses %s instead of a map', async (text, found) => {
+    expect(await linesOf(text === 'text' ? 'x' : text)).toEqual([
+      `1:1: Expected a map of keys such as "routers:"; found ${found}`,
+    ]);
+  });
+
+  it.each([
+    ['an open quote', 'web: {}\na: "x', '2:6', /closing quote is missing/],
+    ['an open bracket', 'a:\n  b: [1, 2', '2:12', /bracket is not closed/],
+    ['a tab', 'a:\n\t- b', '2:1', /tab cannot indent/],
+    ['wrong indentation', 'a:\n    b: 1\n  c: 2', '3:3', /indentation does not fit/],
+    ['a colon in a value', 'a: b: c', '1:4', /second colon/],
+    ['a reserved character', 'a: @b', '1:4', /put the value in quotes/],
+    ['a second document', 'a: 1\n---\nb: 1', '2:1', /more than one YAML document/],
+    ['an unknown tag', 'a: !vault x', '1:4', /tag .* is not known/],
+    ['an alias without anchor', 'a: &x 1\nb: *y', '2:4', /No anchor/],
+    ['a map as a key', '? { a: b }\n: c', '1:3', /key must be plain text/],
+    ['brackets without end', '['.repeat(20_000), '1:', /nested too deeply/],
+  ])('points at %s', async (_, text, position, message) => {
+    const lines = await linesOf(text);
+    expect(lines[0]?.startsWith(position)).toBe(true);
+    expect(lines[0]).toMatch(message);
+    expect(lines.length).toBeLessThanOrEqual(10);
+  });
+
+  it('points at a repeated key and checks the rest of the file', async () => {
+    expect(await linesOf(withRouter('poll: {}\nname: b\npoll: { interval: 1 }'))).toEqual([
+      '7:5: routers[0].name: The key stands more than once in the same map; keep one of them',
+      '8:5: routers[0].poll: The key stands more than once in the same map; keep one of them',
+      expect.stringMatching(/^8:23: routers\[0\]\.poll\.interval: Expected a duration/),
+    ]);
+  });
+
+  it('follows an alias to the place where the faulty value stands', async () => {
+    const text = `defaults:\n  poll: &poll { interval: 5 }\n${withRouter('poll: *poll')}`;
+    expect((await linesOf(text)).map((line) => line.slice(0, 5))).toEqual(['2:27:', '2:27:']);
+  });
+
+  const repeat = (alias: string, times: number) => `[${`*${alias}, `.repeat(times)}]`;
+  it.each([
+    [
+      'repeat a value too often',
+      `a: &a x\nb: ${repeat('a', 51)}`,
+      /more than 50 times; share settings through "defaults"/,
+    ],
+    [
+      'multiply',
+      [
+        'a: &a [x, x]',
+        ...'bcdefghi'.split('').map((key, i) => `${key}: &${key} ${repeat('abcdefghi'[i] ?? 'a', 9)}`),
+      ].join('\n'),
+      /more than 50 times/,
+    ],
+    ['multiply nothing', `a: &a []\nb: &b ${repeat('a', 1500)}\nc: ${repeat('b', 1500)}`, /more than 1000000 values/],
+    ['contain themselves', `a: &a [*a]\nb: &b { c: *b }`, /nested more than 16 deep/],
+  ])('stops aliases that %s', async (_, text, message) => {
+    const lines = await linesOf(text);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(message);
+  });
+
+  it('refuses a file that is not UTF-8, and one that is too large', async () => {
+    expect(await linesOf(Uint8Array.of(0x61, 0x3a, 0x20, 0xff))).toEqual([
+      '1:1: The configuration file is not UTF-8 text',
+    ]);
+    expect(await linesOf(new Uint8Array(CONFIG_FILE_BYTES_MAX + 1).fill(0x23))).toEqual([
+      `1:1: The configuration file is larger than the limit of ${CONFIG_FILE_BYTES_MAX} bytes`,
+    ]);
+  });
+
+  it('answers with a configuration or with faults inside the file, whatever the text', async () => {
+    const token = fc.constantFrom(
+      ...'routers:|sinks:|defaults:|web:|listen:|name:|url:|password:|password_file:|tls:|ca_file:|labels:|poll:|interval:'.split(
+        '|',
+      ),
+      ...'\n|\n  |\n    |- | |: |, |[|]|{|}|"|\'|&a |*a|!t |!!set |!!binary |? |#|%|---\n|<<: *a|__proto__:|\\x|\0|\t|${A}|${|$${'.split(
+        '|',
+      ),
+      ...'a|60s|https://h|1|true|null|~|.nan|0x1f|2001-01-01|\ud800|é'.split('|'),
+    );
+    const text = fc.oneof(
+      fc.array(token, { maxLength: 40 }).map((tokens) => tokens.join('')),
+      fc.array(token, { maxLength: 10 }).map((tokens) => withRouter(tokens.join(''))),
+      fc.string({ unit: 'binary', maxLength: 60 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(text, async (yaml) => {
+        const { config, faults } = await load(yaml, { env: { A: 'x' } });
+        expect(config === undefined).toBe(faults.length > 0);
+        const lineCount = yaml.split(/\r\n|[\n\r]/).length;
+        for (const fault of faults) {
+          expect(fault.line).toBeGreaterThanOrEqual(1);
+          expect(fault.line).toBeLessThanOrEqual(lineCount);
+          expect(fault.column).toBeGreaterThanOrEqual(1);
+          expect(fault.message).not.toMatch(/[\n\r]/);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

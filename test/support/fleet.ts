@@ -1,0 +1,133 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { type Agent, startAgent } from '../../src/agent/index.ts';
+import {
+  createSeededRandom,
+  createSteppedClock,
+  type Logger,
+  Secret,
+  type SteppedClock,
+} from '../../src/base/index.ts';
+import type { Config, RouterSettings } from '../../src/config/index.ts';
+import type { LogRecord } from '../../src/model/index.ts';
+import {
+  type SimulatedRouter,
+  type Simulator,
+  type SimulatorOptions,
+  startSimulator,
+} from '../../src/simulator/index.ts';
+
+/** A Saturday noon without a change of summer time near it. */
+const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
+
+export interface FleetOptions {
+  readonly routers?: number;
+  readonly simulator?: Partial<SimulatorOptions>;
+  readonly router?: Partial<RouterSettings>;
+}
+
+/** The whole agent against simulated routers over HTTPS, both on one stepped clock. */
+export interface Fleet extends AsyncDisposable {
+  readonly clock: SteppedClock;
+  readonly simulator: Simulator;
+  readonly agent: Agent;
+  /** All records that reached the sink, over all agents of this fleet, in order. */
+  readonly records: readonly LogRecord[];
+  /** Lines of the agents' own log. */
+  readonly ownLog: readonly { readonly level: string; readonly message: string; readonly fields: object }[];
+  /** Moves time forward; after every timer all turns and deliveries end before the next one fires. */
+  advance(durationMs: number): Promise<void>;
+  stopAgent(): Promise<void>;
+  /** Starts the agent again on the same state. */
+  startAgent(): Promise<void>;
+  router(index?: number): SimulatedRouter;
+  metrics(): Promise<string>;
+}
+
+/** Starts a fleet whose clock stands at {@link START_MS}. */
+export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
+  const clock = createSteppedClock(START_MS);
+  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-test-'));
+  const simulator = await startSimulator({ routers: options.routers ?? 1, clock, seed: 7, ...options.simulator });
+  const config = createConfig(simulator, folder, options);
+  const records: LogRecord[] = [];
+  const ownLog: { level: string; message: string; fields: object }[] = [];
+  const start = () =>
+    startAgent({
+      config,
+      clock,
+      version: '0.0.0-test',
+      random: createSeededRandom(7),
+      logger: createCollectingLogger(ownLog),
+      stdout: createRecordCollector(records),
+    });
+  let agent = await start();
+  return {
+    clock,
+    simulator,
+    records,
+    ownLog,
+    get agent() {
+      return agent;
+    },
+    advance: (durationMs) => clock.advance(durationMs, () => agent.whenIdle()),
+    stopAgent: () => agent.stop(),
+    async startAgent() {
+      agent = await start();
+    },
+    router(index = 0) {
+      const router = simulator.routers[index];
+      if (!router) throw new RangeError(`There is no router ${index}`);
+      return router;
+    },
+    async metrics() {
+      const response = await fetch(`${agent.urls[0]}/metrics`);
+      return response.text();
+    },
+    async [Symbol.asyncDispose]() {
+      await agent.stop();
+      await simulator.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function createConfig(simulator: Simulator, folder: string, options: FleetOptions): Config {
+  return {
+    web: { listen: [{ host: '127.0.0.1', port: 0 }] },
+    storage: { path: folder, spoolBytesMax: 64 * 1024 * 1024 },
+    sinks: [{ name: 'console', type: 'stdout' }],
+    routers: simulator.routers.map(({ name, url }) => ({
+      name,
+      url,
+      labels: {},
+      username: 'monitor',
+      password: new Secret('simulated'),
+      tls: { caPem: simulator.caPem, serverName: undefined, insecureSkipVerify: false },
+      timezone: 'Europe/Berlin',
+      poll: { intervalMs: 60_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },
+      logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*'] },
+      ...options.router,
+    })),
+  };
+}
+
+function createRecordCollector(records: LogRecord[]): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write(chunk: string, _encoding, done) {
+      for (const line of chunk.split('\n')) if (line) records.push(JSON.parse(line) as LogRecord);
+      done();
+    },
+  });
+}
+
+function createCollectingLogger(lines: { level: string; message: string; fields: object }[]): Logger {
+  const at =
+    (level: string) =>
+    (message: string, fields: object = {}) =>
+      void lines.push({ level, message, fields });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
