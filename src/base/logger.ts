@@ -21,11 +21,10 @@ const SECRET_LENGTH_MIN = 6;
 
 /** Creates the logger. */
 export function createLogger(options: LoggerOptions): Logger {
-  const secrets = (options.secrets ?? []).filter((secret) => secret.length >= SECRET_LENGTH_MIN);
+  const scrub = createScrubber(options.secrets ?? []);
   const write = (line: string) => {
-    let text = options.format === 'text' ? renderLine(line, options.output.isTTY === true) : line;
-    for (const secret of secrets) text = text.replaceAll(secret, '[secret]');
-    options.output.write(text);
+    const clean = scrub(line);
+    options.output.write(options.format === 'text' ? renderLine(clean, options.output.isTTY === true) : clean);
   };
   const logger = pino(
     {
@@ -44,6 +43,19 @@ export function createLogger(options: LoggerOptions): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
+/** Takes secrets out of the values of a JSON line: as they are, and as JSON within a text writes them. */
+function createScrubber(secrets: readonly string[]): (line: string) => string {
+  const forms = secrets
+    .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
+    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
+    // A secret may begin like another: the longer one goes first, or its rest would stay.
+    .toSorted((a, b) => b.length - a.length);
+  if (forms.length === 0) return (line) => line;
+  const scrubValue = (_key: string, value: unknown) =>
+    typeof value === 'string' ? forms.reduce((text, form) => text.replaceAll(form, '[secret]'), value) : value;
+  return (line) => `${JSON.stringify(JSON.parse(line), scrubValue)}\n`;
+}
+
 const COLOURS = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
 
 function renderLine(line: string, isTerminal: boolean): string {
@@ -60,5 +72,5 @@ function renderLine(line: string, isTerminal: boolean): string {
 
 function renderValue(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return /[\s"=]/.test(text) ? JSON.stringify(text) : text;
+  return /[\s"=\p{Cc}]/u.test(text) ? JSON.stringify(text) : text;
 }

@@ -53,6 +53,7 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
   const end = AbortSignal.any([io.signal, agent.failed]);
   await until(end).catch(() => {});
   const summary = agent.summary();
+  logger.info('Stopping');
   if (agent.failed.aborted) logger.error('The agent cannot go on', { error: renderErrorChain(agent.failed.reason) });
   await agent.stop();
   logger.info('Stopped');

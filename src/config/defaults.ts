@@ -51,6 +51,8 @@ export const FILE_READS_MAX = 16;
 
 /** How often YAML aliases may multiply one value; `defaults` is the way to share settings. */
 export const YAML_ALIASES_MAX = 50;
+/** Aliases in one file; the parser's own guard against bombs needs time that grows with their third power. */
+export const YAML_ALIAS_NODES_MAX = 200;
 /** The deepest key of the schema lies at 5. */
 export const YAML_DEPTH_MAX = 16;
 /** Values after aliases are followed: about forty for each of 25,000 routers. */

@@ -1,5 +1,11 @@
 import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
-import { YAML_ALIASES_MAX, YAML_DEPTH_MAX, YAML_SYNTAX_FAULTS_MAX, YAML_VALUES_MAX } from './defaults.ts';
+import {
+  YAML_ALIAS_NODES_MAX,
+  YAML_ALIASES_MAX,
+  YAML_DEPTH_MAX,
+  YAML_SYNTAX_FAULTS_MAX,
+  YAML_VALUES_MAX,
+} from './defaults.ts';
 import { describeValue } from './describe-value.ts';
 import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
 import { ConfigSource, toPosition } from './source.ts';
@@ -42,9 +48,13 @@ export function parseSource(file: string, text: string): ParsedSource {
     );
     return { faults: [...faults, ...duplicates] };
   }
-  const alias = findAlias(document);
+  const alias = findAliases(document);
   if (alias.unknown !== undefined) {
     return { faults: [...duplicates, refuse(alias.unknown, 'No anchor (&name) of this name stands before the alias')] };
+  }
+  if (alias.excess !== undefined) {
+    const message = `The file holds more than ${YAML_ALIAS_NODES_MAX} aliases (*name); share settings through "defaults"`;
+    return { faults: [...duplicates, refuse(alias.excess, message)] };
   }
   let value: unknown;
   try {
@@ -90,15 +100,17 @@ function findPath(document: Document.Parsed, offset: number): KeyPath {
   return found;
 }
 
-/** Offsets of the first alias, and of the first that names no anchor before it. */
-function findAlias(document: Document.Parsed): { first?: number; unknown?: number } {
+/** Offsets of the first alias, of the first that names no anchor before it, and of the first that is one too many. */
+function findAliases(document: Document.Parsed): { first?: number; unknown?: number; excess?: number } {
   const anchors = new Set<string>();
-  const result: { first?: number; unknown?: number } = {};
+  const result: { first?: number; unknown?: number; excess?: number } = {};
+  let count = 0;
   visit(document, {
     Alias(_, alias) {
       const offset = alias.range?.[0] ?? 0;
       result.first ??= offset;
       if (!anchors.has(alias.source)) result.unknown ??= offset;
+      if (++count > YAML_ALIAS_NODES_MAX) result.excess ??= offset;
     },
     Value(_, node) {
       if (node.anchor !== undefined) anchors.add(node.anchor);

@@ -32,7 +32,9 @@ export function resolveRouter(
     if (isProven) faults.add(findPollKey(keys, layers), message);
   }
 
-  const isSet = (key: keyof Layer) => layers.some(({ path }) => source.valueAt([...path, key]) !== undefined);
+  // What is no map at all has its fault already.
+  const isSet = (key: keyof Layer) =>
+    faults.covers(own.path) || layers.some(({ path }) => source.valueAt([...path, key]) !== undefined);
   if (!isSet('username')) {
     faults.add([...own.path, 'username'], 'Missing key; expected the account to log in with, here or in "defaults"');
   }

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts under test refer to variables.
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { readEnvironment } from '../../src/config/index.ts';
 import { load, withRouter } from './configuration-folder.ts';

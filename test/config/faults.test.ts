@@ -253,7 +253,7 @@ sinks:
 `);
     expect(lines).toEqual([
       '7:11: routers[1].name: The name "plant-7" is already taken on line 2; each of the routers needs a name of its own',
-      '13:11: sinks[1].name: The name "out" is already taken on line 12; each of the sinks needs a name of its own',
+      '13:13: sinks[1].name: The name "out" is already taken on line 12; each of the sinks needs a name of its own',
     ]);
   });
 

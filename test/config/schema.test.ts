@@ -10,6 +10,9 @@ interface JsonSchema {
   readonly items?: JsonSchema;
 }
 
+/** The end of a flow map, with the router of `withRouter`. */
+const ROUTERS_IN_FLOW = ', routers: [{ name: plant-7, url: "https://192.0.2.10", username: monitor, password: pw }] }';
+
 const root = z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema;
 
 /** Every key of the schema with its path. */
@@ -51,9 +54,7 @@ describe('configSchema', () => {
     const storage = writeDefaults(root.properties?.['storage']);
     expect([layer, storage]).toMatchObject([{ poll: {}, logs: {}, tls: {} }, { path: './data' }]);
     const { labels: _, ...defaults } = layer;
-    const explicit = await load(
-      `${JSON.stringify({ storage, defaults }).slice(1, -1)}`.replace(/^/, '{') + withRouterAsFlow(),
-    );
+    const explicit = await load(JSON.stringify({ storage, defaults }).replace(/}$/, ROUTERS_IN_FLOW));
     const implicit = await load(withRouter());
     expect(explicit.lines).toEqual([]);
     expect({ ...explicit.config, storage: explicit.config?.storage.spoolBytesMax }).toEqual({
@@ -62,8 +63,3 @@ describe('configSchema', () => {
     });
   });
 });
-
-/** The end of a flow map with the router of `withRouter`. */
-function withRouterAsFlow(): string {
-  return ', routers: [{ name: plant-7, url: "https://192.0.2.10", username: monitor, password: pw }] }';
-}

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts under test refer to variables.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CONFIG_FILE_BYTES_MAX } from '../../src/config/defaults.ts';
@@ -6,6 +7,10 @@ import { load, withRouter } from './configuration-folder.ts';
 async function linesOf(text: string | Uint8Array): Promise<string[]> {
   const { lines } = await load(text);
   return lines.map((line) => line.replace('router-exporter.yaml:', ''));
+}
+
+function repeat(alias: string, times: number): string {
+  return `[${`*${alias}, `.repeat(times)}]`;
 }
 
 describe('loadConfig() on YAML', () => {
@@ -60,7 +65,6 @@ describe('loadConfig() on YAML', () => {
     expect((await linesOf(text)).map((line) => line.slice(0, 5))).toEqual(['2:27:', '2:27:']);
   });
 
-  const repeat = (alias: string, times: number) => `[${`*${alias}, `.repeat(times)}]`;
   it.each([
     [
       'repeat a value too often',
@@ -75,7 +79,12 @@ describe('loadConfig() on YAML', () => {
       ].join('\n'),
       /more than 50 times/,
     ],
-    ['multiply nothing', `a: &a []\nb: &b ${repeat('a', 1500)}\nc: ${repeat('b', 1500)}`, /more than 1000000 values/],
+    [
+      'multiply nothing',
+      `a: &a []\nb: &b ${repeat('a', 60)}\nc: &c ${repeat('b', 60)}\nd: &d ${repeat('c', 60)}\ne: ${repeat('d', 10)}`,
+      /more than 1000000 values/,
+    ],
+    ['are too many', `a: &a []\nb: ${repeat('a', 201)}`, /^2:805: The file holds more than 200 aliases/],
     ['contain themselves', `a: &a [*a]\nb: &b { c: *b }`, /nested more than 16 deep/],
   ])('stops aliases that %s', async (_, text, message) => {
     const lines = await linesOf(text);

@@ -8,9 +8,12 @@ export function createStdoutSink(name: string, output: Writable): Sink {
   output.on('error', () => {});
   return {
     name,
-    deliver: (lines) =>
+    deliver: (lines, signal) =>
       new Promise((resolve, reject) => {
+        const onAbort = () => reject(signal.reason);
+        signal.addEventListener('abort', onAbort, { once: true });
         output.write(`${lines.join('\n')}\n`, (cause) => {
+          signal.removeEventListener('abort', onAbort);
           if (!cause) return resolve();
           reject(
             new DeliveryError('closed', `Sink ${name} could not write to standard output`, {

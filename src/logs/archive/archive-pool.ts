@@ -53,7 +53,10 @@ const LAYER_SHARE = 1.02;
 type Totals = Omit<ArchiveEnd, 'kind' | 'formats' | 'inputBytes'>;
 
 /** Opens a pool; no thread runs before the first compressed file. `startWorker` is for tests that break threads. */
-export function openArchivePool(options: ArchivePoolOptions, startWorker: () => Worker = startArchiveWorker): ArchivePool {
+export function openArchivePool(
+  options: ArchivePoolOptions,
+  startWorker: () => Worker = startArchiveWorker,
+): ArchivePool {
   return new WorkerPool(options, startWorker);
 }
 
@@ -172,13 +175,12 @@ async function identify(reader: SourceReader): Promise<ArchiveFormat> {
   if (sniffed.kind === 'truncated') {
     throw new ArchiveError('truncated', 'The file ends inside the mark of a compressed format', { bit: 0 });
   }
-  throw new ArchiveError('unsupported', `The file is compressed with ${sniffed.name}, which is not supported`, { bit: 0 });
+  throw new ArchiveError('unsupported', `The file is compressed with ${sniffed.name}, which is not supported`, {
+    bit: 0,
+  });
 }
 
-async function* passText(
-  reader: SourceReader,
-  limits: ArchiveLimits,
-): AsyncGenerator<Uint8Array, Totals, undefined> {
+async function* passText(reader: SourceReader, limits: ArchiveLimits): AsyncGenerator<Uint8Array, Totals, undefined> {
   let outputBytes = 0;
   for (let chunk = await reader.read(); chunk; chunk = await reader.read()) {
     outputBytes += chunk.length;

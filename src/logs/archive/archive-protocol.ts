@@ -4,11 +4,11 @@ import type { Bzip2End } from './bzip2/decoder.ts';
 
 /** Decoded bytes are posted in chunks of at most this size, so that a reader that works through one holds its loop briefly. */
 export const OUTPUT_CHUNK_BYTES = 256 * 1024;
-/** Decoded bytes under way to the reader; the worker stops at that. Room for four blocks, so that the next ones are decoded meanwhile. */
-export const OUTPUT_WINDOW_BYTES = 4 * 1024 * 1024;
+/** Decoded bytes under way to the reader; the worker stops at that. Room for two blocks, so that the next one is decoded meanwhile. */
+export const OUTPUT_WINDOW_BYTES = 2 * 1024 * 1024;
 /** Compressed bytes are posted in chunks of at most this size. */
 export const INPUT_CHUNK_BYTES = 64 * 1024;
-/** Compressed bytes under way to the worker. Enough for four blocks of log text. */
+/** Compressed bytes under way to the worker. Enough for a few blocks of log text. */
 export const INPUT_WINDOW_BYTES = 512 * 1024;
 
 /** To the worker. A job is one file; messages of an earlier job are stale and ignored. */

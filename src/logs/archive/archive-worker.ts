@@ -14,7 +14,6 @@ class Job {
   #isInputEnded = false;
   #isEndPushed = false;
   #isOver = false;
-  #isFlushed = false;
   #untakenBytes = 0;
   /** Decoded bytes of the decoder's own buffer that are not posted yet. */
   #piece: Uint8Array | undefined;
@@ -69,25 +68,12 @@ class Job {
     if (this.#pushedBytes > 0) this.#post({ kind: 'consumed', job: this.id, bytes: this.#pushedBytes });
     const next = this.#input.shift();
     this.#pushedBytes = next?.length ?? 0;
-    if (next) {
-      this.#isFlushed = false;
-      this.#decoder.push(next);
-    } else if (this.#isInputEnded && !this.#isEndPushed) {
+    if (next) this.#decoder.push(next);
+    else if (this.#isInputEnded && !this.#isEndPushed) {
       this.#isEndPushed = true;
       this.#decoder.end();
-    } else {
-      if (!this.#isFlushed) setImmediate(() => this.#flush());
-      return false;
-    }
+    } else return false;
     return true;
-  }
-
-  /** When not even the messages that waited brought input, the source is slow: whole blocks go out as they are. */
-  #flush(): void {
-    if (this.#isOver || this.#isFlushed || this.#pushedBytes > 0 || this.#isInputEnded) return;
-    this.#isFlushed = true;
-    this.#decoder.flush();
-    this.handle({ kind: 'taken', job: this.id, bytes: 0 });
   }
 }
 

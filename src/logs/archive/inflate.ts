@@ -138,7 +138,10 @@ class Frame {
 function toArchiveError(cause: unknown, bit: number): ArchiveError {
   const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
   if (code === 'Z_BUF_ERROR') {
-    return new ArchiveError('truncated', `The archive ends after ${bit / 8} bytes, before its end mark`, { bit, cause });
+    return new ArchiveError('truncated', `The archive ends after ${bit / 8} bytes, before its end mark`, {
+      bit,
+      cause,
+    });
   }
   if (code === 'ZSTD_error_frameParameter_windowTooLarge') {
     return new ArchiveError('unsupported', 'The zstd frame asks for more memory than is allowed', { bit, cause });

@@ -37,7 +37,8 @@ export class BlockHeader {
     this.origin = window.readBits(24);
     this.#readBytesUsed(window);
     const tableCount = window.readBits(3);
-    if (tableCount < 2 || tableCount > TABLES_MAX) throw corruptAt(window, 'The number of Huffman tables is impossible');
+    if (tableCount < 2 || tableCount > TABLES_MAX)
+      throw corruptAt(window, 'The number of Huffman tables is impossible');
     this.#readSelectors(window, tableCount);
     for (let table = 0; table < tableCount; table++) this.#readTable(window, table);
   }

@@ -1,78 +1,237 @@
-import { endianness } from 'node:os';
 import { BLOCK_BYTES_MAX, type SymbolReader } from './symbol-reader.ts';
 
-/** Blocks whose walks run interleaved. Four chains of dependent loads hide most of each other's waiting for memory. */
-export const LANES_MAX = 4;
-
-/** Bytes that one step of the walk yields. */
-const STEP_BYTES = 4;
+/** Strands followed side by side: as many loads that do not depend on each other wait for memory at the same time. */
+const LANES = 16;
+/** Strands that a whole block is cut into; many, so that all lanes have work almost to the end. */
+const CUTS_MAX = 256;
+/** A small block is cut into strands of about this many bytes. */
+const CUT_BYTES_MIN = 2048;
+/** Each lane writes its strands here, from its end downwards; a strand takes one byte that was not counted as a step. */
+const LANE_BYTES = BLOCK_BYTES_MAX + 2 * CUTS_MAX;
+/** Marks, in the chain, a position where a strand starts and the one that leads there ends. */
+const CUT = 0x8000_0000;
 
 /**
- * One block between its symbols and its text: the chain through the sorted rotations, cut to steps of four bytes.
- * Each position has two words, side by side so that a step waits for memory once: the four bytes, and the next position.
+ * Undoes the Burrows-Wheeler transform. The last column gives, for each position in it, the position of the byte before
+ * it in the text; following that chain from the origin gives the text from its end, but each step waits for memory.
+ *
+ * So the chain is cut at many positions, the strands between the cuts are followed side by side, without knowing yet
+ * where in the text they belong, and put in order by where each one ended. Compared with the usual direction, from the
+ * start of the text, the chain is built in the order of memory, without scattering.
  */
-export class Lane {
-  readonly steps = new Uint32Array(2 * BLOCK_BYTES_MAX);
-  /** The text, before runs are expanded, is written to the end of this; see `text`. */
-  readonly words = new Uint32Array(Math.ceil(BLOCK_BYTES_MAX / STEP_BYTES));
-  readonly #bytes = new Uint8Array(this.words.buffer);
-  length = 0;
-  origin = 0;
+export class InverseTransform {
+  /** By position: the next position × 256 + the byte. One more for lanes that have nothing to do: it leads to itself. */
+  readonly #chain = new Int32Array(BLOCK_BYTES_MAX + 1);
+  readonly #strands = new Uint8Array(LANES * LANE_BYTES);
+  readonly #text = new Uint8Array(BLOCK_BYTES_MAX);
+  /** By number of a cut: the strand from it, as bounds in `strands`, and the number of the cut where it ends. */
+  readonly #starts = new Int32Array(CUTS_MAX + 2);
+  readonly #ends = new Int32Array(CUTS_MAX + 2);
+  readonly #followers = new Int32Array(CUTS_MAX + 2);
 
-  /** The text after {@link walk}, runs not expanded. Valid until the lane is used again. */
-  get text(): Uint8Array {
-    const end = Math.ceil(this.length / STEP_BYTES) * STEP_BYTES;
-    return this.#bytes.subarray(end - this.length, end);
+  /** The text of a decoded last column whose row `origin` is the text itself. Valid until the next call. */
+  invert(symbols: SymbolReader, origin: number): Uint8Array {
+    const { length } = symbols;
+    this.#buildChain(symbols);
+    this.#follow(length, origin, Math.max(CUT_BYTES_MIN, Math.ceil(length / CUTS_MAX)));
+    return this.#join(length);
   }
 
-  /**
-   * Prepares the walk over a decoded last column. `chain` is scratch space for one block.
-   *
-   * The chain leads from each position to that of the byte before it in the text, so the text is walked from its end.
-   * In that direction the chain is built in the order of memory, without scattering, and the positions that neighbours
-   * lead to are neighbours again as long as their bytes are equal: that keeps this pass inside the caches.
-   */
-  prepare(symbols: SymbolReader, origin: number, chain: Uint32Array): void {
-    const { column, length, counts } = symbols;
-    const { steps } = this;
+  #buildChain({ column, length, counts }: SymbolReader): void {
+    const chain = this.#chain;
     const next = new Int32Array(256);
     for (let value = 0, sum = 0; value < 256; value++) {
       next[value] = sum;
       sum += counts[value] as number;
     }
-    for (let index = 0; index < length; index++) {
-      const value = column[index] as number;
+    for (let position = 0; position < length; position++) {
+      const value = column[position] as number;
       const to = next[value] as number;
       next[value] = to + 1;
-      chain[index] = (to << 8) | value;
+      chain[position] = (to << 8) | value;
     }
-    for (let index = 0; index < length; index++) {
-      const last = chain[index] as number;
-      const third = chain[last >>> 8] as number;
-      const second = chain[third >>> 8] as number;
-      const first = chain[second >>> 8] as number;
-      steps[2 * index] = (last << 24) | ((third & 0xff) << 16) | ((second & 0xff) << 8) | (first & 0xff);
-      steps[2 * index + 1] = first >>> 8;
+    chain[length] = length << 8;
+  }
+
+  /** Cuts the chain at the origin, number 0, and at every multiple of `cutBytes`, and follows all strands. */
+  #follow(length: number, origin: number, cutBytes: number): void {
+    const chain = this.#chain;
+    const strands = this.#strands;
+    const cuts = 1 + Math.ceil(length / cutBytes);
+    const toPosition = (cut: number) => (cut === 0 ? origin : (cut - 1) * cutBytes);
+    const toCut = (position: number) => (position === origin ? 0 : 1 + position / cutBytes);
+    for (let cut = 0; cut < cuts; cut++) chain[toPosition(cut)] = (chain[toPosition(cut)] as number) | CUT;
+
+    const positions = new Int32Array(LANES).fill(length);
+    /** By lane: where it writes, less the steps left. */
+    const offsets = Int32Array.from({ length: LANES }, (_, lane) => lane * LANE_BYTES + 2 * CUTS_MAX);
+    const current = new Int32Array(LANES).fill(-1);
+    let left = length;
+    let nextCut = 0;
+    const start = (lane: number) => {
+      current[lane] = -1;
+      positions[lane] = length;
+      // The origin may be a multiple too; it is one cut all the same.
+      if (nextCut > 0 && nextCut < cuts && toPosition(nextCut) === origin) nextCut++;
+      if (nextCut >= cuts) return;
+      const link = (chain[toPosition(nextCut)] as number) & ~CUT;
+      const offset = offsets[lane] as number;
+      this.#ends[nextCut] = offset + left;
+      strands[offset + left - 1] = link;
+      offsets[lane] = offset - 1;
+      positions[lane] = link >> 8;
+      current[lane] = nextCut++;
+    };
+    for (let lane = 0; lane < LANES; lane++) start(lane);
+
+    while (current.some((cut) => cut >= 0)) {
+      left = followLanes(chain, strands, positions, offsets, left);
+      for (let lane = 0; lane < LANES; lane++) {
+        // A strand may be over at its first step, so this repeats.
+        for (let cut = current[lane] as number; cut >= 0; cut = current[lane] as number) {
+          const position = positions[lane] as number;
+          if ((chain[position] as number) >= 0) break;
+          this.#starts[cut] = (offsets[lane] as number) + left;
+          this.#followers[cut] = toCut(position);
+          start(lane);
+        }
+      }
     }
-    this.length = length;
-    this.origin = origin;
+  }
+
+  /** Puts the strands together, from the one that the origin starts, which ends the text. */
+  #join(length: number): Uint8Array {
+    const text = this.#text;
+    let from = length;
+    let cut = 0;
+    do {
+      const strand = this.#strands.subarray(this.#starts[cut], this.#ends[cut]);
+      from -= strand.length;
+      text.set(strand, from);
+      cut = this.#followers[cut] as number;
+    } while (cut !== 0);
+    // A text that repeats itself has several equal rows, and the chain through one of them is a part of it only.
+    while (from > 0) {
+      const known = length - from;
+      const copied = Math.min(from, known);
+      text.copyWithin(from - copied, from - copied + known, from + known);
+      from -= copied;
+    }
+    return text.subarray(0, length);
   }
 }
 
-/** Scratch space for {@link Lane.prepare}. */
-export function createChain(): Uint32Array {
-  return new Uint32Array(BLOCK_BYTES_MAX);
-}
-
-/** Writes the text of all lanes. */
-export function walk(lanes: readonly Lane[]): void {
-  for (const lane of lanes) {
-    const { steps, words } = lane;
-    let position = lane.origin;
-    for (let word = Math.ceil(lane.length / STEP_BYTES) - 1; word >= 0; word--) {
-      words[word] = steps[2 * position] as number;
-      position = steps[2 * position + 1] as number;
-    }
+/**
+ * Follows all lanes until one comes to a cut. In every round each lane makes one step and writes one byte, so that one
+ * counter serves them all. Returns how many steps are left.
+ */
+function followLanes(
+  chain: Int32Array,
+  strands: Uint8Array,
+  positions: Int32Array,
+  offsets: Int32Array,
+  stepsLeft: number,
+): number {
+  let p0 = positions[0] as number;
+  let p1 = positions[1] as number;
+  let p2 = positions[2] as number;
+  let p3 = positions[3] as number;
+  let p4 = positions[4] as number;
+  let p5 = positions[5] as number;
+  let p6 = positions[6] as number;
+  let p7 = positions[7] as number;
+  let p8 = positions[8] as number;
+  let p9 = positions[9] as number;
+  let p10 = positions[10] as number;
+  let p11 = positions[11] as number;
+  let p12 = positions[12] as number;
+  let p13 = positions[13] as number;
+  let p14 = positions[14] as number;
+  let p15 = positions[15] as number;
+  const o0 = offsets[0] as number;
+  const o1 = offsets[1] as number;
+  const o2 = offsets[2] as number;
+  const o3 = offsets[3] as number;
+  const o4 = offsets[4] as number;
+  const o5 = offsets[5] as number;
+  const o6 = offsets[6] as number;
+  const o7 = offsets[7] as number;
+  const o8 = offsets[8] as number;
+  const o9 = offsets[9] as number;
+  const o10 = offsets[10] as number;
+  const o11 = offsets[11] as number;
+  const o12 = offsets[12] as number;
+  const o13 = offsets[13] as number;
+  const o14 = offsets[14] as number;
+  const o15 = offsets[15] as number;
+  let left = stepsLeft;
+  for (;;) {
+    const l0 = chain[p0] as number;
+    const l1 = chain[p1] as number;
+    const l2 = chain[p2] as number;
+    const l3 = chain[p3] as number;
+    const l4 = chain[p4] as number;
+    const l5 = chain[p5] as number;
+    const l6 = chain[p6] as number;
+    const l7 = chain[p7] as number;
+    const l8 = chain[p8] as number;
+    const l9 = chain[p9] as number;
+    const l10 = chain[p10] as number;
+    const l11 = chain[p11] as number;
+    const l12 = chain[p12] as number;
+    const l13 = chain[p13] as number;
+    const l14 = chain[p14] as number;
+    const l15 = chain[p15] as number;
+    if ((l0 | l1 | l2 | l3 | l4 | l5 | l6 | l7 | l8 | l9 | l10 | l11 | l12 | l13 | l14 | l15) < 0) break;
+    left--;
+    strands[o0 + left] = l0;
+    p0 = l0 >> 8;
+    strands[o1 + left] = l1;
+    p1 = l1 >> 8;
+    strands[o2 + left] = l2;
+    p2 = l2 >> 8;
+    strands[o3 + left] = l3;
+    p3 = l3 >> 8;
+    strands[o4 + left] = l4;
+    p4 = l4 >> 8;
+    strands[o5 + left] = l5;
+    p5 = l5 >> 8;
+    strands[o6 + left] = l6;
+    p6 = l6 >> 8;
+    strands[o7 + left] = l7;
+    p7 = l7 >> 8;
+    strands[o8 + left] = l8;
+    p8 = l8 >> 8;
+    strands[o9 + left] = l9;
+    p9 = l9 >> 8;
+    strands[o10 + left] = l10;
+    p10 = l10 >> 8;
+    strands[o11 + left] = l11;
+    p11 = l11 >> 8;
+    strands[o12 + left] = l12;
+    p12 = l12 >> 8;
+    strands[o13 + left] = l13;
+    p13 = l13 >> 8;
+    strands[o14 + left] = l14;
+    p14 = l14 >> 8;
+    strands[o15 + left] = l15;
+    p15 = l15 >> 8;
   }
-  if (endianness() === 'BE') for (const lane of lanes) Buffer.from(lane.words.buffer).swap32();
+  positions[0] = p0;
+  positions[1] = p1;
+  positions[2] = p2;
+  positions[3] = p3;
+  positions[4] = p4;
+  positions[5] = p5;
+  positions[6] = p6;
+  positions[7] = p7;
+  positions[8] = p8;
+  positions[9] = p9;
+  positions[10] = p10;
+  positions[11] = p11;
+  positions[12] = p12;
+  positions[13] = p13;
+  positions[14] = p14;
+  positions[15] = p15;
+  return left;
 }

@@ -2,7 +2,6 @@ import { ArchiveError } from '../archive-error.ts';
 import type { BlockLost } from '../archive-item.ts';
 import { BitWindow } from './bit-window.ts';
 import { corruptAt, HEADER_BYTES_MAX } from './block-header.ts';
-import type { Lane } from './inverse-transform.ts';
 import { BLOCK_MAGIC, END_MAGIC, isMagicAt, isMagicCutAt, MAGIC_BITS, seekMagic } from './magic.ts';
 import { BLOCK_BYTES_MAX } from './symbol-reader.ts';
 import type { Bzip2Workspace } from './workspace.ts';
@@ -19,12 +18,11 @@ const STREAM_HEADER = [0x42, 0x5a, 0x68] as const;
 /** Bytes of a block per unit of the level in the stream header. */
 const LEVEL_BYTES = 100_000;
 
-/** A block whose symbols are decoded and whose walk is prepared; nothing of it is verified yet. */
+/** A block whose symbols are decoded and stand in the workspace; nothing of it is verified yet. */
 export interface ParsedBlock {
   readonly kind: 'block';
   /** In the archive, from 0. */
   readonly number: number;
-  readonly lane: Lane;
   /** What the CRC of its output must be. */
   readonly crc: number;
   readonly startBit: number;
@@ -77,11 +75,11 @@ export class StreamParser {
     this.#window.end();
   }
 
-  /** Reads on to the next block, which is prepared in `lane`. @throws ArchiveError `truncated`, `corrupt`, `unsupported`. */
-  next(lane: Lane): Parsed {
+  /** Reads on to the next block. @throws ArchiveError `truncated`, `corrupt`, `unsupported`. */
+  next(): Parsed {
     for (;;) {
       try {
-        const parsed = this.#step(lane);
+        const parsed = this.#step();
         if (parsed !== undefined) return parsed;
       } catch (error) {
         if (!(error instanceof ArchiveError) || this.#phase === 'seek' || this.#phase === 'failed') throw error;
@@ -110,7 +108,7 @@ export class StreamParser {
   }
 
   /** One phase; `undefined` when it is done and gave nothing to hand out. */
-  #step(lane: Lane): Parsed | undefined {
+  #step(): Parsed | undefined {
     switch (this.#phase) {
       case 'stream-header':
         return this.#readStreamHeader();
@@ -119,7 +117,7 @@ export class StreamParser {
       case 'block-header':
         return this.#readBlockHeader();
       case 'symbols':
-        return this.#readSymbols(lane);
+        return this.#readSymbols();
       case 'after-stream':
         return this.#readAfterStream();
       case 'padding':
@@ -191,16 +189,15 @@ export class StreamParser {
     return undefined;
   }
 
-  #readSymbols(lane: Lane): Parsed | undefined {
+  #readSymbols(): Parsed | undefined {
     const window = this.#window;
-    const { header, symbols, chain } = this.#workspace;
+    const { header, symbols } = this.#workspace;
     while (!symbols.resume(window, header)) if (!this.#fill() && !window.isComplete) return 'input-missing';
     if (header.origin >= symbols.length) throw corruptAt(window, 'The origin of the block lies outside it');
-    lane.prepare(symbols, header.origin, chain);
     this.#streamCrc = (((this.#streamCrc << 1) | (this.#streamCrc >>> 31)) ^ header.crc) >>> 0;
     this.#phase = 'mark';
     const { crc } = header;
-    return { kind: 'block', number: this.#found++, lane, crc, startBit: this.#startBit, endBit: window.position };
+    return { kind: 'block', number: this.#found++, crc, startBit: this.#startBit, endBit: window.position };
   }
 
   #readAfterStream(): Parsed | undefined {

@@ -1,0 +1,142 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ROOMS, renderLintConfig, roomsBelow } from '../tools/import-rules.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const OXLINT = join(ROOT, 'node_modules/.bin/oxlint');
+
+interface Finding {
+  readonly code: string;
+  readonly filename: string;
+  readonly help: string;
+}
+
+/** What the project's linter, with the project's configuration, says about `src/` below `folder`. */
+function lint(folder: string): Finding[] {
+  const { stdout } = spawnSync(OXLINT, ['--format', 'json', 'src'], { cwd: folder, encoding: 'utf8' });
+  return (JSON.parse(stdout) as { diagnostics: Finding[] }).diagnostics;
+}
+
+describe('the import rule', () => {
+  let folder: string;
+  let findings: Finding[];
+  const plant = (file: string, text: string) => {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), text);
+  };
+  const findingsIn = (file: string) => findings.filter(({ filename }) => filename === file);
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'router-exporter-architecture-'));
+    copyFileSync(join(ROOT, '.oxlintrc.json'), join(folder, '.oxlintrc.json'));
+    for (const room of ROOMS) {
+      for (const other of ROOMS) {
+        if (room !== other) plant(`src/${room}/to-${other}.ts`, `export { x } from '../${other}/index.ts';\n`);
+      }
+    }
+    plant('src/logs/type-only.ts', "import type { X } from '../router/index.ts';\nexport type Y = X;\n");
+    plant('src/logs/deep/lazy.ts', "export const x = import('../../status/index.ts');\n");
+    plant('src/logs/past-the-door.ts', "export { Secret } from '../base/secret.ts';\n");
+    plant('src/cli/to-main.ts', "export { x } from '../main.ts';\n");
+    plant('src/status/cycle-a.ts', "import { b } from './cycle-b.ts';\nexport const a = () => b;\n");
+    plant('src/status/cycle-b.ts', "import { a } from './cycle-a.ts';\nexport const b = () => a;\n");
+    findings = lint(folder);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('is in the configuration of the linter as tools/import-rules.ts says it (`npm run import-rules` writes it)', () => {
+    const text = readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8');
+    expect(JSON.parse(text)).toEqual(JSON.parse(renderLintConfig()));
+  });
+
+  test.for(ROOMS)('lets %s import the storeys below it and nothing else', (room) => {
+    for (const other of ROOMS) {
+      if (room === other) continue;
+      const codes = findingsIn(`src/${room}/to-${other}.ts`).map(({ code }) => code);
+      expect({ other, codes }).toEqual({
+        other,
+        codes: roomsBelow(room).includes(other) ? [] : ['eslint(no-restricted-imports)'],
+      });
+    }
+  });
+
+  test('catches a planted sideways import and says where it belongs', () => {
+    expect(findingsIn('src/logs/to-router.ts').map(({ help }) => help)).toEqual([
+      'The room logs may import only base, model. Declare here the small interface that is needed; src/agent hands over the room that satisfies it.',
+    ]);
+  });
+
+  test.for(['src/logs/type-only.ts', 'src/logs/deep/lazy.ts', 'src/logs/past-the-door.ts', 'src/cli/to-main.ts'])(
+    'catches %s',
+    (file) => {
+      expect(findingsIn(file).map(({ code }) => code)).toEqual(['eslint(no-restricted-imports)']);
+    },
+  );
+
+  test('catches a cycle of files', () => {
+    expect(findingsIn('src/status/cycle-a.ts').map(({ code }) => code)).toContain('import(no-cycle)');
+  });
+
+  test('holds in src/', () => {
+    expect(lint(ROOT)).toEqual([]);
+  });
+});
+
+describe('src/', () => {
+  const files = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => ({
+    path,
+    text: readFileSync(join(ROOT, path), 'utf8'),
+  }));
+  /** Files outside `rooms` that hold `pattern`. */
+  const violators = (pattern: RegExp, ...rooms: string[]) =>
+    files
+      .filter(({ path, text }) => pattern.test(text) && !rooms.some((room) => path.startsWith(`src/${room}`)))
+      .map(({ path }) => path);
+
+  test('opens outgoing connections only in router/ and delivery/sinks/, and listens only in web/ and simulator/', () => {
+    // `isIP` of node:net looks at a text and opens nothing.
+    const network =
+      /(?<!import \{ isIP(v4|v6)?(, isIPv6)? \} )from '(undici|node:(net|tls|http|https|http2|dgram|dns)(\/promises)?)'/;
+    expect(violators(network, 'router/', 'delivery/sinks/', 'web/', 'simulator/')).toEqual([]);
+    expect(violators(/\bfetch\(|new WebSocket\(/, 'simulator/')).toEqual([]);
+  });
+
+  test('writes to disk only in store/ and in the files that a command names', () => {
+    const writing =
+      /import[^;]*\b(write|append|mkdir|mkdtemp|rename|rm|rmdir|unlink|truncate|chmod|createWriteStream|DatabaseSync)\w*\b[^;]*from 'node:(fs|sqlite)/;
+    expect(violators(writing, 'store/', 'cli/')).toEqual([]);
+  });
+
+  test('reads the environment only in config/, and ends the process only in main.ts', () => {
+    expect(violators(/process\.env\b/, 'config/')).toEqual([]);
+    expect(violators(/process\.(exit|abort|kill)\(/, 'main.ts')).toEqual([]);
+  });
+
+  test('takes time, timers and randomness only in base/', () => {
+    const ambient = /\bDate\.now\(|new Date\(\)|\b(setTimeout|setInterval)\(|Math\.random\(|performance\.now\(/;
+    expect(violators(ambient, 'base/')).toEqual([]);
+  });
+
+  test('leaves logging and counting to agent/ and cli/', () => {
+    expect(violators(/\b(createLogger|Logger|from 'prom-client'|from 'pino')/, 'base/', 'agent/', 'cli/')).toEqual([]);
+  });
+
+  test('throws coded errors, never a bare Error', () => {
+    expect(violators(/throw new Error\(/)).toEqual([]);
+  });
+
+  test('has a door in every room that says what the room owns', () => {
+    const doors = files.filter(({ path }) => /^src\/[a-z]+\/index\.ts$/.test(path));
+    expect(doors.map(({ path }) => path.split('/')[1]).toSorted()).toEqual(ROOMS.toSorted());
+    for (const { path, text } of doors) {
+      const room = path.split('/')[1];
+      expect(text).toMatch(
+        new RegExp(`^/\\*\\*\n \\* ${room}: [^]*\n \\* Owns: [^]*\n \\* Does not own: [^]*\n \\* Start reading at: `),
+      );
+    }
+  });
+});

@@ -1,0 +1,152 @@
+import { expect, test, vi } from 'vitest';
+import { createSteppedClock, createSystemClock } from '../../src/base/index.ts';
+
+const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
+
+test('SteppedClock stands still until it is told to move', async () => {
+  const clock = createSteppedClock(START_MS);
+  expect([clock.now(), clock.monotonic()]).toEqual([START_MS, 0]);
+  await clock.advance(1500);
+  expect([clock.now(), clock.monotonic()]).toEqual([START_MS + 1500, 1500]);
+});
+
+test('SteppedClock.jump() moves the wall time and leaves the monotonic time and its timers alone', async () => {
+  const clock = createSteppedClock(START_MS);
+  const fire = vi.fn();
+  clock.setTimer(1000, fire);
+  clock.jump(-86_400_000);
+  expect([clock.now(), clock.monotonic()]).toEqual([START_MS - 86_400_000, 0]);
+  clock.jump(10 * 86_400_000);
+  await clock.advance(999);
+  expect(fire).not.toHaveBeenCalled();
+  await clock.advance(1);
+  expect(fire).toHaveBeenCalledTimes(1);
+});
+
+test('SteppedClock.advance() fires timers in the order of their times, equal ones as they were set', async () => {
+  const clock = createSteppedClock(0);
+  const fired: string[] = [];
+  const note = (name: string) => () => void fired.push(`${name}@${clock.monotonic()}`);
+  clock.setTimer(20, note('late'));
+  clock.setTimer(10, note('first'));
+  clock.setTimer(10, note('second'));
+  clock.setTimer(31, note('never'));
+  await clock.advance(30);
+  expect(fired).toEqual(['first@10', 'second@10', 'late@20']);
+  expect(clock.monotonic()).toBe(30);
+});
+
+test('SteppedClock.advance() also fires timers that were set by the ones it fired', async () => {
+  const clock = createSteppedClock(0);
+  const firedMs: number[] = [];
+  const again = () => {
+    firedMs.push(clock.monotonic());
+    clock.setTimer(10, again);
+  };
+  clock.setTimer(10, again);
+  await clock.advance(35);
+  expect(firedMs).toEqual([10, 20, 30]);
+});
+
+test('SteppedClock.advance() waits for the work of a timer before it fires the next', async () => {
+  const clock = createSteppedClock(0);
+  const events: string[] = [];
+  let isSettled = true;
+  clock.setTimer(10, () => {
+    isSettled = false;
+    events.push('first began');
+  });
+  clock.setTimer(20, () => void events.push(`second began, settled: ${isSettled}`));
+  await clock.advance(20, async () => {
+    events.push('settle');
+    isSettled = true;
+  });
+  expect(events).toEqual(['first began', 'settle', 'second began, settled: true', 'settle']);
+});
+
+test('SteppedClock does not fire a timer that was cancelled, not even by another of the same moment', async () => {
+  const clock = createSteppedClock(0);
+  const fire = vi.fn();
+  clock.setTimer(10, () => later.cancel());
+  const later = clock.setTimer(10, fire);
+  const early = clock.setTimer(5, fire);
+  early.cancel();
+  early.cancel();
+  await clock.advance(100);
+  expect(fire).not.toHaveBeenCalled();
+});
+
+test('SteppedClock fires a timer of the past at the next step and without going back', async () => {
+  const clock = createSteppedClock(0);
+  await clock.advance(50);
+  const firedMs: number[] = [];
+  clock.setTimer(-10, () => void firedMs.push(clock.monotonic()));
+  await clock.advance(0);
+  expect(firedMs).toEqual([50]);
+});
+
+for (const [name, create] of [
+  ['SteppedClock', () => createSteppedClock(0)],
+  ['SystemClock', createSystemClock],
+] as const) {
+  test(`${name}.sleep() rejects with the reason at once when its signal has been aborted`, async () => {
+    const reason = new RangeError('enough');
+    await expect(create().sleep(1e9, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+
+  test(`${name}.sleep() rejects with the reason when its signal aborts meanwhile`, async () => {
+    const abort = new AbortController();
+    const reason = new RangeError('enough');
+    const sleep = create().sleep(1e9, abort.signal);
+    abort.abort(reason);
+    await expect(sleep).rejects.toBe(reason);
+  });
+}
+
+test('SteppedClock.sleep() resolves when its time has come, and an abort after that changes nothing', async () => {
+  const clock = createSteppedClock(0);
+  const abort = new AbortController();
+  const woken = vi.fn();
+  const sleep = clock.sleep(100, abort.signal).then(woken);
+  await clock.advance(99);
+  expect(woken).not.toHaveBeenCalled();
+  await clock.advance(1);
+  abort.abort(new RangeError('too late'));
+  await sleep;
+  expect(woken).toHaveBeenCalledTimes(1);
+});
+
+test('SystemClock.setTimer() fires once, and not when cancelled before', async () => {
+  const clock = createSystemClock();
+  const cancelled = vi.fn();
+  clock.setTimer(0, cancelled).cancel();
+  // Its own timers keep no process alive, so something else has to.
+  using alive = holdOpen();
+  await new Promise<void>((resolve) => clock.setTimer(0, resolve));
+  await clock.sleep(0);
+  expect(cancelled).not.toHaveBeenCalled();
+  expect(alive).toBeDefined();
+});
+
+test('SystemClock.setTimer() does not fire at once when the delay is longer than the system can wait', async () => {
+  const clock = createSystemClock();
+  const fire = vi.fn();
+  const timer = clock.setTimer(2 ** 31 + 5, fire);
+  using alive = holdOpen();
+  await clock.sleep(5);
+  expect(fire).not.toHaveBeenCalled();
+  timer.cancel();
+  expect(alive).toBeDefined();
+});
+
+test('SystemClock.monotonic() never goes back', () => {
+  const clock = createSystemClock();
+  const times = Array.from({ length: 1000 }, () => clock.monotonic());
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+});
+
+/** Keeps the event loop turning while only timers without a hold on it are left. */
+function holdOpen(): Disposable {
+  const handle = setInterval(() => {}, 1000);
+  return { [Symbol.dispose]: () => clearInterval(handle) };
+}

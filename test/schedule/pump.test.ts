@@ -1,0 +1,173 @@
+import { expect, test, vi } from 'vitest';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { Pump, type PumpOptions } from '../../src/schedule/index.ts';
+
+function createBench(step: PumpOptions['step']) {
+  const clock = createSteppedClock(0);
+  const stepsMs: number[] = [];
+  const failures: unknown[] = [];
+  const pump = new Pump({
+    step: (signal) => {
+      stepsMs.push(clock.monotonic());
+      return step(signal);
+    },
+    onFailure: (cause) => void failures.push(cause),
+    backoff: { firstMs: 1000, ceilingMs: 8000 },
+    clock,
+    // The whole of each wait, so that waits can be told apart.
+    random: () => 1,
+  });
+  return { clock, pump, stepsMs, failures };
+}
+
+/** A step that hands out one outcome after the other, and after that is idle. */
+function scripted(...outcomes: ('more' | 'idle' | Error)[]): PumpOptions['step'] {
+  return () => {
+    const outcome = outcomes.shift() ?? 'idle';
+    return outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(outcome);
+  };
+}
+
+/** A signal that nobody aborts. */
+const never = () => new AbortController().signal;
+
+test('Pump does nothing until it is woken, then repeats its step until that is idle', async () => {
+  const { pump, stepsMs } = createBench(scripted('more', 'more', 'idle', 'more'));
+  await pump.whenIdle();
+  expect(stepsMs).toHaveLength(0);
+  pump.wake();
+  await pump.whenIdle();
+  expect(stepsMs).toHaveLength(3);
+});
+
+test('Pump makes another step when it is woken during the last one', async () => {
+  const gate = Promise.withResolvers<void>();
+  let count = 0;
+  const { pump, stepsMs } = createBench(async () => {
+    if (count++ === 0) await gate.promise;
+    return 'idle';
+  });
+  pump.wake();
+  pump.wake();
+  pump.wake();
+  gate.resolve();
+  await pump.whenIdle();
+  expect(stepsMs).toHaveLength(2);
+});
+
+test('Pump never makes two steps at once', async () => {
+  let running = 0;
+  let runningMost = 0;
+  const { pump } = createBench(async () => {
+    runningMost = Math.max(runningMost, ++running);
+    await Promise.resolve();
+    running--;
+    return 'idle';
+  });
+  for (let count = 0; count < 5; count++) pump.wake();
+  await pump.whenIdle();
+  expect(runningMost).toBe(1);
+});
+
+test('Pump waits longer after each failure up to a ceiling, tells of each, and never gives up', async () => {
+  const cause = new RangeError('sink down');
+  const { clock, pump, stepsMs, failures } = createBench(() => Promise.reject(cause));
+  pump.wake();
+  await clock.advance(40_000);
+  expect(stepsMs).toEqual([0, 1000, 3000, 7000, 15_000, 23_000, 31_000, 39_000]);
+  expect(failures).toEqual(stepsMs.map(() => cause));
+});
+
+test('Pump begins with the shortest wait again after a step that worked', async () => {
+  const no = new RangeError('no');
+  const { clock, pump, stepsMs } = createBench(scripted(no, no, 'more', no, 'idle'));
+  pump.wake();
+  await clock.advance(60_000);
+  expect(stepsMs).toEqual([0, 1000, 3000, 3000, 4000]);
+});
+
+test('Pump does not cut a wait short when it is woken meanwhile', async () => {
+  const { clock, pump, stepsMs } = createBench(scripted(new RangeError('no')));
+  pump.wake();
+  await clock.advance(500);
+  pump.wake();
+  await clock.advance(499);
+  expect(stepsMs).toEqual([0]);
+  await clock.advance(1);
+  expect(stepsMs).toEqual([0, 1000]);
+});
+
+test('Pump.whenIdle() resolves while the pump waits after a failure', async () => {
+  const { clock, pump, failures } = createBench(() => Promise.reject(new RangeError('no')));
+  pump.wake();
+  await pump.whenIdle();
+  expect(failures).toHaveLength(1);
+  expect(clock.monotonic()).toBe(0);
+});
+
+test('Pump.drain() works off what is left and then stops for good', async () => {
+  const { clock, pump, stepsMs } = createBench(scripted('more', 'more', 'idle'));
+  await pump.drain(never());
+  expect(stepsMs).toHaveLength(3);
+  pump.wake();
+  await clock.advance(60_000);
+  expect(stepsMs).toHaveLength(3);
+});
+
+test('Pump.drain() ends at the first step that fails', async () => {
+  const { clock, pump, stepsMs, failures } = createBench(() => Promise.reject(new RangeError('no')));
+  await pump.drain(never());
+  await clock.advance(60_000);
+  expect(stepsMs).toEqual([0]);
+  expect(failures).toHaveLength(1);
+});
+
+test('Pump.drain() joins a step under way and makes the ones that follow', async () => {
+  const gate = Promise.withResolvers<void>();
+  let count = 0;
+  const { pump, stepsMs } = createBench(async () => {
+    if (count++ === 0) await gate.promise;
+    return count < 4 ? 'more' : 'idle';
+  });
+  pump.wake();
+  const drained = vi.fn();
+  const draining = pump.drain(never()).then(drained);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(drained).not.toHaveBeenCalled();
+  gate.resolve();
+  await draining;
+  // One more than there was work: waking says that there may be some.
+  expect(stepsMs).toHaveLength(5);
+});
+
+test('Pump.drain() makes no step more while the pump waits after a failure', async () => {
+  const { clock, pump, stepsMs } = createBench(() => Promise.reject(new RangeError('no')));
+  pump.wake();
+  await pump.whenIdle();
+  await pump.drain(never());
+  await clock.advance(60_000);
+  expect(stepsMs).toEqual([0]);
+});
+
+test('Pump.drain() aborts the step under way when its signal aborts, and does not count that as a failure', async () => {
+  const began = Promise.withResolvers<void>();
+  const { pump, failures } = createBench(
+    (signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+        began.resolve();
+      }),
+  );
+  const abort = new AbortController();
+  const drained = pump.drain(abort.signal);
+  await began.promise;
+  abort.abort(new RangeError('time is over'));
+  await drained;
+  expect(failures).toEqual([]);
+});
+
+test('Pump.drain() makes no step with a signal that has been aborted', async () => {
+  const { pump, stepsMs } = createBench(() => Promise.resolve('more'));
+  await pump.drain(AbortSignal.abort());
+  expect(stepsMs).toHaveLength(0);
+});

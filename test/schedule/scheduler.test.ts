@@ -1,0 +1,293 @@
+import { describe, expect, test } from 'vitest';
+import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
+import { type Activity, Scheduler, type TurnEnded } from '../../src/schedule/index.ts';
+
+const MINUTE_MS = 60_000;
+
+interface Turn {
+  readonly key: string;
+  readonly startedMs: number;
+}
+
+/** A scheduler on a stepped clock, and what it did. */
+function createBench(turnsMax?: number) {
+  const clock = createSteppedClock(0);
+  const ended: TurnEnded[] = [];
+  const turns: Turn[] = [];
+  const scheduler = new Scheduler({
+    clock,
+    report: (event) => void ended.push(event),
+    ...(turnsMax !== undefined && { turnsMax }),
+  });
+  const add = (key: string, options: Partial<Activity> = {}) =>
+    scheduler.add({
+      key,
+      lane: key,
+      intervalMs: MINUTE_MS,
+      ...options,
+      run: (signal) => {
+        turns.push({ key, startedMs: clock.monotonic() });
+        return options.run?.(signal) ?? Promise.resolve('done');
+      },
+    });
+  const startsOf = (key: string) => turns.filter((turn) => turn.key === key).map(({ startedMs }) => startedMs);
+  return { clock, scheduler, add, turns, ended, startsOf, settle: () => scheduler.whenIdle() };
+}
+
+function differences(times: readonly number[]): number[] {
+  return times.slice(1).map((time, index) => time - (times[index] ?? 0));
+}
+
+/** A turn that takes `durationMs` of the clock's time. */
+function lasting(clock: SteppedClock, durationMs: number): Activity['run'] {
+  return async (signal) => {
+    await clock.sleep(durationMs, signal);
+    return 'done';
+  };
+}
+
+describe('grid', () => {
+  test('Scheduler gives each activity a turn per interval, on a grid of its own', async () => {
+    const { clock, scheduler, add, startsOf, settle } = createBench();
+    add('a');
+    add('b', { intervalMs: 10_000 });
+    scheduler.start();
+    await clock.advance(10 * MINUTE_MS, settle);
+    expect(startsOf('a')).toHaveLength(10);
+    expect(new Set(differences(startsOf('a')))).toEqual(new Set([MINUTE_MS]));
+    expect(startsOf('b')).toHaveLength(60);
+    expect(new Set(differences(startsOf('b')))).toEqual(new Set([10_000]));
+  });
+
+  test('Scheduler.start() spreads the first turns over 20 ms per activity, at places that depend on the key alone', async () => {
+    const first = createBench();
+    const second = createBench();
+    const keys = Array.from({ length: 100 }, (_, index) => `router-${index}/status`);
+    for (const key of keys) first.add(key);
+    for (const key of keys.toReversed()) second.add(key);
+    for (const { scheduler, clock, settle } of [first, second]) {
+      scheduler.start();
+      await clock.advance(2000, settle);
+    }
+    const starts = keys.flatMap((key) => first.startsOf(key));
+    expect(starts).toHaveLength(100);
+    expect(new Set(starts).size).toBe(100);
+    expect(keys.flatMap((key) => second.startsOf(key))).toEqual(starts);
+    for (const quarterMs of [0, 500, 1000, 1500]) {
+      const within = starts.filter((startMs) => startMs >= quarterMs && startMs < quarterMs + 500);
+      expect(within.length).toBeGreaterThan(10);
+    }
+  });
+
+  test('Scheduler.start() spreads the first turns over no more than the interval', async () => {
+    const { clock, scheduler, add, turns, settle } = createBench();
+    for (let index = 0; index < 100; index++) add(`router-${index}`, { intervalMs: 100 });
+    scheduler.start();
+    await clock.advance(99.999, settle);
+    expect(turns).toHaveLength(100);
+  });
+
+  test('Scheduler counts its grid in monotonic time, so that a wall clock that jumps moves no turn', async () => {
+    const { clock, scheduler, add, startsOf, settle } = createBench();
+    add('a');
+    scheduler.start();
+    for (const jumpMs of [86_400_000, -10 * 86_400_000, 5]) {
+      clock.jump(jumpMs);
+      await clock.advance(MINUTE_MS, settle);
+    }
+    expect(differences(startsOf('a'))).toEqual([MINUTE_MS, MINUTE_MS]);
+  });
+
+  test('Scheduler skips the places on the grid that a slow turn has run over, so that turns never pile up', async () => {
+    const { clock, scheduler, add, startsOf } = createBench();
+    add('slow', { intervalMs: 10_000, run: lasting(clock, 25_000) });
+    scheduler.start();
+    await clock.advance(5 * MINUTE_MS);
+    const starts = startsOf('slow');
+    expect(starts.length).toBe(10);
+    expect(new Set(differences(starts))).toEqual(new Set([30_000]));
+  });
+
+  test('Scheduler gives one turn, not many, after a process that stood still', async () => {
+    const { clock, scheduler, add, startsOf, ended } = createBench();
+    let standsStill = true;
+    add('a', { intervalMs: 1000, run: () => Promise.resolve('done') });
+    add('blocker', {
+      lane: 'a',
+      intervalMs: 3_600_000,
+      run: async (signal) => {
+        if (standsStill) await clock.sleep(100_500, signal);
+        standsStill = false;
+        return 'done';
+      },
+    });
+    scheduler.start();
+    await clock.advance(101_600);
+    const late = startsOf('a').filter((startMs) => startMs > 100_000 && startMs < 101_000);
+    expect(late.length).toBeLessThanOrEqual(2);
+    const lags = ended.filter(({ key }) => key === 'a').map(({ lagMs }) => lagMs);
+    expect(Math.max(...lags)).toBeGreaterThan(99_000);
+    expect(lags.filter((lagMs) => lagMs > 0)).toHaveLength(1);
+  });
+});
+
+describe('back-off', () => {
+  test('Scheduler waits one, two, four intervals and at most five minutes while an activity fails', async () => {
+    const { clock, scheduler, add, startsOf, settle } = createBench();
+    add('dead', { run: () => Promise.resolve('failed') });
+    scheduler.start();
+    await clock.advance(60 * MINUTE_MS, settle);
+    const waits = differences(startsOf('dead')).map((waitMs) => waitMs / MINUTE_MS);
+    expect(waits.slice(0, 6)).toEqual([1, 2, 4, 5, 5, 5]);
+  });
+
+  test('Scheduler returns to the plain interval after the first turn that works', async () => {
+    const { clock, scheduler, add, startsOf, settle } = createBench();
+    const outcomes: ('done' | 'failed')[] = ['failed', 'failed', 'done', 'done', 'failed', 'done'];
+    add('a', { run: () => Promise.resolve(outcomes.shift() ?? 'done') });
+    scheduler.start();
+    await clock.advance(9 * MINUTE_MS, settle);
+    expect(differences(startsOf('a')).map((waitMs) => waitMs / MINUTE_MS)).toEqual([1, 2, 1, 1, 1, 1, 1]);
+  });
+
+  test('Scheduler never waits longer than the interval when that is above five minutes', async () => {
+    const { clock, scheduler, add, startsOf, settle } = createBench();
+    add('rare', { intervalMs: 60 * MINUTE_MS, run: () => Promise.resolve('failed') });
+    scheduler.start();
+    await clock.advance(600 * MINUTE_MS, settle);
+    expect(new Set(differences(startsOf('rare')))).toEqual(new Set([60 * MINUTE_MS]));
+  });
+
+  test('Scheduler lets a failing activity slow down no other', async () => {
+    const { clock, scheduler, add, startsOf, settle } = createBench();
+    add('dead', { run: () => Promise.resolve('failed') });
+    add('well');
+    scheduler.start();
+    await clock.advance(20 * MINUTE_MS, settle);
+    expect(startsOf('well')).toHaveLength(20);
+    expect(startsOf('dead').length).toBeLessThan(8);
+  });
+});
+
+describe('lanes and the cap', () => {
+  test('Scheduler never runs two activities of one lane at once, and lets none starve', async () => {
+    const { clock, scheduler, add, startsOf } = createBench();
+    let running = 0;
+    let runningMost = 0;
+    for (const key of ['status', 'logs', 'backup']) {
+      add(key, {
+        lane: 'plant-7',
+        intervalMs: 10_000,
+        run: async (signal) => {
+          runningMost = Math.max(runningMost, ++running);
+          await clock.sleep(6000, signal);
+          running--;
+          return 'done';
+        },
+      });
+    }
+    scheduler.start();
+    await clock.advance(10 * MINUTE_MS);
+    expect(runningMost).toBe(1);
+    for (const key of ['status', 'logs', 'backup']) expect(startsOf(key).length).toBeGreaterThan(25);
+  });
+
+  test('Scheduler runs activities of different lanes at once', async () => {
+    const { clock, scheduler, add, turns } = createBench();
+    for (const key of ['a', 'b', 'c']) add(key, { run: lasting(clock, 50_000) });
+    scheduler.start();
+    await clock.advance(100);
+    expect(turns).toHaveLength(3);
+  });
+
+  test('Scheduler has no more turns under way than its cap, and begins the next as soon as one ends', async () => {
+    const { clock, scheduler, add, turns } = createBench(2);
+    let running = 0;
+    let runningMost = 0;
+    const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
+    for (const [index, gate] of gates.entries()) {
+      add(`router-${index}`, {
+        run: async () => {
+          runningMost = Math.max(runningMost, ++running);
+          await gate.promise;
+          running--;
+          return 'done';
+        },
+      });
+    }
+    scheduler.start();
+    await clock.advance(100);
+    expect(turns).toHaveLength(2);
+    for (const gate of gates) gate.resolve();
+    await scheduler.whenIdle();
+    expect(turns).toHaveLength(5);
+    expect(runningMost).toBe(2);
+  });
+});
+
+describe('report and end', () => {
+  test('Scheduler reports each turn with its outcome, how late it was and how long it took', async () => {
+    const { clock, scheduler, add, ended } = createBench();
+    add('first', { lane: 'x', run: lasting(clock, 3000) });
+    add('second', {
+      lane: 'x',
+      run: async (signal) => {
+        await clock.sleep(500, signal);
+        return 'failed';
+      },
+    });
+    scheduler.start();
+    await clock.advance(5000);
+    expect(ended).toHaveLength(2);
+    const [before, after] = ended;
+    expect(before).toMatchObject({ type: 'turn-ended', lagMs: 0 });
+    // Whichever came first in the lane, the other had to wait for it.
+    expect(after?.lagMs).toBeGreaterThan(0);
+    expect(new Set(ended.map(({ key, outcome, durationMs }) => `${key} ${outcome} ${durationMs}`))).toEqual(
+      new Set(['first done 3000', 'second failed 500']),
+    );
+  });
+
+  test('Scheduler.stop() aborts the turns under way, waits for their end and begins no other', async () => {
+    const { clock, scheduler, add, turns, ended } = createBench(1);
+    const events: string[] = [];
+    const run: Activity['run'] = (signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          setImmediate(() => {
+            events.push('turn ended');
+            reject(signal.reason);
+          });
+        });
+      });
+    add('under way', { run });
+    add('in the same lane', { lane: 'under way' });
+    add('over the cap');
+    scheduler.start();
+    await clock.advance(100);
+    const begun = turns.length;
+    await scheduler.stop();
+    events.push('stopped');
+    await clock.advance(60 * MINUTE_MS);
+    expect(events.at(-1)).toBe('stopped');
+    expect(turns.length).toBe(begun);
+    expect(ended.filter(({ key }) => key === 'under way')).toEqual([]);
+  });
+
+  test('Scheduler.whenIdle() resolves at once when no turn is under way', async () => {
+    const { scheduler, add } = createBench();
+    add('a');
+    await scheduler.whenIdle();
+    scheduler.start();
+    await scheduler.whenIdle();
+    await scheduler.stop();
+  });
+
+  test('Scheduler does nothing without activities', async () => {
+    const { clock, scheduler, turns } = createBench();
+    scheduler.start();
+    await clock.advance(MINUTE_MS);
+    await scheduler.stop();
+    expect(turns).toEqual([]);
+  });
+});

@@ -1,0 +1,33 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Simulator } from '../../src/simulator/index.ts';
+
+/** A folder with a configuration for `run`, as an operator would write it. */
+export interface RunConfig extends AsyncDisposable {
+  readonly file: string;
+}
+
+/** Writes a configuration for all routers of `simulator`, with short intervals and a `stdout` sink. */
+export async function writeRunConfig(simulator: Simulator): Promise<RunConfig> {
+  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-run-'));
+  const file = join(folder, 'router-exporter.yaml');
+  await writeFile(join(folder, 'ca.pem'), simulator.caPem);
+  await writeFile(join(folder, 'password'), 'simulated\n');
+  const routers = simulator.routers.map(({ name, url }) => `  - { name: ${name}, url: "${url}" }\n`).join('');
+  await writeFile(
+    file,
+    `web: { listen: ["127.0.0.1:0"] }
+defaults:
+  username: monitor
+  password_file: password
+  tls: { ca_file: ca.pem }
+  timezone: Europe/Berlin
+  poll: { interval: 1s, timeout: 1s, deadline: 1s, stale_after: 1m }
+  logs: { interval: 1s }
+routers:
+${routers}sinks: [{ name: console, type: stdout }]
+`,
+  );
+  return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+}

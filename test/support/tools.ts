@@ -1,0 +1,21 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/**
+ * Whether the tests that need a program can run. Where they cannot, their titles say why; with `REQUIRE_TOOLS` set, as
+ * in CI, they run all the same and fail.
+ */
+export function findTool(name: string): { readonly isMissing: boolean; readonly note: string } {
+  const isPresent = (process.env['PATH'] ?? '').split(delimiter).some((folder) => isExecutable(join(folder, name)));
+  const isMissing = !isPresent && !process.env['REQUIRE_TOOLS'];
+  return { isMissing, note: isMissing ? ` (skipped: the program ${name} is not installed)` : '' };
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
