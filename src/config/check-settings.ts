@@ -26,7 +26,7 @@ export function checkSettings(value: unknown, source: ConfigSource, faults: Faul
 function addFaults(issue: Issue, source: ConfigSource, faults: FaultList): void {
   const path = issue.path as KeyPath;
   if (issue.code === 'unrecognized_keys') {
-    for (const key of issue.keys) addUnknownKey(path, key, faults);
+    for (const key of issue.keys) addUnknownKey([...path, key], key, source, faults);
     return;
   }
   // What could not be filled in from the environment has its fault already.
@@ -47,11 +47,12 @@ function addFaults(issue: Issue, source: ConfigSource, faults: FaultList): void 
   );
 }
 
-function addUnknownKey(path: KeyPath, key: string, faults: FaultList): void {
-  const keys = listKeys(configSchema, path);
+function addUnknownKey(path: KeyPath, key: string, source: ConfigSource, faults: FaultList): void {
+  const keys = listKeys(configSchema, path.slice(0, -1));
   const nearest = findNearest(key, keys);
   const message = nearest === undefined ? `Unknown key; valid here: ${keys.join(', ')}` : 'Unknown key';
-  faults.add([...path, key], message, { aim: 'key', nearest });
+  // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
+  faults.add(path, message, { aim: 'key', nearest, isKeyHidden: source.valueAt(path) === null });
 }
 
 /** The keys that the schema knows for the map at `path`. */

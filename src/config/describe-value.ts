@@ -1,7 +1,7 @@
 import type { KeyPath } from './fault.ts';
 
-/** Values of these keys are never repeated: a password, and what a person may have mistaken for the place of one. */
-const WITHHELD_KEYS: ReadonlySet<unknown> = new Set(['password', 'password_file']);
+/** Values of these keys are never repeated: passwords, and where a person may have put one by mistake. */
+const WITHHELD_KEYS: ReadonlySet<unknown> = new Set(['password', 'password_file', 'url']);
 /** Longer texts are cut: the position tells where the rest stands. */
 const TEXT_CHARS_MAX = 60;
 /** Control characters that JSON leaves alone, and marks that reorder the text around them on a terminal. */
@@ -13,7 +13,7 @@ export function describeValue(value: unknown, path: KeyPath): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
   const isWithheld = path.some((step) => WITHHELD_KEYS.has(step));
   if (typeof value === 'string') {
-    return isWithheld || isTelling(value, path) ? describeLength(value) : describeText(value);
+    return isWithheld ? describeLength(value) : describeText(value);
   }
   if (typeof value === 'number') return isWithheld ? 'a number' : `the number ${value}`;
   if (typeof value === 'boolean') return isWithheld ? 'true or false' : String(value);
@@ -33,9 +33,4 @@ function describeText(text: string): string {
 
 function describeLength(text: string): string {
   return text === '' ? 'empty text' : 'text';
-}
-
-/** The parts of a URL that may carry a password or a token come with these characters. */
-function isTelling(text: string, path: KeyPath): boolean {
-  return path.at(-1) === 'url' && /[@?#]/.test(text);
 }

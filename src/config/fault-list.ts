@@ -9,6 +9,14 @@ export interface Locator {
 /** What a fault points at: the key when the key is wrong, else its value. A missing key points at its map either way. */
 export type Aim = 'key' | 'value';
 
+interface FaultOptions {
+  /** `value` by default. */
+  readonly aim?: Aim;
+  readonly nearest?: string | undefined;
+  /** Leaves the last step of the path out of what is shown, because it may be a secret. */
+  readonly isKeyHidden?: boolean;
+}
+
 /** Collects faults while a file is checked. */
 export class FaultList {
   readonly #file: string;
@@ -28,9 +36,9 @@ export class FaultList {
   }
 
   /** Adds a fault. One that several routers inherit from the same place is kept once. */
-  add(path: KeyPath, message: string, options: { aim?: Aim; nearest?: string | undefined } = {}): void {
+  add(path: KeyPath, message: string, options: FaultOptions = {}): void {
     const { line, column } = this.#locator.locate(path, options.aim ?? 'value');
-    const keyPath = renderKeyPath(path);
+    const keyPath = renderKeyPath(options.isKeyHidden ? [...path.slice(0, -1), '…'] : path);
     const { nearest } = options;
     this.#paths.add(JSON.stringify(path));
     this.#keep({ file: this.#file, line, column, keyPath, message, ...(nearest === undefined ? {} : { nearest }) });

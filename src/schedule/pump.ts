@@ -47,6 +47,7 @@ export class Pump {
   async drain(signal: AbortSignal): Promise<void> {
     this.#isDraining = true;
     const expire = () => this.#stop.abort();
+    if (signal.aborted) expire();
     signal.addEventListener('abort', expire, { once: true });
     if (this.#state !== 'waiting') {
       this.wake();

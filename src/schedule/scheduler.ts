@@ -70,10 +70,11 @@ export class Scheduler {
 
   /** Begins. The first turns come within the shorter of the interval and 20 ms per activity. */
   start(): void {
-    const nowMs = this.#clock.monotonic();
+    // Whole milliseconds: with fractions, rounding would now and then put a turn one interval too late on its grid.
+    const nowMs = Math.ceil(this.#clock.monotonic());
     for (const entry of this.#entries) {
       const spreadMs = Math.min(entry.activity.intervalMs, START_SPREAD_MS * this.#entries.length);
-      entry.dueMs = nowMs + hashToUnit(entry.activity.key) * spreadMs;
+      entry.dueMs = nowMs + Math.floor(hashToUnit(entry.activity.key) * spreadMs);
       this.#queue.push(entry.dueMs, entry);
     }
     this.#arm();

@@ -151,20 +151,13 @@ describe('loadConfig() on values', () => {
     'https://a\\b',
     'https://h:99999',
     'https://[::1',
-  ])('refuses the URL %s', async (url) => {
+    'https://user:pass@h',
+    'https://h/?token=x',
+    'https://h/#x',
+  ])('refuses the URL %s without repeating it', async (url) => {
     const { lines } = await load(withRouter('', JSON.stringify(url)));
-    expect(lines).toEqual([
-      `router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; found ${JSON.stringify(url)}`,
-    ]);
+    expect(lines).toEqual([`router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; found text`]);
   });
-
-  it.each(['https://u:hidden@h', 'https://h/?token=hidden', 'https://h/#hidden', 'ssh://hidden@h'])(
-    'refuses the URL %s without repeating it',
-    async (url) => {
-      const { lines } = await load(withRouter('', JSON.stringify(url)));
-      expect(lines).toEqual([`router-exporter.yaml:3:10: routers[0].url: Expected ${URL_EXPECTED}; found text`]);
-    },
-  );
 
   it.each(['a b', '..', '', 'ä', 'a/b', 'x'.repeat(129)])('refuses the router name "%s"', async (name) => {
     const { faults } = await load(`routers: [{ name: "${name}", url: "http://a", username: u, password: p }]`);

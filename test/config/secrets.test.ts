@@ -58,9 +58,18 @@ describe('loadConfig() on secrets', () => {
     }
   });
 
-  it('does not repeat a password whose key lacks the space behind its colon', async () => {
-    const outcome = await load(`routers: [{ name: a, url: "http://a", username: u, password:${SECRET} }]`);
-    expect(outcome.lines.join('\n')).toContain('routers[0].password…: Unknown key');
+  it.each([
+    ['no space behind its colon', ':', '1:52: routers[0].…: Unknown key; valid here: '],
+    ['a comma instead of its colon', ', ', '1:62: routers[0].…: Unknown key; valid here: '],
+  ])('does not repeat a password that has %s', async (_, separator, expected) => {
+    const outcome = await load(`routers: [{ name: a, url: "http://a", username: u, password${separator}${SECRET} }]`);
+    expect(outcome.lines.at(-1)).toContain(expected);
+    expect(textOf(outcome)).not.toContain(SECRET);
+  });
+
+  it('cuts a faulty key at its first unusual character', async () => {
+    const outcome = await load(withRouter(`? "password:${SECRET}"\n: x`));
+    expect(outcome.lines).toEqual([expect.stringContaining('routers[0].password…: Unknown key')]);
     expect(textOf(outcome)).not.toContain(SECRET);
   });
 

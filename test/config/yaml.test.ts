@@ -35,9 +35,9 @@ describe('loadConfig() on YAML', () => {
 
   it.each([
     ['an open quote', 'web: {}\na: "x', '2:6', /closing quote is missing/],
-    ['an open bracket', 'a:\n  b: [1, 2', '2:12', /bracket is not closed/],
+    ['an open bracket', 'a:\n  b: [1, 2', '2:11', /bracket is not closed/],
     ['a tab', 'a:\n\t- b', '2:1', /tab cannot indent/],
-    ['wrong indentation', 'a:\n    b: 1\n  c: 2', '3:3', /indentation does not fit/],
+    ['wrong indentation', 'a:\n    b: 1\n  c: 2', '3:1', /indentation does not fit/],
     ['a colon in a value', 'a: b: c', '1:4', /second colon/],
     ['a reserved character', 'a: @b', '1:4', /put the value in quotes/],
     ['a second document', 'a: 1\n---\nb: 1', '2:1', /more than one YAML document/],

@@ -28,16 +28,19 @@ export function updateCrc(sum: number, bytes: Uint8Array, from: number, to: numb
   const tables = TABLES;
   let crc = sum;
   let at = from;
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
   for (; at + SLICES <= to; at += SLICES) {
+    const high = crc ^ view.getInt32(at);
+    const low = view.getInt32(at + 4);
     crc =
-      (tables[1792 + ((crc >>> 24) ^ (bytes[at] as number))] as number) ^
-      (tables[1536 + (((crc >>> 16) & 0xff) ^ (bytes[at + 1] as number))] as number) ^
-      (tables[1280 + (((crc >>> 8) & 0xff) ^ (bytes[at + 2] as number))] as number) ^
-      (tables[1024 + ((crc & 0xff) ^ (bytes[at + 3] as number))] as number) ^
-      (tables[768 + (bytes[at + 4] as number)] as number) ^
-      (tables[512 + (bytes[at + 5] as number)] as number) ^
-      (tables[256 + (bytes[at + 6] as number)] as number) ^
-      (tables[bytes[at + 7] as number] as number);
+      (tables[1792 + (high >>> 24)] as number) ^
+      (tables[1536 + ((high >>> 16) & 0xff)] as number) ^
+      (tables[1280 + ((high >>> 8) & 0xff)] as number) ^
+      (tables[1024 + (high & 0xff)] as number) ^
+      (tables[768 + (low >>> 24)] as number) ^
+      (tables[512 + ((low >>> 16) & 0xff)] as number) ^
+      (tables[256 + ((low >>> 8) & 0xff)] as number) ^
+      (tables[low & 0xff] as number);
   }
   for (; at < to; at++) crc = (crc << 8) ^ (tables[(crc >>> 24) ^ (bytes[at] as number)] as number);
   return crc;

@@ -39,16 +39,30 @@ export class InverseTransform {
 
   #buildChain({ column, length, counts }: SymbolReader): void {
     const chain = this.#chain;
-    const next = new Int32Array(256);
+    /** By byte value: the first and the last position, plus one, that are still to be led to. */
+    const firsts = new Int32Array(256);
+    const ends = new Int32Array(256);
     for (let value = 0, sum = 0; value < 256; value++) {
-      next[value] = sum;
+      firsts[value] = sum;
       sum += counts[value] as number;
+      ends[value] = sum;
     }
-    for (let position = 0; position < length; position++) {
-      const value = column[position] as number;
-      const to = next[value] as number;
-      next[value] = to + 1;
-      chain[position] = (to << 8) | value;
+    // From both sides at once: in a run of equal bytes each step waits for the counter that the step before it wrote.
+    let front = 0;
+    let back = length - 1;
+    for (; front < back; front++, back--) {
+      const value = column[front] as number;
+      const first = firsts[value] as number;
+      firsts[value] = first + 1;
+      chain[front] = (first << 8) | value;
+      const valueBack = column[back] as number;
+      const last = (ends[valueBack] as number) - 1;
+      ends[valueBack] = last;
+      chain[back] = (last << 8) | valueBack;
+    }
+    if (front === back) {
+      const value = column[front] as number;
+      chain[front] = ((firsts[value] as number) << 8) | value;
     }
     chain[length] = length << 8;
   }

@@ -5,12 +5,31 @@ import { CODE_BITS_MAX, LOOK_BITS } from './huffman-table.ts';
 
 /** Bytes that a block of the highest level can hold before its runs are expanded. */
 export const BLOCK_BYTES_MAX = 900_000;
-/** Most bits of one group, and as many more as the register reads ahead. */
-const GROUP_BITS_MAX = GROUP_SYMBOLS * CODE_BITS_MAX + 64;
+/** Most bits of one group, and as many more as one look reads. */
+const GROUP_BITS_MAX = GROUP_SYMBOLS * CODE_BITS_MAX + 32;
 /** A run has at most {@link BLOCK_BYTES_MAX} bytes, so its digits never weigh more than this. */
 const RUN_WEIGHT_MAX = 2 ** 20;
-/** Runs and moves up to this long are cheaper in a loop than by a call. */
-const LOOP_BYTES_MAX = 24;
+/** Runs are written in steps of so many bytes; what is too much is overwritten by what follows. */
+const RUN_STEP_BYTES = 16;
+/** The places at the front of the list that are kept in four words. Nearly all moves of text start here. */
+const FRONT_PLACES = 16;
+
+/**
+ * By place and word of the front: the bits that a move from that place to the first one changes. With them a move is the
+ * same few operations wherever it starts, where a loop would end at a different point each time.
+ */
+const MOVE_MASKS = createMoveMasks();
+
+function createMoveMasks(): Int32Array {
+  const masks = new Int32Array(FRONT_PLACES * 4);
+  const bytes = new Uint8Array(FRONT_PLACES);
+  const view = new DataView(bytes.buffer);
+  for (let place = 0; place < FRONT_PLACES; place++) {
+    bytes[place] = 0xff;
+    for (let word = 0; word < 4; word++) masks[place * 4 + word] = view.getInt32(word * 4, true);
+  }
+  return masks;
+}
 
 /**
  * Decodes the symbols of a block (Huffman codes, runs, moves to front) to the last column of its sorted rotations.
@@ -18,14 +37,16 @@ const LOOP_BYTES_MAX = 24;
  */
 export class SymbolReader {
   /** The last column. */
-  readonly column = new Uint8Array(BLOCK_BYTES_MAX);
+  readonly column = new Uint8Array(BLOCK_BYTES_MAX + RUN_STEP_BYTES);
   /** How many bytes of `column` are decoded. */
   length = 0;
   /** How often each byte value stands in `column`. */
   readonly counts = new Int32Array(256);
+  /** The byte values, those used last first. */
   readonly #recent = new Uint8Array(256);
   #lengthMax = 0;
   #group = 0;
+  /** The run being read, and what its next digit weighs. */
   #run = 0;
   #weight = 1;
 
@@ -42,31 +63,34 @@ export class SymbolReader {
 
   /** Decodes on. False when input is missing. @throws ArchiveError `truncated`, `corrupt`. */
   resume(window: BitWindow, header: BlockHeader): boolean {
-    const { bytes } = window;
+    const input = new DataView(window.bytes.buffer);
     const { column, counts } = this;
+    const columnView = new DataView(column.buffer);
     const recent = this.#recent;
+    const recentView = new DataView(recent.buffer);
+    const masks = MOVE_MASKS;
     const lengthMax = this.#lengthMax;
     const { selectors, selectorCount, tables } = header;
     const endSymbol = header.symbolCount - 1;
-    const endBit = window.length * 8;
-    const lastStartBit = window.isComplete ? endBit : endBit - GROUP_BITS_MAX;
+    const lastStartBit = window.length * 8 - (window.isComplete ? 0 : GROUP_BITS_MAX);
+    let { bit } = window;
     let length = this.length;
     let group = this.#group;
     let run = this.#run;
     let weight = this.#weight;
-    // The register holds the next bits, the first one leftmost; `held` says how many of its bits are input.
-    let at = window.bit >>> 3;
-    let held = 8 - (window.bit & 7);
-    let register = (bytes[at++] as number) << (32 - held);
+    // The front of `recent`, least significant byte first: each word is both here and there.
+    let front0 = recentView.getInt32(0, true);
+    let front1 = recentView.getInt32(4, true);
+    let front2 = recentView.getInt32(8, true);
+    let front3 = recentView.getInt32(12, true);
 
     const fail = (reason: string): ArchiveError => {
-      window.bit = at * 8 - held;
+      window.bit = bit;
       // Behind the end of the input stand zeros; what they spell is no evidence of damage.
       return window.bitsLeft < 0 ? window.truncated() : corruptAt(window, reason);
     };
 
     for (;;) {
-      const bit = at * 8 - held;
       if (bit > lastStartBit) {
         window.bit = bit;
         if (window.isComplete) throw window.truncated();
@@ -81,29 +105,18 @@ export class SymbolReader {
       const { look } = table;
 
       for (let left = GROUP_SYMBOLS; left > 0; left--) {
-        if (held < 16) {
-          register |= (((bytes[at] as number) << 8) | (bytes[at + 1] as number)) << (16 - held);
-          at += 2;
-          held += 16;
-        }
-        let symbol = look[register >>> (32 - LOOK_BITS)] as number;
-        if (symbol !== 0) {
-          const codeBits = symbol & 31;
-          register <<= codeBits;
-          held -= codeBits;
-          symbol >>>= 5;
-        } else {
-          if (held < CODE_BITS_MAX) {
-            register |= (bytes[at++] as number) << (24 - held);
-            held += 8;
-          }
-          const code = register >>> (32 - CODE_BITS_MAX);
+        // At least 25 bits, the next one leftmost. Looking anew for each symbol costs less than keeping count of what is left.
+        const bits = input.getInt32(bit >>> 3) << (bit & 7);
+        const entry = look[bits >>> (32 - LOOK_BITS)] as number;
+        let symbol = entry >>> 5;
+        if (entry !== 0) bit += entry & 31;
+        else {
+          const code = bits >>> (32 - CODE_BITS_MAX);
           let codeBits = LOOK_BITS + 1;
           while (codeBits <= CODE_BITS_MAX && code >= (table.limits[codeBits] as number)) codeBits++;
           if (codeBits > CODE_BITS_MAX) throw fail('A Huffman code is not assigned');
-          symbol = table.symbols[(register >>> (32 - codeBits)) + (table.offsets[codeBits] as number)] as number;
-          register <<= codeBits;
-          held -= codeBits;
+          symbol = table.symbols[(bits >>> (32 - codeBits)) + (table.offsets[codeBits] as number)] as number;
+          bit += codeBits;
         }
 
         if (symbol <= 1) {
@@ -114,34 +127,52 @@ export class SymbolReader {
         }
 
         if (run > 0) {
-          if (run > lengthMax - length) throw fail('A run is longer than the block');
+          const end = length + run;
+          if (end > lengthMax) throw fail('A run is longer than the block');
           const value = recent[0] as number;
+          const word = Math.imul(value, 0x01010101);
           counts[value] = (counts[value] as number) + run;
-          if (run <= LOOP_BYTES_MAX) for (const end = length + run; length < end; ) column[length++] = value;
-          else {
-            column.fill(value, length, length + run);
-            length += run;
+          for (; length < end; length += RUN_STEP_BYTES) {
+            columnView.setInt32(length, word);
+            columnView.setInt32(length + 4, word);
+            columnView.setInt32(length + 8, word);
+            columnView.setInt32(length + 12, word);
           }
+          length = end;
           run = 0;
           weight = 1;
         }
 
         if (symbol === endSymbol) {
-          window.bit = at * 8 - held;
+          window.bit = bit;
           if (window.bitsLeft < 0) throw window.truncated();
           this.length = length;
           return true;
         }
         if (length >= lengthMax) throw fail('The block is longer than its level allows');
 
-        let place = symbol - 1;
+        const place = symbol - 1;
         const value = recent[place] as number;
-        if (place <= LOOP_BYTES_MAX) {
-          for (; place > 0; place--) recent[place] = recent[place - 1] as number;
-        } else recent.copyWithin(1, 0, place);
-        recent[0] = value;
         column[length++] = value;
         counts[value] = (counts[value] as number) + 1;
+        if (place < FRONT_PLACES) {
+          const mask = place * 4;
+          front3 ^= (front3 ^ ((front3 << 8) | (front2 >>> 24))) & (masks[mask + 3] as number);
+          front2 ^= (front2 ^ ((front2 << 8) | (front1 >>> 24))) & (masks[mask + 2] as number);
+          front1 ^= (front1 ^ ((front1 << 8) | (front0 >>> 24))) & (masks[mask + 1] as number);
+          front0 ^= (front0 ^ ((front0 << 8) | value)) & (masks[mask] as number);
+          recentView.setInt32(0, front0, true);
+          recentView.setInt32(4, front1, true);
+          recentView.setInt32(8, front2, true);
+          recentView.setInt32(12, front3, true);
+        } else {
+          recent.copyWithin(1, 0, place);
+          recent[0] = value;
+          front0 = recentView.getInt32(0, true);
+          front1 = recentView.getInt32(4, true);
+          front2 = recentView.getInt32(8, true);
+          front3 = recentView.getInt32(12, true);
+        }
       }
     }
   }
