@@ -57,20 +57,25 @@ export class EmbeddedStore implements Disposable {
   constructor(options: EmbeddedStoreOptions) {
     this.#options = options;
     const file = join(options.path, 'router-exporter.db');
+    let database: DatabaseSync | undefined;
     try {
       mkdirSync(options.path, { recursive: true, mode: 0o700 });
-      this.#database = new DatabaseSync(file, { timeout: 0 });
+      database = new DatabaseSync(file, { timeout: 0 });
+      this.#database = database;
       this.#database.exec(
         'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; COMMIT',
       );
       migrate(this.#database);
       this.#keepCursorsOf(options.sinks);
+      // What only a sink that is gone was to get would otherwise fill the spool until another sink gets something.
+      this.#dropDelivered();
       const row = this.#database
         .prepare('SELECT coalesce(sum(length(body)), 0) AS bytes, coalesce(sum(records), 0) AS records FROM spool')
         .get();
       this.#spooledBytes = Number(row?.['bytes']);
       this.#spooledRecords = Number(row?.['records']);
     } catch (cause) {
+      database?.close();
       throw toStoreError(cause, file);
     }
   }
@@ -82,8 +87,10 @@ export class EmbeddedStore implements Disposable {
 
   /** The positions of all logs of a router, by component. */
   readPositions(router: string): Map<string, string> {
-    const rows = this.#database.prepare('SELECT component, position FROM log WHERE router = ?').all(router);
-    return new Map(rows.map((row) => [String(row['component']), String(row['position'])]));
+    return this.#attempt(() => {
+      const rows = this.#database.prepare('SELECT component, position FROM log WHERE router = ?').all(router);
+      return new Map(rows.map((row) => [String(row['component']), String(row['position'])]));
+    });
   }
 
   /**
@@ -115,6 +122,10 @@ export class EmbeddedStore implements Disposable {
 
   /** The next records for `sink`, in the order of their commits; `undefined` when it has them all. */
   readSlice(sink: string): SpoolSlice | undefined {
+    return this.#attempt(() => this.#collectSlice(sink));
+  }
+
+  #collectSlice(sink: string): SpoolSlice | undefined {
     let { batch, index } = this.#cursorOf(sink);
     const lines: string[] = [];
     let bytes = 0;
@@ -142,12 +153,7 @@ export class EmbeddedStore implements Disposable {
       this.#database
         .prepare('UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?')
         .run(cursor.batch, cursor.index, sink);
-      const dropped = this.#database
-        .prepare(
-          'DELETE FROM spool WHERE batch < (SELECT min(batch) FROM cursor) RETURNING records, length(body) AS bytes',
-        )
-        .all();
-      for (const row of dropped) {
+      for (const row of this.#dropDelivered()) {
         this.#spooledRecords -= Number(row['records']);
         this.#spooledBytes -= Number(row['bytes']);
       }
@@ -161,6 +167,15 @@ export class EmbeddedStore implements Disposable {
 
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  /** Drops the batches that every sink has, and gives their sizes. */
+  #dropDelivered() {
+    return this.#database
+      .prepare(
+        'DELETE FROM spool WHERE batch < (SELECT min(batch) FROM cursor) RETURNING records, length(body) AS bytes',
+      )
+      .all();
   }
 
   #cursorOf(sink: string): SpoolCursor {
@@ -184,12 +199,22 @@ export class EmbeddedStore implements Disposable {
   }
 
   #transact(work: () => void): void {
+    this.#attempt(() => {
+      try {
+        this.#database.exec('BEGIN IMMEDIATE');
+        work();
+        this.#database.exec('COMMIT');
+      } catch (cause) {
+        if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
+        throw cause;
+      }
+    });
+  }
+
+  #attempt<T>(work: () => T): T {
     try {
-      this.#database.exec('BEGIN IMMEDIATE');
-      work();
-      this.#database.exec('COMMIT');
+      return work();
     } catch (cause) {
-      if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw toStoreError(cause, this.#options.path);
     }
   }

@@ -96,7 +96,7 @@ describe('loadConfig() on secrets', () => {
         // A mistake inside the password makes another password, whose pieces are not searched for here.
         expect(textOf(await load(broken, { env: { A: 'x' } }))).not.toContain(SECRET);
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 });

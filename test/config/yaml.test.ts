@@ -128,7 +128,7 @@ describe('loadConfig() on YAML', () => {
           expect(fault.message).not.toMatch(/[\n\r]/);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 });

@@ -10,8 +10,8 @@ export interface ArchiveLimits {
    */
   readonly ratioMax?: number | undefined;
   /**
-   * Go on behind a damaged bzip2 block at the next one that can be found, instead of failing with `corrupt`.
-   * Costs a third of the speed. Default: false.
+   * Go on behind a damaged bzip2 block at the next one that can be found, instead of failing with `corrupt`. Costs
+   * 3 MB of memory and no time as long as nothing is damaged. Default: false.
    */
   readonly resync?: boolean | undefined;
 }

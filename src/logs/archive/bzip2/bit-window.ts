@@ -3,6 +3,8 @@ import { ArchiveError } from '../archive-error.ts';
 /** Zero bytes kept behind the data, so that a loop may read a little past the end and look afterwards whether it did. */
 export const SLACK_BYTES = 256;
 
+const NOTHING = new Uint8Array(0);
+
 /**
  * The part of the compressed input that is being worked on: bytes in one buffer, read bit by bit, most significant
  * first. Its size is fixed; what has been read makes room for what comes.
@@ -18,10 +20,20 @@ export class BitWindow {
   ended = false;
   /** Where `bytes` starts in the whole input, in bytes. */
   #start = 0;
-  #rest: Uint8Array = new Uint8Array(0);
+  #rest: Uint8Array = NOTHING;
 
   constructor(sizeBytes: number) {
     this.bytes = new Uint8Array(sizeBytes + SLACK_BYTES);
+  }
+
+  /** Forgets everything, for another input. */
+  reset(): void {
+    this.bit = 0;
+    this.length = 0;
+    this.ended = false;
+    this.#start = 0;
+    this.#rest = NOTHING;
+    this.bytes.fill(0, 0, SLACK_BYTES);
   }
 
   /** Hands over the next input. To be called only when {@link fill} found nothing more; kept by reference until then. */

@@ -1,15 +1,11 @@
 import { ArchiveError } from '../archive-error.ts';
 import type { BlockLost } from '../archive-item.ts';
-import { BitWindow } from './bit-window.ts';
+import type { BitWindow } from './bit-window.ts';
 import { corruptAt, HEADER_BYTES_MAX } from './block-header.ts';
 import { BLOCK_MAGIC, END_MAGIC, isMagicAt, isMagicCutAt, MAGIC_BITS, seekMagic } from './magic.ts';
 import { BLOCK_BYTES_MAX } from './symbol-reader.ts';
 import type { Bzip2Workspace } from './workspace.ts';
 
-/** Enough for a block header and for moving input in larger pieces. */
-const WINDOW_BYTES = 128 * 1024;
-/** To go back to where a damaged block starts: its symbols take at most 2.25 MB, its header 40 KiB. */
-const RESYNC_WINDOW_BYTES = 3 * 1024 * 1024;
 /** Each damaged stretch can cost the work of a whole block, so their number bounds the time that a forged archive takes. */
 const STRETCHES_LOST_MAX = 64;
 /** `BZh` and a digit. */
@@ -64,7 +60,7 @@ export class StreamParser {
   constructor(resync: boolean, workspace: Bzip2Workspace) {
     this.#resync = resync;
     this.#workspace = workspace;
-    this.#window = new BitWindow(resync ? RESYNC_WINDOW_BYTES : WINDOW_BYTES);
+    this.#window = workspace.openWindow(resync);
   }
 
   push(chunk: Uint8Array): void {

@@ -1,7 +1,13 @@
+import { BitWindow } from './bit-window.ts';
 import { BlockHeader } from './block-header.ts';
 import { InverseTransform } from './inverse-transform.ts';
 import { RunExpander } from './run-expander.ts';
 import { SymbolReader } from './symbol-reader.ts';
+
+/** Enough for a block header and for moving input in larger pieces. */
+const WINDOW_BYTES = 128 * 1024;
+/** To go back to where a damaged block starts: its symbols take at most 2.25 MB, its header 40 KiB. */
+const RESYNC_WINDOW_BYTES = 3 * 1024 * 1024;
 
 /**
  * Everything that decoding needs memory for, allocated once and used for one archive after the other: 21 MB, of which
@@ -12,4 +18,15 @@ export class Bzip2Workspace {
   readonly symbols = new SymbolReader();
   readonly transform = new InverseTransform();
   readonly expander = new RunExpander();
+  #window: BitWindow | undefined;
+  #resyncWindow: BitWindow | undefined;
+
+  /** An empty window, large enough to go back to the start of a block when that is asked for. */
+  openWindow(resync: boolean): BitWindow {
+    const window = resync
+      ? (this.#resyncWindow ??= new BitWindow(RESYNC_WINDOW_BYTES))
+      : (this.#window ??= new BitWindow(WINDOW_BYTES));
+    window.reset();
+    return window;
+  }
 }

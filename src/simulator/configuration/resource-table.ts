@@ -1,0 +1,9 @@
+import type { ResourceDefinition } from './resource.ts';
+import { administrationResources } from './resources-administration.ts';
+import { networkResources } from './resources-network.ts';
+import { serviceResources } from './resources-services.ts';
+
+/** Every configuration resource that simulated routers know, by path. What is not here is answered with 404. */
+export const resourceTable: ReadonlyMap<string, ResourceDefinition> = new Map(
+  [...administrationResources, ...networkResources, ...serviceResources].map((resource) => [resource.path, resource]),
+);

@@ -1,0 +1,98 @@
+import { checkbox, int, passwd, peer, radio, text } from './field.ts';
+import type { ResourceDefinition } from './resource.ts';
+
+/** Ports that a router may listen on. */
+const PORT_MAX = 65_535;
+
+/** Who may log in, over what, and what the router is called. */
+export const administrationResources: readonly ResourceDefinition[] = [
+  {
+    path: 'administration/webinterface',
+    unique: [
+      checkbox('http_active'),
+      checkbox('https_active', '1'),
+      int('http_port', 1, PORT_MAX, 80),
+      int('https_port', 1, PORT_MAX, 443),
+      text('https_cert', { default: 'device_cert' }),
+      text('https_key', { default: 'device_key' }),
+      // Minutes without activity until a session ends.
+      int('session_timeout', 6, 3600, 15),
+      checkbox('default_log_reverse', '1'),
+      radio('default_language', ['de', 'en', 'es', 'fr', 'it']),
+      int('default_refresh_interval', 0, 3600, 0),
+      int('default_log_lines', 1, 10_000, 40),
+      checkbox('active_https', '1'),
+      checkbox('active_clientauth'),
+      text('https_clientauth_ca', { default: '---' }),
+      text('https_clientauth_crl', { default: '---' }),
+      radio('https_clientauth_group', ['read', 'readwrite', 'status']),
+      text('https_ca', { default: 'device_ca' }),
+      checkbox('log_requests'),
+      // Seconds for which a failed login locks its user name.
+      int('login_timeout', 0, 3600, 3),
+    ],
+  },
+  {
+    path: 'administration/users',
+    unique: [checkbox('password_hashes')],
+    list: {
+      indexPrefix: 'user',
+      key: 'username',
+      fields: [
+        checkbox('active', '1'),
+        text('username', { required: true }),
+        passwd('password', { required: true, writeOnly: true, maxLen: 106 }),
+        radio('group', ['read', 'readwrite', 'status']),
+      ],
+      fresh: [
+        { fields: { username: 'admin', password: 'simulated', group: 'readwrite' } },
+        { fields: { username: 'monitor', password: 'simulated', group: 'read' } },
+        { fields: { username: 'status', password: 'simulated', group: 'status' } },
+      ],
+    },
+  },
+  {
+    // Single values for the router itself, and a list of names for other hosts.
+    path: 'administration/hostnames',
+    unique: [text('hostname'), text('domainname'), text('location'), text('device_note', { maxLen: 1000 })],
+    list: {
+      indexPrefix: 'host',
+      fields: [peer('hostname', { required: true }), peer('ip_address', { required: true })],
+      fresh: [{ fields: { hostname: 'plc', ip_address: '192.168.1.20' } }],
+    },
+  },
+  {
+    path: 'administration/time',
+    unique: [text('timezone', { default: 'Regensburg' }), checkbox('ntp_active', '1')],
+    list: {
+      indexPrefix: 'ntp',
+      fields: [checkbox('active', '1'), peer('server', { required: true })],
+      fresh: [{ fields: { server: '0.pool.ntp.org' } }, { fields: { server: '1.pool.ntp.org' } }],
+    },
+  },
+  {
+    path: 'administration/logging',
+    unique: [
+      checkbox('active'),
+      peer('host'),
+      int('port', 1, PORT_MAX, 514),
+      radio('log_format', ['legacy', 'legacy_timestamp', 'rfc3164', 'rfc5424'], { default: 'rfc5424' }),
+      radio('severity_level', ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info'], { default: 'info' }),
+    ],
+  },
+  {
+    path: 'administration/container',
+    unique: [],
+    list: {
+      indexPrefix: 'container',
+      key: 'name',
+      fields: [
+        checkbox('active', '1'),
+        text('name', { required: true }),
+        text('description'),
+        radio('group', ['status', 'read', 'readwrite']),
+      ],
+      fresh: [{ fields: { name: 'edge-reader', description: 'Reads the meter' } }],
+    },
+  },
+];

@@ -1,0 +1,26 @@
+/** One reason of a refusal: a parameter or a topic, and what is wrong with it. */
+export interface FaultReason {
+  readonly key: string;
+  readonly text: string;
+}
+
+/** Why a router refuses a request. A value, not an exception: refusing is an ordinary answer. */
+export class Fault {
+  readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 416 | 500 | 503;
+  readonly reasons: readonly FaultReason[];
+
+  constructor(status: Fault['status'], reasons: readonly FaultReason[]) {
+    this.status = status;
+    this.reasons = reasons;
+  }
+
+  /** A refusal for one reason. */
+  static of(status: Fault['status'], key: string, text: string): Fault {
+    return new Fault(status, [{ key, text }]);
+  }
+
+  /** The interface's error body: a list of objects of one key. */
+  toBody(): { readonly error: readonly Readonly<Record<string, string>>[] } {
+    return { error: this.reasons.map(({ key, text }) => ({ [key]: text })) };
+  }
+}

@@ -1,0 +1,379 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createSeededRandom } from '../../src/base/index.ts';
+import { EmbeddedStore, type EmbeddedStoreOptions, StoreError } from '../../src/store/index.ts';
+
+const ROOM = 64 * 1024 * 1024;
+
+interface Folder extends AsyncDisposable {
+  readonly path: string;
+  readonly database: string;
+  open(options?: Partial<EmbeddedStoreOptions>): EmbeddedStore;
+}
+
+async function createFolder(): Promise<Folder> {
+  const path = await mkdtemp(join(tmpdir(), 'router-exporter-store-'));
+  return {
+    path,
+    database: join(path, 'router-exporter.db'),
+    open: (options = {}) => new EmbeddedStore({ path, sinks: ['a'], spoolBytesMax: ROOM, ...options }),
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
+  };
+}
+
+function commitOf(lines: readonly string[], position = 'p', component = 'network') {
+  return { router: 'plant-7', component, position, lines };
+}
+
+/** Lines that cannot be compressed much. */
+function noisyLines(count: number, seed = 1): string[] {
+  const random = createSeededRandom(seed);
+  return Array.from({ length: count }, () => Array.from({ length: 8 }, () => random().toString(36)).join(''));
+}
+
+/** The error that `work` throws. */
+function thrownBy(work: () => unknown): StoreError {
+  try {
+    work();
+  } catch (cause) {
+    if (cause instanceof StoreError) return cause;
+    throw cause;
+  }
+  throw new TypeError('Nothing was thrown');
+}
+
+/** Reads and acknowledges everything that is left for a sink. */
+function drain(store: EmbeddedStore, sink: string): string[] {
+  const lines: string[] = [];
+  for (let slice = store.readSlice(sink); slice; slice = store.readSlice(sink)) {
+    lines.push(...slice.lines);
+    store.acknowledge(sink, slice.next);
+  }
+  return lines;
+}
+
+test('EmbeddedStore makes its folder, open to nobody but its owner', async () => {
+  await using folder = await createFolder();
+  const path = join(folder.path, 'deep', 'state');
+  using store = folder.open({ path });
+  expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+  expect((await stat(path)).mode & 0o777).toBe(0o700);
+});
+
+test('EmbeddedStore keeps positions by router and component over a restart, the last one of each', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf([], 'first'));
+    store.commit(commitOf(['x'], 'second'));
+    store.commit(commitOf([], 'other', 'system'));
+    store.commit({ router: 'plant-8', component: 'network', position: 'eight', lines: [] });
+  }
+  using store = folder.open();
+  expect(store.readPositions('plant-7')).toEqual(
+    new Map([
+      ['network', 'second'],
+      ['system', 'other'],
+    ]),
+  );
+  expect(store.readPositions('plant-8')).toEqual(new Map([['network', 'eight']]));
+  expect(store.readPositions('plant-9')).toEqual(new Map());
+});
+
+test('EmbeddedStore hands each sink all records in the order of their commits, over a restart', async () => {
+  await using folder = await createFolder();
+  const sinks = ['a', 'b'];
+  {
+    using store = folder.open({ sinks });
+    store.commit(commitOf(['1', '2']));
+    store.commit(commitOf(['3'], 'p', 'system'));
+    expect(drain(store, 'a')).toEqual(['1', '2', '3']);
+    store.commit(commitOf(['4', 'ü ✓ \\n']));
+  }
+  using store = folder.open({ sinks });
+  expect(drain(store, 'a')).toEqual(['4', 'ü ✓ \\n']);
+  expect(drain(store, 'b')).toEqual(['1', '2', '3', '4', 'ü ✓ \\n']);
+  expect(store.readSlice('a')).toBeUndefined();
+});
+
+test('EmbeddedStore.readSlice() gives the same records again until they are acknowledged', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['1', '2']));
+    expect(store.readSlice('a')).toEqual(store.readSlice('a'));
+  }
+  using store = folder.open();
+  expect(store.readSlice('a')?.lines).toEqual(['1', '2']);
+});
+
+test('EmbeddedStore.readSlice() gives no more than 5000 records or about one MiB at a time, and loses none', async () => {
+  await using folder = await createFolder();
+  using store = folder.open();
+  const many = Array.from({ length: 12_000 }, (_, index) => `record ${index}`);
+  store.commit(commitOf(many));
+  expect(store.readSlice('a')?.lines).toHaveLength(5000);
+  expect(drain(store, 'a')).toEqual(many);
+  const wide = Array.from({ length: 50 }, (_, index) => `${index} ${'x'.repeat(100_000)}`);
+  store.commit(commitOf(wide));
+  expect(store.readSlice('a')?.lines).toHaveLength(10);
+  expect(drain(store, 'a')).toEqual(wide);
+});
+
+test('EmbeddedStore.readSlice() gives a record above the bound of a slice alone', async () => {
+  await using folder = await createFolder();
+  using store = folder.open();
+  const huge = 'x'.repeat(3_000_000);
+  store.commit(commitOf(['small', huge, 'after']));
+  const slices: number[] = [];
+  for (let slice = store.readSlice('a'); slice; slice = store.readSlice('a')) {
+    slices.push(slice.lines.length);
+    store.acknowledge('a', slice.next);
+  }
+  expect(slices).toEqual([1, 1, 1]);
+});
+
+test('EmbeddedStore.readSlice() gives small commits together', async () => {
+  await using folder = await createFolder();
+  using store = folder.open();
+  for (let index = 0; index < 20; index++) store.commit(commitOf([`${index}`]));
+  expect(store.readSlice('a')?.lines).toHaveLength(20);
+});
+
+test('EmbeddedStore.acknowledge() frees space once every sink has the records, and not before', async () => {
+  await using folder = await createFolder();
+  using store = folder.open({ sinks: ['a', 'b'] });
+  store.commit(commitOf(noisyLines(100)));
+  const { bytes } = store.spooled;
+  expect(bytes).toBeGreaterThan(1000);
+  drain(store, 'a');
+  expect(store.spooled).toEqual({ records: 100, bytes });
+  drain(store, 'b');
+  expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+});
+
+test('EmbeddedStore knows after a restart how much is spooled', async () => {
+  await using folder = await createFolder();
+  let before: EmbeddedStore['spooled'];
+  {
+    using store = folder.open();
+    store.commit(commitOf(noisyLines(100)));
+    before = store.spooled;
+  }
+  using store = folder.open();
+  expect(store.spooled).toEqual(before);
+});
+
+test('EmbeddedStore.commit() throws full and changes nothing when the spool has no room', async () => {
+  await using folder = await createFolder();
+  using store = folder.open({ spoolBytesMax: 6000 });
+  store.commit(commitOf(noisyLines(50), 'kept'));
+  const before = store.spooled;
+  const error = thrownBy(() => store.commit(commitOf(noisyLines(500, 2), 'never')));
+  expect(error).toMatchObject({ code: 'full', disposition: 'hold-back' });
+  expect(store.readPositions('plant-7')).toEqual(new Map([['network', 'kept']]));
+  expect(store.spooled).toEqual(before);
+  expect(drain(store, 'a')).toEqual(noisyLines(50));
+});
+
+test('EmbeddedStore.commit() takes positions without records, and records again once there is room', async () => {
+  await using folder = await createFolder();
+  using store = folder.open({ spoolBytesMax: 6000 });
+  store.commit(commitOf(noisyLines(60)));
+  expect(thrownBy(() => store.commit(commitOf(noisyLines(60, 2)))).code).toBe('full');
+  store.commit(commitOf([], 'moved'));
+  expect(store.readPositions('plant-7').get('network')).toBe('moved');
+  drain(store, 'a');
+  store.commit(commitOf(noisyLines(60, 2)));
+  expect(store.spooled.records).toBe(60);
+});
+
+test('EmbeddedStore lets a sink that is no longer configured hold back no space', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open({ sinks: ['a', 'gone'], spoolBytesMax: 6000 });
+    store.commit(commitOf(noisyLines(60)));
+    drain(store, 'a');
+  }
+  using store = folder.open({ sinks: ['a'], spoolBytesMax: 6000 });
+  expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+  store.commit(commitOf(noisyLines(60, 2)));
+  expect(drain(store, 'a')).toEqual(noisyLines(60, 2));
+});
+
+test('EmbeddedStore gives a sink that was taken away and came back nothing twice that is still there for others', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open({ sinks: ['a', 'b'] });
+    store.commit(commitOf(['1']));
+  }
+  folder.open({ sinks: ['a'] }).close();
+  using store = folder.open({ sinks: ['a', 'b'] });
+  store.commit(commitOf(['2']));
+  expect(drain(store, 'a')).toEqual(['1', '2']);
+  expect(drain(store, 'b')).toEqual(['1', '2']);
+});
+
+test('EmbeddedStore never uses a place in the spool twice, though it was emptied and opened again', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['1']));
+    drain(store, 'a');
+  }
+  using store = folder.open();
+  store.commit(commitOf(['2']));
+  expect(drain(store, 'a')).toEqual(['2']);
+});
+
+test('EmbeddedStore throws locked when another handle of this process owns the files', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open();
+    const error = thrownBy(() => folder.open());
+    expect(error).toMatchObject({ code: 'locked', disposition: 'operator' });
+    store.commit(commitOf(['1']));
+  }
+  using store = folder.open();
+  expect(drain(store, 'a')).toEqual(['1']);
+});
+
+test('EmbeddedStore throws locked when another process owns the files', async () => {
+  await using folder = await createFolder();
+  using store = folder.open();
+  store.commit(commitOf(['1']));
+  const room = new URL('../../src/store/index.ts', import.meta.url).href;
+  const program = `
+    const { EmbeddedStore } = await import(${JSON.stringify(room)});
+    try {
+      new EmbeddedStore({ path: ${JSON.stringify(folder.path)}, sinks: ['a'], spoolBytesMax: 1 });
+      console.log('opened');
+    } catch (cause) {
+      console.log(cause.code);
+    }`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  expect(stdout).toBe('locked\n');
+});
+
+test('EmbeddedStore refuses the format of a newer program, says so, and changes nothing', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['1']));
+  }
+  setFormat(folder.database, 99);
+  const error = thrownBy(() => folder.open({ sinks: [] }));
+  expect(error).toMatchObject({ code: 'broken', disposition: 'operator' });
+  expect(error.message).toContain('format 99');
+  // The files are free again, and the newer program finds them as it left them.
+  setFormat(folder.database, 1);
+  using store = folder.open();
+  expect(drain(store, 'a')).toEqual(['1']);
+});
+
+test('EmbeddedStore throws broken for a file that is no database, and leaves it alone', async () => {
+  await using folder = await createFolder();
+  await writeFile(folder.database, 'this is my shopping list, not a database\n'.repeat(100));
+  expect(thrownBy(() => folder.open())).toMatchObject({ code: 'broken' });
+  expect(await readFile(folder.database, 'utf8')).toContain('shopping list');
+});
+
+test('EmbeddedStore throws broken when its folder cannot be made', async () => {
+  await using folder = await createFolder();
+  await writeFile(join(folder.path, 'file'), '');
+  expect(thrownBy(() => folder.open({ path: join(folder.path, 'file', 'state') }))).toMatchObject({ code: 'broken' });
+});
+
+test('EmbeddedStore.readSlice() throws broken for records that were damaged on disk', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['1', '2']));
+  }
+  const database = new DatabaseSync(folder.database);
+  database.exec(`UPDATE spool SET body = x'0102030405'`);
+  database.close();
+  using store = folder.open();
+  expect(thrownBy(() => store.readSlice('a'))).toMatchObject({ code: 'broken' });
+});
+
+test('EmbeddedStore throws broken when it is used after its end, and closing twice does no harm', async () => {
+  await using folder = await createFolder();
+  const store = folder.open();
+  store.close();
+  store.close();
+  expect(thrownBy(() => store.commit(commitOf(['1'])))).toMatchObject({ code: 'broken' });
+  expect(thrownBy(() => store.readPositions('plant-7'))).toMatchObject({ code: 'broken' });
+  expect(thrownBy(() => store.readSlice('a'))).toMatchObject({ code: 'broken' });
+});
+
+test('EmbeddedStore keeps the cursor of each sink right over any order of commits, deliveries, crashes and restarts', async () => {
+  await using folder = await createFolder();
+  const sinks = ['a', 'b'] as const;
+  const sink = fc.constantFrom(...sinks);
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('commit' as const), count: fc.oneof(fc.nat(5), fc.constant(6000)) }),
+    fc.record({ kind: fc.constant('deliver' as const), sink }),
+    fc.record({ kind: fc.constant('crash before acknowledge' as const), sink }),
+    fc.record({ kind: fc.constant('reopen' as const) }),
+  );
+  let run = 0;
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 5, maxLength: 25 }), (steps) => {
+      const path = join(folder.path, String(run++));
+      let store = folder.open({ path, sinks });
+      const committed: string[] = [];
+      const delivered = { a: 0, b: 0 };
+      try {
+        for (const current of steps) {
+          switch (current.kind) {
+            case 'commit': {
+              const lines = Array.from({ length: current.count }, (_, index) => `${committed.length + index}`);
+              committed.push(...lines);
+              store.commit(commitOf(lines, String(committed.length)));
+              break;
+            }
+            case 'deliver':
+            case 'crash before acknowledge': {
+              const slice = store.readSlice(current.sink);
+              const from = delivered[current.sink];
+              const lines = slice?.lines ?? [];
+              expect(lines).toEqual(committed.slice(from, from + lines.length));
+              expect(lines.length > 0).toBe(from < committed.length);
+              if (!slice || current.kind !== 'deliver') break;
+              store.acknowledge(current.sink, slice.next);
+              delivered[current.sink] += lines.length;
+              break;
+            }
+            case 'reopen':
+              store.close();
+              store = folder.open({ path, sinks });
+              break;
+          }
+          const outstanding = committed.length - Math.min(delivered.a, delivered.b);
+          expect(store.spooled.records).toBeGreaterThanOrEqual(outstanding);
+          expect(store.spooled.records === 0).toBe(store.spooled.bytes === 0);
+        }
+        const position = store.readPositions('plant-7').get('network');
+        expect(position ?? '0').toBe(String(committed.length));
+        for (const name of sinks) expect(drain(store, name)).toEqual(committed.slice(delivered[name]));
+        expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+      } finally {
+        store.close();
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+function setFormat(file: string, version: number): void {
+  const database = new DatabaseSync(file);
+  database.exec(`PRAGMA user_version = ${version}`);
+  database.close();
+}
