@@ -1,5 +1,4 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import leven from 'leven';
 import { type LogLevel, parseDuration } from '../base/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import type { LogFlags } from './serve.ts';
@@ -7,9 +6,6 @@ import { readVersion } from './version.ts';
 
 /** Most routers of a demo: each is a listening socket and a log writer in this one process. */
 const DEMO_ROUTERS_MAX = 1000;
-
-/** How many letters may differ for a command to be suggested. */
-const SUGGESTED_DISTANCE_MAX = 2;
 
 /** Parses the arguments after the program's name, runs the command and resolves with its exit code. Never rejects for wrong usage. */
 export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -44,7 +40,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     .action(async (options: Record<string, unknown>, command: Command) => {
       // Because `run` is the default, a misspelt command arrives here as its argument.
       const [unknown] = command.args;
-      if (unknown !== undefined) program.error(renderUnknownCommand(program, unknown));
+      if (unknown !== undefined) program.error(await renderUnknownCommand(program, unknown));
       const { run } = await import('./run.ts');
       const flags = {
         configFile: String(options['config.file']),
@@ -83,12 +79,13 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
   return program;
 }
 
-function renderUnknownCommand(program: Command, name: string): string {
-  const [nearest] = program.commands
-    .map((command) => ({ command, distance: leven(command.name(), name) }))
-    .filter(({ distance }) => distance <= SUGGESTED_DISTANCE_MAX)
-    .toSorted((a, b) => a.distance - b.distance);
-  const suggestion = nearest ? ` (did you mean ${nearest.command.name()}?)` : '';
+async function renderUnknownCommand(program: Command, name: string): Promise<string> {
+  const { findNearest } = await import('../config/index.ts');
+  const nearest = findNearest(
+    name,
+    program.commands.map((command) => command.name()),
+  );
+  const suggestion = nearest ? ` (did you mean ${nearest}?)` : '';
   return `error: unknown command ${JSON.stringify(name)}${suggestion}; see router-exporter --help`;
 }
 

@@ -19,3 +19,4 @@ export { readEnvironment } from './environment.ts';
 export { type ConfigFault, renderFault } from './fault.ts';
 export { parseListenAddress } from './listen-address.ts';
 export { type LoadedConfig, loadConfig } from './load-config.ts';
+export { findNearest } from './nearest.ts';
