@@ -41,9 +41,14 @@ export class FleetExposition {
     const ready = new Map<string, ReadyText>();
     for (const family of families) {
       this.#describe(family);
-      const lines = family.samples.map(
-        ({ labels, value }) => `${renderSeries(family.name, toSeriesLabels(router, labels))} ${renderValue(value)}\n`,
+      // Labels that differ in what cannot be written are the same series, and a series that comes twice breaks a scrape.
+      const values = new Map(
+        family.samples.map(({ labels, value }) => [
+          renderSeries(family.name, toSeriesLabels(router, labels)),
+          renderValue(value),
+        ]),
       );
+      const lines = [...values].map(([series, value]) => `${series} ${value}\n`);
       ready.set(family.name, { lines: lines.join(''), expiresAtMs });
     }
     this.#seriesOf(router).parts.set(part, ready);

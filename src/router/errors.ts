@@ -47,12 +47,12 @@ export function toRouterError(cause: unknown, what: string): RouterError {
   if (cause instanceof DeadlineExceeded) {
     return new RouterError('timeout', `${what} took longer than ${cause.limitMs} ms`, { disposition: 'retry' });
   }
-  const code = findCode(cause);
+  const { code, isUnderWay } = findReason(cause);
   if (DNS_CODES.has(code)) {
     const hint = 'Check the host name in the url of this router, and the name server of this machine';
     return new RouterError('dns', `${what} found no address`, { disposition: 'retry', hint, cause, isUnsent: true });
   }
-  if (UNSENT_CODES.has(code)) {
+  if (UNSENT_CODES.has(code) && !isUnderWay) {
     const hint = 'Check host and port in the url of this router, and that its HTTPS or HTTP access is active';
     return new RouterError('connect', `${what} could not connect`, {
       disposition: 'retry',
@@ -65,7 +65,7 @@ export function toRouterError(cause: unknown, what: string): RouterError {
     const hint = 'Check tls.ca_file and tls.server_name of this router';
     return new RouterError('tls', `${what} was not trusted`, { disposition: 'operator', hint, cause, isUnsent: true });
   }
-  if (BROKEN_CODES.has(code)) {
+  if (BROKEN_CODES.has(code) || UNSENT_CODES.has(code)) {
     return new RouterError('connect', `${what} lost its connection`, { disposition: 'retry', cause });
   }
   if (TIMEOUT_CODES.has(code)) {
@@ -74,10 +74,12 @@ export function toRouterError(cause: unknown, what: string): RouterError {
   return new RouterError('http', `${what} failed`, { disposition: 'retry', cause });
 }
 
-function findCode(cause: unknown): string {
-  if (!(cause instanceof Error)) return '';
-  if (cause instanceof AggregateError && cause.errors.length > 0) return findCode(cause.errors[0]);
+/** The system's code, and whether it came from a connection that stood: a route may also break under way. */
+function findReason(cause: unknown): { readonly code: string; readonly isUnderWay: boolean } {
+  if (!(cause instanceof Error)) return { code: '', isUnderWay: false };
+  if (cause instanceof AggregateError && cause.errors.length > 0) return findReason(cause.errors[0]);
   const code: unknown = Reflect.get(cause, 'code');
-  if (typeof code === 'string') return code;
-  return cause.cause === undefined ? '' : findCode(cause.cause);
+  if (typeof code !== 'string') return findReason(cause.cause);
+  const syscall: unknown = Reflect.get(cause, 'syscall');
+  return { code, isUnderWay: syscall === 'read' || syscall === 'write' };
 }

@@ -115,28 +115,29 @@ export class Session {
   }
 
   #renew(tokens: Tokens | undefined, signal: AbortSignal): Promise<string> {
-    const outcome = this.#obtain(tokens, signal).then(
+    let unspent = tokens;
+    const obtain = async () => {
+      if (tokens) {
+        const fresh = await this.#refresh(tokens, signal);
+        if (fresh) return fresh;
+        unspent = undefined;
+      }
+      return this.#login(signal);
+    };
+    const outcome = obtain().then(
       (fresh) => {
         this.#enter({ name: 'live', tokens: fresh });
         return fresh.access;
       },
       (cause: unknown) => {
         // Only a refresh that never left the machine leaves its token usable.
-        const kept = tokens && cause instanceof RouterError && cause.isUnsent ? tokens : undefined;
+        const kept = cause instanceof RouterError && cause.isUnsent ? unspent : undefined;
         this.#enter(kept ? { name: 'live', tokens: kept } : { name: 'none' });
         throw cause;
       },
     );
     this.#enter({ name: 'renewing', tokens, outcome });
     return outcome;
-  }
-
-  async #obtain(tokens: Tokens | undefined, signal: AbortSignal): Promise<Tokens> {
-    if (tokens) {
-      const fresh = await this.#refresh(tokens, signal);
-      if (fresh) return fresh;
-    }
-    return this.#login(signal);
   }
 
   /** Resolves with `undefined` when the refresh token is spent or refused and a login is due. */

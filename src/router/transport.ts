@@ -82,7 +82,7 @@ export class Transport {
     using deadline = openDeadline(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
     try {
       const answer = await this.#send(options, deadline.signal);
-      const bytes = await readBounded(answer.body, what, deadline.signal);
+      const bytes = await readBounded(answer, options, deadline.signal);
       return { status: answer.statusCode, body: parseJson(bytes) };
     } catch (cause) {
       throw toCallerError(cause, what, options.signal, deadline.signal);
@@ -104,7 +104,7 @@ export class Transport {
     try {
       answer = await this.#send(options, stall.signal);
       if (answer.statusCode !== 200) {
-        const bytes = await readBounded(answer.body, what, stall.signal);
+        const bytes = await readBounded(answer, options, stall.signal);
         return refuse({ status: answer.statusCode, body: parseJson(bytes) });
       }
     } catch (cause) {
@@ -114,9 +114,10 @@ export class Transport {
     try {
       return await consume(readGuarded(answer.body, stall, what, options.signal));
     } finally {
-      stall.end();
+      stall.touch();
       // A short rest is read away, so that the connection lives; a long one costs more than a new connection.
       await answer.body.dump({ limit: UNREAD_BYTES_MAX }).catch(() => {});
+      stall.end();
     }
   }
 
@@ -197,15 +198,21 @@ async function* readGuarded(
   }
 }
 
-async function readBounded(body: AsyncIterable<Uint8Array>, what: string, signal: AbortSignal): Promise<Buffer> {
+async function readBounded(
+  { statusCode, body }: Dispatcher.ResponseData,
+  options: TransportRequest,
+  signal: AbortSignal,
+): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     signal.throwIfAborted();
     bytes += chunk.length;
     if (bytes > JSON_BYTES_MAX) {
-      throw new RouterError('parse', `${what} answered with more than ${JSON_BYTES_MAX} bytes`, {
+      throw new RouterError('parse', `${renderAttempt(options)} answered with more than ${JSON_BYTES_MAX} bytes`, {
         disposition: 'skip',
+        status: statusCode,
+        isAnswered: options.token !== undefined && statusCode !== 401,
       });
     }
     chunks.push(chunk);

@@ -207,7 +207,7 @@ test('EmbeddedStore lets a sink that is no longer configured hold back no space'
   expect(drain(store, 'a')).toEqual(noisyLines(60, 2));
 });
 
-test('EmbeddedStore gives a sink that was taken away and came back nothing twice that is still there for others', async () => {
+test('EmbeddedStore gives a sink that was taken away and comes back what is still there for others', async () => {
   await using folder = await createFolder();
   {
     using store = folder.open({ sinks: ['a', 'b'] });

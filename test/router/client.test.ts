@@ -1,0 +1,484 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test, vi } from 'vitest';
+import { createSeededRandom, renderErrorChain } from '../../src/base/index.ts';
+import { RouterError } from '../../src/router/index.ts';
+import { createCertificateAuthority } from '../../src/simulator/certificate-authority.ts';
+import { answerJson, type Handler, inTurn, openRouter, REQUEST_TIMEOUT_MS, type RouterBench } from './http-router.ts';
+
+const never = new AbortController().signal;
+
+const ok: Handler = (_request, response) => answerJson(response, { profiles: [] });
+const refuse =
+  (status: number, body: unknown = { error: [{ reason: 'because' }] }): Handler =>
+  (_request, response) =>
+    answerJson(response, body, status);
+const cut: Handler = (request) => request.socket.destroy();
+const hang: Handler = () => {};
+
+/** What a promise rejects with. */
+async function thrownBy(promise: Promise<unknown>): Promise<RouterError> {
+  const cause: unknown = await promise.then(
+    () => new TypeError('Nothing was thrown'),
+    (thrown: unknown) => thrown,
+  );
+  if (cause instanceof RouterError) return cause;
+  throw cause;
+}
+
+/** Steps the clock, once the call has arrived, until a promise has come to its end. */
+async function advanceUntilSettled<T>(bench: RouterBench, promise: Promise<T>, called = bench.called): Promise<T> {
+  await called;
+  let isSettled = false;
+  const settle = () => {
+    isSettled = true;
+  };
+  promise.then(settle, settle);
+  for (let step = 0; step < 1000 && !isSettled; step++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    await bench.clock.advance(REQUEST_TIMEOUT_MS);
+  }
+  if (!isSettled) throw new TypeError('It never came to an end');
+  return promise;
+}
+
+async function readAll(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+describe('JSON calls', () => {
+  test('RouterClient logs in before its first call and sends the token with each', async () => {
+    await using bench = await openRouter(ok);
+    await bench.client.readProfiles(never);
+    await bench.client.readStatus('device_info', never);
+    expect(bench.arrived.map(({ line, token }) => [line, token])).toEqual([
+      ['POST /auth/login', undefined],
+      ['GET /profiles', 'access-1'],
+      ['GET /status/device_info', 'access-1'],
+    ]);
+    expect(JSON.parse(bench.arrived[0]?.body ?? '')).toEqual({ username: 'monitor', password: 'simulated' });
+  });
+
+  test('RouterClient keeps one connection for all its calls', async () => {
+    await using bench = await openRouter(ok);
+    for (let count = 0; count < 5; count++) await bench.client.readProfiles(never);
+    expect(new Set(bench.arrived.map(({ connection }) => connection))).toEqual(new Set([1]));
+  });
+
+  test('RouterClient sends one request at a time, in the order of asking', async () => {
+    let open = 0;
+    let openMost = 0;
+    await using bench = await openRouter((_request, response) => {
+      openMost = Math.max(openMost, ++open);
+      setImmediate(() => {
+        open--;
+        answerJson(response, {});
+      });
+    });
+    const resources = ['a', 'b', 'c', 'd'];
+    await Promise.all(resources.map((resource) => bench.client.readStatus(resource, never)));
+    expect(bench.lines().slice(1)).toEqual(resources.map((resource) => `GET /status/${resource}`));
+    expect(openMost).toBe(1);
+  });
+
+  test('RouterClient keeps the path prefix of its url and encodes what it puts behind it', async () => {
+    await using outer = await openRouter((_request, response) => {
+      answerJson(response, { access: 'a', refresh: 'r' });
+    });
+    await using bench = await openRouter(ok, { url: `${outer.url}/plant/7//` });
+    await bench.client.readStatus('lte 2/cell?x', never);
+    expect(outer.lines()).toEqual(['POST /plant/7/auth/login', 'GET /plant/7/status/lte%202/cell%3Fx']);
+  });
+
+  test.each([
+    ['HTML', '<html>Login</html>'],
+    ['nothing', ''],
+    ['half of a JSON text', '{"profiles": ['],
+  ])('RouterClient.readProfiles() throws parse, with the router well, when it is answered with %s', async (_what, body) => {
+    await using bench = await openRouter((_request, response) => response.end(body));
+    const error = await thrownBy(bench.client.readProfiles(never));
+    expect(error).toMatchObject({ code: 'parse', disposition: 'skip', isAnswered: true, status: 200 });
+  });
+
+  test('RouterClient.readProfiles() reads no more than 4 MiB of an answer, and the router counts as well', async () => {
+    let sentBytes = 0;
+    const closed = Promise.withResolvers<void>();
+    await using bench = await openRouter((_request, response) => {
+      const chunk = Buffer.alloc(256 * 1024, ' ');
+      const write = () => {
+        sentBytes += chunk.length;
+        if (sentBytes < 256 * 1024 * 1024) response.write(chunk, write);
+      };
+      response.on('error', () => {}).on('close', () => closed.resolve());
+      write();
+    });
+    const error = await thrownBy(bench.client.readProfiles(never));
+    expect(error).toMatchObject({ code: 'parse', disposition: 'skip', isAnswered: true });
+    await closed.promise;
+    expect(sentBytes).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  test.each([
+    [403, { code: 'auth', disposition: 'operator', isAnswered: true }],
+    [404, { code: 'http', disposition: 'skip', isAnswered: true }],
+    [500, { code: 'http', disposition: 'retry', isAnswered: true }],
+    [503, { code: 'http', disposition: 'retry', isAnswered: true }],
+    [204, { code: 'http', disposition: 'retry', isAnswered: true }],
+    [302, { code: 'http', disposition: 'retry', isAnswered: true }],
+  ])('RouterClient.readProfiles() takes status %d as an answer of a router that is well', async (status, expected) => {
+    await using bench = await openRouter(refuse(status));
+    const error = await thrownBy(bench.client.readProfiles(never));
+    expect(error).toMatchObject({ ...expected, status });
+    expect(bench.lines()).toEqual(['POST /auth/login', 'GET /profiles']);
+  });
+
+  test('RouterClient puts the words of the router into its error, bounded and without control characters', async () => {
+    await using bench = await openRouter(refuse(404, { error: [{ 'log\u001b[31m_file': `no\r\nsuch ${'x'.repeat(9999)}` }] }));
+    const { message } = await thrownBy(bench.client.readProfiles(never));
+    expect(message).toContain('GET /profiles was answered with 404 (log [31m_file: no such xxx');
+    expect(message.length).toBeLessThan(300);
+    expect(message).not.toMatch(/\p{Cc}/u);
+  });
+
+  test.each([[{ error: 'text' }], [{ error: [] }], [{ error: [{}] }], [{ error: [{ a: 1 }] }], [[1]], [null], ['text']])(
+    'RouterClient makes nothing of the error body %j',
+    async (body) => {
+      await using bench = await openRouter(refuse(404, body));
+      expect((await thrownBy(bench.client.readProfiles(never))).message).toBe('GET /profiles was answered with 404');
+    },
+  );
+
+  test('RouterClient.listLogs() gives the names as they are, without what is no name', async () => {
+    const names = ['network/current', 'network/log-2026-11-21-08:35:58.bz2', '../x', 7, null, 'x'.repeat(513), ''];
+    await using bench = await openRouter((_request, response) => answerJson(response, { log_files: names }));
+    expect(await bench.client.listLogs(never)).toEqual([names[0], names[1], '../x', '']);
+    expect(bench.lines().at(-1)).toBe('GET /download/log?list_files=1');
+  });
+
+  test.each([
+    ['no list', {}],
+    ['another type', { log_files: 'network/current' }],
+    ['a list at the top', ['network/current']],
+    ['an absurd number of names', { log_files: Array.from({ length: 20_001 }, () => 'a/current') }],
+  ])('RouterClient.listLogs() throws parse when it is answered with %s', async (_what, body) => {
+    await using bench = await openRouter((_request, response) => answerJson(response, body));
+    expect(await thrownBy(bench.client.listLogs(never))).toMatchObject({
+      code: 'parse',
+      disposition: 'skip',
+      isAnswered: true,
+    });
+  });
+});
+
+describe('session', () => {
+  test('RouterClient logs in again and repeats a call that was answered with 401', async () => {
+    await using bench = await openRouter(inTurn(ok, refuse(401), ok));
+    await bench.client.readProfiles(never);
+    expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
+    expect(bench.arrived.map(({ line, token }) => [line, token]).slice(2)).toEqual([
+      ['GET /profiles', 'access-1'],
+      ['POST /auth/login', undefined],
+      ['GET /profiles', 'access-2'],
+    ]);
+    expect(bench.events.map(({ type }) => type)).toEqual(['session-opened', 'session-lost', 'session-opened']);
+  });
+
+  test('RouterClient repeats a call once and no more when it is answered with 401 for ever', async () => {
+    await using bench = await openRouter(refuse(401));
+    const error = await thrownBy(bench.client.readProfiles(never));
+    expect(error).toMatchObject({ code: 'auth', disposition: 'login-again', status: 401, isAnswered: false });
+    expect(bench.lines()).toEqual(['POST /auth/login', 'GET /profiles', 'POST /auth/login', 'GET /profiles']);
+  });
+
+  test('RouterClient.close() logs out, and no call works after it', async () => {
+    await using bench = await openRouter(ok);
+    await bench.client.readProfiles(never);
+    await bench.client.close(never);
+    expect(bench.arrived.at(-1)).toMatchObject({ line: 'POST /auth/logout', token: 'access-1' });
+    expect(await thrownBy(bench.client.readProfiles(never))).toMatchObject({ name: 'RouterError', disposition: 'skip' });
+    expect(bench.arrived).toHaveLength(3);
+  });
+
+  test('RouterClient.close() waits for the call under way, and cuts it when its signal aborts', async () => {
+    const began = Promise.withResolvers<void>();
+    await using bench = await openRouter(() => began.resolve());
+    const reading = thrownBy(bench.client.readProfiles(never));
+    await began.promise;
+    const abort = new AbortController();
+    const closing = bench.client.close(abort.signal);
+    const reason = new RangeError('time is over');
+    abort.abort(reason);
+    await expect(closing).rejects.toBe(reason);
+    expect(await reading).toBeInstanceOf(RouterError);
+  });
+});
+
+describe('transport failures', () => {
+  test('RouterClient repeats a call once on a new connection when the router has closed the kept one', async () => {
+    await using bench = await openRouter(inTurn(ok, cut, ok));
+    await bench.client.readProfiles(never);
+    expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
+    expect(bench.arrived.map(({ line, connection }) => `${line} ${connection}`)).toEqual([
+      'POST /auth/login 1',
+      'GET /profiles 1',
+      'GET /profiles 1',
+      'GET /profiles 2',
+    ]);
+  });
+
+  test('RouterClient throws connect when the repeated call loses its connection too', async () => {
+    await using bench = await openRouter(inTurn(ok, cut));
+    await bench.client.readProfiles(never);
+    const error = await thrownBy(bench.client.readProfiles(never));
+    expect(error).toMatchObject({ code: 'connect', disposition: 'retry', isAnswered: false, isUnsent: false });
+    expect(bench.lines().filter((line) => line === 'GET /profiles')).toHaveLength(3);
+  });
+
+  test('RouterClient throws connect, certain that nothing was sent, when nobody listens', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    await using bench = await openRouter(ok, { url: `http://127.0.0.1:${port}` });
+    const error = await thrownBy(bench.client.readProfiles(never));
+    expect(error).toMatchObject({ code: 'connect', isUnsent: true, isAnswered: false });
+    expect(renderErrorChain(error)).toContain('ECONNREFUSED');
+  });
+
+  test('RouterClient throws http when the other side speaks no HTTP', async () => {
+    const server = createServer((socket) => socket.on('error', () => {}).resume().end('SSH-2.0-dropbear\r\n'));
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    await using bench = await openRouter(ok, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+    expect(await thrownBy(bench.client.readProfiles(never))).toMatchObject({ code: 'http', isAnswered: false });
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  test('RouterClient throws timeout when it gets no answer, and repeats nothing', async () => {
+    await using bench = await openRouter(hang);
+    const error = await advanceUntilSettled(bench, thrownBy(bench.client.readProfiles(never)));
+    expect(error).toMatchObject({ code: 'timeout', disposition: 'retry', isUnsent: false, isAnswered: false });
+    expect(error.message).toContain(`${REQUEST_TIMEOUT_MS} ms`);
+    expect(bench.lines()).toEqual(['POST /auth/login', 'GET /profiles']);
+  });
+
+  test('RouterClient throws timeout when an answer begins and never ends', async () => {
+    await using bench = await openRouter((_request, response) => response.write('{"profiles":'));
+    const error = await advanceUntilSettled(bench, thrownBy(bench.client.readProfiles(never)));
+    expect(error).toMatchObject({ code: 'timeout' });
+  });
+
+  test('RouterClient is of use again after a timeout', async () => {
+    await using bench = await openRouter(inTurn(hang, ok));
+    await advanceUntilSettled(bench, thrownBy(bench.client.readProfiles(never)));
+    expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
+  });
+
+  test('RouterClient passes on the reason of an abort, while a call waits, runs or has not begun', async () => {
+    const began = Promise.withResolvers<void>();
+    await using bench = await openRouter(() => began.resolve());
+    const reason = new RangeError('stop');
+    const abort = new AbortController();
+    const running = bench.client.readProfiles(abort.signal);
+    const waiting = bench.client.readProfiles(abort.signal);
+    await began.promise;
+    abort.abort(reason);
+    await expect(running).rejects.toBe(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await expect(bench.client.readProfiles(abort.signal)).rejects.toBe(reason);
+    expect(bench.lines()).toEqual(['POST /auth/login', 'GET /profiles']);
+  });
+});
+
+describe('TLS', async () => {
+  const authority = await createCertificateAuthority(createSeededRandom(7));
+  const certificate = authority.issue(['127.0.0.1']);
+
+  test('RouterClient trusts a router whose authority it was given', async () => {
+    await using bench = await openRouter(ok, { certificate, tls: { caPem: authority.caPem } });
+    expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
+  });
+
+  test('RouterClient throws tls for a certificate that nobody vouches for, and sends nothing', async () => {
+    await using bench = await openRouter(ok, { certificate });
+    const error = await thrownBy(bench.client.readProfiles(never));
+    expect(error).toMatchObject({ code: 'tls', disposition: 'operator', isUnsent: true, isAnswered: false });
+    expect(bench.arrived).toEqual([]);
+  });
+
+  test('RouterClient throws tls for a certificate of another host, unless it was told the name', async () => {
+    const other = authority.issue(['plant-7.example']);
+    const { caPem } = authority;
+    await using bench = await openRouter(ok, { certificate: other, tls: { caPem } });
+    expect(await thrownBy(bench.client.readProfiles(never))).toMatchObject({ code: 'tls' });
+    await using named = await openRouter(ok, { certificate: other, tls: { caPem, serverName: 'plant-7.example' } });
+    expect(await named.client.readProfiles(never)).toEqual({ profiles: [] });
+  });
+
+  test('RouterClient trusts any certificate when it was told to', async () => {
+    await using bench = await openRouter(ok, { certificate, tls: { insecureSkipVerify: true } });
+    expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
+  });
+});
+
+describe('downloads', () => {
+  const NAME = 'network/log-2026-11-21-08:35:58.bz2';
+
+  test('RouterClient.readLog() asks for the file by its name, encoded, and hands over its bytes', async () => {
+    await using bench = await openRouter((_request, response) => {
+      response.write('first ');
+      response.end('second');
+    });
+    expect(await bench.client.readLog(NAME, never, readAll)).toBe('first second');
+    expect(bench.lines().at(-1)).toBe('GET /download/log?log_file=network%2Flog-2026-11-21-08%3A35%3A58.bz2');
+  });
+
+  test.each([
+    [404, { code: 'http', disposition: 'skip', isAnswered: true }],
+    [403, { code: 'auth', disposition: 'operator', isAnswered: true }],
+    [500, { code: 'http', disposition: 'retry', isAnswered: true }],
+  ])('RouterClient.readLog() hands over nothing and throws when it is answered with %d', async (status, expected) => {
+    await using bench = await openRouter(refuse(status));
+    const consume = vi.fn(readAll);
+    expect(await thrownBy(bench.client.readLog(NAME, never, consume))).toMatchObject({ ...expected, status });
+    expect(consume).not.toHaveBeenCalled();
+  });
+
+  test('RouterClient.readLog() logs in and asks again when it is answered with 401', async () => {
+    await using bench = await openRouter(inTurn(refuse(401), (_request, response) => response.end('log')));
+    const consume = vi.fn(readAll);
+    expect(await bench.client.readLog(NAME, never, consume)).toBe('log');
+    expect(consume).toHaveBeenCalledTimes(1);
+  });
+
+  test('RouterClient.readLog() does not repeat a download that broke off, and what came before stays', async () => {
+    await using bench = await openRouter((request, response) => {
+      response.writeHead(200, { 'content-length': 1000 });
+      response.write('first part', () => request.socket.destroy());
+    });
+    let text = '';
+    const consume = vi.fn(async (body: AsyncIterable<Uint8Array>) => {
+      for await (const chunk of body) text += Buffer.from(chunk).toString('utf8');
+    });
+    const error = await thrownBy(bench.client.readLog(NAME, never, consume));
+    expect(error).toMatchObject({ code: 'connect', disposition: 'retry', isAnswered: false });
+    expect(text).toBe('first part');
+    expect(consume).toHaveBeenCalledTimes(1);
+    expect(bench.lines().filter((line) => line.startsWith('GET'))).toHaveLength(1);
+  });
+
+  test('RouterClient.readLog() repeats a download once whose connection was stale before any byte came', async () => {
+    await using bench = await openRouter(inTurn(ok, cut, (_request, response) => response.end('log')));
+    await bench.client.readProfiles(never);
+    expect(await bench.client.readLog(NAME, never, readAll)).toBe('log');
+  });
+
+  test('RouterClient.readLog() throws timeout when the next bytes do not come', async () => {
+    await using bench = await openRouter((_request, response) => response.write('first part'));
+    let text = '';
+    const received = Promise.withResolvers<void>();
+    const reading = bench.client.readLog(NAME, never, async (body) => {
+      for await (const chunk of body) {
+        text += Buffer.from(chunk).toString('utf8');
+        received.resolve();
+      }
+    });
+    const error = await advanceUntilSettled(bench, thrownBy(reading), received.promise);
+    expect(error).toMatchObject({ code: 'timeout', isAnswered: false });
+    expect(text).toBe('first part');
+  });
+
+  test('RouterClient.readLog() bounds the wait for each piece, not the whole download', async () => {
+    const responses = Promise.withResolvers<Parameters<Handler>[1]>();
+    await using bench = await openRouter((_request, response) => {
+      response.write('0');
+      responses.resolve(response);
+    });
+    let text = '';
+    await bench.client.readLog(NAME, never, async (body) => {
+      const response = await responses.promise;
+      const pieces = body[Symbol.asyncIterator]();
+      for (let piece = 1; piece <= 5; piece++) {
+        const { value } = await pieces.next();
+        text += Buffer.from(value as Uint8Array).toString('utf8');
+        const next = pieces.next();
+        await bench.clock.advance(REQUEST_TIMEOUT_MS - 1);
+        response.write(String(piece));
+        text += Buffer.from((await next).value as Uint8Array).toString('utf8');
+        response.write('.');
+      }
+      response.end();
+      for (let end = await pieces.next(); !end.done; end = await pieces.next()) text += Buffer.from(end.value).toString();
+    });
+    expect(text).toBe('01.2.3.4.5.');
+    expect(bench.clock.monotonic()).toBeGreaterThan(4 * REQUEST_TIMEOUT_MS);
+  });
+
+  test('RouterClient.readLog() does not count the time of its consumer against the router', async () => {
+    const proceed = Promise.withResolvers<void>();
+    await using bench = await openRouter(async (_request, response) => {
+      response.write('first ');
+      await proceed.promise;
+      response.end('second');
+    });
+    let text = '';
+    await bench.client.readLog(NAME, never, async (body) => {
+      for await (const chunk of body) {
+        text += Buffer.from(chunk).toString('utf8');
+        await bench.clock.advance(10 * REQUEST_TIMEOUT_MS);
+        proceed.resolve();
+      }
+    });
+    expect(text).toBe('first second');
+  });
+
+  test('RouterClient.readLog() passes on what its consumer throws, and the router is free for the next call', async () => {
+    await using bench = await openRouter(inTurn((_request, response) => response.write('x'), ok));
+    const cause = new RangeError('no log');
+    const reading = bench.client.readLog(NAME, never, async (body) => {
+      for await (const _chunk of body) throw cause;
+    });
+    await expect(reading).rejects.toBe(cause);
+    expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
+  });
+
+  test('RouterClient.readLog() keeps the connection when its consumer leaves a short rest unread', async () => {
+    await using bench = await openRouter(inTurn((_request, response) => response.end('log'), ok));
+    expect(await bench.client.readLog(NAME, never, () => Promise.resolve(7))).toBe(7);
+    await bench.client.readProfiles(never);
+    expect(new Set(bench.arrived.map(({ connection }) => connection))).toEqual(new Set([1]));
+  });
+
+  test('RouterClient.readLog() waits no longer than its timeout for a rest that nobody wants', async () => {
+    await using bench = await openRouter(inTurn((_request, response) => response.write('x'), ok));
+    const consumed = Promise.withResolvers<void>();
+    const reading = bench.client.readLog(NAME, never, async () => {
+      consumed.resolve();
+      return 7;
+    });
+    expect(await advanceUntilSettled(bench, reading, consumed.promise)).toBe(7);
+    expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
+  });
+
+  test('RouterClient.readLog() does not hang on a consumer that stops reading without saying so', async () => {
+    await using bench = await openRouter(inTurn((_request, response) => response.write('x'), ok));
+    const received = Promise.withResolvers<void>();
+    const reading = bench.client.readLog(NAME, never, async (body) => {
+      await body[Symbol.asyncIterator]().next();
+      received.resolve();
+    });
+    await advanceUntilSettled(bench, reading, received.promise);
+    expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
+  });
+
+  test('RouterClient.readLog() passes on the reason of an abort in the middle of the body', async () => {
+    await using bench = await openRouter((_request, response) => response.write('x'));
+    const abort = new AbortController();
+    const reason = new RangeError('stop');
+    const reading = bench.client.readLog(NAME, abort.signal, async (body) => {
+      for await (const _chunk of body) abort.abort(reason);
+    });
+    await expect(reading).rejects.toBe(reason);
+  });
+});

@@ -1,0 +1,325 @@
+import { describe, expect, test } from 'vitest';
+import { createSteppedClock, Secret } from '../../src/base/index.ts';
+import { RouterError } from '../../src/router/index.ts';
+import { Session, type SessionEvent, type SessionOptions } from '../../src/router/session.ts';
+import type { JsonAnswer } from '../../src/router/transport.ts';
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60_000;
+
+type Asked = { path: string; token: string | undefined; json: unknown };
+type Reply = JsonAnswer | Error | Promise<JsonAnswer>;
+
+const never = new AbortController().signal;
+
+function tokens(number: number): JsonAnswer {
+  return { status: 200, body: { access: `access-${number}`, refresh: `refresh-${number}` } };
+}
+
+function refused(status = 401): JsonAnswer {
+  return { status, body: { error: [{ auth: 'no' }] } };
+}
+
+const unsent = new RouterError('connect', 'Nobody there', { disposition: 'retry', isUnsent: true });
+const cut = new RouterError('connect', 'Lost in the middle', { disposition: 'retry' });
+
+/** A session whose requests get these replies, in this order. */
+function createBench(...replies: Reply[]) {
+  const clock = createSteppedClock(0);
+  const asked: Asked[] = [];
+  const events: SessionEvent[] = [];
+  const ask: SessionOptions['ask'] = async ({ path, token, json }, signal) => {
+    asked.push({ path, token, json });
+    const reply = replies.shift();
+    if (reply === undefined) throw new RangeError(`Nobody expected POST ${path}`);
+    signal.throwIfAborted();
+    if (reply instanceof Error) throw reply;
+    return reply;
+  };
+  const report = (event: SessionEvent) => void events.push(event);
+  const session = new Session({ username: 'monitor', password: new Secret('simulated'), clock, ask, report });
+  return {
+    clock,
+    session,
+    asked,
+    paths: () => asked.map(({ path }) => path.replace('/auth/', '')),
+    types: () => events.map(({ type }) => type),
+    events,
+    token: (signal = never) => session.token(signal),
+  };
+}
+
+describe('login', () => {
+  test('Session.token() logs in with the credentials at the first call, and holds the token', async () => {
+    const { asked, token, types } = createBench(tokens(1));
+    expect(await token()).toBe('access-1');
+    expect(await token()).toBe('access-1');
+    expect(asked).toEqual([
+      { path: '/auth/login', token: undefined, json: { username: 'monitor', password: 'simulated' } },
+    ]);
+    expect(types()).toEqual(['session-opened']);
+  });
+
+  test('Session.token() joins a login already under way', async () => {
+    const reply = Promise.withResolvers<JsonAnswer>();
+    const { asked, token } = createBench(reply.promise);
+    const waiting = [token(), token(), token()];
+    reply.resolve(tokens(1));
+    expect(await Promise.all(waiting)).toEqual(['access-1', 'access-1', 'access-1']);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('Session.token() fails for all who joined a login that failed, and the next call logs in again', async () => {
+    const reply = Promise.withResolvers<JsonAnswer>();
+    const { token } = createBench(reply.promise, tokens(1));
+    const waiting = Promise.allSettled([token(), token()]);
+    reply.reject(cut);
+    expect(await waiting).toEqual([
+      { status: 'rejected', reason: cut },
+      { status: 'rejected', reason: cut },
+    ]);
+    expect(await token()).toBe('access-1');
+  });
+
+  test.each([
+    ['parse', 'no tokens', { status: 200, body: {} }],
+    ['parse', 'no JSON', { status: 200, body: undefined }],
+    ['parse', 'one token', { status: 200, body: { access: 'a' } }],
+    ['parse', 'an empty token', { status: 200, body: { access: 'a', refresh: '' } }],
+    ['parse', 'a token with a line break', { status: 200, body: { access: 'a\r\nx: y', refresh: 'r' } }],
+    ['parse', 'a number for a token', { status: 200, body: { access: 1, refresh: 'r' } }],
+    ['parse', 'an endless token', { status: 200, body: { access: 'a'.repeat(8193), refresh: 'r' } }],
+    ['http', 'status 500', { status: 500, body: undefined }],
+    ['http', 'status 404', { status: 404, body: undefined }],
+  ])('Session.token() throws %s when the login is answered with %s, and tries again at once', async (code, _what, reply) => {
+    const { token, types } = createBench(reply, tokens(1));
+    await expect(token()).rejects.toMatchObject({ name: 'RouterError', code, disposition: 'retry', isAnswered: false });
+    expect(await token()).toBe('access-1');
+    expect(types()).toEqual(['login-failed', 'session-opened']);
+  });
+
+  test('Session.token() passes on the reason of an abort, which is no failed login', async () => {
+    const { token, types } = createBench(tokens(1), tokens(1));
+    const reason = new RangeError('stop');
+    await expect(token(AbortSignal.abort(reason))).rejects.toBe(reason);
+    expect(types()).toEqual([]);
+    expect(await token()).toBe('access-1');
+  });
+});
+
+describe('refused credentials', () => {
+  test.each([401, 403])('Session.token() throws auth for the operator when the login is answered with %d', async (status) => {
+    const { token } = createBench(refused(status));
+    const error: unknown = await token().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'auth', disposition: 'operator', status });
+    expect(String(error)).toContain('"monitor"');
+    expect(JSON.stringify(error) + String(error)).not.toContain('simulated');
+  });
+
+  test('Session.token() asks nobody before a growing wait is over, at most five minutes', async () => {
+    const { clock, token, asked, types } = createBench(...Array.from({ length: 7 }, () => refused()), tokens(1));
+    const first: unknown = await token().catch((thrown: unknown) => thrown);
+    let count = 1;
+    for (const waitMs of [30, 60, 120, 240, 300, 300].map((seconds) => seconds * SECOND_MS)) {
+      await clock.advance(waitMs - 1);
+      await expect(token()).rejects.toMatchObject({ code: 'auth' });
+      expect(asked).toHaveLength(count);
+      await clock.advance(1);
+      await expect(token()).rejects.toMatchObject({ code: 'auth' });
+      expect(asked).toHaveLength(++count);
+    }
+    expect(first).toBeInstanceOf(RouterError);
+    // One event for each time that the router was asked, none for the calls in between.
+    expect(types()).toEqual(Array.from({ length: 7 }, () => 'login-failed'));
+    await clock.advance(300 * SECOND_MS);
+    expect(await token()).toBe('access-1');
+  });
+
+  test('Session.token() begins with the shortest wait again after a login that worked', async () => {
+    const { clock, session, token } = createBench(refused(), refused(), tokens(1), refused(), tokens(2));
+    await expect(token()).rejects.toThrow('refused');
+    await clock.advance(30 * SECOND_MS);
+    await expect(token()).rejects.toThrow('refused');
+    await clock.advance(60 * SECOND_MS);
+    session.lost(await token(), cut);
+    await expect(token()).rejects.toThrow('refused');
+    await clock.advance(30 * SECOND_MS);
+    expect(await token()).toBe('access-2');
+  });
+
+  test('Session.token() does not wait after a login that failed for another reason', async () => {
+    const { token } = createBench(cut, unsent, refused(500), tokens(1));
+    for (let count = 0; count < 3; count++) await expect(token()).rejects.toBeInstanceOf(RouterError);
+    expect(await token()).toBe('access-1');
+  });
+});
+
+describe('refresh', () => {
+  test('Session.token() refreshes a token four minutes after it came, with the refresh token', async () => {
+    const { clock, token, asked, types } = createBench(tokens(1), tokens(2), tokens(3));
+    await token();
+    await clock.advance(4 * MINUTE_MS - 1);
+    expect(await token()).toBe('access-1');
+    await clock.advance(1);
+    expect(await token()).toBe('access-2');
+    await clock.advance(4 * MINUTE_MS);
+    expect(await token()).toBe('access-3');
+    expect(asked.slice(1)).toEqual([
+      { path: '/auth/refresh', token: 'refresh-1', json: undefined },
+      { path: '/auth/refresh', token: 'refresh-2', json: undefined },
+    ]);
+    expect(types()).toEqual(['session-opened', 'session-refreshed', 'session-refreshed']);
+  });
+
+  test('Session.token() counts the age of a token from when it arrived, on a clock that does not jump', async () => {
+    const reply = Promise.withResolvers<JsonAnswer>();
+    const { clock, token, paths } = createBench(reply.promise, tokens(2));
+    const waiting = token();
+    await clock.advance(3 * MINUTE_MS);
+    reply.resolve(tokens(1));
+    await waiting;
+    clock.jump(86_400_000);
+    await clock.advance(4 * MINUTE_MS - 1);
+    expect(await token()).toBe('access-1');
+    expect(paths()).toEqual(['login']);
+  });
+
+  test('Session.token() joins a renewal already under way', async () => {
+    const reply = Promise.withResolvers<JsonAnswer>();
+    const { clock, token, paths } = createBench(tokens(1), reply.promise);
+    await token();
+    await clock.advance(4 * MINUTE_MS);
+    const waiting = [token(), token(), token()];
+    reply.resolve(tokens(2));
+    expect(await Promise.all(waiting)).toEqual(['access-2', 'access-2', 'access-2']);
+    expect(paths()).toEqual(['login', 'refresh']);
+  });
+
+  test.each([
+    ['is refused', refused()],
+    ['is answered without tokens', { status: 200, body: {} }],
+    ['is answered with status 500', refused(500)],
+    ['loses its connection', cut],
+    ['is not answered in time', new RouterError('timeout', 'Too slow', { disposition: 'retry' })],
+  ])('Session.token() logs in when a refresh %s', async (_what, reply) => {
+    const { clock, token, asked, types } = createBench(tokens(1), reply, tokens(2), tokens(3));
+    await token();
+    await clock.advance(4 * MINUTE_MS);
+    expect(await token()).toBe('access-2');
+    expect(types()).toEqual(['session-opened', 'session-lost', 'session-opened']);
+    await clock.advance(4 * MINUTE_MS);
+    await token();
+    expect(asked.filter(({ token: sent }) => sent === 'refresh-1')).toHaveLength(1);
+  });
+
+  test('Session.token() keeps the refresh token when the refresh certainly never left, and sends it later', async () => {
+    const { clock, token, asked, types } = createBench(tokens(1), unsent, unsent, tokens(2));
+    await token();
+    await clock.advance(4 * MINUTE_MS);
+    await expect(token()).rejects.toBe(unsent);
+    await expect(token()).rejects.toBe(unsent);
+    expect(await token()).toBe('access-2');
+    expect(asked.slice(1).map(({ path, token: sent }) => [path, sent])).toEqual([
+      ['/auth/refresh', 'refresh-1'],
+      ['/auth/refresh', 'refresh-1'],
+      ['/auth/refresh', 'refresh-1'],
+    ]);
+    expect(types()).toEqual(['session-opened', 'session-refreshed']);
+  });
+
+  test.each([
+    ['was refused', refused()],
+    ['may have arrived', cut],
+  ])('Session.token() never sends a refresh token again that %s, though the login after it never left', async (_what, reply) => {
+    const { clock, token, asked } = createBench(tokens(1), reply, unsent, tokens(2));
+    await token();
+    await clock.advance(4 * MINUTE_MS);
+    await expect(token()).rejects.toBe(unsent);
+    expect(await token()).toBe('access-2');
+    expect(asked.map(({ path }) => path)).toEqual(['/auth/login', '/auth/refresh', '/auth/login', '/auth/login']);
+  });
+
+  test('Session.token() takes a refresh token for spent when the refresh was aborted', async () => {
+    const abort = new AbortController();
+    const reply = Promise.withResolvers<JsonAnswer>();
+    const { clock, token, paths, types } = createBench(tokens(1), reply.promise, tokens(2));
+    await token();
+    await clock.advance(4 * MINUTE_MS);
+    const waiting = token(abort.signal);
+    const reason = new RangeError('stop');
+    abort.abort(reason);
+    reply.reject(reason);
+    await expect(waiting).rejects.toBe(reason);
+    expect(await token()).toBe('access-2');
+    expect(paths()).toEqual(['login', 'refresh', 'login']);
+    expect(types()).toEqual(['session-opened', 'session-opened']);
+  });
+});
+
+describe('lost', () => {
+  test('Session.lost() leads to a login at the next call', async () => {
+    const { session, token, paths, events } = createBench(tokens(1), tokens(2));
+    session.lost(await token(), cut);
+    expect(await token()).toBe('access-2');
+    expect(paths()).toEqual(['login', 'login']);
+    expect(events[1]).toEqual({ type: 'session-lost', cause: cut });
+  });
+
+  test('Session.lost() leaves a newer token alone', async () => {
+    const { session, token, types } = createBench(tokens(1), tokens(2));
+    const old = await token();
+    session.lost(old, cut);
+    await token();
+    session.lost(old, cut);
+    expect(await token()).toBe('access-2');
+    expect(types()).toEqual(['session-opened', 'session-lost', 'session-opened']);
+  });
+
+  test('Session.lost() does not disturb a renewal under way', async () => {
+    const reply = Promise.withResolvers<JsonAnswer>();
+    const { clock, session, token, paths } = createBench(tokens(1), reply.promise);
+    const old = await token();
+    await clock.advance(4 * MINUTE_MS);
+    const waiting = token();
+    session.lost(old, cut);
+    reply.resolve(tokens(2));
+    expect(await waiting).toBe('access-2');
+    expect(paths()).toEqual(['login', 'refresh']);
+  });
+});
+
+describe('close', () => {
+  test('Session.close() logs out with the token it holds, and refuses every later call', async () => {
+    const { session, token, asked, types } = createBench(tokens(1), { status: 200, body: undefined });
+    await token();
+    await session.close(never);
+    expect(asked[1]).toEqual({ path: '/auth/logout', token: 'access-1', json: undefined });
+    expect(types()).toEqual(['session-opened', 'session-closed']);
+    await expect(token()).rejects.toMatchObject({ name: 'RouterError' });
+    expect(asked).toHaveLength(2);
+  });
+
+  test('Session.close() asks nobody when there is nothing to log out of', async () => {
+    const { session, asked, types } = createBench();
+    await session.close(never);
+    await session.close(never);
+    expect([asked, types()]).toEqual([[], []]);
+  });
+
+  test('Session.close() does not throw when the logout fails', async () => {
+    const { session, token, types } = createBench(tokens(1), cut);
+    await token();
+    await session.close(never);
+    expect(types()).toEqual(['session-opened']);
+  });
+
+  test('Session stays closed though a login that was under way ends after that', async () => {
+    const reply = Promise.withResolvers<JsonAnswer>();
+    const { session, token } = createBench(reply.promise);
+    const waiting = token();
+    await session.close(never);
+    reply.resolve(tokens(1));
+    await waiting;
+    await expect(token()).rejects.toThrow('after its end');
+  });
+});
