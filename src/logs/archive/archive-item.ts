@@ -6,7 +6,7 @@ export interface ArchiveLimits {
   readonly outputBytesMax: number;
   /**
    * Most decoded bytes per compressed byte, above a first 1 MiB that is always allowed because honest logs of one
-   * repeated line compress very well. Default: unlimited.
+   * repeated line compress very well. Holds for each compressed layer. Default: unlimited.
    */
   readonly ratioMax?: number | undefined;
   /**

@@ -30,6 +30,9 @@ export interface ArchivePool extends AsyncDisposable {
    * Yields chunks that the reader may keep, in order, and at last one {@link ArchiveEnd}. The source is read no faster
    * than the result is taken, and its iterator is closed whatever happens.
    *
+   * bzip2 is verified block by block before its bytes come out; gzip and zstd only at the end of each member or frame,
+   * so their last bytes may be wrong when `corrupt` follows.
+   *
    * When the source itself fails, what can be decoded of the bytes received is yielded first, then its error is thrown.
    *
    * @throws ArchiveError after the good part has been yielded; the signal's reason when aborted.

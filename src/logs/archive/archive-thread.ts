@@ -89,6 +89,7 @@ export class ArchiveThread {
   #job: Job | undefined;
   #jobs = 0;
   #watch: Timer | undefined;
+  #closed: ArchiveError | undefined;
 
   constructor(options: ArchiveThreadOptions) {
     this.#options = options;
@@ -100,6 +101,7 @@ export class ArchiveThread {
     limits: ArchiveLimits,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Uint8Array | BlockLost | BlockRecovered, Bzip2End, undefined> {
+    if (this.#closed) throw this.#closed;
     const worker = this.#start();
     const job = new Job(++this.#jobs);
     const { id } = job;
@@ -131,8 +133,9 @@ export class ArchiveThread {
     }
   }
 
-  /** Ends the thread; a decoding under way fails with `error`. */
+  /** Ends the thread for good; a decoding under way fails with `error`, and so does one that comes later. */
   async close(error: ArchiveError): Promise<void> {
+    this.#closed = error;
     const worker = this.#worker;
     this.#worker = undefined;
     this.#job?.fail(error);

@@ -49,8 +49,16 @@ export class SourceReader {
     this.#ahead = [];
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const closed = Promise.resolve(this.#iterator.return?.()).catch(() => {});
-    if (!this.#isReading) await closed;
+    const closing = this.#tellClosed();
+    if (!this.#isReading) await closing;
+  }
+
+  async #tellClosed(): Promise<void> {
+    try {
+      await this.#iterator.return?.();
+    } catch {
+      // Nobody needs the source any more, so nobody needs to hear that closing it failed.
+    }
   }
 
   async #pull(): Promise<Uint8Array | undefined> {

@@ -229,6 +229,9 @@ export class StreamParser {
     // An archive that merely ends too early has lost nothing in its middle.
     if (!isFound && error.code === 'truncated') throw error;
     const endBit = isFound ? window.position : window.endPosition;
-    return { kind: 'block-lost', block: this.#found++, startBit, endBit, code: error.code, reason: error.message };
+    const isRunaway = error.code === 'truncated';
+    const code = isRunaway ? 'corrupt' : error.code;
+    const reason = isRunaway ? 'The block runs into the end of the archive' : error.message;
+    return { kind: 'block-lost', block: this.#found++, startBit, endBit, code, reason };
   }
 }

@@ -18,14 +18,13 @@ export class Bzip2Workspace {
   readonly symbols = new SymbolReader();
   readonly transform = new InverseTransform();
   readonly expander = new RunExpander();
-  #window: BitWindow | undefined;
-  #resyncWindow: BitWindow | undefined;
+  readonly #windows = new Map<number, BitWindow>();
 
   /** An empty window, large enough to go back to the start of a block when that is asked for. */
   openWindow(resync: boolean): BitWindow {
-    const window = resync
-      ? (this.#resyncWindow ??= new BitWindow(RESYNC_WINDOW_BYTES))
-      : (this.#window ??= new BitWindow(WINDOW_BYTES));
+    const sizeBytes = resync ? RESYNC_WINDOW_BYTES : WINDOW_BYTES;
+    const window = this.#windows.get(sizeBytes) ?? new BitWindow(sizeBytes);
+    this.#windows.set(sizeBytes, window);
     window.reset();
     return window;
   }
