@@ -15,8 +15,8 @@ for (const name of ['SIGTERM', 'SIGINT'] as const) {
 process.stderr.on('error', () => {});
 
 try {
-  const { stdout, stderr } = process;
-  process.exit(await runCli(process.argv.slice(2), { stdout, stderr, signal: stop.signal }));
+  const { stdin, stdout, stderr } = process;
+  process.exit(await runCli(process.argv.slice(2), { stdin, stdout, stderr, signal: stop.signal }));
 } catch (cause) {
   process.stderr.write(`router-exporter: ${renderErrorChain(cause)}\n`);
   process.exit(1);

@@ -42,8 +42,8 @@ export interface Agent {
   stop(): Promise<void>;
 }
 
-/** Decompression threads: one leaves the other core to the event loop on the small machines that agents run on. */
-const ARCHIVE_WORKERS = 1;
+/** Decompression threads. A router that stalls in the middle of a large archive occupies one, so there is another. */
+const ARCHIVE_WORKERS = 2;
 const SINK_BACKOFF = { firstMs: 500, ceilingMs: 5 * 60_000 };
 /** Bounds of the steps of stopping; together below the ten seconds that service managers allow. */
 const STOP_MS = { schedule: 1500, delivery: 3500, routers: 2000, web: 500, archives: 500, store: 1000 };
@@ -136,6 +136,13 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     // What an earlier process left in the spool.
     for (const pump of pumps) pump.wake();
     isReady = true;
+    for (const { name, url, tls } of config.routers) {
+      const router = { router: name };
+      if (url.startsWith('http:'))
+        logger.warn('Polled over plain HTTP: anybody on the way can read the password', router);
+      if (tls.insecureSkipVerify)
+        logger.warn('Any certificate is accepted: who stands in between can read the password', router);
+    }
     logger.info('Started', { routers: routers.length, sinks: config.sinks.length, urls: web.urls });
 
     const stop = async () => {

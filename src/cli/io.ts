@@ -1,7 +1,9 @@
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 
 /** What a command has of the process around it. */
 export interface CommandIo {
+  /** Where answers to questions come from. */
+  readonly stdin: Readable & { readonly isTTY?: boolean };
   /** Results. */
   readonly stdout: Writable & { readonly isTTY?: boolean };
   /** The agent's own log, and words for a person. */

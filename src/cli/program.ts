@@ -1,6 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { configOption } from './options.ts';
+import { addRouterCommands } from './router-commands.ts';
 import type { LogFlags } from './serve.ts';
 import { readVersion } from './version.ts';
 
@@ -76,6 +78,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
       finish(await check(String(options['config.file']), io));
     });
 
+  addRouterCommands(program, io, finish);
   return program;
 }
 
@@ -87,10 +90,6 @@ async function renderUnknownCommand(program: Command, name: string): Promise<str
   );
   const suggestion = nearest ? ` (did you mean ${nearest}?)` : '';
   return `error: unknown command ${JSON.stringify(name)}${suggestion}; see router-exporter --help`;
-}
-
-function configOption(): Option {
-  return new Option('--config.file <path>', 'configuration file').default('router-exporter.yaml');
 }
 
 function addLogOptions(command: Command, level: LogLevel = 'info'): Command {

@@ -25,10 +25,12 @@ export interface ListenAddress {
 export interface RouterSettings extends RouterIdentity {
   /** Scheme, host, port and path prefix, normalised, without a slash at the end. */
   readonly url: string;
+  /** Empty with `auth: none`, as is the password. */
   readonly username: string;
   readonly password: Secret;
+  readonly auth: 'token' | 'basic' | 'none';
   readonly tls: TlsSettings;
-  /** IANA name; `undefined` when it has to be learnt from the router. */
+  /** IANA name; `undefined` when nobody said. */
   readonly timezone: string | undefined;
   readonly poll: PollSettings;
   readonly logs: LogSettings;
@@ -39,6 +41,11 @@ export interface TlsSettings {
   readonly caPem: string | undefined;
   /** Name that the certificate must carry, when it is not the host of the URL. */
   readonly serverName: string | undefined;
+  /** Certificate and private key to show, as PEM. */
+  readonly certPem: string | undefined;
+  readonly keyPem: Secret | undefined;
+  /** 64 hexadecimal digits. */
+  readonly fingerprintSha256: string | undefined;
   readonly insecureSkipVerify: boolean;
 }
 

@@ -4,7 +4,7 @@ import { CA_FILE_BYTES_MAX, FILE_READS_MAX, PASSWORD_FILE_BYTES_MAX } from './de
 import { describeValue } from './describe-value.ts';
 import type { KeyPath } from './fault.ts';
 import type { FaultList } from './fault-list.ts';
-import { parseCertificates } from './pem.ts';
+import { isPrivateKey, parseCertificates } from './pem.ts';
 import type { Layer } from './router-schema.ts';
 import type { ConfigSource } from './source.ts';
 import { readTextFile, type TextFile } from './text-file.ts';
@@ -18,6 +18,8 @@ export interface PlacedLayer {
 /** What the files of a layer hold. */
 export interface LayerFiles {
   readonly caPem?: string | undefined;
+  readonly certPem?: string | undefined;
+  readonly keyPem?: Secret | undefined;
   readonly password?: Secret | undefined;
 }
 
@@ -43,7 +45,7 @@ export async function readNamedFiles(
     return undefined;
   };
 
-  const readCa = async (path: KeyPath, file: string): Promise<string | undefined> => {
+  const readCertificates = async (path: KeyPath, file: string): Promise<string | undefined> => {
     const text = await read(path, file, CA_FILE_BYTES_MAX);
     if (text === undefined) return undefined;
     const pem = certificates.has(text) ? certificates.get(text) : parseCertificates(text);
@@ -57,6 +59,14 @@ export async function readNamedFiles(
     return pem;
   };
 
+  const readKey = async (path: KeyPath, file: string): Promise<Secret | undefined> => {
+    const text = await read(path, file, CA_FILE_BYTES_MAX);
+    if (text === undefined) return undefined;
+    if (isPrivateKey(text)) return new Secret(text);
+    faults.add(path, 'Expected a PEM file with a private key that has no passphrase; found other content');
+    return undefined;
+  };
+
   const readPassword = async (path: KeyPath, file: string): Promise<Secret | undefined> => {
     const text = (await read(path, file, PASSWORD_FILE_BYTES_MAX))?.replace(/\r?\n$/, '');
     if (text === '') faults.add(path, 'Expected a file that holds the password; found an empty one');
@@ -67,10 +77,12 @@ export async function readNamedFiles(
   const queue = layers.entries();
   const work = async () => {
     for (const [index, { path, layer }] of queue) {
-      const ca = layer.tls?.ca_file;
+      const { ca_file: ca, cert_file: cert, key_file: key } = layer.tls ?? {};
       const password = layer.password_file;
       files[index] = {
-        caPem: ca === undefined ? undefined : await readCa([...path, 'tls', 'ca_file'], ca),
+        caPem: ca === undefined ? undefined : await readCertificates([...path, 'tls', 'ca_file'], ca),
+        certPem: cert === undefined ? undefined : await readCertificates([...path, 'tls', 'cert_file'], cert),
+        keyPem: key === undefined ? undefined : await readKey([...path, 'tls', 'key_file'], key),
         password: password === undefined ? undefined : await readPassword([...path, 'password_file'], password),
       };
     }

@@ -19,5 +19,5 @@ export function findNearest(word: string, candidates: readonly string[]): string
 }
 
 function sortLetters(word: string): string {
-  return [...word].toSorted().join('');
+  return word.split('').toSorted().join('');
 }

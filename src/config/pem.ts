@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g;
 
@@ -17,6 +17,15 @@ export function parseCertificates(text: string): string | undefined {
 function isCertificate(block: string): boolean {
   try {
     return new X509Certificate(block).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a text is a private key as PEM that can be used as it is. */
+export function isPrivateKey(text: string): boolean {
+  try {
+    return createPrivateKey(text).type === 'private';
   } catch {
     return false;
   }

@@ -9,7 +9,7 @@ import {
   POLL_STALE_AFTER_MS,
   POLL_TIMEOUT_MS,
 } from './defaults.ts';
-import { duration, flag, name, routerUrl, secret, section, text, timeZone } from './schema-values.ts';
+import { duration, fingerprint, flag, name, routerUrl, secret, section, text, timeZone } from './schema-values.ts';
 
 /** Labels that the product itself puts on a router's series, and those that have a meaning in the text format. */
 const LABELS_RESERVED: ReadonlySet<string> = new Set(
@@ -45,6 +45,14 @@ const tls = section('How the certificate of an https router is checked.', {
   }).optional(),
   server_name: text({
     description: 'Host name that the certificate must carry. Default: the host of `url`.',
+  }).optional(),
+  cert_file: text({
+    description: 'PEM file with the certificate that the agent shows to a router that asks for one. With `key_file`.',
+  }).optional(),
+  key_file: text({ description: 'PEM file with the private key of `cert_file`, without a passphrase.' }).optional(),
+  fingerprint_sha256: fingerprint({
+    description:
+      'SHA-256 of the certificate of the router, in hexadecimal. No other certificate is accepted; without `ca_file` this one needs nobody else to vouch for it.',
   }).optional(),
   insecure_skip_verify: flag({
     description: 'Accepts every certificate. Whoever stands between agent and router can then read the password.',
@@ -93,16 +101,28 @@ const logs = section('How the logs of the router are followed. Without a sink no
 });
 
 const layerShape = {
-  username: text({ description: 'Account on the router. Required here or in `defaults`.' }).optional(),
+  username: text({
+    description: 'Account on the router. Required here or in `defaults`, but for `auth: none`.',
+  }).optional(),
   password: secret({
-    description: 'Password of the account. This or `password_file` is required, here or in `defaults`.',
+    description:
+      'Password of the account. This or `password_file` is required, here or in `defaults`, but for `auth: none`.',
   }).optional(),
   password_file: text({
     description: 'File that holds the password; one line end after it is ignored. Instead of `password`.',
   }).optional(),
+  auth: z
+    .enum(['token', 'basic', 'none'], { error: '"token", "basic" or "none"' })
+    .meta({
+      description:
+        'How requests are authenticated: `token` logs in, `basic` sends the password with every request, `none` is for devices without users.',
+      default: 'token',
+    })
+    .optional(),
   tls: tls.optional(),
   timezone: timeZone({
-    description: 'Time zone of the clock that the router writes into its logs. Default: learnt from the router.',
+    description:
+      'Time zone of the clock that the router writes into its logs. Without it UTC is assumed, and every record is flagged `zone_assumed`.',
   }).optional(),
   labels: labels.optional(),
   poll: poll.optional(),

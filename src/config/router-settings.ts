@@ -1,3 +1,4 @@
+import { Secret } from '../base/index.ts';
 import type { RouterSettings } from './config.ts';
 import { LOGS_INTERVAL_MS } from './defaults.ts';
 import type { KeyPath } from './fault.ts';
@@ -35,25 +36,34 @@ export function resolveRouter(
   // What is no map at all has its fault already.
   const isSet = (key: keyof Layer) =>
     faults.covers(own.path) || layers.some(({ path }) => source.valueAt([...path, key]) !== undefined);
-  if (!isSet('username')) {
+  const auth = merged.auth ?? 'token';
+  const needsAccount = auth !== 'none';
+  if (needsAccount && !isSet('username')) {
     faults.add([...own.path, 'username'], 'Missing key; expected the account to log in with, here or in "defaults"');
   }
-  if (!isSet('password') && !isSet('password_file')) {
+  if (needsAccount && !isSet('password') && !isSet('password_file')) {
     const message = 'Missing key; expected either "password" or "password_file", here or in "defaults"';
     faults.add([...own.path, 'password'], message);
   }
   // A router that brings a password of its own brings it in either form.
-  const password = passwordOf(own) ?? passwordOf(defaults);
+  const nobody = needsAccount ? undefined : { username: '', password: new Secret('') };
+  const password = passwordOf(own) ?? passwordOf(defaults) ?? nobody?.password;
+  const username = merged.username ?? nobody?.username;
+  checkClientCertificate(merged, layers, faults);
   const { name, url } = router;
-  if (name === undefined || url === undefined || merged.username === undefined || !password) return undefined;
+  if (name === undefined || url === undefined || username === undefined || !password) return undefined;
   return {
     name,
     url,
-    username: merged.username,
+    username,
     password,
+    auth,
     tls: {
       caPem: own.files.caPem ?? defaults.files.caPem,
       serverName: merged.tls?.server_name,
+      certPem: own.files.certPem ?? defaults.files.certPem,
+      keyPem: own.files.keyPem ?? defaults.files.keyPem,
+      fingerprintSha256: merged.tls?.fingerprint_sha256,
       insecureSkipVerify: merged.tls?.insecure_skip_verify ?? false,
     },
     timezone: merged.timezone,
@@ -75,6 +85,18 @@ export function checkPassword({ path }: PlacedLayer, source: ConfigSource, fault
   faults.add([...path, 'password_file'], 'Both "password" and "password_file" are set; keep one of them', {
     aim: 'key',
   });
+}
+
+/** Refuses a client certificate without its key, and a key without its certificate. */
+function checkClientCertificate(merged: Layer, layers: readonly PlacedLayer[], faults: FaultList): void {
+  const { cert_file: cert, key_file: key } = merged.tls ?? {};
+  if ((cert === undefined) === (key === undefined)) return;
+  const [present, missing] =
+    cert === undefined ? (['key_file', 'cert_file'] as const) : (['cert_file', 'key_file'] as const);
+  const place = layers.find(
+    ({ path, layer }) => layer.tls?.[present] !== undefined && !faults.covers([...path, 'tls', missing]),
+  );
+  if (place) faults.add([...place.path, 'tls', present], `"${present}" needs "${missing}" beside it`);
 }
 
 function mergeLayers(defaults: Layer, own: Layer): Layer {

@@ -98,6 +98,15 @@ export function routerUrl(about: About) {
   return parsed(about, expected, parseRouterUrl);
 }
 
+/** A SHA-256 fingerprint, to 64 small hexadecimal digits. */
+export function fingerprint(about: About) {
+  const expected = 'a SHA-256 fingerprint of 64 hexadecimal digits, with or without colons between each two';
+  return parsed(about, expected, (value) => {
+    const digits = value.replaceAll(':', '').toLowerCase();
+    return /^[0-9a-f]{64}$/.test(digits) && /^(..:){31}..$|^.{64}$/.test(value) ? digits : undefined;
+  });
+}
+
 /** An IANA time zone. */
 export function timeZone(about: About) {
   const message = 'a time zone of the IANA list, such as Europe/Berlin or UTC';

@@ -446,7 +446,6 @@ function createEmptyInstance(): Instance {
     gen: 0,
     off: 0,
     prefixSha: '',
-    firstStamp: undefined,
     firstUtcMs: undefined,
     lastUtcMs: undefined,
     lastStart: 0,

@@ -48,6 +48,8 @@ export type ScanResult =
 
 /** How far the first line with a stamp is looked for; a file's key covers no more than this. Bytes. */
 const HEAD_BYTES_MAX = 16 * 1024;
+/** Stamp and tag of a line stand within this many bytes. */
+const STAMP_BYTES_MAX = 256;
 const LINE_FEED = 0x0a;
 
 /**
@@ -212,7 +214,6 @@ function createInstance(key: string, gen: number): Instance {
     gen,
     off: 0,
     prefixSha: '',
-    firstStamp: undefined,
     firstUtcMs: undefined,
     lastUtcMs: undefined,
     lastStart: 0,
@@ -232,10 +233,10 @@ function findKeyBytes(head: Buffer, isWhole: boolean): KeyBytes | undefined {
   while (from < HEAD_BYTES_MAX) {
     const end = head.indexOf(LINE_FEED, from);
     const isUnterminated = end < 0;
-    if (isUnterminated && !isWhole) break;
+    // Of a line that is longer than the head, the beginning is enough; but as much of it as any chunk would have brought.
+    if (isUnterminated && !isWhole && head.length < HEAD_BYTES_MAX + STAMP_BYTES_MAX) return undefined;
     const stop = isUnterminated ? head.length : end;
-    // A stamp and a tag stand at the very beginning; the message does not matter here.
-    const { time } = parseLine(head.toString('utf8', from, Math.min(stop, from + 256)));
+    const { time } = parseLine(head.toString('utf8', from, Math.min(stop, from + STAMP_BYTES_MAX)));
     if (time) {
       const length = Math.min(isUnterminated ? stop : stop + 1, HEAD_BYTES_MAX);
       return { length, firstWallAsUtcMs: time.asUtcMs };

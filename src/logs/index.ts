@@ -8,5 +8,6 @@
  */
 export { type ArchivePool, openArchivePool } from './archive/index.ts';
 export type { LogEvent, LogSource, RecordLog } from './contracts.ts';
+export { parseListing } from './names.ts';
 export { type TailOnceOptions, tailOnce } from './tail-once.ts';
 export { Zone } from './zone.ts';

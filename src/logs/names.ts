@@ -40,13 +40,20 @@ export function parseListing(names: readonly string[]): Listing {
     const log = logs.get(component) ?? { current: undefined, rotated: new Map<string, RotatedFile>() };
     logs.set(component, log);
     if (current) log.current = name;
-    else if (suffix || !log.rotated.has(stamp)) log.rotated.set(stamp, { stamp, name });
+    else if (isPreferred(name, suffix, log.rotated.get(stamp)?.name)) log.rotated.set(stamp, { stamp, name });
   }
   const sorted = [...logs].map(([component, { current, rotated }]): [string, ListedLog] => [
     component,
     { current, rotated: [...rotated.values()].toSorted((a, b) => (a.stamp < b.stamp ? -1 : 1)) },
   ]);
   return { logs: new Map(sorted), unknown };
+}
+
+/** Whether this form of a rotated file is the one to ask for, not the `known` one. Always the same of several compressed ones. */
+function isPreferred(name: string, suffix: string | undefined, known: string | undefined): boolean {
+  if (known === undefined || suffix === undefined) return known === undefined;
+  const isKnownPlain = name === `${known}${suffix}`;
+  return isKnownPlain || name < known;
 }
 
 /** The moment in a rotated file's name. Milliseconds since the Unix epoch, by the router's clock. */

@@ -1,7 +1,5 @@
 /** The time of a line as the router wrote it: its own wall clock, without a zone. */
 export interface WallTime {
-  /** The text up to whole seconds; equal text is the same second. */
-  readonly text: string;
   /** The wall time as if it were UTC. Milliseconds since the Unix epoch. */
   readonly asUtcMs: number;
   /** Whether the text resolves milliseconds or less. */
@@ -26,14 +24,18 @@ export function parseLine(text: string): ParsedLine {
   const [, y1, m1, d1, d2, m2, y2, hours, minutes, seconds, fraction] = match;
   const [year, month, day] = [Number(y1 ?? y2), Number(m1 ?? m2), Number(d1 ?? d2)];
   const wholeMs = Date.UTC(year, month - 1, day, Number(hours), Number(minutes), Number(seconds));
-  // Date.UTC carries 31 February over into March; a date that does not come back is none.
+  // Date.UTC carries 31 February over into March; what does not come back as it was is no time.
   const back = new Date(wholeMs);
   const isReal =
-    back.getUTCDate() === day && back.getUTCMonth() === month - 1 && back.getUTCSeconds() === Number(seconds);
+    back.getUTCFullYear() === year &&
+    back.getUTCMonth() === month - 1 &&
+    back.getUTCDate() === day &&
+    back.getUTCMinutes() === Number(minutes) &&
+    back.getUTCSeconds() === Number(seconds);
   if (!isReal) return { time: undefined, tag: undefined, message: text };
   const fractionMs = fraction === undefined ? 0 : Math.floor(Number(`0.${fraction}`) * 1000);
   return {
-    time: { text: text.slice(0, 19), asUtcMs: wholeMs + fractionMs, hasFraction: fraction !== undefined },
+    time: { asUtcMs: wholeMs + fractionMs, hasFraction: fraction !== undefined },
     tag: match[11],
     message: match[12] ?? '',
   };

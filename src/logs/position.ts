@@ -9,8 +9,6 @@ export interface Instance {
   off: number;
   /** SHA-256 of the bytes before `off`, as hex: the proof that a file is this one. */
   prefixSha: string;
-  /** The first line's time to the second, as text. */
-  firstStamp: string | undefined;
   /** UTC of the first line that has a time. */
   firstUtcMs: number | undefined;
   /** UTC of the newest line read. */
@@ -99,16 +97,83 @@ export function renderPosition(position: LogPosition): string {
  */
 export function parsePosition(text: string): LogPosition | undefined {
   try {
-    const value = JSON.parse(text) as Partial<LogPosition> | null;
-    const isWhole =
-      value?.version === 1 &&
-      Array.isArray(value.pending) &&
-      Array.isArray(value.lost) &&
-      Array.isArray(value.brokenLinks) &&
-      typeof value.waiting === 'object' &&
-      typeof value.completed === 'object';
-    return isWhole ? { ...createPosition(), ...value } : undefined;
+    const value: unknown = JSON.parse(text);
+    return isPosition(value) ? { ...createPosition(), ...value } : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isPosition(value: unknown): value is LogPosition {
+  return (
+    isObject(value) &&
+    value['version'] === 1 &&
+    isAbsentOr(value['open'], isInstance) &&
+    isListOf(value['pending'], isPending) &&
+    isListOf(value['lost'], isInstance) &&
+    isMapOf(value['waiting'], isWaiting) &&
+    isMapOf(value['completed'], isInstance) &&
+    isAbsentOr(value['lastStamp'], isText) &&
+    isListOf(value['brokenLinks'], isBrokenLink) &&
+    typeof value['hasHistory'] === 'boolean'
+  );
+}
+
+function isInstance(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    isText(value['key']) &&
+    isCount(value['gen']) &&
+    isCount(value['off']) &&
+    isText(value['prefixSha']) &&
+    isAbsentOr(value['firstUtcMs'], isMoment) &&
+    isAbsentOr(value['lastUtcMs'], isMoment) &&
+    isCount(value['lastStart'])
+  );
+}
+
+function isPending(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    isInstance(value['instance']) &&
+    isMoment(value['sinceMs']) &&
+    typeof value['isOvertaken'] === 'boolean'
+  );
+}
+
+function isWaiting(value: unknown): boolean {
+  return isObject(value) && isMoment(value['sinceMs']) && isCount(value['attempts']);
+}
+
+function isBrokenLink(value: unknown): boolean {
+  return isObject(value) && isText(value['after']) && isMoment(value['sinceMs']);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isListOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isEntry);
+}
+
+function isMapOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {
+  return isObject(value) && Object.values(value).every(isEntry);
+}
+
+function isAbsentOr(value: unknown, isPresent: (value: unknown) => boolean): boolean {
+  return value === undefined || isPresent(value);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+/** A number of milliseconds that a date can be made of. */
+function isMoment(value: unknown): boolean {
+  return typeof value === 'number' && !Number.isNaN(new Date(value).getTime());
 }

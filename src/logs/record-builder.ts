@@ -33,6 +33,7 @@ const GAP_WORDS: Readonly<Record<Gap['reason'], string>> = {
 /** Nanoseconds that keep lines of one second in the order of their files: see {@link renderTimestamp}. */
 const HALF_SECOND_NS = 500_000_000;
 const MILLISECOND_NS = 1_000_000;
+const SECOND_MS = 1000;
 
 /** Turns raw lines of one file into rendered records, and keeps what each line needs from the ones before. */
 export class RecordBuilder {
@@ -56,7 +57,6 @@ export class RecordBuilder {
     const { time, tag, message } = parseLine(text);
     const placed = time && zone.place(time.asUtcMs, this.#instance.lastUtcMs);
     if (time && placed) {
-      this.#instance.firstStamp ??= time.text;
       this.#instance.firstUtcMs ??= placed.utcMs;
       this.#instance.lastUtcMs = placed.utcMs;
     }
@@ -67,7 +67,7 @@ export class RecordBuilder {
     if (isLossy) flags.push('lossy');
     if (!time) flags.push('unparsed');
     const json = renderRecord({
-      ...(utcMs !== undefined && { timestamp: renderTimestamp(utcMs, time, line.start, this.#instance.firstStamp) }),
+      ...(utcMs !== undefined && { timestamp: renderTimestamp(utcMs, time, line.start, this.#instance.firstUtcMs) }),
       observed_timestamp: new Date(observedMs).toISOString(),
       router: router.name,
       component,
@@ -124,19 +124,24 @@ function toLabelsField(router: RouterIdentity): Pick<LogRecord, 'labels'> {
  * RFC 3339 with nine decimals. Routers write whole seconds, so what comes below is the line's offset in its file: order
  * survives, and every reading gives the same value. Lines in the second in which their file begins get half a second
  * more, because the file before it ends in that same second. After a fraction, half the offset fills the millisecond.
+ * A line without a time of its own follows the form of the one before it.
  */
 function renderTimestamp(
   utcMs: number,
   time: WallTime | undefined,
   offset: number,
-  firstStamp: string | undefined,
+  firstUtcMs: number | undefined,
 ): string {
   const whole = new Date(utcMs).toISOString();
-  if (time?.hasFraction) {
+  if (time?.hasFraction ?? utcMs % SECOND_MS !== 0) {
     const ns = Math.min(Math.floor(offset / 2), MILLISECOND_NS - 1);
     return `${whole.slice(0, -1)}${String(ns).padStart(6, '0')}Z`;
   }
-  const shift = time && time.text === firstStamp ? HALF_SECOND_NS : 0;
-  const ns = shift + Math.min(offset, HALF_SECOND_NS - 1);
+  const isFirstSecond = firstUtcMs !== undefined && toSecond(utcMs) === toSecond(firstUtcMs);
+  const ns = (isFirstSecond ? HALF_SECOND_NS : 0) + Math.min(offset, HALF_SECOND_NS - 1);
   return `${whole.slice(0, -5)}.${String(ns).padStart(9, '0')}Z`;
+}
+
+function toSecond(utcMs: number): number {
+  return Math.floor(utcMs / SECOND_MS);
 }

@@ -6,10 +6,11 @@ export interface PlacedTime {
   readonly flags: readonly RecordFlag[];
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-/** Offsets are remembered per hour of UTC; this many hours are far more than one reading touches. */
-const CACHED_HOURS_MAX = 4096;
+const DAY_MS = 24 * 3_600_000;
+/** Offsets are remembered per quarter of an hour of UTC: some zones change at half past. */
+const SLOT_MS = 15 * 60_000;
+/** Half a year of them, which is more than one reading touches. */
+const CACHED_SLOTS_MAX = 16_384;
 
 /** Turns a router's wall time into UTC. */
 export class Zone {
@@ -55,17 +56,17 @@ export class Zone {
 
   /** Wall time minus UTC at a moment. */
   #offsetMs(utcMs: number): number {
-    const hour = Math.floor(utcMs / HOUR_MS);
-    const known = this.#offsets.get(hour);
+    const slot = Math.floor(utcMs / SLOT_MS);
+    const known = this.#offsets.get(slot);
     if (known !== undefined) return known;
-    if (this.#offsets.size >= CACHED_HOURS_MAX) this.#offsets.clear();
-    const startMs = hour * HOUR_MS;
+    if (this.#offsets.size >= CACHED_SLOTS_MAX) this.#offsets.clear();
+    const startMs = slot * SLOT_MS;
     const parts = Object.fromEntries(
       this.#format.formatToParts(startMs).map(({ type, value }) => [type, Number(value)]),
     );
     const { year = 0, month = 1, day = 1, hour: hours = 0, minute = 0, second = 0 } = parts;
     const offsetMs = Date.UTC(year, month - 1, day, hours, minute, second) - startMs;
-    this.#offsets.set(hour, offsetMs);
+    this.#offsets.set(slot, offsetMs);
     return offsetMs;
   }
 }

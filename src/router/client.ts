@@ -1,162 +1,189 @@
-import { type Clock, Mutex, type Secret } from '../base/index.ts';
+import { type Clock, createSystemClock, Secret } from '../base/index.ts';
+import { type Call, Caller } from './caller.ts';
+import { decodeProfileState, type ProfileState } from './configuration.ts';
+import { ConfigurationCalls } from './configuration-calls.ts';
+import type { RouterTls } from './connector.ts';
+import type { AuthMode } from './credentials.ts';
+import { isPlainObject } from './decode.ts';
 import { RouterError } from './errors.ts';
-import { Session, type SessionEvent } from './session.ts';
-import { type JsonAnswer, type RouterTls, Transport, type TransportRequest } from './transport.ts';
+import type { ManualAction } from './operations.ts';
+import type { SessionEvent } from './session.ts';
 
 export interface RouterClientOptions {
-  /** Scheme, host, port and optional path prefix, as in `https://192.0.2.10`. */
+  /** Scheme, host, port and optional path prefix, as in `https://192.0.2.10`. Plain HTTP only when it says so. */
   readonly url: string;
+  /** An account of the router. Not used with `auth: 'none'`. */
   readonly username: string;
-  readonly password: Secret;
+  readonly password: Secret | string;
+  /** Default `token`. */
+  readonly auth?: AuthMode | undefined;
   readonly tls?: RouterTls | undefined;
-  /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds. */
-  readonly requestTimeoutMs: number;
-  readonly clock: Clock;
-  readonly report: (event: SessionEvent) => void;
+  /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds, default 10,000. */
+  readonly requestTimeoutMs?: number | undefined;
+  /** Default: the machine's own. */
+  readonly clock?: Clock | undefined;
+  /** Told what happens to the session. */
+  readonly report?: ((event: SessionEvent) => void) | undefined;
 }
 
+/** A call of any kind, for what has no method of its own. */
+export interface AnyCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below `/api/v2_0`, beginning with a slash, already percent-encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+}
+
+/** What {@link RouterClient.call} was answered. */
+export interface AnyAnswer {
+  readonly status: number;
+  /** The decoded body; `undefined` when it is empty or no JSON. */
+  readonly body: unknown;
+}
+
+const REQUEST_TIMEOUT_MS = 10_000;
 /** Most names that a log listing may hold: hundreds of components with hundreds of archives are already absurd. */
 const LOG_NAMES_MAX = 20_000;
 /** Longest name in a listing; real ones are below 60 characters. */
 const LOG_NAME_LENGTH_MAX = 512;
-/** How much of a router's own words goes into an error message. */
-const WORDS_LENGTH_MAX = 200;
+/** Most profiles that are taken over from an answer; a device stores a handful. */
+const PROFILES_MAX = 1000;
+/** Stands for a caller that never gives up; requests are bounded all the same. */
+const NEVER = new AbortController().signal;
 
 /**
- * The calls of the REST interface that the agent makes, with session handling.
+ * The REST interface of one router, with session handling.
  *
- * One request at a time goes to the router, in the order of asking. A request that is answered with 401 is repeated
- * once after a new login; a read that lost its kept connection is repeated once on a new one. Every call takes a signal
- * and throws {@link RouterError}, or the signal's reason.
+ * One request at a time goes to the router, in the order of asking; what is safe to repeat is repeated ({@link Caller}
+ * says when). Every method takes a signal and throws {@link RouterError}, or the signal's reason. Close it to log out.
+ *
+ * Source of paths, parameters and success codes: the interface document, "Endpoints".
  */
-export class RouterClient {
-  readonly #transport: Transport;
-  readonly #session: Session;
-  readonly #turn = new Mutex();
+export class RouterClient implements AsyncDisposable {
+  /** Configuration resources: read, add, change, delete. */
+  readonly configuration: ConfigurationCalls;
+  readonly #caller: Caller;
 
   constructor(options: RouterClientOptions) {
-    this.#transport = new Transport(options);
-    this.#session = new Session({
+    const { password } = options;
+    this.#caller = new Caller({
       ...options,
-      ask: (request, signal) => this.#transport.askJson({ ...request, signal }),
+      auth: options.auth ?? 'token',
+      password: typeof password === 'string' ? new Secret(password) : password,
+      requestTimeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
+      clock: options.clock ?? createSystemClock(),
+      report: options.report ?? (() => {}),
     });
+    this.configuration = new ConfigurationCalls(this.#caller, encodePath);
   }
 
-  /** `GET /status/<resource>`: the whole body, undecoded. `resource` is a path such as `device_info`. */
-  readStatus(resource: string, signal: AbortSignal): Promise<unknown> {
+  /** `GET /status/<resource>`: the whole body, undecoded. `resource` is a path such as `device_info` or `sysstat/wan`. */
+  readStatus(resource: string, signal: AbortSignal = NEVER): Promise<unknown> {
     return this.#readJson({ method: 'GET', path: `/status/${encodePath(resource)}`, signal });
   }
 
   /** `GET /profiles`: the whole body, undecoded. */
-  readProfiles(signal: AbortSignal): Promise<unknown> {
+  readProfiles(signal: AbortSignal = NEVER): Promise<unknown> {
     return this.#readJson({ method: 'GET', path: '/profiles', signal });
   }
 
+  /** `GET /profiles`: the stored profiles; entries without a name are left out. */
+  async listProfiles(signal: AbortSignal = NEVER): Promise<readonly ProfileState[]> {
+    const body = await this.readProfiles(signal);
+    const profiles: unknown = isPlainObject(body) ? body['profiles'] : undefined;
+    if (!Array.isArray(profiles)) throw toShapeError('GET /profiles', 'a list "profiles"');
+    return profiles.slice(0, PROFILES_MAX).flatMap((profile: unknown) => decodeProfileState(profile) ?? []);
+  }
+
+  /**
+   * `GET /download/profiles`: hands a stored profile to `consume` while it arrives. `binary` (default) is the file that
+   * the device can load again; `ascii` is readable text, which not every firmware offers. An unknown profile is status
+   * 404. Both hold secrets of the configuration.
+   */
+  downloadProfile<T>(
+    name: string,
+    options: { readonly format?: 'binary' | 'ascii' },
+    consume: (body: AsyncIterable<Uint8Array>) => Promise<T>,
+    signal: AbortSignal = NEVER,
+  ): Promise<T> {
+    const query = { profile: name, ...(options.format && { format: options.format }) };
+    return this.#caller.download({ method: 'GET', path: '/download/profiles', query, signal }, (body) => consume(body));
+  }
+
   /** `GET /download/log?list_files=1`: the names as the router gave them, which are untrusted. */
-  async listLogs(signal: AbortSignal): Promise<readonly string[]> {
+  async listLogs(signal: AbortSignal = NEVER): Promise<readonly string[]> {
     const path = '/download/log';
     const body = await this.#readJson({ method: 'GET', path, query: { list_files: '1' }, signal });
-    const names: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'log_files') : undefined;
+    const names: unknown = isPlainObject(body) ? body['log_files'] : undefined;
     if (!Array.isArray(names) || names.length > LOG_NAMES_MAX) {
-      throw new RouterError('parse', `GET ${path} answered without a usable list "log_files"`, {
-        disposition: 'skip',
-        isAnswered: true,
-      });
+      throw toShapeError(`GET ${path}`, 'a usable list "log_files"');
     }
     return names.filter((name): name is string => typeof name === 'string' && name.length <= LOG_NAME_LENGTH_MAX);
   }
 
-  /** `GET /download/log?log_file=<name>`: hands the body to `consume` while it arrives. An unknown file is status 404. */
-  readLog<T>(name: string, signal: AbortSignal, consume: (body: AsyncIterable<Uint8Array>) => Promise<T>): Promise<T> {
-    const request: TransportRequest = { method: 'GET', path: '/download/log', query: { log_file: name }, signal };
-    let isStarted = false;
-    const consumeOnce = (body: AsyncIterable<Uint8Array>) => {
-      isStarted = true;
-      return consume(body);
-    };
-    return this.#authorised(
-      request,
-      (authorised) =>
-        this.#transport.download(authorised, consumeOnce, (answer) => {
-          throw toAnswerError(answer, authorised);
-        }),
-      // What has been handed out cannot be taken back: from then on going on is the caller's business.
-      () => !isStarted,
-    );
+  /**
+   * `GET /download/log?log_file=<name>`: hands the body to `consume` while it arrives. An unknown file is status 404.
+   * With `start`, only the bytes from there on are asked for; `consume` is told where the body really begins, which is 0
+   * on a router that does not support ranges.
+   */
+  readLog<T>(
+    name: string,
+    signal: AbortSignal,
+    consume: (body: AsyncIterable<Uint8Array>, start: number) => Promise<T>,
+    options: { readonly start?: number } = {},
+  ): Promise<T> {
+    const query = { log_file: name };
+    const rangeStart = options.start;
+    return this.#caller.download({ method: 'GET', path: '/download/log', query, signal, rangeStart }, consume);
+  }
+
+  /** `POST /operation`: carries out one manual action on the router. It is sent once and never repeated by itself. */
+  async performAction(action: ManualAction, signal: AbortSignal = NEVER): Promise<void> {
+    const json = { method: 'manual_action', params: { type: action.type, options: action.options } };
+    await this.#caller.ask({ method: 'POST', path: '/operation', json, signal }, 201);
+  }
+
+  /** Any call of the interface; every status but 401 is an answer. */
+  async call(call: AnyCall, signal: AbortSignal = NEVER): Promise<AnyAnswer> {
+    const { status, body } = await this.#caller.askAny({ ...call, signal });
+    return { status, body };
+  }
+
+  /** Any GET of the interface whose body is to be taken as it comes; a status other than 200 is thrown. */
+  download<T>(
+    call: Pick<AnyCall, 'path' | 'query'>,
+    consume: (body: AsyncIterable<Uint8Array>) => Promise<T>,
+    signal: AbortSignal = NEVER,
+  ): Promise<T> {
+    return this.#caller.download({ ...call, method: 'GET', signal }, (body) => consume(body));
   }
 
   /** Logs out and closes the connection; bounded by `signal`. */
-  async close(signal: AbortSignal): Promise<void> {
-    try {
-      await this.#turn.run(() => this.#session.close(signal), signal);
-    } finally {
-      await this.#transport.close();
-    }
+  close(signal: AbortSignal = NEVER): Promise<void> {
+    return this.#caller.close(signal);
   }
 
-  #readJson(request: TransportRequest): Promise<unknown> {
-    return this.#authorised(request, async (authorised) => {
-      const answer = await this.#transport.askJson(authorised);
-      if (answer.status !== 200) throw toAnswerError(answer, authorised);
-      if (answer.body === undefined) {
-        throw new RouterError('parse', `${request.method} ${request.path} did not answer with JSON`, {
-          disposition: 'skip',
-          status: answer.status,
-          isAnswered: true,
-        });
-      }
-      return answer.body;
-    });
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
-  /** Runs `attempt` with a token in the router's turn, and once more if that helps and `isRepeatable` still holds. */
-  #authorised<T>(
-    request: TransportRequest,
-    attempt: (request: TransportRequest) => Promise<T>,
-    isRepeatable = () => true,
-  ): Promise<T> {
-    const { signal } = request;
-    return this.#turn.run(async () => {
-      const token = await this.#session.token(signal);
-      try {
-        return await attempt({ ...request, token });
-      } catch (cause) {
-        if (!(cause instanceof RouterError) || signal.aborted || !isRepeatable()) throw cause;
-        if (cause.disposition === 'login-again') this.#session.lost(token, cause);
-        else if (!isStaleConnection(cause)) throw cause;
-      }
-      return attempt({ ...request, token: await this.#session.token(signal) });
-    }, signal);
+  async #readJson(call: Call): Promise<unknown> {
+    const { body } = await this.#caller.ask(call, 200);
+    if (body === undefined) throw toShapeError(`GET ${call.path}`, 'JSON');
+    return body;
   }
 }
 
-/** A router may close a kept connection at the very moment at which it is used again. */
-function isStaleConnection(cause: RouterError): boolean {
-  return cause.code === 'connect' && !cause.isUnsent;
+function toShapeError(what: string, expected: string): RouterError {
+  return new RouterError('parse', `${what} was not answered with ${expected}`, {
+    disposition: 'skip',
+    status: 200,
+    isAnswered: true,
+  });
 }
 
 function encodePath(path: string): string {
   return path.split('/').map(encodeURIComponent).join('/');
-}
-
-function toAnswerError(answer: JsonAnswer, request: TransportRequest): RouterError {
-  const { status } = answer;
-  const what = `${request.method} ${request.path} was answered with ${status}${renderWords(answer.body)}`;
-  if (status === 401) return new RouterError('auth', what, { disposition: 'login-again', status });
-  if (status === 403) {
-    const hint = 'The group of the account does not permit this; see the rights of its user on the router';
-    return new RouterError('auth', what, { disposition: 'operator', status, hint, isAnswered: true });
-  }
-  return new RouterError('http', what, { disposition: status === 404 ? 'skip' : 'retry', status, isAnswered: true });
-}
-
-/** The words of an error body, which is `{"error": [{"<key>": "<text>"}]}`; nothing when it has another shape. */
-function renderWords(body: unknown): string {
-  const errors: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'error') : undefined;
-  const first: unknown = Array.isArray(errors) ? errors[0] : undefined;
-  if (typeof first !== 'object' || first === null) return '';
-  const [entry] = Object.entries(first);
-  if (!entry || typeof entry[1] !== 'string') return '';
-  const words = `${entry[0]}: ${entry[1]}`.replaceAll(/\p{Cc}+/gu, ' ').slice(0, WORDS_LENGTH_MAX);
-  return ` (${words})`;
 }

@@ -4,9 +4,20 @@ import { CodedError, type CodedErrorOptions, DeadlineExceeded } from '../base/in
 export const ROUTER_FAILURES = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse'] as const;
 export type RouterFailure = (typeof ROUTER_FAILURES)[number];
 
+/** One thing that a router said about an error, bounded and without control characters. */
+export interface AnswerWord {
+  /** A parameter or a subject. */
+  readonly topic: string;
+  readonly text: string;
+}
+
 export interface RouterErrorOptions extends CodedErrorOptions {
   /** The HTTP status of the answer, when there was one. */
   readonly status?: number | undefined;
+  /** The router's own words, from the body of its answer. */
+  readonly words?: readonly AnswerWord[] | undefined;
+  /** How long the router asks to be left alone. Milliseconds. */
+  readonly retryAfterMs?: number | undefined;
   /** True when it is certain that the router saw nothing of the request. Default false. */
   readonly isUnsent?: boolean | undefined;
   /** True when the router accepted the session and answered, so that only this one resource has failed. Default false. */
@@ -17,11 +28,15 @@ export interface RouterErrorOptions extends CodedErrorOptions {
 export class RouterError extends CodedError<RouterFailure> {
   override readonly name = 'RouterError';
   readonly status: number | undefined;
+  readonly words: readonly AnswerWord[];
+  readonly retryAfterMs: number | undefined;
   readonly isUnsent: boolean;
   readonly isAnswered: boolean;
   constructor(code: RouterFailure, message: string, options: RouterErrorOptions) {
     super(code, message, options);
     this.status = options.status;
+    this.words = options.words ?? [];
+    this.retryAfterMs = options.retryAfterMs;
     this.isUnsent = options.isUnsent ?? false;
     this.isAnswered = options.isAnswered ?? false;
   }

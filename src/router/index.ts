@@ -2,11 +2,28 @@
  * router: one router's REST service.
  *
  * Owns: the connection and its trust, the session (login, single-flight refresh, logout), the calls of the interface,
- * and what every failure of them means.
- * Does not own: when a call is made, and what an answer means beyond its envelope.
- * Start reading at: client.ts, then the diagram in session.ts.
+ * configuration envelopes, schemes and filters, and what every failure means.
+ * Does not own: when a call is made, and what the body of a status resource means.
+ * Start reading at: client.ts, then caller.ts and the diagram in session.ts.
  */
-export { RouterClient, type RouterClientOptions } from './client.ts';
-export { ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
+export { type AnyAnswer, type AnyCall, RouterClient, type RouterClientOptions } from './client.ts';
+export type {
+  ChangedEntry,
+  Configuration,
+  ListEntry,
+  NewEntry,
+  NewSublistEntry,
+  Parameters,
+  ProfileChoice,
+  ProfileState,
+  SublistEntry,
+} from './configuration.ts';
+export type { ConfigurationCalls, EntryChoice } from './configuration-calls.ts';
+export type { RouterTls } from './connector.ts';
+export type { AuthMode } from './credentials.ts';
+export { type AnswerWord, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
+export { type Condition, contains, equals, type Filter } from './filter.ts';
+export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
+export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';
+export { checkValues, decodeScheme, type ParameterScheme, SCHEME_TYPES, type SchemeFault } from './scheme.ts';
 export type { SessionEvent } from './session.ts';
-export type { RouterTls } from './transport.ts';

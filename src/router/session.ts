@@ -103,7 +103,10 @@ export class Session {
     const tokens = state.name === 'live' || state.name === 'renewing' ? state.tokens : undefined;
     if (!tokens) return;
     try {
-      await this.#options.ask({ method: 'POST', path: '/auth/logout', token: tokens.access }, signal);
+      await this.#options.ask(
+        { method: 'POST', path: '/auth/logout', authorization: `Bearer ${tokens.access}` },
+        signal,
+      );
       this.#options.report({ type: 'session-closed' });
     } catch {
       // The tokens run out on the router after its auto-logout time.
@@ -143,7 +146,10 @@ export class Session {
   /** Resolves with `undefined` when the refresh token is spent or refused and a login is due. */
   async #refresh(tokens: Tokens, signal: AbortSignal): Promise<Tokens | undefined> {
     try {
-      const answer = await this.#options.ask({ method: 'POST', path: '/auth/refresh', token: tokens.refresh }, signal);
+      const answer = await this.#options.ask(
+        { method: 'POST', path: '/auth/refresh', authorization: `Bearer ${tokens.refresh}` },
+        signal,
+      );
       const fresh = this.#decode(answer);
       if (fresh) {
         this.#options.report({ type: 'session-refreshed' });

@@ -1,16 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import { type Clock, openDeadline } from '../base/index.ts';
+import { createConnector, type RouterTls } from './connector.ts';
 import { RouterError, toRouterError } from './errors.ts';
-
-/** How a router's certificate is checked. */
-export interface RouterTls {
-  /** Authorities that are trusted instead of the machine's own, as PEM. */
-  readonly caPem?: string | undefined;
-  /** The name that the certificate must carry, when it is not the host of the url. */
-  readonly serverName?: string | undefined;
-  /** Accepts any certificate. Default false. */
-  readonly insecureSkipVerify?: boolean | undefined;
-}
 
 export interface TransportOptions {
   /** Scheme, host, port and optional path prefix; the interface's own `/api/v2_0` is added here. */
@@ -22,19 +13,23 @@ export interface TransportOptions {
 }
 
 export interface TransportRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below `/api/v2_0`, beginning with a slash, already percent-encoded. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Sent as `Authorization: Bearer`. */
-  readonly token?: string | undefined;
+  /** Value of the header of this name. */
+  readonly authorization?: string | undefined;
   readonly json?: unknown;
+  /** First byte that is wanted, for a router that supports ranges. */
+  readonly rangeStart?: number | undefined;
   readonly signal: AbortSignal;
 }
 
 /** An answer read whole. */
 export interface JsonAnswer {
   readonly status: number;
+  /** How long the router asks to be left alone (`Retry-After`). Milliseconds. */
+  readonly retryAfterMs?: number | undefined;
   /** The decoded body; `undefined` when it is empty or no JSON. */
   readonly body: unknown;
 }
@@ -58,7 +53,6 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#base = `${options.url.replace(/\/+$/, '')}/api/v2_0`;
-    const { tls } = options;
     this.#agent = new Agent({
       connections: 1,
       pipelining: 1,
@@ -67,12 +61,7 @@ export class Transport {
       // Exact limits come from deadlines on the clock; undici's own timers are coarse and would only interfere.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: {
-        timeout: options.requestTimeoutMs,
-        ...(tls?.caPem !== undefined && { ca: tls.caPem }),
-        ...(tls?.serverName !== undefined && { servername: tls.serverName }),
-        rejectUnauthorized: tls?.insecureSkipVerify !== true,
-      },
+      connect: createConnector(options.tls ?? {}, options.requestTimeoutMs),
     });
   }
 
@@ -83,7 +72,7 @@ export class Transport {
     try {
       const answer = await this.#send(options, deadline.signal);
       const bytes = await readBounded(answer, options, deadline.signal);
-      return { status: answer.statusCode, body: parseJson(bytes) };
+      return toJsonAnswer(answer, bytes, this.#options.clock);
     } catch (cause) {
       throw toCallerError(cause, what, options.signal, deadline.signal);
     }
@@ -91,28 +80,31 @@ export class Transport {
 
   /**
    * Sends a request and hands the body to `consume` while it arrives. The connection is free again when `consume` has
-   * ended; what it left unread is dropped. An answer other than 200 is read whole and given to `refuse` instead.
+   * ended; what it left unread is dropped. `consume` also gets the place of the first byte: 0 unless a range was asked
+   * for and given. An answer of another status is read whole and given to `refuse` instead.
    */
   async download<T>(
     options: TransportRequest,
-    consume: (body: AsyncIterable<Uint8Array>) => Promise<T>,
+    consume: (body: AsyncIterable<Uint8Array>, start: number) => Promise<T>,
     refuse: (answer: JsonAnswer) => never,
   ): Promise<T> {
     const what = renderAttempt(options);
     const stall = openStallGuard(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
     let answer: Dispatcher.ResponseData;
+    let start: number | undefined;
     try {
       answer = await this.#send(options, stall.signal);
-      if (answer.statusCode !== 200) {
+      start = answer.statusCode === 200 ? 0 : findRangeStart(answer, options);
+      if (start === undefined) {
         const bytes = await readBounded(answer, options, stall.signal);
-        return refuse({ status: answer.statusCode, body: parseJson(bytes) });
+        return refuse(toJsonAnswer(answer, bytes, this.#options.clock));
       }
     } catch (cause) {
       stall.end();
       throw toCallerError(cause, what, options.signal, stall.signal);
     }
     try {
-      return await consume(readGuarded(answer.body, stall, what, options.signal));
+      return await consume(readGuarded(answer.body, stall, what, options.signal), start);
     } finally {
       stall.touch();
       // A short rest is read away, so that the connection lives; a long one costs more than a new connection.
@@ -134,7 +126,8 @@ export class Transport {
       signal,
       headers: {
         accept: '*/*',
-        ...(options.token !== undefined && { authorization: `Bearer ${options.token}` }),
+        ...(options.authorization !== undefined && { authorization: options.authorization }),
+        ...(options.rangeStart !== undefined && { range: `bytes=${options.rangeStart}-` }),
         ...(options.json !== undefined && { 'content-type': 'application/json' }),
       },
       body: options.json === undefined ? null : JSON.stringify(options.json),
@@ -212,12 +205,39 @@ async function readBounded(
       throw new RouterError('parse', `${renderAttempt(options)} answered with more than ${JSON_BYTES_MAX} bytes`, {
         disposition: 'skip',
         status: statusCode,
-        isAnswered: options.token !== undefined && statusCode !== 401,
+        isAnswered: !options.path.startsWith('/auth/') && statusCode !== 401,
       });
     }
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, bytes);
+}
+
+/** The place of the first byte of a partial answer; `undefined` unless it is the range that was asked for. */
+function findRangeStart(
+  { statusCode, headers }: Dispatcher.ResponseData,
+  options: TransportRequest,
+): number | undefined {
+  if (statusCode !== 206 || options.rangeStart === undefined) return undefined;
+  const range = headers['content-range'];
+  const start = typeof range === 'string' ? /^bytes (\d{1,15})-/.exec(range)?.[1] : undefined;
+  return start !== undefined && Number(start) === options.rangeStart ? options.rangeStart : undefined;
+}
+
+function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: Buffer, clock: Clock): JsonAnswer {
+  return {
+    status: statusCode,
+    retryAfterMs: parseRetryAfter(headers['retry-after'], clock),
+    body: parseJson(bytes),
+  };
+}
+
+/** `Retry-After` is a number of seconds or a date. */
+function parseRetryAfter(header: string | string[] | undefined, clock: Clock): number | undefined {
+  if (typeof header !== 'string') return undefined;
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - clock.now());
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -6,4 +6,4 @@
  * Start reading at: poll-once.ts, resources.ts.
  */
 export { type PollResult, pollOnce, type ResourceResult } from './poll-once.ts';
-export type { DocumentSource } from './resources.ts';
+export { type DocumentSource, STATUS_RESOURCES } from './resources.ts';

@@ -13,9 +13,19 @@ test.each([
   expect(parseByteSize(text)).toBe(bytes);
 });
 
-test.each(['', 'MiB', '-1', '1e3', '16mib', '16Mi', '1.MiB', '1 0', '16MiB ', '9999999TiB', '1constructor', '1__proto__'])(
-  'parseByteSize() takes %j for no size',
-  (text) => {
-    expect(parseByteSize(text)).toBeUndefined();
-  },
-);
+test.each([
+  '',
+  'MiB',
+  '-1',
+  '1e3',
+  '16mib',
+  '16Mi',
+  '1.MiB',
+  '1 0',
+  '16MiB ',
+  '9999999TiB',
+  '1constructor',
+  '1__proto__',
+])('parseByteSize() takes %j for no size', (text) => {
+  expect(parseByteSize(text)).toBeUndefined();
+});

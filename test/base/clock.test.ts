@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { expect, test, vi } from 'vitest';
 import { createSteppedClock, createSystemClock } from '../../src/base/index.ts';
 
@@ -114,6 +115,16 @@ test('SteppedClock.sleep() resolves when its time has come, and an abort after t
   abort.abort(new RangeError('too late'));
   await sleep;
   expect(woken).toHaveBeenCalledTimes(1);
+});
+
+test('SteppedClock.sleep() leaves nothing behind on a signal that outlives it', async () => {
+  const clock = createSteppedClock(0);
+  const abort = new AbortController();
+  const sleeps = [clock.sleep(1, abort.signal), clock.sleep(2, abort.signal)];
+  expect(getEventListeners(abort.signal, 'abort')).toHaveLength(2);
+  await clock.advance(2);
+  await Promise.all(sleeps);
+  expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
 });
 
 test('SystemClock.setTimer() fires once, and not when cancelled before', async () => {

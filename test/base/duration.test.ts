@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseDuration, renderDuration } from '../../src/base/index.ts';
 
@@ -43,7 +43,7 @@ test('parseDuration() reads back whatever renderDuration() wrote', () => {
 
 test('parseDuration() never throws', () => {
   fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom(...'0123456789ywdhms .-') }), (text) => {
+    fc.property(fc.string({ unit: fc.constantFrom(...Array.from('0123456789ywdhms .-')) }), (text) => {
       const durationMs = parseDuration(text);
       expect(durationMs === undefined || (Number.isSafeInteger(durationMs) && durationMs >= 0)).toBe(true);
     }),

@@ -1,12 +1,13 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createSeededRandom, hashToUnit, systemRandom } from '../../src/base/index.ts';
 
+function take(seed: number): number[] {
+  const random = createSeededRandom(seed);
+  return Array.from({ length: 100 }, random);
+}
+
 test('createSeededRandom() gives equal sequences for equal seeds and others for other seeds', () => {
-  const take = (seed: number) => {
-    const random = createSeededRandom(seed);
-    return Array.from({ length: 100 }, random);
-  };
   expect(take(7)).toEqual(take(7));
   expect(take(7)).not.toEqual(take(8));
 });
@@ -23,7 +24,7 @@ test('createSeededRandom(), hashToUnit() and systemRandom() stay in [0, 1)', () 
 });
 
 test('hashToUnit() spreads similar texts over the whole range, the same at every start', () => {
-  const tenths = new Array<number>(10).fill(0);
+  const tenths = Array.from({ length: 10 }, () => 0);
   for (let index = 0; index < 10_000; index++) {
     const tenth = Math.floor(hashToUnit(`plant-${index}/status`) * 10);
     tenths[tenth] = (tenths[tenth] ?? 0) + 1;

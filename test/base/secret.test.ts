@@ -11,8 +11,8 @@ test('Secret.reveal() gives the value', () => {
 
 test.each<[string, () => string]>([
   ['String()', () => String(secret)],
-  ['a template', () => `${secret}`],
-  ['concatenation', () => `${'' + (secret as unknown as string)}`],
+  ['a template', () => `password: ${secret as unknown as string}`],
+  ['joining', () => ['password:', secret].join(' ')],
   ['JSON', () => JSON.stringify(secret)],
   ['JSON of what holds it', () => JSON.stringify({ router: { password: [secret] } })],
   ['inspect', () => inspect(secret)],
@@ -30,5 +30,5 @@ test.each<[string, () => string]>([
 test('Secret shows nothing to what looks at its properties', () => {
   expect(inspect(secret, { customInspect: false, showHidden: true })).not.toContain('horse');
   expect([...Object.entries(secret), ...Reflect.ownKeys(secret)]).toEqual([]);
-  expect({ ...secret }).toEqual({});
+  expect(Object.assign({}, secret)).toEqual({});
 });

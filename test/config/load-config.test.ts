@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -5,6 +6,8 @@ import { loadConfig, renderFault } from '../../src/config/index.ts';
 import { CERTIFICATE, load, withRouter } from './configuration-folder.ts';
 
 const EXAMPLE = new URL('../../docs/router-exporter.example.yaml', import.meta.url);
+
+const KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 describe('loadConfig()', () => {
   it('applies every default when a router has only what is required', async () => {
@@ -18,7 +21,15 @@ describe('loadConfig()', () => {
           url: 'https://192.0.2.10',
           username: 'monitor',
           password: expect.anything(),
-          tls: { caPem: undefined, serverName: undefined, insecureSkipVerify: false },
+          auth: 'token',
+          tls: {
+            caPem: undefined,
+            serverName: undefined,
+            certPem: undefined,
+            keyPem: undefined,
+            fingerprintSha256: undefined,
+            insecureSkipVerify: false,
+          },
           timezone: undefined,
           labels: {},
           poll: { intervalMs: 60_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },
@@ -47,6 +58,36 @@ describe('loadConfig()', () => {
       logs: { components: ['*', '!kernel'] },
     });
     expect(config?.sinks).toEqual([{ name: 'console', type: 'stdout' }]);
+  });
+
+  it('takes client certificate, key and fingerprint of a router', async () => {
+    const fingerprint = `${'AB:'.repeat(31)}CD`;
+    const tls = `{ cert_file: c.pem, key_file: k.pem, fingerprint_sha256: "${fingerprint}" }`;
+    const { config, lines } = await load(withRouter(`tls: ${tls}`), { files: { 'c.pem': CERTIFICATE, 'k.pem': KEY } });
+    expect(lines).toEqual([]);
+    expect(config?.routers[0]?.tls).toMatchObject({ certPem: CERTIFICATE, fingerprintSha256: `${'ab'.repeat(31)}cd` });
+    expect(config?.routers[0]?.tls.keyPem?.reveal()).toBe(KEY);
+    expect(JSON.stringify(config)).not.toContain('PRIVATE KEY');
+  });
+
+  it('refuses a client certificate without its key, a key that is none, and a short fingerprint', async () => {
+    const alone = await load(withRouter('tls: { cert_file: c.pem }'), { files: { 'c.pem': CERTIFICATE } });
+    expect(alone.lines).toEqual([
+      'router-exporter.yaml:6:23: routers[0].tls.cert_file: "cert_file" needs "key_file" beside it',
+    ]);
+    const wrong = await load(withRouter('tls: { cert_file: c.pem, key_file: c.pem, fingerprint_sha256: "ab" }'), {
+      files: { 'c.pem': CERTIFICATE },
+    });
+    expect(wrong.lines).toEqual([
+      expect.stringContaining('tls.key_file: Expected a PEM file with a private key that has no passphrase'),
+      expect.stringContaining('tls.fingerprint_sha256: Expected a SHA-256 fingerprint of 64 hexadecimal digits'),
+    ]);
+  });
+
+  it('wants no account of a router with auth none', async () => {
+    const { config, lines } = await load('routers: [{ name: a, url: "https://192.0.2.1", auth: none }]');
+    expect(lines).toEqual([]);
+    expect(config?.routers[0]).toMatchObject({ auth: 'none', username: '' });
   });
 
   it('merges a router over the defaults key by key', async () => {

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import type { Labels, MetricFamily, RouterIdentity } from '../../src/model/index.ts';
@@ -36,12 +36,19 @@ test('FleetExposition renders families in the order of their names, whenever the
   exposition.publish(PLANT, 'b', [gauge('router_b', [{}, 1])]);
   exposition.add(PLANT, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 1);
   exposition.publishAges(PLANT, { name: 'router_a', help: 'A.', samples: [{ labels: {}, sinceMs: 0 }] });
-  expect([...parseExposition(exposition.render(0)).families.keys()]).toEqual(['router_a', 'router_b', 'router_c_total']);
+  expect([...parseExposition(exposition.render(0)).families.keys()]).toEqual([
+    'router_a',
+    'router_b',
+    'router_c_total',
+  ]);
 });
 
 test('FleetExposition.publish() replaces a part as a whole and leaves the others', () => {
   const exposition = new FleetExposition();
-  exposition.publish(PLANT, 'one', [gauge('router_x', [{ port: '1' }, 1], [{ port: '2' }, 2]), gauge('router_y', [{}, 1])]);
+  exposition.publish(PLANT, 'one', [
+    gauge('router_x', [{ port: '1' }, 1], [{ port: '2' }, 2]),
+    gauge('router_y', [{}, 1]),
+  ]);
   exposition.publish(PLANT, 'two', [gauge('router_x', [{ port: '9' }, 9])]);
   exposition.publish(PLANT, 'one', [gauge('router_x', [{ port: '2' }, 22])]);
   expect(parseExposition(exposition.render(0)).values('router_x', 'port')).toEqual({ 2: 22, 9: 9 });
@@ -107,11 +114,21 @@ test('FleetExposition.forget() takes away all series of one router and none of t
 test('FleetExposition writes values as the text format wants them', () => {
   const exposition = new FleetExposition();
   const values = [0, -0, 1.5, -2, 1e21, 5e-324, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN];
-  exposition.publish(HARBOUR, 'x', [gauge('x', ...values.map((value, i): [Labels, number] => [{ i: String(i) }, value]))]);
+  exposition.publish(HARBOUR, 'x', [
+    gauge('x', ...values.map((value, i): [Labels, number] => [{ i: String(i) }, value])),
+  ]);
   const written = exposition.render(0).split('\n').slice(2, -1);
-  expect(written.map((line) => line.split(' ')[1])).toEqual(
-    ['0', '0', '1.5', '-2', '1e+21', '5e-324', '+Inf', '-Inf', 'NaN'],
-  );
+  expect(written.map((line) => line.split(' ')[1])).toEqual([
+    '0',
+    '0',
+    '1.5',
+    '-2',
+    '1e+21',
+    '5e-324',
+    '+Inf',
+    '-Inf',
+    'NaN',
+  ]);
 });
 
 test('FleetExposition leaves out labels without a value, which mean the same as none', () => {
@@ -122,7 +139,9 @@ test('FleetExposition leaves out labels without a value, which mean the same as 
 
 test('FleetExposition escapes help texts', () => {
   const exposition = new FleetExposition();
-  exposition.publish(HARBOUR, 'x', [{ name: 'x', help: 'a \\ b\nc "d"', type: 'gauge', samples: [{ labels: {}, value: 1 }] }]);
+  exposition.publish(HARBOUR, 'x', [
+    { name: 'x', help: 'a \\ b\nc "d"', type: 'gauge', samples: [{ labels: {}, value: 1 }] },
+  ]);
   expect(exposition.render(0)).toContain('# HELP x a \\\\ b\\nc "d"\n');
 });
 
@@ -150,14 +169,21 @@ test('FleetExposition never renders a series twice, though two label values beco
 });
 
 test('FleetExposition renders valid text for any label value and any number', () => {
-  const text = fc.string({ unit: fc.oneof(fc.constantFrom('\\', '"', '\n', '\r', '{', '}', ' ', '\uD800', '\u0000'), fc.string({ minLength: 1, maxLength: 1, unit: 'binary' })), maxLength: 600 });
+  const text = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom('\\', '"', '\n', '\r', '{', '}', ' ', '\uD800', '\u0000'),
+      fc.string({ minLength: 1, maxLength: 1, unit: 'binary' }),
+    ),
+    maxLength: 600,
+  });
   const sample = fc.tuple(fc.record({ a: text, b: text, c: text }), fc.double());
   fc.assert(
     fc.property(fc.array(sample, { maxLength: 8 }), text, (samples, site) => {
       const exposition = new FleetExposition();
       const router = { name: 'plant-7', labels: { site } };
       exposition.publish(router, 'x', [gauge('x', ...samples)]);
-      for (const [labels] of samples) exposition.add(router, { name: 'c_total', help: 'C', type: 'counter' }, labels, 1);
+      for (const [labels] of samples)
+        exposition.add(router, { name: 'c_total', help: 'C', type: 'counter' }, labels, 1);
       const parsed = parseExposition(exposition.render(0));
       for (const found of parsed.samples) {
         for (const value of Object.values(found.labels)) {

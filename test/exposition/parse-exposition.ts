@@ -1,7 +1,11 @@
 /** What a scrape says, read the way Prometheus reads it. */
 export interface Exposition {
   readonly families: ReadonlyMap<string, { readonly help: string; readonly type: string }>;
-  readonly samples: readonly { readonly name: string; readonly labels: Record<string, string>; readonly value: number }[];
+  readonly samples: readonly {
+    readonly name: string;
+    readonly labels: Record<string, string>;
+    readonly value: number;
+  }[];
   /** The values of one family by one of its labels. */
   values(name: string, label: string): Record<string, number>;
 }
@@ -33,7 +37,7 @@ export function parseExposition(text: string): Exposition {
       if (!match || !VALUE.test(number)) throw new SyntaxError(`This is no sample: ${JSON.stringify(line)}`);
       if (name !== family) throw new SyntaxError(`${name} stands among the samples of ${family}`);
       const labels = parseLabels(inner);
-      const series = JSON.stringify([name, Object.entries(labels).toSorted()]);
+      const series = JSON.stringify([name, Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
       if (known.has(series)) throw new SyntaxError(`Series ${series} comes twice`);
       known.add(series);
       samples.push({ name, labels, value: Number(number.replace('Inf', 'Infinity')) });

@@ -63,7 +63,8 @@ export async function openRouter(handle: Handler, options: BenchOptions = {}): P
     called.resolve();
     handle(request, response, now);
   };
-  const server = certificate ? createTlsServer(certificate, listener) : createServer(listener);
+  const listen = (request: IncomingMessage, response: ServerResponse) => void listener(request, response);
+  const server = certificate ? createTlsServer(certificate, listen) : createServer(listen);
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const clock = createSteppedClock(0);

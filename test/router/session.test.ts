@@ -28,8 +28,8 @@ function createBench(...replies: Reply[]) {
   const clock = createSteppedClock(0);
   const asked: Asked[] = [];
   const events: SessionEvent[] = [];
-  const ask: SessionOptions['ask'] = async ({ path, token, json }, signal) => {
-    asked.push({ path, token, json });
+  const ask: SessionOptions['ask'] = async ({ path, authorization, json }, signal) => {
+    asked.push({ path, token: authorization?.replace('Bearer ', ''), json });
     const reply = replies.shift();
     if (reply === undefined) throw new RangeError(`Nobody expected POST ${path}`);
     signal.throwIfAborted();
@@ -91,12 +91,20 @@ describe('login', () => {
     ['parse', 'an endless token', { status: 200, body: { access: 'a'.repeat(8193), refresh: 'r' } }],
     ['http', 'status 500', { status: 500, body: undefined }],
     ['http', 'status 404', { status: 404, body: undefined }],
-  ])('Session.token() throws %s when the login is answered with %s, and tries again at once', async (code, _what, reply) => {
-    const { token, types } = createBench(reply, tokens(1));
-    await expect(token()).rejects.toMatchObject({ name: 'RouterError', code, disposition: 'retry', isAnswered: false });
-    expect(await token()).toBe('access-1');
-    expect(types()).toEqual(['login-failed', 'session-opened']);
-  });
+  ])(
+    'Session.token() throws %s when the login is answered with %s, and tries again at once',
+    async (code, _what, reply) => {
+      const { token, types } = createBench(reply, tokens(1));
+      await expect(token()).rejects.toMatchObject({
+        name: 'RouterError',
+        code,
+        disposition: 'retry',
+        isAnswered: false,
+      });
+      expect(await token()).toBe('access-1');
+      expect(types()).toEqual(['login-failed', 'session-opened']);
+    },
+  );
 
   test('Session.token() passes on the reason of an abort, which is no failed login', async () => {
     const { token, types } = createBench(tokens(1), tokens(1));
@@ -108,13 +116,16 @@ describe('login', () => {
 });
 
 describe('refused credentials', () => {
-  test.each([401, 403])('Session.token() throws auth for the operator when the login is answered with %d', async (status) => {
-    const { token } = createBench(refused(status));
-    const error: unknown = await token().catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'auth', disposition: 'operator', status });
-    expect(String(error)).toContain('"monitor"');
-    expect(JSON.stringify(error) + String(error)).not.toContain('simulated');
-  });
+  test.each([401, 403])(
+    'Session.token() throws auth for the operator when the login is answered with %d',
+    async (status) => {
+      const { token } = createBench(refused(status));
+      const error: unknown = await token().catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'auth', disposition: 'operator', status });
+      expect(String(error)).toContain('"monitor"');
+      expect(JSON.stringify(error) + String(error)).not.toContain('simulated');
+    },
+  );
 
   test('Session.token() asks nobody before a growing wait is over, at most five minutes', async () => {
     const { clock, token, asked, types } = createBench(...Array.from({ length: 7 }, () => refused()), tokens(1));
@@ -230,14 +241,17 @@ describe('refresh', () => {
   test.each([
     ['was refused', refused()],
     ['may have arrived', cut],
-  ])('Session.token() never sends a refresh token again that %s, though the login after it never left', async (_what, reply) => {
-    const { clock, token, asked } = createBench(tokens(1), reply, unsent, tokens(2));
-    await token();
-    await clock.advance(4 * MINUTE_MS);
-    await expect(token()).rejects.toBe(unsent);
-    expect(await token()).toBe('access-2');
-    expect(asked.map(({ path }) => path)).toEqual(['/auth/login', '/auth/refresh', '/auth/login', '/auth/login']);
-  });
+  ])(
+    'Session.token() never sends a refresh token again that %s, though the login after it never left',
+    async (_what, reply) => {
+      const { clock, token, asked } = createBench(tokens(1), reply, unsent, tokens(2));
+      await token();
+      await clock.advance(4 * MINUTE_MS);
+      await expect(token()).rejects.toBe(unsent);
+      expect(await token()).toBe('access-2');
+      expect(asked.map(({ path }) => path)).toEqual(['/auth/login', '/auth/refresh', '/auth/login', '/auth/login']);
+    },
+  );
 
   test('Session.token() takes a refresh token for spent when the refresh was aborted', async () => {
     const abort = new AbortController();

@@ -55,12 +55,15 @@ test('a second agent with nothing but the configuration gives every line the sam
   second.router().rotate('network');
   await second.advance(90 * SECOND_MS);
 
-  const identify = (records: readonly LogRecord[]) =>
-    Object.fromEntries(
-      records
-        .filter(({ message }) => message.startsWith('line '))
-        .map(({ message, uid, timestamp }) => [message, { uid, timestamp }]),
-    );
   expect(first.records).toHaveLength(50);
   expect(identify(second.records)).toEqual(identify(first.records));
 });
+
+/** Identity and time of each line by its message. */
+function identify(records: readonly LogRecord[]) {
+  return Object.fromEntries(
+    records
+      .filter(({ message }) => message.startsWith('line '))
+      .map(({ message, uid, timestamp }) => [message, { uid, timestamp }]),
+  );
+}

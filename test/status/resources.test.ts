@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { STATUS_RESOURCES } from '../../src/status/resources.ts';
 
@@ -75,7 +75,9 @@ test('profiles with one name become one series, the last of them', () => {
     { name: 'same', modified: true },
     { name: 'same', modified: false },
   ];
-  expect(toFamilies('profiles', { profiles: entries })?.[0]?.samples).toEqual([{ labels: { profile: 'same' }, value: 0 }]);
+  expect(toFamilies('profiles', { profiles: entries })?.[0]?.samples).toEqual([
+    { labels: { profile: 'same' }, value: 0 },
+  ]);
 });
 
 test.each([

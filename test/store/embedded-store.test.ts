@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createSeededRandom } from '../../src/base/index.ts';
 import { EmbeddedStore, type EmbeddedStoreOptions, StoreError } from '../../src/store/index.ts';

@@ -59,9 +59,10 @@ export function startProgram(file: string, args: readonly string[], env: NodeJS.
         };
         if (look()) return;
         child[stream].on('data', look);
-        void ended.then((end) => {
-          if (!look()) reject(new RangeError(`The program ended without ${pattern}: ${JSON.stringify(end)}`));
-        });
+        ended.then(
+          (end) => look() || reject(new RangeError(`The program ended without ${pattern}: ${JSON.stringify(end)}`)),
+          reject,
+        );
       });
     },
     async [Symbol.asyncDispose]() {

@@ -13,6 +13,6 @@ export function expectEachLineOnce(records: readonly LogRecord[], router: Simula
   const truth = router.truth(component).map(({ text }) => text.slice('YYYY-MM-DD hh:mm:ss '.length));
   expect(own.map(toLine)).toEqual(truth);
   expect(new Set(own.map(({ uid }) => uid)).size).toBe(truth.length);
-  const times = own.map(({ timestamp }) => timestamp);
+  const times = own.map(({ timestamp }) => timestamp ?? 'none');
   expect(times).toEqual(times.toSorted());
 }

@@ -118,7 +118,7 @@ test('openWebServer() throws WebError, and listens nowhere, when one of its addr
   expect(error).toBeInstanceOf(WebError);
   expect(error).toMatchObject({ code: 'listen', disposition: 'operator' });
   expect((error as WebError).message).toContain(`127.0.0.1:${port}`);
-  expect(listen.mock.contexts.map(({ listening }) => listening)).toEqual([false, false]);
+  expect((listen.mock.contexts as Server[]).map(({ listening }) => listening)).toEqual([false, false]);
   listen.mockRestore();
   await new Promise((resolve) => other.close(resolve));
 });

@@ -1,0 +1,101 @@
+import { open, readFile } from 'node:fs/promises';
+import type { AnyCall } from '../router/index.ts';
+import { confirm } from './confirm.ts';
+import { withRouter } from './connect.ts';
+import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { countBytes, openProgress } from './progress.ts';
+
+export interface ApiFlags {
+  readonly configFile: string;
+  readonly router: string;
+  readonly method: string;
+  /** Below `/api/v2_0`; a leading slash may be left out. */
+  readonly path: string;
+  /** Each as `key=value`. */
+  readonly query: readonly string[];
+  /** The query parameter `filter`, as JSON. */
+  readonly filter: string | undefined;
+  /** JSON, or `@` and the name of a file that holds it. */
+  readonly data: string | undefined;
+  /** Takes the body of a GET as it comes. */
+  readonly output: string | undefined;
+  readonly isAgreed: boolean;
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
+
+/** `api`: any call of the REST interface, with the session handled. The answer's JSON goes to stdout. */
+export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
+  const call = await parseCall(flags, io);
+  if (!call) return EXIT.usage;
+  if (call.method !== 'GET') {
+    const question = `Send ${call.method} ${call.path} to ${flags.router}?`;
+    if (!(await confirm(question, flags.isAgreed, io))) return EXIT.usage;
+  }
+  return withRouter(flags.configFile, flags.router, io, async ({ client }) => {
+    const { output } = flags;
+    if (output !== undefined) {
+      await client.download(call, (body) => writeBody(body, output, io), io.signal);
+      return EXIT.done;
+    }
+    const { status, body } = await client.call(call, io.signal);
+    if (body !== undefined) io.stdout.write(`${JSON.stringify(body, null, 2)}\n`);
+    if (status < 300) return EXIT.done;
+    io.stderr.write(`${call.method} ${call.path} was answered with ${status}\n`);
+    return EXIT.failed;
+  });
+}
+
+/** Writes a body to a file that nobody else can read: it may hold secrets of a configuration. */
+export async function writeBody(body: AsyncIterable<Uint8Array>, file: string, io: CommandIo): Promise<void> {
+  await using handle = await open(file, 'w', 0o600);
+  const progress = openProgress(io);
+  try {
+    for await (const chunk of countBytes(body, file, progress)) await handle.write(chunk);
+  } finally {
+    progress.end();
+  }
+}
+
+async function parseCall(flags: ApiFlags, io: CommandIo): Promise<AnyCall | undefined> {
+  const refuse = (message: string) => {
+    io.stderr.write(`error: ${message}\n`);
+    return undefined;
+  };
+  const method = METHODS.find((known) => known === flags.method.toUpperCase());
+  if (!method) return refuse(`unknown method ${JSON.stringify(flags.method)}; expected one of ${METHODS.join(', ')}`);
+  if (flags.output !== undefined && method !== 'GET') return refuse('--output is for GET alone');
+  const query: Record<string, string> = {};
+  for (const pair of flags.query) {
+    const at = pair.indexOf('=');
+    if (at < 1) return refuse(`--query ${JSON.stringify(pair)}: expected key=value`);
+    query[pair.slice(0, at)] = pair.slice(at + 1);
+  }
+  if (flags.filter !== undefined) {
+    if (parseJson(flags.filter) === undefined) return refuse('--filter: expected JSON');
+    query['filter'] = flags.filter;
+  }
+  const path = flags.path.startsWith('/') ? flags.path : `/${flags.path}`;
+  if (!/^[\x21-\x7e]+$/.test(path) || /[?#]/.test(path)) {
+    return refuse(`${JSON.stringify(flags.path)} is no path; parameters go into --query`);
+  }
+  if (flags.data === undefined) return { method, path, query };
+  const text = await readData(flags.data);
+  if (text === undefined) return refuse(`--data: the file ${flags.data.slice(1)} could not be read`);
+  const json = parseJson(text);
+  return json === undefined
+    ? refuse('--data: expected JSON, or @ and the name of a file that holds it')
+    : { method, path, query, json };
+}
+
+async function readData(data: string): Promise<string | undefined> {
+  return data.startsWith('@') ? readFile(data.slice(1), 'utf8').catch(() => undefined) : data;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import { findNearest, loadConfig, type RouterSettings, readEnvironment, renderFault } from '../config/index.ts';
+import { RouterClient } from '../router/index.ts';
+import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+
+/** A router of the configuration, to be talked to in one command. */
+export interface Connection {
+  readonly settings: RouterSettings;
+  readonly client: RouterClient;
+}
+
+/** How long a command waits for the logout when it has its result. Milliseconds. */
+const LOGOUT_MS = 2000;
+
+/**
+ * Runs `work` with the router `name` of the configuration and logs out afterwards. A wrong configuration or name is
+ * exit code 2, a router that fails exit code 1, each with its reason on stderr.
+ */
+export async function withRouter(
+  configFile: string,
+  name: string,
+  io: CommandIo,
+  work: (connection: Connection) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const loaded = await loadConfig(configFile, readEnvironment());
+  if (!loaded.ok) {
+    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
+    return EXIT.usage;
+  }
+  const { routers } = loaded.config;
+  const settings = routers.find((router) => router.name === name);
+  if (!settings) {
+    io.stderr.write(`${renderUnknownRouter(name, routers, configFile)}\n`);
+    return EXIT.usage;
+  }
+  const clock = createSystemClock();
+  const { url, username, password, auth, poll } = settings;
+  const tls = { ...settings.tls, keyPem: settings.tls.keyPem?.reveal() };
+  const client = new RouterClient({ url, username, password, auth, tls, requestTimeoutMs: poll.timeoutMs, clock });
+  try {
+    return await work({ settings, client });
+  } catch (cause) {
+    if (!io.signal.aborted) io.stderr.write(`${name}: ${renderErrorChain(cause)}\n`);
+    return EXIT.failed;
+  } finally {
+    await client.close(AbortSignal.any([io.signal, AbortSignal.timeout(LOGOUT_MS)])).catch(() => {});
+  }
+}
+
+function renderUnknownRouter(name: string, routers: readonly RouterSettings[], configFile: string): string {
+  const names = routers.map((router) => router.name);
+  const nearest = findNearest(name, names);
+  const hint = nearest
+    ? `did you mean ${nearest}?`
+    : `it has ${names.slice(0, 10).join(', ')}${names.length > 10 ? ', …' : ''}`;
+  return `${configFile} has no router ${JSON.stringify(name)}; ${hint}`;
+}

@@ -1,0 +1,82 @@
+import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import { openArchivePool, parseListing, type RecordLog, tailOnce, Zone } from '../logs/index.ts';
+import { withRouter } from './connect.ts';
+import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { countBytes, openProgress } from './progress.ts';
+import { renderTable } from './table.ts';
+
+/** `logs list`: the log files of a router. */
+export function listLogs(
+  flags: { readonly configFile: string; readonly router: string; readonly isJson: boolean },
+  io: CommandIo,
+): Promise<ExitCode> {
+  return withRouter(flags.configFile, flags.router, io, async ({ client }) => {
+    const names = await client.listLogs(io.signal);
+    const { logs, unknown } = parseListing(names);
+    const rows = [...logs].map(([component, { current, rotated }]) => [
+      component,
+      current === undefined ? 'no' : 'yes',
+      String(rotated.length),
+      rotated[0]?.stamp ?? '',
+      rotated.at(-1)?.stamp ?? '',
+    ]);
+    const header = ['COMPONENT', 'CURRENT', 'ARCHIVES', 'OLDEST (UTC)', 'NEWEST (UTC)'];
+    io.stdout.write(flags.isJson ? `${JSON.stringify(names, null, 2)}\n` : renderTable(header, rows));
+    if (unknown > 0) io.stderr.write(`${unknown} files have names of no known form and are left alone\n`);
+    return EXIT.done;
+  });
+}
+
+/**
+ * `logs fetch`: everything that a router still has, or the named files, as records on stdout. It reads as the agent does,
+ * with the same order, uids and gaps, and remembers nothing.
+ */
+export function fetchLogs(
+  flags: { readonly configFile: string; readonly router: string; readonly files: readonly string[] },
+  io: CommandIo,
+): Promise<ExitCode> {
+  return withRouter(flags.configFile, flags.router, io, async ({ settings, client }) => {
+    await using archives = openArchivePool({ workers: 2 });
+    const progress = openProgress(io);
+    let exitCode: ExitCode = EXIT.done;
+    const records: RecordLog = {
+      readPositions: () => new Map(),
+      commit: ({ lines }) => {
+        if (lines.length > 0) io.stdout.write(`${lines.join('\n')}\n`);
+      },
+    };
+    const isChosen = (name: string) => flags.files.length === 0 || flags.files.includes(name);
+    const missing = new Set(flags.files);
+    try {
+      await tailOnce(
+        {
+          router: settings,
+          source: {
+            listLogs: async (signal) => {
+              const names = (await client.listLogs(signal)).filter(isChosen);
+              for (const name of names) missing.delete(name);
+              return names;
+            },
+            readLog: (name, signal, consume) =>
+              client.readLog(name, signal, (body) => consume(countBytes(body, name, progress))),
+          },
+          records,
+          archives,
+          clock: createSystemClock(),
+          zone: new Zone(settings.timezone),
+          isWanted: () => true,
+          report: (event) => {
+            if (event.type !== 'log-failed' && event.type !== 'archive-unfinished') return;
+            io.stderr.write(`${event.file}: ${renderErrorChain(event.cause)}\n`);
+            exitCode = EXIT.failed;
+          },
+        },
+        io.signal,
+      );
+    } finally {
+      progress.end();
+    }
+    for (const name of missing) io.stderr.write(`${name}: the router does not list this file; see logs list\n`);
+    return missing.size > 0 ? EXIT.failed : exitCode;
+  });
+}

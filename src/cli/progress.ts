@@ -1,0 +1,33 @@
+import type { CommandIo } from './io.ts';
+
+/** A line on a terminal that says how far a long download is; nothing where stderr is no terminal. */
+export interface Progress {
+  /** Replaces what is said. */
+  update(text: string): void;
+  /** Removes the line. */
+  end(): void;
+}
+
+const ERASE_LINE = '\r\u001b[2K';
+
+export function openProgress(io: CommandIo): Progress {
+  if (!io.stderr.isTTY) return { update: () => {}, end: () => {} };
+  return {
+    update: (text) => void io.stderr.write(`${ERASE_LINE}${text}`),
+    end: () => void io.stderr.write(ERASE_LINE),
+  };
+}
+
+/** Passes bytes on and says how many have come. */
+export async function* countBytes(
+  body: AsyncIterable<Uint8Array>,
+  label: string,
+  progress: Progress,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    progress.update(`${label}  ${(bytes / 1024).toFixed(0)} KiB`);
+    yield chunk;
+  }
+}

@@ -1,0 +1,132 @@
+import { type Clock, Mutex, type Secret } from '../base/index.ts';
+import { toAnswerError } from './answer-error.ts';
+import { type AuthMode, type Credentials, createCredentials } from './credentials.ts';
+import { RouterError } from './errors.ts';
+import type { SessionEvent } from './session.ts';
+import { type JsonAnswer, Transport, type TransportOptions, type TransportRequest } from './transport.ts';
+
+export interface CallerOptions extends TransportOptions {
+  readonly auth: AuthMode;
+  readonly username: string;
+  readonly password: Secret;
+  readonly report: (event: SessionEvent) => void;
+}
+
+/** A request without what the session adds to it. */
+export type Call = Omit<TransportRequest, 'authorization'>;
+
+/** A router that is busy (503) and does not say how long is asked again after this time. Milliseconds. */
+const BUSY_WAIT_MS = 3000;
+/** A longer `Retry-After` than this is left to the next poll. Milliseconds. */
+const BUSY_WAIT_MS_MAX = 15_000;
+/** Requests in all while a router says that it is busy. */
+const BUSY_ATTEMPTS_MAX = 3;
+
+/**
+ * Carries out calls: one at a time, in the order of asking, each with valid credentials. What is safe to repeat is
+ * repeated: anything that was refused with 401, once after a new login; a GET that lost its kept connection, once; a GET
+ * that is answered with 503, up to three times in all, honouring `Retry-After`.
+ */
+export class Caller {
+  readonly #transport: Transport;
+  readonly #credentials: Credentials;
+  readonly #clock: Clock;
+  readonly #turn = new Mutex();
+
+  constructor(options: CallerOptions) {
+    this.#clock = options.clock;
+    this.#transport = new Transport(options);
+    this.#credentials = createCredentials(options.auth, {
+      ...options,
+      ask: (request, signal) => this.#transport.askJson({ ...request, signal }),
+    });
+  }
+
+  /** The answer, read whole, when its status is `success`; otherwise throws {@link RouterError}. */
+  ask(call: Call, success: number): Promise<JsonAnswer> {
+    return this.#run(call, async (request) => {
+      const answer = await this.#transport.askJson(request);
+      if (answer.status !== success) throw toAnswerError(answer, request);
+      return answer;
+    });
+  }
+
+  /** The answer, read whole, whatever its status; only 401 is met with a new login first. */
+  askAny(call: Call): Promise<JsonAnswer> {
+    return this.#run(call, async (request) => {
+      const answer = await this.#transport.askJson(request);
+      if (answer.status === 401) throw toAnswerError(answer, request);
+      return answer;
+    });
+  }
+
+  /** Hands the body to `consume` while it arrives, with the place of its first byte. Not repeated once it has begun. */
+  download<T>(call: Call, consume: (body: AsyncIterable<Uint8Array>, start: number) => Promise<T>): Promise<T> {
+    let isStarted = false;
+    return this.#run(
+      call,
+      (request) =>
+        this.#transport.download(
+          request,
+          (body, start) => {
+            isStarted = true;
+            return consume(body, start);
+          },
+          (answer) => {
+            throw toAnswerError(answer, request);
+          },
+        ),
+      // What has been handed out cannot be taken back: from then on going on is the caller's business.
+      () => !isStarted,
+    );
+  }
+
+  /** Logs out and closes the connection; bounded by `signal`. */
+  async close(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#turn.run(() => this.#credentials.close(signal), signal);
+    } finally {
+      await this.#transport.close();
+    }
+  }
+
+  #run<T>(call: Call, attempt: (request: TransportRequest) => Promise<T>, isRepeatable = () => true): Promise<T> {
+    return this.#turn.run(() => this.#attempt(call, attempt, isRepeatable), call.signal);
+  }
+
+  async #attempt<T>(
+    call: Call,
+    attempt: (request: TransportRequest) => Promise<T>,
+    isRepeatable: () => boolean,
+  ): Promise<T> {
+    const { signal } = call;
+    let hasLoggedInAgain = false;
+    let hasReconnected = false;
+    for (let busy = 1; ; ) {
+      const authorization = await this.#credentials.authorization(signal);
+      try {
+        return await attempt({ ...call, authorization });
+      } catch (cause) {
+        if (!(cause instanceof RouterError) || signal.aborted || !isRepeatable()) throw cause;
+        if (cause.disposition === 'login-again' && !hasLoggedInAgain) {
+          if (!this.#credentials.lost(authorization, cause)) throw cause;
+          hasLoggedInAgain = true;
+        } else if (call.method === 'GET' && isStaleConnection(cause) && !hasReconnected) {
+          hasReconnected = true;
+        } else if (call.method === 'GET' && cause.status === 503 && busy < BUSY_ATTEMPTS_MAX) {
+          const waitMs = cause.retryAfterMs ?? BUSY_WAIT_MS;
+          if (waitMs > BUSY_WAIT_MS_MAX) throw cause;
+          busy++;
+          await this.#clock.sleep(waitMs, signal);
+        } else {
+          throw cause;
+        }
+      }
+    }
+  }
+}
+
+/** A router may close a kept connection at the very moment at which it is used again. */
+function isStaleConnection(cause: RouterError): boolean {
+  return cause.code === 'connect' && !cause.isUnsent;
+}

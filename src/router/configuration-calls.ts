@@ -1,0 +1,136 @@
+import type { Call, Caller } from './caller.ts';
+import {
+  type ChangedEntry,
+  type Configuration,
+  decodeConfiguration,
+  decodeListSize,
+  type NewEntry,
+  type Parameters,
+  type ProfileChoice,
+  renderChangedEntries,
+  renderChangedParameters,
+  renderConfigurationQuery,
+  renderNewEntries,
+} from './configuration.ts';
+import { RouterError } from './errors.ts';
+import type { Filter } from './filter.ts';
+
+/** Which entries a call is about, and of which profile. */
+export interface EntryChoice {
+  /** Absent: the running profile. */
+  readonly profile?: string;
+  /** Absent or empty: all entries. */
+  readonly filter?: Filter;
+}
+
+const NEVER = new AbortController().signal;
+
+/**
+ * The calls on `/configuration/<section>/<resource>`; `resource` is given as that path, as in `administration/users`.
+ * All throw {@link RouterError}: status 400 for values that the router refuses (its words name the parameters), 403
+ * without rights, 404 for an unknown resource or profile. What changes the router is sent once: when its connection is
+ * lost it is unknown whether it was carried out, and reading tells. Source: interface document, "Configuration endpoints".
+ */
+export class ConfigurationCalls {
+  readonly #caller: Caller;
+  readonly #encodePath: (path: string) => string;
+
+  constructor(caller: Caller, encodePath: (path: string) => string) {
+    this.#caller = caller;
+    this.#encodePath = encodePath;
+  }
+
+  /** Reads a resource; with `appendScheme` also what its parameters may hold. */
+  async read(
+    resource: string,
+    options: EntryChoice & { readonly appendScheme?: boolean } = {},
+    signal: AbortSignal = NEVER,
+  ): Promise<Configuration> {
+    const call = this.#createCall('GET', resource, renderConfigurationQuery(options), signal);
+    const configuration = decodeConfiguration((await this.#caller.ask(call, 200)).body);
+    if (!configuration) throw toShapeError(call, 'an object "config"');
+    return configuration;
+  }
+
+  /** Counts entries without reading them. */
+  async countEntries(resource: string, options: EntryChoice = {}, signal: AbortSignal = NEVER): Promise<number> {
+    const query = renderConfigurationQuery({ ...options, returnSize: true });
+    const call = this.#createCall('GET', resource, query, signal);
+    const size = decodeListSize((await this.#caller.ask(call, 200)).body);
+    if (size === undefined) throw toShapeError(call, 'a number "config.list_size"');
+    return size;
+  }
+
+  /** Adds entries at the end of the list. The answer's configuration, when the device sends one. */
+  async addEntries(
+    resource: string,
+    entries: readonly NewEntry[],
+    choice: ProfileChoice = {},
+    signal: AbortSignal = NEVER,
+  ): Promise<Configuration | undefined> {
+    const json = renderNewEntries(entries, choice);
+    const call = { ...this.#createCall('POST', resource, {}, signal), json };
+    return decodeConfiguration((await this.#caller.ask(call, 201)).body);
+  }
+
+  /** Changes entries that an earlier reading has named. */
+  async changeEntries(
+    resource: string,
+    entries: readonly ChangedEntry[],
+    choice: ProfileChoice = {},
+    signal: AbortSignal = NEVER,
+  ): Promise<Configuration | undefined> {
+    const json = renderChangedEntries(entries, choice);
+    const call = { ...this.#createCall('PUT', resource, {}, signal), json };
+    return decodeConfiguration((await this.#caller.ask(call, 200)).body);
+  }
+
+  /** Changes single-valued parameters; those that are not named stay. */
+  async changeParameters(
+    resource: string,
+    parameters: Parameters,
+    choice: ProfileChoice = {},
+    signal: AbortSignal = NEVER,
+  ): Promise<Configuration | undefined> {
+    const json = renderChangedParameters(parameters, choice);
+    const call = { ...this.#createCall('PUT', resource, {}, signal), json };
+    return decodeConfiguration((await this.#caller.ask(call, 200)).body);
+  }
+
+  /**
+   * Deletes the entries that the filter matches, or all of them when `filter` is the word `all`: leaving a filter out by
+   * mistake must not empty a list. `field` deletes entries of sublists instead, as `interface` of `wan/wans` does.
+   */
+  async deleteEntries(
+    resource: string,
+    options: { readonly filter: Filter | 'all'; readonly profile?: string; readonly field?: string },
+    signal: AbortSignal = NEVER,
+  ): Promise<void> {
+    const { filter, profile, field } = options;
+    if (filter !== 'all' && filter.length === 0) {
+      throw new RouterError('http', `DELETE ${resource} was not sent: its filter is empty`, {
+        disposition: 'skip',
+        hint: "To delete every entry, say filter: 'all'",
+        isUnsent: true,
+      });
+    }
+    const query = renderConfigurationQuery({
+      profile,
+      filter: filter === 'all' ? undefined : filter,
+      deleteField: field,
+    });
+    await this.#caller.ask(this.#createCall('DELETE', resource, query, signal), 200);
+  }
+
+  #createCall(method: Call['method'], resource: string, query: Record<string, string>, signal: AbortSignal): Call {
+    return { method, path: `/configuration/${this.#encodePath(resource)}`, query, signal };
+  }
+}
+
+function toShapeError(call: Call, expected: string): RouterError {
+  return new RouterError('parse', `${call.method} ${call.path} was not answered with ${expected}`, {
+    disposition: 'skip',
+    status: 200,
+    isAnswered: true,
+  });
+}

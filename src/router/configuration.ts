@@ -1,0 +1,169 @@
+import { isPlainObject, readInteger, readString } from './decode.ts';
+import type { Filter } from './filter.ts';
+import { renderFilter } from './filter.ts';
+import { decodeScheme, type ParameterScheme } from './scheme.ts';
+
+/** Parameters of a resource or of a list entry by name; every value is a text, numbers and flags included. */
+export type Parameters = Readonly<Record<string, string>>;
+
+/** Where a profile of the configuration stands. Flags are absent where the answer does not carry them. */
+export interface ProfileState {
+  readonly name: string;
+  readonly lastActivated: boolean | undefined;
+  readonly modified: boolean | undefined;
+}
+
+/** An entry of a list inside a list entry. */
+export interface SublistEntry {
+  readonly uid: string | undefined;
+  readonly parameters: Parameters;
+}
+
+/** An entry of a list. */
+export interface ListEntry {
+  /** `list_uid`: names the entry in a change. */
+  readonly uid: string | undefined;
+  /** `index`, as in `user1`; not every list has one. */
+  readonly index: string | undefined;
+  readonly parameters: Parameters;
+  readonly sublist: readonly SublistEntry[];
+}
+
+/** A configuration resource as it was read. */
+export interface Configuration {
+  readonly profile: ProfileState | undefined;
+  /** Single-valued parameters, from `config.unique` and from `config` itself: resources use either. */
+  readonly unique: Parameters;
+  readonly list: readonly ListEntry[];
+  /** Present when the scheme was asked for. */
+  readonly scheme: readonly ParameterScheme[] | undefined;
+}
+
+/** Names that identify an entry; a new entry must not carry them, because the router assigns them. */
+interface AssignedByRouter {
+  readonly list_uid?: never;
+  readonly sublist_uid?: never;
+  readonly index?: never;
+}
+
+/** An entry of a sublist to be added. */
+export type NewSublistEntry = AssignedByRouter & { readonly [parameter: string]: string | undefined };
+
+/** An entry to be added at the end of a list. */
+export interface NewEntry {
+  readonly parameters: NewSublistEntry;
+  readonly sublist?: readonly NewSublistEntry[];
+}
+
+/** A change of one entry of a list, or of entries of its sublist: each is named by its uid. */
+export type ChangedEntry =
+  | { readonly list_uid: string; readonly parameters: NewSublistEntry }
+  | { readonly sublist_uid: string; readonly parameters: NewSublistEntry };
+
+/** Which profile a call is about, and whether it is activated afterwards. */
+export interface ProfileChoice {
+  /** Absent: the running profile. */
+  readonly profile?: string;
+  /** Whether the profile is activated after the change. Default false: it is only changed. */
+  readonly activate?: boolean;
+}
+
+/** Most entries of one list that are taken over from an answer. */
+const ENTRIES_MAX = 10_000;
+const ASSIGNED = new Set(['list_uid', 'sublist_uid', 'index', 'sublist']);
+
+/** Query parameters of a configuration request; absent options are left out. */
+export function renderConfigurationQuery(options: {
+  readonly profile?: string | undefined;
+  readonly filter?: Filter | undefined;
+  readonly returnSize?: boolean | undefined;
+  readonly appendScheme?: boolean | undefined;
+  readonly deleteField?: string | undefined;
+}): Record<string, string> {
+  const { profile, filter, returnSize, appendScheme, deleteField } = options;
+  return {
+    ...(profile !== undefined && { profile }),
+    ...(filter !== undefined && filter.length > 0 && { filter: renderFilter(filter) }),
+    ...(returnSize && { return_size: '1' }),
+    ...(appendScheme && { append_scheme: '1' }),
+    ...(deleteField !== undefined && { delete: deleteField }),
+  };
+}
+
+/** Body of a POST that adds entries. */
+export function renderNewEntries(entries: readonly NewEntry[], choice: ProfileChoice): object {
+  const list = entries.map(({ parameters, sublist }) => ({ ...parameters, ...(sublist && { sublist }) }));
+  return { ...renderProfile(choice), config: { list } };
+}
+
+/** Body of a PUT that changes entries. */
+export function renderChangedEntries(entries: readonly ChangedEntry[], choice: ProfileChoice): object {
+  const list = entries.map((entry) =>
+    'list_uid' in entry
+      ? { ...entry.parameters, list_uid: entry.list_uid }
+      : { sublist: [{ ...entry.parameters, sublist_uid: entry.sublist_uid }] },
+  );
+  return { ...renderProfile(choice), config: { list } };
+}
+
+/** Body of a PUT that changes single-valued parameters. */
+export function renderChangedParameters(unique: Parameters, choice: ProfileChoice): object {
+  return { ...renderProfile(choice), config: { unique } };
+}
+
+function renderProfile({ profile, activate }: ProfileChoice): object {
+  if (profile === undefined && !activate) return {};
+  return { profile: { ...(profile !== undefined && { name: profile }), ...(activate && { activate: '1' }) } };
+}
+
+/** Decodes the envelope of a configuration answer; `undefined` when there is no `config` in it. */
+export function decodeConfiguration(body: unknown): Configuration | undefined {
+  if (!isPlainObject(body) || !isPlainObject(body['config'])) return undefined;
+  const { config, profile, scheme } = body;
+  const list: unknown = config['list'];
+  return {
+    profile: decodeProfileState(profile),
+    unique: { ...decodeParameters(config), ...decodeParameters(config['unique']) },
+    list: Array.isArray(list) ? list.slice(0, ENTRIES_MAX).filter(isPlainObject).map(decodeEntry) : [],
+    scheme: scheme === undefined ? undefined : decodeScheme(scheme),
+  };
+}
+
+/** Decodes `config.list_size`; `undefined` when it is missing. */
+export function decodeListSize(body: unknown): number | undefined {
+  if (!isPlainObject(body) || !isPlainObject(body['config'])) return undefined;
+  return readInteger(body['config'], 'list_size');
+}
+
+/** Decodes a profile as configuration answers and the profile list describe it; `undefined` without a name. */
+export function decodeProfileState(value: unknown): ProfileState | undefined {
+  if (!isPlainObject(value)) return undefined;
+  const name = readString(value, 'name');
+  if (name === undefined) return undefined;
+  const readFlag = (field: string) => (typeof value[field] === 'boolean' ? value[field] : undefined);
+  return { name, lastActivated: readFlag('last_activated'), modified: readFlag('modified') };
+}
+
+function decodeEntry(entry: Readonly<Record<string, unknown>>): ListEntry {
+  const { sublist } = entry;
+  return {
+    uid: readString(entry, 'list_uid'),
+    index: readString(entry, 'index'),
+    parameters: decodeParameters(entry),
+    sublist: Array.isArray(sublist)
+      ? sublist
+          .slice(0, ENTRIES_MAX)
+          .filter(isPlainObject)
+          .map((item) => ({ uid: readString(item, 'sublist_uid'), parameters: decodeParameters(item) }))
+      : [],
+  };
+}
+
+/** The text fields of an object that are parameters. */
+function decodeParameters(value: unknown): Parameters {
+  if (!isPlainObject(value)) return {};
+  const texts = Object.entries(value).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string' && !ASSIGNED.has(entry[0]),
+  );
+  return Object.fromEntries(texts);
+}

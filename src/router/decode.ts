@@ -1,0 +1,19 @@
+/** An object made by JSON, whose fields are looked up by name; never an array. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isPlainObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A field that is a text; `undefined` for every other. */
+export function readString(object: JsonObject, name: string): string | undefined {
+  const value = Object.hasOwn(object, name) ? object[name] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** A field that is a whole number, or a text that is one. */
+export function readInteger(object: JsonObject, name: string): number | undefined {
+  const value = Object.hasOwn(object, name) ? object[name] : undefined;
+  const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
+}

@@ -1,0 +1,84 @@
+/** Options of the manual actions, by type. All values are texts, numbers included. Source: the device's API description. */
+export interface ManualActionOptions {
+  readonly ntp_sync: EmptyOptions;
+  readonly reboot: EmptyOptions;
+  readonly auto_update: EmptyOptions;
+  readonly port_mirror: EmptyOptions;
+  readonly ssid_scan: EmptyOptions;
+  /** The device's wall clock; the year from 2000 to 2100. */
+  readonly set_time: Readonly<Record<'hour' | 'minute' | 'second' | 'year' | 'month' | 'day', string>>;
+  readonly info_led: { readonly info_led: 'on' | 'off' | 'flash' };
+  /** Name of a configured message. */
+  readonly message: { readonly message: string };
+  /** Text of at most 140 characters. */
+  readonly sms: Readonly<Record<'modem' | 'recipient' | 'text', string>>;
+  /** Subject of at most 100, text of at most 5000 characters. */
+  readonly email: Readonly<Record<'recipient' | 'subject' | 'text', string>>;
+  readonly wan_chain: { readonly wan_chain: string };
+  /** `name` such as `lte2`. */
+  readonly modem_state: { readonly name: string; readonly state_change: 'log_in' | 'log_out' | 'turn_on' | 'turn_off' };
+  readonly container_state: { readonly name: string; readonly state_change: 'start' | 'stop' | 'restart' };
+  /** Name of a stored firmware to activate. */
+  readonly firmware: { readonly name: string };
+  /** Name of a stored profile to activate. */
+  readonly profile: { readonly name: string };
+  /** Name of a stored ASCII configuration to run. */
+  readonly ascii: { readonly name: string };
+  readonly timer: { readonly name: string; readonly change: 'start' | 'stop' };
+  readonly counter: { readonly name: string; readonly set: 'reset' | 'increment' | 'decrement' };
+  /** Output as `X.Y`; with `pulses` their number (1 to 255) and period (200 to 5000 ms in steps of 100). */
+  readonly output: {
+    readonly output: string;
+    readonly change: 'toggle' | 'open' | 'close' | 'pulses';
+    readonly pulses?: string;
+    readonly periode?: string;
+  };
+  readonly analog_output: { readonly output: string; readonly value: string };
+  /** Serial gateway as `serialX.Y`. */
+  readonly serge: { readonly name: string; readonly change: 'connect' | 'disconnect' };
+  readonly sleep: Readonly<Record<'hours' | 'minutes' | 'seconds', string>>;
+  /** Name of the enrollment. */
+  readonly cert_reenrollment: { readonly name: string };
+  /** Name such as `ping1`. */
+  readonly network_tool: { readonly name: string };
+  /** Resets the counter. */
+  readonly device_counter: { readonly name: 'boots_since_reset' | 'online_count_since_reset' };
+  readonly provider_scan: { readonly modem: string };
+}
+
+type EmptyOptions = Readonly<Record<string, never>>;
+
+/** One manual action with the options that its type takes. */
+export type ManualAction = {
+  [Type in keyof ManualActionOptions]: { readonly type: Type; readonly options: ManualActionOptions[Type] };
+}[keyof ManualActionOptions];
+
+/** All types of manual actions. Which of them a device carries out depends on its cards and its firmware. */
+export const MANUAL_ACTION_TYPES = Object.keys({
+  ntp_sync: true,
+  reboot: true,
+  auto_update: true,
+  port_mirror: true,
+  ssid_scan: true,
+  set_time: true,
+  info_led: true,
+  message: true,
+  sms: true,
+  email: true,
+  wan_chain: true,
+  modem_state: true,
+  container_state: true,
+  firmware: true,
+  profile: true,
+  ascii: true,
+  timer: true,
+  counter: true,
+  output: true,
+  analog_output: true,
+  serge: true,
+  sleep: true,
+  cert_reenrollment: true,
+  network_tool: true,
+  device_counter: true,
+  provider_scan: true,
+} satisfies Record<keyof ManualActionOptions, true>) as (keyof ManualActionOptions)[];

@@ -1,0 +1,396 @@
+import { createHash } from 'node:crypto';
+import * as fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+import { LogError } from '../../src/logs/errors.ts';
+import { FileScan, type ScanBatch, type ScanOptions, type ScanResult } from '../../src/logs/file-scan.ts';
+import type { Instance } from '../../src/logs/position.ts';
+import { Zone } from '../../src/logs/zone.ts';
+import type { LogRecord } from '../../src/model/index.ts';
+import { bodyOf, cutInto, cuts } from './chunking.ts';
+
+const FIRST = '2026-11-21 09:36:49 [wan] first\n';
+const SECOND = '2026-11-21 09:36:50 [wan] second\n';
+const THIRD = '2026-11-21 09:36:51 [wan] third\n';
+
+const sha = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
+
+function createOptions(options: Partial<ScanOptions> = {}): ScanOptions {
+  return {
+    file: 'network/current',
+    createContext: () => ({
+      router: { name: 'plant-7', labels: {} },
+      component: 'network',
+      zone: new Zone('UTC'),
+      observedMs: 0,
+      file: 'network/current',
+      flags: [],
+    }),
+    candidates: [],
+    acceptsNew: true,
+    isClosed: false,
+    isStampExpected: false,
+    admits: () => true,
+    nextGen: () => 0,
+    onBatch: () => {},
+    batchBytes: Infinity,
+    ...options,
+  };
+}
+
+interface Scanned {
+  readonly result: ScanResult;
+  readonly messages: readonly string[];
+  readonly records: readonly LogRecord[];
+  readonly scan: FileScan;
+  /** What a later reading is given, after a restart. */
+  readonly instance: Instance | undefined;
+}
+
+async function scan(
+  content: string | Uint8Array | readonly Uint8Array[],
+  options: Partial<ScanOptions> = {},
+): Promise<Scanned> {
+  const chunks = typeof content === 'string' || content instanceof Uint8Array ? [Buffer.from(content)] : content;
+  const reading = new FileScan(createOptions(options));
+  const result = await reading.read(bodyOf(chunks));
+  const records = reading.takeBatch().records.map((json) => JSON.parse(json) as LogRecord);
+  return {
+    result,
+    records,
+    messages: records.map(({ message }) => message),
+    scan: reading,
+    instance: reading.instance && clone(reading.instance),
+  };
+}
+
+/** As an instance is after it was stored and read back. */
+function clone(instance: Instance): Instance {
+  return JSON.parse(JSON.stringify(instance)) as Instance;
+}
+
+/** The file that holds `content`, as it stands once that was read. */
+async function readInstance(content: string): Promise<Instance> {
+  const { instance } = await scan(content);
+  if (!instance) throw new TypeError('Nothing was read');
+  return instance;
+}
+
+describe('a new file', () => {
+  test('FileScan reads whole lines and keeps the half one for later', async () => {
+    const { result, messages, instance } = await scan(`${FIRST}${SECOND}2026-11-21 09:36:51 [wan] ha`);
+    expect(result.kind).toBe('taken');
+    expect(messages).toEqual(['first', 'second']);
+    expect(instance).toMatchObject({
+      key: sha(FIRST),
+      gen: 0,
+      off: FIRST.length + SECOND.length,
+      prefixSha: sha(FIRST + SECOND),
+      lastStart: FIRST.length,
+    });
+  });
+
+  test('FileScan reads an unterminated last line when the file is closed', async () => {
+    const { messages, instance } = await scan(`${FIRST}2026-11-21 09:36:50 [wan] no end`, { isClosed: true });
+    expect(messages).toEqual(['first', 'no end']);
+    const whole = `${FIRST}2026-11-21 09:36:50 [wan] no end`;
+    expect(instance).toMatchObject({ off: whole.length, prefixSha: sha(whole) });
+  });
+
+  test('FileScan reads a closed file of one unterminated line', async () => {
+    const line = FIRST.slice(0, -1);
+    const { messages, instance } = await scan(line, { isClosed: true });
+    expect(messages).toEqual(['first']);
+    expect(instance).toMatchObject({ key: sha(line), off: line.length });
+  });
+
+  test.each([
+    ['empty', '', false],
+    ['empty and closed', '', true],
+    ['half a line', FIRST.slice(0, -1), false],
+    ['lines without a time, so far', 'Last output repeated\n', false],
+  ])('FileScan finds nothing in a file that is %s', async (_what, content, isClosed) => {
+    const { result, records, instance } = await scan(content, { isClosed });
+    expect(result).toEqual({ kind: 'nothing' });
+    expect(records).toEqual([]);
+    expect(instance).toBeUndefined();
+  });
+
+  test('FileScan counts the lines before the first time to the identity of the file, and reads them', async () => {
+    const notice = '                - Last output repeated twice -\n';
+    const { messages, instance } = await scan(notice + FIRST + SECOND);
+    expect(messages).toEqual([notice.trimEnd(), 'first', 'second']);
+    expect(instance?.key).toBe(sha(notice + FIRST));
+  });
+
+  test('FileScan gives two files that begin alike one key, and asks for the generation', async () => {
+    const nextGen = vi.fn(() => 3);
+    const { instance, records } = await scan(FIRST + SECOND, { nextGen });
+    expect(nextGen).toHaveBeenCalledWith(sha(FIRST));
+    expect(instance?.gen).toBe(3);
+    expect(records[0]?.uid).not.toBe((await scan(FIRST)).records[0]?.uid);
+  });
+
+  test('FileScan skips empty lines and counts their bytes', async () => {
+    const { records, instance } = await scan(`${FIRST}\n\n${SECOND}\n`);
+    expect(records.map(({ offset }) => offset)).toEqual([0, FIRST.length + 2]);
+    expect(instance?.off).toBe(FIRST.length + SECOND.length + 3);
+  });
+
+  test('FileScan leaves a new file alone when only known ones are wanted', async () => {
+    const { result, records } = await scan(FIRST + SECOND, { acceptsNew: false });
+    expect(result).toEqual({ kind: 'stranger', suspect: undefined });
+    expect(records).toEqual([]);
+  });
+
+  test('FileScan withholds a new file that is not admitted, by the time of its first line', async () => {
+    const admits = vi.fn(() => false);
+    const { result, records } = await scan(FIRST + SECOND, { admits });
+    expect(result).toEqual({ kind: 'withheld' });
+    expect(records).toEqual([]);
+    expect(admits).toHaveBeenCalledWith(Date.UTC(2026, 10, 21, 9, 36, 49));
+  });
+});
+
+describe('a file that was begun', () => {
+  test('FileScan goes on behind what was read, with the same identity', async () => {
+    const begun = await readInstance(FIRST);
+    const { result, messages, records, instance } = await scan(FIRST + SECOND + THIRD, { candidates: [begun] });
+    expect(result.kind).toBe('taken');
+    expect(messages).toEqual(['second', 'third']);
+    expect(records[0]?.offset).toBe(FIRST.length);
+    expect(instance).toMatchObject({ key: begun.key, off: FIRST.length + SECOND.length + THIRD.length });
+  });
+
+  test('FileScan gives records that equal those of one reading', async () => {
+    const all = FIRST + SECOND + THIRD;
+    const { records: whole } = await scan(all);
+    const begun = await readInstance(FIRST + SECOND);
+    const { records } = await scan(all, { candidates: [begun] });
+    expect(records).toEqual(whole.slice(2));
+  });
+
+  test('FileScan finds nothing new in a file that did not grow', async () => {
+    const begun = await readInstance(FIRST + SECOND);
+    for (const content of [FIRST + SECOND, `${FIRST}${SECOND}2026-11-21 09`]) {
+      const { result, records, instance } = await scan(content, { candidates: [begun], acceptsNew: false });
+      expect(result.kind).toBe('taken');
+      expect(records).toEqual([]);
+      expect(instance).toEqual(begun);
+    }
+  });
+
+  test('FileScan does not take a file that has become shorter for the one that was begun', async () => {
+    const begun = await readInstance(FIRST + SECOND);
+    const { result, records } = await scan(FIRST, { candidates: [begun], acceptsNew: false });
+    expect(result).toMatchObject({ kind: 'stranger', suspect: begun });
+    expect(records).toEqual([]);
+  });
+
+  test('FileScan does not take a file that only begins alike for the one that was begun, and hands out nothing', async () => {
+    const begun = await readInstance(FIRST + SECOND);
+    const before = clone(begun);
+    const other = FIRST + SECOND.replace('second', 'SECOND') + THIRD;
+    const onBatch = vi.fn();
+    const options = { candidates: [begun], onBatch, batchBytes: 1 };
+    const { result, records } = await scan(cutInto(Buffer.from(other), 5), options);
+    expect(result).toMatchObject({ kind: 'stranger', suspect: before });
+    expect(records).toEqual([]);
+    expect(onBatch).not.toHaveBeenCalled();
+    expect(begun).toEqual(before);
+  });
+
+  test('FileScan knows the file among several by its beginning', async () => {
+    const other = await readInstance(SECOND);
+    const begun = await readInstance(FIRST);
+    const { result, messages } = await scan(FIRST + THIRD, { candidates: [other, begun], acceptsNew: false });
+    expect(result).toMatchObject({ kind: 'taken', instance: begun });
+    expect(messages).toEqual(['third']);
+    expect(other.off).toBe(SECOND.length);
+  });
+
+  test('FileScan takes the one that was read furthest of several that begin alike', async () => {
+    const short = await readInstance(FIRST);
+    const long = { ...(await readInstance(FIRST + SECOND)), gen: 1 };
+    const { result } = await scan(FIRST + SECOND + THIRD, { candidates: [short, long] });
+    expect(result).toMatchObject({ kind: 'taken', instance: { gen: 1 } });
+  });
+
+  test('FileScan says stranger of an empty file when another is looked for', async () => {
+    const begun = await readInstance(FIRST);
+    expect((await scan('', { candidates: [begun] })).result).toEqual({ kind: 'stranger', suspect: undefined });
+  });
+});
+
+describe('a body that is no log', () => {
+  const PAGE = '<!doctype html>\n<html><body>Please log in</body></html>\n';
+  const ERROR = '{"error": [{"log_file": "is busy"}]}';
+
+  test.each([
+    ['a page', PAGE, {}],
+    ['an error', ERROR, {}],
+    ['an error, instead of an archive', ERROR, { isClosed: true }],
+    ['a page, instead of an archive', PAGE, { isClosed: true }],
+    ['lines without a time after lines with one', 'no\ntime\n'.repeat(5000), { isStampExpected: true }],
+    ['an archive without a time after lines with one', 'no time\n', { isStampExpected: true, isClosed: true }],
+  ])('FileScan throws foreign for %s', async (_what, content, options) => {
+    const reading = scan(content, options);
+    await expect(reading).rejects.toBeInstanceOf(LogError);
+    await expect(reading).rejects.toMatchObject({ code: 'foreign', disposition: 'retry' });
+  });
+
+  test('FileScan takes lines without a time for a log where none ever had one', async () => {
+    const { messages } = await scan('no\ntime\n', { isClosed: true });
+    expect(messages).toEqual(['no', 'time']);
+  });
+
+  test('FileScan takes a log whose first line begins like a page, but has a time before that', async () => {
+    const { messages } = await scan('{"a": 1}\n2026-11-21 09:36:49 [wan] <html>\n', { isStampExpected: true });
+    expect(messages).toEqual(['{"a": 1}', '<html>']);
+  });
+
+  test('FileScan takes a first line that is longer than its head for a line with a time', async () => {
+    const content = Buffer.from(`2026-11-21 09:36:49 [wan] ${'x'.repeat(30_000)}\n${SECOND}`);
+    for (const size of [content.length, 4096, 1000]) {
+      const { messages, instance } = await scan(cutInto(content, size), { isStampExpected: true });
+      expect(messages.map(({ length }) => length)).toEqual([30_000, 6]);
+      expect(instance?.key).toBe(sha(content.subarray(0, 16 * 1024)));
+    }
+  });
+});
+
+describe('a body that breaks off', () => {
+  test('FileScan throws what the body throws, and what came before it is whole and can be taken', async () => {
+    const cause = new RangeError('cut');
+    const reading = new FileScan(createOptions());
+    const body = (async function* () {
+      yield Buffer.from(`${FIRST}${SECOND}2026-11`);
+      throw cause;
+    })();
+    await expect(reading.read(body)).rejects.toBe(cause);
+    expect(reading.takeBatch().records).toHaveLength(2);
+    const { instance } = reading;
+    expect(instance).toMatchObject({ off: FIRST.length + SECOND.length, prefixSha: sha(FIRST + SECOND) });
+    const { messages } = await scan(FIRST + SECOND + THIRD, { candidates: instance ? [clone(instance)] : [] });
+    expect(messages).toEqual(['third']);
+  });
+
+  test('FileScan has no file and nothing to take when a body breaks off before its file is proven', async () => {
+    const begun = await readInstance(FIRST + SECOND);
+    const reading = new FileScan(createOptions({ candidates: [begun] }));
+    const body = (async function* () {
+      yield Buffer.from(FIRST);
+      throw new RangeError('cut');
+    })();
+    await expect(reading.read(body)).rejects.toThrow('cut');
+    expect(reading.instance).toBeUndefined();
+    expect(reading.takeBatch().records).toEqual([]);
+    expect(begun.off).toBe(FIRST.length + SECOND.length);
+  });
+});
+
+describe('batches', () => {
+  test('FileScan hands out batches during the reading, and the instance stands behind each', async () => {
+    const lines = Array.from({ length: 100 }, (_, index) => `2026-11-21 09:36:49 [wan] line ${index}\n`);
+    const text = lines.join('');
+    const batches: { records: number; instance: Instance }[] = [];
+    const onBatch = (instance: Instance, batch: ScanBatch) => {
+      expect(batch.bytes).toBeGreaterThanOrEqual(500);
+      batches.push({ records: batch.records.length, instance: clone(instance) });
+    };
+    const { records } = await scan(cutInto(Buffer.from(text), 64), { onBatch, batchBytes: 500 });
+    expect(batches.length).toBeGreaterThan(4);
+    let count = 0;
+    for (const batch of batches) {
+      count += batch.records;
+      const read = lines.slice(0, count).join('');
+      expect(batch.instance).toMatchObject({ off: read.length, prefixSha: sha(read) });
+    }
+    expect(count + records.length).toBe(100);
+  });
+
+  test('FileScan counts the bytes of the lines and those without a time', async () => {
+    const reading = new FileScan(createOptions());
+    await reading.read(bodyOf([Buffer.from(`${FIRST}no time\n${SECOND}`)]));
+    expect(reading.takeBatch()).toMatchObject({ bytes: FIRST.length + SECOND.length + 8, unparsed: 1 });
+    expect(reading.takeBatch()).toEqual({ records: [], bytes: 0, unparsed: 0 });
+  });
+});
+
+/** Everything that can be told of a reading. */
+async function outcome(chunks: readonly Uint8Array[], options: Partial<ScanOptions>) {
+  try {
+    const { result, records, instance } = await scan(chunks, options);
+    return { result, records, instance };
+  } catch (cause) {
+    if (!(cause instanceof LogError)) throw cause;
+    return { code: cause.code };
+  }
+}
+
+describe('any file', () => {
+  const line = fc.oneof(
+    { weight: 5, arbitrary: fc.nat(99).map((second) => `2026-11-21 09:36:${String(second).padStart(2, '0')} [wan] x`) },
+    fc.constantFrom(
+      '',
+      '\r',
+      'no time',
+      '    at stack',
+      '- Last output repeated twice -',
+      '2026',
+      '<html>',
+      '{"error":1}',
+    ),
+    fc.constant('2026-11-21 09:36:49 [wan] \u0000\u00c3_ü'),
+    fc.constantFrom(17_000, 70_000).map((length) => `2026-11-21 09:36:49 [long] ${'y'.repeat(length)}`),
+    fc
+      .oneof(fc.constantFrom(5000, 17_000), fc.integer({ min: 16_100, max: 16_400 }))
+      .map((length) => 'z'.repeat(length)),
+  );
+  const content = fc
+    .tuple(fc.array(line, { maxLength: 8 }), fc.boolean())
+    .map(([lines, hasEnd]) => Buffer.from(lines.join('\n') + (hasEnd ? '\n' : ''), 'latin1'));
+
+  test('FileScan comes to the same for every way to cut a body into chunks', () =>
+    fc.assert(
+      fc.asyncProperty(content, cuts, fc.boolean(), fc.boolean(), async (bytes, places, isClosed, isStampExpected) => {
+        const options = { isClosed, isStampExpected };
+        const expected = await outcome([bytes], options);
+        expect(await outcome(cutInto(bytes, places), options)).toEqual(expected);
+        for (const size of [128, 1024]) expect(await outcome(cutInto(bytes, size), options)).toEqual(expected);
+      }),
+      { numRuns: 300 },
+    ));
+
+  test('FileScan comes to the same for every way to cut a body whose first time stands at the end of its head', async () => {
+    for (let place = 16 * 1024 - 300; place < 16 * 1024 + 10; place++) {
+      const bytes = Buffer.from(`${'z'.repeat(place - 1)}\n${FIRST}${SECOND}`);
+      const options = { isStampExpected: true };
+      expect(await outcome(cutInto(bytes, 128), options)).toEqual(await outcome([bytes], options));
+    }
+  });
+
+  test('FileScan gives each line once however often a growing file is read, then closed', () =>
+    fc.assert(
+      fc.asyncProperty(content, cuts, async (bytes, places) => {
+        const whole = await outcome([bytes], { isClosed: true });
+        let known: Instance | undefined;
+        const records: LogRecord[] = [];
+        const grown = cutInto(bytes, places);
+        for (let count = 1; count <= grown.length; count++) {
+          const options = { candidates: known ? [known] : [], isClosed: count === grown.length };
+          const reading = await outcome(grown.slice(0, count), options);
+          if ('code' in reading) {
+            // A beginning may look like a page until its first time comes; nothing was read then.
+            if (options.isClosed) expect(reading).toEqual(whole);
+            continue;
+          }
+          records.push(...reading.records);
+          known = reading.instance ?? known;
+        }
+        if ('code' in whole) return;
+        expect(records).toEqual(whole.records);
+        expect(known).toEqual(whole.instance);
+      }),
+      { numRuns: 300 },
+    ));
+});

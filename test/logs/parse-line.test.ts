@@ -1,0 +1,103 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseLine } from '../../src/logs/parse-line.ts';
+
+const AT = Date.UTC(2026, 10, 21, 9, 36, 49);
+
+test.each([
+  ['2026-11-21 09:36:49 [wan] connection up', AT, 'wan', 'connection up'],
+  ['21.11.2026 09:36:49 [wan] connection up', AT, 'wan', 'connection up'],
+  ['2026-11-21 09:36:49.5 [wan] x', AT + 500, 'wan', 'x'],
+  ['2026-11-21 09:36:49,123456789 [wan] x', AT + 123, 'wan', 'x'],
+  ['2026-11-21 09:36:49 [] x', AT, '', 'x'],
+  ['2026-11-21 09:36:49 [wan]', AT, 'wan', ''],
+  ['2026-11-21 09:36:49 [wan]x', AT, 'wan', 'x'],
+  ['2026-11-21 09:36:49 [wan]  two blanks', AT, 'wan', ' two blanks'],
+  ['2026-11-21 09:36:49 [dnsmasq 2.9] [eth0] [x', AT, 'dnsmasq 2.9', '[eth0] [x'],
+  ['2026-11-21 09:36:49 [wan] quoted: 2020-01-01 00:00:00 [a] b', AT, 'wan', 'quoted: 2020-01-01 00:00:00 [a] b'],
+  ['2026-11-21 09:36:49 [wan] two\nlines', AT, 'wan', 'two\nlines'],
+  ['2024-02-29 00:00:00 [wan] leap day', Date.UTC(2024, 1, 29), 'wan', 'leap day'],
+  ['1970-01-01 00:00:07 [wan] no battery', 7000, 'wan', 'no battery'],
+])('parseLine() takes %j apart', (text, asUtcMs, tag, message) => {
+  const { time, ...rest } = parseLine(text);
+  expect(time?.asUtcMs).toBe(asUtcMs);
+  expect(rest).toEqual({ tag, message });
+});
+
+test('parseLine() says whether the text resolves less than a second', () => {
+  expect(parseLine('2026-11-21 09:36:49 [w] x').time?.hasFraction).toBe(false);
+  expect(parseLine('2026-11-21 09:36:49.0 [w] x').time?.hasFraction).toBe(true);
+});
+
+test.each([
+  '',
+  'text',
+  '                - Last output repeated 17 times -',
+  '2026-11-21 09:36:49',
+  '2026-11-21 09:36:49 wan: no brackets',
+  '2026-11-21T09:36:49 [wan] x',
+  ' 2026-11-21 09:36:49 [wan] x',
+  '20262026-11-21 09:36:49 [wan] x',
+  '2026-11-21 09:36 [wan] x',
+  '2026-11-21 09:36:49 [wan',
+  '2026-02-30 09:36:49 [wan] x',
+  '2025-02-29 09:36:49 [wan] x',
+  '2026-13-01 09:36:49 [wan] x',
+  '2026-00-10 09:36:49 [wan] x',
+  '2026-11-00 09:36:49 [wan] x',
+  '2026-11-21 24:00:00 [wan] x',
+  '2026-11-21 09:60:00 [wan] x',
+  '2026-11-21 09:99:49 [wan] x',
+  '2026-11-21 09:36:60 [wan] x',
+  '0050-11-21 09:36:49 [wan] x',
+  '31.04.2026 09:36:49 [wan] x',
+])('parseLine() finds no time in %j and leaves it whole', (text) => {
+  expect(parseLine(text)).toEqual({ time: undefined, tag: undefined, message: text });
+});
+
+test('parseLine() cuts a fraction off at milliseconds, for every number of them', () => {
+  for (let ms = 0; ms < 1000; ms++) {
+    const digits = String(ms).padStart(3, '0');
+    expect(parseLine(`2026-11-21 09:36:49.${digits} [w] x`).time?.asUtcMs).toBe(AT + ms);
+    expect(parseLine(`2026-11-21 09:36:49.${digits}999999 [w] x`).time?.asUtcMs).toBe(AT + ms);
+  }
+});
+
+test('parseLine() reads back every time that there is', () => {
+  const date = fc.date({
+    min: new Date('1970-01-01T00:00:00Z'),
+    max: new Date('9999-12-31T23:59:59Z'),
+    noInvalidDate: true,
+  });
+  fc.assert(
+    fc.property(date, fc.string({ unit: 'grapheme' }), (moment, message) => {
+      const iso = moment.toISOString();
+      const [year, month, day] = iso.slice(0, 10).split('-');
+      for (const text of [iso.slice(0, 10), `${day}.${month}.${year}`]) {
+        const line = parseLine(`${text} ${iso.slice(11, 19)} [tag] ${message}`);
+        expect(line.time?.asUtcMs).toBe(Math.floor(moment.getTime() / 1000) * 1000);
+        expect(line).toMatchObject({ tag: 'tag', message });
+      }
+    }),
+  );
+});
+
+test('parseLine() never throws, and a time that it gives is one', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: fc.constantFrom(...Array.from('0123456789-:. []x')) }),
+    fc.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,9})? \[\w*\] .{0,9}$/),
+  );
+  fc.assert(
+    fc.property(text, (line) => {
+      const { time, tag, message } = parseLine(line);
+      if (time) {
+        expect(new Date(time.asUtcMs).toISOString().slice(11, 19)).toBe(line.slice(11, 19));
+        expect(typeof tag).toBe('string');
+      } else {
+        expect([tag, message]).toEqual([undefined, line]);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});

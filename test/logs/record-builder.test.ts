@@ -1,0 +1,271 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Instance } from '../../src/logs/position.ts';
+import { RecordBuilder, type RecordContext, renderGap } from '../../src/logs/record-builder.ts';
+import { Zone } from '../../src/logs/zone.ts';
+import type { LogRecord } from '../../src/model/index.ts';
+
+const OBSERVED_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 412);
+
+function createInstance(instance: Partial<Instance> = {}): Instance {
+  return {
+    key: 'ab'.repeat(32),
+    gen: 0,
+    off: 0,
+    prefixSha: '',
+    firstUtcMs: undefined,
+    lastUtcMs: undefined,
+    lastStart: 0,
+    ...instance,
+  };
+}
+
+function createContext(context: Partial<RecordContext> = {}): RecordContext {
+  return {
+    router: { name: 'plant-7', labels: {} },
+    component: 'network',
+    zone: new Zone('UTC'),
+    observedMs: OBSERVED_MS,
+    file: 'network/current',
+    flags: [],
+    ...context,
+  };
+}
+
+/** Renders lines that follow each other in one file; a number in front of a line is its place, if it has another. */
+function renderAll(lines: readonly (string | Buffer)[], context = createContext(), instance = createInstance()) {
+  const builder = new RecordBuilder(context, instance);
+  let start = instance.off;
+  return lines.map((line) => {
+    const bytes = Buffer.from(line);
+    const { json } = builder.render({ start, bytes, isTruncated: false });
+    start += bytes.length + 1;
+    return JSON.parse(json) as LogRecord;
+  });
+}
+
+function render(line: string | Buffer, context?: RecordContext): LogRecord {
+  const [record] = renderAll([line], context);
+  if (!record) throw new TypeError('No record');
+  return record;
+}
+
+test('RecordBuilder renders a line with the fields of the contract, in their order', () => {
+  const context = createContext({
+    router: { name: 'plant-7', labels: { site: 'munich' } },
+    zone: new Zone('Europe/Berlin'),
+    flags: ['late'],
+  });
+  const builder = new RecordBuilder(context, createInstance());
+  const bytes = Buffer.from('2025-10-26 01:59:58 [wan] wan1: connection check failed, retry 3');
+  const { json, isParsed } = builder.render({ start: 18_231, bytes, isTruncated: false });
+  expect(isParsed).toBe(true);
+  expect(json).toBe(
+    '{"timestamp":"2025-10-25T23:59:58.500018231Z","observed_timestamp":"2026-11-21T12:00:00.412Z","router":"plant-7",' +
+      '"component":"network","tag":"wan","message":"wan1: connection check failed, retry 3",' +
+      '"uid":"jlcs53nw45cduak3-00000e2f","file":"network/current","offset":18231,"labels":{"site":"munich"},"flags":["late"]}',
+  );
+});
+
+test('RecordBuilder leaves out fields that it does not know', () => {
+  const record = render('2026-11-21 09:36:49 [wan] x');
+  expect(Object.keys(record)).toEqual([
+    'timestamp',
+    'observed_timestamp',
+    'router',
+    'component',
+    'tag',
+    'message',
+    'uid',
+    'file',
+    'offset',
+  ]);
+});
+
+test('RecordBuilder places lines of one second by their offset, and those of the first second half a second later', () => {
+  const records = renderAll([
+    '2026-11-21 09:36:49 [wan] first',
+    '2026-11-21 09:36:49 [wan] same second',
+    '2026-11-21 09:36:50 [wan] next second',
+    '2026-11-21 09:36:50 [wan] the same',
+  ]);
+  expect(records.map(({ timestamp }) => timestamp?.slice(17))).toEqual([
+    '49.500000000Z',
+    '49.500000032Z',
+    '50.000000070Z',
+    '50.000000108Z',
+  ]);
+});
+
+test('RecordBuilder places a line that has a fraction within its millisecond', () => {
+  const records = renderAll(['2026-11-21 09:36:49.123 [wan] first', '2026-11-21 09:36:49.123 [wan] second']);
+  expect(records.map(({ timestamp }) => timestamp)).toEqual([
+    '2026-11-21T09:36:49.123000000Z',
+    '2026-11-21T09:36:49.123000018Z',
+  ]);
+});
+
+test('RecordBuilder gives the same timestamps when it goes on in the middle of a file', () => {
+  const lines = [
+    '2026-11-21 09:36:49 [wan] first',
+    '2026-11-21 09:36:49 [wan] second',
+    'no time',
+    '2026-11-21 09:36:50 [a] b',
+  ];
+  const whole = renderAll(lines);
+  const instance = createInstance();
+  const [first] = renderAll(lines.slice(0, 1), createContext(), instance);
+  // As it is after a restart: read back from text.
+  const resumed = { ...(JSON.parse(JSON.stringify(instance)) as Instance), off: (lines[0]?.length ?? 0) + 1 };
+  expect([first, ...renderAll(lines.slice(1), createContext(), resumed)]).toEqual(whole);
+});
+
+test('RecordBuilder gives a line without a time that of the line before it, and ships it whole', () => {
+  const [, record] = renderAll(['2026-11-21 09:36:50 [wan] x', '    at stack (line 7)']);
+  expect(record).toMatchObject({ message: '    at stack (line 7)', flags: ['unparsed'] });
+  expect(record?.timestamp).toMatch(/^2026-11-21T09:36:50/);
+  expect(record).not.toHaveProperty('tag');
+});
+
+test('RecordBuilder gives a line no timestamp when no time came before it', () => {
+  expect(render('no time')).not.toHaveProperty('timestamp');
+});
+
+test('RecordBuilder gives timestamps that rise with the lines, with and without times and fractions', () => {
+  const line = fc.record({
+    stepMs: fc.constantFrom(0, 0, 1, 20, 999, 1000, 61_000),
+    hasTime: fc.boolean(),
+    message: fc.string({ unit: 'grapheme', maxLength: 20 }),
+  });
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 30 }), fc.boolean(), fc.nat(999), (lines, hasFraction, startMs) => {
+      // A fraction of nothing but zeroes cannot be told from none by a line that follows.
+      let nowMs = Date.UTC(2026, 10, 21, 9, 36, 49, hasFraction ? startMs : 0);
+      const texts = lines.map(({ stepMs, hasTime, message }) => {
+        nowMs += stepMs;
+        if (hasFraction && nowMs % 1000 === 0) nowMs++;
+        const iso = new Date(nowMs).toISOString();
+        return hasTime ? `${iso.slice(0, 10)} ${iso.slice(11, hasFraction ? 23 : 19)} [t] ${message}` : `~${message}`;
+      });
+      const times = renderAll(texts).flatMap(({ timestamp }) => timestamp ?? []);
+      expect(times).toEqual(times.toSorted());
+      for (const time of times) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
+    }),
+  );
+});
+
+test('RecordBuilder takes the second pass through an hour that comes twice from the line before', () => {
+  const context = createContext({ zone: new Zone('Europe/Berlin') });
+  const records = renderAll(
+    ['2026-10-25 02:59:59 [a] x', '2026-10-25 02:00:00 [a] y', '2026-10-25 03:00:00 [a] z'],
+    context,
+  );
+  expect(records.map(({ timestamp, flags }) => [timestamp?.slice(0, 19), flags])).toEqual([
+    ['2026-10-25T00:59:59', ['fold']],
+    ['2026-10-25T01:00:00', ['fold']],
+    ['2026-10-25T02:00:00', undefined],
+  ]);
+});
+
+test('RecordBuilder says that it took UTC for granted', () => {
+  const record = render('2026-11-21 09:36:49 [wan] x', createContext({ zone: new Zone(undefined) }));
+  expect(record.flags).toEqual(['zone_assumed']);
+  expect(record.timestamp).toMatch(/^2026-11-21T09:36:49/);
+});
+
+test('RecordBuilder strips one carriage return and counts it in the offsets', () => {
+  const records = renderAll(['2026-11-21 09:36:49 [wan] x\r', '2026-11-21 09:36:49 [wan] y\r\r']);
+  expect(records.map(({ message, offset }) => [message, offset])).toEqual([
+    ['x', 0],
+    ['y\r', 29],
+  ]);
+  expect(records[0]).not.toHaveProperty('original');
+});
+
+test('RecordBuilder keeps valid UTF-8 as it is, a replacement character and a byte order mark of the router too', () => {
+  const message = 'äöü ÄÖÜ ß € 🛰 \uFFFD \uFEFF "quoted" \\ \u0007';
+  const record = render(`2026-11-21 09:36:49 [wan] ${message}`);
+  expect(record.message).toBe(message);
+  expect(record.flags).toBeUndefined();
+  expect(record.original).toBeUndefined();
+});
+
+test('RecordBuilder keeps a byte order mark at the beginning of a line', () => {
+  expect(render('\uFEFFno time')).toMatchObject({ message: '\uFEFFno time', flags: ['unparsed'] });
+});
+
+test.each([
+  ['a scrambled letter', Buffer.from([0xc3, 0x5f])],
+  ['a cut letter', Buffer.from([0xe2, 0x82])],
+  ['a lone byte', Buffer.from([0x41, 0xff, 0x42])],
+])('RecordBuilder keeps the untouched bytes of %s beside a message that is valid', (_what, bytes) => {
+  const line = Buffer.concat([Buffer.from('2026-11-21 09:36:49 [wan] '), bytes]);
+  const record = render(line);
+  expect(record.flags).toEqual(['lossy']);
+  expect(record.message).toContain('\uFFFD');
+  expect(record.message.isWellFormed()).toBe(true);
+  expect(Buffer.from(record.original ?? '', 'base64')).toEqual(line);
+});
+
+test('RecordBuilder flags a line of which only the head was kept', () => {
+  const builder = new RecordBuilder(createContext(), createInstance());
+  const bytes = Buffer.from('2026-11-21 09:36:49 [wan] head');
+  const { json } = builder.render({ start: 0, bytes, isTruncated: true });
+  expect(JSON.parse(json)).toMatchObject({ message: 'head', flags: ['truncated'] });
+});
+
+test('RecordBuilder renders one line of JSON for any bytes, and keeps them when they are no text', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), fc.boolean(), (tail, hasTime) => {
+      const bytes = Buffer.concat([Buffer.from(hasTime ? '2026-11-21 09:36:49 [wan] ' : ''), tail]);
+      const builder = new RecordBuilder(createContext(), createInstance());
+      const { json } = builder.render({ start: 5, bytes, isTruncated: false });
+      expect(json).not.toContain('\n');
+      const record = JSON.parse(json) as LogRecord;
+      expect(record.offset).toBe(5);
+      const stripped = bytes.at(-1) === 0x0d ? bytes.subarray(0, -1) : bytes;
+      const isText = Buffer.from(stripped.toString('utf8')).equals(stripped);
+      if (isText) expect(record.original).toBeUndefined();
+      else expect(Buffer.from(record.original ?? '', 'base64')).toEqual(stripped);
+    }),
+  );
+});
+
+function uidOf(json: string): string {
+  return (JSON.parse(json) as LogRecord).uid;
+}
+
+test('renderGap() says what is missing, since when and after which line', () => {
+  const instance = createInstance({ off: 300, lastStart: 270, lastUtcMs: Date.UTC(2026, 10, 21, 9, 0, 0) });
+  const context = createContext({ router: { name: 'plant-7', labels: { site: 'munich' } } });
+  const record = JSON.parse(renderGap(context, { certainty: 'certain', reason: 'expired' }, instance)) as LogRecord;
+  expect(record).toMatchObject({
+    router: 'plant-7',
+    component: 'network',
+    event: 'log.gap',
+    offset: 300,
+    labels: { site: 'munich' },
+    details: {
+      certainty: 'certain',
+      reason: 'expired',
+      from_uid: 'jlcs53nw45cduak3-0000007i',
+      time_from: '2026-11-21T09:00:00.000Z',
+    },
+  });
+  expect(record.uid).toMatch(/^[a-z2-7]{16}-0000008c$/);
+  expect(record.uid).not.toContain('jlcs53nw45cduak3');
+});
+
+test('renderGap() gives a gap the same uid in every telling, and other gaps others', () => {
+  const gap = { certainty: 'likely', reason: 'not-found' } as const;
+  const later = createContext({ observedMs: OBSERVED_MS + 5 });
+  const uids = [
+    renderGap(createContext(), gap, createInstance({ off: 5 })),
+    renderGap(createContext(), gap, createInstance({ off: 6 })),
+    renderGap(createContext(), gap, createInstance({ off: 5, gen: 1 })),
+    renderGap(createContext(), gap, undefined),
+    renderGap(createContext({ file: 'network/log-2026-11-21-08:35:58' }), gap, undefined),
+  ].map(uidOf);
+  expect(new Set(uids).size).toBe(uids.length);
+  expect(uidOf(renderGap(later, gap, createInstance({ off: 5 })))).toBe(uids[0]);
+});
