@@ -98,6 +98,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       renderMetrics: async () => exposition.render(clock.monotonic()) + (await metrics.render()),
       listRouters: () => routers.map((router) => router.row),
       isReady: () => isReady,
+      onFailed: (cause) => logger.error('A page could not be made', { error: renderErrorChain(cause) }),
     });
     lifecycle.onStop('web', STOP_MS.web, () => web.close());
     lifecycle.onStop('routers', STOP_MS.routers, (signal) =>
@@ -128,7 +129,14 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       lifecycle.onStop(`sink ${sink.name}`, STOP_MS.delivery, (signal) => pump.drain(signal));
     }
 
-    const scheduler = new Scheduler({ clock, report: ({ lagMs }) => metrics.scheduleLag.observe(lagMs / 1000) });
+    const scheduler = new Scheduler({
+      clock,
+      report: ({ key, lagMs, error }) => {
+        metrics.scheduleLag.observe(lagMs / 1000);
+        if (error !== undefined)
+          logger.error('A turn failed for no known reason', { turn: key, error: renderErrorChain(error) });
+      },
+    });
     for (const router of routers)
       for (const activity of router.activities(config.sinks.length > 0)) scheduler.add(activity);
     lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());

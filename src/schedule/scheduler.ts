@@ -8,7 +8,7 @@ export interface Activity {
   /** The router. Activities of one lane never overlap. */
   readonly lane: string;
   readonly intervalMs: number;
-  /** One turn; resolves with whether the router did its part. Must not reject but for the signal's reason. */
+  /** One turn; resolves with whether the router did its part. A rejection is a fault of the program: it is reported. */
   readonly run: (signal: AbortSignal) => Promise<'done' | 'failed'>;
 }
 
@@ -19,6 +19,8 @@ export interface TurnEnded {
   /** How late the turn began. Milliseconds. */
   readonly lagMs: number;
   readonly durationMs: number;
+  /** What the turn rejected with, if it did. */
+  readonly error?: unknown;
 }
 
 export interface SchedulerOptions {
@@ -32,7 +34,7 @@ export interface SchedulerOptions {
 const TURNS_MAX = 256;
 /** At start the first turns are spread over no more than this per activity, so that a small fleet is up at once. */
 const START_SPREAD_MS = 20;
-/** A failing router is asked ever less often, but at least once in this time (or in its own interval if longer). */
+/** A failing router is asked ever less often, but no later than the first turn of its grid after this time. */
 const BACKOFF_CEILING_MS = 5 * 60_000;
 
 interface Entry {
@@ -129,15 +131,16 @@ export class Scheduler {
     const { activity } = entry;
     const startedMs = this.#clock.monotonic();
     let outcome: 'done' | 'failed' = 'failed';
+    let error: unknown;
     try {
       outcome = await activity.run(this.#stop.signal);
     } catch (cause) {
-      if (!this.#stop.signal.aborted) throw cause;
+      error = cause;
     }
     const endedMs = this.#clock.monotonic();
     if (!this.#stop.signal.aborted) {
       const lagMs = startedMs - entry.dueMs;
-      this.#report({ type: 'turn-ended', key: activity.key, outcome, lagMs, durationMs: endedMs - startedMs });
+      this.#report({ type: 'turn-ended', key: activity.key, outcome, lagMs, durationMs: endedMs - startedMs, error });
     }
     entry.failures = outcome === 'failed' ? entry.failures + 1 : 0;
     entry.dueMs = computeNextDueMs(entry, endedMs);

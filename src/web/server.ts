@@ -11,6 +11,8 @@ export interface WebContent {
   listRouters(): readonly RouterRow[];
   /** Whether the configuration is loaded and the state is open. */
   isReady(): boolean;
+  /** Told what prevented an answer. */
+  onFailed(cause: unknown): void;
 }
 
 export interface WebAddress {
@@ -35,6 +37,10 @@ export function createWebApp(content: WebContent): Hono {
   );
   app.get('/-/healthy', (context) => context.text('Healthy.\n'));
   app.get('/-/ready', (context) => (content.isReady() ? context.text('Ready.\n') : context.text('Not ready.\n', 503)));
+  app.onError((cause, context) => {
+    content.onFailed(cause);
+    return context.text('Internal error; see the log of the agent.\n', 500);
+  });
   app.notFound((context) => context.text('Not found.\n', 404));
   return app;
 }

@@ -304,3 +304,15 @@ describe('report and end', () => {
     expect(turns).toEqual([]);
   });
 });
+
+test('Scheduler reports a turn that rejects, and gives the router its next turns all the same', async () => {
+  const { clock, scheduler, add, ended, startsOf, settle } = createBench();
+  const cause = new RangeError('a fault of the program');
+  add('a', { lane: 'router', run: () => Promise.reject(cause) });
+  add('b', { lane: 'router' });
+  scheduler.start();
+  await clock.advance(3 * MINUTE_MS, settle);
+  expect(startsOf('b')).toHaveLength(3);
+  expect(startsOf('a').length).toBeGreaterThan(1);
+  expect(ended.find(({ key }) => key === 'a')).toMatchObject({ outcome: 'failed', error: cause });
+});

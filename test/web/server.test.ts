@@ -17,6 +17,7 @@ function createContent(content: Partial<WebContent> = {}): WebContent {
     renderMetrics: () => Promise.resolve('router_up 1\n'),
     listRouters: () => [ROW],
     isReady: () => true,
+    onFailed: () => {},
     ...content,
   };
 }
@@ -139,4 +140,16 @@ test('WebServer.close() ends connections that a client keeps open', async () => 
   const hanging = fetch(`${stuck.urls[0]}/metrics`);
   await pending.promise;
   await Promise.all([server.close(), stuck.close(), expect(hanging).rejects.toThrow('fetch failed')]);
+});
+
+test('a page that cannot be made is answered with 500 without its reason, which is reported', async () => {
+  const reported: unknown[] = [];
+  const cause = new RangeError('a detail for the log');
+  const { status, text } = await get('/metrics', {
+    renderMetrics: () => Promise.reject(cause),
+    onFailed: (fault) => void reported.push(fault),
+  });
+  expect(status).toBe(500);
+  expect(text).not.toContain('detail');
+  expect(reported).toEqual([cause]);
 });
