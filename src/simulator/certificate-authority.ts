@@ -25,7 +25,6 @@ export interface CertificateAuthority {
  */
 const NOT_BEFORE = new Date('2020-01-01T00:00:00Z');
 const NOT_AFTER = new Date('2049-12-31T23:59:59Z');
-const CA_NAME = 'router-exporter simulator';
 const DNS_NAME_TYPE = 2;
 const IP_ADDRESS_TYPE = 7;
 
@@ -34,10 +33,10 @@ interface KeyPair {
   readonly privateKey: string;
 }
 
-/** Creates an authority with fresh keys: one for itself and one that all servers share. Nothing here guards a secret. */
-export async function createCertificateAuthority(random: Random): Promise<CertificateAuthority> {
+/** Creates an authority of that name with fresh keys: one for itself and one that all servers share. Nothing here guards a secret. */
+export async function createCertificateAuthority(name: string, random: Random): Promise<CertificateAuthority> {
   const [caKeys, serverKeys] = await Promise.all([createKeyPair(), createKeyPair()]);
-  const caPem = issueCertificate(caKeys, caKeys, CA_NAME, randomHex(random, 16), [
+  const caPem = issueCertificate(caKeys, { ...caKeys, name }, name, randomHex(random, 16), [
     { name: 'basicConstraints', critical: true, cA: true },
     { name: 'keyUsage', critical: true, keyCertSign: true, cRLSign: true },
     { name: 'subjectKeyIdentifier' },
@@ -46,7 +45,7 @@ export async function createCertificateAuthority(random: Random): Promise<Certif
     caPem,
     issue: (hosts) => ({
       key: serverKeys.privateKey,
-      cert: issueCertificate(serverKeys, caKeys, hosts[0] ?? CA_NAME, randomHex(random, 16), [
+      cert: issueCertificate(serverKeys, { ...caKeys, name }, hosts[0] ?? name, randomHex(random, 16), [
         { name: 'basicConstraints', critical: true, cA: false },
         { name: 'keyUsage', critical: true, digitalSignature: true, keyEncipherment: true },
         { name: 'extKeyUsage', serverAuth: true },
@@ -58,19 +57,19 @@ export async function createCertificateAuthority(random: Random): Promise<Certif
 
 function issueCertificate(
   subject: KeyPair,
-  issuer: KeyPair,
+  issuer: KeyPair & { readonly name: string },
   commonName: string,
   serialHex: string,
   extensions: readonly object[],
 ): string {
   const certificate = forge.pki.createCertificate();
   certificate.publicKey = forge.pki.publicKeyFromPem(subject.publicKey);
-  // A leading zero digit keeps the number positive, as certificates demand.
-  certificate.serialNumber = `0${serialHex.slice(1)}`;
+  // Certificates demand a positive number in its shortest form: the first byte is neither 0 nor above 0x7f.
+  certificate.serialNumber = `4${serialHex.slice(1)}`;
   certificate.validity.notBefore = NOT_BEFORE;
   certificate.validity.notAfter = NOT_AFTER;
   certificate.setSubject([{ name: 'commonName', value: commonName }]);
-  certificate.setIssuer([{ name: 'commonName', value: CA_NAME }]);
+  certificate.setIssuer([{ name: 'commonName', value: issuer.name }]);
   certificate.setExtensions([...extensions]);
   certificate.sign(createNativeSigner(certificate, issuer.privateKey), forge.md.sha256.create());
   return forge.pki.certificateToPem(certificate);

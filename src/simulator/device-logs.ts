@@ -1,5 +1,6 @@
 import type { Compress } from './log-compression.ts';
 import { ARCHIVE_SUFFIX, type ArchiveFile, CURRENT, type LogFile } from './log-folder.ts';
+import type { LogSeverity } from './log-line.ts';
 import type { TruthLine } from './log-truth.ts';
 import { LogWriter } from './log-writer.ts';
 import type { RouterClock } from './router-clock.ts';
@@ -10,6 +11,10 @@ import type { LogSettings } from './simulator-options.ts';
 export interface LogDownload {
   readonly kind: 'plain' | 'archive';
   readonly bytes: Buffer;
+  /** Changes with the file's content; quoted as an HTTP entity tag. */
+  readonly tag: string;
+  /** Notes that a client is sent the bytes from `from` to before `to`. */
+  readonly markServed: (from: number, to: number) => void;
 }
 
 /** Component names that are safe as a folder name. */
@@ -29,8 +34,8 @@ export class DeviceLogs {
   }
 
   /** A message arrives for a component; its folder appears with its first message. */
-  append(component: string, message: string, tag: string): void {
-    this.#open(component).append(tag, message);
+  append(component: string, message: string, tag: string, severity?: LogSeverity): void {
+    this.#open(component).append(tag, message, severity);
   }
 
   /** A message arrives and finds a limit reached. Throws {@link SimulatorError} when there is nothing to rotate yet. */
@@ -57,10 +62,40 @@ export class DeviceLogs {
     const name = path.slice(slash + 1);
     const file = this.#isListed(name) ? this.#writers.get(path.slice(0, slash))?.folder.get(name) : undefined;
     if (!file) return undefined;
-    if (file.kind === 'archive') return { kind: 'archive', bytes: await this.#readArchive(file) };
-    const bytes = file.generation.snapshot();
-    markServed(file, bytes.length);
-    return { kind: 'plain', bytes };
+    const { generation } = file;
+    if (file.kind === 'plain') {
+      const bytes = generation.snapshot();
+      const markServed = (from: number, to: number) => {
+        // What was sent behind bytes that nobody has does not make them known.
+        if (from <= generation.servedBytes) generation.servedBytes = Math.max(generation.servedBytes, to);
+      };
+      return { kind: 'plain', bytes, tag: renderTag(path, file, bytes), markServed };
+    }
+    const isWhole = file.growing === undefined;
+    const bytes = await this.#readArchive(file);
+    const markServed = (from: number, to: number) => {
+      // A part of an archive is of no use without the rest, and a growing one is a part.
+      if (isWhole && from <= file.servedBytes) file.servedBytes = Math.max(file.servedBytes, to);
+      if (isWhole && file.servedBytes >= bytes.length) generation.servedBytes = generation.length;
+    };
+    return { kind: 'archive', bytes, tag: renderTag(path, file, bytes), markServed };
+  }
+
+  /** The lines of an archive without its compression; `undefined` when there is no such file. */
+  readExpanded(path: string): Buffer | undefined {
+    const slash = path.indexOf('/');
+    const file = this.#writers.get(path.slice(0, slash))?.folder.get(path.slice(slash + 1));
+    return file?.kind === 'archive' ? file.generation.snapshot() : undefined;
+  }
+
+  /** Deletes all files; components begin anew with their next message. */
+  deleteAll(): void {
+    for (const writer of this.#writers.values()) writer.deleteAll();
+  }
+
+  /** What a crash leaves: lines that were not on disk are gone, and the last one may be torn. */
+  crash(): void {
+    for (const writer of this.#writers.values()) writer.crash();
   }
 
   /** Every line ever written to a component, oldest first; empty for a component that wrote none. */
@@ -84,10 +119,7 @@ export class DeviceLogs {
     // What a client sees is decided by the moment of the request, not by how long the machine needs to compress.
     const nowMs = this.#clock.clock.monotonic();
     const data = await file.data;
-    if (!growing) {
-      markServed(file, file.generation.length);
-      return data;
-    }
+    if (!growing) return data;
     return data.subarray(0, Math.floor((data.length * (nowMs - growing.fromMs)) / (growing.toMs - growing.fromMs)));
   }
 
@@ -108,6 +140,6 @@ export class DeviceLogs {
   }
 }
 
-function markServed({ generation }: LogFile, bytes: number): void {
-  generation.servedBytes = Math.max(generation.servedBytes, bytes);
+function renderTag(path: string, { generation }: LogFile, { length }: Buffer): string {
+  return `"${Buffer.from(path).toString('base64url')}-${generation.number}-${length}"`;
 }

@@ -1,12 +1,16 @@
 import type { Clock } from '../base/index.ts';
-import { freshAccounts } from './accounts.ts';
+import { type AdvanceableClock, createAdvanceableClock } from './advanceable-clock.ts';
+import { createFreshConfiguration } from './configuration/fresh.ts';
+import { Profiles } from './configuration/profiles.ts';
+import type { Values } from './configuration/resource.ts';
+import { type CreateUid, createUids } from './configuration/state.ts';
 import { DeviceLogs } from './device-logs.ts';
 import { createHardware, type Hardware } from './hardware.ts';
+import { DeviceLife } from './life/device-life.ts';
 import type { Compress } from './log-compression.ts';
-import { createProfiles, type Profile } from './profiles.ts';
 import { RouterClock } from './router-clock.ts';
 import { RouterCounters } from './router-counters.ts';
-import { deriveRandom, randomInteger } from './seeded.ts';
+import { deriveRandom, randomChoice, randomInteger } from './seeded.ts';
 import { Sessions } from './sessions.ts';
 import type { LogSettings } from './simulator-options.ts';
 
@@ -14,10 +18,15 @@ import type { LogSettings } from './simulator-options.ts';
 export interface Device {
   readonly name: string;
   readonly hardware: Hardware;
+  /** What `clock` runs on; a test can move it ahead of all other routers. */
+  readonly time: AdvanceableClock;
   readonly clock: RouterClock;
   readonly counters: RouterCounters;
   readonly sessions: Sessions;
-  readonly profiles: readonly Profile[];
+  readonly profiles: Profiles;
+  /** Makes identifiers of list entries. */
+  readonly createUid: CreateUid;
+  readonly life: DeviceLife;
   readonly logs: DeviceLogs;
 }
 
@@ -29,25 +38,55 @@ export interface DeviceOptions {
   readonly timezone: string;
   readonly logs: LogSettings;
   readonly compress: Compress;
+  /** Values of `administration/webinterface` that differ from a fresh device's. */
+  readonly web: Values;
 }
 
 const UPTIME_MS_MIN = 3_600_000;
 const UPTIME_MS_MAX = 30 * 86_400_000;
+const LOCATIONS: readonly [string, ...string[]] = ['Regensburg', 'Munich', 'Hamburg', 'Leipzig', 'Vienna', 'Basel'];
 
-/** Creates a router that has been running for a while, with the accounts of a fresh one and no logs yet. */
+/** The name of router number `index` (from 0). */
+export function renderDeviceName(index: number): string {
+  return `sim-${index + 1}`;
+}
+
+/** Creates a router that has been running for a while, with the configuration of a fresh one and no logs yet. */
 export function createDevice(options: DeviceOptions): Device {
-  const name = `sim-${options.index + 1}`;
-  const random = (purpose: string) => deriveRandom(options.seed, `${name}/${purpose}`);
+  const { index, seed, timezone } = options;
+  const name = renderDeviceName(index);
+  const random = (purpose: string) => deriveRandom(seed, `${name}/${purpose}`);
   const uptimeMs = randomInteger(random('uptime'), UPTIME_MS_MIN, UPTIME_MS_MAX);
-  const clock = new RouterClock(options.clock, options.timezone, uptimeMs);
+  const time = createAdvanceableClock(options.clock);
+  const clock = new RouterClock(time, timezone, uptimeMs);
   const counters = new RouterCounters();
+  const profiles = new Profiles(
+    createFreshConfiguration({
+      'administration/webinterface': options.web,
+      'administration/hostnames': { hostname: name, location: randomChoice(random('location'), LOCATIONS) },
+      // The device knows cities; a zone's name ends with one.
+      'administration/time': { timezone: (timezone.split('/').at(-1) ?? '').replaceAll('_', ' ') },
+    }),
+  );
+  const hardware = createHardware(index, random('hardware'));
   return {
     name,
-    hardware: createHardware(options.index, random('hardware')),
+    hardware,
+    time,
     clock,
     counters,
-    sessions: new Sessions(freshAccounts, clock, counters, random('tokens')),
-    profiles: createProfiles(),
+    sessions: new Sessions(() => profiles.active, clock, counters, random('tokens')),
+    profiles,
+    createUid: createUids(random('uids')),
+    life: new DeviceLife(`${seed}/${name}`, hardware, clock, () => profiles.active),
     logs: new DeviceLogs(clock, options.logs, options.compress),
   };
+}
+
+/** A restart in no time: tokens are lost and the uptime begins anew; files and settings stay. */
+export function restartDevice({ clock, sessions, life, logs }: Device): void {
+  clock.restart();
+  sessions.forgetAll();
+  life.restart();
+  logs.crash();
 }

@@ -1,5 +1,5 @@
 import type { Random } from '../base/index.ts';
-import { randomChoice, randomHex, randomInteger } from './seeded.ts';
+import { randomHex, randomInteger } from './seeded.ts';
 
 /** One hardware board as `status/device_info` reports it. All values are text, as everywhere in the interface. */
 export interface Board {
@@ -12,40 +12,69 @@ export interface Board {
   readonly serial_number: string;
 }
 
+/** Firmware versions of the fleet; they differ in which values they report and how they write them. */
+export type Firmware = '9.5' | '6.1' | '5.5';
+
 /** What a router is made of; it never changes while the simulator runs. */
 export interface Hardware {
   readonly deviceType: string;
+  readonly firmware: Firmware;
   /** Eight digits, different for every router of a simulator. */
   readonly serial: string;
   /** By slot. The first is the main board: it carries the device's serial number and the version of its system. */
   readonly boards: readonly [Board, ...Board[]];
+  /** Names of the status resources that exist because a card does: `ethernet1`, `lte2`. */
+  readonly cards: readonly string[];
+  /** Names under which the configuration knows them: a modem is `lte2` whatever its card. */
+  readonly interfaces: readonly string[];
 }
 
 interface Model {
   readonly deviceType: string;
   /** Board types by slot. */
   readonly boards: readonly [string, ...string[]];
+  readonly cards: readonly string[];
 }
 
 const MODELS: readonly [Model, ...Model[]] = [
-  { deviceType: 'MRX3', boards: ['M3CPU', 'M3PWL', 'M3SWM'] },
-  { deviceType: 'MRX5', boards: ['M3CPU', 'M3SWM', 'M3PSQ', 'M3SIO', 'M3PWS'] },
-  { deviceType: 'MIRO-L200', boards: ['RMINI'] },
+  {
+    deviceType: 'MRX3',
+    boards: ['M3CPU', 'M3PWL', 'M3SWM'],
+    cards: ['ethernet1', 'lte2', 'power2', 'ethernet3'],
+  },
+  { deviceType: 'MRO-L200', boards: ['RMINI'], cards: ['ethernet1', 'lte_serial2', 'serial2'] },
+  {
+    deviceType: 'MRX5',
+    boards: ['M3CPU', 'M3PSQ', 'M3SWM', 'M3SIO', 'M3PWS'],
+    cards: ['ethernet1', 'lte2', 'ethernet3', 'sio4', 'serial4', 'power5'],
+  },
+  { deviceType: 'MIRO-L200', boards: ['RMINI'], cards: ['ethernet1', 'lte2', 'io2'] },
+  { deviceType: 'ECR-LW300', boards: ['RMINI'], cards: ['ethernet1', 'lte2', 'wlan1', 'io3'] },
+  {
+    deviceType: 'MRX5',
+    boards: ['M3CPU', 'M3PWL', 'M3SFP', 'M3ADI', 'M3DSL'],
+    cards: ['ethernet1', 'lte2', 'power2', 'sfp3', 'adio4', 'dsl5'],
+  },
 ];
-const SYSTEM_VERSION = '9.5';
+const FIRMWARES: readonly [Firmware, ...Firmware[]] = ['9.5', '6.1', '5.5', '9.5'];
 /** Serials of neighbours lie this far apart at least, so that no two are equal. */
 const SERIAL_STEP = 97;
 
-/** Creates the hardware of router number `index` (from 0). */
+/** Creates the hardware of router number `index` (from 0). Models and firmwares take turns, so that a few routers show all. */
 export function createHardware(index: number, random: Random): Hardware {
-  const model = index === 0 ? MODELS[0] : randomChoice(random, MODELS);
+  const model = MODELS[index % MODELS.length] ?? MODELS[0];
+  // The shift makes every model meet every firmware, although the two counts have a common divisor.
+  const firmware = FIRMWARES[(index + Math.floor(index / MODELS.length)) % FIRMWARES.length] ?? FIRMWARES[0];
   const serial = String(16_000_000 + index * SERIAL_STEP + randomInteger(random, 0, SERIAL_STEP - 1));
   const [mainType, ...cardTypes] = model.boards;
-  const main = createBoard(mainType, random, SYSTEM_VERSION, serial);
+  const main = createBoard(mainType, random, firmware, serial);
   return {
     deviceType: model.deviceType,
+    firmware,
     serial,
     boards: [main, ...cardTypes.map((type) => createBoard(type, random))],
+    cards: model.cards,
+    interfaces: model.cards.map((card) => card.replace('lte_serial', 'lte')),
   };
 }
 

@@ -4,8 +4,8 @@ import {
   type ServerOptions,
   type ServerResponse,
 } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import type { ServerCertificate } from './certificate-authority.ts';
 import { SimulatorError } from './simulator-error.ts';
 
@@ -15,7 +15,7 @@ export interface HttpListenerOptions {
   readonly port: number;
   /** Absent = HTTP without TLS. */
   readonly certificate: ServerCertificate | undefined;
-  readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
+  readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, listener: HttpListener) => Promise<void>;
 }
 
 /** A server that answers, until it is closed. */
@@ -23,6 +23,10 @@ export interface HttpListener {
   readonly port: number;
   /** Ends all connections, busy or not. */
   close(): Promise<void>;
+  /** Shows another certificate from now on; ends all connections, so that everyone sees it. Nothing without TLS. */
+  setCertificate(certificate: ServerCertificate): void;
+  /** Ends the connection of a request with a reset, below TLS, so that no farewell is sent. */
+  reset(incoming: IncomingMessage): void;
 }
 
 /** Idle connections are kept this long, so that a client that polls once a minute needs no new handshake. */
@@ -34,10 +38,17 @@ const REQUEST_TIMEOUT_MS = 60_000;
 export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
   const { host, port, certificate, handle } = options;
   const bounds: ServerOptions = { keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: REQUEST_TIMEOUT_MS };
-  const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => void handle(incoming, outgoing);
+  const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => void handle(incoming, outgoing, listener);
   const server = certificate
     ? createHttpsServer({ ...bounds, ...certificate }, answer)
     : createHttpServer(bounds, answer);
+  // A reset is refused on a TLS socket, so the sockets below are kept, by the client's end.
+  const sockets = new Map<string, Socket>();
+  server.on('connection', (socket: Socket) => {
+    const key = renderPeer(socket);
+    sockets.set(key, socket);
+    socket.once('close', () => sockets.delete(key));
+  });
   const listening = Promise.withResolvers<void>();
   server.once('error', listening.reject);
   server.listen(port, host, listening.resolve);
@@ -47,7 +58,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     throw new SimulatorError('listen-failed', `No simulated router can listen on ${host}, port ${port}`, { cause });
   }
   server.off('error', listening.reject);
-  return {
+  const listener: HttpListener = {
     port: (server.address() as AddressInfo).port,
     close() {
       const closed = Promise.withResolvers<void>();
@@ -55,5 +66,19 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
       server.closeAllConnections();
       return closed.promise;
     },
+    setCertificate(next) {
+      if (server instanceof HttpsServer) server.setSecureContext(next);
+      server.closeAllConnections();
+    },
+    reset(incoming) {
+      const socket = sockets.get(renderPeer(incoming.socket));
+      if (socket) socket.resetAndDestroy();
+      else incoming.socket.destroy();
+    },
   };
+  return listener;
+}
+
+function renderPeer({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

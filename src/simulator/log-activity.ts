@@ -1,16 +1,20 @@
 import type { Clock, Random, Timer } from '../base/index.ts';
 import { type LogPhrase, logPhrases } from './log-phrases.ts';
 
-/** Lines of all components together; with demo-sized files the busiest one rotates every 10 seconds or so. */
-const LINES_PER_SECOND = 9;
 /** Gaps are random; a longer one is cut to this, so that a short demo never looks dead. */
 const GAP_MS_MAX = 2000;
 
-/** Writes realistic lines on `clock` until the result is disposed of. */
-export function startLogActivity(clock: Clock, random: Random, write: (phrase: LogPhrase) => void): Disposable {
+/** Writes realistic lines on `clock`, all components together `linesPerSecond`, until the result is disposed of. */
+export function startLogActivity(
+  clock: Clock,
+  random: Random,
+  linesPerSecond: number,
+  write: (phrase: LogPhrase) => void,
+): Disposable {
   let timer: Timer;
   const scheduleNext = () => {
-    const gapMs = Math.min(GAP_MS_MAX, (-Math.log(1 - random()) * 1000) / LINES_PER_SECOND);
+    const meanMs = 1000 / linesPerSecond;
+    const gapMs = Math.min(Math.max(GAP_MS_MAX, 3 * meanMs), -Math.log(1 - random()) * meanMs);
     timer = clock.setTimer(gapMs, () => {
       write(choosePhrase(random));
       scheduleNext();

@@ -64,7 +64,7 @@ export class LogCompression {
     const data = this.#compress(generation.snapshot());
     data.catch(() => {}); // Whoever reads the file gets the rejection; without readers it is of no interest.
     const fromMs = this.#clock.monotonic();
-    return { kind: 'archive', generation, data, growing: { fromMs, toMs: fromMs + growMs } };
+    return { kind: 'archive', generation, data, growing: { fromMs, toMs: fromMs + growMs }, servedBytes: 0 };
   }
 
   /** No wait at all for a duration of 0, so that the whole compression happens inside the rotation. */

@@ -14,6 +14,8 @@ export interface ArchiveFile {
   readonly data: Promise<Buffer>;
   /** While the archive grows: when that began and will end, on the monotonic clock. */
   growing: { readonly fromMs: number; readonly toMs: number } | undefined;
+  /** Compressed bytes from the start that some client has been sent since it stopped growing. */
+  servedBytes: number;
 }
 
 export type LogFile = PlainFile | ArchiveFile;

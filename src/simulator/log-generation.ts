@@ -1,5 +1,8 @@
-/** How lines went away: deleted to keep few files, replaced by a file of the same name, or deleted by a name reused. */
-export type LogLoss = 'pruned' | 'overwritten' | 'removed';
+/**
+ * How lines went away: deleted to keep few files, replaced by a file of the same name, deleted by a name reused, or
+ * deleted with all logs.
+ */
+export type LogLoss = 'pruned' | 'overwritten' | 'removed' | 'reset';
 
 /**
  * The lines of one life of `current`, from its first line to its rotation and beyond, whatever files hold them.
@@ -10,6 +13,9 @@ export class LogGeneration {
   readonly number: number;
   /** Wall time of the router when the first line was written. */
   readonly createdMs: number;
+  /** Written bytes reach the file in blocks of this size until it is closed; 0 = at once. */
+  readonly #blockBytes: number;
+  #isClosed = false;
   /** Bytes from the start that some client has been sent. */
   servedBytes = 0;
   /** Set when the last file that held these lines is gone. */
@@ -18,13 +24,21 @@ export class LogGeneration {
   #chunks: Buffer[] = [];
   #length = 0;
 
-  constructor(number: number, createdMs: number) {
+  constructor(number: number, createdMs: number, blockBytes = 0) {
+    this.#blockBytes = blockBytes;
     this.number = number;
     this.createdMs = createdMs;
   }
 
+  /** Bytes written, in the file or not yet. */
   get length(): number {
     return this.#length;
+  }
+
+  /** Bytes in the file. */
+  get flushedLength(): number {
+    if (this.#isClosed || this.#blockBytes === 0) return this.#length;
+    return this.#length - (this.#length % this.#blockBytes);
   }
 
   append(bytes: Buffer): void {
@@ -32,8 +46,28 @@ export class LogGeneration {
     this.#length += bytes.length;
   }
 
-  /** All bytes so far; later lines do not change what was returned. */
+  /** All bytes in the file; later lines do not change what was returned. */
   snapshot(): Buffer {
+    return this.#join().subarray(0, this.flushedLength);
+  }
+
+  /** All bytes written, also those that are not in the file yet; later lines do not change what was returned. */
+  written(): Buffer {
+    return this.#join();
+  }
+
+  /** No more lines follow: the rest goes into the file. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** The writer dies: what is not in the file never will be. */
+  crash(): void {
+    this.#chunks = [this.snapshot()];
+    this.#length = this.flushedLength;
+  }
+
+  #join(): Buffer {
     if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)];
     return this.#chunks[0] ?? Buffer.alloc(0);
   }

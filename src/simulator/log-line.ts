@@ -14,9 +14,24 @@ export function sanitizeMessage(message: string): Buffer {
   return bytes.subarray(0, end).map((byte) => (isControl(byte) ? UNDERSCORE : byte)) as Buffer;
 }
 
+/** How bad a message is, as a newer log daemon writes it in brackets of its own. */
+export type LogSeverity = 'EMERG' | 'ALERT' | 'CRIT' | 'ERR' | 'WARNING' | 'NOTICE' | 'INFO' | 'DEBUG';
+
 /** One line of a log file, line end included. */
-export function renderLogLine(localStamp: string, tag: string, message: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`${localStamp} [${tag}] `), message, Buffer.from('\n')]);
+export function renderLogLine(
+  localStamp: string,
+  tag: string,
+  message: Buffer,
+  severity: LogSeverity | undefined,
+): Buffer {
+  const brackets = severity === undefined ? `[${tag}]` : `[${tag}][${severity}]`;
+  return Buffer.concat([Buffer.from(`${localStamp} ${brackets} `), message, Buffer.from('\n')]);
+}
+
+/** What the log daemon writes, without stamp or component, when it has left out `count` equal lines. */
+export function renderRepeatNotice(count: number): Buffer {
+  const times = count === 1 ? 'twice' : `${count} times`;
+  return Buffer.from(`${' '.repeat(16)}- Last output repeated ${times} -\n`);
 }
 
 function isControl(byte: number): boolean {

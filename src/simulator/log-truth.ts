@@ -26,7 +26,7 @@ const LINE_FEED = 0x0a;
 export function readTruth(generations: readonly LogGeneration[]): TruthLine[] {
   const lines: TruthLine[] = [];
   for (const generation of generations) {
-    const bytes = generation.snapshot();
+    const bytes = generation.written();
     const { number, servedBytes, loss } = generation;
     for (let offset = 0; offset < bytes.length; ) {
       const lineFeed = bytes.indexOf(LINE_FEED, offset);

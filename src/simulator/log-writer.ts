@@ -1,7 +1,7 @@
 import { type Compress, LogCompression } from './log-compression.ts';
 import { CURRENT, LogFolder } from './log-folder.ts';
 import { LogGeneration } from './log-generation.ts';
-import { renderLogLine, sanitizeMessage } from './log-line.ts';
+import { type LogSeverity, renderLogLine, renderRepeatNotice, sanitizeMessage } from './log-line.ts';
 import { readTruth, type TruthLine } from './log-truth.ts';
 import type { RouterClock } from './router-clock.ts';
 import { SimulatorError } from './simulator-error.ts';
@@ -20,6 +20,9 @@ export class LogWriter {
   /** Everything ever written, oldest first, up to the bound on what is lost. */
   readonly #generations: LogGeneration[] = [];
   #started = 0;
+  /** The last line written, without its stamp, and how many equal ones have come since. */
+  #previous = '';
+  #repeats = 0;
   #isForgetful = false;
 
   constructor(clock: RouterClock, settings: LogSettings, compress: Compress) {
@@ -28,18 +31,31 @@ export class LogWriter {
     this.compression = new LogCompression(this.folder, clock.clock, settings.compressionMs, compress);
   }
 
-  /** A message arrives. An empty one is not written and rotates nothing. */
-  append(tag: string, message: string): void {
-    const bytes = sanitizeMessage(message);
-    if (bytes.length === 0) return;
-    if (this.#isDue()) this.#rotate();
-    this.#openCurrent().append(renderLogLine(this.#clock.localStamp(), tag, bytes));
+  /** A message arrives. An empty one is not written and rotates nothing, nor does one that is only counted. */
+  append(tag: string, message: string, severity: LogSeverity = 'NOTICE'): void {
+    this.#write(tag, message, severity, () => this.#isDue());
   }
 
   /** A message arrives and finds a limit reached, whatever the limits are. */
   appendRotating(tag: string, message: string): void {
-    this.#rotate();
-    this.append(tag, message);
+    this.#previous = '';
+    this.#write(tag, message, 'NOTICE', () => true);
+  }
+
+  /** Deletes all files. */
+  deleteAll(): void {
+    for (const name of this.folder.names()) this.folder.remove(name, 'reset');
+    this.#forgetRepeats();
+  }
+
+  /** The daemon dies: lines not yet on disk are lost, and the next one may be written behind a torn half. */
+  crash(): void {
+    this.#forgetRepeats();
+    const current = this.folder.get(CURRENT)?.generation;
+    if (!current) return;
+    current.crash();
+    const { tornBytes } = this.#settings;
+    if (tornBytes > 0) current.append(Buffer.from(this.#clock.localStamp().slice(0, tornBytes)));
   }
 
   /** Every line ever written. Throws {@link SimulatorError} `truth-forgotten` when the bound made it forget some. */
@@ -52,6 +68,29 @@ export class LogWriter {
     return readTruth(this.#generations);
   }
 
+  #write(tag: string, message: string, severity: LogSeverity, isDue: () => boolean): void {
+    const bytes = sanitizeMessage(message);
+    if (bytes.length === 0) return;
+    const { showRepeats, severityBrackets } = this.#settings;
+    const text = `${tag} ${bytes.toString('latin1')}`;
+    if (!showRepeats && text === this.#previous) {
+      this.#repeats += 1;
+      return;
+    }
+    if (this.folder.get(CURRENT) && isDue()) this.#rotate();
+    const current = this.#openCurrent();
+    // The count is known only now, so it can become the first line of a new file.
+    if (this.#repeats > 0) current.append(renderRepeatNotice(this.#repeats));
+    this.#previous = text;
+    this.#repeats = 0;
+    current.append(renderLogLine(this.#clock.localStamp(), tag, bytes, severityBrackets ? severity : undefined));
+  }
+
+  #forgetRepeats(): void {
+    this.#previous = '';
+    this.#repeats = 0;
+  }
+
   #isDue(): boolean {
     const current = this.folder.get(CURRENT)?.generation;
     if (!current) return false;
@@ -62,6 +101,7 @@ export class LogWriter {
 
   #rotate(): void {
     const name = `log-${this.#clock.fileStamp()}`;
+    this.folder.get(CURRENT)?.generation.close();
     this.folder.rename(CURRENT, name);
     this.compression.start(name);
     this.folder.prune(this.#settings.maxFiles);
@@ -71,7 +111,7 @@ export class LogWriter {
   #openCurrent(): LogGeneration {
     const current = this.folder.get(CURRENT);
     if (current) return current.generation;
-    const generation = new LogGeneration(this.#started++, this.#clock.now());
+    const generation = new LogGeneration(this.#started++, this.#clock.now(), this.#settings.blockBytes);
     this.#generations.push(generation);
     this.folder.create(CURRENT, { kind: 'plain', generation });
     return generation;

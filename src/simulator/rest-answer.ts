@@ -1,23 +1,57 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { Account } from './accounts.ts';
+import type { Account, Group } from './accounts.ts';
+import type { WebSettings } from './configuration/web-settings.ts';
+import type { Device } from './device.ts';
+import { Fault } from './fault.ts';
+import type { RestFeatures } from './simulator-options.ts';
 
-/** What handlers find in their context: the Node.js request and, behind the login, who is asking. */
+/** The router that a request is for, and what it may ask of the world around it. */
+export interface RestBindings extends HttpBindings {
+  readonly device: Device;
+  readonly features: RestFeatures;
+  /**
+   * Makes the router listen as `settings` say. Resolves with what closes the listeners that are no longer wanted; rejects
+   * when a port cannot be had, and nothing has changed then.
+   */
+  readonly applyWebSettings: (settings: WebSettings) => Promise<() => void>;
+  /** How many bytes of a body will leave the router: all of them unless a fault cuts it. */
+  readonly countDelivered: (bodyBytes: number) => number;
+}
+
+/** What handlers find in their context; `account` only behind the login. */
 export interface RestEnv {
-  readonly Bindings: HttpBindings;
-  readonly Variables: { account: Account };
+  readonly Bindings: RestBindings;
+  readonly Variables: { account: Account; neededGroup: Group };
+}
+
+export type RestContext = Context<RestEnv>;
+
+/** Larger than any configuration a router takes; a larger body is refused with 413. */
+export const REQUEST_BODY_BYTES_MAX = 1024 * 1024;
+
+/** The body of a request as text; empty when there is none. */
+export async function readBody(context: RestContext): Promise<string | Fault> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of context.req.raw.body ?? []) {
+    length += chunk.length;
+    if (length > REQUEST_BODY_BYTES_MAX) return Fault.of(413, 'content', 'too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** Answers with JSON. Every answer states its length, so that a client can tell a cut body from a short one. */
-export function answerJson(context: Context, status: ContentfulStatusCode, value: unknown): Response {
+export function answerJson(context: RestContext, status: ContentfulStatusCode, value: unknown): Response {
   const body = Buffer.from(JSON.stringify(value));
   return answerBytes(context, status, body, { 'Content-Type': 'application/json' });
 }
 
 /** Answers with bytes as they are. */
 export function answerBytes(
-  context: Context,
+  context: RestContext,
   status: ContentfulStatusCode,
   body: Buffer,
   headers: Readonly<Record<string, string>>,
@@ -25,7 +59,19 @@ export function answerBytes(
   return context.body(new Uint8Array(body), status, { ...headers, 'Content-Length': String(body.length) });
 }
 
-/** Answers with the interface's error body: a list of objects of one key, which names a parameter or a topic. */
-export function answerFault(context: Context, status: ContentfulStatusCode, key: string, text: string): Response {
-  return answerJson(context, status, { error: [{ [key]: text }] });
+/** Answers with a refusal. */
+export function answerFault(context: RestContext, fault: Fault): Response {
+  return answerJson(context, fault.status, fault.toBody());
+}
+
+/** A query parameter; `undefined` when it is absent, a refusal when it is given twice, because one would be ignored. */
+export function readQuery(context: RestContext, name: string): string | undefined | Fault {
+  const values = context.req.queries(name) ?? [];
+  return values.length > 1 ? Fault.of(400, name, 'is given more than once') : values[0];
+}
+
+/** The part of the path behind `/api/v2_0/<area>/`. */
+export function readRestOfPath(context: RestContext, area: string): string {
+  const { path } = context.req;
+  return path.slice(path.indexOf(`/${area}/`) + area.length + 2);
 }

@@ -1,55 +1,80 @@
-import { type Context, Hono, type MiddlewareHandler } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { matchedRoutes } from 'hono/route';
-import type { Device } from './device.ts';
-import { answerFault, type RestEnv } from './rest-answer.ts';
+import { resourceTable } from './configuration/resource-table.ts';
+import { readWebSettings } from './configuration/web-settings.ts';
+import { Fault } from './fault.ts';
+import { answerFault, type RestContext, type RestEnv } from './rest-answer.ts';
 import { addAuthRoutes, requireAccess } from './rest-auth.ts';
+import { addConfigurationRoutes } from './rest-configuration.ts';
 import { addDownloadRoutes } from './rest-download.ts';
+import { addOperationRoutes } from './rest-operation.ts';
+import { addProfileRoutes } from './rest-profiles.ts';
 import { addStatusRoutes } from './rest-status.ts';
 
 /** Where the interface begins on every router; the version is part of it. */
-const API_ROOT = '/api/v2_0';
-/** Larger than any configuration a router takes; a larger body is refused with 413. */
-const REQUEST_BODY_BYTES_MAX = 1024 * 1024;
+export const API_ROOT = '/api/v2_0';
+const UNKNOWN = '(unknown)';
 
-/** The REST interface of one router. Without an access token everything but login, refresh and logout is a 401. */
-export function createRestApp(device: Device): Hono<RestEnv> {
+/**
+ * The REST interface, for all routers of the fleet: which one a request is for stands in its bindings. Without an access
+ * token everything but login, refresh and logout is a 401.
+ */
+export function createRestApp(): Hono<RestEnv> {
   const app = new Hono<RestEnv>();
-  app.use(observe(device));
-  app.use(
-    bodyLimit({
-      maxSize: REQUEST_BODY_BYTES_MAX,
-      onError: (context) => answerFault(context, 413, 'content', 'too large'),
-    }),
-  );
-  app.notFound((context) => answerFault(context, 404, 'resource', 'not found'));
-  app.onError((_error, context) => answerFault(context, 500, 'internal', 'the simulated router failed'));
+  app.use(observe);
+  app.notFound((context) => answerFault(context, Fault.of(404, 'resource', 'not found')));
+  app.onError((_error, context) => answerFault(context, Fault.of(500, 'internal', 'the simulated router failed')));
 
   const api = app.basePath(API_ROOT);
-  addAuthRoutes(api, device);
-  api.use(requireAccess(device));
-  addStatusRoutes(api, device);
-  addDownloadRoutes(api, device);
+  addAuthRoutes(api);
+  api.use(requireAccess);
+  addConfigurationRoutes(api);
+  addStatusRoutes(api);
+  addDownloadRoutes(api);
+  addProfileRoutes(api);
+  addOperationRoutes(api);
+  refuseOtherMethods(app, api);
   return app;
 }
 
-/** Counts every request and stamps every answer with the router's own clock. */
-function observe({ clock, counters }: Device): MiddlewareHandler<RestEnv> {
-  return createMiddleware<RestEnv>(async (context, next) => {
-    await next();
-    context.header('Date', clock.httpDate());
-    const bodyBytes = context.req.method === 'HEAD' ? 0 : Number(context.res.headers.get('Content-Length') ?? 0);
-    counters.addAnswer(`${context.req.method} ${renderRoute(context)}`, context.res.status, bodyBytes);
-  });
+/** A path that exists, asked with a method that it does not have, says so and names those that it has. */
+function refuseOtherMethods(app: Hono<RestEnv>, api: Hono<RestEnv>): void {
+  const methods = new Map<string, string[]>();
+  for (const { path, method } of app.routes) {
+    if (method === 'ALL' || path.endsWith('*')) continue;
+    methods.set(path, [...(methods.get(path) ?? []), method]);
+  }
+  for (const [path, allowed] of methods) {
+    api.all(path.slice(API_ROOT.length), (context) => {
+      context.header('Allow', allowed.join(', '));
+      return answerFault(context, Fault.of(405, 'method', 'not supported by this resource'));
+    });
+  }
 }
 
-/** The two uses of the log download count apart: listing is cheap, reading is not. */
-function renderRoute(context: Context): string {
+/** Counts every request, logs it when the router is told to, and stamps every answer with the router's own clock. */
+const observe: MiddlewareHandler<RestEnv> = createMiddleware<RestEnv>(async (context, next) => {
+  await next();
+  const { clock, counters, logs, profiles } = context.env.device;
+  const { method, path } = context.req;
+  const { status, headers } = context.res;
+  context.header('Date', clock.httpDate());
+  const bodyBytes = method === 'HEAD' ? 0 : Number(headers.get('Content-Length') ?? 0);
+  counters.addAnswer(`${method} ${renderRoute(context)}`, status, bodyBytes);
+  if (!readWebSettings(profiles.active).logRequests) return;
+  const address = context.env.incoming.socket.remoteAddress ?? '-';
+  logs.append('restd', `${address} "${method} ${path}" ${status} ${bodyBytes}`, 'restd');
+});
+
+/** Bounded by what the router knows. The two uses of the log download count apart: listing is cheap, reading is not. */
+function renderRoute(context: RestContext): string {
+  const path = context.req.path.slice(API_ROOT.length);
+  if (path.startsWith('/configuration/')) return resourceTable.has(path.slice(15)) ? path : UNKNOWN;
+  if (path.startsWith('/status/')) return context.env.device.life.has(path.slice(8)) ? path : UNKNOWN;
   // Middleware matches too, before and after the route itself, but with a star at the end.
-  const route = matchedRoutes(context).findLast(({ path }) => !path.endsWith('*'))?.path;
-  if (route === undefined) return '(unknown)';
-  const path = route.slice(API_ROOT.length);
+  const route = matchedRoutes(context).findLast((match) => !match.path.endsWith('*'))?.path;
+  if (route === undefined) return UNKNOWN;
   if (path !== '/download/log') return path;
   return `${path}?${context.req.query('list_files') === undefined ? 'log_file' : 'list_files'}`;
 }

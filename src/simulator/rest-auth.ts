@@ -1,78 +1,70 @@
-import type { Context, Hono, MiddlewareHandler } from 'hono';
+import type { Hono, MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
-import { type Group, hasRight } from './accounts.ts';
-import type { Device } from './device.ts';
-import { answerFault, answerJson, type RestEnv } from './rest-answer.ts';
+import { type Account, type Group, hasRight } from './accounts.ts';
+import { Fault } from './fault.ts';
+import { parseJsonObject } from './json.ts';
+import { answerFault, answerJson, type RestContext, type RestEnv, readBody } from './rest-answer.ts';
 
 /** Adds login, refresh and logout: the only calls that do not need an access token. */
-export function addAuthRoutes(api: Hono<RestEnv>, { sessions }: Device): void {
+export function addAuthRoutes(api: Hono<RestEnv>): void {
   api.post('/auth/login', async (context) => {
-    const credentials = parseCredentials(await context.req.text());
-    if ('key' in credentials) return answerFault(context, 400, credentials.key, credentials.text);
-    const tokens = await sessions.login(credentials.username, credentials.password);
-    return tokens ? answerJson(context, 200, tokens) : answerFault(context, 401, 'login', 'wrong username or password');
+    const credentials = parseCredentials(await readBody(context));
+    if (credentials instanceof Fault) return answerFault(context, credentials);
+    const tokens = await context.env.device.sessions.login(credentials.username, credentials.password);
+    if (tokens) return answerJson(context, 200, tokens);
+    return answerFault(context, Fault.of(401, 'login', 'wrong username or password, or locked after a failed attempt'));
   });
   api.post('/auth/refresh', async (context) => {
-    const tokens = await sessions.refresh(readBearer(context));
+    const tokens = await context.env.device.sessions.refresh(readBearer(context));
     return tokens ? answerJson(context, 200, tokens) : answerUnauthorized(context);
   });
   api.post('/auth/logout', async (context) => {
-    return (await sessions.logout(readBearer(context))) ? answerJson(context, 200, {}) : answerUnauthorized(context);
+    const isEnded = await context.env.device.sessions.logout(readBearer(context));
+    return isEnded ? answerJson(context, 200, {}) : answerUnauthorized(context);
   });
 }
 
 /** Lets only requests with a valid access token pass, and remembers whose it is. */
-export function requireAccess({ sessions }: Device): MiddlewareHandler<RestEnv> {
-  return createMiddleware<RestEnv>(async (context, next) => {
-    const account = await sessions.authenticate(readBearer(context));
-    if (!account) return answerUnauthorized(context);
-    context.set('account', account);
-    return next();
-  });
-}
+export const requireAccess: MiddlewareHandler<RestEnv> = createMiddleware<RestEnv>(async (context, next) => {
+  const { sessions } = context.env.device;
+  const account = (await sessions.authenticate(readBearer(context))) ?? readBasicAccount(context);
+  if (!account) return answerUnauthorized(context);
+  context.set('account', account);
+  return next();
+});
 
 /** Lets only members of `needed` or a group above it pass. */
 export function requireGroup(needed: Group): MiddlewareHandler<RestEnv> {
   return createMiddleware<RestEnv>(async (context, next) => {
     if (hasRight(context.get('account').group, needed)) return next();
-    return answerFault(context, 403, 'authorization', 'insufficient rights');
+    return answerFault(context, Fault.of(403, 'authorization', 'insufficient rights'));
   });
 }
 
 /** The token of an `Authorization: Bearer` header; empty, which no token is, when there is none. */
-function readBearer(context: Context): string {
+function readBearer(context: RestContext): string {
   return /^Bearer ([\w.~+/=-]+)$/i.exec(context.req.header('Authorization') ?? '')?.[1] ?? '';
 }
 
-function answerUnauthorized(context: Context): Response {
-  return answerFault(context, 401, 'authentication', 'missing, expired or invalid token');
+/** The account of an `Authorization: Basic` header, where such headers count. */
+function readBasicAccount(context: RestContext): Account | undefined {
+  const { device, features } = context.env;
+  const encoded = /^Basic ([\w+/=]+)$/i.exec(context.req.header('Authorization') ?? '')?.[1];
+  if (!features.basicAuth || encoded === undefined) return undefined;
+  const credentials = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = credentials.indexOf(':');
+  return device.sessions.verify(credentials.slice(0, colon), credentials.slice(colon + 1));
 }
 
-interface Credentials {
-  readonly username: string;
-  readonly password: string;
+function answerUnauthorized(context: RestContext): Response {
+  return answerFault(context, Fault.of(401, 'authentication', 'missing, expired or invalid token'));
 }
 
-interface CredentialsFault {
-  readonly key: string;
-  readonly text: string;
-}
-
-function parseCredentials(body: string): Credentials | CredentialsFault {
-  if (body === '') return { key: 'content', text: 'no content provided' };
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    return { key: 'json', text: 'malformed JSON' };
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { key: 'json', text: 'an object is expected' };
-  }
-  const { username, password, ...others } = value as Record<string, unknown>;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) return { key: unknown, text: 'unknown parameter' };
-  if (typeof username !== 'string') return { key: 'username', text: 'a string is required' };
-  if (typeof password !== 'string') return { key: 'password', text: 'a string is required' };
+function parseCredentials(body: string | Fault): { readonly username: string; readonly password: string } | Fault {
+  const parsed = parseJsonObject(body, ['username', 'password']);
+  if (parsed instanceof Fault) return parsed;
+  const { username, password } = parsed;
+  if (typeof username !== 'string') return Fault.of(400, 'username', 'a string is required');
+  if (typeof password !== 'string') return Fault.of(400, 'password', 'a string is required');
   return { username, password };
 }

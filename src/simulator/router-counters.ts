@@ -4,6 +4,8 @@ export interface RouterCounts {
   readonly logins: number;
   /** Logins refused because of the name or the password. */
   readonly loginFailures: number;
+  /** Logins refused because a failure shortly before had locked the name. */
+  readonly lockedLogins: number;
   readonly refreshes: number;
   /** Refresh tokens presented although they had been used before. */
   readonly refreshReuses: number;
@@ -16,13 +18,14 @@ export interface RouterCounts {
   readonly bodyBytes: number;
 }
 
-type SingleCounter = 'logins' | 'loginFailures' | 'refreshes' | 'refreshReuses' | 'logouts';
+type SingleCounter = 'logins' | 'loginFailures' | 'lockedLogins' | 'refreshes' | 'refreshReuses' | 'logouts';
 
 /** Counts what clients did to one router. */
 export class RouterCounters {
   readonly #singles: Record<SingleCounter, number> = {
     logins: 0,
     loginFailures: 0,
+    lockedLogins: 0,
     refreshes: 0,
     refreshReuses: 0,
     logouts: 0,

@@ -1,6 +1,8 @@
 import { sign, verify } from 'hono/jwt';
 import type { Random } from '../base/index.ts';
-import type { Account } from './accounts.ts';
+import { type Account, findAccount, verifyAccount } from './accounts.ts';
+import type { Configuration } from './configuration/state.ts';
+import { readWebSettings } from './configuration/web-settings.ts';
 import type { RouterClock } from './router-clock.ts';
 import type { RouterCounters } from './router-counters.ts';
 import { randomHex } from './seeded.ts';
@@ -13,14 +15,16 @@ export interface TokenPair {
 
 /** An access token ends this long after its issue; fixed by the interface. */
 const ACCESS_TOKEN_MS = 5 * 60_000;
-/** A session ends after this much inactivity: the device's default of its auto-logout setting. */
-const SESSION_TIMEOUT_MS = 15 * 60_000;
 /** Sessions kept per router; the one that has been silent longest makes room. A client that never logs out hits this. */
 const SESSIONS_MAX = 256;
+/** User names kept locked after a failed login; the one locked first makes room. */
+const LOCKS_MAX = 1000;
+/** No account has a longer name, so there is nothing to lock. */
+const USERNAME_LENGTH_MAX = 100;
 
 interface Session {
   readonly id: string;
-  readonly account: Account;
+  readonly username: string;
   /** Issue time of each access token that may still be valid, by token id. */
   readonly accessTokens: Map<string, number>;
   /** The one refresh token that counts; every earlier one has been used. */
@@ -41,48 +45,65 @@ interface Claims {
  * The sessions of one router:
  *
  *   login ──> session { access: 5 min, refresh: once } ──refresh──> same session, new pair
- *   session ──logout | 15 min without activity | restart──> gone, all its tokens refused
+ *   session ──logout | auto-logout time without activity | restart | account gone or inactive──> gone, tokens refused
+ *   name ──login fails──> locked for a few seconds: even the right password is refused
  *
- * The interface is silent on two points: an access token outlives a refresh until its own 5 minutes are over, and using
- * a spent refresh token is refused without ending the session. Times are those of the monotonic clock: setting the
- * router's clock ends no session.
+ * The interface is silent on some points: an access token outlives a refresh until its own 5 minutes are over, using a
+ * spent refresh token is refused without ending the session, a new password ends no session, and a new group counts for
+ * sessions that exist. Times are those of the monotonic clock: setting the router's clock ends no session.
  */
 export class Sessions {
-  readonly #accounts: readonly Account[];
+  readonly #configuration: () => Configuration;
   readonly #clock: RouterClock;
   readonly #counters: RouterCounters;
   readonly #random: Random;
   readonly #sessions = new Map<string, Session>();
+  /** When the lock of each name ends. */
+  readonly #locks = new Map<string, number>();
   #key: string;
 
-  constructor(accounts: readonly Account[], clock: RouterClock, counters: RouterCounters, random: Random) {
-    this.#accounts = accounts;
+  /** `configuration` gives the configuration that the router works with at that moment. */
+  constructor(configuration: () => Configuration, clock: RouterClock, counters: RouterCounters, random: Random) {
+    this.#configuration = configuration;
     this.#clock = clock;
     this.#counters = counters;
     this.#random = random;
     this.#key = randomHex(random, 64);
   }
 
-  /** Opens a session; `undefined` when name or password are wrong. */
+  /** Opens a session; `undefined` when name or password are wrong, or the name is locked. */
   async login(username: string, password: string): Promise<TokenPair | undefined> {
-    const account = this.#accounts.find((one) => one.username === username && one.password === password);
-    if (!account) {
-      this.#counters.add('loginFailures');
-      return undefined;
-    }
+    const account = this.verify(username, password);
+    if (!account) return undefined;
     this.#counters.add('logins');
     this.#makeRoom();
     const id = randomHex(this.#random, 16);
-    const session = { id, account, accessTokens: new Map(), refreshId: '', lastActivityMs: this.#monotonic() };
+    const session = { id, username, accessTokens: new Map(), refreshId: '', lastActivityMs: this.#monotonic() };
     this.#sessions.set(id, session);
-    return this.#issue(session);
+    return this.#issue(session, account);
+  }
+
+  /** The account of that name and password, without a session; `undefined` as with a login. */
+  verify(username: string, password: string): Account | undefined {
+    if ((this.#locks.get(username) ?? -Infinity) > this.#monotonic()) {
+      this.#counters.add('lockedLogins');
+      return undefined;
+    }
+    this.#locks.delete(username);
+    const account = verifyAccount(this.#configuration(), username, password);
+    if (!account) {
+      this.#counters.add('loginFailures');
+      this.#lock(username);
+    }
+    return account;
   }
 
   /** Exchanges a refresh token for a new pair; `undefined` when it does not count (any more). */
   async refresh(token: string): Promise<TokenPair | undefined> {
-    const claims = await this.#verify(token);
+    const claims = await this.#verifySignature(token);
     const session = this.#find(claims);
-    if (claims?.usage !== 'refresh' || !session) return undefined;
+    const account = session && findAccount(this.#configuration(), session.username);
+    if (claims?.usage !== 'refresh' || !session || !account) return undefined;
     if (claims.jti !== session.refreshId) {
       this.#counters.add('refreshReuses');
       return undefined;
@@ -90,21 +111,21 @@ export class Sessions {
     this.#counters.add('refreshes');
     this.#touch(session);
     // Everything up to here ran without waiting since the signature check, so of two equal tokens one loses.
-    return this.#issue(session);
+    return this.#issue(session, account);
   }
 
   /** The account behind an access token; `undefined` when the token is not valid. Counts as activity. */
   async authenticate(token: string): Promise<Account | undefined> {
-    const claims = await this.#verify(token);
+    const claims = await this.#verifySignature(token);
     const session = this.#find(claims);
     if (!claims || !session || !this.#isLiveAccess(session, claims)) return undefined;
     this.#touch(session);
-    return session.account;
+    return findAccount(this.#configuration(), session.username);
   }
 
   /** Ends the session of either of its valid tokens; false when the token is not valid. */
   async logout(token: string): Promise<boolean> {
-    const claims = await this.#verify(token);
+    const claims = await this.#verifySignature(token);
     const session = this.#find(claims);
     if (!claims || !session) return false;
     if (claims.jti !== session.refreshId && !this.#isLiveAccess(session, claims)) return false;
@@ -121,6 +142,7 @@ export class Sessions {
   /** What a restart does: no token issued before counts, not even its signature. */
   forgetAll(): void {
     this.#sessions.clear();
+    this.#locks.clear();
     this.#key = randomHex(this.#random, 64);
   }
 
@@ -136,9 +158,20 @@ export class Sessions {
   #find(claims: Claims | undefined): Session | undefined {
     const session = this.#sessions.get(claims?.session_id ?? '');
     if (!session) return undefined;
-    if (this.#monotonic() - session.lastActivityMs < SESSION_TIMEOUT_MS) return session;
+    const configuration = this.#configuration();
+    const { sessionTimeoutMs } = readWebSettings(configuration);
+    const isIdle = this.#monotonic() - session.lastActivityMs >= sessionTimeoutMs;
+    if (!isIdle && findAccount(configuration, session.username)) return session;
     this.#sessions.delete(session.id);
     return undefined;
+  }
+
+  #lock(username: string): void {
+    const { loginTimeoutMs } = readWebSettings(this.#configuration());
+    if (loginTimeoutMs === 0 || username.length > USERNAME_LENGTH_MAX) return;
+    const [oldest] = this.#locks.keys();
+    if (this.#locks.size >= LOCKS_MAX && oldest !== undefined) this.#locks.delete(oldest);
+    this.#locks.set(username, this.#monotonic() + loginTimeoutMs);
   }
 
   /** The map is kept in order of last activity, so that the first entry is the one silent longest. */
@@ -155,7 +188,7 @@ export class Sessions {
     }
   }
 
-  async #issue(session: Session): Promise<TokenPair> {
+  async #issue(session: Session, account: Account): Promise<TokenPair> {
     for (const [id, issuedMs] of session.accessTokens) {
       if (this.#monotonic() - issuedMs >= ACCESS_TOKEN_MS) session.accessTokens.delete(id);
     }
@@ -163,20 +196,19 @@ export class Sessions {
     session.accessTokens.set(accessId, this.#monotonic());
     session.refreshId = randomHex(this.#random, 32);
     const [access, refresh] = await Promise.all([
-      this.#sign(session, 'access', accessId),
-      this.#sign(session, 'refresh', session.refreshId),
+      this.#sign(session, account, 'access', accessId),
+      this.#sign(session, account, 'refresh', session.refreshId),
     ]);
     return { access, refresh };
   }
 
   /** No `exp`, and `iat` in seconds since the router started: a client has to count the minutes by itself. */
-  #sign(session: Session, usage: Claims['usage'], jti: string): Promise<string> {
-    const { username, group } = session.account;
+  #sign({ id }: Session, { group, username }: Account, usage: Claims['usage'], jti: string): Promise<string> {
     const iat = Math.floor(this.#clock.uptimeMs() / 1000);
-    return sign({ group, iat, jti, name: username, session_id: session.id, usage }, this.#key, 'HS256');
+    return sign({ group, iat, jti, name: username, session_id: id, usage }, this.#key, 'HS256');
   }
 
-  async #verify(token: string): Promise<Claims | undefined> {
+  async #verifySignature(token: string): Promise<Claims | undefined> {
     try {
       // `iat` is no date here, so the library must not compare it with one.
       return (await verify(token, this.#key, { alg: 'HS256', iat: false })) as unknown as Claims;

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/index.ts';
+import { type FaultName, isFaultName } from './router-faults.ts';
 import { SimulatorError } from './simulator-error.ts';
 
 /** How the log writer of a simulated router is set up. */
@@ -15,7 +16,38 @@ export interface LogSettings {
   readonly listUncompressed: boolean;
   /** What `truth` may remember of files that the router has deleted, per component. Default 64 MiB. */
   readonly truthBytesMax: number;
+  /** Whether equal messages are written each time. If not, they are counted and become a notice. Default true. */
+  readonly showRepeats: boolean;
+  /** Lines reach the file in blocks of this many bytes, so that `current` may end in mid-line; 0 = at once. Default 0. */
+  readonly blockBytes: number;
+  /** At a restart this much of a line's time stamp is left without the rest, and the next line goes behind. Default 0. */
+  readonly tornBytes: number;
+  /** Whether lines carry the severity in brackets of their own. Default false. */
+  readonly severityBrackets: boolean;
 }
+
+/** What a simulated router can do beyond the interface; all of it is off by default. */
+export interface RestFeatures {
+  /** HTTP basic credentials count as well as an access token. */
+  readonly basicAuth: boolean;
+  /** Log downloads have entity tags and can be asked for in part. */
+  readonly rangeRequests: boolean;
+  /** Log downloads are compressed for clients that accept gzip. */
+  readonly gzip: boolean;
+  /** A change of the running profile is activated at once, as if every request asked for it. */
+  readonly implicitActivation: boolean;
+  /** A fresh router logs every request, as its own setting `log_requests` would make it. */
+  readonly logRequests: boolean;
+}
+
+/** The interface and nothing more. */
+export const plainRestFeatures: RestFeatures = {
+  basicAuth: false,
+  rangeRequests: false,
+  gzip: false,
+  implicitActivation: false,
+  logRequests: false,
+};
 
 /** What the device is believed to ship with. */
 export const deviceLogSettings: LogSettings = {
@@ -25,6 +57,10 @@ export const deviceLogSettings: LogSettings = {
   compressionMs: 3000,
   listUncompressed: false,
   truthBytesMax: 64 * 1024 * 1024,
+  showRepeats: true,
+  blockBytes: 0,
+  tornBytes: 0,
+  severityBrackets: false,
 };
 
 /** Small files, so that live activity shows its first rotation, archive included, within 20 seconds. */
@@ -47,17 +83,33 @@ export interface SimulatorOptions {
   readonly plainHttp?: boolean;
   /** `live`: every router writes realistic lines by itself. `manual` (default): logs change only when told. */
   readonly logActivity?: 'live' | 'manual';
+  /** How many lines a router writes in a second by itself. Default 9, at which demo-sized files rotate every 10 s. */
+  readonly logLinesPerSecond?: number;
   /** IANA name of the zone in which log lines are stamped. Default `Europe/Berlin`. */
   readonly timezone?: string;
   /** Differences from {@link deviceLogSettings}. */
   readonly logs?: Partial<LogSettings>;
+  /** Differences from {@link plainRestFeatures}. */
+  readonly features?: Partial<RestFeatures>;
+  /** Faults that every router has from the start. */
+  readonly faults?: readonly FaultName[];
+  /** Opens the control port, on a loopback address only; port 0 = any free one. Default: none. */
+  readonly control?: { readonly host: string; readonly port: number };
 }
 
 /** Options with every default filled in. */
-export type ResolvedSimulatorOptions = Required<Omit<SimulatorOptions, 'logs'>> & { readonly logs: LogSettings };
+export type ResolvedSimulatorOptions = Required<Omit<SimulatorOptions, 'logs' | 'features' | 'control'>> & {
+  readonly control: SimulatorOptions['control'];
+  readonly logs: LogSettings;
+  readonly features: RestFeatures;
+};
 
 /** More routers than this need more ports than a machine has to spare. */
 const ROUTERS_MAX = 10_000;
+
+const LINES_PER_SECOND_MAX = 1000;
+/** Length of a line's time stamp. */
+const STAMP_BYTES = 'YYYY-MM-DD hh:mm:ss'.length;
 
 /** Fills in defaults and refuses values that would only fail later. Throws {@link SimulatorError} `bad-option`. */
 export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimulatorOptions {
@@ -65,18 +117,32 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
     listen: { host: '127.0.0.1', port: 0 },
     plainHttp: false,
     logActivity: 'manual',
+    logLinesPerSecond: 9,
+    faults: [],
+    control: undefined,
     timezone: 'Europe/Berlin',
     ...options,
     logs: { ...deviceLogSettings, ...options.logs },
+    features: { ...plainRestFeatures, ...options.features },
   };
   const { routers, listen, logs } = resolved;
   requireInteger('routers', routers, 1, ROUTERS_MAX);
   requireInteger('listen.port', listen.port, 0, listen.port === 0 ? 0 : 65_536 - routers);
+  if (!(resolved.logLinesPerSecond > 0 && resolved.logLinesPerSecond <= LINES_PER_SECOND_MAX)) {
+    throw new SimulatorError(
+      'bad-option',
+      `The option logLinesPerSecond must be above 0, up to ${LINES_PER_SECOND_MAX}`,
+    );
+  }
+  const wrong = resolved.faults.find((name) => !isFaultName(name));
+  if (wrong !== undefined) throw new SimulatorError('bad-option', `There is no fault named ${JSON.stringify(wrong)}`);
   requireInteger('logs.maxSizeBytes', logs.maxSizeBytes, 0);
   requireInteger('logs.maxAgeMs', logs.maxAgeMs, 0);
   requireInteger('logs.maxFiles', logs.maxFiles, 1);
   requireInteger('logs.compressionMs', logs.compressionMs, 0);
   requireInteger('logs.truthBytesMax', logs.truthBytesMax, 0);
+  requireInteger('logs.blockBytes', logs.blockBytes, 0);
+  requireInteger('logs.tornBytes', logs.tornBytes, 0, STAMP_BYTES);
   return resolved;
 }
 

@@ -1,20 +1,21 @@
-import { getRequestListener } from '@hono/node-server';
 import { ArchiveCompressor } from './archive-compressor.ts';
-import { type CertificateAuthority, createCertificateAuthority } from './certificate-authority.ts';
-import { createDevice, type Device } from './device.ts';
-import { openHttpListener } from './http-listener.ts';
+import { Certificates } from './certificates.ts';
+import { openControl } from './control.ts';
 import { startLogActivity } from './log-activity.ts';
+import { openRouter } from './open-router.ts';
 import { createRestApp } from './rest-app.ts';
 import { deriveRandom } from './seeded.ts';
-import { SimulatedRouter } from './simulated-router.ts';
-import { type ResolvedSimulatorOptions, resolveSimulatorOptions, type SimulatorOptions } from './simulator-options.ts';
+import type { SimulatedRouter } from './simulated-router.ts';
+import { resolveSimulatorOptions, type SimulatorOptions } from './simulator-options.ts';
 
 /** A running fleet of simulated routers. */
 export interface Simulator extends AsyncDisposable {
-  /** The authority that signed all routers' certificates. Empty with `plainHttp`. */
+  /** The authority that signed all routers' certificates. Empty with `plainHttp`, until some router turns HTTPS on. */
   readonly caPem: string;
   /** By number: `sim-1` first. */
   readonly routers: readonly SimulatedRouter[];
+  /** Where the control port answers; `undefined` without the option `control`. */
+  readonly controlUrl: string | undefined;
   /** Stops everything and ends all connections; idempotent. */
   close(): Promise<void>;
 }
@@ -22,53 +23,39 @@ export interface Simulator extends AsyncDisposable {
 /** Starts a fleet. Throws {@link SimulatorError} when an option is wrong or an address cannot be had. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const resolved = resolveSimulatorOptions(options);
+  const { seed, clock, logActivity, logLinesPerSecond } = resolved;
   await using starting = new AsyncDisposableStack();
   const compressor = new ArchiveCompressor();
   starting.defer(() => compressor.close());
-  const random = deriveRandom(resolved.seed, 'certificates');
-  const authority = resolved.plainHttp ? undefined : await createCertificateAuthority(random);
+  const certificates = new Certificates(seed);
+  const compress = (bytes: Buffer) => compressor.compress(bytes);
+  const parts = { options: resolved, app: createRestApp(), certificates, compress };
   const routers: SimulatedRouter[] = [];
   for (let index = 0; index < resolved.routers; index++) {
-    const compress = (bytes: Buffer) => compressor.compress(bytes);
-    const device = createDevice({ ...resolved, index, compress });
-    starting.defer(() => device.logs.close());
-    routers.push(await openRouter(device, index, resolved, authority, starting));
-  }
-  const running = starting.move();
-  const close = () => running.disposeAsync();
-  return { caPem: authority?.caPem ?? '', routers, close, [Symbol.asyncDispose]: close };
-}
-
-async function openRouter(
-  device: Device,
-  index: number,
-  options: ResolvedSimulatorOptions,
-  authority: CertificateAuthority | undefined,
-  stack: AsyncDisposableStack,
-): Promise<SimulatedRouter> {
-  const { listen, seed, clock } = options;
-  const host = toReachableHost(listen.host);
-  const listener = await openHttpListener({
-    host: listen.host,
-    port: listen.port === 0 ? 0 : listen.port + index,
-    certificate: authority?.issue([...new Set([device.name, 'localhost', '127.0.0.1', '::1', host])]),
-    // The adapter would otherwise replace Request and Response for the whole process.
-    handle: getRequestListener(createRestApp(device).fetch, { overrideGlobalObjects: false }),
-  });
-  stack.defer(() => listener.close());
-  if (options.logActivity === 'live') {
+    const { router, device, close } = await openRouter(index, parts);
+    starting.defer(close);
+    routers.push(router);
+    for (const name of resolved.faults) await router.fault(name);
+    if (logActivity === 'manual') continue;
     const random = deriveRandom(seed, `${device.name}/activity`);
     const { logs } = device;
-    stack.use(
-      startLogActivity(clock, random, ({ component, tag, render }) => logs.append(component, render(random), tag)),
+    starting.use(
+      startLogActivity(clock, random, logLinesPerSecond, ({ component, tag, render }) =>
+        logs.append(component, render(random), tag),
+      ),
     );
   }
-  const origin = `${host.includes(':') ? `[${host}]` : host}:${listener.port}`;
-  return new SimulatedRouter(device, `${authority ? 'https' : 'http'}://${origin}`);
-}
-
-/** A wildcard address is good for listening only. */
-function toReachableHost(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  return host === '::' ? '::1' : host;
+  const control = resolved.control ? await openControl(resolved.control, routers) : undefined;
+  if (control) starting.defer(() => control.close());
+  const running = starting.move();
+  const close = () => running.disposeAsync();
+  return {
+    get caPem() {
+      return certificates.caPem;
+    },
+    routers,
+    controlUrl: control?.url,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }

@@ -15,8 +15,14 @@ export interface Answer {
   readonly json: any;
 }
 
+export interface RequestOptions {
+  readonly token?: string | undefined;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 export interface Client extends AsyncDisposable {
-  send(method: string, path: string, options?: { token?: string; body?: string }): Promise<Answer>;
+  send(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   get(path: string, token?: string): Promise<Answer>;
   /** Logs in and returns the tokens. */
   login(username?: string): Promise<{ access: string; refresh: string }>;
@@ -26,11 +32,11 @@ export interface Client extends AsyncDisposable {
 export function openClient(router: SimulatedRouter, caPem: string): Client {
   const dispatcher = new Agent(caPem ? { connect: { ca: caPem } } : {});
   const client: Client = {
-    async send(method, path, { token, body } = {}) {
+    async send(method, path, { token, body, headers } = {}) {
       const answer = await request(`${router.url}/api/v2_0${path}`, {
         method: method as 'GET',
         dispatcher,
-        headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+        headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
         ...(body === undefined ? {} : { body }),
       });
       const bytes = Buffer.from(await answer.body.arrayBuffer());
@@ -65,6 +71,24 @@ export async function openBench(options: Partial<SimulatorOptions> = {}) {
   const client = opening.use(openClient(router, simulator.caPem));
   const opened = opening.move();
   return { clock, simulator, router, client, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** The same, logged in: `call` sends a value as JSON with the token of `username`. */
+export async function openAdmin(options: Partial<SimulatorOptions> = {}, username = 'admin') {
+  const bench = await openBench(options);
+  const { access } = await bench.client.login(username);
+  const call = (method: string, path: string, value?: unknown) =>
+    bench.client.send(method, path, { token: access, ...(value !== undefined && { body: JSON.stringify(value) }) });
+  return { ...bench, access, call };
+}
+
+/** A path with query parameters; what is no text is written as JSON. */
+export function withQuery(path: string, query: Readonly<Record<string, unknown>>): string {
+  const pairs = Object.entries(query).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  return `${path}?${new URLSearchParams(pairs as [string, string][])}`;
 }
 
 export const listPath = '/download/log?list_files=1';

@@ -36,26 +36,52 @@ const CONTROL_IN_TEXT = /[^\P{Cc}\n\t]/u;
 const CONTROL = /\p{Cc}/u;
 
 export const text = (name: string, extra: Extra & { maxLen?: number } = {}): Field => ({
-  ...{ name, type: 'string', default: '', maxLen: TEXT_LENGTH_MAX },
+  name,
+  type: 'string',
+  default: '',
+  maxLen: TEXT_LENGTH_MAX,
   ...extra,
 });
 export const peer = (name: string, extra: Extra & { maxLen?: number } = {}): Field => ({
-  ...{ name, type: 'peer', default: '', maxLen: TEXT_LENGTH_MAX },
+  name,
+  type: 'peer',
+  default: '',
+  maxLen: TEXT_LENGTH_MAX,
   ...extra,
 });
 export const passwd = (name: string, extra: Extra & { maxLen?: number } = {}): Field => ({
-  ...{ name, type: 'passwd', default: '', maxLen: TEXT_LENGTH_MAX },
+  name,
+  type: 'passwd',
+  default: '',
+  maxLen: TEXT_LENGTH_MAX,
   ...extra,
 });
-export const emailAddr = (name: string, extra: Extra = {}): Field => ({ name, type: 'email_addr', default: '', ...extra });
-export const checkbox = (name: string, value: '0' | '1' | '' = '0'): Field => ({ name, type: 'checkbox', default: value });
+export const emailAddr = (name: string, extra: Extra = {}): Field => ({
+  name,
+  type: 'email_addr',
+  default: '',
+  ...extra,
+});
+export const checkbox = (name: string, value: '0' | '1' | '' = '0'): Field => ({
+  name,
+  type: 'checkbox',
+  default: value,
+});
 /** The first value is the default unless `extra` names another. */
 export const radio = (name: string, values: readonly string[], extra: Extra = {}): Field => ({
-  ...{ name, type: 'radio', default: values[0] ?? '', items: values.map((value) => ({ value, label: value })) },
+  name,
+  type: 'radio',
+  default: values[0] ?? '',
+  items: values.map((value) => ({ value, label: value })),
   ...extra,
 });
 export const int = (name: string, min: number, max: number, value: number | '', steps = 1): Field => ({
-  ...{ name, type: 'int', min, max, steps, default: String(value) },
+  name,
+  type: 'int',
+  min,
+  max,
+  steps,
+  default: String(value),
 });
 
 /** What is wrong with a value, which may be anything that JSON can say; `undefined` when it is allowed. */
@@ -106,7 +132,7 @@ export function renderDescriptor(field: Field): object {
 }
 
 function checkText(value: string, maxLen: number, forbidden: RegExp): string | undefined {
-  if ([...value].length > maxLen) return `must not be longer than ${maxLen} characters`;
+  if (Array.from(value).length > maxLen) return `must not be longer than ${maxLen} characters`;
   return forbidden.test(value) ? 'must not contain control characters' : undefined;
 }
 

@@ -122,7 +122,9 @@ export const networkResources: readonly ResourceDefinition[] = [
         text('dst_port', { maxLen: 11 }),
       ],
       fresh: [
-        { fields: { description: 'web and REST interface', protocol: 'tcp', input_interface: 'net1', dst_port: '443' } },
+        {
+          fields: { description: 'web and REST interface', protocol: 'tcp', input_interface: 'net1', dst_port: '443' },
+        },
         { fields: { description: 'DNS', protocol: 'udp', input_interface: 'net1', dst_port: '53' } },
         { fields: { description: 'LAN to outside', direction: 'forward', input_interface: 'net1' } },
       ],

@@ -17,9 +17,7 @@ export const serviceResources: readonly ResourceDefinition[] = [
         peer('last_address', { required: true }),
         int('lease_time', 60, 604_800, 3600),
       ],
-      fresh: [
-        { fields: { interface: 'net1', first_address: '192.168.1.100', last_address: '192.168.1.199' } },
-      ],
+      fresh: [{ fields: { interface: 'net1', first_address: '192.168.1.100', last_address: '192.168.1.199' } }],
     },
   },
   {

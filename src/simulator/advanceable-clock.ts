@@ -1,0 +1,81 @@
+import type { Clock, Timer } from '../base/index.ts';
+
+/** A clock that follows another one and can be ahead of it. */
+export interface AdvanceableClock extends Clock {
+  /** Moves both times forward by `durationMs` at once; what falls due on the way happens on the way, in order. */
+  advance(durationMs: number): void;
+}
+
+interface Waiting {
+  readonly dueMs: number;
+  readonly fire: () => void;
+  timer: Timer;
+}
+
+/** Creates a clock that shows the same as `clock` until it is advanced. */
+export function createAdvanceableClock(clock: Clock): AdvanceableClock {
+  let aheadMs = 0;
+  const waiting = new Set<Waiting>();
+  const monotonic = () => clock.monotonic() + aheadMs;
+  const finish = (entry: Waiting) => {
+    waiting.delete(entry);
+    entry.timer.cancel();
+    entry.fire();
+  };
+  const arm = (entry: Omit<Waiting, 'timer'>) =>
+    clock.setTimer(entry.dueMs - monotonic(), () => finish(entry as Waiting));
+
+  const ahead: AdvanceableClock = {
+    now: () => clock.now() + aheadMs,
+    monotonic,
+    setTimer(delayMs, fire) {
+      const entry: Waiting = { dueMs: monotonic() + Math.max(0, delayMs), fire, timer: { cancel: () => {} } };
+      entry.timer = arm(entry);
+      waiting.add(entry);
+      return {
+        cancel() {
+          waiting.delete(entry);
+          entry.timer.cancel();
+        },
+      };
+    },
+    sleep: (delayMs, signal) => sleepOn(ahead, delayMs, signal),
+    advance(durationMs) {
+      const untilMs = monotonic() + durationMs;
+      for (let next = findNext(waiting, untilMs); next; next = findNext(waiting, untilMs)) {
+        aheadMs += Math.max(0, next.dueMs - monotonic());
+        finish(next);
+      }
+      aheadMs += Math.max(0, untilMs - monotonic());
+      for (const entry of waiting) {
+        entry.timer.cancel();
+        entry.timer = arm(entry);
+      }
+    },
+  };
+  return ahead;
+}
+
+function findNext(waiting: ReadonlySet<Waiting>, untilMs: number): Waiting | undefined {
+  let next: Waiting | undefined;
+  for (const entry of waiting) if (entry.dueMs <= untilMs && (!next || entry.dueMs < next.dueMs)) next = entry;
+  return next;
+}
+
+function sleepOn(clock: Clock, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  if (signal?.aborted) {
+    reject(signal.reason);
+    return promise;
+  }
+  const onAbort = () => {
+    timer.cancel();
+    reject(signal?.reason);
+  };
+  const timer = clock.setTimer(delayMs, () => {
+    signal?.removeEventListener('abort', onAbort);
+    resolve();
+  });
+  signal?.addEventListener('abort', onAbort, { once: true });
+  return promise;
+}

@@ -1,0 +1,161 @@
+import { Fault } from '../fault.ts';
+import { ValueCheck } from './check-values.ts';
+import type { EntryInput, Envelope } from './envelope.ts';
+import type { Selected } from './filter.ts';
+import type { ListDefinition, ResourceDefinition } from './resource.ts';
+import type { CreateUid, Entry, ResourceState, SubEntry } from './state.ts';
+
+/** Entries of one list, and of one list within an entry. */
+const ENTRIES_MAX = 2000;
+const SUBLIST_ENTRIES_MAX = 100;
+
+/** POST: the state with entries added at the end of the list. */
+export function addEntries(
+  { list, unique }: ResourceDefinition,
+  state: ResourceState,
+  envelope: Envelope,
+  createUid: CreateUid,
+): ResourceState | Fault {
+  if (!list) return Fault.of(405, 'method', 'this resource is no list; change it with PUT');
+  const inputs = envelope.list ?? [];
+  if (inputs.length === 0) return Fault.of(400, 'list', 'at least one entry is required');
+  if (state.list.length + inputs.length > ENTRIES_MAX) return Fault.of(400, 'list', `the list ends at ${ENTRIES_MAX}`);
+  const check = new ValueCheck();
+  const changed = envelope.unique ? check.merge(unique, state.unique, envelope.unique) : state.unique;
+  let number = readHighestNumber(list, state.list);
+  const added = inputs.map((input): Entry => {
+    refuseIdentifiers(check, input);
+    number += 1;
+    return {
+      uid: createUid(),
+      index: `${list.indexPrefix}${number}`,
+      fields: check.complete(list.fields, input.values),
+      sublist: addSubEntries(check, list, input.sublist ?? [], createUid),
+    };
+  });
+  const entries = [...state.list, ...added];
+  checkKey(check, list, entries);
+  return check.fault ?? { unique: changed, list: entries };
+}
+
+/** PUT: the state with single values and existing entries changed. */
+export function changeEntries(
+  { unique, list }: ResourceDefinition,
+  state: ResourceState,
+  envelope: Envelope,
+): ResourceState | Fault {
+  if (!envelope.unique && !envelope.list) return Fault.of(400, 'config', 'nothing to change');
+  if (envelope.list && !list) return Fault.of(400, 'list', 'this resource has no list');
+  const check = new ValueCheck();
+  const changed = envelope.unique ? check.merge(unique, state.unique, envelope.unique) : state.unique;
+  let entries = state.list;
+  for (const input of list ? (envelope.list ?? []) : []) {
+    const position = findEntry(entries, input);
+    const entry = entries[position];
+    if (!list || !entry) check.add(...explainMissing(input));
+    else entries = entries.with(position, changeEntry(check, list, entry, input));
+  }
+  if (list) checkKey(check, list, entries);
+  return check.fault ?? { unique: changed, list: entries };
+}
+
+/** DELETE: the state without the selected entries, or without the selected entries of the inner lists. */
+export function deleteEntries(
+  state: ResourceState,
+  selected: readonly Selected[],
+  target: 'list' | 'sublist',
+): ResourceState {
+  if (target === 'list') {
+    const gone = new Set(selected.map(({ entry }) => entry.uid));
+    return { ...state, list: state.list.filter(({ uid }) => !gone.has(uid)) };
+  }
+  const gone = new Set(selected.flatMap(({ sublist }) => sublist.map(({ uid }) => uid)));
+  const list = state.list.map((entry) => ({ ...entry, sublist: entry.sublist.filter(({ uid }) => !gone.has(uid)) }));
+  return { ...state, list };
+}
+
+function changeEntry(check: ValueCheck, list: ListDefinition, entry: Entry, input: EntryInput): Entry {
+  // An entry that names an inner entry and no outer one is that inner entry itself.
+  if (input.sublist_uid !== undefined) {
+    if (input.list_uid === undefined && input.index === undefined && !input.sublist) {
+      return { ...entry, sublist: changeSubEntry(check, list, entry.sublist, input) };
+    }
+    check.add('sublist_uid', 'belongs into sublist');
+    return entry;
+  }
+  if (input.index !== undefined && input.index !== entry.index) check.add('index', 'cannot be changed');
+  if (input.sublist && !list.sublist) check.add('sublist', 'unknown parameter');
+  let { sublist } = entry;
+  for (const one of input.sublist ?? []) sublist = changeSubEntry(check, list, sublist, one);
+  return { ...entry, fields: check.merge(list.fields, entry.fields, input.values), sublist };
+}
+
+function changeSubEntry(
+  check: ValueCheck,
+  list: ListDefinition,
+  sublist: readonly SubEntry[],
+  input: EntryInput,
+): readonly SubEntry[] {
+  for (const key of ['list_uid', 'index'] as const) {
+    if (input[key] !== undefined) check.add(key, 'does not belong into sublist');
+  }
+  const position = sublist.findIndex(({ uid }) => uid === input.sublist_uid);
+  const entry = sublist[position];
+  if (!entry) {
+    check.add('sublist_uid', input.sublist_uid === undefined ? 'is required' : 'not found');
+    return sublist;
+  }
+  return sublist.with(position, { ...entry, fields: check.merge(list.sublist ?? [], entry.fields, input.values) });
+}
+
+/** By `list_uid`, by `index` alone, or by an inner entry's `sublist_uid` alone. */
+function findEntry(entries: readonly Entry[], input: EntryInput): number {
+  const { list_uid, index, sublist_uid } = input;
+  if (list_uid !== undefined) return entries.findIndex(({ uid }) => uid === list_uid);
+  if (index !== undefined) return entries.findIndex((entry) => entry.index === index);
+  // To change the outer entry itself takes its own identifier.
+  if (sublist_uid === undefined && Object.keys(input.values).length > 0) return -1;
+  const wanted = sublist_uid ?? input.sublist?.[0]?.sublist_uid;
+  if (wanted === undefined) return -1;
+  return entries.findIndex(({ sublist }) => sublist.some(({ uid }) => uid === wanted));
+}
+
+function explainMissing({ list_uid, index, sublist_uid }: EntryInput): [string, string] {
+  if (list_uid !== undefined) return ['list_uid', 'not found'];
+  if (index !== undefined) return ['index', 'not found'];
+  return sublist_uid === undefined ? ['list_uid', 'is required'] : ['sublist_uid', 'not found'];
+}
+
+function refuseIdentifiers(check: ValueCheck, input: EntryInput): void {
+  for (const key of ['list_uid', 'index', 'sublist_uid'] as const) {
+    if (input[key] !== undefined) check.add(key, 'is assigned by the router and must not be given');
+  }
+}
+
+function addSubEntries(
+  check: ValueCheck,
+  list: ListDefinition,
+  inputs: readonly EntryInput[],
+  createUid: CreateUid,
+): SubEntry[] {
+  const { sublist } = list;
+  if (inputs.length > 0 && !sublist) check.add('sublist', 'unknown parameter');
+  if (inputs.length > SUBLIST_ENTRIES_MAX)
+    check.add('sublist', `must not hold more than ${SUBLIST_ENTRIES_MAX} entries`);
+  if (!sublist) return [];
+  return inputs.slice(0, SUBLIST_ENTRIES_MAX).map((input) => {
+    refuseIdentifiers(check, input);
+    return { uid: createUid(), fields: check.complete(sublist, input.values) };
+  });
+}
+
+function checkKey(check: ValueCheck, { key }: ListDefinition, entries: readonly Entry[]): void {
+  if (key === undefined) return;
+  const values = entries.map(({ fields }) => fields[key]);
+  if (new Set(values).size < values.length) check.add(key, 'exists already');
+}
+
+/** A new entry's number lies above all others, so that an index never names another entry than it did. */
+function readHighestNumber({ indexPrefix }: ListDefinition, entries: readonly Entry[]): number {
+  return Math.max(0, ...entries.map(({ index }) => Number(index.slice(indexPrefix.length))));
+}

@@ -1,0 +1,42 @@
+import { Fault, type FaultReason } from '../fault.ts';
+import { checkValue, type Field } from './field.ts';
+import type { Values } from './resource.ts';
+import { readDefaults } from './state.ts';
+
+/** Reasons in one error body; more would only repeat themselves. */
+const REASONS_MAX = 20;
+const KEY_LENGTH_MAX = 100;
+
+/** Checks what a client sent against the fields; collects every fault, each under its parameter. */
+export class ValueCheck {
+  readonly #reasons: FaultReason[] = [];
+
+  /** What was found wrong so far. */
+  get fault(): Fault | undefined {
+    return this.#reasons.length > 0 ? new Fault(400, this.#reasons) : undefined;
+  }
+
+  add(key: string, text: string): void {
+    if (this.#reasons.length < REASONS_MAX) this.#reasons.push({ key: key.slice(0, KEY_LENGTH_MAX), text });
+  }
+
+  /** The values of a new entry: those given, and defaults for the rest. */
+  complete(fields: readonly Field[], given: Readonly<Record<string, unknown>>): Values {
+    for (const { name, required } of fields) {
+      if (required && !Object.hasOwn(given, name)) this.add(name, 'is required');
+    }
+    return this.merge(fields, readDefaults(fields), given);
+  }
+
+  /** The values of an existing entry with those given in place of its own. */
+  merge(fields: readonly Field[], values: Values, given: Readonly<Record<string, unknown>>): Values {
+    const merged: Record<string, string> = { ...values };
+    for (const [name, value] of Object.entries(given)) {
+      const field = fields.find((one) => one.name === name);
+      const text = field ? checkValue(field, value) : 'unknown parameter';
+      if (text === undefined) merged[name] = value as string;
+      else this.add(name, text);
+    }
+    return merged;
+  }
+}

@@ -1,0 +1,46 @@
+import { renderDescriptor } from './field.ts';
+import { renderPasswordHash } from './password-hash.ts';
+import type { ListDefinition, ResourceDefinition } from './resource.ts';
+import type { Entry, ResourceState } from './state.ts';
+
+/** The part `config` of an answer: single values, and `entries` of the list. */
+export function renderConfig(
+  definition: ResourceDefinition,
+  state: ResourceState,
+  entries: readonly Entry[] = state.list,
+): object {
+  const { unique, list } = definition;
+  const withHashes = state.unique['password_hashes'] === '1';
+  return {
+    ...(unique.length > 0 && { unique: state.unique }),
+    ...(list && { list: entries.map((entry) => renderEntry(list, entry, withHashes)) }),
+  };
+}
+
+/** The part `scheme` of an answer: every parameter of the resource with its type and bounds. */
+export function renderScheme({ unique, list }: ResourceDefinition): object {
+  return {
+    parameters: {
+      unique: unique.map(renderDescriptor),
+      ...(list && { list: list.fields.map(renderDescriptor) }),
+      ...(list?.sublist && { sublist: list.sublist.map(renderDescriptor) }),
+    },
+  };
+}
+
+/** Values in the order of the fields. A write-only value shows as a hash when the resource says so, and never else. */
+function renderEntry(list: ListDefinition, entry: Entry, withHashes: boolean): object {
+  const { uid, index, fields, sublist } = entry;
+  return {
+    list_uid: uid,
+    index,
+    ...Object.fromEntries(
+      list.fields.flatMap(({ name, writeOnly }) => {
+        const value = fields[name] ?? '';
+        if (!writeOnly) return [[name, value]];
+        return withHashes ? [[name, renderPasswordHash(value, uid)]] : [];
+      }),
+    ),
+    ...(list.sublist && { sublist: sublist.map((sub) => ({ sublist_uid: sub.uid, ...sub.fields })) }),
+  };
+}

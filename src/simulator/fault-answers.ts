@@ -1,0 +1,73 @@
+import type { ServerResponse } from 'node:http';
+import { Fault } from './fault.ts';
+import type { ActiveFault, FaultName } from './router-faults.ts';
+
+/** An answer as it goes to the client. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+const LOGIN_PAGE = `<!DOCTYPE html>
+<html><head><title>Login</title></head><body><form action="/login"><input name="user"></form></body></html>
+`;
+const CHUNK_BYTES = 64 * 1024;
+
+/** Faults that answer without asking the router. */
+const CANNED: Partial<Record<FaultName, (fault: ActiveFault) => RawAnswer>> = {
+  http_500: () => refusal(Fault.of(500, 'config', 'could not be stored')),
+  http_503: ({ retryAfterSeconds }) =>
+    refusal(Fault.of(503, 'description', 'locked by another request'), { 'Retry-After': String(retryAfterSeconds) }),
+  unauthorized: () => refusal(Fault.of(401, 'authentication', 'missing, expired or invalid token')),
+  forbidden: () => refusal(Fault.of(403, 'authorization', 'insufficient rights')),
+  garbage_json: () => ({
+    status: 200,
+    headers: { 'Content-Type': 'application/json' },
+    body: Buffer.from('{"status": {"list": [{"board_type": "M3C'),
+  }),
+  html_200: () => ({ status: 200, headers: { 'Content-Type': 'text/html' }, body: Buffer.from(LOGIN_PAGE) }),
+};
+
+/** The answer that a fault gives in place of the router's; `undefined` when none of them does. */
+export function findCannedAnswer(faults: ReadonlyMap<FaultName, ActiveFault>): RawAnswer | undefined {
+  for (const fault of faults.values()) {
+    const answer = CANNED[fault.name]?.(fault);
+    if (answer) return answer;
+  }
+  return undefined;
+}
+
+/** Sends an answer as it is. */
+export function sendAnswer(outgoing: ServerResponse, { status, headers, body }: RawAnswer): void {
+  outgoing.writeHead(status, { ...headers, 'Content-Length': String(body.length) });
+  outgoing.end(body);
+}
+
+/** Sends a JSON text that does not end for `bytes` bytes, without stating its length, as fast as it is taken. */
+export function sendHugeBody(outgoing: ServerResponse, bytes: number): void {
+  outgoing.writeHead(200, { 'Content-Type': 'application/json' });
+  const chunk = Buffer.alloc(CHUNK_BYTES, 'a');
+  let left = bytes;
+  const pump = () => {
+    while (left > 0 && !outgoing.destroyed) {
+      const part = chunk.subarray(0, Math.min(left, chunk.length));
+      left -= part.length;
+      if (!outgoing.write(part)) {
+        outgoing.once('drain', pump);
+        return;
+      }
+    }
+    outgoing.end('"}}');
+  };
+  outgoing.write('{"status":{"list":"');
+  pump();
+}
+
+function refusal(fault: Fault, headers: Readonly<Record<string, string>> = {}): RawAnswer {
+  return {
+    status: fault.status,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: Buffer.from(JSON.stringify(fault.toBody())),
+  };
+}

@@ -1,0 +1,32 @@
+import { Fault } from './fault.ts';
+
+/** Whether a decoded value is a JSON object. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The object in a request's body, or why there is none. Keys that are not `known` are refused. */
+export function parseJsonObject(
+  body: string | Fault,
+  known: readonly string[],
+): Readonly<Record<string, unknown>> | Fault {
+  if (body instanceof Fault) return body;
+  if (body === '') return Fault.of(400, 'content', 'no content provided');
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return Fault.of(400, 'json', 'malformed JSON');
+  }
+  if (!isRecord(value)) return Fault.of(400, 'json', 'an object is expected');
+  const unknown = Object.keys(value).filter((key) => !known.includes(key));
+  if (unknown.length === 0) return value;
+  return new Fault(
+    400,
+    unknown.slice(0, FAULTS_MAX).map((key) => ({ key: key.slice(0, KEY_LENGTH_MAX), text: 'unknown parameter' })),
+  );
+}
+
+/** An error body does not grow with what was sent. */
+const FAULTS_MAX = 20;
+const KEY_LENGTH_MAX = 100;

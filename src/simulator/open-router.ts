@@ -1,0 +1,91 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import type { Hono } from 'hono';
+import type { Certificates } from './certificates.ts';
+import { createDevice, type Device, renderDeviceName } from './device.ts';
+import { FaultFront } from './fault-front.ts';
+import type { Compress } from './log-compression.ts';
+import type { RestBindings, RestEnv } from './rest-answer.ts';
+import { RouterFaults } from './router-faults.ts';
+import { RouterFront } from './router-front.ts';
+import { SimulatedRouter } from './simulated-router.ts';
+import type { ResolvedSimulatorOptions } from './simulator-options.ts';
+
+/** What the routers of a fleet share. */
+export interface FleetParts {
+  readonly options: ResolvedSimulatorOptions;
+  readonly app: Hono<RestEnv>;
+  readonly certificates: Certificates;
+  readonly compress: Compress;
+}
+
+/** A router that answers. */
+export interface OpenedRouter {
+  readonly router: SimulatedRouter;
+  readonly device: Device;
+  readonly close: () => Promise<void>;
+}
+
+/** Opens router number `index` (from 0). Throws {@link SimulatorError} `listen-failed`. */
+export async function openRouter(index: number, parts: FleetParts): Promise<OpenedRouter> {
+  const { options, app, certificates, compress } = parts;
+  const { listen, plainHttp, features } = options;
+  const host = toReachableHost(listen.host);
+  const hosts = [...new Set([renderDeviceName(index), 'localhost', '127.0.0.1', '::1', host])];
+  const faults = new RouterFaults();
+  const front = new RouterFront({
+    host: listen.host,
+    issueCertificate: () => certificates.issue(hosts),
+    handle: (incoming, outgoing, listener) => faultFront.handle(incoming, outgoing, listener),
+  });
+  const port = listen.port === 0 ? 0 : listen.port + index;
+  await front.open(plainHttp ? { http: port, https: undefined } : { http: undefined, https: port });
+  // A router states the port that it really has, and 80 or 443 for what is off.
+  const { http, https } = front.ports;
+  const device = createDevice({
+    ...options,
+    index,
+    compress,
+    web: {
+      ...(http !== undefined && { http_active: '1', https_active: '0', http_port: String(http) }),
+      ...(https !== undefined && { https_port: String(https) }),
+      log_requests: features.logRequests ? '1' : '0',
+    },
+  });
+  const bind = (incoming: IncomingMessage, outgoing: ServerResponse): RestBindings => ({
+    incoming,
+    outgoing,
+    device,
+    features,
+    applyWebSettings: ({ httpPort, httpsPort }) => front.change({ http: httpPort, https: httpsPort }),
+    countDelivered: (bodyBytes) => bodyBytes,
+  });
+  const faultFront: FaultFront = new FaultFront({
+    device,
+    faults,
+    answer: getRequestListener(
+      (request, { incoming, outgoing }) =>
+        app.fetch(request, bind(incoming as IncomingMessage, outgoing as ServerResponse)),
+      // The adapter would otherwise replace Request and Response for the whole process.
+      { overrideGlobalObjects: false },
+    ),
+    exchange: async (request, incoming, outgoing, countDelivered) =>
+      app.fetch(request, { ...bind(incoming, outgoing), countDelivered }),
+  });
+  const router = new SimulatedRouter({ device, front, faults, faultFront, certificates, host, hosts });
+  return {
+    router,
+    device,
+    async close() {
+      faultFront.releaseHanging();
+      device.logs.close();
+      await front.close();
+    },
+  };
+}
+
+/** A wildcard address is good for listening only. */
+function toReachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  return host === '::' ? '::1' : host;
+}

@@ -1,0 +1,105 @@
+import { SimulatorError } from './simulator-error.ts';
+
+/** Every way in which a router can be made to misbehave. */
+export const FAULT_NAMES = [
+  'down',
+  'slow',
+  'hang',
+  'reset_mid_body',
+  'truncate_body',
+  'http_500',
+  'http_503',
+  'unauthorized',
+  'forbidden',
+  'garbage_json',
+  'html_200',
+  'huge_body',
+  'corrupt_archive',
+  'truncated_archive',
+  'archive_as_text',
+  'bad_certificate',
+] as const;
+
+export type FaultName = (typeof FAULT_NAMES)[number];
+
+/** Whether `name` is one of {@link FAULT_NAMES}. */
+export function isFaultName(name: string): name is FaultName {
+  return (FAULT_NAMES as readonly string[]).includes(name);
+}
+
+/** Where and how a fault shows. `down` and `bad_certificate` concern connections and take none of these. */
+export interface FaultOptions {
+  /** Only requests whose path below `/api/v2_0` begins with this. Default: all requests, logins included. */
+  readonly path?: string;
+  /** The fault ends by itself after so many requests. Default: never. */
+  readonly times?: number;
+  /** `slow`: time before the answer. Default 2000. Milliseconds of the router's clock. */
+  readonly delayMs?: number;
+  /** `http_503`: value of the header Retry-After. Default 5. Seconds. */
+  readonly retryAfterSeconds?: number;
+  /** `huge_body`: length of the body. Default 64 MiB. */
+  readonly bytes?: number;
+}
+
+/** A fault as a request meets it, with all defaults filled in. */
+export type ActiveFault = Required<Omit<FaultOptions, 'path' | 'times'>> & { readonly name: FaultName };
+
+interface Installed extends ActiveFault {
+  readonly path: string;
+  timesLeft: number;
+}
+
+/** These are over when they are cleared, and concern no single request. */
+const CONNECTION_FAULTS: readonly FaultName[] = ['down', 'bad_certificate'];
+const DELAY_MS = 2000;
+const RETRY_AFTER_SECONDS = 5;
+const HUGE_BYTES = 64 * 1024 * 1024;
+const HUGE_BYTES_MAX = 2 ** 40;
+const DAY_MS = 86_400_000;
+
+/** The faults that one router has at the moment; at most one of each name. */
+export class RouterFaults {
+  readonly #installed = new Map<FaultName, Installed>();
+
+  /** Names of the faults in force. */
+  names(): FaultName[] {
+    return [...this.#installed.keys()];
+  }
+
+  /** Installs a fault in place of an earlier one of its name. Throws {@link SimulatorError} `bad-option`. */
+  install(name: FaultName, options: FaultOptions): void {
+    const {
+      path = '',
+      times,
+      delayMs = DELAY_MS,
+      retryAfterSeconds = RETRY_AFTER_SECONDS,
+      bytes = HUGE_BYTES,
+    } = options;
+    requireWhole('times', times ?? 1, 1, Number.MAX_SAFE_INTEGER);
+    requireWhole('delayMs', delayMs, 0, DAY_MS);
+    requireWhole('retryAfterSeconds', retryAfterSeconds, 0, DAY_MS);
+    requireWhole('bytes', bytes, 0, HUGE_BYTES_MAX);
+    this.#installed.set(name, { name, path, timesLeft: times ?? Infinity, delayMs, retryAfterSeconds, bytes });
+  }
+
+  remove(name: FaultName): void {
+    this.#installed.delete(name);
+  }
+
+  /** The faults that a request meets, each counted as having happened once. */
+  take(path: string): ReadonlyMap<FaultName, ActiveFault> {
+    const met = new Map<FaultName, ActiveFault>();
+    for (const fault of this.#installed.values()) {
+      if (CONNECTION_FAULTS.includes(fault.name) || !path.startsWith(fault.path)) continue;
+      met.set(fault.name, fault);
+      fault.timesLeft -= 1;
+      if (fault.timesLeft <= 0) this.#installed.delete(fault.name);
+    }
+    return met;
+  }
+}
+
+function requireWhole(name: string, value: number, min: number, max: number): void {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return;
+  throw new SimulatorError('bad-option', `The fault option ${name} must be a whole number from ${min} to ${max}`);
+}
