@@ -9,7 +9,7 @@ export interface RunConfig extends AsyncDisposable {
 }
 
 /** Writes a configuration for all routers of `simulator`, with short intervals and a `stdout` sink. */
-export async function writeRunConfig(simulator: Simulator): Promise<RunConfig> {
+export async function writeRunConfig(simulator: Simulator, username = 'monitor'): Promise<RunConfig> {
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-run-'));
   const file = join(folder, 'router-exporter.yaml');
   await writeFile(join(folder, 'ca.pem'), simulator.caPem);
@@ -19,7 +19,7 @@ export async function writeRunConfig(simulator: Simulator): Promise<RunConfig> {
     file,
     `web: { listen: ["127.0.0.1:0"] }
 defaults:
-  username: monitor
+  username: ${username}
   password_file: password
   tls: { ca_file: ca.pem }
   timezone: Europe/Berlin

@@ -1,0 +1,219 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import type { LogRecord } from '../../src/model/index.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/index.ts';
+import { type RunConfig, writeRunConfig } from '../support/run-config.ts';
+import { type CommandOptions, runCommand } from './run-command.ts';
+
+let simulator: Simulator;
+let config: RunConfig;
+let admin: RunConfig;
+let folder: string;
+
+const run = (args: string[], options?: CommandOptions) => runCommand([...args, '--config.file', config.file], options);
+const runAsAdmin = (args: string[], options?: CommandOptions) =>
+  runCommand([...args, '--config.file', admin.file], options);
+
+beforeAll(async () => {
+  simulator = await startSimulator({ routers: 2, clock: createSystemClock(), seed: 3, logs: { compressionMs: 0 } });
+  config = await writeRunConfig(simulator);
+  admin = await writeRunConfig(simulator, 'admin');
+  folder = await mkdtemp(join(tmpdir(), 'router-exporter-cli-'));
+});
+afterAll(async () => {
+  await simulator.close();
+  await config[Symbol.asyncDispose]();
+  await admin[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('every command for one router', () => {
+  test('logs out when it has its result', async () => {
+    const before = simulator.routers[0]?.counters.logouts ?? 0;
+    await run(['profiles', 'list', 'sim-1']);
+    expect(simulator.routers[0]?.counters.logouts).toBe(before + 1);
+  });
+
+  test('names the nearest router when the configuration has no such router, with exit code 2', async () => {
+    expect(await run(['profiles', 'list', 'smi-1'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `${config.file} has no router "smi-1"; did you mean sim-1?\n`,
+    });
+  });
+
+  test('ends with exit code 1 and says why when the router refuses', async () => {
+    const { code, stdout, stderr } = await run(['status', 'sim-1', 'no_such_resource']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('no_such_resource: GET /status/no_such_resource was answered with 404');
+    expect(stderr).toContain('This router does not have it');
+  });
+});
+
+describe('profiles', () => {
+  test('profiles list shows an aligned table, and JSON with --json', async () => {
+    const table = await run(['profiles', 'list', 'sim-1']);
+    expect(table.stdout).toMatch(/^PROFILE {2,}LAST ACTIVATED {2}MODIFIED\nProfile {2,}yes {2,}no\n/);
+    const json = await run(['profiles', 'list', 'sim-1', '--json']);
+    expect(JSON.parse(json.stdout)).toContainEqual({ name: 'Profile', lastActivated: true, modified: false });
+  });
+
+  test('profiles download writes a file that only its owner can read, and says that it holds secrets', async () => {
+    const file = join(folder, 'profile.txt');
+    const { code, stderr } = await run([
+      'profiles',
+      'download',
+      'sim-1',
+      'Profile',
+      '--format',
+      'ascii',
+      '--output',
+      file,
+    ]);
+    expect(code).toBe(0);
+    expect(stderr).toContain('It holds secrets');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await readFile(file, 'utf8')).length).toBeGreaterThan(100);
+  });
+
+  test('profiles download of an unknown profile ends with exit code 1', async () => {
+    const { code, stderr } = await run(['profiles', 'download', 'sim-1', 'none', '--output', join(folder, 'none')]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('was answered with 404');
+  });
+});
+
+describe('status', () => {
+  test('status shows the documents that the agent reads, or the named one as the router sends it', async () => {
+    const all = await run(['status', 'sim-1']);
+    expect(Object.keys(JSON.parse(all.stdout) as object)).toEqual(['device_info', 'profiles']);
+    const one = await run(['status', 'sim-1', 'sysstat/wan']);
+    expect(JSON.parse(one.stdout)).toHaveProperty('status');
+  });
+
+  test('status --metrics shows the series', async () => {
+    const { stdout } = await run(['status', 'sim-2', '--metrics']);
+    expect(stdout).toMatch(/^# HELP router_board_info /);
+    expect(stdout).toContain('router_profile_last_activated{router="sim-2",profile="Profile"} 1\n');
+  });
+});
+
+describe('logs', () => {
+  test('logs list shows the logs with their archives, and the names with --json', async () => {
+    const router = simulator.routers[0];
+    router?.appendLog('network', 'a line');
+    router?.rotate('network');
+    await router?.whenQuiet();
+    const table = await run(['logs', 'list', 'sim-1']);
+    expect(table.stdout).toMatch(
+      /^COMPONENT +CURRENT +ARCHIVES +OLDEST \(UTC\) +NEWEST \(UTC\)\n(.*\n)*network +yes +1 +\d{4}-/,
+    );
+    const json = await run(['logs', 'list', 'sim-1', '--json']);
+    expect(JSON.parse(json.stdout)).toContain('network/current');
+  });
+
+  test('logs fetch gives every line once with uid, and twice the same', async () => {
+    const router = simulator.routers[1];
+    for (let index = 0; index < 20; index++) router?.appendLog('modem', `line ${index}`);
+    router?.rotate('modem', 'line 20');
+    await router?.whenQuiet();
+    const first = await run(['logs', 'fetch', 'sim-2']);
+    const second = await run(['logs', 'fetch', 'sim-2'], { isTerminal: true });
+    const parse = (stdout: string) =>
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as LogRecord)
+        .filter(({ component }) => component === 'modem');
+    const uidsOf = (stdout: string) => parse(stdout).map(({ message, uid }) => [message, uid]);
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    expect(parse(first.stdout).map(({ message }) => message)).toEqual(
+      Array.from({ length: 21 }, (_, index) => `line ${index}`),
+    );
+    expect(uidsOf(second.stdout)).toEqual(uidsOf(first.stdout));
+    expect(second.stderr).toMatch(/modem\/current {2}\d+ KiB/);
+    expect(second.stderr.endsWith('\r\u001b[2K')).toBe(true);
+  });
+
+  test('logs fetch of one file gives that file alone, and one that is not listed is exit code 1', async () => {
+    const { code, stdout, stderr } = await run(['logs', 'fetch', 'sim-2', 'modem/current', 'modem/nothing']);
+    expect(code).toBe(1);
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as LogRecord).file),
+    ).toEqual(['modem/current']);
+    expect(stderr).toBe('modem/nothing: the router does not list this file; see logs list\n');
+  });
+});
+
+describe('api', () => {
+  const HOSTNAMES = '/configuration/administration/hostnames';
+
+  test('api GET prints the answer, with query and filter', async () => {
+    const { code, stdout } = await run([
+      ...['api', 'get', 'configuration/administration/users', 'sim-1'],
+      ...['--query', 'append_scheme=1', '--filter', '{"p":"username","o":"eq","v":"monitor"}'],
+    ]);
+    expect(code).toBe(0);
+    const body = JSON.parse(stdout) as { config: { list: { username: string }[] }; scheme: unknown };
+    expect(body.config.list.map(({ username }) => username)).toEqual(['monitor']);
+    expect(body.scheme).toBeDefined();
+  });
+
+  test('api asks before a change, and without a terminal does nothing', async () => {
+    const change = ['api', 'put', HOSTNAMES, 'sim-1', '--data', '{"config":{"unique":{"location":"Munich"}}}'];
+    const before = simulator.routers[0]?.counters.logins;
+    const blind = await runAsAdmin(change);
+    expect(blind).toMatchObject({ code: 2, stdout: '' });
+    expect(blind.stderr).toContain('add --yes to do it');
+    const refused = await runAsAdmin(change, { typed: 'n\n' });
+    expect(refused.code).toBe(2);
+    expect(simulator.routers[0]?.counters.logins).toBe(before);
+  });
+
+  test('api carries out a change that was agreed to', async () => {
+    const typed = await runAsAdmin(['api', 'delete', '/configuration/wan/wans', 'sim-2'], { typed: 'yes\n' });
+    expect(typed.code).toBe(0);
+    const { stdout } = await run(['api', 'get', '/configuration/wan/wans', 'sim-2', '--query', 'return_size=1']);
+    expect(JSON.parse(stdout)).toMatchObject({ config: { list_size: 0 } });
+  });
+
+  test('api shows the answer to what the account may not do, with exit code 1', async () => {
+    const { code, stderr } = await run(['api', 'delete', '/configuration/wan/wans', 'sim-1', '--yes']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('DELETE /configuration/wan/wans was answered with 403\n');
+  });
+
+  test('api --output writes the body as it comes', async () => {
+    const file = join(folder, 'profile.tar');
+    const { code } = await run([
+      'api',
+      'get',
+      '/download/profiles',
+      'sim-1',
+      '--query',
+      'profile=Profile',
+      '--output',
+      file,
+    ]);
+    expect(code).toBe(0);
+    expect((await stat(file)).size).toBeGreaterThan(0);
+  });
+
+  test.each([
+    [['api', 'fetch', '/profiles', 'sim-1'], 'unknown method "fetch"'],
+    [['api', 'get', '/profiles?x=1', 'sim-1'], 'is no path; parameters go into --query'],
+    [['api', 'get', '/profiles', 'sim-1', '--query', 'x'], 'expected key=value'],
+    [['api', 'get', '/profiles', 'sim-1', '--filter', '{'], '--filter: expected JSON'],
+    [['api', 'post', '/operation', 'sim-1', '--data', '@/no/such/file'], 'could not be read'],
+    [['api', 'post', '/operation', 'sim-1', '--output', 'x'], '--output is for GET alone'],
+  ])('refuses %j with exit code 2', async (args, message) => {
+    const { code, stderr } = await run(args);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) as string });
+  });
+});
