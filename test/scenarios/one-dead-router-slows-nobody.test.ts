@@ -1,0 +1,71 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { startFleet } from '../support/fleet.ts';
+
+const SECOND_MS = 1000;
+
+/** The value of a series without labels of its own. */
+function valueOf(metrics: string, family: string, router: string): string | undefined {
+  return new RegExp(`^${family}\\{router="${router}"\\} (\\S+)$`, 'm').exec(metrics)?.[1];
+}
+
+test('a router that is gone is down with its reason, its values run out, its identity stays, and the others go on', async () => {
+  await using fleet = await startFleet({ routers: 3 });
+  await fleet.advance(60 * SECOND_MS);
+  await fleet.router(1).fault('down');
+
+  await fleet.advance(60 * SECOND_MS);
+  const early = await fleet.metrics();
+  await fleet.advance(600 * SECOND_MS);
+  const late = await fleet.metrics();
+
+  for (const metrics of [early, late]) {
+    expect(['sim-1', 'sim-2', 'sim-3'].map((name) => valueOf(metrics, 'router_up', name))).toEqual(['1', '0', '1']);
+    expect(metrics).toContain('router_failure_reason{router="sim-2",reason="connect"} 1\n');
+    expect(metrics).toMatch(/router_board_info\{router="sim-2",slot="1"/);
+    expect(metrics).toMatch(/router_profile_modified\{router="sim-1"/);
+  }
+  expect(early).toMatch(/router_profile_modified\{router="sim-2"/);
+  expect(late).not.toMatch(/router_profile_modified\{router="sim-2"/);
+  const age = /router_resource_age_seconds\{router="sim-2",resource="profiles"\} (\S+)/.exec(late)?.[1];
+  expect(Number(age)).toBeGreaterThan(600);
+  const polls = fleet.router(0).counters.requests['GET /profiles'] ?? 0;
+  expect(polls).toBeGreaterThanOrEqual(11);
+});
+
+test('a router that is back is up again, with one login more and every line that it wrote meanwhile', async () => {
+  await using fleet = await startFleet({ routers: 2 });
+  fleet.router(1).appendLog('network', 'before');
+  await fleet.advance(60 * SECOND_MS);
+  await fleet.router(1).fault('down');
+  await fleet.advance(1200 * SECOND_MS);
+  fleet.router(1).appendLog('network', 'meanwhile');
+  await fleet.router(1).clearFault('down');
+
+  await fleet.advance(600 * SECOND_MS);
+
+  expect(valueOf(await fleet.metrics(), 'router_up', 'sim-2')).toBe('1');
+  expect(fleet.router(1).counters).toMatchObject({ refreshReuses: 0, loginFailures: 0 });
+  const own = fleet.records.filter(({ router }) => router === 'sim-2');
+  expect(own.map(({ message }) => message)).toEqual(['before', 'meanwhile']);
+});
+
+test('a router that never answers costs one timeout per resource, and the others are polled all the while', async () => {
+  await using fleet = await startFleet({ routers: 3 });
+  await fleet.advance(60 * SECOND_MS);
+  await fleet.router(2).fault('hang');
+  const before = fleet.router(0).counters.requests['GET /profiles'] ?? 0;
+
+  // The hanging turn is never idle, so the clock goes on after some turns of the event loop.
+  for (let second = 0; second < 300; second++) {
+    await fleet.clock.advance(SECOND_MS, async () => {
+      for (let turn = 0; turn < 40; turn++) await setImmediate();
+    });
+  }
+
+  const metrics = await fleet.metrics();
+  expect(['sim-1', 'sim-2', 'sim-3'].map((name) => valueOf(metrics, 'router_up', name))).toEqual(['1', '1', '0']);
+  expect(metrics).toContain('router_failure_reason{router="sim-3",reason="timeout"} 1\n');
+  const after = fleet.router(0).counters.requests['GET /profiles'] ?? 0;
+  expect(after - before).toBeGreaterThanOrEqual(5);
+});
