@@ -8,6 +8,8 @@ import { readVersion } from './version.ts';
 
 /** Most routers of a demo: each is a listening socket and a log writer in this one process. */
 const DEMO_ROUTERS_MAX = 1000;
+/** Most routers without an agent: each needs a port. */
+const SIMULATED_ROUTERS_MAX = 10_000;
 
 /** Parses the arguments after the program's name, runs the command and resolves with its exit code. Never rejects for wrong usage. */
 export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -78,6 +80,30 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
       finish(await check(String(options['config.file']), io));
     });
 
+  program
+    .command('simulate')
+    .description('Run simulated routers alone, for the tests of other programs.')
+    .option('--routers <count>', 'number of simulated routers', parseWholeNumber(1, SIMULATED_ROUTERS_MAX), 3)
+    .option('--listen <address>', 'address of the first router, the others follow (default: 127.0.0.1:9443)')
+    .option('--seed <number>', 'equal seeds give equal routers', parseWholeNumber(0, Number.MAX_SAFE_INTEGER), 1)
+    .option('--control [address]', 'open a loopback port that directs the simulation (default: 127.0.0.1:9442)')
+    .option('--fault <name>', 'begin with this fault, as NAME or ROUTER=NAME; repeatable', collect, [])
+    .option('--plain-http', 'serve HTTP without TLS')
+    .option('--ca-out <file>', 'write the certificate that clients have to trust')
+    .action(async (options: Record<string, unknown>) => {
+      const { simulate } = await import('./simulate.ts');
+      const flags = {
+        routers: Number(options['routers']),
+        listen: options['listen'] as string | undefined,
+        seed: Number(options['seed']),
+        control: options['control'] as string | true | undefined,
+        faults: options['fault'] as string[],
+        plainHttp: options['plainHttp'] === true,
+        caOut: options['caOut'] as string | undefined,
+      };
+      finish(await simulate(flags, io));
+    });
+
   addRouterCommands(program, io, finish);
   return program;
 }
@@ -123,4 +149,16 @@ function parseRouterCount(text: string): number {
     throw new InvalidArgumentError(`Expected a whole number from 1 to ${DEMO_ROUTERS_MAX}.`);
   }
   return count;
+}
+
+function parseWholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= min && number <= max) return number;
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
+  };
+}
+
+function collect(value: string, earlier: readonly string[]): string[] {
+  return [...earlier, value];
 }

@@ -1,0 +1,157 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
+import { LogChain } from '../../src/logs/chain.ts';
+import type { ListedLog } from '../../src/logs/names.ts';
+import { createPosition, type Instance, parsePosition, renderPosition } from '../../src/logs/position.ts';
+import { Zone } from '../../src/logs/zone.ts';
+
+const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
+const HOUR_MS = 3_600_000;
+const FIRST = '2026-11-21-11:00:00';
+const SECOND = '2026-11-21-11:30:00';
+
+function createInstance(key: string, firstUtcMs?: number): Instance {
+  return { key, gen: 0, off: 100, prefixSha: 'x', firstUtcMs, lastUtcMs: undefined, lastStart: 50 };
+}
+
+const listed = (...stamps: string[]): ListedLog => ({
+  current: 'network/current',
+  rotated: stamps.map((stamp) => ({ stamp, name: `network/log-${stamp}.bz2` })),
+});
+
+let clock: SteppedClock;
+let chain: LogChain;
+
+beforeEach(() => {
+  clock = createSteppedClock(NOON);
+  chain = new LogChain(createPosition(), 'network', clock, new Zone('Europe/Berlin'));
+});
+
+/** What a process that starts on the stored position knows. */
+function restart(): LogChain {
+  const position = parsePosition(renderPosition(chain.position));
+  expect(position).toBeDefined();
+  return new LogChain(position ?? createPosition(), 'network', clock, new Zone('Europe/Berlin'));
+}
+
+describe('LogChain.admits()', () => {
+  /** Wall time in Berlin of a moment in the name of a file, moved by `ms`. */
+  const wallAfter = (stamp: string, ms: number) =>
+    Date.parse(`${stamp.slice(0, 10)}T${stamp.slice(11)}Z`) + HOUR_MS + ms;
+
+  beforeEach(() => chain.complete(FIRST, createInstance('a')));
+
+  test.each([0, 1000, 2000, -1000])('lets a file be read whose first line is %d ms from the name before it', (ms) => {
+    expect(chain.admits(wallAfter(FIRST, ms), 'network/current')).toBe(true);
+    expect(chain.position.brokenLinks).toEqual([]);
+  });
+
+  test('withholds a file for a minute when one is missing before it, also across a restart', async () => {
+    const wallMs = wallAfter(SECOND, 0);
+    expect(chain.admits(wallMs, 'network/current')).toBe(false);
+    await clock.advance(59_000);
+    chain = restart();
+    expect(chain.admits(wallMs, 'network/current')).toBe(false);
+    await clock.advance(1000);
+    expect(chain.admits(wallMs, 'network/current')).toBe(true);
+    expect(chain.flagsFor(createInstance('c'), false)).toEqual(['out_of_order']);
+  });
+
+  test('lets a file be read that is older than the end of the chain, and any file while the zone is unknown', () => {
+    const wallMs = wallAfter('2026-11-21-09:00:00', 0);
+    expect(chain.admits(wallMs, 'network/log-2026-11-21-10:00:00.bz2')).toBe(true);
+    const zoneless = new LogChain(chain.position, 'network', clock, new Zone(undefined));
+    expect(zoneless.admits(wallMs, 'network/current')).toBe(true);
+  });
+
+  test('a link that stays broken for 15 minutes becomes a likely gap, once', async () => {
+    chain.admits(wallAfter(SECOND, 0), 'network/current');
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST))).toEqual([
+      {
+        gap: { certainty: 'likely', reason: 'broken-link' },
+        instance: createInstance('a'),
+        file: `network/log-${FIRST}`,
+      },
+    ]);
+    expect(chain.giveUpOverdue(listed(FIRST))).toEqual([]);
+  });
+
+  test('a link is whole again when the missing file was read', async () => {
+    chain.admits(wallAfter(SECOND, 0), 'network/current');
+    chain.complete(SECOND, createInstance('b', Date.parse('2026-11-21T11:00:00Z')));
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST, SECOND))).toEqual([]);
+    expect(chain.admits(wallAfter(SECOND, 0), 'network/current')).toBe(true);
+  });
+});
+
+describe('LogChain', () => {
+  test('holds newer lines for a minute after the open file was shelved, and gives it up after 15', async () => {
+    const open = createInstance('a');
+    chain.open(open);
+    chain.shelveOpen();
+    expect(chain.isHolding()).toBe(true);
+    await clock.advance(60_000);
+    expect(chain.isHolding()).toBe(false);
+    expect(chain.giveUpOverdue(listed())).toEqual([]);
+    await clock.advance(14 * 60_000);
+    expect(chain.giveUpOverdue(listed())).toMatchObject([
+      { gap: { certainty: 'possible', reason: 'not-found' }, instance: open },
+    ]);
+    expect(chain.begun()).toEqual([]);
+    expect(chain.remembered()).toEqual([open]);
+  });
+
+  test('a rotated file that vanishes before it was read is one certain gap, placed after what was read of it', () => {
+    const open = createInstance('a');
+    chain.open(open);
+    chain.shelveOpen();
+    chain.noteFresh(listed(FIRST));
+    expect(chain.forgetUnlisted(listed())).toEqual([
+      { gap: { certainty: 'certain', reason: 'expired' }, instance: open, file: `network/log-${FIRST}` },
+    ]);
+    expect(chain.forgetUnlisted(listed())).toEqual([]);
+    expect(chain.begun()).toEqual([]);
+  });
+
+  test('a rotated file that was read to its end is no news and no gap when it goes', () => {
+    chain.noteFresh(listed(FIRST));
+    chain.complete(FIRST, createInstance('a'));
+    expect(chain.isNews(listed(FIRST))).toBe(false);
+    expect(chain.noteFresh(listed(FIRST))).toEqual([]);
+    expect(chain.forgetUnlisted(listed())).toEqual([]);
+    expect(chain.position.completed).toEqual({});
+  });
+
+  test('the rest of a shelved file is late once a newer file has been opened', () => {
+    const shelved = createInstance('a');
+    chain.open(shelved);
+    chain.shelveOpen();
+    expect(chain.flagsFor(shelved, true)).toEqual([]);
+    chain.open(createInstance('b'));
+    expect(chain.flagsFor(shelved, true)).toEqual(['late']);
+    expect(chain.flagsFor(createInstance('c'), true)).toEqual(['late']);
+  });
+
+  test('counts generations of files that begin alike', () => {
+    expect(chain.nextGen('a')).toBe(0);
+    chain.complete(FIRST, createInstance('a'));
+    expect(chain.nextGen('a')).toBe(1);
+    chain.open({ ...createInstance('a'), gen: 4 });
+    expect(chain.nextGen('a')).toBe(5);
+    expect(chain.nextGen('b')).toBe(0);
+  });
+
+  test('remembers no more than eight files that were given up', async () => {
+    for (let index = 0; index < 12; index++) {
+      chain.open(createInstance(`key ${index}`));
+      chain.shelveOpen();
+    }
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed())).toHaveLength(12);
+    expect(chain.position.lost.map(({ key }) => key)).toEqual(
+      ['4', '5', '6', '7', '8', '9', '10', '11'].map((n) => `key ${n}`),
+    );
+  });
+});
