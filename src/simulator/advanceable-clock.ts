@@ -1,9 +1,13 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Clock, Timer } from '../base/index.ts';
 
 /** A clock that follows another one and can be ahead of it. */
 export interface AdvanceableClock extends Clock {
-  /** Moves both times forward by `durationMs` at once; what falls due on the way happens on the way, in order. */
-  advance(durationMs: number): void;
+  /**
+   * Moves both times forward by `durationMs`. What falls due on the way happens on the way, in order, and so does what
+   * that sets in motion.
+   */
+  advance(durationMs: number): Promise<void>;
 }
 
 interface Waiting {
@@ -40,11 +44,13 @@ export function createAdvanceableClock(clock: Clock): AdvanceableClock {
       };
     },
     sleep: (delayMs, signal) => sleepOn(ahead, delayMs, signal),
-    advance(durationMs) {
+    async advance(durationMs) {
       const untilMs = monotonic() + durationMs;
       for (let next = findNext(waiting, untilMs); next; next = findNext(waiting, untilMs)) {
         aheadMs += Math.max(0, next.dueMs - monotonic());
         finish(next);
+        // One turn of the event loop lets what was woken up set its next timer.
+        await setImmediate();
       }
       aheadMs += Math.max(0, untilMs - monotonic());
       for (const entry of waiting) {

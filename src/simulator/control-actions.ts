@@ -89,22 +89,25 @@ const actions: Readonly<Record<string, Action>> = {
   },
   advance_clock: {
     parameters: ['ms', 'wall_only'],
-    perform(router, given) {
+    async perform(router, given) {
       const wallOnly = given['wall_only'] === true;
       const ms = readWhole(given, 'ms', wallOnly ? -ADVANCE_MS_MAX : 0, ADVANCE_MS_MAX);
       if (ms === undefined) return refuse('ms', 'given; only with "wall_only": true it may be negative');
       if (wallOnly) router.jumpClock(ms);
-      else router.advanceClock(ms);
+      else await router.advanceClock(ms);
       return { ms };
     },
   },
 };
 
+/** Names of all actions. */
+export const controlActionNames: readonly string[] = Object.keys(actions);
+
 /** Carries out `{"action": …}`. Throws {@link SimulatorError} `bad-option` for what is wrong with it. */
 export async function performControl(router: SimulatedRouter, request: Parameters): Promise<object> {
   const { action: name, ...given } = request;
   const action = typeof name === 'string' && Object.hasOwn(actions, name) ? actions[name] : undefined;
-  if (!action) return refuse('action', `one of ${Object.keys(actions).join(', ')}`);
+  if (!action) return refuse('action', `one of ${controlActionNames.join(', ')}`);
   const unknown = Object.keys(given).find((key) => !action.parameters.includes(key));
   if (unknown !== undefined)
     return refuse(unknown, `left out: ${String(name)} takes ${action.parameters.join(', ') || 'nothing'}`);

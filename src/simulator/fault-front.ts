@@ -91,6 +91,8 @@ export class FaultFront {
     const isSpoilt = archive !== undefined && (faults.has('corrupt_archive') || faults.has('truncated_archive'));
     const countDelivered = (bytes: number) => (isSpoilt ? 0 : isCut ? Math.floor(bytes / 2) : bytes);
     const response = await exchange(request, incoming, outgoing, countDelivered);
+    // The length is stated anew for what is really sent.
+    response.headers.delete('Content-Length');
     const answer: RawAnswer = {
       status: response.status,
       headers: Object.fromEntries(response.headers),
@@ -111,8 +113,7 @@ export class FaultFront {
 
 /** States the whole length, sends half and then ends the connection in its own way. */
 function sendHalf(outgoing: ServerResponse, { status, headers, body }: RawAnswer, end: () => void): void {
-  const { 'content-length': _replaced, ...others } = headers;
-  outgoing.writeHead(status, { ...others, 'Content-Length': String(body.length) });
+  outgoing.writeHead(status, { ...headers, 'Content-Length': String(body.length) });
   outgoing.flushHeaders();
   outgoing.write(body.subarray(0, Math.floor(body.length / 2)), end);
 }

@@ -23,6 +23,7 @@ export {
   demoLogSettings,
   deviceLogSettings,
   type LogSettings,
+  plainRestFeatures,
   type RestFeatures,
   type SimulatorOptions,
 } from './simulator-options.ts';

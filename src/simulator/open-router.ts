@@ -26,8 +26,9 @@ export interface OpenedRouter {
   readonly close: () => Promise<void>;
 }
 
-/** Opens router number `index` (from 0). Throws {@link SimulatorError} `listen-failed`. */
+/** Opens router number `index` (from 0). Throws {@link SimulatorError} `listen-failed` or `bad-option`. */
 export async function openRouter(index: number, parts: FleetParts): Promise<OpenedRouter> {
+  await using opening = new AsyncDisposableStack();
   const { options, app, certificates, compress } = parts;
   const { listen, plainHttp, features } = options;
   const host = toReachableHost(listen.host);
@@ -38,6 +39,7 @@ export async function openRouter(index: number, parts: FleetParts): Promise<Open
     issueCertificate: () => certificates.issue(hosts),
     handle: (incoming, outgoing, listener) => faultFront.handle(incoming, outgoing, listener),
   });
+  opening.defer(() => front.close());
   const port = listen.port === 0 ? 0 : listen.port + index;
   await front.open(plainHttp ? { http: port, https: undefined } : { http: undefined, https: port });
   // A router states the port that it really has, and 80 or 443 for what is off.
@@ -73,15 +75,12 @@ export async function openRouter(index: number, parts: FleetParts): Promise<Open
       app.fetch(request, { ...bind(incoming, outgoing), countDelivered }),
   });
   const router = new SimulatedRouter({ device, front, faults, faultFront, certificates, host, hosts });
-  return {
-    router,
-    device,
-    async close() {
-      faultFront.releaseHanging();
-      device.logs.close();
-      await front.close();
-    },
-  };
+  opening.defer(() => {
+    faultFront.releaseHanging();
+    device.logs.close();
+  });
+  const opened = opening.move();
+  return { router, device, close: () => opened.disposeAsync() };
 }
 
 /** A wildcard address is good for listening only. */

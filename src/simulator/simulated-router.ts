@@ -107,9 +107,9 @@ export class SimulatedRouter {
     this.#device.clock.jump(offsetMs);
   }
 
-  /** Lets time pass for this router alone, all at once: tokens age, counters grow, compressions end. */
-  advanceClock(durationMs: number): void {
-    this.#device.time.advance(durationMs);
+  /** Lets time pass for this router alone: tokens age, counters grow, compressions end. Resolves when it has passed. */
+  advanceClock(durationMs: number): Promise<void> {
+    return this.#device.time.advance(durationMs);
   }
 
   /** Makes a status resource such as `lte2` say something else; `undefined` gives it back to the router's own life. */

@@ -88,7 +88,7 @@ export function withQuery(path: string, query: Readonly<Record<string, unknown>>
     name,
     typeof value === 'string' ? value : JSON.stringify(value),
   ]);
-  return `${path}?${new URLSearchParams(pairs as [string, string][])}`;
+  return `${path}?${new URLSearchParams(pairs as [string, string][]).toString()}`;
 }
 
 export const listPath = '/download/log?list_files=1';

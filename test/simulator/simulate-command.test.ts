@@ -1,0 +1,66 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Agent, request } from 'undici';
+import { describe, expect, test } from 'vitest';
+import { startRouterExporter } from '../support/child.ts';
+
+/** Started without fixed ports, so that tests do not meet. */
+const FREE = ['--listen', '127.0.0.1:0', '--control', '127.0.0.1:0'];
+
+describe('simulate', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'prints where its routers are and ends at %s with exit code 0',
+    async (signal) => {
+      await using program = startRouterExporter('simulate', '--routers', '2', '--plain-http', ...FREE);
+      await program.waitFor('stdout', /Ctrl-C ends/);
+      expect(program.stdout).toMatch(/^sim-1 +http:\/\/127\.0\.0\.1:\d+ +MRX3 +serial \d{8}\nsim-2 +http/);
+      expect(program.stdout).toContain(
+        'admin (readwrite), monitor (read), status (status); password of all: simulated',
+      );
+      const [, url = ''] = /^sim-2 +(\S+)/m.exec(program.stdout) ?? [];
+      const body = JSON.stringify({ username: 'monitor', password: 'simulated' });
+      expect((await fetch(`${url}/api/v2_0/auth/login`, { method: 'POST', body })).status).toBe(200);
+      const [, control = ''] = /POST (\S+)<router>/.exec(program.stdout) ?? [];
+      const answer = await fetch(`${control}sim-2`, { method: 'POST', body: '{"action":"fault","name":"http_503"}' });
+      expect(answer.status).toBe(200);
+      expect((await fetch(`${url}/api/v2_0/profiles`)).status).toBe(503);
+      program.process.kill(signal);
+      expect(await program.ended).toMatchObject({ code: 0, stderr: '' });
+    },
+  );
+
+  test('serves HTTPS with an authority of its own, whose certificate it writes, and begins with faults', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'router-exporter-test-'));
+    const file = join(folder, 'ca.pem');
+    try {
+      const faults = ['--fault', 'sim-2=http_500', '--fault', 'forbidden'];
+      await using program = startRouterExporter('simulate', '--routers=2', '--ca-out', file, ...faults, ...FREE);
+      await program.waitFor('stdout', /Ctrl-C ends/);
+      expect(program.stdout).toMatch(/^sim-1 .* forbidden\nsim-2 .* http_500 forbidden$/m);
+      const [, url = ''] = /^sim-1 +(\S+)/.exec(program.stdout) ?? [];
+      const dispatcher = new Agent({ connect: { ca: await readFile(file, 'utf8') } });
+      const { statusCode, body } = await request(`${url}/api/v2_0/profiles`, { dispatcher });
+      expect([url.startsWith('https://'), statusCode]).toEqual([true, 403]);
+      await body.dump();
+      await dispatcher.close();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test.each([
+    [['--fault', 'fire'], /--fault: expected NAME or ROUTER=NAME/],
+    [['--fault', 'sim-9=slow'], /--fault: expected NAME or ROUTER=NAME/],
+    [['--listen', 'nowhere'], /--listen: expected host:port/],
+    [['--control', '0.0.0.0:0', '--listen', '127.0.0.1:0', '--plain-http'], /loopback/],
+    [['--routers', '0'], /whole number/],
+    [['--seed', '1.5'], /whole number/],
+    [['--colour'], /unknown option/],
+  ])('%j is wrong usage', async (args, message) => {
+    const end = await startRouterExporter('simulate', ...args).ended;
+    expect(end.code).toBe(2);
+    expect(end.stderr).toMatch(message);
+    expect(end.stdout).toBe('');
+  });
+});
