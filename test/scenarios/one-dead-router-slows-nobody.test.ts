@@ -5,7 +5,7 @@ import { startFleet } from '../support/fleet.ts';
 const SECOND_MS = 1000;
 
 /** The value of a series without labels of its own. */
-function valueOf(metrics: string, family: string, router: string): string | undefined {
+function sampleOf(metrics: string, family: string, router: string): string | undefined {
   return new RegExp(`^${family}\\{router="${router}"\\} (\\S+)$`, 'm').exec(metrics)?.[1];
 }
 
@@ -20,7 +20,7 @@ test('a router that is gone is down with its reason, its values run out, its ide
   const late = await fleet.metrics();
 
   for (const metrics of [early, late]) {
-    expect(['sim-1', 'sim-2', 'sim-3'].map((name) => valueOf(metrics, 'router_up', name))).toEqual(['1', '0', '1']);
+    expect(['sim-1', 'sim-2', 'sim-3'].map((name) => sampleOf(metrics, 'router_up', name))).toEqual(['1', '0', '1']);
     expect(metrics).toContain('router_failure_reason{router="sim-2",reason="connect"} 1\n');
     expect(metrics).toMatch(/router_board_info\{router="sim-2",slot="1"/);
     expect(metrics).toMatch(/router_profile_modified\{router="sim-1"/);
@@ -44,7 +44,7 @@ test('a router that is back is up again, with one login more and every line that
 
   await fleet.advance(600 * SECOND_MS);
 
-  expect(valueOf(await fleet.metrics(), 'router_up', 'sim-2')).toBe('1');
+  expect(sampleOf(await fleet.metrics(), 'router_up', 'sim-2')).toBe('1');
   expect(fleet.router(1).counters).toMatchObject({ refreshReuses: 0, loginFailures: 0 });
   const own = fleet.records.filter(({ router }) => router === 'sim-2');
   expect(own.map(({ message }) => message)).toEqual(['before', 'meanwhile']);
@@ -64,7 +64,7 @@ test('a router that never answers costs one timeout per resource, and the others
   }
 
   const metrics = await fleet.metrics();
-  expect(['sim-1', 'sim-2', 'sim-3'].map((name) => valueOf(metrics, 'router_up', name))).toEqual(['1', '1', '0']);
+  expect(['sim-1', 'sim-2', 'sim-3'].map((name) => sampleOf(metrics, 'router_up', name))).toEqual(['1', '1', '0']);
   expect(metrics).toContain('router_failure_reason{router="sim-3",reason="timeout"} 1\n');
   const after = fleet.router(0).counters.requests['GET /profiles'] ?? 0;
   expect(after - before).toBeGreaterThanOrEqual(5);

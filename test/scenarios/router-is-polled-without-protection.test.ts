@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { startFleet } from '../support/fleet.ts';
+
+const MINUTE_MS = 60_000;
+
+test('a router whose url says http is polled, and the log warns that anybody can read the password', async () => {
+  await using fleet = await startFleet({ simulator: { plainHttp: true } });
+  await fleet.advance(MINUTE_MS);
+
+  expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
+  expect(fleet.ownLog).toContainEqual({
+    level: 'warn',
+    message: 'Polled over plain HTTP: anybody on the way can read the password',
+    fields: { router: 'sim-1' },
+  });
+});
+
+test('a router whose certificate is not checked is polled, and the log warns', async () => {
+  await using fleet = await startFleet({
+    router: {
+      tls: {
+        caPem: undefined,
+        serverName: undefined,
+        certPem: undefined,
+        keyPem: undefined,
+        fingerprintSha256: undefined,
+        insecureSkipVerify: true,
+      },
+    },
+  });
+  await fleet.advance(MINUTE_MS);
+
+  expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
+  expect(fleet.ownLog.map(({ message }) => message)).toContain(
+    'Any certificate is accepted: who stands in between can read the password',
+  );
+});
+
+test('a router whose certificate nobody vouches for is down for the reason tls, and never sees the password', async () => {
+  await using fleet = await startFleet({
+    router: {
+      tls: {
+        caPem: undefined,
+        serverName: undefined,
+        certPem: undefined,
+        keyPem: undefined,
+        fingerprintSha256: undefined,
+        insecureSkipVerify: false,
+      },
+    },
+  });
+  await fleet.advance(MINUTE_MS);
+
+  const metrics = await fleet.metrics();
+  expect(metrics).toContain('router_up{router="sim-1"} 0\n');
+  expect(metrics).toContain('router_failure_reason{router="sim-1",reason="tls"} 1\n');
+  expect(fleet.router().counters).toMatchObject({ logins: 0, loginFailures: 0, requests: {} });
+});
