@@ -7,13 +7,15 @@
  * Does not own: any code of the rooms that talk to routers; sharing it would hide the same mistake on both sides.
  * Start reading at: simulator.ts and open-router.ts, then device.ts (state), rest-app.ts (interface),
  * configuration/resource.ts (what can be configured), life/device-life.ts (status), log-writer.ts (logs),
- * fault-front.ts (faults), control-actions.ts (control port). docs/simulator.md is for users.
+ * fault-front.ts (faults), openapi/describe-interface.ts (description), control-actions.ts (control port).
+ * docs/simulator.md is for users.
  */
 
 export type { StatusOverride } from './life/status-override.ts';
 export type { LogLoss } from './log-generation.ts';
 export type { LogSeverity } from './log-line.ts';
 export type { TruthLine } from './log-truth.ts';
+export { type DescriptionOptions, describeInterface } from './openapi/describe-interface.ts';
 export type { RouterCounts } from './router-counters.ts';
 export { FAULT_NAMES, type FaultName, type FaultOptions, isFaultName } from './router-faults.ts';
 export type { SimulatedRouter } from './simulated-router.ts';

@@ -56,7 +56,9 @@ export function answerBytes(
   body: Buffer,
   headers: Readonly<Record<string, string>>,
 ): Response {
-  return context.body(new Uint8Array(body), status, { ...headers, 'Content-Length': String(body.length) });
+  const stated = { ...headers, 'Content-Length': String(body.length) };
+  // An empty array is a body to the adapter, which would give it a type that it does not have.
+  return body.length > 0 ? context.body(new Uint8Array(body), status, stated) : context.body(null, status, stated);
 }
 
 /** Answers with a refusal. */

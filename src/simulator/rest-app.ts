@@ -4,6 +4,7 @@ import { matchedRoutes } from 'hono/route';
 import { resourceTable } from './configuration/resource-table.ts';
 import { readWebSettings } from './configuration/web-settings.ts';
 import { Fault } from './fault.ts';
+import { addDescriptionRoute } from './openapi/serve-description.ts';
 import { answerFault, type RestContext, type RestEnv } from './rest-answer.ts';
 import { addAuthRoutes, requireAccess } from './rest-auth.ts';
 import { addConfigurationRoutes } from './rest-configuration.ts';
@@ -22,6 +23,7 @@ const UNKNOWN = '(unknown)';
  */
 export function createRestApp(): Hono<RestEnv> {
   const app = new Hono<RestEnv>();
+  addDescriptionRoute(app);
   app.use(observe);
   app.notFound((context) => answerFault(context, Fault.of(404, 'resource', 'not found')));
   app.onError((_error, context) => answerFault(context, Fault.of(500, 'internal', 'the simulated router failed')));
@@ -42,7 +44,7 @@ export function createRestApp(): Hono<RestEnv> {
 function refuseOtherMethods(app: Hono<RestEnv>, api: Hono<RestEnv>): void {
   const methods = new Map<string, string[]>();
   for (const { path, method } of app.routes) {
-    if (method === 'ALL' || path.endsWith('*')) continue;
+    if (method === 'ALL' || path.endsWith('*') || !path.startsWith(API_ROOT)) continue;
     methods.set(path, [...(methods.get(path) ?? []), method]);
   }
   for (const [path, allowed] of methods) {

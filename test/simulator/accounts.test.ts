@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { findFreePort } from '../support/free-port.ts';
 import { openAdmin, openClient } from './client.ts';
 
 const USERS = '/configuration/administration/users';
@@ -144,7 +145,7 @@ describe('listeners', () => {
   test('an activated port is open before the answer, and the former one closes after it', async () => {
     await using bench = await openAdmin();
     const former = bench.router.url;
-    const port = Number(new URL(former).port) + 1;
+    const port = await findFreePort();
     const { status, json } = await setWeb(bench, { http_port: String(port) });
     expect([status, json.config.unique.http_port]).toEqual([200, String(port)]);
     expect(bench.router.url).toBe(`http://127.0.0.1:${port}`);
@@ -154,7 +155,8 @@ describe('listeners', () => {
 
   test('HTTPS can be switched on beside HTTP, and HTTP off', async () => {
     await using bench = await openAdmin();
-    const port = Number(new URL(bench.router.url).port) + 1;
+    const former = bench.router.url;
+    const port = await findFreePort();
     await setWeb(bench, { https_active: '1', https_port: String(port) });
     expect(bench.router.url).toBe(`https://127.0.0.1:${port}`);
     await using secure = openClient(bench.router, bench.simulator.caPem);
@@ -164,7 +166,7 @@ describe('listeners', () => {
       body: JSON.stringify({ config: { unique: { http_active: '0' } }, ...activate }),
     });
     expect((await secure.get(BOARDS, access)).status).toBe(200);
-    await expect(fetch(`http://127.0.0.1:${port - 1}`)).rejects.toThrow('fetch failed');
+    await expect(fetch(former)).rejects.toThrow('fetch failed');
   });
 
   test('a port that cannot be had answers 500, and the router goes on as before with the change stored', async () => {

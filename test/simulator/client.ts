@@ -1,6 +1,16 @@
+import { AssertionError } from 'node:assert';
 import { Agent, request } from 'undici';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { type SimulatedRouter, type SimulatorOptions, startSimulator } from '../../src/simulator/index.ts';
+import {
+  describeInterface,
+  type SimulatedRouter,
+  type SimulatorOptions,
+  startSimulator,
+} from '../../src/simulator/index.ts';
+import { openOpenApiValidator } from '../support/openapi-validator.ts';
+
+/** What routers say about their own interface; every answer is held against it. */
+const description = await openOpenApiValidator(describeInterface());
 
 /** 08:00:00 UTC is 09:00:00 in the simulator's default zone. */
 export const START_MS = Date.UTC(2026, 10, 21, 8, 0, 0);
@@ -26,13 +36,21 @@ export interface Client extends AsyncDisposable {
   get(path: string, token?: string): Promise<Answer>;
   /** Logs in and returns the tokens. */
   login(username?: string): Promise<{ access: string; refresh: string }>;
+  /** From now on answers need not match the description: for tests that make the router say something else. */
+  allowUndescribed(): void;
 }
 
-/** Speaks to one router the way a stranger would: with nothing of the product but its address. */
+/**
+ * Speaks to one router the way a stranger would: with nothing of the product but its address. Unless a fault is in force,
+ * every answer has to match the description of the interface, and so has every body that the router accepts.
+ */
 export function openClient(router: SimulatedRouter, caPem: string): Client {
   const dispatcher = new Agent(caPem ? { connect: { ca: caPem } } : {});
+  let isHeldToDescription = true;
   const client: Client = {
     async send(method, path, { token, body, headers } = {}) {
+      // Looked at before: a fault may be over with this very request.
+      const isSound = router.faults.length === 0;
       const answer = await request(`${router.url}/api/v2_0${path}`, {
         method: method as 'GET',
         dispatcher,
@@ -41,6 +59,13 @@ export function openClient(router: SimulatedRouter, caPem: string): Client {
       });
       const bytes = Buffer.from(await answer.body.arrayBuffer());
       const text = bytes.toString('utf8');
+      if (isSound && isHeldToDescription) {
+        const contentType = answer.headers['content-type']?.toString();
+        const message =
+          description.explainAnswer({ method, path, status: answer.statusCode, contentType, body: bytes }) ??
+          (body !== undefined && answer.statusCode < 300 && description.explainRequest(method, path, body));
+        if (message) throw new AssertionError({ message });
+      }
       return {
         status: answer.statusCode,
         headers: answer.headers,
@@ -55,6 +80,9 @@ export function openClient(router: SimulatedRouter, caPem: string): Client {
     async login(username = 'admin') {
       const body = JSON.stringify({ username, password: 'simulated' });
       return (await client.send('POST', '/auth/login', { body })).json;
+    },
+    allowUndescribed() {
+      isHeldToDescription = false;
     },
     [Symbol.asyncDispose]: () => dispatcher.close(),
   };

@@ -236,6 +236,7 @@ describe('a fleet', () => {
 describe('setStatus()', () => {
   test('replaces single values and rows, adds and removes, and gives the resource back', async () => {
     await using bench = await openStatus();
+    bench.client.allowUndescribed();
     bench.router.setStatus('lte2', { unique: { state: 'Offline', odd: 'x' }, remove: ['RSSI'] });
     const { unique } = await bench.read('lte2');
     expect(unique).toMatchObject({ state: 'Offline', odd: 'x', provider_name: expect.any(String) });
