@@ -42,6 +42,8 @@ describe('the import rule', () => {
     plant('src/logs/deep/lazy.ts', "export const x = import('../../status/index.ts');\n");
     plant('src/logs/past-the-door.ts', "export { Secret } from '../base/secret.ts';\n");
     plant('src/cli/to-main.ts', "export { x } from '../main.ts';\n");
+    plant('src/agent/to-library.ts', "export { x } from '../index.ts';\n");
+    plant('src/index.ts', "export * from './router/index.ts';\nexport { x } from './router/client.ts';\n");
     plant('src/status/cycle-a.ts', "import { b } from './cycle-b.ts';\nexport const a = () => b;\n");
     plant('src/status/cycle-b.ts', "import { a } from './cycle-a.ts';\nexport const b = () => a;\n");
     findings = lint(folder);
@@ -70,12 +72,17 @@ describe('the import rule', () => {
     ]);
   });
 
-  test.for(['src/logs/type-only.ts', 'src/logs/deep/lazy.ts', 'src/logs/past-the-door.ts', 'src/cli/to-main.ts'])(
-    'catches %s',
-    (file) => {
-      expect(findingsIn(file).map(({ code }) => code)).toEqual(['eslint(no-restricted-imports)']);
-    },
-  );
+  test.for([
+    'src/logs/type-only.ts',
+    'src/logs/deep/lazy.ts',
+    'src/logs/past-the-door.ts',
+    'src/cli/to-main.ts',
+    'src/agent/to-library.ts',
+    // One of its two lines: the other goes through the door.
+    'src/index.ts',
+  ])('catches %s', (file) => {
+    expect(findingsIn(file).map(({ code }) => code)).toEqual(['eslint(no-restricted-imports)']);
+  });
 
   test('catches a cycle of files', () => {
     expect(findingsIn('src/status/cycle-a.ts').map(({ code }) => code)).toContain('import(no-cycle)');

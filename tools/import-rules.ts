@@ -27,8 +27,27 @@ const CONFIG = new URL('../.oxlintrc.json', import.meta.url);
 /** The linter's configuration with the rule of every room in its `overrides`. */
 export function renderLintConfig(): string {
   const config: unknown = JSON.parse(readFileSync(CONFIG, 'utf8'));
-  return `${JSON.stringify({ ...Object(config), overrides: ROOMS.map(createOverride) }, null, 2)}\n`;
+  const overrides = [...ROOMS.map(createOverride), LIBRARY_OVERRIDE];
+  return `${JSON.stringify({ ...Object(config), overrides }, null, 2)}\n`;
 }
+
+/** The entry of the library stands above the rooms and re-exports what their doors offer. */
+const LIBRARY_OVERRIDE = {
+  files: ['src/index.ts'],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      {
+        patterns: [
+          {
+            regex: '^\\./([^/]+/([^/]+/|[^i]|i[^n]|in[^d])|main\\.ts$)',
+            message: 'The library imports rooms through their doors and nothing else.',
+          },
+        ],
+      },
+    ],
+  },
+};
 
 function createOverride(room: string) {
   const below = roomsBelow(room);
@@ -44,7 +63,10 @@ function createOverride(room: string) {
       regex: `^(\\.\\./)+(${below.join('|')})/([^/]+/|[^i]|i[^n]|in[^d])`,
       message: 'Import another room through its door, index.ts. What is needed and not there belongs into the door.',
     },
-    { regex: '^(\\.\\./)+main\\.ts$', message: 'Nothing imports main.ts: it is the front door.' },
+    {
+      regex: '^(\\.\\./)+(main|index)\\.ts$',
+      message: 'Nothing imports main.ts and src/index.ts: they are the ways in from outside.',
+    },
   ];
   return {
     files: [`src/${room}/**/*.ts`],

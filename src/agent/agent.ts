@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { type Clock, Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
+import { type Clock, Lifecycle, type Logger, type Random, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { Config, SinkSettings } from '../config/index.ts';
 import { createStdoutSink, DeliveryError, deliverOnce, type Sink } from '../delivery/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
@@ -44,6 +44,8 @@ export interface Agent {
 
 /** Decompression threads. A router that stalls in the middle of a large archive occupies one, so there is another. */
 const ARCHIVE_WORKERS = 2;
+/** A delivery that takes longer than this is worth a warning. It is not cut off: a slow reader is better than none. */
+const SINK_PATIENCE_MS = 30_000;
 const SINK_BACKOFF = { firstMs: 500, ceilingMs: 5 * 60_000 };
 /** Bounds of the steps of stopping; together below the ten seconds that service managers allow. */
 const STOP_MS = { schedule: 1500, delivery: 3500, routers: 2000, web: 500, archives: 500, store: 1000 };
@@ -112,22 +114,34 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
         clock,
         random,
         backoff: SINK_BACKOFF,
-        step: (signal) =>
-          deliverOnce<SpoolCursor>(store, sink, signal, ({ records }) => {
-            recordsShipped += records;
-            metrics.sinkUp.set({ sink: sink.name }, 1);
-            metrics.sinkRecords.inc({ sink: sink.name, result: 'delivered' }, records);
-          }),
+        step: async (signal) => {
+          const patience = clock.setTimer(SINK_PATIENCE_MS, () => {
+            metrics.sinkUp.set({ sink: sink.name }, 0);
+            logger.warn('A sink does not take its records', {
+              sink: sink.name,
+              waited: renderDuration(SINK_PATIENCE_MS),
+            });
+          });
+          try {
+            return await deliverOnce<SpoolCursor>(store, sink, signal, ({ records }) => {
+              recordsShipped += records;
+              metrics.sinkUp.set({ sink: sink.name }, 1);
+              metrics.sinkRecords.inc({ sink: sink.name, result: 'delivered' }, records);
+            });
+          } finally {
+            patience.cancel();
+          }
+        },
         onFailure: (cause) => {
           metrics.sinkUp.set({ sink: sink.name }, 0);
-          logger.warn('A sink failed', { sink: sink.name, error: renderErrorChain(cause) });
           // Nobody can open standard output again: a supervisor that restarts the agent can.
           if (cause instanceof DeliveryError && cause.code === 'closed') failure.abort(cause);
+          else logger.warn('A sink failed', { sink: sink.name, error: renderErrorChain(cause) });
         },
       });
       pumps.push(pump);
-      lifecycle.onStop(`sink ${sink.name}`, STOP_MS.delivery, (signal) => pump.drain(signal));
     }
+    lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => Promise.all(pumps.map((pump) => pump.drain(signal))));
 
     const scheduler = new Scheduler({
       clock,

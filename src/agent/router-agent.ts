@@ -35,6 +35,8 @@ export class RouterAgent {
   readonly #client: RouterClient;
   readonly #observer: RouterObserver;
   readonly #zone: Zone;
+  /** Where a turn over the logs made way for something else. */
+  #logsAfter: string | undefined;
 
   constructor(options: RouterAgentOptions) {
     const { settings, clock, exposition, logger } = options;
@@ -81,7 +83,7 @@ export class RouterAgent {
         key: `${name}/logs`,
         lane: name,
         intervalMs: logs.intervalMs,
-        run: (signal) => this.#tail(signal),
+        run: (signal, isAwaited) => this.#tail(signal, isAwaited),
       });
     }
     return activities;
@@ -100,11 +102,11 @@ export class RouterAgent {
     return result.isUp ? 'done' : 'failed';
   }
 
-  async #tail(signal: AbortSignal): Promise<'done' | 'failed'> {
+  async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<'done' | 'failed'> {
     const { settings, clock, store, archives, onStoreFailed } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
     try {
-      await tailOnce(
+      this.#logsAfter = await tailOnce(
         {
           router: settings,
           source: this.#client,
@@ -114,9 +116,12 @@ export class RouterAgent {
           zone: this.#zone,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
+          shouldYield: isAwaited,
+          after: this.#logsAfter,
         },
         deadline.signal,
       );
+      this.#observer.onLogsRead();
       return 'done';
     } catch (cause) {
       if (signal.aborted) throw cause;

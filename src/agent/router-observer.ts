@@ -6,6 +6,9 @@ import { ROUTER_FAILURES, type SessionEvent } from '../router/index.ts';
 import type { PollResult } from '../status/index.ts';
 import { FLEET_FAMILIES as F } from './fleet-families.ts';
 
+/** Value of the label `resource` for the logs as a whole. */
+const LOGS = 'logs';
+
 /** What the agent knows of one router, beyond its series. */
 export interface RouterState {
   readonly state: 'up' | 'down' | 'unknown';
@@ -24,6 +27,8 @@ export class RouterObserver {
   readonly #staleAfterMs: number;
   readonly #resourceReadAtMs = new Map<string, number>();
   readonly #caughtUpAtMs = new Map<string, number>();
+  /** What is failing now, so that the log says it once and not at every poll. */
+  readonly #failing = new Set<string>();
   #failures = 0;
   #state: RouterState = { state: 'unknown', lastSuccessMs: undefined, error: '' };
 
@@ -71,8 +76,12 @@ export class RouterObserver {
         const expiresAtMs = resource.isIdentity ? undefined : readAtMs + this.#staleAfterMs;
         this.#exposition.publish(this.#router, `values:${resource.name}`, families, expiresAtMs);
         this.#resourceReadAtMs.set(resource.name, readAtMs);
+        this.#failing.delete(resource.name);
       } else if (result.isUp) {
-        this.#log('warn', 'A status resource could not be read', { ...labels, error: renderErrorChain(error) });
+        this.#logFailure(resource.name, 'A status resource could not be read', {
+          ...labels,
+          error: renderErrorChain(error),
+        });
       }
     }
     this.#publishAges(F.resourceAge, 'resource', this.#resourceReadAtMs);
@@ -121,6 +130,7 @@ export class RouterObserver {
       }
       case 'log-caught-up':
         this.#caughtUpAtMs.set(event.component, this.#clock.monotonic());
+        this.#failing.delete(event.component);
         this.#publishAges(F.logLag, 'component', this.#caughtUpAtMs);
         return;
       case 'log-gap-found': {
@@ -138,7 +148,7 @@ export class RouterObserver {
         return;
       case 'log-failed': {
         const { component, file } = event;
-        this.#log('warn', 'A log file could not be read', {
+        this.#logFailure(component, 'A log file could not be read', {
           component,
           file,
           error: renderErrorChain(event.cause),
@@ -148,9 +158,21 @@ export class RouterObserver {
     }
   }
 
-  /** A turn over the logs that ended early. The poll of the same router says when the router itself is the reason. */
+  /** A turn over the logs that came to its end. */
+  onLogsRead(): void {
+    this.#failing.delete(LOGS);
+    this.#publish(LOGS, [toFamily(F.resourceUp, [[{ resource: LOGS }, 1]])]);
+  }
+
+  /** A turn over the logs that ended early. */
   onLogsFailed(cause: unknown): void {
-    this.#log('debug', 'The logs could not be read', { error: renderErrorChain(cause) });
+    this.#publish(LOGS, [toFamily(F.resourceUp, [[{ resource: LOGS }, 0]])]);
+    this.#logFailure(LOGS, 'The logs could not be read', { error: renderErrorChain(cause) });
+  }
+
+  #logFailure(what: string, message: string, fields: Readonly<Record<string, unknown>>): void {
+    this.#log(this.#failing.has(what) ? 'debug' : 'warn', message, fields);
+    this.#failing.add(what);
   }
 
   #noteState(result: PollResult): void {

@@ -2,7 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import type { AnyCall } from '../router/index.ts';
 import { confirm } from './confirm.ts';
 import { withRouter } from './connect.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 import { countBytes, openProgress } from './progress.ts';
 
 export interface ApiFlags {
@@ -39,7 +39,7 @@ export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
       return EXIT.done;
     }
     const { status, body } = await client.call(call, io.signal);
-    if (body !== undefined) io.stdout.write(`${JSON.stringify(body, null, 2)}\n`);
+    if (body !== undefined) await writeResult(`${JSON.stringify(body, null, 2)}\n`, io);
     if (status < 300) return EXIT.done;
     io.stderr.write(`${call.method} ${call.path} was answered with ${status}\n`);
     return EXIT.failed;

@@ -15,6 +15,9 @@ export async function confirm(question: string, isAgreed: boolean, io: CommandIo
   try {
     const answer = await reader.question(`${question} [y/N] `, { signal: io.signal });
     return /^y(es)?$/i.test(answer.trim());
+  } catch {
+    // Ctrl-C and Ctrl-D are a no.
+    return false;
   } finally {
     reader.close();
   }

@@ -38,12 +38,14 @@ export async function withRouter(
   const tls = { ...settings.tls, keyPem: settings.tls.keyPem?.reveal() };
   const client = new RouterClient({ url, username, password, auth, tls, requestTimeoutMs: poll.timeoutMs, clock });
   try {
-    return await work({ settings, client });
+    const exitCode = await work({ settings, client });
+    return io.signal.aborted ? EXIT.failed : exitCode;
   } catch (cause) {
     if (!io.signal.aborted) io.stderr.write(`${name}: ${renderErrorChain(cause)}\n`);
     return EXIT.failed;
   } finally {
-    await client.close(AbortSignal.any([io.signal, AbortSignal.timeout(LOGOUT_MS)])).catch(() => {});
+    // Also after the signal: the session would stay open on the router until its auto-logout.
+    await client.close(AbortSignal.timeout(LOGOUT_MS)).catch(() => {});
   }
 }
 

@@ -73,6 +73,7 @@ async function runAgentAt(
   const { exitCode, summary } = await serve({
     config,
     io,
+    endsWithReader: true,
     logger: openLogger(flags.log, config, io),
     onStarted: (agent) => io.stderr.write(renderWhereToLook(agent, configFile, flags.routers)),
     ...(forMs !== undefined && { until: (signal: AbortSignal) => createSystemClock().sleep(forMs, signal) }),

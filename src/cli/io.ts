@@ -12,6 +12,19 @@ export interface CommandIo {
   readonly signal: AbortSignal;
 }
 
+/** Writes a result and resolves when the system has taken it, so that a slow reader loses nothing at the end. */
+export function writeResult(text: string, io: CommandIo): Promise<void> {
+  // A reader that has gone away ends the command by its signal.
+  return new Promise((resolve) => void io.stdout.write(text, () => resolve()));
+}
+
+/** The same surroundings with a signal that also aborts when nobody reads the results any more. */
+export function endWithReader(io: CommandIo): CommandIo {
+  const gone = new AbortController();
+  io.stdout.on('error', () => gone.abort());
+  return { ...io, signal: AbortSignal.any([io.signal, gone.signal]) };
+}
+
 /** Exit codes of every command. */
 export const EXIT = { done: 0, failed: 1, usage: 2 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -1,7 +1,7 @@
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import { openArchivePool, parseListing, type RecordLog, tailOnce, Zone } from '../logs/index.ts';
 import { withRouter } from './connect.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 import { countBytes, openProgress } from './progress.ts';
 import { renderTable } from './table.ts';
 
@@ -21,7 +21,7 @@ export function listLogs(
       rotated.at(-1)?.stamp ?? '',
     ]);
     const header = ['COMPONENT', 'CURRENT', 'ARCHIVES', 'OLDEST (UTC)', 'NEWEST (UTC)'];
-    io.stdout.write(flags.isJson ? `${JSON.stringify(names, null, 2)}\n` : renderTable(header, rows));
+    await writeResult(flags.isJson ? `${JSON.stringify(names, null, 2)}\n` : renderTable(header, rows), io);
     if (unknown > 0) io.stderr.write(`${unknown} files have names of no known form and are left alone\n`);
     return EXIT.done;
   });
@@ -39,10 +39,18 @@ export function fetchLogs(
     await using archives = openArchivePool({ workers: 2 });
     const progress = openProgress(io);
     let exitCode: ExitCode = EXIT.done;
+    let written = Promise.resolve();
+    // A slow reader of the records holds back the download.
+    const paced = async function* (body: AsyncIterable<Uint8Array>) {
+      for await (const chunk of body) {
+        await written;
+        yield chunk;
+      }
+    };
     const records: RecordLog = {
       readPositions: () => new Map(),
       commit: ({ lines }) => {
-        if (lines.length > 0) io.stdout.write(`${lines.join('\n')}\n`);
+        if (lines.length > 0) written = writeResult(`${lines.join('\n')}\n`, io);
       },
     };
     const isChosen = (name: string) => flags.files.length === 0 || flags.files.includes(name);
@@ -58,7 +66,7 @@ export function fetchLogs(
               return names;
             },
             readLog: (name, signal, consume) =>
-              client.readLog(name, signal, (body) => consume(countBytes(body, name, progress))),
+              client.readLog(name, signal, (body) => consume(countBytes(paced(body), name, progress))),
           },
           records,
           archives,
@@ -73,6 +81,7 @@ export function fetchLogs(
         },
         io.signal,
       );
+      await written;
     } finally {
       progress.end();
     }

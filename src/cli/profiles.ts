@@ -1,6 +1,6 @@
 import { writeBody } from './api.ts';
 import { withRouter } from './connect.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 import { renderTable } from './table.ts';
 
 /** `profiles list`: the stored profiles of a router. */
@@ -15,10 +15,11 @@ export function listProfiles(
       renderFlag(lastActivated),
       renderFlag(modified),
     ]);
-    io.stdout.write(
+    await writeResult(
       flags.isJson
         ? `${JSON.stringify(profiles, null, 2)}\n`
         : renderTable(['PROFILE', 'LAST ACTIVATED', 'MODIFIED'], rows),
+      io,
     );
     return EXIT.done;
   });

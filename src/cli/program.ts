@@ -1,7 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
-import { configOption } from './options.ts';
+import { type CommandIo, EXIT, type ExitCode, endWithReader } from './io.ts';
+import { collect, configOption } from './options.ts';
 import { addRouterCommands } from './router-commands.ts';
 import type { LogFlags } from './serve.ts';
 import { readVersion } from './version.ts';
@@ -39,7 +39,12 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     .description('Run the agent (the default command).')
     .allowExcessArguments()
     .addOption(configOption())
-    .option('--web.listen-address <address...>', 'address to listen on, as host:port; replaces web.listen of the file')
+    .option(
+      '--web.listen-address <address>',
+      'address to listen on, as host:port; repeatable; replaces web.listen',
+      collect,
+      [],
+    )
     .option('--storage.path <folder>', 'folder of positions and spool; replaces storage.path of the file')
     .action(async (options: Record<string, unknown>, command: Command) => {
       // Because `run` is the default, a misspelt command arrives here as its argument.
@@ -48,7 +53,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
       const { run } = await import('./run.ts');
       const flags = {
         configFile: String(options['config.file']),
-        listenAddresses: options['web.listenAddress'] as string[] | undefined,
+        listenAddresses: options['web.listenAddress'] as string[],
         storagePath: options['storage.path'] as string | undefined,
         log: toLogFlags(options),
       };
@@ -104,7 +109,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
       finish(await simulate(flags, io));
     });
 
-  addRouterCommands(program, io, finish);
+  addRouterCommands(program, endWithReader(io), finish);
   return program;
 }
 
@@ -157,8 +162,4 @@ function parseWholeNumber(min: number, max: number): (text: string) => number {
     if (/^\d+$/.test(text) && number >= min && number <= max) return number;
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
   };
-}
-
-function collect(value: string, earlier: readonly string[]): string[] {
-  return [...earlier, value];
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { CommandIo, ExitCode } from './io.ts';
-import { configOption } from './options.ts';
+import { collect, configOption } from './options.ts';
 
 type Options = Record<string, unknown>;
 
@@ -13,7 +13,7 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .argument('<path>', 'below /api/v2_0, as in /configuration/administration/users')
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
-    .option('--query <key=value...>', 'query parameters')
+    .option('--query <key=value>', 'query parameter; repeatable', collect, [])
     .option('--filter <json>', 'the query parameter "filter"')
     .option('--data <json>', 'body as JSON, or @ and the name of a file that holds it')
     .option('--output <file>', 'write the body of a GET to a file, as it comes')
@@ -25,7 +25,7 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
         method,
         path,
         router,
-        query: (options['query'] as string[] | undefined) ?? [],
+        query: options['query'] as string[],
         filter: options['filter'] as string | undefined,
         data: options['data'] as string | undefined,
         output: options['output'] as string | undefined,

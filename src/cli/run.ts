@@ -6,8 +6,8 @@ import { type LogFlags, openLogger, serve } from './serve.ts';
 
 export interface RunFlags {
   readonly configFile: string;
-  /** Replaces `web.listen`. */
-  readonly listenAddresses: readonly string[] | undefined;
+  /** Replaces `web.listen`; empty: does not. */
+  readonly listenAddresses: readonly string[];
   /** Replaces `storage.path`; relative to the working directory. */
   readonly storagePath: string | undefined;
   readonly log: LogFlags;
@@ -34,7 +34,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
 }
 
 function applyFlags(config: Config, flags: RunFlags, io: CommandIo): Config | undefined {
-  const listen = (flags.listenAddresses ?? []).map((text) => ({ text, address: parseListenAddress(text) }));
+  const listen = flags.listenAddresses.map((text) => ({ text, address: parseListenAddress(text) }));
   const wrong = listen.filter(({ address }) => address === undefined);
   for (const { text } of wrong) {
     io.stderr.write(`--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}\n`);

@@ -9,6 +9,7 @@ import {
   systemRandom,
 } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
+import { DeliveryError } from '../delivery/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { readVersion } from './version.ts';
 
@@ -34,6 +35,8 @@ export interface ServeOptions {
   readonly io: CommandIo;
   /** Called once, when the agent runs. */
   readonly onStarted?: (agent: Agent) => void;
+  /** Whether a reader of the records that goes away is an ordinary end. Default false: a supervisor has to know. */
+  readonly endsWithReader?: boolean;
   /** The agent ends when this resolves, if no signal comes first. */
   readonly until?: (signal: AbortSignal) => Promise<unknown>;
 }
@@ -54,11 +57,14 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
   await until(end).catch(() => {});
   const summary = agent.summary();
   logger.info('Stopping');
-  if (agent.failed.aborted) logger.error('The agent cannot go on', { error: renderErrorChain(agent.failed.reason) });
+  const { reason } = agent.failed;
+  const isReaderGone = options.endsWithReader === true && reason instanceof DeliveryError && reason.code === 'closed';
+  const isFailed = agent.failed.aborted && !isReaderGone;
+  if (isFailed) logger.error('The agent cannot go on', { error: renderErrorChain(reason) });
   await agent.stop();
   logger.info('Stopped');
   return {
-    exitCode: agent.failed.aborted ? EXIT.failed : EXIT.done,
+    exitCode: isFailed ? EXIT.failed : EXIT.done,
     summary: { ...agent.summary(), routersUp: summary.routersUp },
   };
 }

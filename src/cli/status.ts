@@ -2,7 +2,7 @@ import { renderErrorChain } from '../base/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import { STATUS_RESOURCES } from '../status/index.ts';
 import { withRouter } from './connect.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 
 export interface StatusFlags {
   readonly configFile: string;
@@ -33,8 +33,8 @@ export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
       }
     }
     const only = flags.resources.length === 1 ? documents[flags.resources[0] ?? ''] : documents;
-    if (flags.asMetrics) io.stdout.write(exposition.render(0));
-    else if (Object.keys(documents).length > 0) io.stdout.write(`${JSON.stringify(only, null, 2)}\n`);
+    if (flags.asMetrics) await writeResult(exposition.render(0), io);
+    else if (Object.keys(documents).length > 0) await writeResult(`${JSON.stringify(only, null, 2)}\n`, io);
     return exitCode;
   });
 }

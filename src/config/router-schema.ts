@@ -13,7 +13,9 @@ import { duration, fingerprint, flag, name, routerUrl, secret, section, text, ti
 
 /** Labels that the product itself puts on a router's series, and those that have a meaning in the text format. */
 const LABELS_RESERVED: ReadonlySet<string> = new Set(
-  'router component resource reason state profile section certainty slot le quantile'.split(' '),
+  'router component resource reason state profile section certainty slot board_type hardware_version hardware_features firmware_version serial_number le quantile'.split(
+    ' ',
+  ),
 );
 
 const labelName = z

@@ -11,7 +11,7 @@ const HOLD_MS = 60_000;
 const GRACE_MS = 15 * 60_000;
 /** A file begins in the second in which the one before it was rotated; this much more covers two clocks read in turn. */
 const LINK_MS_MAX = 2000;
-/** Files that were given up and are remembered. */
+/** Files that are remembered although the router lists them no longer, or their rest was not found. */
 const LOST_MAX = 8;
 
 /** A gap and where it is: after what was read of `instance`, or without one somewhere before `file`. */
@@ -152,7 +152,12 @@ export class LogChain {
   forgetUnlisted(listed: ListedLog): PlacedGap[] {
     const { completed, waiting } = this.position;
     const stamps = new Set(listed.rotated.map(({ stamp }) => stamp));
-    for (const stamp of Object.keys(completed)) if (!stamps.has(stamp)) delete completed[stamp];
+    for (const [stamp, instance] of Object.entries(completed)) {
+      if (stamps.has(stamp)) continue;
+      delete completed[stamp];
+      // A listing may be wrong for a moment: when the file is back, its content says that it is known.
+      this.#giveUp(instance);
+    }
     const gone = Object.keys(waiting).filter((stamp) => !stamps.has(stamp));
     return gone.map((stamp) => {
       delete waiting[stamp];
@@ -198,7 +203,7 @@ export class LogChain {
     });
   }
 
-  /** Should the rest of a lost file turn up after all, it is not read from its start. */
+  /** Should a lost file or its rest turn up after all, it is not read from its start. */
   #giveUp(instance: Instance | undefined): Instance | undefined {
     if (instance) this.position.lost = [...this.position.lost, instance].slice(-LOST_MAX);
     return instance;

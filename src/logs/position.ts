@@ -60,7 +60,7 @@ export interface LogPosition {
   open: Instance | undefined;
   /** Oldest first. */
   pending: Pending[];
-  /** Files that were given up; should the rest of one turn up after all, it is not read from its start. Newest last. */
+  /** Files that were given up or are no longer listed; should one turn up, it is not read from its start. Newest last. */
   lost: Instance[];
   waiting: Record<string, Waiting>;
   /** Rotated files that were read to their end, by stamp, for as long as they are listed. */

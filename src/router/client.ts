@@ -80,7 +80,7 @@ export class RouterClient implements AsyncDisposable {
   }
 
   /** `GET /status/<resource>`: the whole body, undecoded. `resource` is a path such as `device_info` or `sysstat/wan`. */
-  readStatus(resource: string, signal: AbortSignal = NEVER): Promise<unknown> {
+  async readStatus(resource: string, signal: AbortSignal = NEVER): Promise<unknown> {
     return this.#readJson({ method: 'GET', path: `/status/${encodePath(resource)}`, signal });
   }
 
@@ -184,6 +184,14 @@ function toShapeError(what: string, expected: string): RouterError {
   });
 }
 
+/** Encodes the path of a resource. Parts that a URL takes for a way up would lead to another area of the interface. */
 function encodePath(path: string): string {
-  return path.split('/').map(encodeURIComponent).join('/');
+  const parts = path.split('/');
+  if (parts.some((part) => part === '.' || part === '..')) {
+    throw new RouterError('http', `No resource is named ${JSON.stringify(path)}`, {
+      disposition: 'skip',
+      isUnsent: true,
+    });
+  }
+  return parts.map(encodeURIComponent).join('/');
 }

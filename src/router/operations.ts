@@ -18,12 +18,12 @@ export interface ManualActionOptions {
   /** `name` such as `lte2`. */
   readonly modem_state: { readonly name: string; readonly state_change: 'log_in' | 'log_out' | 'turn_on' | 'turn_off' };
   readonly container_state: { readonly name: string; readonly state_change: 'start' | 'stop' | 'restart' };
-  /** Name of a stored firmware to activate. */
-  readonly firmware: { readonly name: string };
+  /** Name of a stored firmware to activate. An option that stands alone bears the name of its type, here and below. */
+  readonly firmware: { readonly firmware: string };
   /** Name of a stored profile to activate. */
-  readonly profile: { readonly name: string };
+  readonly profile: { readonly profile: string };
   /** Name of a stored ASCII configuration to run. */
-  readonly ascii: { readonly name: string };
+  readonly ascii: { readonly ascii: string };
   readonly timer: { readonly name: string; readonly change: 'start' | 'stop' };
   readonly counter: { readonly name: string; readonly set: 'reset' | 'increment' | 'decrement' };
   /** Output as `X.Y`; with `pulses` their number (1 to 255) and period (200 to 5000 ms in steps of 100). */

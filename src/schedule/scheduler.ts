@@ -3,13 +3,19 @@ import { DueQueue } from './due-queue.ts';
 
 /** Something that is done to one router again and again. */
 export interface Activity {
-  /** Unique; its hash fixes the activity's place within the interval, the same after every restart. */
+  /** Unique. */
   readonly key: string;
-  /** The router. Activities of one lane never overlap. */
+  /**
+   * The router. Activities of one lane never overlap, and its hash fixes their place within the interval, the same after
+   * every restart: what is due for a router at the same time is done in the order of adding, in one go.
+   */
   readonly lane: string;
   readonly intervalMs: number;
-  /** One turn; resolves with whether the router did its part. A rejection is a fault of the program: it is reported. */
-  readonly run: (signal: AbortSignal) => Promise<'done' | 'failed'>;
+  /**
+   * One turn; `isAwaited` says whether another activity of the lane is due, so that a long turn can make way. Resolves with
+   * whether the router did its part. A rejection is a fault of the program: it is reported.
+   */
+  readonly run: (signal: AbortSignal, isAwaited: () => boolean) => Promise<'done' | 'failed'>;
 }
 
 export interface TurnEnded {
@@ -76,7 +82,7 @@ export class Scheduler {
     const nowMs = Math.ceil(this.#clock.monotonic());
     for (const entry of this.#entries) {
       const spreadMs = Math.min(entry.activity.intervalMs, START_SPREAD_MS * this.#entries.length);
-      entry.dueMs = nowMs + Math.floor(hashToUnit(entry.activity.key) * spreadMs);
+      entry.dueMs = nowMs + Math.floor(hashToUnit(entry.activity.lane) * spreadMs);
       this.#queue.push(entry.dueMs, entry);
     }
     this.#arm();
@@ -133,7 +139,7 @@ export class Scheduler {
     let outcome: 'done' | 'failed' = 'failed';
     let error: unknown;
     try {
-      outcome = await activity.run(this.#stop.signal);
+      outcome = await activity.run(this.#stop.signal, () => this.#isAwaited(activity.lane));
     } catch (cause) {
       error = cause;
     }
@@ -147,6 +153,11 @@ export class Scheduler {
     this.#queue.push(entry.dueMs, entry);
     this.#releaseLane(activity.lane);
     this.#arm();
+  }
+
+  #isAwaited(lane: string): boolean {
+    const waiting = this.#busyLanes.get(lane);
+    return waiting !== undefined && waiting.length > 0;
   }
 
   #releaseLane(lane: string): void {

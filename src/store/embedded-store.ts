@@ -99,7 +99,8 @@ export class EmbeddedStore implements Disposable {
    */
   commit(commit: LogCommit): void {
     const body = commit.lines.length > 0 ? packLines(commit.lines) : undefined;
-    if (body && this.#spooledBytes + body.length > this.#options.spoolBytesMax) {
+    // An empty spool takes a batch of any size: otherwise one that is larger than the bound would never leave the router.
+    if (body && this.#spooledBytes > 0 && this.#spooledBytes + body.length > this.#options.spoolBytesMax) {
       throw new StoreError('full', `The spool has reached its bound of ${this.#options.spoolBytesMax} bytes`, {
         disposition: 'hold-back',
         hint: 'A sink does not take its records; see its state, or raise storage.spool_max',

@@ -122,6 +122,8 @@ describe('LogChain', () => {
     expect(chain.noteFresh(listed(FIRST))).toEqual([]);
     expect(chain.forgetUnlisted(listed())).toEqual([]);
     expect(chain.position.completed).toEqual({});
+    // Should the listing have been wrong, the content still says that it is known.
+    expect(chain.remembered()).toEqual([createInstance('a')]);
   });
 
   test('the rest of a shelved file is late once a newer file has been opened', () => {

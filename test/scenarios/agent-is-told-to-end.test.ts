@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
-import { startRouterExporter } from '../support/child.ts';
+import { type Program, startRouterExporter } from '../support/child.ts';
 import { writeRunConfig } from '../support/run-config.ts';
 
 test.for(['SIGTERM', 'SIGINT'] as const)(
@@ -31,7 +31,7 @@ test('run ends at once at a second signal, when its sink does not take its recor
   await using agent = startRouterExporter('run', '--config.file', config.file, '--log.format', 'text');
   // Nobody reads from here on: the pipe fills up, and the delivery hangs.
   agent.process.stdout?.pause();
-  await agent.waitFor('stderr', /Logged in/);
+  await waitForSpooled(agent, 5000);
   agent.process.kill('SIGTERM');
   await agent.waitFor('stderr', /Stopping/);
 
@@ -68,3 +68,28 @@ test('run names every fault of its configuration with file, line and column, and
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toBe(`${config.file}.missing:1:1: The configuration file does not exist\n`);
 });
+
+test('run with several sinks that do not take their records ends within the bound of one', async () => {
+  await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+  await using config = await writeRunConfig(simulator, 'monitor', ['a', 'b', 'c', 'd']);
+  for (let index = 0; index < 5000; index++) simulator.routers[0]?.appendLog('network', `line ${index}`);
+  await using agent = startRouterExporter('run', '--config.file', config.file, '--log.format', 'text');
+  agent.process.stdout?.pause();
+  await waitForSpooled(agent, 5000);
+  agent.process.kill('SIGTERM');
+  const [code] = (await once(agent.process, 'exit')) as [number | null];
+  agent.process.stdout?.resume();
+
+  const { stderr } = await agent.ended;
+  expect(code).toBe(0);
+  // Each step that hangs runs into its bound and says so: one for all sinks together.
+  expect(stderr.match(/A step of stopping did not end well/g) ?? []).toHaveLength(1);
+  expect(stderr).toContain('step=sinks');
+});
+
+/** Resolves when so many records wait for a sink. */
+async function waitForSpooled(agent: Program, records: number): Promise<void> {
+  const [, url = ''] = await agent.waitFor('stderr', /(http:\/\/127\.0\.0\.1:\d+)/);
+  const read = async () => (await fetch(`${url}/metrics`)).text();
+  await expect.poll(read, { timeout: 10_000 }).toContain(`router_exporter_spool_records ${records}\n`);
+}

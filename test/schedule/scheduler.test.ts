@@ -26,9 +26,9 @@ function createBench(turnsMax?: number) {
       lane: key,
       intervalMs: MINUTE_MS,
       ...options,
-      run: (signal) => {
+      run: (signal, isAwaited) => {
         turns.push({ key, startedMs: clock.monotonic() });
-        return options.run?.(signal) ?? Promise.resolve('done');
+        return options.run?.(signal, isAwaited) ?? Promise.resolve('done');
       },
     });
   const startsOf = (key: string) => turns.filter((turn) => turn.key === key).map(({ startedMs }) => startedMs);

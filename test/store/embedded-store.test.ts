@@ -372,6 +372,25 @@ test('EmbeddedStore keeps the cursor of each sink right over any order of commit
   );
 });
 
+test('EmbeddedStore.commit() stores neither records nor position when one of them cannot be stored', async () => {
+  await using folder = await createFolder();
+  using store = folder.open();
+  const broken = { router: 'plant-7', component: undefined as unknown as string, position: 'p', lines: ['a line'] };
+  expect(() => store.commit(broken)).toThrow(expect.objectContaining({ code: 'broken' }));
+  expect(drain(store, 'a')).toEqual([]);
+  expect(store.readPositions('plant-7')).toEqual(new Map());
+  expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+});
+
+test('EmbeddedStore.commit() takes a batch that is larger than the bound while nothing else waits', async () => {
+  await using folder = await createFolder();
+  using store = folder.open({ spoolBytesMax: 1000 });
+  store.commit(commitOf(noisyLines(100)));
+  expect(() => store.commit(commitOf(['one more']))).toThrow(expect.objectContaining({ code: 'full' }));
+  expect(drain(store, 'a')).toHaveLength(100);
+  store.commit(commitOf(['one more']));
+});
+
 function setFormat(file: string, version: number): void {
   const database = new DatabaseSync(file);
   database.exec(`PRAGMA user_version = ${version}`);

@@ -29,8 +29,14 @@ export function startRouterExporter(...args: string[]): Program {
   return startProgram(process.execPath, [BIN, ...args]);
 }
 
-export function startProgram(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Program {
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
+/** `cwd` is the folder that it starts in; by default that of the tests. */
+export function startProgram(
+  file: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  cwd?: string,
+): Program {
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env }, cwd });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {

@@ -8,8 +8,12 @@ export interface RunConfig extends AsyncDisposable {
   readonly file: string;
 }
 
-/** Writes a configuration for all routers of `simulator`, with short intervals and a `stdout` sink. */
-export async function writeRunConfig(simulator: Simulator, username = 'monitor'): Promise<RunConfig> {
+/** Writes a configuration for all routers of `simulator`, with short intervals and `stdout` sinks. */
+export async function writeRunConfig(
+  simulator: Simulator,
+  username = 'monitor',
+  sinks: readonly string[] = ['console'],
+): Promise<RunConfig> {
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-run-'));
   const file = join(folder, 'router-exporter.yaml');
   await writeFile(join(folder, 'ca.pem'), simulator.caPem);
@@ -26,7 +30,7 @@ defaults:
   poll: { interval: 1s, timeout: 1s, deadline: 1s, stale_after: 1m }
   logs: { interval: 1s }
 routers:
-${routers}sinks: [{ name: console, type: stdout }]
+${routers}sinks: [${sinks.map((name) => `{ name: ${name}, type: stdout }`).join(', ')}]
 `,
   );
   return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };

@@ -18,7 +18,7 @@ export function createStdoutSink(name: string, output: Writable): Sink {
           reject(
             new DeliveryError('closed', `Sink ${name} could not write to standard output`, {
               disposition: 'operator',
-              hint: 'The program that read it has ended',
+              hint: 'code' in cause && cause.code === 'EPIPE' ? 'The program that read it has ended' : undefined,
               cause,
             }),
           );

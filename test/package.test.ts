@@ -1,0 +1,138 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSystemClock } from '../src/base/index.ts';
+import { startSimulator } from '../src/simulator/index.ts';
+import { startProgram } from './support/child.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const TSC = join(ROOT, 'node_modules/.bin/tsc');
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+};
+/** What packing needs of a checkout. The rest is left out, so that a package that depends on it does not come about. */
+const SOURCES = [
+  ...['bin', 'src', 'tools', 'package.json', 'tsconfig.json', 'tsconfig.build.json'],
+  ...['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'],
+];
+
+/** Somebody's project that has the package installed, and its dependencies, and nothing else. */
+let project: string;
+let packed: readonly string[];
+
+const inProject = (...args: string[]) => startProgram(process.execPath, args, { NODE_OPTIONS: '' }, project);
+
+beforeAll(() => {
+  const folder = mkdtempSync(join(tmpdir(), 'router-exporter-package-'));
+  const checkout = join(folder, 'checkout');
+  project = join(folder, 'project');
+  for (const name of SOURCES) cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
+  const env = { ...process.env, npm_config_update_notifier: 'false', npm_config_offline: 'true' };
+  const npm = spawnSync('npm', ['pack', '--json', '--loglevel=error'], { cwd: checkout, encoding: 'utf8', env });
+  if (npm.status !== 0) throw new RangeError(`npm pack failed: ${npm.stderr}${npm.stdout}`);
+  // What the scripts of the package print stands before the result.
+  const [{ filename, files }] = JSON.parse(npm.stdout.slice(npm.stdout.indexOf('[\n'))) as [
+    { filename: string; files: { path: string }[] },
+  ];
+  packed = files.map(({ path }) => path);
+  const modules = join(project, 'node_modules');
+  mkdirSync(modules, { recursive: true });
+  spawnSync('tar', ['-xzf', join(checkout, filename), '-C', modules]);
+  cpSync(join(modules, 'package'), join(modules, 'router-exporter'), { recursive: true });
+  for (const name of [...Object.keys(manifest.dependencies), '@types/node', 'undici-types']) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
+  }
+  writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
+  writeFileSync(join(project, 'example.ts'), readExample());
+});
+afterAll(() => rmSync(dirname(project), { recursive: true, force: true }));
+
+/** The example of the README. */
+function readExample(): string {
+  const section = readFileSync(join(ROOT, 'README.md'), 'utf8').split('## As a library\n')[1] ?? '';
+  return /```ts\n(.*?)```/s.exec(section)?.[1] ?? '';
+}
+
+describe('the package', () => {
+  test('holds the command, the library with its declarations, and no tests, sources or tools', () => {
+    expect(packed).toEqual(expect.arrayContaining(['bin/router-exporter.js', 'LICENSE', 'README.md', 'CHANGELOG.md']));
+    for (const entry of ['main', 'index', 'simulator/index', 'logs/archive/archive-worker', 'simulator/bzip2.worker']) {
+      expect(packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));
+    }
+    const strange = packed.filter(
+      (path) =>
+        !/^(bin\/router-exporter\.js|dist\/[\w/.-]+\.(js|js\.map|d\.ts)|package\.json|[A-Z]+(\.md)?)$/.test(path),
+    );
+    expect(strange).toEqual([]);
+  });
+
+  test('has a command that says its version', async () => {
+    await using program = inProject('node_modules/router-exporter/bin/router-exporter.js', '--version');
+    expect(await program.ended).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+  });
+
+  test('has a command that shows a fleet and ends by itself', async () => {
+    const flags = ['demo', '--for', '3s', '--routers', '1', '--web.listen-address', '127.0.0.1:0'];
+    await using program = inProject('node_modules/router-exporter/bin/router-exporter.js', ...flags);
+    const { code, stdout, stderr } = await program.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/1 of 1 routers up, \d+ polls/) });
+    expect(JSON.parse(stdout.split('\n')[0] ?? '')).toMatchObject({ router: 'sim-1' });
+  });
+
+  test('is a client and routers to try it on, for programs that import it', async () => {
+    writeFileSync(
+      join(project, 'program.ts'),
+      `import { createSystemClock, RouterClient, RouterError } from 'router-exporter';
+import { startSimulator } from 'router-exporter/simulator';
+
+await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+const url: string = simulator.routers[0]?.url ?? '';
+const tls = { caPem: simulator.caPem };
+await using router = new RouterClient({ url, username: 'monitor', password: 'simulated', tls });
+const profiles = await router.listProfiles();
+const refused = await router.performAction({ type: 'reboot', options: {} }).catch((cause: unknown) => cause);
+console.log(JSON.stringify([profiles[0]?.name, refused instanceof RouterError && refused.status]));
+`,
+    );
+    await using program = inProject('program.ts');
+    expect(await program.ended).toEqual({ code: 0, signal: null, stdout: '["Profile",403]\n', stderr: '' });
+  });
+
+  test('does what the README shows', async () => {
+    await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+    writeFileSync(join(project, 'device-ca.pem'), simulator.caPem);
+    const example = readExample().replace('https://192.0.2.10', simulator.routers[0]?.url ?? '');
+    writeFileSync(join(project, 'example-here.ts'), example);
+    const env = { ROUTER_PASSWORD: 'simulated' };
+    await using program = startProgram(process.execPath, ['example-here.ts'], env, project);
+    const { code, stdout, stderr } = await program.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/status: .*username: 'monitor'/s);
+    expect(simulator.routers[0]?.counters).toMatchObject({ logins: 1, logouts: 1 });
+  });
+
+  test('has declarations that a strict compiler takes, without the sources', () => {
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable'],
+      strict: true,
+    };
+    writeFileSync(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: { ...compilerOptions, noEmit: true, types: ['node'] }, include: ['*.ts'] }),
+    );
+    const { status, stdout } = spawnSync(process.execPath, [TSC], { cwd: project, encoding: 'utf8' });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+    const declarations = packed.filter((path) => path.endsWith('.d.ts'));
+    const folder = join(project, 'node_modules/router-exporter');
+    const leaks = declarations.filter((path) => /from '[^']*\.ts'/.test(readFileSync(join(folder, path), 'utf8')));
+    expect(leaks).toEqual([]);
+  });
+});

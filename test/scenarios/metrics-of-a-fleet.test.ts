@@ -1,0 +1,126 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { startFleet } from '../support/fleet.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Families of the text format with the labels of their first sample; runtime families apart. */
+function catalogue(metrics: string): string[] {
+  return [...metrics.matchAll(/^# TYPE (router_\S+) (\S+)\n(.*)$/gm)].map(([, name = '', type, sample = '']) => {
+    const labels = [...sample.matchAll(/(\w+)="/g)].map(([, label]) => label);
+    return `${name} ${type} ${labels.join(',')}`.trimEnd();
+  });
+}
+
+test('the families of a fleet and of the agent, their types and labels are those that users rely on', async () => {
+  await using fleet = await startFleet({ simulator: { logs: { compressionMs: 0 } } });
+  fleet.router().appendLog('network', 'a line');
+  await fleet.advance(MINUTE_MS);
+  fleet.router().rotate('network');
+  await fleet.advance(2 * MINUTE_MS);
+
+  const metrics = await fleet.metrics();
+
+  expect(catalogue(metrics)).toEqual([
+    'router_board_info gauge router,slot,board_type,hardware_version,hardware_features,firmware_version,serial_number',
+    'router_consecutive_failures gauge router',
+    'router_failure_reason gauge router,reason',
+    'router_last_success_timestamp_seconds gauge router',
+    'router_log_archives gauge router,component',
+    'router_log_bytes_total counter router,component',
+    'router_log_lag_seconds gauge router,component',
+    'router_log_lines_total counter router,component',
+    'router_log_newest_timestamp_seconds gauge router,component',
+    'router_log_unparsed_lines_total counter router,component',
+    'router_login_failures_total counter router',
+    'router_logins_total counter router',
+    'router_poll_duration_seconds gauge router',
+    'router_profile_last_activated gauge router,profile',
+    'router_profile_modified gauge router,profile',
+    'router_resource_age_seconds gauge router,resource',
+    'router_resource_duration_seconds gauge router,resource',
+    'router_resource_up gauge router,resource',
+    'router_token_refreshes_total counter router',
+    'router_up gauge router',
+    'router_exporter_build_info gauge version,node_version',
+    'router_exporter_polls_total counter result',
+    'router_exporter_schedule_lag_seconds histogram le',
+    'router_exporter_sink_records_total counter sink,result',
+    'router_exporter_sink_up gauge sink',
+    'router_exporter_spool_records gauge',
+    'router_exporter_spool_bytes gauge',
+    'router_exporter_routers gauge state',
+  ]);
+  expect(metrics).toContain('\nprocess_resident_memory_bytes ');
+  expect(metrics).toContain('\nnodejs_eventloop_lag_p99_seconds ');
+});
+
+test('the numbers of logs, polls and sinks are those of what happened', async () => {
+  await using fleet = await startFleet({ simulator: { logs: { compressionMs: 0 } } });
+  for (const text of ['one', 'two', 'three']) fleet.router().appendLog('network', text);
+  await fleet.advance(10 * MINUTE_MS);
+
+  const metrics = await fleet.metrics();
+  const bytes = fleet
+    .router()
+    .truth('network')
+    .reduce((sum, line) => sum + line.bytes.length + 1, 0);
+
+  expect(metrics).toContain('router_log_lines_total{router="sim-1",component="network"} 3\n');
+  expect(metrics).toContain(`router_log_bytes_total{router="sim-1",component="network"} ${bytes}\n`);
+  expect(metrics).toContain('router_log_unparsed_lines_total{router="sim-1",component="network"} 0\n');
+  expect(metrics).toContain('router_log_archives{router="sim-1",component="network"} 0\n');
+  expect(metrics).toContain('router_exporter_polls_total{result="success"} 10\n');
+  expect(metrics).toContain('router_exporter_sink_records_total{sink="console",result="delivered"} 3\n');
+  expect(metrics).toContain('router_exporter_spool_records 0\n');
+  expect(metrics).toContain('router_exporter_routers{state="up"} 1\n');
+  expect(metrics).toMatch(/^router_exporter_schedule_lag_seconds_count [1-9]/m);
+  const newest = /router_log_newest_timestamp_seconds\{router="sim-1",component="network"\} (\d+)/.exec(metrics)?.[1];
+  expect(Number(newest)).toBe(Math.floor(Date.parse(fleet.records[2]?.timestamp ?? '') / 1000));
+});
+
+test('only the chosen components are read', async () => {
+  await using fleet = await startFleet({
+    router: { logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*', '!http*'] } },
+  });
+  for (const component of ['network', 'httpd', 'system']) fleet.router().appendLog(component, 'a line');
+  await fleet.advance(MINUTE_MS);
+
+  expect(fleet.records.map(({ component }) => component).toSorted()).toEqual(['network', 'system']);
+});
+
+test('logs that may not be read are said once in the log and shown as a resource that is down', async () => {
+  await using fleet = await startFleet({ router: { username: 'status' } });
+  fleet.router().appendLog('network', 'a line');
+  await fleet.advance(10 * MINUTE_MS);
+
+  const metrics = await fleet.metrics();
+  expect(metrics).toContain('router_up{router="sim-1"} 1\n');
+  expect(metrics).toContain('router_resource_up{router="sim-1",resource="logs"} 0\n');
+  const warnings = fleet.ownLog.filter(
+    ({ level, message }) => level === 'warn' && message === 'The logs could not be read',
+  );
+  expect(warnings).toHaveLength(1);
+  expect(JSON.stringify(warnings)).toContain('was answered with 403');
+});
+
+test('a router with slow logs is polled between two of them, and every log has its turn', async () => {
+  await using fleet = await startFleet({
+    router: {
+      poll: { intervalMs: 10_000, timeoutMs: 9000, deadlineMs: 9000, staleAfterMs: 60_000 },
+      logs: { enabled: true, intervalMs: 10_000, start: 'all', components: ['*'] },
+    },
+  });
+  for (const component of ['a', 'b', 'c', 'd', 'e', 'f']) fleet.router().appendLog(component, 'a line');
+  // The listing and six logs take 28 s, which is longer than two intervals of the polls.
+  await fleet.router().fault('slow', { path: '/download/log', delayMs: 4000 });
+
+  // The turn over the logs is hardly ever idle, so the clock goes on after some turns of the event loop.
+  for (let second = 0; second < 300; second++) {
+    await fleet.clock.advance(1000);
+    for (let turn = 0; turn < 60; turn++) await setImmediate();
+  }
+
+  expect(fleet.agent.summary().polls).toBeGreaterThanOrEqual(20);
+  expect(fleet.records.map(({ component }) => component).toSorted()).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+});
