@@ -16,7 +16,7 @@ const resources = ['status/device_info', 'status/lte2', 'status/sysdetail/system
 const address = (random: Random) => `192.168.1.${randomInteger(random, 2, 254)}`;
 const milliseconds = (random: Random) => `${randomInteger(random, 9, 240)} ms`;
 
-/** What live routers write about. `network` is the busy one: it shows the first rotation. */
+/** What live routers write about beside what happens to them (life-log.ts). `network` is the busy one: it shows the first rotation. */
 export const logPhrases: readonly [LogPhrase, ...LogPhrase[]] = [
   {
     component: 'network',
@@ -61,18 +61,6 @@ export const logPhrases: readonly [LogPhrase, ...LogPhrase[]] = [
     tag: 'lte2',
     weight: 6,
     render: (r) => `signal ${randomInteger(r, 8, 31)}, cell ${randomHex(r, 7)}, registered in home network`,
-  },
-  {
-    component: 'modem',
-    tag: 'lte2',
-    weight: 1,
-    render: (r) => `data session lost, state changes from Online to Offline, cause ${randomInteger(r, 26, 38)}`,
-  },
-  {
-    component: 'system',
-    tag: 'kernel',
-    weight: 2,
-    render: (r) => `ethernet1: port 1.${randomInteger(r, 1, 5)} link ${randomChoice(r, ['up', 'down'])}`,
   },
   {
     component: 'system',

@@ -1,6 +1,7 @@
 import { ArchiveCompressor } from './archive-compressor.ts';
 import { Certificates } from './certificates.ts';
 import { openControl } from './control.ts';
+import { startLifeLog } from './life-log.ts';
 import { startLogActivity } from './log-activity.ts';
 import { openRouter } from './open-router.ts';
 import { createRestApp } from './rest-app.ts';
@@ -42,6 +43,11 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     starting.use(
       startLogActivity(clock, random, logLinesPerSecond, ({ component, tag, render }) =>
         logs.append(component, render(random), tag),
+      ),
+    );
+    starting.use(
+      startLifeLog(clock, device.life, device.hardware, ({ component, tag, message }) =>
+        logs.append(component, message, tag),
       ),
     );
   }

@@ -1,15 +1,7 @@
-import { Agent, request } from 'undici';
 import type { SimulatedRouter } from '../../src/simulator/index.ts';
+import { type Answer, openClient } from '../simulator/client.ts';
 
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly bytes: Buffer;
-  readonly text: string;
-  /** The body as JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies whose shape they then check.
-  readonly json: any;
-}
+export type { Answer } from '../simulator/client.ts';
 
 export interface RequestOptions {
   readonly token?: string | undefined;
@@ -24,39 +16,26 @@ export interface Stranger extends AsyncDisposable {
   send(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   get(path: string, token?: string): Promise<Answer>;
   login(username?: string): Promise<{ access: string; refresh: string }>;
+  /** From now on answers need not match the description: for calls that are deliberately none of the interface. */
+  allowUndescribed(): void;
 }
 
+/** Opens one; as in the tests of the simulator, every answer is held against the description of the interface. */
 export function openStranger(router: SimulatedRouter, caPem: string): Stranger {
-  const dispatcher = new Agent({ connect: { ca: caPem } });
-  const stranger: Stranger = {
-    async send(method, path, { token, body, authorization } = {}) {
-      const value = token === undefined ? authorization : `Bearer ${token}`;
-      const answer = await request(`${router.url}/api/v2_0${path}`, {
-        method: method as 'GET',
-        dispatcher,
+  const client = openClient(router, caPem);
+  return {
+    send: (method, path, { token, body, authorization } = {}) =>
+      client.send(method, path, {
+        token,
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
         headers: {
-          ...(value !== undefined && { authorization: value }),
+          ...(authorization !== undefined && { authorization }),
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
-        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      });
-      const bytes = Buffer.from(await answer.body.arrayBuffer());
-      const text = bytes.toString('utf8');
-      return {
-        status: answer.statusCode,
-        headers: answer.headers,
-        bytes,
-        text,
-        get json() {
-          return JSON.parse(text);
-        },
-      };
-    },
-    get: (path, token) => stranger.send('GET', path, { token }),
-    async login(username = 'admin') {
-      return (await stranger.send('POST', '/auth/login', { body: { username, password: 'simulated' } })).json;
-    },
-    [Symbol.asyncDispose]: () => dispatcher.close(),
+      }),
+    get: (path, token) => client.get(path, token),
+    login: (username) => client.login(username),
+    allowUndescribed: () => client.allowUndescribed(),
+    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   };
-  return stranger;
 }
