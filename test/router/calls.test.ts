@@ -238,7 +238,7 @@ describe('RouterClient', () => {
     const countCalls = () => bench.lines().filter((line) => line === 'GET /profiles').length;
     const profiles = bench.client.listProfiles();
     for (let expected = 1; expected < 3; expected++) {
-      await vi.waitUntil(() => countCalls() === expected);
+      await vi.waitUntil(() => countCalls() === expected, { timeout: 20_000 });
       await settle();
       await bench.clock.advance(6999);
       await settle();
