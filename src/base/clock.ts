@@ -93,7 +93,8 @@ export function createSteppedClock(startMs: number): SteppedClock {
   return clock;
 }
 
-function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+/** `Clock.sleep` by the timers of any clock. */
+export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const onAbort = () => {

@@ -8,7 +8,7 @@
  */
 export { type BackoffBounds, computeBackoffMs } from './backoff.ts';
 export { parseByteSize } from './byte-size.ts';
-export { type Clock, createSteppedClock, createSystemClock, type SteppedClock, type Timer } from './clock.ts';
+export { type Clock, createSteppedClock, createSystemClock, type SteppedClock, sleepOn, type Timer } from './clock.ts';
 export { type Deadline, DeadlineExceeded, openDeadline } from './deadline.ts';
 export { parseDuration, renderDuration } from './duration.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, renderErrorChain } from './errors.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Clock, Timer } from '../base/index.ts';
+import { type Clock, sleepOn, type Timer } from '../base/index.ts';
 
 /** A clock that follows another one and can be ahead of it. */
 export interface AdvanceableClock extends Clock {
@@ -66,22 +66,4 @@ function findNext(waiting: ReadonlySet<Waiting>, untilMs: number): Waiting | und
   let next: Waiting | undefined;
   for (const entry of waiting) if (entry.dueMs <= untilMs && (!next || entry.dueMs < next.dueMs)) next = entry;
   return next;
-}
-
-function sleepOn(clock: Clock, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  if (signal?.aborted) {
-    reject(signal.reason);
-    return promise;
-  }
-  const onAbort = () => {
-    timer.cancel();
-    reject(signal?.reason);
-  };
-  const timer = clock.setTimer(delayMs, () => {
-    signal?.removeEventListener('abort', onAbort);
-    resolve();
-  });
-  signal?.addEventListener('abort', onAbort, { once: true });
-  return promise;
 }

@@ -76,7 +76,11 @@ test('run with several sinks that do not take their records ends within the boun
   await using agent = startRouterExporter('run', '--config.file', config.file, '--log.format', 'text');
   agent.process.stdout?.pause();
   await waitForSpooled(agent, 5000);
+  const url = await readUrl(agent);
+  expect((await fetch(`${url}/-/ready`)).status).toBe(200);
   agent.process.kill('SIGTERM');
+  await agent.waitFor('stderr', /Stopping/);
+  expect((await fetch(`${url}/-/ready`)).status).toBe(503);
   const [code] = (await once(agent.process, 'exit')) as [number | null];
   agent.process.stdout?.resume();
 
@@ -87,9 +91,14 @@ test('run with several sinks that do not take their records ends within the boun
   expect(stderr).toContain('step=sinks');
 });
 
+async function readUrl(agent: Program): Promise<string> {
+  const [, url = ''] = await agent.waitFor('stderr', /(http:\/\/127\.0\.0\.1:\d+)/);
+  return url;
+}
+
 /** Resolves when so many records wait for a sink. */
 async function waitForSpooled(agent: Program, records: number): Promise<void> {
-  const [, url = ''] = await agent.waitFor('stderr', /(http:\/\/127\.0\.0\.1:\d+)/);
+  const url = await readUrl(agent);
   const read = async () => (await fetch(`${url}/metrics`)).text();
   await expect.poll(read, { timeout: 10_000 }).toContain(`router_exporter_spool_records ${records}\n`);
 }

@@ -16,18 +16,7 @@ test('a router whose url says http is polled, and the log warns that anybody can
 });
 
 test('a router whose certificate is not checked is polled, and the log warns', async () => {
-  await using fleet = await startFleet({
-    router: {
-      tls: {
-        caPem: undefined,
-        serverName: undefined,
-        certPem: undefined,
-        keyPem: undefined,
-        fingerprintSha256: undefined,
-        insecureSkipVerify: true,
-      },
-    },
-  });
+  await using fleet = await startFleet({ tls: { insecureSkipVerify: true } });
   await fleet.advance(MINUTE_MS);
 
   expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
@@ -37,18 +26,7 @@ test('a router whose certificate is not checked is polled, and the log warns', a
 });
 
 test('a router whose certificate nobody vouches for is down for the reason tls, and never sees the password', async () => {
-  await using fleet = await startFleet({
-    router: {
-      tls: {
-        caPem: undefined,
-        serverName: undefined,
-        certPem: undefined,
-        keyPem: undefined,
-        fingerprintSha256: undefined,
-        insecureSkipVerify: false,
-      },
-    },
-  });
+  await using fleet = await startFleet({ tls: {} });
   await fleet.advance(MINUTE_MS);
 
   const metrics = await fleet.metrics();

@@ -25,7 +25,9 @@ const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
 export interface FleetOptions {
   readonly routers?: number;
   readonly simulator?: Partial<SimulatorOptions>;
-  readonly router?: Partial<RouterSettings>;
+  readonly router?: Partial<Omit<RouterSettings, 'tls'>>;
+  /** Instead of trust in the simulator's own authority. */
+  readonly tls?: Partial<RouterSettings['tls']>;
 }
 
 /** The whole agent against simulated routers over HTTPS, both on one stepped clock. */
@@ -107,12 +109,13 @@ function createConfig(simulator: Simulator, folder: string, options: FleetOption
       password: new Secret('simulated'),
       auth: 'token',
       tls: {
-        caPem: simulator.caPem,
+        caPem: options.tls ? undefined : simulator.caPem,
         serverName: undefined,
         certPem: undefined,
         keyPem: undefined,
         fingerprintSha256: undefined,
         insecureSkipVerify: false,
+        ...options.tls,
       },
       timezone: 'Europe/Berlin',
       poll: { intervalMs: 60_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },

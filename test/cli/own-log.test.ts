@@ -1,0 +1,25 @@
+import { Readable, Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { openLogger } from '../../src/cli/serve.ts';
+import { load, withRouter } from '../config/configuration-folder.ts';
+
+test('the own log of the agent blanks the passwords of the configuration, wherever they turn up', async () => {
+  const { config } = await load(withRouter().replace('password: pw', 'password: correct-horse'));
+  if (!config) throw new RangeError('The configuration is not sound');
+  let text = '';
+  const stderr = new Writable({
+    decodeStrings: false,
+    write(chunk: string, _encoding, done) {
+      text += chunk;
+      done();
+    },
+  });
+  const io = { stdin: Readable.from([]), stdout: stderr, stderr, signal: new AbortController().signal };
+
+  openLogger({ level: 'info', format: 'json' }, config, io).info('sent correct-horse', {
+    url: 'https://a:correct-horse@b',
+  });
+
+  expect(text).toContain('[secret]');
+  expect(text).not.toContain('correct-horse');
+});

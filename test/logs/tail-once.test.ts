@@ -1,0 +1,42 @@
+import { afterAll, expect, test } from 'vitest';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { type LogSource, openArchivePool, type RecordLog, tailOnce, Zone } from '../../src/logs/index.ts';
+import type { LogRecord } from '../../src/model/index.ts';
+
+const never = new AbortController().signal;
+const archives = openArchivePool({ workers: 1 });
+afterAll(() => archives.close());
+
+/** Reads once all that `source` has, and gives the messages in the order of their commits. */
+async function readAll(source: LogSource): Promise<string[]> {
+  const messages: string[] = [];
+  const records: RecordLog = {
+    readPositions: () => new Map(),
+    commit: ({ lines }) => void messages.push(...lines.map((line) => (JSON.parse(line) as LogRecord).message)),
+  };
+  const clock = createSteppedClock(Date.UTC(2026, 10, 21, 12));
+  const router = { name: 'plant-7', labels: {} };
+  const rest = { records, archives, clock, zone: new Zone('UTC'), report: () => {}, isWanted: () => true };
+  await tailOnce({ ...rest, router, source }, never);
+  return messages;
+}
+
+test('tailOnce() lists again before it takes up a new current, so that a rotation between the two stays in order', async () => {
+  const files = new Map([['network/current', '2026-11-21 11:00:00 [wan] before\n']]);
+  const source: LogSource = {
+    listLogs: () => Promise.resolve([...files.keys()]),
+    readLog(name, _signal, consume) {
+      // The router rotates after the first listing, just before its file is read.
+      if (files.size === 1) {
+        files.set('network/log-2026-11-21-11:30:00.bz2', files.get('network/current') ?? '');
+        files.set('network/current', '2026-11-21 11:30:00 [wan] after\n');
+      }
+      return consume(bodyOf(files.get(name) ?? ''));
+    },
+  };
+  expect(await readAll(source)).toEqual(['before', 'after']);
+});
+
+async function* bodyOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
