@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 export const STOREYS: readonly (readonly string[])[] = [
   ['base'],
   ['model'],
-  ['config', 'router', 'schedule', 'status', 'exposition', 'logs', 'store', 'delivery', 'web', 'simulator'],
+  ['config', 'router', 'schedule', 'status', 'exposition', 'logs', 'store', 'delivery', 'web', 'backup', 'simulator'],
   ['agent'],
   ['cli'],
 ];
