@@ -2,7 +2,7 @@ import { matchesGlob } from 'node:path';
 import { type Clock, CodedError, type Logger, openDeadline } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
-import { type ArchivePool, type LogEvent, type RecordLog, tailOnce, Zone } from '../logs/index.ts';
+import { type ArchivePool, type LogEvent, type RecordLog, TailMemory, tailOnce, Zone } from '../logs/index.ts';
 import { RouterClient, RouterError } from '../router/index.ts';
 import type { Activity } from '../schedule/index.ts';
 import { pollOnce } from '../status/index.ts';
@@ -35,6 +35,7 @@ export class RouterAgent {
   readonly #client: RouterClient;
   readonly #observer: RouterObserver;
   readonly #zone: Zone;
+  readonly #logMemory = new TailMemory();
   /** Where a turn over the logs made way for something else. */
   #logsAfter: string | undefined;
 
@@ -114,6 +115,7 @@ export class RouterAgent {
           archives,
           clock,
           zone: this.#zone,
+          memory: this.#logMemory,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
           shouldYield: isAwaited,
@@ -136,6 +138,7 @@ export class RouterAgent {
   #onLog(event: LogEvent): void {
     this.#observer.onLog(event);
     if (event.type === 'log-read') this.#options.onSpooled();
+    if (event.type === 'log-reset') this.#options.onSpooled();
     if (event.type === 'log-gap-found') {
       this.#options.onSpooled();
       this.#options.onGap();

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
+import { type Clock, type Logger, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { LogEvent } from '../logs/index.ts';
 import type { Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
@@ -134,11 +134,43 @@ export class RouterObserver {
         this.#publishAges(F.logLag, 'component', this.#caughtUpAtMs);
         return;
       case 'log-gap-found': {
-        const { component, certainty, reason } = event;
+        const { component, certainty, reason, bytesMin } = event;
         this.#count(F.logGaps, { component, certainty }, 1);
+        this.#count(F.logGapBytes, { component, certainty }, bytesMin ?? 0);
         this.#log('warn', 'Log lines are missing', { component, certainty, reason });
         return;
       }
+      case 'log-repeat-found':
+        this.#count(F.logRepeats, { component: event.component }, 1);
+        return;
+      case 'log-clock-jumped': {
+        const { component, beforeUtcMs, afterUtcMs } = event;
+        this.#count(F.logClockJumps, { component }, 1);
+        const [before, after] = [beforeUtcMs, afterUtcMs].map((utcMs) => new Date(utcMs).toISOString());
+        this.#log('info', "The router's clock has jumped", { component, before, after });
+        return;
+      }
+      case 'log-reset':
+        this.#count(F.logResets, { component: event.component }, 1);
+        this.#log('warn', 'The log begins anew', { component: event.component, reason: event.reason });
+        return;
+      case 'log-retention': {
+        const { component, msToLoss } = event;
+        const samples: [Labels, number][] = msToLoss === undefined ? [] : [[{ component }, msToLoss / 1000]];
+        this.#publish(`log-retention:${component}`, [toFamily(F.logSecondsToLoss, samples)]);
+        return;
+      }
+      case 'log-zone-learnt':
+        this.#log('info', 'Learnt the zone of the log lines', {
+          offset: renderOffset(event.offsetMs),
+          zone: event.zone ?? 'unknown',
+        });
+        return;
+      case 'log-zone-doubted':
+        this.#logFailure('zone', 'New log lines are stamped as if in another zone than the one configured', {
+          off_by: renderOffset(event.offByMs),
+        });
+        return;
       case 'archive-unfinished':
         this.#log('debug', 'A log archive is not whole yet', {
           component: event.component,
@@ -212,4 +244,8 @@ function toFamily(
   samples: readonly (readonly [Labels, number])[],
 ): MetricFamily {
   return { ...description, samples: samples.map(([labels, value]) => ({ labels, value })) };
+}
+
+function renderOffset(offsetMs: number): string {
+  return `${offsetMs < 0 ? '-' : '+'}${renderDuration(Math.abs(offsetMs))}`;
 }
