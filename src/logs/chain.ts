@@ -270,6 +270,8 @@ export class LogChain {
   reset(): Gap[] {
     const { position } = this;
     const lost = this.begun();
+    const { lastUid } = position.stream;
+    const { lastUtcMs } = position.stream.clock;
     for (const instance of lost) this.#giveUp(instance);
     position.open = undefined;
     position.pending = [];
@@ -278,7 +280,10 @@ export class LogChain {
     position.isWiped = false;
     position.stream.clock.lastUtcMs = undefined;
     position.stream.lastUid = undefined;
-    return lost.map((instance) => this.#toGap('possible', 'reset', instance));
+    if (lost.length > 0) return lost.map((instance) => this.#toGap('possible', 'reset', instance));
+    // There may have been a file that was never seen.
+    const from = lastUid === undefined ? undefined : { uid: lastUid, utcMs: lastUtcMs };
+    return [{ certainty: 'possible', reason: 'reset', from, file: `${this.#options.component}/current`, offset: 0 }];
   }
 
   #giveUpWaiting(listed: ListedLog): Gap[] {
@@ -305,6 +310,8 @@ export class LogChain {
   #giveUpLinks(): Gap[] {
     const overdue = this.position.brokenLinks.filter(({ sinceMs }) => this.#isOlder(sinceMs, GRACE_MS));
     this.position.brokenLinks = this.position.brokenLinks.filter((link) => !overdue.includes(link));
+    // The next file is not expected to follow there any more.
+    if (overdue.some(({ after }) => after === this.position.chainEnd?.stamp)) this.position.chainEnd = undefined;
     return overdue.map(({ after, from }) => ({
       certainty: 'likely',
       reason: 'broken-link',

@@ -146,9 +146,12 @@ export class ComponentTail {
 
   #reset(reason: 'wiped' | 'replaced'): void {
     const gaps = this.#chain.reset();
-    const context = this.#createContext(`${this.#component}/current`, []);
     this.#commitGaps(gaps);
-    this.#store([renderReset(context, reason, gaps.at(-1)?.from)]);
+    this.#noteReset(reason, gaps.at(-1));
+  }
+
+  #noteReset(reason: 'wiped' | 'replaced', last: Gap | undefined): void {
+    this.#store([renderReset(this.#createContext(`${this.#component}/current`, []), reason, last?.from)]);
     this.#turn.report({ type: 'log-reset', component: this.#component, reason });
   }
 
@@ -160,8 +163,9 @@ export class ComponentTail {
   #giveUpOverdue(listed: ListedLog): void {
     const gaps = this.#chain.giveUpOverdue(listed);
     this.#commitGaps(gaps);
-    // A file that was neither rotated nor goes on was emptied.
-    if (listed.rotated.length === 0 && gaps.some(({ reason }) => reason === 'not-found')) this.#reset('wiped');
+    // A file that was neither rotated nor goes on was emptied; `current` may be open already.
+    const emptied = listed.rotated.length === 0 ? gaps.find(({ file }) => file.endsWith('/current')) : undefined;
+    if (emptied) this.#noteReset('wiped', emptied);
   }
 
   /** Looks among the new rotated files for the rest of those that were begun. */
@@ -241,7 +245,7 @@ export class ComponentTail {
 
   /** Takes up a new `current`; resolves with a newer listing when a rotation came between, and nothing was taken up. */
   async #beginCurrent(name: string, isLast: boolean, signal: AbortSignal): Promise<ListedLog | undefined> {
-    const { scan, result } = await this.#scanCurrent(name, this.#chain.begun(), true, UNCONFIRMED_BYTES_MAX, signal);
+    const { scan, result } = await this.#scanCurrent(name, this.#chain.remembered(), true, UNCONFIRMED_BYTES_MAX, signal);
     if (typeof result === 'string' || !scan) return undefined;
     if (result.kind === 'withheld') this.#store([]);
     if (result.kind !== 'taken') return undefined;
