@@ -164,7 +164,9 @@ export class ComponentTail {
     const gaps = this.#chain.giveUpOverdue(listed);
     this.#commitGaps(gaps);
     // A file that was neither rotated nor goes on was emptied; `current` may be open already.
-    const emptied = listed.rotated.length === 0 ? gaps.find(({ file }) => file.endsWith('/current')) : undefined;
+    // Where archives are gone too, that is told when the new `current` is seen.
+    const isEmptied = listed.rotated.length === 0 && !this.#position.isWiped;
+    const emptied = isEmptied ? gaps.find(({ file }) => file.endsWith('/current')) : undefined;
     if (emptied) this.#noteReset('wiped', emptied);
   }
 
@@ -245,7 +247,13 @@ export class ComponentTail {
 
   /** Takes up a new `current`; resolves with a newer listing when a rotation came between, and nothing was taken up. */
   async #beginCurrent(name: string, isLast: boolean, signal: AbortSignal): Promise<ListedLog | undefined> {
-    const { scan, result } = await this.#scanCurrent(name, this.#chain.remembered(), true, UNCONFIRMED_BYTES_MAX, signal);
+    const { scan, result } = await this.#scanCurrent(
+      name,
+      this.#chain.remembered(),
+      true,
+      UNCONFIRMED_BYTES_MAX,
+      signal,
+    );
     if (typeof result === 'string' || !scan) return undefined;
     if (result.kind === 'withheld') this.#store([]);
     if (result.kind !== 'taken') return undefined;

@@ -49,13 +49,17 @@ function judgeComponent(component: string, truth: readonly WrittenLine[], record
   }
   const missing = truth.flatMap((line, place) => (delivered.has(place) || covered.has(place) ? [] : [line]));
   if (missing.length > 0) {
-    const list = missing.slice(0, 5).map(({ id, generation, loss }) => `${id} (file ${generation}, ${loss ?? 'still there'})`);
+    const list = missing
+      .slice(0, 5)
+      .map(({ id, generation, loss }) => `${id} (file ${generation}, ${loss ?? 'still there'})`);
     faults.push(`${component}: ${missing.length} lines are neither delivered nor in a gap: ${list.join(', ')}`);
   }
   const kept = truth.filter(({ loss }, place) => loss === undefined && !delivered.has(place));
   if (kept.length > 0) {
     const list = kept.slice(0, 5).map(({ id, generation }) => `${id} (file ${generation})`);
-    faults.push(`${component}: ${kept.length} lines are still on the router and were not delivered: ${list.join(', ')}`);
+    faults.push(
+      `${component}: ${kept.length} lines are still on the router and were not delivered: ${list.join(', ')}`,
+    );
   }
   return faults;
 }
@@ -72,6 +76,8 @@ function judgeCounts({ records, events }: Life): string[] {
     const recorded = records.filter((record) => record.event === event).length;
     const counted = events.filter((one) => one.type === type).length;
     // A process that dies behind a commit and before its report takes its counters with it.
-    return recorded >= counted && recorded - counted <= 12 ? [] : [`${recorded} records ${event}, but ${counted} counted`];
+    return recorded >= counted && recorded - counted <= 12
+      ? []
+      : [`${recorded} records ${event}, but ${counted} counted`];
   });
 }

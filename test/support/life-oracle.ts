@@ -141,7 +141,9 @@ export async function live(seed: number): Promise<Life> {
     await clock.advance(MINUTE_MS);
   }
   await turn();
-  const unknown = new Set(COMPONENTS.flatMap((one) => readTruth(router, one).flatMap((line) => (line.loss ? line.id : []))));
+  const unknown = new Set(
+    COMPONENTS.flatMap((one) => readTruth(router, one).flatMap((line) => (line.loss ? line.id : []))),
+  );
   const endOfMonotonic = clock.monotonic() + DAY_MS;
   let isDown = false;
   while (clock.monotonic() < endOfMonotonic) {
@@ -193,9 +195,7 @@ export async function live(seed: number): Promise<Life> {
   }
   await client.close();
   const records = log.lines.map((line) => JSON.parse(line) as LogRecord);
-  const truth = new Map(
-    COMPONENTS.map((one) => [one, readTruth(router, one).filter(({ id }) => !unknown.has(id))]),
-  );
+  const truth = new Map(COMPONENTS.map((one) => [one, readTruth(router, one).filter(({ id }) => !unknown.has(id))]));
   return { truth, records, events, story };
 }
 
@@ -241,7 +241,9 @@ class Writer {
 }
 
 function readTruth(router: SimulatedRouter, component: string): WrittenLine[] {
-  return router.truth(component).flatMap(({ text, lostUnread, loss, generation }) =>
-    [...text.matchAll(/<(\d+)>/g)].map(([, id]) => ({ id: Number(id), text, lost: lostUnread, loss, generation })),
-  );
+  return router
+    .truth(component)
+    .flatMap(({ text, lostUnread, loss, generation }) =>
+      [...text.matchAll(/<(\d+)>/g)].map(([, id]) => ({ id: Number(id), text, lost: lostUnread, loss, generation })),
+    );
 }
