@@ -41,6 +41,8 @@ export interface ChainOptions {
 export class LogChain {
   readonly position: LogPosition;
   readonly #options: ChainOptions;
+  /** UTC at which the youngest of the rotated files begins that continue nothing and were written to for long. */
+  #strangersSinceMs = Number.NEGATIVE_INFINITY;
 
   constructor(position: LogPosition, options: ChainOptions) {
     this.position = position;
@@ -145,12 +147,18 @@ export class LogChain {
    * lines would wait, what was rotated before it has had its time to appear: it never will.
    */
   noteStranger(stamp: string, firstWallAsUtcMs: number | undefined): void {
-    const { pending } = this.position;
-    if (firstWallAsUtcMs === undefined || pending.length === 0 || this.#options.zone().isAssumed) return;
+    if (firstWallAsUtcMs === undefined || this.#options.zone().isAssumed) return;
     const firstUtcMs = this.#options.zone().place(firstWallAsUtcMs, undefined).utcMs;
     if (parseStampUtcMs(stamp) - firstUtcMs <= HOLD_MS) return;
-    for (const entry of pending) {
-      if (entry.instance.lastUtcMs !== undefined && entry.instance.lastUtcMs <= firstUtcMs) entry.isPassed = true;
+    this.#strangersSinceMs = Math.max(this.#strangersSinceMs, firstUtcMs);
+    this.#markPassed();
+  }
+
+  #markPassed(): void {
+    for (const entry of this.position.pending) {
+      const { lastUtcMs } = entry.instance;
+      // A file that was begun as a rotated one has appeared already.
+      if (!entry.isRotated && lastUtcMs !== undefined && lastUtcMs <= this.#strangersSinceMs) entry.isPassed = true;
     }
   }
 
@@ -189,7 +197,7 @@ export class LogChain {
     this.position.open = undefined;
     // Which name the file has got is not known, so there is nothing that the next one could be linked to.
     this.position.chainEnd = undefined;
-    if (open) this.#await(open);
+    if (open) this.#await(open, { isOvertaken: false, isRotated: false });
   }
 
   /** A new file becomes part of the position with its first lines, so that a crash finds it again. */
@@ -201,7 +209,7 @@ export class LogChain {
     }
     const isLate = this.position.open !== undefined;
     if (!isLate) this.#overtake(instance);
-    this.#await(instance, isLate);
+    this.#await(instance, { isOvertaken: isLate, isRotated: true });
     this.#recall(instance);
   }
 
@@ -390,8 +398,9 @@ export class LogChain {
     );
   }
 
-  #await(instance: Instance, isOvertaken = false): void {
-    this.position.pending.push({ instance, sinceMs: this.#nowMs, isOvertaken, isPassed: false });
+  #await(instance: Instance, state: { readonly isOvertaken: boolean; readonly isRotated: boolean }): void {
+    this.position.pending.push({ instance, sinceMs: this.#nowMs, ...state, isPassed: false });
+    this.#markPassed();
   }
 
   get #nowMs(): number {

@@ -117,6 +117,7 @@ export class ComponentTail {
       const newer = await this.#beginCurrent(listed.current, isLast, signal);
       if (newer) return newer;
     }
+    if (listed.current === undefined) this.#endSkipping();
     if (this.#position.open) await this.#readBackfill(listed, signal);
     this.#reportEnd(listed);
     return 'settled';
@@ -256,6 +257,8 @@ export class ComponentTail {
     );
     if (typeof result === 'string' || !scan) return undefined;
     if (result.kind === 'withheld') this.#store([]);
+    // What is written from now on is new.
+    if (result.kind === 'nothing') this.#endSkipping();
     if (result.kind !== 'taken') return undefined;
     const { instance } = result;
     if (!isLast && !this.#chain.isBegun(instance)) {
@@ -266,6 +269,12 @@ export class ComponentTail {
     this.#position.skipBeforeUtcMs = undefined;
     this.#commit(scan.takeBatch('open'), instance, scan.stream);
     return undefined;
+  }
+
+  #endSkipping(): void {
+    if (this.#position.skipBeforeUtcMs === undefined) return;
+    this.#position.skipBeforeUtcMs = undefined;
+    this.#store([]);
   }
 
   #reportEnd(listed: ListedLog): void {

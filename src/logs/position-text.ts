@@ -46,6 +46,7 @@ function migrate(value: Readonly<Record<string, unknown>>): LogPosition | undefi
     instance: liftInstance(instance),
     sinceMs,
     isOvertaken,
+    isRotated: false,
     isPassed: false,
   }));
   position.lost = (lost as InstanceV1[]).map(liftInstance);

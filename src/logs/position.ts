@@ -37,6 +37,8 @@ export interface Pending {
   readonly sinceMs: number;
   /** Whether lines of a newer file have been shipped before its own rest. */
   isOvertaken: boolean;
+  /** Whether it was begun as a rotated file. */
+  readonly isRotated: boolean;
   /** Whether a newer file was seen whole that a router would only have compressed after this one. */
   isPassed: boolean;
 }

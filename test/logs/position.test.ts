@@ -15,7 +15,7 @@ const INSTANCE: Instance = {
 const POSITION: LogPosition = {
   ...createPosition(),
   open: INSTANCE,
-  pending: [{ instance: { ...INSTANCE, gen: 1 }, sinceMs: 5, isOvertaken: true, isPassed: false }],
+  pending: [{ instance: { ...INSTANCE, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false }],
   lost: [{ ...INSTANCE, gen: 2 }],
   waiting: {
     '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2, fault: 'cut', notBeforeMs: 8, isBackfill: false },
@@ -68,7 +68,7 @@ test('case 47: parsePosition() takes over a position of version 1', () => {
   expect(parsePosition(JSON.stringify(V1))).toEqual({
     ...createPosition(),
     open: lifted,
-    pending: [{ instance: { ...lifted, gen: 1 }, sinceMs: 5, isOvertaken: true, isPassed: false }],
+    pending: [{ instance: { ...lifted, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false }],
     lost: [{ ...lifted, gen: 2 }],
     waiting: {
       '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2, fault: undefined, notBeforeMs: 0, isBackfill: false },
