@@ -1,7 +1,7 @@
 import type { ArchiveItem, BlockLost, BlockRecovered } from './archive/index.ts';
 import { ArchiveError } from './archive/index.ts';
 import { LogChain } from './chain.ts';
-import { fromHeldEntry, renderEntry } from './entry.ts';
+import { createFrame, fromHeldEntry, renderEntry } from './entry.ts';
 import { type Gap, renderGap, renderReset } from './event-records.ts';
 import { dispositionOf, isBodyCut, isOwnFault, statusOf, toFileFault } from './failure.ts';
 import { FileScan, type ScanResult } from './file-scan.ts';
@@ -84,7 +84,7 @@ export class ComponentTail {
     if (held && this.#position.stream.held?.uid === held.uid && this.#position.stream.held.end === held.end) {
       this.#position.stream.held = undefined;
       const { router } = this.#turn;
-      const frame = { router: router.name, component: this.#component, labels: router.labels };
+      const frame = createFrame(router.name, this.#component, router.labels);
       this.#store([renderEntry(fromHeldEntry(held), frame)]);
     }
     return 'settled';

@@ -1,5 +1,4 @@
 import type { GapCertainty, LogRecord, RouterIdentity } from '../model/index.ts';
-import { toLabelsField } from './entry.ts';
 import { renderEventUid, renderUid } from './identity.ts';
 import type { ClockJump } from './log-clock.ts';
 
@@ -153,7 +152,7 @@ function renderBase(
     uid,
     file,
     offset,
-    ...toLabelsField({ router: router.name, component, labels: router.labels }),
+    ...(Object.keys(router.labels).length > 0 && { labels: router.labels }),
   };
 }
 

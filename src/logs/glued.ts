@@ -29,14 +29,18 @@ export function splitGlued(raw: RawLine, tornAt: readonly number[]): readonly Li
   return [{ line: head, isGlued: true, isTail: false }, ...(first ? [{ ...first, isGlued: true }] : []), ...rest];
 }
 
+/** Whether a line has to be looked at closely. Most lines have not. */
+export function mayBeGlued(raw: RawLine, tornAt: readonly number[]): boolean {
+  const nextBlock = BLOCK_BYTES - (raw.start % BLOCK_BYTES);
+  return nextBlock < raw.length || tornAt.length > 0 || raw.nulBytes > 0 || !beginsLikeLine(raw.bytes);
+}
+
 /** Where in the line, in bytes, another one begins that is to be split off. */
 function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
   const bytes = raw.raw ?? raw.bytes;
   // NUL bytes that were not kept make places in the line meaningless.
   if (bytes.length !== raw.length) return undefined;
   const isWellFormed = beginsLikeLine(bytes);
-  const nextBlock = BLOCK_BYTES - (raw.start % BLOCK_BYTES);
-  if (isWellFormed && nextBlock >= raw.length && tornAt.length === 0 && raw.nulBytes === 0) return undefined;
   const text = bytes.toString('latin1');
   for (let at = findEmbeddedLine(text); at !== undefined; at = findEmbeddedLine(text, at + 1)) {
     const place = raw.start + at;

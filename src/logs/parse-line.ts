@@ -24,7 +24,7 @@ const SEVERITIES: ReadonlyMap<string, Severity> = new Map([
 
 /** A longer word in brackets is no tag. Characters. */
 const TAG_LENGTH_MAX = 256;
-const TAG = /^ \[([^\]]*)\](?:\[([A-Z]+)\])?/;
+const SEVERITY = /^\[([A-Z]+)\]/;
 const EMBEDDED = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[/;
 const REPEAT = /^ {16}- Last output repeated (?:twice|(\d{1,9}) times) -$/;
 
@@ -39,14 +39,15 @@ export function parseLine(text: string, context: StampContext): ParsedLine {
 
 /** What follows the stamp, which takes `from` characters; `undefined` when it is not what follows a stamp. */
 export function parseRest(text: string, from: number): Omit<ParsedLine, 'time'> | undefined {
-  const match = TAG.exec(text.slice(from, from + TAG_LENGTH_MAX));
-  if (!match) return undefined;
-  const [whole, tag, word] = match;
-  const severity = word === undefined ? undefined : SEVERITIES.get(word);
+  if (text[from] !== ' ' || text[from + 1] !== '[') return undefined;
+  const end = text.indexOf(']', from + 2);
+  if (end < 0 || end - from > TAG_LENGTH_MAX) return undefined;
+  const tag = text.slice(from + 2, end);
   // Two pairs of brackets without a blank between them are the daemon's own only around a word that it knows.
-  const length = word !== undefined && !severity ? whole.length - word.length - 2 : whole.length;
-  const messageFrom = from + length + (text[from + length] === ' ' ? 1 : 0);
-  return { tag, severity, message: text.slice(messageFrom) };
+  const word = text[end + 1] === '[' ? SEVERITY.exec(text.slice(end + 1, end + 16))?.[1] : undefined;
+  const severity = word === undefined ? undefined : SEVERITIES.get(word);
+  const behind = severity && word ? end + word.length + 3 : end + 1;
+  return { tag, severity, message: text.slice(text[behind] === ' ' ? behind + 1 : behind) };
 }
 
 /** How many equal lines a notice stands for that the log daemon wrote instead; `undefined` for any other text. */

@@ -1,8 +1,16 @@
 import type { RecordFlag, RouterIdentity } from '../model/index.ts';
 import type { LineEvent } from './contracts.ts';
-import { type Entry, fromHeldEntry, joinLine, renderEntry, toHeldEntry } from './entry.ts';
+import {
+  createFrame,
+  type Entry,
+  fromHeldEntry,
+  joinLine,
+  type RecordFrame,
+  renderEntry,
+  toHeldEntry,
+} from './entry.ts';
 import { renderClockJump, renderRepeat } from './event-records.ts';
-import { splitGlued } from './glued.ts';
+import { mayBeGlued, splitGlued } from './glued.ts';
 import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
 import type { RawLine } from './line-splitter.ts';
 import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
@@ -89,7 +97,6 @@ interface Waiting {
   readonly entry: Entry;
   /** Of a clock that was not set; its time is still to be found. */
   readonly unsyncedUtcMs: number | undefined;
-  readonly bytes: number;
 }
 
 /**
@@ -102,8 +109,11 @@ export class RecordBuilder {
   readonly #uidPrefix: string;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   readonly #clock: LogClock;
+  readonly #frame: RecordFrame;
   readonly #state: StreamState;
   #waiting: Waiting[] = [];
+  /** UTC of the newest of them that is {@link Waiting.unsyncedUtcMs unsynced}, as the router's clock had it. */
+  #newestUnsyncedMs: number | undefined;
   #batch = createBatch();
   /** The stamp that was read last: most lines have that of the line before. */
   #last: { readonly text: string; readonly wall: Stamp | undefined; shown: Shown | undefined } = NO_STAMP;
@@ -116,14 +126,16 @@ export class RecordBuilder {
   constructor(context: RecordContext, instance: Instance) {
     this.#context = context;
     this.#instance = instance;
-    this.#uidPrefix = createUidPrefix(context.router.name, context.component, instance);
+    const { router, component } = context;
+    this.#uidPrefix = createUidPrefix(router.name, component, instance);
+    this.#frame = createFrame(router.name, component, router.labels);
     this.#state = context.stream ? copyStreamState(context.stream) : createStreamState();
     this.#clock = new LogClock(this.#state.clock, !context.zone.isAssumed, context.skew);
     // The clock of a file that is read out of order is judged on its own.
     if (!context.stream) this.#clock.begin(instance.lastUtcMs, context.observedMs);
     this.#isSkipping = context.skipBeforeUtcMs !== undefined && instance.off === 0;
     if (this.#state.held) {
-      this.#waiting.push({ entry: fromHeldEntry(this.#state.held), unsyncedUtcMs: undefined, bytes: 0 });
+      this.#waiting.push({ entry: fromHeldEntry(this.#state.held), unsyncedUtcMs: undefined });
     }
   }
 
@@ -144,7 +156,9 @@ export class RecordBuilder {
       this.#batch.empty++;
       return;
     }
-    for (const part of splitGlued(raw, this.#instance.tornAt)) this.#pushLine(part.line, part.isGlued, part.isTail);
+    const { tornAt } = this.#instance;
+    if (!mayBeGlued(raw, tornAt)) this.#pushLine(raw, false, true);
+    else for (const part of splitGlued(raw, tornAt)) this.#pushLine(part.line, part.isGlued, part.isTail);
   }
 
   /** The first half of a line whose rest is damaged. */
@@ -252,7 +266,8 @@ export class RecordBuilder {
     // The time in the text is not the one that is shown, so the text goes along.
     if (!isSane) entry.needsOriginal = true;
     const unsyncedUtcMs = shown.verdict === 'unsynced' ? shown.utcMs : undefined;
-    this.#waiting.push({ entry, unsyncedUtcMs, bytes: line.length + 1 });
+    this.#waiting.push({ entry, unsyncedUtcMs });
+    if (unsyncedUtcMs !== undefined) this.#newestUnsyncedMs = unsyncedUtcMs;
     this.#state.lastUid = entry.uid;
     this.#batch.lines++;
     this.#batch.bytes += line.length + 1;
@@ -276,8 +291,8 @@ export class RecordBuilder {
     this.#batch.unparsed++;
     if (line.bytes.length > 0) flags.push('unparsed');
     const entry = this.#createEntry(line, parsed, flags, quirks, timestamp);
-    if (this.#waiting.every(({ unsyncedUtcMs }) => unsyncedUtcMs === undefined)) this.#flush(this.#waiting.length);
-    this.#waiting.push({ entry, unsyncedUtcMs: undefined, bytes: line.length + 1 });
+    if (this.#newestUnsyncedMs === undefined) this.#flush(this.#waiting.length);
+    this.#waiting.push({ entry, unsyncedUtcMs: undefined });
     // What has no line with a time before it is continued by nothing.
     if (shownMs === undefined && this.#waiting.length === 1) this.#flush(1);
   }
@@ -359,7 +374,7 @@ export class RecordBuilder {
   /** Puts a wall time on the world's clock, and judges it. Notes a jump of the clock, as a record of its own. */
   #placeTime(time: Stamp, start: number, isShown: boolean): Shown {
     const last = this.#last;
-    if (last.shown && time === last.wall) return { ...last.shown, isFirstSecond: last.shown.isFirstSecond };
+    if (last.shown && time === last.wall) return last.shown;
     const { zone, notBeforeMs, observedMs } = this.#context;
     const { utcMs, flags } = zone.place(time.asUtcMs, this.#state.clock.lastUtcMs ?? this.#instance.lastUtcMs);
     const { verdict, jump } = this.#clock.judge(utcMs, {
@@ -401,13 +416,13 @@ export class RecordBuilder {
    * one, the time of the download, unless the file is closed and its clock may have been right.
    */
   #resolveUnsynced(saneUtcMs: number | undefined, end: ReadingEnd): void {
-    const unsynced = this.#waiting.filter(({ unsyncedUtcMs }) => unsyncedUtcMs !== undefined);
-    const newest = unsynced.at(-1)?.unsyncedUtcMs;
+    const newest = this.#newestUnsyncedMs;
     if (newest === undefined) return;
+    this.#newestUnsyncedMs = undefined;
     const isTrusted = saneUtcMs === undefined && end === 'closed' && this.#state.clock.unsyncedBelowMs !== undefined;
     if (isTrusted) this.#clock.trust();
-    this.#waiting = this.#waiting.map(({ entry, unsyncedUtcMs, bytes }) => {
-      if (unsyncedUtcMs === undefined) return { entry, unsyncedUtcMs, bytes };
+    this.#waiting = this.#waiting.map(({ entry, unsyncedUtcMs }) => {
+      if (unsyncedUtcMs === undefined) return { entry, unsyncedUtcMs };
       if (saneUtcMs !== undefined) {
         entry.timestamp = renderTimestamp(
           toSecond(saneUtcMs - (newest - unsyncedUtcMs)) * 1000,
@@ -420,20 +435,14 @@ export class RecordBuilder {
         entry.timestamp = renderTimestamp(unsyncedUtcMs, false, entry.start, this.#isFirstSecond(unsyncedUtcMs));
         entry.flags = [...entry.flags.filter((flag) => flag !== 'unsynced'), 'clock_uncertain'];
       } else entry.timestamp = renderTimestamp(this.#observedSecondMs, false, entry.start, false);
-      return { entry, unsyncedUtcMs: undefined, bytes };
+      return { entry, unsyncedUtcMs: undefined };
     });
   }
 
   /** Renders the first `count` entries that wait. */
   #flush(count: number): void {
     if (count <= 0) return;
-    for (const { entry } of this.#waiting.slice(0, count)) this.#batch.records.push(renderEntry(entry, this.#frame));
-    this.#waiting = this.#waiting.slice(count);
-  }
-
-  get #frame() {
-    const { router, component } = this.#context;
-    return { router: router.name, component, labels: router.labels };
+    for (const { entry } of this.#waiting.splice(0, count)) this.#batch.records.push(renderEntry(entry, this.#frame));
   }
 }
 

@@ -36,13 +36,45 @@ const DAY_MS = 86_400_000;
  * `Mon DD hh:mm:ss` without a year; a fraction may follow. `undefined` when there is none.
  */
 export function parseStamp(text: string, context: StampContext): Stamp | undefined {
+  return parseUsualStamp(text) ?? parseAnyStamp(text, context);
+}
+
+/** The usual form with the day of the line before, without a fraction: nearly all lines of a log. */
+function parseUsualStamp(text: string): Stamp | undefined {
+  if (!text.startsWith(usualDay.text) || text.charCodeAt(13) !== COLON || text.charCodeAt(16) !== COLON) {
+    return undefined;
+  }
+  const [hours, minutes, seconds] = [readTwo(text, 11), readTwo(text, 14), readTwo(text, 17)];
+  const next = text.charCodeAt(USUAL_LENGTH);
+  // A fraction may follow, or more digits; what is not a time is looked at closely.
+  if (next !== BLANK || !(hours < 24 && minutes < 60 && seconds < 60)) return undefined;
+  const asUtcMs = usualDay.ms + ((hours * 60 + minutes) * 60 + seconds) * 1000;
+  return { asUtcMs, hasFraction: false, length: USUAL_LENGTH };
+}
+
+/** Two digits as a number; more than 99 when they are none. */
+function readTwo(text: string, from: number): number {
+  const [tens, ones] = [text.charCodeAt(from) - ZERO, text.charCodeAt(from + 1) - ZERO];
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NO_NUMBER;
+}
+
+const USUAL_LENGTH = 'YYYY-MM-DD hh:mm:ss'.length;
+const NO_NUMBER = 100;
+const [COLON, BLANK, ZERO] = [0x3a, 0x20, 0x30];
+/** The day of the last line in the usual form, with the blank behind it. */
+let usualDay = { text: '\0', ms: 0 };
+
+function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
   const match = STAMP.exec(text);
   if (!match) return undefined;
   const [whole, y1, , m1, d1, first, separator, second, y2, name, d3, hours, minutes, seconds, fraction] = match;
   const time = { hours: Number(hours), minutes: Number(minutes), seconds: Number(seconds) };
   let wholeMs: number | undefined;
-  if (y1 !== undefined) wholeMs = toWallMs(Number(y1), Number(m1), Number(d1), time);
-  else if (name !== undefined) wholeMs = toNearWallMs(MONTHS.indexOf(name) + 1, Number(d3), time, context.nearMs);
+  if (y1 !== undefined) {
+    wholeMs = toWallMs(Number(y1), Number(m1), Number(d1), time);
+    if (wholeMs !== undefined && text[10] === ' ')
+      usualDay = { text: text.slice(0, 11), ms: wholeMs - (wholeMs % DAY_MS) };
+  } else if (name !== undefined) wholeMs = toNearWallMs(MONTHS.indexOf(name) + 1, Number(d3), time, context.nearMs);
   else {
     // Dots are for days first, everywhere.
     const isDayFirst = separator === '.' || context.order === 'dmy';

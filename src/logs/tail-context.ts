@@ -94,7 +94,8 @@ export class TailContext {
     return this.#configured.isNamed ? this.#configured : (this.#learnt?.zone ?? this.#configured);
   }
 
-  readonly isOwn = (message: string): boolean => OWN_REQUEST.test(message);
+  readonly isOwn = (message: string): boolean =>
+    (message.includes('GET ') || message.includes('POST ')) && OWN_REQUEST.test(message);
 
   /** Whether the router sends parts of files, as it has just shown. */
   noteRange(isSupported: boolean): void {

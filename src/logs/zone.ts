@@ -7,6 +7,9 @@ export interface PlacedTime {
 }
 
 const DAY_MS = 24 * 3_600_000;
+/** A zone that has one offset a day before and a day after a moment keeps it for this long. */
+const STEADY_MS = 3_600_000;
+const NO_FLAGS: readonly RecordFlag[] = [];
 /** Offsets are remembered per quarter of an hour of UTC: some zones change at half past. */
 const SLOT_MS = 15 * 60_000;
 /** Half a year of them, which is more than one reading touches. */
@@ -32,6 +35,8 @@ export class Zone {
   /** Whether the rules of the zone are known, and not only what its offset was now and then. */
   readonly isNamed: boolean;
   readonly #offsets = new Map<number, number>();
+  /** Wall times that have this offset for sure. */
+  #steady = { fromMs: 0, toMs: 0, offsetMs: 0 };
 
   /**
    * `name`: an IANA zone; without one, the offsets that were `seen`; without any, UTC is assumed and every time carries the
@@ -61,9 +66,16 @@ export class Zone {
   place(wallAsUtcMs: number, notBeforeUtcMs: number | undefined): PlacedTime {
     if (this.isAssumed) return { utcMs: wallAsUtcMs, flags: ['zone_assumed'] };
     if (!this.isNamed) return { utcMs: wallAsUtcMs - this.#seenOffsetMs(wallAsUtcMs), flags: [] };
+    const steady = this.#steady;
+    if (wallAsUtcMs >= steady.fromMs && wallAsUtcMs < steady.toMs) {
+      return { utcMs: wallAsUtcMs - steady.offsetMs, flags: NO_FLAGS };
+    }
     const before = this.#offsetMs(wallAsUtcMs - DAY_MS);
     const after = this.#offsetMs(wallAsUtcMs + DAY_MS);
-    if (before === after) return { utcMs: wallAsUtcMs - before, flags: [] };
+    if (before === after) {
+      this.#steady = { fromMs: wallAsUtcMs, toMs: wallAsUtcMs + STEADY_MS, offsetMs: before };
+      return { utcMs: wallAsUtcMs - before, flags: NO_FLAGS };
+    }
     const candidates = [wallAsUtcMs - before, wallAsUtcMs - after].filter(
       (utcMs) => wallAsUtcMs - utcMs === this.#offsetMs(utcMs),
     );
