@@ -140,6 +140,9 @@ export class RouterObserver {
         this.#log('warn', 'Log lines are missing', { component, certainty, reason });
         return;
       }
+      case 'log-rule-matched':
+        // There are none yet: the configuration has no rules.
+        return;
       case 'log-repeat-found':
         this.#count(F.logRepeats, { component: event.component }, 1);
         return;

@@ -464,7 +464,7 @@ export class ComponentTail {
   }
 
   #createContext(file: string, flags: RecordContext['flags']): RecordContext {
-    const { router, zone, isOwn, redact, order } = this.#turn;
+    const { router, zone, isOwn, redact, rules, order } = this.#turn;
     return {
       router,
       component: this.#component,
@@ -474,6 +474,7 @@ export class ComponentTail {
       flags,
       isOwn,
       redact,
+      rules,
       order,
     };
   }

@@ -1,5 +1,6 @@
 import type { GapCertainty } from '../model/index.ts';
 import type { GapReason } from './event-records.ts';
+import type { RuleHit } from './log-rules.ts';
 
 /** What a router said about a body, beside its bytes. */
 export interface BodyFacts {
@@ -39,8 +40,9 @@ export interface RecordLog {
   commit(commit: { router: string; component: string; position: string; lines: readonly string[] }): void;
 }
 
-/** What a line made known. Each of these is one record too. */
+/** What a line made known; told when its record is safe. All but what rules find is a record of its own too. */
 export type LineEvent =
+  | ({ readonly type: 'log-rule-matched'; readonly component: string } & RuleHit)
   /** A notice that a line was repeated so many times. */
   | { readonly type: 'log-repeat-found'; readonly component: string; readonly count: number }
   | {

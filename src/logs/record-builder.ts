@@ -14,6 +14,7 @@ import { mayBeGlued, splitGlued } from './glued.ts';
 import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
 import type { RawLine } from './line-splitter.ts';
 import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
+import type { LogRules } from './log-rules.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
 import type { Instance } from './position.ts';
 import { isScrambled } from './scrambled.ts';
@@ -43,6 +44,7 @@ export interface RecordContext {
   readonly skipBeforeUtcMs?: number | undefined;
   /** Whether a line tells of a request of this program. */
   readonly isOwn?: ((message: string) => boolean) | undefined;
+  readonly rules?: LogRules | undefined;
   /** Takes out what must not be stored. */
   readonly redact?: ((text: string) => string) | undefined;
 }
@@ -266,6 +268,9 @@ export class RecordBuilder {
     // The time in the text is not the one that is shown, so the text goes along.
     if (!isSane) entry.needsOriginal = true;
     const unsyncedUtcMs = shown.verdict === 'unsynced' ? shown.utcMs : undefined;
+    for (const hit of this.#context.rules?.evaluate(this.#context.component, entry.message) ?? []) {
+      this.#batch.events.push({ type: 'log-rule-matched', component: this.#context.component, ...hit });
+    }
     this.#waiting.push({ entry, unsyncedUtcMs });
     if (unsyncedUtcMs !== undefined) this.#newestUnsyncedMs = unsyncedUtcMs;
     this.#state.lastUid = entry.uid;

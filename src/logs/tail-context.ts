@@ -3,6 +3,7 @@ import type { RouterIdentity } from '../model/index.ts';
 import type { ArchivePool } from './archive/index.ts';
 import type { LogEvent, LogSource, RecordLog } from './contracts.ts';
 import { learnZone, noteOffset } from './learnt-zone.ts';
+import type { LogRules } from './log-rules.ts';
 import type { Instance } from './position.ts';
 import type { RouterFacts } from './router-facts.ts';
 import type { DateOrder } from './stamp.ts';
@@ -33,6 +34,8 @@ export interface TailOptions {
   readonly serial?: string | undefined;
   /** Takes out of a text what must not be stored. */
   readonly redact?: ((text: string) => string) | undefined;
+  /** What is counted of the lines, after redaction. */
+  readonly rules?: LogRules | undefined;
 }
 
 /** Files of about one MiB, five of them, of a few components. */
@@ -60,6 +63,7 @@ export class TailContext {
   readonly memory: TailMemory;
   readonly facts: RouterFacts;
   readonly redact: ((text: string) => string) | undefined;
+  readonly rules: LogRules | undefined;
   /** When the router was first met, if that was not in this turn. */
   readonly contactMs: number | undefined;
   /** Whether the logs of this router were deleted, as far as the listing shows it. */
@@ -78,6 +82,7 @@ export class TailContext {
     this.historyBytes = options.historyBytesMax ?? HISTORY_BYTES_MAX;
     this.order = options.dateOrder;
     this.redact = options.redact;
+    this.rules = options.rules;
     this.memory = memory;
     this.facts = facts;
     this.contactMs = isKnown ? facts.firstContactMs : undefined;

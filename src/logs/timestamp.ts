@@ -3,7 +3,12 @@ const HALF_SECOND_NS = 500_000_000;
 const MILLISECOND_NS = 1_000_000;
 const SECOND_MS = 1000;
 
-/** Seconds as RFC 3339 up to the second: most lines share theirs with the line before. */
+const DAY_MS = 86_400_000;
+const BILLION = 1_000_000_000;
+const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
+
+/** Most lines share the day with the line before, and many the second. */
+let lastDay = { day: Number.NaN, text: '' };
 let lastSecond = { second: Number.NaN, text: '' };
 
 /**
@@ -18,11 +23,18 @@ export function renderTimestamp(utcMs: number, hasFraction: boolean, offset: num
     return `${new Date(utcMs).toISOString().slice(0, -1)}${String(ns).padStart(6, '0')}Z`;
   }
   const second = toSecond(utcMs);
-  if (second !== lastSecond.second) {
-    lastSecond = { second, text: new Date(second * SECOND_MS).toISOString().slice(0, -4) };
-  }
+  if (second !== lastSecond.second) lastSecond = { second, text: renderSecond(second) };
   const ns = (isFirstSecond ? HALF_SECOND_NS : 0) + Math.min(offset, HALF_SECOND_NS - 1);
-  return `${lastSecond.text}${String(ns).padStart(9, '0')}Z`;
+  return `${lastSecond.text}.${String(BILLION + ns).slice(1)}Z`;
+}
+
+/** As `YYYY-MM-DDThh:mm:ss`. */
+function renderSecond(second: number): string {
+  const day = Math.floor((second * SECOND_MS) / DAY_MS);
+  if (day !== lastDay.day) lastDay = { day, text: new Date(day * DAY_MS).toISOString().slice(0, 11) };
+  const ofDay = second - (day * DAY_MS) / SECOND_MS;
+  const minutes = Math.floor(ofDay / 60);
+  return `${lastDay.text}${TWO_DIGITS[Math.floor(minutes / 60)]}:${TWO_DIGITS[minutes % 60]}:${TWO_DIGITS[ofDay % 60]}`;
 }
 
 /** Whole seconds since the Unix epoch. */

@@ -35,7 +35,7 @@ export class MemoryLog implements RecordLog {
   }
 }
 
-export type TurnOptions = Partial<Omit<TailOnceOptions, 'records' | 'archives'>>;
+export type TurnOptions = Partial<Omit<TailOnceOptions, 'archives'>>;
 
 /** Turns over the logs of one router, each when the test says so. */
 export class LogReader {
