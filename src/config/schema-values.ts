@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { parseByteSize, parseDuration, renderDuration, Secret } from '../base/index.ts';
-import { DURATION_MS_MAX, DURATION_MS_MIN, NAME_CHARS_MAX, SPOOL_BYTES_LEAST, TEXT_CHARS_MAX } from './defaults.ts';
+import {
+  BYTE_BUDGET_LEAST,
+  DURATION_MS_MAX,
+  DURATION_MS_MIN,
+  FILE_PATTERNS_MAX,
+  NAME_CHARS_MAX,
+  SPOOL_BYTES_LEAST,
+  TEXT_CHARS_MAX,
+} from './defaults.ts';
 import { parseListenAddress } from './listen-address.ts';
 import { parseRouterUrl } from './router-url.ts';
 import { findNearestTimeZone, isTimeZone } from './time-zone.ts';
@@ -13,7 +21,9 @@ import { findNearestTimeZone, isTimeZone } from './time-zone.ts';
 /** What a key is for, and its default as it would be written in the file. */
 export type About = {
   readonly description: string;
-  readonly default?: string | boolean | readonly string[];
+  readonly default?: string | number | boolean | readonly string[];
+  /** What the reference calls the type, instead of the word of the kind. */
+  readonly kind?: string;
 };
 
 /** A map of keys; any other key is refused. */
@@ -30,12 +40,12 @@ export function text(about: About) {
     .min(1, { error: TEXT })
     .max(TEXT_CHARS_MAX, { error: TEXT })
     .refine((value) => !value.includes('\0'), { error: 'text without NUL characters' })
-    .meta(about);
+    .meta({ kind: 'text', ...about });
 }
 
 /** Text that becomes a {@link Secret} at once. */
 export function secret(about: About) {
-  return text(about).transform((value) => new Secret(value));
+  return text({ kind: 'secret text', ...about }).transform((value) => new Secret(value));
 }
 
 const NAME = `a name of letters, digits, ".", "_" and "-", at most ${NAME_CHARS_MAX} (a number needs quotes)`;
@@ -46,7 +56,7 @@ export function name(about: About) {
     .string({ error: NAME })
     .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, { error: NAME })
     .max(NAME_CHARS_MAX, { error: NAME })
-    .meta(about);
+    .meta({ kind: 'name', ...about });
 }
 
 const FLAG = 'true or false';
@@ -55,7 +65,7 @@ const FLAG = 'true or false';
 export function flag(about: About) {
   return z
     .union([z.boolean(), z.enum(['true', 'false'])], { error: FLAG })
-    .meta(about)
+    .meta({ kind: '`true` or `false`', ...about })
     .transform((value) => value === true || value === 'true');
 }
 
@@ -63,7 +73,7 @@ const DURATION = `a duration with its unit from ${renderDuration(DURATION_MS_MIN
 
 /** A Prometheus duration, to milliseconds. */
 export function duration(about: About) {
-  return parsed(about, DURATION, (value) => {
+  return parsed({ kind: 'duration', ...about }, DURATION, (value) => {
     const durationMs = parseDuration(value);
     return durationMs !== undefined && durationMs >= DURATION_MS_MIN && durationMs <= DURATION_MS_MAX
       ? durationMs
@@ -73,35 +83,104 @@ export function duration(about: About) {
 
 const SIZE = `a size of at least ${SPOOL_BYTES_LEAST / 1024 ** 2}MiB, such as 512MiB or 1GiB`;
 
-/** A size, to bytes; a plain number is bytes. */
+/** The size of something on a disk, to bytes; a plain number is bytes. */
 export function byteSize(about: About) {
+  return size(about, SIZE, (bytes) => bytes >= SPOOL_BYTES_LEAST);
+}
+
+const BUDGET = `a size of at least ${BYTE_BUDGET_LEAST / 1024}KiB, such as 20MiB, or 0 for no budget`;
+
+/** What may be spent, to bytes; 0 is no bound. */
+export function byteBudget(about: About) {
+  return size(about, BUDGET, (bytes) => bytes === 0 || bytes >= BYTE_BUDGET_LEAST);
+}
+
+function size(about: About, expected: string, isValid: (bytes: number) => boolean) {
   return z
-    .union([z.string(), z.int()], { error: SIZE })
-    .meta(about)
+    .union([z.string(), z.int()], { error: expected })
+    .meta({ kind: 'size', ...about })
     .transform((value, context) => {
       const bytes = parseByteSize(String(value));
-      if (bytes !== undefined && bytes >= SPOOL_BYTES_LEAST) return bytes;
-      context.issues.push({ code: 'custom', message: SIZE, input: value });
+      if (bytes !== undefined && isValid(bytes)) return bytes;
+      context.issues.push({ code: 'custom', message: expected, input: value });
       return z.NEVER;
     });
 }
 
+/** A whole number; as text too, because the environment holds nothing else. */
+export function wholeNumber(about: About, least: number, most: number) {
+  const expected = `a whole number from ${least} to ${most}`;
+  const error = { error: expected };
+  const isInRange = (text: string) => /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most;
+  return z
+    .union([z.int(error).min(least, error).max(most, error), z.string().refine(isInRange, error)], error)
+    .meta({ kind: `number from ${least} to ${most}`, ...about })
+    .transform(Number);
+}
+
+/** One of a few words. */
+export function choice<const Words extends readonly [string, ...string[]]>(about: About, words: Words) {
+  const quoted = words.map((word) => `"${word}"`);
+  const error = [quoted.slice(0, -1).join(', '), ...quoted.slice(-1)].filter((part) => part !== '').join(' or ');
+  return z.enum(words, { error }).meta(about);
+}
+
+const PATTERNS = `a list of at most ${FILE_PATTERNS_MAX} paths or globs`;
+const PATTERN = `a path, or a glob such as "routers/*.yaml"`;
+
+/** Files to read: paths, and globs of one folder level for each part. */
+export function filePatterns(about: About) {
+  const pattern = z
+    .string({ error: PATTERN })
+    .min(1, { error: PATTERN })
+    .max(TEXT_CHARS_MAX, { error: PATTERN })
+    .refine((value) => !value.includes('\0'), { error: PATTERN })
+    // It would search whatever lies below, the whole disk at worst.
+    .refine((value) => !value.includes('**'), {
+      error: `a path or glob without "**"; write a "*" for each level of folders`,
+    });
+  return z
+    .array(pattern, { error: PATTERNS })
+    .max(FILE_PATTERNS_MAX, { error: PATTERNS })
+    .meta({ kind: 'list of paths and globs', ...about });
+}
+
+/** A key that others know and this program does not honour: refused with a reason, a whole sentence. */
+export function unsupported(reason: string) {
+  return z
+    .unknown()
+    .meta({ description: `Not supported: ${reason}.`, kind: 'unsupported' })
+    .superRefine((value, context) => {
+      if (value === undefined) return;
+      context.addIssue({
+        code: 'custom',
+        message: `This key is not supported: ${reason}`,
+        params: { isSentence: true },
+      });
+    })
+    .optional();
+}
+
 /** Where a server listens. */
 export function listenAddress(about: About) {
-  return parsed(about, 'host:port, :port or [IPv6 address]:port with a port from 0 to 65535', parseListenAddress);
+  return parsed(
+    { kind: 'address', ...about },
+    'host:port, :port or [IPv6 address]:port with a port from 0 to 65535',
+    parseListenAddress,
+  );
 }
 
 /** The address of a router, to its normal form. */
 export function routerUrl(about: About) {
   const expected =
     'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
-  return parsed(about, expected, parseRouterUrl);
+  return parsed({ kind: 'URL', ...about }, expected, parseRouterUrl);
 }
 
 /** A SHA-256 fingerprint, to 64 small hexadecimal digits. */
 export function fingerprint(about: About) {
   const expected = 'a SHA-256 fingerprint of 64 hexadecimal digits, with or without colons between each two';
-  return parsed(about, expected, (value) => {
+  return parsed({ kind: 'text', ...about }, expected, (value) => {
     const digits = value.replaceAll(':', '').toLowerCase();
     return /^[0-9a-f]{64}$/.test(digits) && /^(..:){31}..$|^.{64}$/.test(value) ? digits : undefined;
   });
@@ -112,15 +191,24 @@ export function timeZone(about: About) {
   const message = 'a time zone of the IANA list, such as Europe/Berlin or UTC';
   return z
     .string({ error: message })
-    .meta(about)
+    .meta({ kind: 'name of a time zone', ...about })
     .superRefine((value, context) => {
       if (isTimeZone(value)) return;
       context.addIssue({ code: 'custom', message, params: { nearest: findNearestTimeZone(value) } });
     });
 }
 
+/** Text that `isValid` accepts. */
+export function checked(about: About, expected: string, charsMax: number, isValid: (value: string) => boolean) {
+  return z
+    .string({ error: expected })
+    .max(charsMax, { error: `${expected}, at most ${charsMax} characters` })
+    .refine(isValid, { error: expected })
+    .meta({ kind: 'text', ...about });
+}
+
 /** Text that `parse` turns into something else, or refuses with `undefined`. */
-function parsed<T>(about: About, expected: string, parse: (value: string) => T | undefined) {
+export function parsed<T>(about: About, expected: string, parse: (value: string) => T | undefined) {
   return z
     .string({ error: expected })
     .meta(about)

@@ -9,6 +9,10 @@ const MIGRATIONS: readonly string[] = [
    ) WITHOUT ROWID, STRICT;
    CREATE TABLE spool (batch INTEGER PRIMARY KEY AUTOINCREMENT, records INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
    CREATE TABLE cursor (sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL) WITHOUT ROWID, STRICT;`,
+  `CREATE TABLE note (
+     router TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
+     PRIMARY KEY (router, key)
+   ) WITHOUT ROWID, STRICT;`,
 ];
 
 /** Brings the database to the format of this program. Throws {@link StoreError} when a newer program wrote it. */

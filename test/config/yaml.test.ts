@@ -24,13 +24,11 @@ describe('loadConfig() on YAML', () => {
   });
 
   it.each([
-    ['text', '"x"'],
+    ['hunter2', 'text'],
     ['- a', 'a list of 1'],
-    ['7', 'the number 7'],
-  ])('refuses %s instead of a map', async (text, found) => {
-    expect(await linesOf(text === 'text' ? 'x' : text)).toEqual([
-      `1:1: Expected a map of keys such as "routers:"; found ${found}`,
-    ]);
+    ['7', 'a number'],
+  ])('refuses "%s" instead of a map, and does not repeat what may be a secret', async (text, found) => {
+    expect(await linesOf(text)).toEqual([`1:1: Expected a map of keys such as "routers:"; found ${found}`]);
   });
 
   it.each([
@@ -103,7 +101,7 @@ describe('loadConfig() on YAML', () => {
 
   it('answers with a configuration or with faults inside the file, whatever the text', async () => {
     const token = fc.constantFrom(
-      ...'routers:|sinks:|defaults:|web:|listen:|name:|url:|password:|password_file:|tls:|ca_file:|labels:|poll:|interval:'.split(
+      ...'routers:|sinks:|defaults:|web:|listen:|name:|url:|password:|password_file:|tls:|ca_file:|labels:|poll:|interval:|modules:|resources:|metrics:|router_files:|backup:'.split(
         '|',
       ),
       ...'\n|\n  |\n    |- | |: |, |[|]|{|}|"|\'|&a |*a|!t |!!set |!!binary |? |#|%|---\n|<<: *a|__proto__:|\\x|\0|\t|${A}|${|$${'.split(
@@ -126,6 +124,8 @@ describe('loadConfig() on YAML', () => {
           expect(fault.line).toBeLessThanOrEqual(lineCount);
           expect(fault.column).toBeGreaterThanOrEqual(1);
           expect(fault.message).not.toMatch(/[\n\r]/);
+          // What the schema library says by itself, where nobody said what was expected.
+          expect(fault.message).not.toMatch(/Invalid|Too (small|big)|Unrecognized/);
         }
       }),
       { numRuns: 500 },

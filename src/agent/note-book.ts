@@ -1,0 +1,5 @@
+/** Small durable facts about a router. */
+export interface NoteBook {
+  read(router: string, key: string): string | undefined;
+  write(router: string, key: string, text: string): void;
+}
