@@ -62,13 +62,16 @@ class Asker implements AsyncDisposable {
   #transport: Transport;
   #requests = 0;
   #ended: WireBytes = { sent: 0, received: 0 };
-  resumed = 0;
 
   constructor(target: Target, mode: Mode) {
     this.#target = target;
     this.#mode = mode;
     this.#connector = this.#createConnector();
     this.#transport = this.#createTransport();
+  }
+
+  get resumed(): number {
+    return this.#connector.connections.resumed;
   }
 
   get bytes(): WireBytes {
@@ -87,7 +90,6 @@ class Asker implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#transport.close();
-    this.resumed += this.#connector.connections.resumed;
   }
 
   async #reconnect(): Promise<void> {
@@ -131,7 +133,7 @@ const LOGIN: Request = {
   json: { username: 'monitor', password: 'simulated' },
 };
 
-async function login(target: Target): Promise<string> {
+async function openSession(target: Target): Promise<string> {
   await using asker = new Asker(target, { name: 'login', isRemembering: false });
   return readToken(await asker.ask(LOGIN), 'access');
 }
@@ -148,6 +150,9 @@ async function measureCycle(target: Target, mode: Mode, authorization: string): 
   const { sent, received } = await measure(asker, async () => {
     for (let count = 0; count < CYCLES; count++) await cycle();
   });
+  if (mode.isRemembering && mode.requests && asker.resumed < CYCLES) {
+    throw new RangeError(`Only ${asker.resumed} connections resumed a session`);
+  }
   return { sent: sent / CYCLES, received: received / CYCLES };
 }
 
@@ -203,7 +208,7 @@ const sessionRows: string[] = [];
 for (const server of SERVERS) {
   await using simulator = await startServer(server);
   const target = { url: simulator.routers[0]?.url ?? '', caPem: simulator.caPem };
-  const authorization = await login(target);
+  const authorization = await openSession(target);
   let kept = Number.NaN;
   for (const mode of MODES) {
     const cost = await measureCycle(target, mode, authorization);

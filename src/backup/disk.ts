@@ -4,7 +4,7 @@ import { BackupError, readSystemCode, toFileError } from './errors.ts';
 import { type Digests, FileDigest } from './file-digest.ts';
 
 /** Only the owner: the files hold secrets of routers. */
-const FILE_MODE = 0o644;
+const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /** Ending of files that are being written. */
 export const PART = '.part';

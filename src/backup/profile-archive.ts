@@ -99,7 +99,6 @@ export class ProfileArchive {
     const others = former.versions.filter((one) => !isSame(one, version, format));
     await this.#commit(folder, former, {
       ...former,
-      isListed: true,
       lastAttempt: { timeMs, isSuccess: true },
       lastSuccessMs: timeMs,
       versions: [...others, version].slice(-this.#options.keep),
@@ -114,9 +113,9 @@ export class ProfileArchive {
     let former = this.#unsaved.get(folder.path) ?? createManifest(router, profile);
     try {
       former = await folder.open(router, profile);
-      await this.#commit(folder, former, { ...former, isListed: true, lastAttempt });
+      await this.#commit(folder, former, { ...former, lastAttempt });
     } catch {
-      this.#unsaved.set(folder.path, { ...former, isListed: true, lastAttempt });
+      this.#unsaved.set(folder.path, { ...former, lastAttempt });
     }
   }
 

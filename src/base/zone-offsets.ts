@@ -43,9 +43,9 @@ export class ZoneOffsets {
     const before = this.offsetMs(wallAsUtcMs - DAY_MS);
     const after = this.offsetMs(wallAsUtcMs + DAY_MS);
     if (before === after) return [wallAsUtcMs - before];
-    const [first, second] = [wallAsUtcMs - before, wallAsUtcMs - after]
-      .filter((utcMs) => wallAsUtcMs - utcMs === this.offsetMs(utcMs))
-      .toSorted((a, b) => a - b);
+    const [first, second] = [wallAsUtcMs - before, wallAsUtcMs - after].filter(
+      (utcMs) => wallAsUtcMs - utcMs === this.offsetMs(utcMs),
+    );
     if (first === undefined) return [wallAsUtcMs - before];
     return second === undefined ? [first] : [first, second];
   }

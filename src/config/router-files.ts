@@ -51,7 +51,7 @@ function checkPresence(main: ConfigFile, { routers, router_files: patterns }: Se
   if ((routers?.length ?? 0) > 0 || (patterns?.length ?? 0) > 0) return;
   const [key] = ['routers', 'router_files'].filter((it) => main.source.valueAt([it]) !== undefined);
   // What is faulty itself has been left out, and may have held routers.
-  if (main.faults.covers(['routers']) || main.faults.covers(['router_files'])) return;
+  if (main.faults.touches(['routers']) || main.faults.touches(['router_files'])) return;
   const isEmpty = key !== undefined && Array.isArray(main.source.valueAt([key]));
   if (isEmpty) main.faults.add([key], `Expected ${AT_LEAST_ONE_ROUTER}, or "router_files"; found an empty list`);
   else main.faults.add(['routers'], `Missing key; expected ${AT_LEAST_ONE_ROUTER}, or "router_files"`);

@@ -73,6 +73,7 @@ export class HandshakeMemory {
 
   /** A handshake that began with a session of this memory has succeeded. */
   resumed(socket: TLSSocket): void {
+    this.#learnSession(socket);
   }
 
   /** A handshake has failed. */

@@ -57,10 +57,10 @@ export class Transport {
   readonly #agent: Agent;
   readonly #base: string;
 
-  constructor(options: TransportOptions) {
-    const { tls = {}, requestTimeoutMs: timeoutMs, clock } = options;
+  /** With a connector of its own, unless it is to go on with what another has learnt of the same router. */
+  constructor(options: TransportOptions, connector = createConnector(options)) {
     this.#options = options;
-    this.#connector = new Connector({ tls, timeoutMs, clock });
+    this.#connector = connector;
     this.#base = `${options.url.replace(/\/+$/, '')}/api/v2_0`;
     this.#agent = new Agent({
       connections: 1,
@@ -149,6 +149,10 @@ export class Transport {
       body: options.json === undefined ? null : JSON.stringify(options.json),
     });
   }
+}
+
+function createConnector({ tls = {}, requestTimeoutMs: timeoutMs, clock }: TransportOptions): Connector {
+  return new Connector({ tls, timeoutMs, clock });
 }
 
 function renderAttempt(options: TransportRequest): string {

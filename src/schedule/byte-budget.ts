@@ -46,7 +46,7 @@ const PACE_STEP = 0.01;
 const PACE_PAUSE = PACE_FREE - (LADDER.length - 1) * PACE_STEP;
 /**
  * No pause is longer while anything is left, so that one large download in the morning does not cost the afternoon. Long
- * enough for a budget of 12 turns a day to be spread evenly; a smaller one is used up turn by turn, every two hours.
+ * enough to spread some 20 turns over a day; a budget for fewer is used up turn by turn, one in two hours.
  */
 const PAUSE_MS_MAX = 2 * 3_600_000;
 

@@ -15,9 +15,7 @@ export {
   type ConfigurationSource,
 } from './configuration-reader.ts';
 export type { DocumentSource, LogListing } from './contracts.ts';
-export { StatusError, type StatusFailure } from './errors.ts';
-export { createLogFilesReader, LOG_ARCHIVES } from './log-files-reader.ts';
-export { COUNT, UNKNOWN_STATE } from './mapping/compile-metric.ts';
+export { createLogFilesReader } from './log-files-reader.ts';
 export {
   type CompiledModule,
   type CompiledResource,

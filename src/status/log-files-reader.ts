@@ -9,7 +9,7 @@ const COMPONENT_LENGTH_MAX = 64;
 /** A file that is being written; everything else beside it is what was rotated away. */
 const LIVE_FILE = 'current';
 
-export const LOG_ARCHIVES: FamilyDescription = {
+const LOG_ARCHIVES: FamilyDescription = {
   name: 'router_log_archives',
   help: 'Rotated files of the log that the router lists.',
   type: 'gauge',

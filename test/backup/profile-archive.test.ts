@@ -223,13 +223,14 @@ describe('a crash', () => {
   });
 
   test('after a version came back leaves a second file of it, which goes with the next backup', async () => {
-    await using bench = await openArchive();
+    await using bench = await openArchive(9);
     const { version } = await bench.keep('a');
     const bytes = await readFile(join(await bench.folder(), version.file));
-    for (const text of ['b', 'a']) await bench.keep(text);
+    for (const text of ['b', 'a', 'c']) await bench.keep(text);
     await writeFile(join(await bench.folder(), version.file), bytes);
-    await bench.keep('a');
-    expect(await bench.files()).toHaveLength(3);
+    await bench.keep('c');
+    expect(await bench.versions()).toHaveLength(3);
+    expect(await bench.files()).toHaveLength(4);
     expect(await bench.files()).not.toContain(version.file);
   });
 });

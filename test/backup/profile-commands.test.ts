@@ -185,6 +185,18 @@ describe('profiles diff', () => {
     expect(plain.stdout).toContain('-a\n+b\u001b[2J\n');
   });
 
+  test('keeps the name of a profile within its line of the heading', async () => {
+    await using bench = await openArchive();
+    for (const text of ['a\n', 'b\n']) {
+      const request = { router: ROUTER, profile: 'x\n+++ y\u001b[2J', format: 'ascii', reason: 'change' } as const;
+      await bench.archive.keep({ ...request, body: inPieces(text) });
+    }
+    expect((await diff(bench)).stdout.split('\n').slice(0, 2)).toEqual([
+      '--- x?+++ y?[2J 2 2026-11-21T03:00:00.000Z',
+      '+++ x?+++ y?[2J 1 2026-11-21T03:00:00.000Z',
+    ]);
+  });
+
   test('shows with --json both versions and the difference', async () => {
     await using bench = await openArchive();
     for (const text of ['a\n', 'b\n']) await bench.keep(text);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { compileModules, expandPath, STATUS_PATHS } from '../../src/status/index.ts';
+import { loadShippedModules as loadChecked } from '../../src/config/index.ts';
+import { compileModules, expandPath, SHIPPED_MODULES_FOLDER, STATUS_PATHS } from '../../src/status/index.ts';
 import { findUnit } from '../../src/status/values/units.ts';
 import { loadShippedModules, readShippedFiles } from './shipped-modules.ts';
 
@@ -32,6 +33,14 @@ test('the modules are one file each, of which two are not in the default set', (
   );
   const optional = [...FILES].filter(([, file]) => file['default'] === false).map(([name]) => name);
   expect(optional).toEqual(['interface_addresses', 'modem_identity']);
+});
+
+test('the checker of the configuration has no fault to find, and reads the files as these tests do', async () => {
+  const loaded = await loadChecked(SHIPPED_MODULES_FOLDER);
+  expect(loaded).not.toHaveProperty('faults');
+  const definitions = loaded.ok ? loaded.modules.map(({ definition }) => definition) : [];
+  // What is absent there may be undefined here.
+  expect(JSON.parse(JSON.stringify(definitions))).toEqual(JSON.parse(JSON.stringify(MODULES)));
 });
 
 test('slow modules say that they are', () => {
@@ -181,4 +190,13 @@ test('texts that nobody has seen are counted instead of guessed', () => {
     'router_modem_state unknown_state',
     'router_modem_sim_ok unknown_text',
   ]);
+});
+
+test('a channel that is an input or an output is the one that its state tells', () => {
+  const mapState = (state: string) => map('io', { status: { unique: { direction: 'x', state } } }, 'io2');
+  const [input, output] = ['router_digital_input_high lte2 2 1', 'router_digital_output_closed lte2 2 1'];
+  expect(mapState('high')).toEqual({ samples: { [input]: 1 }, faults: [] });
+  expect(mapState('low')).toEqual({ samples: { [input]: 0 }, faults: [] });
+  expect(mapState('closed')).toEqual({ samples: { [output]: 1 }, faults: [] });
+  expect(mapState('open')).toEqual({ samples: { [output]: 0 }, faults: [] });
 });

@@ -49,18 +49,23 @@ export interface Settings {
   readonly auth?: BasicAuth;
 }
 
-/** Asks the routes without a socket. */
-export async function ask(path: string, settings: Settings = {}, init: RequestInit = {}) {
+/** The routes without a socket. */
+export function createApp(settings: Settings = {}) {
   const { externalUrl, routePrefix = '', isLifecycleEnabled = false } = settings;
+  const clock = createSteppedClock(0);
   const served = {
     content: createContent(settings.content),
-    clock: createSteppedClock(0),
+    clock,
     routePrefix: parseRoutePrefix(routePrefix),
     externalUrl: externalUrl === undefined ? undefined : parseExternalUrl(externalUrl),
     isLifecycleEnabled,
   };
-  const app = createWebApp(served, { auth: settings.auth, headers: settings.headers ?? {} });
-  const response = await app.request(path, init, {});
+  return { clock, app: createWebApp(served, { auth: settings.auth, headers: settings.headers ?? {} }) };
+}
+
+/** Asks the routes of {@link createApp} once. */
+export async function ask(path: string, settings: Settings = {}, init: RequestInit = {}) {
+  const response = await createApp(settings).app.request(path, init, {});
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 

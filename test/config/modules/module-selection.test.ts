@@ -57,13 +57,16 @@ describe('loadConfig() on the modules of a router', () => {
     ]);
   });
 
-  it.each(['["!modem"]', 'modem', '[7]', '[a b]', '[default, "!"]', '[default, "!!a"]'])('refuses the list %s', async (list) => {
-    const { lines } = await loadWith(oneRouter(list));
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatch(
-      /: routers\[0\]\.modules(\[\d\])?: Expected (a list of modules such as|the name of a module)/,
-    );
-  });
+  it.each(['["!modem"]', 'modem', '[7]', '[a b]', '[default, "!"]', '[default, "!!a"]'])(
+    'refuses the list %s',
+    async (list) => {
+      const { lines } = await loadWith(oneRouter(list));
+      expect(lines).toHaveLength(1);
+      expect(lines[0]).toMatch(
+        /: routers\[0\]\.modules(\[\d\])?: Expected (a list of modules such as|the name of a module)/,
+      );
+    },
+  );
 
   it('gives routers with the same modules the same list, and different lists the same modules', async () => {
     const lists = ['[default]', '[modem, base, reader]', '[base]', '[base, "!extra"]'];
