@@ -5,14 +5,14 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const BUDGET_BYTES = 2_000_000;
 
-function valueOf(metrics: string, series: string): number {
+function readSeries(metrics: string, series: string): number {
   const line = metrics.split('\n').find((text) => text.startsWith(`${series} `));
   return Number(line?.slice(series.length + 1) ?? Number.NaN);
 }
 
 const USED = 'router_byte_budget_used_bytes{router="sim-1"}';
 const stretchOf = (metrics: string, activity: string) =>
-  valueOf(metrics, `router_interval_stretch_ratio{router="sim-1",activity="${activity}"}`);
+  readSeries(metrics, `router_interval_stretch_ratio{router="sim-1",activity="${activity}"}`);
 
 test('a tight budget stretches intervals, slow modules first, and is hardly exceeded over a day', {
   timeout: 120_000,
@@ -42,14 +42,14 @@ test('a tight budget stretches intervals, slow modules first, and is hardly exce
     longestSilence = Math.max(longestSilence, silence);
   }
   const metrics = await fleet.metrics();
-  const used = valueOf(metrics, USED);
+  const used = readSeries(metrics, USED);
 
   expect(wasSlowFirst).toBe(true);
   expect(seen.slow).toBeGreaterThan(1);
   expect(longestSilence).toBeLessThanOrEqual(120);
   expect(used).toBeGreaterThan(0.8 * BUDGET_BYTES);
   expect(used).toBeLessThan(1.05 * BUDGET_BYTES);
-  expect(valueOf(metrics, 'router_byte_budget_bytes{router="sim-1"}')).toBe(BUDGET_BYTES);
+  expect(readSeries(metrics, 'router_byte_budget_bytes{router="sim-1"}')).toBe(BUDGET_BYTES);
 });
 
 test('a budget that is used up ends polling with the reason budget until midnight UTC, also over a restart', async () => {
@@ -70,7 +70,7 @@ test('a budget that is used up ends polling with the reason budget until midnigh
 
   await fleet.advance(8.5 * HOUR_MS);
   expect(fleet.agent.summary().polls).toBeGreaterThan(0);
-  expect(valueOf(await fleet.metrics(), USED)).toBeLessThan(40_000);
+  expect(readSeries(await fleet.metrics(), USED)).toBeLessThan(40_000);
 });
 
 test('a router without a budget is counted at the socket and never stretched', async () => {
@@ -78,8 +78,8 @@ test('a router without a budget is counted at the socket and never stretched', a
   await fleet.advance(HOUR_MS);
   const metrics = await fleet.metrics();
 
-  expect(valueOf(metrics, 'router_sent_bytes_total{router="sim-1"}')).toBeGreaterThan(50_000);
-  expect(valueOf(metrics, 'router_received_bytes_total{router="sim-1"}')).toBeGreaterThan(100_000);
+  expect(readSeries(metrics, 'router_sent_bytes_total{router="sim-1"}')).toBeGreaterThan(50_000);
+  expect(readSeries(metrics, 'router_received_bytes_total{router="sim-1"}')).toBeGreaterThan(100_000);
   expect(metrics).not.toContain('router_interval_stretch_ratio');
   expect(fleet.agent.summary().polls).toBe(60);
 });

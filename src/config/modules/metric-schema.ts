@@ -31,12 +31,12 @@ export function help(description: string) {
   });
 }
 
+const LABEL_NAME = 'a label name of letters, digits and "_" that does not begin with a digit';
+
 /** The name of a label of a metric or of a router. */
 export const labelName = z
-  .string()
-  .regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, {
-    error: 'a label name of letters, digits and "_" that does not begin with a digit',
-  })
+  .string({ error: LABEL_NAME })
+  .regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, { error: LABEL_NAME })
   .max(METRIC_NAME_CHARS_MAX, { error: `a label name of at most ${METRIC_NAME_CHARS_MAX} characters` })
   .refine((label) => !label.startsWith('__'), {
     error: 'a label name that does not begin with "__", which is reserved',

@@ -111,9 +111,10 @@ const LETTERS = 'xabcdefghijklmnopqrstuvwyz';
 /** The same text with all letters and digits replaced: digits stay digits, and hexadecimal stays hexadecimal. */
 function renderText(original: string, count: number): string {
   const letters = isHexadecimal(original) ? HEX_LETTERS : LETTERS;
+  const prefix = letters === HEX_LETTERS ? (/^0x/i.exec(original)?.[0] ?? '') : '';
   const masked: string[] = [];
   let rest = count;
-  for (const character of [...original].toReversed()) {
+  for (const character of [...original.slice(prefix.length)].toReversed()) {
     const alphabet = /\d/.test(character) ? DIGITS : letters;
     if (isKept(character)) masked.push(character);
     else {
@@ -123,7 +124,7 @@ function renderText(original: string, count: number): string {
     }
   }
   // A short text has few of its kind; then another kind stands in for it.
-  return rest > 0 ? toLonger(original, count) : masked.toReversed().join('');
+  return rest > 0 ? toLonger(original, count) : prefix + masked.toReversed().join('');
 }
 
 function toLonger(original: string, count: number): string {

@@ -76,10 +76,24 @@ export function classifyName(name: string): Sensitivity | undefined {
   return isIdentity || IDENTITY_PARTS.some((part) => joined.includes(part)) ? 'identity' : undefined;
 }
 
-/** Whether a value is only about what the rest of the name says: `pin_retries`, `ip_packets_rx`. */
-export function isDescription(name: string, text: string): boolean {
-  const last = splitWords(name).at(-1) ?? '';
-  if (COUNT_WORDS.has(last)) return /^\d{1,13}$/.test(text);
-  if (!STATE_WORDS.has(last) || text.length > STATE_LENGTH_MAX) return false;
-  return text.replaceAll(/\D/g, '').length <= STATE_DIGITS_MAX;
+/**
+ * What a text is by the name of its field. A text about the thing that the rest of the name names (`pin_retries`,
+ * `ip_packets_rx`), and a word that everybody uses, tell nothing about anybody. A secret is a secret, whatever it is.
+ */
+export function classifyValue(name: string, text: string): Sensitivity | undefined {
+  const sensitivity = classifyName(name);
+  return sensitivity === 'identity' && isHarmless(name, text) ? undefined : sensitivity;
 }
+
+/** Whether a text in a field of this name tells nothing about anybody, though the field is there for that. */
+export function isHarmless(name: string, text: string): boolean {
+  const plain = text.trim();
+  if (EVERYDAY_WORD.test(plain)) return true;
+  const last = splitWords(name).at(-1) ?? '';
+  if (COUNT_WORDS.has(last)) return /^\d{1,13}$/.test(plain);
+  if (!STATE_WORDS.has(last) || plain.length > STATE_LENGTH_MAX) return false;
+  return plain.replaceAll(/\D/g, '').length <= STATE_DIGITS_MAX;
+}
+
+const EVERYDAY_WORD =
+  /^(?:|-+|0|any|auto|default|dhcp|disabled|down|enabled|false|n\/a|no|none|not available[a-z ]{0,40}|off|ok|on|static|true|unknown|up|yes)$/i;

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import type { MaskBook, MaskKind } from './placeholders.ts';
-import { classifyName } from './sensitive-names.ts';
+import { classifyValue } from './sensitive-names.ts';
 
 /** A form by which sensitive text shows itself, wherever it stands. */
 interface Form {
@@ -35,7 +35,7 @@ const FORMS: readonly Form[] = [
   { pattern: new RegExp(`(?<![0-9a-zA-Z])${HEX}{8}-(?:${HEX}{4}-){3}${HEX}{12}(?![0-9a-zA-Z])`, 'g'), replace: as('text') },
   { pattern: new RegExp(`(?<![0-9a-zA-Z])(?:${HEX}{12}|${HEX}{32,})(?![0-9a-zA-Z])`, 'g'), replace: replaceHexadecimal },
   { pattern: /(?<![\w+/])[\w+/-]{32,}={0,2}/g, replace: replaceBase64 },
-  { pattern: /(?<![\d.])\d{14,}(?!\d)/g, replace: as('text') },
+  { pattern: /(?<!\d)(?<!\d\.)\d{14,}(?!\d)/g, replace: as('text') },
   { pattern: /(?<![\d.-])\d{1,8}(?:-\d{1,8}){2,5}(?!\d)/g, replace: replaceGroups },
   { pattern: /(?<![\p{L}\p{N}_-])(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]{0,62})\.)+(?:\p{L}{2,63}|xn--[a-z0-9-]{2,59})\.?(?![\p{L}\p{N}_-])/gu, replace: as('host') },
   { pattern: /\+\d[\d ()/.-]{6,20}\d/g, replace: as('text') },
@@ -46,7 +46,7 @@ const FORMS: readonly Form[] = [
 
 /** A key and what separates it from its value, in the middle of a text: `password=…`, `"imei": "…"`. */
 const KEY = /([A-Za-z][\w.-]{0,63})["']? {0,4}[=:] {0,4}/g;
-const KEY_VALUE = /"[^"]*"|'[^']*'|[^,;&\n\r]+/y;
+const KEY_VALUE = /(?<quote>["'])(?<quoted>[^"']*)|(?<bare>[^,;&\n\r]+)/y;
 
 /** A text, and whether it has been dealt with. */
 interface Piece {
@@ -100,13 +100,15 @@ function maskKeyValues(text: string, book: MaskBook): readonly Piece[] {
   let from = 0;
   KEY.lastIndex = 0;
   for (let match = KEY.exec(text); match; match = KEY.exec(text)) {
-    const sensitivity = classifyName(match[1] ?? '');
     KEY_VALUE.lastIndex = KEY.lastIndex;
-    const [value] = (sensitivity && KEY_VALUE.exec(text)) ?? [];
-    if (value === undefined) continue;
+    const { quote = '', quoted, bare = '' } = KEY_VALUE.exec(text)?.groups ?? {};
+    const value = quoted ?? bare;
+    const sensitivity = classifyValue(match[1] ?? '', value);
+    if (!sensitivity || value === '') continue;
+    const start = KEY.lastIndex + quote.length;
     const mask = sensitivity === 'secret' ? maskSecret : maskIdentity;
-    pieces.push({ text: text.slice(from, KEY.lastIndex), isDone: false }, { text: mask(value, book), isDone: true });
-    from = KEY.lastIndex + value.length;
+    pieces.push({ text: text.slice(from, start), isDone: false }, { text: mask(value, book), isDone: true });
+    from = start + value.length;
     KEY.lastIndex = from;
   }
   return [...pieces, { text: text.slice(from), isDone: false }];
@@ -115,8 +117,8 @@ function maskKeyValues(text: string, book: MaskBook): readonly Piece[] {
 /** User and password of a URL, and its host; the port stays. */
 function replaceAuthority(found: string, book: MaskBook): string {
   const [, scheme = '', login, host = '', port = ''] = /^([^:]+:\/\/)(?:(.*)@)?(.*?)(:\d{1,5})?$/s.exec(found) ?? [];
-  const masked = login === undefined ? '' : `${book.replace('secret', login, true)}@`;
-  return scheme + masked + maskIdentity(host, book) + port;
+  const parts = login?.split(':').map((part) => (part === '' ? '' : book.replace('secret', part, true)));
+  return scheme + (parts ? `${parts.join(':')}@` : '') + maskIdentity(host, book) + port;
 }
 
 function replaceMac(found: string, book: MaskBook): string {
@@ -128,23 +130,28 @@ function replaceIpv4(found: string, book: MaskBook): string | undefined {
   return /^(?:0|127|255)\./.test(found) ? undefined : book.replace('ipv4', found);
 }
 
-/** Starts that are tried in a run of hexadecimal digits and colons. */
+/** How much of a run of hexadecimal digits and colons is searched for the beginning of an address. */
 const STARTS_MAX = 16;
+const RUN_LENGTH_MAX = 256;
 
 /** An address, perhaps with a word or a time before it that a colon has joined to it. */
 function replaceIpv6(found: string, book: MaskBook): string | undefined {
-  const run = found.replace(/[.]+$|(?<!:):$/, '');
-  let start = 0;
-  for (let tries = 0; tries < STARTS_MAX && start >= 0 && start < run.length; tries++) {
-    const address = run.slice(start);
-    if (isIPv6(address)) {
+  const run = [found, found.replace(/\..*$/s, '')].map((text) => text.replace(/\.+$|(?<!:):$/, ''));
+  for (const text of new Set(run)) {
+    for (const start of listStarts(text)) {
+      const address = text.slice(start);
+      if (!isIPv6(address)) continue;
       const isNobodys = address === '::' || address === '::1';
-      return run.slice(0, start) + (isNobodys ? address : book.replace('ipv6', address)) + found.slice(run.length);
+      return text.slice(0, start) + (isNobodys ? address : book.replace('ipv6', address)) + found.slice(text.length);
     }
-    const colon = run.indexOf(':', start);
-    start = colon < 0 ? -1 : colon + 1;
   }
   return undefined;
+}
+
+/** The beginning and the places after colons. */
+function listStarts(text: string): readonly number[] {
+  const colons = [...text.slice(0, RUN_LENGTH_MAX).matchAll(/:/g)].map(({ index }) => index + 1);
+  return [0, ...colons].slice(0, STARTS_MAX);
 }
 
 /** Twelve digits without a letter are a count. */
