@@ -6,7 +6,8 @@ const TELLING = new Set(['router_config_changes_total', 'router_profile_modified
 /** Notices in the results of polls that the configuration of a router has changed. */
 export class ChangeWatch {
   #hash: string | undefined;
-  readonly #values = new Map<string, string>();
+  /** By family and labels. */
+  readonly #values = new Map<string, number>();
 
   /** Whether this result differs from the ones before it. What is seen for the first time is no change. */
   sees({ configHash, resources }: PollResult): boolean {
@@ -15,11 +16,13 @@ export class ChangeWatch {
       isChanged = this.#hash !== undefined && this.#hash !== configHash;
       this.#hash = configHash;
     }
-    for (const { name, samples } of resources.flatMap(({ families }) => families ?? [])) {
+    for (const { name, samples } of resources.flatMap(({ families }) => families)) {
       if (!TELLING.has(name)) continue;
-      const values = JSON.stringify(samples);
-      isChanged ||= (this.#values.get(name) ?? values) !== values;
-      this.#values.set(name, values);
+      for (const { labels, value } of samples) {
+        const series = JSON.stringify([name, labels]);
+        isChanged ||= (this.#values.get(series) ?? value) !== value;
+        this.#values.set(series, value);
+      }
     }
     return isChanged;
   }

@@ -246,7 +246,11 @@ export class RouterAgent {
           zone: this.#zone,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
-          shouldYield: isAwaited,
+          // What was downloaded counts at once: one log that is far behind must not use up what a day has.
+          shouldYield: () => {
+            this.#bytes.settle();
+            return isAwaited() || this.#bytes.budget.isPaused;
+          },
           after: this.#logsAfter,
         },
         deadline.signal,

@@ -1,7 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
 import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './io.ts';
-import { collect, configOption } from './options.ts';
+import { collect, configOption, parseWholeNumber } from './options.ts';
 import { addRouterCommands } from './router-commands.ts';
 import type { LogFlags } from './serve.ts';
 import { readVersion } from './version.ts';
@@ -187,12 +187,4 @@ function parseRouterCount(text: string): number {
     throw new InvalidArgumentError(`Expected a whole number from 1 to ${DEMO_ROUTERS_MAX}.`);
   }
   return count;
-}
-
-function parseWholeNumber(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const number = Number(text);
-    if (/^\d+$/.test(text) && number >= min && number <= max) return number;
-    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
-  };
 }

@@ -39,7 +39,8 @@ export function toJsonSchema(schema: z.core.$ZodType): JsonSchema {
 }
 
 /** Takes out what only the reference needs, and lets a reference to the environment stand for any text. */
-function toEditorSchema({ kind: _, ...node }: JsonSchema): JsonSchema {
+function toEditorSchema(schema: JsonSchema): JsonSchema {
+  const node = withoutKind(schema);
   const { description, default: fallback, ...own } = node;
   if (own.type === 'string' && (own.enum !== undefined || own.pattern !== undefined)) {
     return {
@@ -55,13 +56,14 @@ function toEditorSchema({ kind: _, ...node }: JsonSchema): JsonSchema {
       properties: Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toEditorSchema(value)])),
     }),
     ...(items && { items: toEditorSchema(items) }),
-    ...(propertyNames && { propertyNames: toKeySchema(propertyNames) }),
+    // The environment is not filled in where keys are.
+    ...(propertyNames && { propertyNames: withoutKind(propertyNames) }),
     ...(typeof additionalProperties === 'object' && { additionalProperties: toEditorSchema(additionalProperties) }),
     ...(anyOf && { anyOf: anyOf.map(toEditorSchema) }),
   };
 }
 
-/** The environment is not filled in where keys are. */
-function toKeySchema({ kind: _, ...node }: JsonSchema): JsonSchema {
+function withoutKind(schema: JsonSchema): JsonSchema {
+  const { kind: _kind, ...node } = schema;
   return node;
 }

@@ -30,8 +30,7 @@ export interface MatchedFiles {
 }
 
 /** Characters of file names that would break a line or be obeyed by a terminal. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
  * Reads the files that the paths and globs under `key` lead to, each once. A path whose file is missing, and a file that

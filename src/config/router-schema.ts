@@ -12,19 +12,8 @@ import {
 } from './defaults.ts';
 import { labelName } from './modules/metric-schema.ts';
 import { DEFAULT_SET } from './modules/module-schema.ts';
-import {
-  byteBudget,
-  choice,
-  duration,
-  fingerprint,
-  flag,
-  name,
-  routerUrl,
-  secret,
-  section,
-  text,
-  timeZone,
-} from './schema-values.ts';
+import { byteBudget, duration } from './schema-quantities.ts';
+import { choice, fingerprint, flag, name, routerUrl, secret, section, text, timeZone } from './schema-values.ts';
 
 /**
  * Labels that the agent itself puts on series of routers or on records, whichever modules a router has. Those of modules

@@ -16,17 +16,8 @@ import {
   routerListSchema,
   routerSchema,
 } from './router-schema.ts';
-import {
-  byteSize,
-  choice,
-  filePatterns,
-  listenAddress,
-  name,
-  parsed,
-  section,
-  text,
-  wholeNumber,
-} from './schema-values.ts';
+import { byteSize, wholeNumber } from './schema-quantities.ts';
+import { choice, filePatterns, listenAddress, name, parsed, section, text } from './schema-values.ts';
 
 const sinkSchema = section('Where log records go.', {
   name: name({ description: 'Unique name of the sink: its label `sink` in metrics, and the key of its position.' }),

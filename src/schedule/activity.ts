@@ -7,6 +7,7 @@ export interface Activity {
    * every restart: what is due for a router at the same time is done in the order of adding, in one go.
    */
   readonly lane: string;
+  /** `Infinity`: turns come only when they are asked for. */
   readonly intervalMs: number;
   /**
    * How many intervals lie between two turns, at least 1; default 1. Asked at every place on the grid, so that it acts

@@ -7,7 +7,7 @@ const DOUBLINGS_MAX = 30;
 
 /**
  * Where one activity stands on its grid: the places of its turns are the first one plus whole intervals, whatever
- * happens in between. All times are monotonic.
+ * happens in between. An interval of `Infinity` has no places at all. All times are monotonic.
  */
 export class Grid {
   readonly #intervalMs: number;
@@ -22,15 +22,15 @@ export class Grid {
     this.#intervalMs = intervalMs;
   }
 
-  /** Place of the next turn; far back before {@link begin}. */
+  /** Place of the next turn; far back before {@link begin}, `Infinity` when there is none. */
   get dueMs(): number {
     return this.#dueMs;
   }
 
-  /** Fixes the grid by the place of its first turn. */
+  /** Fixes the grid by the place of its first turn. One without end between its places has none. */
   begin(firstMs: number): void {
-    this.#dueMs = firstMs;
-    this.#wantedMs = firstMs;
+    this.#dueMs = Number.isFinite(this.#intervalMs) ? firstMs : Number.POSITIVE_INFINITY;
+    this.#wantedMs = this.#dueMs;
   }
 
   /** Whether the next place is at least `stretch` intervals behind the last turn. */

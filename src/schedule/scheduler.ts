@@ -91,8 +91,14 @@ export class Scheduler {
   /** Begins. First turns come within the shorter of the interval and 20 ms per activity that is there. */
   start(): void {
     this.#isStarted = true;
-    for (const entry of this.#entries.values()) this.#place(entry);
-    this.#arm();
+    for (const entry of this.#entries.values()) {
+      this.#place(entry);
+      // What was asked for already, and has no place on a grid that would answer.
+      if (!entry.awaited || Number.isFinite(entry.grid.dueMs)) continue;
+      this.#queue.remove(entry);
+      this.#enqueue(entry);
+    }
+    this.#proceed();
   }
 
   /**
@@ -123,8 +129,8 @@ export class Scheduler {
   /**
    * Asks for a turn as soon as the lane is free, and resolves with how it ended: `failed` also when the activity is
    * paused. All who ask before a turn has ended share it, and one that is under way already counts as an answer. It may
-   * come ahead of its place on the grid; a place that comes before it has ended is served by it. Before
-   * {@link start} it is the first turn that answers.
+   * come ahead of its place on the grid; a place that comes before it has ended is served by it. Who asks before
+   * {@link start} is answered by the first turn.
    */
   trigger(key: string): Promise<TriggerOutcome> {
     const entry = this.#entries.get(key);

@@ -15,6 +15,16 @@ export {
   type ConfigurationSource,
 } from './configuration-reader.ts';
 export type { DocumentSource, LogListing } from './contracts.ts';
+export { type AskedResource, type AskedRouter, askResources, type ResourceAnswer } from './discovery/ask-resources.ts';
+export { DocumentMasker } from './discovery/mask.ts';
+export {
+  type DiscoveredField,
+  type DiscoveredResource,
+  type Discovery,
+  type DiscoveryContext,
+  discoverModules,
+} from './discovery/propose-modules.ts';
+export { renderModules, renderName, renderNames, toModuleSettings } from './discovery/render-modules.ts';
 export { createLogFilesReader } from './log-files-reader.ts';
 export {
   type CompiledModule,

@@ -41,7 +41,7 @@ export class BasicAuth {
     const { user, password } = credentials;
     const hash = this.#users.get(user);
     const digest = createHmac('sha256', this.#key)
-      .update(JSON.stringify([user, hash ?? '', password]))
+      .update(JSON.stringify([user, password]))
       .digest('base64');
     // Deleted and added again, it is the last to be forgotten.
     if (this.#accepted.delete(digest)) {

@@ -114,12 +114,10 @@ function checkTls(tls: WebTls): void {
 export function toSecureContextOptions(tls: WebTls): SecureContextOptions {
   const { certPem, keyPem, clientCaPem, minVersion = 'TLS12', maxVersion = 'TLS13', cipherSuites = [] } = tls;
   const suites = cipherSuites.filter((name) => !SUITES_TLS13.includes(name)).map(toOpenSslName);
-  // Nothing but suites of TLS 1.3 leaves the earlier version without any.
-  const isTls13Only = cipherSuites.length > 0 && suites.length === 0;
   return {
     cert: certPem,
     key: keyPem,
-    minVersion: VERSIONS[isTls13Only ? 'TLS13' : minVersion],
+    minVersion: VERSIONS[minVersion],
     maxVersion: VERSIONS[maxVersion],
     ...(clientCaPem !== undefined && { ca: clientCaPem }),
     ...(cipherSuites.length > 0 && { ciphers: [...SUITES_TLS13, ...suites].join(':') }),

@@ -10,16 +10,16 @@ describe('watchRouterFiles()', () => {
   let folder = '';
   let abort = new AbortController();
   const stepped = createSteppedClock(0);
-  let sleeping = 0;
+  const state = { sleeping: 0 };
   /** Knows when the watch has done its work and waits again. */
   const clock: Clock = {
     ...stepped,
     async sleep(durationMs, signal) {
-      sleeping++;
+      state.sleeping++;
       try {
         await stepped.sleep(durationMs, signal);
       } finally {
-        sleeping--;
+        state.sleeping--;
       }
     },
   };
@@ -27,7 +27,7 @@ describe('watchRouterFiles()', () => {
   let watch: Promise<void> = Promise.resolve();
 
   const settle = async () => {
-    while (sleeping === 0 && !abort.signal.aborted) await setImmediate();
+    while (state.sleeping === 0 && !abort.signal.aborted) await setImmediate();
   };
   const file = (name: string) => join(folder, name);
   const write = (name: string, text: string) => writeFile(file(name), text);
@@ -181,8 +181,8 @@ describe('watchRouterFiles()', () => {
     await start({
       onChange: () => {
         calls++;
-        sleeping++;
-        return first.promise.finally(() => sleeping--);
+        state.sleeping++;
+        return first.promise.finally(() => void state.sleeping--);
       },
     });
     await write('r/a.yaml', '[1]');

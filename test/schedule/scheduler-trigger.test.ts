@@ -213,3 +213,73 @@ test('Scheduler.trigger() before start is answered by the first turn', async () 
   expect(await answer).toBe('done');
   expect(turns).toMatchObject([{ isTriggered: true }]);
 });
+
+test('Scheduler gives an activity without an interval a turn when it is asked for, before the start as well, and never else', async () => {
+  const { clock, scheduler, add, startsOf, settle } = createBench();
+  add('status', { lane: 'router' });
+  add('backup', { lane: 'router', intervalMs: Number.POSITIVE_INFINITY });
+  add('other', { intervalMs: Number.POSITIVE_INFINITY });
+  const asked = scheduler.trigger('backup');
+  scheduler.start();
+  await clock.advance(10 * MINUTE_MS, settle);
+  expect(await asked).toBe('done');
+  expect(startsOf('backup')).toEqual([0]);
+
+  expect(await scheduler.trigger('backup')).toBe('done');
+  await clock.advance(10 * MINUTE_MS, settle);
+  expect(startsOf('backup')).toEqual([0, 10 * MINUTE_MS]);
+  expect(startsOf('other')).toEqual([]);
+  expect(startsOf('status')).toHaveLength(20);
+});
+
+test('Scheduler gives an activity whose interval is Infinity no turn but those that are asked for', async () => {
+  const { clock, scheduler, add, startsOf, lagsOf, settle } = createBench();
+  const outcomes: ('done' | 'failed')[] = ['failed', 'failed', 'failed', 'done'];
+  const rare = { intervalMs: Infinity, run: () => Promise.resolve(outcomes.shift() ?? 'done') };
+  add('router/backup', { ...rare, lane: 'router' });
+  add('router/status', { lane: 'router' });
+  scheduler.start();
+  add('late/backup', { ...rare, lane: 'late' });
+  await clock.advance(10 * MINUTE_MS, settle);
+  expect(startsOf('router/backup')).toEqual([]);
+  for (const outcome of ['failed', 'failed', 'failed', 'done', 'done']) {
+    expect(await scheduler.trigger('router/backup')).toBe(outcome);
+    await clock.advance(10 * MINUTE_MS, settle);
+  }
+  expect(startsOf('router/backup').map((startMs) => startMs / MINUTE_MS)).toEqual([10, 20, 30, 40, 50]);
+  expect(new Set(lagsOf('router/backup'))).toEqual(new Set([undefined]));
+  expect(startsOf('router/status')).toHaveLength(60);
+  expect(startsOf('late/backup')).toEqual([]);
+});
+
+test('Scheduler.trigger() of an activity whose interval is Infinity waits for start, and for the lane', async () => {
+  const { clock, scheduler, add, startsOf } = createBench();
+  const gate = createGate();
+  add('status', { ...gate, lane: 'x' });
+  add('backup', { lane: 'x', intervalMs: Infinity });
+  const early = scheduler.trigger('backup');
+  expect(await peek(early)).toBe('pending');
+  scheduler.start();
+  expect(await early).toBe('done');
+  await clock.advance(100);
+  const late = scheduler.trigger('backup');
+  expect(await peek(late)).toBe('pending');
+  gate.open('done');
+  expect(await late).toBe('done');
+  expect(startsOf('backup')).toEqual([0, 100]);
+  await scheduler.remove('backup');
+  expect(await scheduler.trigger('backup')).toBe('gone');
+});
+
+test('Scheduler lets an activity whose interval is Infinity be paused', async () => {
+  const { clock, scheduler, add, startsOf, settle } = createBench();
+  let isPaused = true;
+  add('backup', { intervalMs: Infinity, isPaused: () => isPaused });
+  scheduler.start();
+  await clock.advance(MINUTE_MS, settle);
+  expect(await scheduler.trigger('backup')).toBe('failed');
+  isPaused = false;
+  expect(await scheduler.trigger('backup')).toBe('done');
+  await clock.advance(60 * MINUTE_MS, settle);
+  expect(startsOf('backup')).toEqual([MINUTE_MS]);
+});

@@ -93,6 +93,7 @@ test.for([
   ['an old browser on a page of ours behind a proxy', { ...HOST, origin: 'https://example.com' }, 200],
   ['an old browser on another page', { ...HOST, origin: 'http://exporter:9848' }, 403],
   ['an old browser on a page without origin', { ...HOST, origin: 'null' }, 403],
+  ['an old browser on a page without origin, to no host', { origin: 'null' }, 403],
 ] as const)('POST /-/reload by %s is answered as it deserves', async ([, headers, status]) => {
   const reload = vi.fn<WebContent['reload']>(() => Promise.resolve({ ok: true }));
   const settings: Settings = { ...ENABLED, content: { reload }, externalUrl: 'https://example.com/', routePrefix: '/' };

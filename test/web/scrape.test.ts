@@ -175,6 +175,14 @@ test.for([
   },
 );
 
+test('a scrape that fails midway fails for who reads it without a socket', async () => {
+  function* renderMetrics() {
+    yield* NOISE;
+    throw new RangeError('midway');
+  }
+  await expect(ask('/metrics', { content: { renderMetrics } })).rejects.toThrow('midway');
+});
+
 test.for([PLAIN, GZIP])('a client of HTTP sees an error when a scrape fails midway (%j)', async (options) => {
   function* renderMetrics() {
     for (let line = 0; line < 50_000; line++) yield LINE;

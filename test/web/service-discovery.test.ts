@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseHostHeader } from '../../src/web/service-discovery.ts';
-import { ask, openBench, ROUTER, type Settings } from './bench.ts';
+import { ask, fetchRaw, openBench, ROUTER, type Settings } from './bench.ts';
 
 interface Group {
   readonly targets: readonly string[];
@@ -85,6 +85,13 @@ test('GET /sd answers with its own address when the request has no usable one', 
   expect(await targetOf('exporter')).toEqual(['exporter:80']);
   expect(await targetOf('exporter:0')).toEqual([`127.0.0.1:${port}`]);
   expect(await targetOf('-exporter')).toEqual([`127.0.0.1:${port}`]);
+});
+
+test('GET /sd on all addresses gives that of IPv4 as such', async () => {
+  await using bench = await openBench({}, { addresses: [{ host: undefined, port: 0 }] });
+  const { port } = new URL(bench.url);
+  const { body } = await fetchRaw(`http://127.0.0.1:${port}/sd`, { headers: { host: '-' } });
+  expect(JSON.parse(body.toString())).toMatchObject([{ targets: [`127.0.0.1:${port}`] }]);
 });
 
 test.for([

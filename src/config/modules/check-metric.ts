@@ -84,8 +84,9 @@ function findValueFaults(metric: MetricSettings): [MetricKey, string][] {
   if (!hasPart && part !== undefined) faults.push(['part', '"part" needs "form: list" or "form: fraction" beside it']);
   if (form === 'fraction' && part !== undefined && part > 2) faults.push(['part', 'A fraction has the parts 1 and 2']);
   if (unit !== undefined && !FORMS_WITH_UNIT.has(form)) faults.push(['unit', `The form "${form}" has no unit`]);
-  for (const [key, value] of Object.entries({ unit, form, part }) as [MetricKey, unknown][]) {
-    if (map && value !== undefined) faults.push([key, `"${key}" has no use beside "map", which takes every text`]);
+  for (const key of ['unit', 'form', 'part'] as const) {
+    if (map && metric[key] !== undefined)
+      faults.push([key, `"${key}" has no use beside "map", which takes every text`]);
   }
   return faults;
 }

@@ -10,7 +10,8 @@ import {
   VALUE_PART_MAX,
 } from '../defaults.ts';
 import { findNearest } from '../nearest.ts';
-import { checked, choice, parsed, section, wholeNumber } from '../schema-values.ts';
+import { wholeNumber } from '../schema-quantities.ts';
+import { checked, choice, parsed, section } from '../schema-values.ts';
 import { isLabelSource, isValueSource, SOURCE_VARIABLES } from './grammar.ts';
 
 /** Texts that devices write for "nothing". */

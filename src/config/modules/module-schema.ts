@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FIELD_CHARS_MAX, MODULE_RESOURCES_MAX, RESOURCE_METRICS_MAX, RESOURCE_PATH_CHARS_MAX } from '../defaults.ts';
-import { checked, choice, duration, flag, name, section } from '../schema-values.ts';
+import { duration } from '../schema-quantities.ts';
+import { checked, choice, flag, name, section } from '../schema-values.ts';
 import { isResourcePath, isRows } from './grammar.ts';
 import { help, incompleteMetricSchema, labelSources, metricSchema } from './metric-schema.ts';
 

@@ -136,8 +136,8 @@ export const webSchema = section('TLS, users and headers of the server.', {
 export type WebFileSettings = z.output<typeof webSchema>;
 export const WEB_FORM: Form<WebFileSettings> = { schema: webSchema, incomplete: webSchema };
 
-function isBcryptHash(text: string): boolean {
-  const match = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(text);
+function isBcryptHash(hash: string): boolean {
+  const match = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(hash);
   const cost = Number(match?.[1]);
   return match !== null && cost >= 4 && cost <= BCRYPT_COST_MAX;
 }

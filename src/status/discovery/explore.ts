@@ -29,6 +29,8 @@ export interface SeenPlace {
   /** {@link each} of the rows around, whose fields a label can come from. */
   readonly outer: string | undefined;
   readonly rows: number;
+  /** Of the list with the most rows. */
+  readonly rowsMost: number;
   readonly fields: readonly SeenField[];
 }
 
@@ -45,6 +47,7 @@ interface PlaceRecord {
   readonly isList: boolean;
   readonly outer: string | undefined;
   rows: number;
+  rowsMost: number;
   /** Lists with rows, or objects. */
   lists: number;
   readonly fields: Map<string, FieldRecord>;
@@ -77,6 +80,7 @@ class Explorer {
     const place = this.#open(where);
     if (!place || rows.length === 0) return;
     place.rows += rows.length;
+    place.rowsMost = Math.max(place.rowsMost, rows.length);
     place.lists++;
     const seen = rows.slice(0, ROWS_MAX);
     const texts = new Map<string, string[]>();
@@ -107,7 +111,7 @@ class Explorer {
     const known = this.#places.get(where.each);
     if (known) return known;
     if (this.#places.size >= PLACES_MAX) return undefined;
-    const place = { ...where, rows: 0, lists: 0, fields: new Map<string, FieldRecord>() };
+    const place = { ...where, rows: 0, rowsMost: 0, lists: 0, fields: new Map<string, FieldRecord>() };
     this.#places.set(where.each, place);
     return place;
   }

@@ -108,10 +108,8 @@ class MaskWalk {
   /** A number stays a number. */
   #maskNumber(value: number, name: string, sensitivity: Sensitivity | undefined): number {
     const text = String(value);
-    const masked = this.#maskText(text, name, sensitivity);
-    if (masked === text) return value;
-    // Zeros at its start would be lost, and one number would be like another.
-    const number = Number(masked.replace(/\d/, (digit) => (digit === '0' ? '1' : digit)));
-    return Number.isFinite(number) && String(number) !== text ? number : 0;
+    const isNamed = sensitivity === 'secret' || (sensitivity === 'identity' && !isHarmless(name, text));
+    const isFound = maskText(text, this.#book, this.#names) !== text;
+    return isNamed || isFound ? Number(this.#book.replace('number', text, isNamed)) : value;
   }
 }

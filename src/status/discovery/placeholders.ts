@@ -1,5 +1,5 @@
 /** What a piece of text is; decides what stands in for it. */
-export type MaskKind = 'text' | 'secret' | 'ipv4' | 'ipv6' | 'mac' | 'host' | 'mail' | 'pem';
+export type MaskKind = 'text' | 'number' | 'secret' | 'ipv4' | 'ipv6' | 'mac' | 'host' | 'mail' | 'pem';
 
 /** Takes the sensitive pieces of texts and says what stands in for each. */
 export interface MaskBook {
@@ -49,7 +49,7 @@ export class Placeholders implements MaskBook {
   }
 
   replace(kind: MaskKind, original: string): string {
-    const key = original.toLowerCase();
+    const key = kind === 'number' ? `number ${original}` : original.toLowerCase();
     const known = this.#given.get(key);
     if (known !== undefined) return known;
     const placeholder = this.#next(kind, original);
@@ -59,7 +59,7 @@ export class Placeholders implements MaskBook {
 
   #next(kind: MaskKind, original: string): string {
     // Placeholders of one form share a count, so that there is no search for one that is free.
-    const form = kind === 'text' ? `text ${toShape(original)}` : kind;
+    const form = kind === 'text' || kind === 'number' ? `${kind} ${toShape(original)}` : kind;
     for (;;) {
       const count = (this.#counts.get(form) ?? 0) + 1;
       this.#counts.set(form, count);
@@ -76,6 +76,7 @@ const RENDER: Readonly<Record<Exclude<MaskKind, 'text'>, (count: number, origina
   secret: (count) => `masked-${count}`,
   // The network for tests of devices, RFC 2544; after its 131,072 addresses a private one.
   ipv4: (count) => (count < 2 ** 17 ? `198.${18 + (count >> 16)}` : `10.${(count >> 16) & 255}`) + renderLow(count),
+  number: renderNumber,
   ipv6: (count, original) => `${/^fe80/i.test(original) ? 'fe80:' : '2001:db8:'}:${renderGroups(count)}`,
   mac: renderMac,
   host: (count, original) => (original.split('.').length > 2 ? `host${count}.example.net` : `host${count}.example`),
@@ -98,9 +99,24 @@ function renderGroups(count: number): string {
 
 /** Zeros but for the count at the end, with the separators that it had. */
 function renderMac(count: number, original: string): string {
-  const digits = count.toString(16).padStart(12, '0');
+  const length = original.replaceAll(/[^0-9a-f]/gi, '').length;
+  const digits = count.toString(16).padStart(length, '0');
   let at = 0;
   return original.replaceAll(/[0-9a-f]/gi, () => digits[at++] ?? '0');
+}
+
+/** How many digits of a long number count: there are more in it than a number can hold. */
+const NUMBER_COUNT_LENGTH = 6;
+
+/** A number of the same length, without zeros at its start, which would be lost. */
+function renderNumber(count: number, original: string): string {
+  if (!/^\d+$/.test(original)) {
+    const masked = renderText(original, count).replace(/\d/, '1');
+    return Number.isFinite(Number(masked)) ? masked : String(count);
+  }
+  const length = original.length - 1;
+  const digits = String(count).padStart(Math.min(NUMBER_COUNT_LENGTH, length), '0');
+  return length === 0 ? String(count) : `1${digits}`.padEnd(length + 1, '0');
 }
 
 /** Letters and digits that a count can be written with, by the place. */
@@ -108,8 +124,12 @@ const DIGITS = '0123456789';
 const HEX_LETTERS = 'abcdef';
 const LETTERS = 'xabcdefghijklmnopqrstuvwyz';
 
+/** A hexadecimal number of this length is no number for people, so that any digit may stand for any other. */
+const LONG_HEX_LENGTH = 12;
+
 /** The same text with all letters and digits replaced: digits stay digits, and hexadecimal stays hexadecimal. */
 function renderText(original: string, count: number): string {
+  if (isLongHex(original)) return renderMac(count, original);
   const letters = isHexadecimal(original) ? HEX_LETTERS : LETTERS;
   const prefix = letters === HEX_LETTERS ? (/^0x/i.exec(original)?.[0] ?? '') : '';
   const masked: string[] = [];
@@ -133,6 +153,7 @@ function toLonger(original: string, count: number): string {
 
 /** What texts must have in common to share a count: letters are as good as other letters. */
 function toShape(original: string): string {
+  if (isLongHex(original)) return `hex ${original.length}`;
   const letter = isHexadecimal(original) ? 'f' : 'x';
   return [...original]
     .map((character) => (isKept(character) ? character : /\d/.test(character) ? '0' : letter))
@@ -141,6 +162,10 @@ function toShape(original: string): string {
 
 function isKept(character: string): boolean {
   return /^[ -/:-@[-`{-~]$/.test(character);
+}
+
+function isLongHex(text: string): boolean {
+  return /[a-f]/i.test(text) && isHexadecimal(text) && text.replaceAll(/[^0-9a-f]/gi, '').length >= LONG_HEX_LENGTH;
 }
 
 function isHexadecimal(text: string): boolean {

@@ -32,12 +32,22 @@ const FORMS: readonly Form[] = [
   { pattern: new RegExp(`(?<![0-9a-fA-F:])${HEX}*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*`, 'g'), replace: replaceIpv6 },
   { pattern: new RegExp(String.raw`(?<!\d)(?:${OCTET}\.){3}${OCTET}(?!\d)`, 'g'), replace: replaceIpv4 },
   // Hashes, keys and UUIDs, then what is written to the base of 64.
-  { pattern: new RegExp(`(?<![0-9a-zA-Z])${HEX}{8}-(?:${HEX}{4}-){3}${HEX}{12}(?![0-9a-zA-Z])`, 'g'), replace: as('text') },
-  { pattern: new RegExp(`(?<![0-9a-zA-Z])(?:${HEX}{12}|${HEX}{32,})(?![0-9a-zA-Z])`, 'g'), replace: replaceHexadecimal },
+  {
+    pattern: new RegExp(`(?<![0-9a-zA-Z])${HEX}{8}-(?:${HEX}{4}-){3}${HEX}{12}(?![0-9a-zA-Z])`, 'g'),
+    replace: as('text'),
+  },
+  {
+    pattern: new RegExp(`(?<![0-9a-zA-Z])(?:${HEX}{12}|${HEX}{32,})(?![0-9a-zA-Z])`, 'g'),
+    replace: replaceHexadecimal,
+  },
   { pattern: /(?<![\w+/])[\w+/-]{32,}={0,2}/g, replace: replaceBase64 },
   { pattern: /(?<!\d)(?<!\d\.)\d{14,}(?!\d)/g, replace: as('text') },
   { pattern: /(?<![\d.-])\d{1,8}(?:-\d{1,8}){2,5}(?!\d)/g, replace: replaceGroups },
-  { pattern: /(?<![\p{L}\p{N}_-])(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]{0,62})\.)+(?:\p{L}{2,63}|xn--[a-z0-9-]{2,59})\.?(?![\p{L}\p{N}_-])/gu, replace: as('host') },
+  {
+    pattern:
+      /(?<![\p{L}\p{N}_-])(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]{0,62})\.)+(?:\p{L}{2,63}|xn--[a-z0-9-]{2,59})\.?(?![\p{L}\p{N}_-])/gu,
+    replace: as('host'),
+  },
   { pattern: /\+\d[\d ()/.-]{6,20}\d/g, replace: as('text') },
   // 48.1372, 11.5755 and 48°8'14"N.
   { pattern: /(?<![\d.])[-+]?\d{1,3}\.\d{4,}[ °NSEW]{0,4}[,;/ ] *[-+]?\d{1,3}\.\d{4,}/g, replace: as('text') },

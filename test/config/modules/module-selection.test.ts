@@ -207,7 +207,7 @@ routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b" }]`);
     - { name: t, help: T, type: stateset, value: s, states: [t], state_label: mode }
     - { name: u_info, help: U, type: info, labels: { kind: k } }`;
     const { lines } = await loadWith(
-      `${configOf(module, 'modules: [own], labels: { state: a, mode: b, kind: c, constructor: d }')}`,
+      configOf(module, 'modules: [own], labels: { state: a, mode: b, kind: c, constructor: d }'),
     );
     expect(lines.map((line) => line.replace(/^\S+ /, ''))).toEqual([
       'routers[0].labels.state: The label "state" is also a label of s of the module "own" on line 6; choose another name',
