@@ -34,12 +34,14 @@ export function resolveRouter(
     own.file.faults.covers(own.path) ||
     layers.some(({ file, path }) => file.source.valueAt([...path, key]) !== undefined);
   const auth = merged.auth ?? 'token';
+  // A faulty one may have meant that there is no account.
+  const isAuthKnown = !layers.some(({ file, path }) => file.faults.covers([...path, 'auth']));
   const needsAccount = auth !== 'none';
-  if (needsAccount && !isSet('username')) {
+  if (needsAccount && isAuthKnown && !isSet('username')) {
     const message = 'Missing key; expected the account to log in with, here or in "defaults"';
     own.file.faults.add([...own.path, 'username'], message);
   }
-  if (needsAccount && !isSet('password') && !isSet('password_file')) {
+  if (needsAccount && isAuthKnown && !isSet('password') && !isSet('password_file')) {
     const message = 'Missing key; expected either "password" or "password_file", here or in "defaults"';
     own.file.faults.add([...own.path, 'password'], message);
   }

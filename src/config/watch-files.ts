@@ -1,13 +1,6 @@
-import { stat } from 'node:fs/promises';
 import type { Clock } from '../base/index.ts';
-import {
-  CONFIG_FILE_BYTES_MAX,
-  ROUTER_FILES_MAX,
-  WATCH_INTERVAL_MS,
-  WATCH_LOOKS_MAX,
-  WATCH_SETTLE_MS,
-} from './defaults.ts';
-import { listMatches, readDigest } from './file-patterns.ts';
+import { WATCH_INTERVAL_MS, WATCH_LOOKS_MAX, WATCH_SETTLE_MS } from './defaults.ts';
+import { FileLooker, renderDigests } from './file-looker.ts';
 
 export interface WatchOptions {
   /** Absolute paths and globs, as `LoadedConfig.watched` has them. */
@@ -32,7 +25,7 @@ export interface WatchOptions {
 export async function watchRouterFiles(options: WatchOptions): Promise<void> {
   const { patterns, digests, clock, intervalMs = WATCH_INTERVAL_MS, signal, onChange } = options;
   const looker = new FileLooker(patterns);
-  let accepted = digests ? renderState(digests) : await looker.look();
+  let accepted = digests ? renderDigests(digests) : await looker.look();
   let pending: string | undefined;
   let looks = 0;
   while (await rest(clock, pending === undefined ? intervalMs : Math.min(intervalMs, WATCH_SETTLE_MS), signal)) {
@@ -67,55 +60,4 @@ async function rest(clock: Clock, durationMs: number, signal: AbortSignal): Prom
   } catch {
     return false;
   }
-}
-
-/** What is known of a file since the last look. */
-interface KnownFile {
-  readonly stamp: string;
-  readonly digest: string;
-  /** Whether the stamp tells that nothing has changed. */
-  readonly isSettled: boolean;
-}
-
-/** Looks at files, and reads only what may have changed since it looked last. */
-class FileLooker {
-  readonly #patterns: readonly string[];
-  #known: ReadonlyMap<string, KnownFile> = new Map();
-
-  constructor(patterns: readonly string[]) {
-    this.#patterns = patterns;
-  }
-
-  /** A text that is another one when something has changed. */
-  async look(): Promise<string> {
-    const known = new Map<string, KnownFile>();
-    for (const pattern of this.#patterns) {
-      for (const path of await listMatches(pattern, ROUTER_FILES_MAX)) {
-        if (known.has(path) || known.size > ROUTER_FILES_MAX) continue;
-        const stamp = await readStamp(path);
-        const before = this.#known.get(path);
-        // Two changes within one tick of the file system's clock have one stamp, so a new stamp is trusted only when the
-        // content was read once more after the look that found it.
-        const isSame = before?.stamp === stamp;
-        const isSettled = isSame && before.isSettled;
-        const digest = isSettled ? before.digest : await readDigest(path, CONFIG_FILE_BYTES_MAX);
-        known.set(path, { stamp, digest, isSettled: isSame });
-      }
-    }
-    this.#known = known;
-    return renderState(new Map([...known].map(([path, { digest }]) => [path, digest])));
-  }
-}
-
-async function readStamp(path: string): Promise<string> {
-  try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
-  } catch {
-    return '';
-  }
-}
-
-function renderState(digests: ReadonlyMap<string, string>): string {
-  return JSON.stringify([...digests].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -6,7 +6,7 @@ import { KnownNames, maskIdentity, maskSecret, maskText } from './sensitive-text
 const DEPTH_MAX = 32;
 const VALUES_MAX = 100_000;
 /** Longest text that is taken over; real ones are below 100 characters. */
-const TEXT_LENGTH_MAX = 16_384;
+const TEXT_LENGTH_MAX = 8192;
 /** Stands for what was too much. */
 const LEFT_OUT = '[left out]';
 
@@ -41,11 +41,6 @@ export class DocumentMasker {
   isSensitive(text: string): boolean {
     return text.length > TEXT_LENGTH_MAX || maskText(text, this.#book, this.#names) !== text;
   }
-}
-
-/** Masks one document by itself. */
-export function maskDocument(document: unknown): unknown {
-  return new DocumentMasker([document]).mask(document);
 }
 
 /** One way through one document; bounded, whatever the document. */

@@ -161,7 +161,7 @@ function toShape(original: string): string {
 }
 
 function isKept(character: string): boolean {
-  return /^[ -/:-@[-`{-~]$/.test(character);
+  return /^[ -/:-@[-`{-~°′″]$/.test(character);
 }
 
 function isLongHex(text: string): boolean {

@@ -45,7 +45,7 @@ const FORMS: readonly Form[] = [
   { pattern: /(?<![\d.-])\d{1,8}(?:-\d{1,8}){2,5}(?!\d)/g, replace: replaceGroups },
   {
     pattern:
-      /(?<![\p{L}\p{N}_-])(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]{0,62})\.)+(?:\p{L}{2,63}|xn--[a-z0-9-]{2,59})\.?(?![\p{L}\p{N}_-])/gu,
+      /(?<![\p{L}\p{N}_-])(?:[\p{L}\p{N}_][\p{L}\p{N}_-]{0,62}\.){1,10}(?:\p{L}{2,63}|xn--[a-z0-9-]{2,59})\.?(?![\p{L}\p{N}_-])/gu,
     replace: as('host'),
   },
   { pattern: /\+\d[\d ()/.-]{6,20}\d/g, replace: as('text') },

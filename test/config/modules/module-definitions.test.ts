@@ -49,14 +49,14 @@ describe('loadConfig() on a module', () => {
     - path: dsl*/status
       optional: "true"
       each: status.list[].sublist
-      labels: { slot: $slot, resource: $resource, index: $index, outer: ..name, fixed: "= text", field: Field_1-a }
+      labels: { at: $slot, of: $resource, index: $index, outer: ..name, fixed: "= text", field: Field_1-a }
       metrics:
         - { name: a_volts, help: A, type: gauge, value: "in_*", unit: V, labels: { input: $match }, source: observed }
         - { name: b_total, help: B, type: counter, value: f, form: fraction, part: "2", unit: B, null_values: [] }
         - { name: a_up, help: C, type: gauge, value: f, map: { up: 1, 2: -0.5, "*": 0 } }
         - { name: a_state, help: D, type: stateset, value: f, states: [On, "Off"], state_label: mode }
         - { name: a_info, help: E, type: info, labels: { a: b }, null_values: ["0"] }
-        - { name: a_rows, help: F, type: gauge, value: $count, labels: { a: =b } }
+        - { name: a_rows, help: F, type: gauge, value: $count, labels: { a: =b, s: $slot, r: $resource } }
 `);
     expect(module).toMatchObject({ help: 'About this.', intervalMs: 90_000, isIdentity: true });
     const [resource] = module?.resources ?? [];
@@ -65,8 +65,8 @@ describe('loadConfig() on a module', () => {
       isOptional: true,
       each: 'status.list[].sublist',
       labels: {
-        slot: '$slot',
-        resource: '$resource',
+        at: '$slot',
+        of: '$resource',
         index: '$index',
         outer: '..name',
         fixed: '= text',
@@ -79,7 +79,7 @@ describe('loadConfig() on a module', () => {
       { map: { up: 1, 2: -0.5, '*': 0 } },
       { type: 'stateset', states: ['On', 'Off'], stateLabel: 'mode' },
       { type: 'info', labels: { a: 'b' }, nullValues: ['0'] },
-      { value: '$count', labels: { a: '=b' } },
+      { value: '$count', labels: { a: '=b', s: '$slot', r: '$resource' } },
     ]);
   });
 

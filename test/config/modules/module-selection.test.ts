@@ -216,6 +216,16 @@ routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b" }]`);
     ]);
   });
 
+  it('finds it where it is, whatever it is called', async () => {
+    const module = moduleOf('own', 'name: x, help: X, type: gauge, value: x, labels: { constructor: y }');
+    const { lines } = await loadWith(
+      `defaults: { labels: { constructor: x } }\n${configOf(module, 'modules: [own], labels: { a: b }')}`,
+    );
+    expect(lines).toEqual([
+      expect.stringMatching(/^router-exporter\.yaml:1:23: defaults\.labels\.constructor: The label/),
+    ]);
+  });
+
   it('refuses one of a family of the agent', async () => {
     const { lines } = await load(router('lane: x'), {
       options: { agentFamilies: [{ name: 'router_lanes', help: 'L', type: 'gauge', labels: ['lane'] }] },

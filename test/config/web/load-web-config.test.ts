@@ -202,6 +202,20 @@ basic_auth_users: { alice: secret }
     expect(lines[0]).toContain(`: ${message}`);
   });
 
+  it('says nothing more of a key that is faulty, not that it is missing', async () => {
+    const { lines } = await loadWeb('tls_server_config: { cert_file: 7, key_file: server.key }');
+    expect(lines).toEqual([
+      'web.yaml:1:33: tls_server_config.cert_file: Expected text of 1 to 4096 characters (a number needs quotes); found the number 7',
+    ]);
+  });
+
+  it('does not offer a key that it would refuse', async () => {
+    const { lines } = await loadWeb('x: {}');
+    expect(lines).toEqual([
+      'web.yaml:1:1: x: Unknown key; valid here: tls_server_config, http_server_config, basic_auth_users',
+    ]);
+  });
+
   it.each([
     ['another kind of hash', '$6$rounds=5000$abc$def'],
     ['a cost that takes minutes', HASH.replace('$10$', '$19$')],
