@@ -64,7 +64,9 @@ export class LogBook {
         this.#page(component).gaps += this.#count(F.logGaps, { component, certainty }, 1);
         return;
       }
-      default:
+      case 'archive-unfinished':
+      case 'log-failed':
+        return;
     }
   }
 

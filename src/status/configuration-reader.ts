@@ -20,7 +20,7 @@ export interface ConfigurationReaderOptions {
   readonly lists?: readonly string[] | undefined;
 }
 
-/** Source: device-facts 5.3 for the names; those with numbered entries (net1, gre1, wan1, route1, rule1, timer1) are lists. */
+/** Source of the names: the vendor's OpenAPI description of icom OS 9.5, and an exported configuration; those with numbered entries (net1, gre1, wan1, route1, rule1, timer1) are lists. */
 export const CONFIGURATION_LISTS: readonly string[] = [
   ...['ip_nets', 'openvpn', 'ipsec', 'gre', 'dmvpn', 'pptp', 'pppoe'].map((name) => `interfaces/${name}`),
   ...['wans', 'wan_groups'].map((name) => `wan/${name}`),

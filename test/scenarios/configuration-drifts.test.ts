@@ -134,7 +134,7 @@ test('profiles are backed up on schedule and after a change, each version once, 
     const versions = await listFiles(path);
     expect(versions).toHaveLength(2);
     const texts = await Promise.all(versions.map((name) => readFile(join(path, name), 'utf8')));
-    expect(texts.map((text) => text.includes('somebody')).toSorted()).toEqual([false, true]);
+    expect(texts.filter((text) => text.includes('somebody'))).toHaveLength(1);
 
     // The next date finds the same and keeps nothing.
     await fleet.advance(24 * HOUR_MS);

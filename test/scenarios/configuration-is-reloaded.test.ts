@@ -1,7 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { SteppedClock } from '../../src/base/index.ts';
 import type { Config, RouterSettings } from '../../src/config/index.ts';
+import { advanceUntil } from '../support/advance-until.ts';
 import { startFleet } from '../support/fleet.ts';
 
 const MINUTE_MS = 60_000;
@@ -15,19 +14,6 @@ function withRouters(change: (router: RouterSettings, index: number) => RouterSe
 
 function pollsOf(metrics: string, router: string): string | undefined {
   return new RegExp(`^router_up\\{router="${router}".*\\} (\\d)$`, 'm').exec(metrics)?.[1];
-}
-
-/** Moves the clock until the promise is there, an hour at most. */
-async function advanceUntil<T>(promise: Promise<T>, clock: SteppedClock): Promise<T> {
-  let isSettled = false;
-  void promise.finally(() => {
-    isSettled = true;
-  });
-  for (let second = 0; second < 3600 && !isSettled; second++) {
-    await clock.advance(1000);
-    for (let turn = 0; turn < 10; turn++) await setImmediate();
-  }
-  return promise;
 }
 
 test('a reload leaves routers that did not change alone: session, phase, counters and values', async () => {
@@ -133,7 +119,7 @@ test('a reload ends a poll that hangs, of a router whose settings have changed, 
     withRouters((router, index) => (index === 1 ? { ...router, byteBudget: 1e9 } : router)),
   );
   // The router does not answer the logout either, so the reload ends by its own bound.
-  const result = await advanceUntil(reloading, fleet.clock);
+  const result = await advanceUntil(reloading, fleet.clock, 1000);
 
   expect(result).toEqual({ ok: true });
   expect(fleet.router(0).counters).toMatchObject({ logins: 1, logouts: 0 });

@@ -105,7 +105,7 @@ test('run serves over TLS to those who have a password, by a web configuration f
   await using config = await writeRunConfig(simulator);
   const folder = dirname(config.file);
   const authority = await createCertificateAuthority('test', deriveRandom(1, 'test'));
-  const { cert, key } = await authority.issue(['127.0.0.1']);
+  const { cert, key } = authority.issue(['127.0.0.1']);
   await writeFile(join(folder, 'web.crt'), cert);
   await writeFile(join(folder, 'web.key'), key);
   await writeFile(

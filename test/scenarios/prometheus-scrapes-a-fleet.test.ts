@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { advanceUntil } from '../support/advance-until.ts';
 import { startProgram } from '../support/child.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { findFreePort } from '../support/free-port.ts';
@@ -151,16 +152,8 @@ test('a fresh probe of a router that hangs is answered with what is known when i
   await fleet.router().fault('hang');
   const url = `${fleet.agent.urls[0]}/probe?target=sim-1&fresh=1`;
   const answer = fetch(url, { headers: { 'x-prometheus-scrape-timeout-seconds': '5' } });
-  let text: string | undefined;
-  void answer.then(async (response) => {
-    text = await response.text();
-  });
-  // The clock starts to move for the probe when its request has arrived.
-  const advance = async () => {
-    await fleet.clock.advance(100);
-    return text !== undefined;
-  };
-  await expect.poll(advance, { interval: 10, timeout: 20_000 }).toBe(true);
+  const response = await advanceUntil(answer, fleet.clock, 100);
+  const text = await response.text();
 
   expect(text).toContain('router_up{router="sim-1"} 1\n');
   expect(text).toContain('router_uptime_seconds{router="sim-1"}');

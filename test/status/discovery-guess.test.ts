@@ -59,6 +59,8 @@ describe('a proposed metric', () => {
     ['provider', ['26201']],
     ['mixed', ['12', 'twelve apples and 5 pears']],
     ['states', ['one', 'two', '12 V']],
+    ['units', ['12 V', '7 rpm']],
+    ['units', ['12 V', '7 W', '5 %']],
   ])('of the field %s with %j is a label of an info metric', (field, values) => {
     const own = { type: 'info', name: 'router_box_info', labels: { [field]: field } };
     expect(propose(field, ...values)).toEqual([own]);

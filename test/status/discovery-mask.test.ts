@@ -395,7 +395,7 @@ describe('planted secrets', () => {
           for (const text of texts) expect(text.toLowerCase()).not.toContain(secret.toLowerCase());
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 25000 },
     );
   });
 
@@ -412,7 +412,7 @@ describe('planted secrets', () => {
           expect(text.toLowerCase()).not.toContain(secret.toLowerCase());
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 20000 },
     );
   });
 });

@@ -34,7 +34,7 @@ describe('discoverModules()', () => {
     ).toEqual([
       ...['dsl5/status rate_down', 'dsl5/status rate_up', 'dsl5/status snr_margin_down', 'dsl5/status state'],
       ...['io2 direction'],
-      ...['lte2 cell_id', 'lte2 location_id', 'lte2 pin_state', 'lte3 cell_id', 'lte3 location_id', 'lte3 pin_state'],
+      ...['lte2 cell_id', 'lte2 location_id', 'lte2 pin_state'],
       ...['lte_serial2 cell_id', 'lte_serial2 location_id', 'lte_serial2 pin_state', 'sysdetail/system mac'],
     ]);
     expect(resources).toEqual(expect.arrayContaining(['overview', 'sysstat/lan', 'sysdetail/container', 'serial2']));
@@ -316,7 +316,7 @@ box:
       );
       expect(Object.keys(parseDocument(text).toJS() as object)).toEqual(['box']);
       expect(text).not.toMatch(/^\s*a?evil/m);
-      expect(text).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.source === '' ? /x/ : /[^\P{C}\n]|[\p{Zl}\p{Zp}]/u);
+      expect(text).not.toMatch(/[^\P{C}\n]|[\p{Zl}\p{Zp}]/u);
     },
   );
 
@@ -457,7 +457,7 @@ describe('whatever a router answers', () => {
           expect(mapWith(modules, resource, document).faults).toEqual([]);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 2500 },
     );
   });
 

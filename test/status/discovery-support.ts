@@ -37,7 +37,14 @@ export async function loadDiscovered(
       JSON.stringify({
         module_files: ['modules.yaml'],
         defaults: { username: 'monitor', password: 'x' },
-        routers: [{ name: 'r', url: 'https://192.0.2.10', labels, modules: ['default', ...names] }],
+        routers: [
+          {
+            name: 'r',
+            url: 'https://192.0.2.10',
+            labels,
+            modules: Object.keys(labels).length > 0 ? names : ['default', ...names],
+          },
+        ],
       }),
     );
     const options = { shippedModules: SHIPPED_MODULES_FOLDER, agentFamilies: AGENT_FAMILIES };

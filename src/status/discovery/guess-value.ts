@@ -117,7 +117,9 @@ function guessNumbers(texts: readonly string[]): FieldGuess | undefined {
   // A number alone is one of the unit that the others have.
   const hasUnits = [...kinds.values()].some(({ kind }) => kind !== 'number');
   const guesses = [...kinds.values()].filter(({ kind }) => kind !== 'number' || !hasUnits);
-  return guesses.length > KINDS_MAX ? undefined : { guesses, nullValues };
+  // What has another unit belongs to another metric only when that unit is known.
+  const isShared = guesses.length > 1 && guesses.some((guess) => 'unit' in guess && !findUnit(guess.unit ?? ''));
+  return guesses.length > KINDS_MAX || isShared ? undefined : { guesses, nullValues };
 }
 
 function guessNumber(text: string): Guess | undefined {

@@ -112,7 +112,7 @@ export class LabelNames {
 function complete(stem: string, unit: string, type: MetricType): string {
   const words = unit === '' || stem.endsWith(`_${unit}`) ? stem : `${stem}_${unit}`;
   // These belong to the program itself.
-  const own = words.replace(/^router_exporter_/, 'router_status_exporter_');
+  const own = words.replace(/^router_exporter(?=_|$)/, 'router_status_exporter');
   const suffix = SUFFIXES[type];
   if (suffix !== undefined) return own.replace(SUFFIX_RESERVED, '') + suffix;
   return SUFFIX_RESERVED.test(own) ? `${own}_value` : own;

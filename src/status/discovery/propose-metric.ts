@@ -22,7 +22,7 @@ export function proposeMetrics(field: SeenField, { guesses, nullValues }: FieldG
   return guesses.flatMap((guess) =>
     toMetrics(field, guess).map((metric) => {
       const isRead = guess.kind !== 'flag' && guess.kind !== 'states' && nullValues.length > 0;
-      const keys = isRead ? { ...metric.keys, null_values: ['', '---', ...nullValues] } : metric.keys;
+      const keys = isRead ? { ...metric.keys, null_values: [...new Set(['', '---', ...nullValues])] } : metric.keys;
       return { ...metric, keys };
     }),
   );
