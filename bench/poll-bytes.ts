@@ -9,19 +9,48 @@
  */
 import tls from 'node:tls';
 import { createSystemClock } from '../src/base/index.ts';
+import { loadShippedModules } from '../src/config/index.ts';
 import { Connector } from '../src/router/connector.ts';
+import { RouterClient } from '../src/router/index.ts';
 import { type JsonAnswer, Transport, type TransportRequest } from '../src/router/transport.ts';
 import type { WireBytes } from '../src/router/wire-meter.ts';
 import { startSimulator } from '../src/simulator/index.ts';
+import { expandPath, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
 
-/** What the modules that are on by default ask of a router with a modem. */
-const RESOURCES = ['sysdetail/system', 'sysdetail/ip_addresses', 'sysstat/wan', 'ethernet1', 'lte2', 'power2'] as const;
 const CYCLES = 20;
 const POLLS_PER_DAY = 24 * 60;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 const clock = createSystemClock();
 const { signal } = new AbortController();
+
+/** What the modules that are on by default read of the simulated router at every poll. */
+async function listPolled(): Promise<readonly string[]> {
+  const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
+  if (!shipped.ok) throw new RangeError('The shipped modules have faults');
+  await using simulator = await startSimulator({ routers: 1, clock, seed: 1 });
+  await using router = new RouterClient({
+    url: simulator.routers[0]?.url ?? '',
+    username: 'monitor',
+    password: 'simulated',
+    tls: { caPem: simulator.caPem },
+  });
+  const polled = shipped.modules.filter(({ isDefault, definition: { minIntervalMs, intervalMs, reader } }) => {
+    return isDefault && (minIntervalMs ?? intervalMs ?? reader) === undefined;
+  });
+  const paths = polled.flatMap(({ definition }) => definition.resources.flatMap(({ path }) => expandPath(path)));
+  const answered = await Promise.all(
+    [...new Set(paths)].map((path) =>
+      router.readStatus(path).then(
+        () => [path],
+        () => [],
+      ),
+    ),
+  );
+  return answered.flat();
+}
+
+const RESOURCES = await listPolled();
 
 /** A server as it is when these defaults of the TLS library are in force while it starts. */
 const SERVERS = [

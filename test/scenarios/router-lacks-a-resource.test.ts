@@ -4,11 +4,17 @@ import { startFleet } from '../support/fleet.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
+/** For days of the clock that are to pass quickly. */
+const RARELY_POLLED = {
+  poll: { intervalMs: 10 * MINUTE_MS, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: HOUR_MS },
+  logs: { enabled: false, intervalMs: 30_000, start: 'all', components: ['*'] },
+} as const;
+
 test('a card that a router does not have is asked for once a day, and shown as unsupported, never as a failure', async () => {
-  await using fleet = await startFleet();
+  await using fleet = await startFleet({ router: RARELY_POLLED });
   // Cards that a simulated router does not have are paths that lead nowhere.
   const countAbsent = () => fleet.router().counters.requests['GET (unknown)'] ?? 0;
-  await fleet.advance(5 * MINUTE_MS);
+  await fleet.advance(30 * MINUTE_MS);
   const first = countAbsent();
   await fleet.advance(23 * HOUR_MS);
   const metrics = await fleet.metrics();
@@ -40,7 +46,7 @@ test('after the firmware changed, what a router did not have is asked for at its
 });
 
 test('a resource that the account may not read is shown as not permitted, said once, and asked for again every hour', async () => {
-  await using fleet = await startFleet({ router: { username: 'status' } });
+  await using fleet = await startFleet({ router: { ...RARELY_POLLED, username: 'status' } });
   await fleet.advance(3 * HOUR_MS);
   const metrics = await fleet.metrics();
 
