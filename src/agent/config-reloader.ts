@@ -58,7 +58,8 @@ export class ConfigReloader {
         return { ok: true };
       }
       faults = loaded.faults.map(renderFault);
-      this.#follow(loaded.watched);
+      // A main file that cannot be read names no files; those of before are still the ones to mend.
+      if (loaded.watched.patterns.length > 0) this.#follow(loaded.watched);
     } catch (cause) {
       faults = [renderErrorChain(cause)];
     }

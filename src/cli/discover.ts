@@ -43,8 +43,8 @@ export async function discover(flags: DiscoverFlags, io: CommandIo): Promise<Exi
     const asked = await ask(client, resources, io);
     if (asked.gone) {
       const { resource, error } = asked.gone;
-      const place = `${asked.asked.length} of ${resources.length} resources were asked`;
-      io.stderr.write(`${flags.router} is gone at ${resource}, ${place}: ${renderErrorChain(error)}\n`);
+      const place = `at ${resource}, after ${asked.asked.length} of ${resources.length} resources`;
+      io.stderr.write(`${flags.router}: gave up ${place}: ${renderErrorChain(error)}\n`);
       return EXIT.failed;
     }
     const labels = Object.keys(settings.labels);

@@ -91,7 +91,7 @@ const TEXT_WORDS_LAST: ReadonlySet<string> = new Set(
 
 /** Guesses from the different texts of a field, none of them empty, what it is; `undefined` when there is nothing to go by. */
 export function guessField(name: string, texts: readonly string[]): FieldGuess | undefined {
-  if (texts.length === 0 || texts.every((text) => NULL_WORD.test(text))) return undefined;
+  if (texts.every((text) => NULL_WORD.test(text))) return undefined;
   const words = splitWords(name);
   if (words.some((word) => TEXT_WORDS.has(word)) || TEXT_WORDS_LAST.has(words.at(-1) ?? ''))
     return just({ kind: 'label' });

@@ -134,7 +134,7 @@ function renderText(original: string, count: number): string {
   const prefix = letters === HEX_LETTERS ? (/^0x/i.exec(original)?.[0] ?? '') : '';
   const masked: string[] = [];
   let rest = count;
-  for (const character of [...original.slice(prefix.length)].toReversed()) {
+  for (const character of Array.from(original.slice(prefix.length)).toReversed()) {
     const alphabet = /\d/.test(character) ? DIGITS : letters;
     if (isKept(character)) masked.push(character);
     else {
@@ -155,7 +155,7 @@ function toLonger(original: string, count: number): string {
 function toShape(original: string): string {
   if (isLongHex(original)) return `hex ${original.length}`;
   const letter = isHexadecimal(original) ? 'f' : 'x';
-  return [...original]
+  return Array.from(original)
     .map((character) => (isKept(character) ? character : /\d/.test(character) ? '0' : letter))
     .join('');
 }
