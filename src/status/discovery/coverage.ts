@@ -23,7 +23,7 @@ export function findCoverage(
     const covering = readers.filter(
       (reader) =>
         (reader.each === place && reader.compiled.coversField(field)) ||
-        false,
+        (outerOf.get(reader.each) === place && reader.compiled.coversField(field, 1)),
     );
     return [...new Set(covering.map(({ module }) => module))];
   };
