@@ -10,6 +10,7 @@ interface Page {
   bytes: number;
   unparsed: number;
   gaps: number;
+  msToLoss: number | undefined;
   archives: number | undefined;
   /** Wall time, milliseconds since the Unix epoch. */
   newestMs: number | undefined;
@@ -60,10 +61,30 @@ export class LogBook {
         return;
       }
       case 'log-gap-found': {
-        const { component, certainty } = event;
+        const { component, certainty, bytesMin } = event;
         this.#page(component).gaps += this.#count(F.logGaps, { component, certainty }, 1);
+        this.#count(F.logGapBytes, { component, certainty }, bytesMin ?? 0);
         return;
       }
+      case 'log-repeat-found':
+        this.#count(F.logRepeats, { component: event.component }, 1);
+        return;
+      case 'log-clock-jumped':
+        this.#count(F.logClockJumps, { component: event.component }, 1);
+        return;
+      case 'log-reset':
+        this.#count(F.logResets, { component: event.component }, 1);
+        return;
+      case 'log-retention': {
+        const { component, msToLoss } = event;
+        this.#page(component).msToLoss = msToLoss;
+        const samples: [Labels, number][] = msToLoss === undefined ? [] : [[{ component }, msToLoss / 1000]];
+        this.#exposition.publish(this.#router, `log-retention:${component}`, [toFamily(F.logSecondsToLoss, samples)]);
+        return;
+      }
+      case 'log-rule-matched':
+      case 'log-zone-learnt':
+      case 'log-zone-doubted':
       case 'archive-unfinished':
       case 'log-failed':
         return;
@@ -81,7 +102,7 @@ export class LogBook {
       archives: page.archives ?? null,
       newest: page.newestMs === undefined ? null : new Date(page.newestMs).toISOString(),
       lagSeconds: page.caughtUpAtMs === undefined ? null : (nowMs - page.caughtUpAtMs) / 1000,
-      secondsToLoss: null,
+      secondsToLoss: page.msToLoss === undefined ? null : page.msToLoss / 1000,
     }));
   }
 
@@ -93,6 +114,7 @@ export class LogBook {
       bytes: 0,
       unparsed: 0,
       gaps: 0,
+      msToLoss: undefined,
       archives: undefined,
       newestMs: undefined,
       caughtUpAtMs: undefined,

@@ -2,7 +2,7 @@ import { matchesGlob } from 'node:path';
 import { type Clock, CodedError, type Logger, openDeadline } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
-import { type ArchivePool, type LogEvent, type RecordLog, tailOnce, Zone } from '../logs/index.ts';
+import { type ArchivePool, type LogEvent, type RecordLog, TailMemory, tailOnce, Zone } from '../logs/index.ts';
 import { RouterClient, RouterError, type SessionEvent } from '../router/index.ts';
 import type { Activity, Turn, TurnOutcome } from '../schedule/index.ts';
 import { ConfigurationReader, createLogFilesReader, StatusPoller } from '../status/index.ts';
@@ -42,6 +42,8 @@ export interface RouterAgentOptions {
 
 /** Bound of one turn over the logs of a router: a slow link carries some megabytes in it, and the next turn goes on. */
 const LOGS_DEADLINE_MS = 10 * 60_000;
+/** Events that come with records. */
+const SPOOLING: ReadonlySet<LogEvent['type']> = new Set(['log-read', 'log-gap-found', 'log-reset']);
 /** The note that holds what is known of a router's configuration, so that a change during a restart is seen. */
 const CONFIGURATION_NOTE = 'configuration';
 
@@ -55,6 +57,7 @@ export class RouterAgent {
   readonly #poller: StatusPoller;
   readonly #backup: RouterBackup | undefined;
   readonly #zone: Zone;
+  readonly #logMemory = new TailMemory();
   /** Where a turn over the logs made way for something else. */
   #logsAfter: string | undefined;
 
@@ -244,6 +247,7 @@ export class RouterAgent {
           archives,
           clock,
           zone: this.#zone,
+          memory: this.#logMemory,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
           // What was downloaded counts at once: one log that is far behind must not use up what a day has.
@@ -285,7 +289,7 @@ export class RouterAgent {
 
   #onLog(event: LogEvent): void {
     this.observer.onLog(event);
-    if (event.type === 'log-read' || event.type === 'log-gap-found') this.#options.report({ type: 'spooled' });
+    if (SPOOLING.has(event.type)) this.#options.report({ type: 'spooled' });
     if (event.type === 'log-gap-found') this.#options.report({ type: 'gap-found' });
   }
 }

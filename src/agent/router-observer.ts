@@ -1,4 +1,4 @@
-import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
+import { type Clock, type Logger, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { LogEvent } from '../logs/index.ts';
@@ -126,6 +126,32 @@ export class RouterObserver {
           this.#log('debug', 'Log files with unknown names are left alone', { count: event.unknown });
         return;
       case 'log-read':
+      case 'log-rule-matched':
+      case 'log-repeat-found':
+      case 'log-retention':
+        return;
+      case 'log-clock-jumped': {
+        const { component, beforeUtcMs, afterUtcMs } = event;
+        this.#log('info', "The router's clock has jumped", {
+          component,
+          before: toTime(beforeUtcMs),
+          after: toTime(afterUtcMs),
+        });
+        return;
+      }
+      case 'log-reset':
+        this.#log('warn', 'The log begins anew', { component: event.component, reason: event.reason });
+        return;
+      case 'log-zone-learnt':
+        this.#log('info', 'Learnt the zone of the log lines', {
+          offset: renderOffset(event.offsetMs),
+          zone: event.zone ?? 'unknown',
+        });
+        return;
+      case 'log-zone-doubted':
+        this.#logFailure('zone', 'New log lines are stamped as if in another zone than the one configured', {
+          off_by: renderOffset(event.offByMs),
+        });
         return;
       case 'log-caught-up':
         this.#failing.delete(`log:${event.component}`);
@@ -262,4 +288,8 @@ export class RouterObserver {
 /** RFC 3339. */
 function toTime(wallMs: number | undefined): string | null {
   return wallMs === undefined ? null : new Date(wallMs).toISOString();
+}
+
+function renderOffset(offsetMs: number): string {
+  return `${offsetMs < 0 ? '-' : '+'}${renderDuration(Math.abs(offsetMs))}`;
 }

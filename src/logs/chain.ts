@@ -1,24 +1,37 @@
 import type { Clock } from '../base/index.ts';
 import type { RecordFlag } from '../model/index.ts';
+import { type Gap, type GapEdge, toGapEdge } from './event-records.ts';
+import { createUidPrefix } from './identity.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
-import type { Instance, LogPosition } from './position.ts';
-import type { Gap } from './record-builder.ts';
+import type { FileFault, Instance, LogPosition, Waiting } from './position.ts';
+import { isLinked, linkOffsetMs } from './rotation-link.ts';
 import type { Zone } from './zone.ts';
 
 /** Newer lines wait this long for the rest of an older file, for the sake of order. */
 const HOLD_MS = 60_000;
 /** After this the rest of a file counts as lost. Covers the slowest compression that a router can need. */
 const GRACE_MS = 15 * 60_000;
-/** A file begins in the second in which the one before it was rotated; this much more covers two clocks read in turn. */
-const LINK_MS_MAX = 2000;
 /** Files that are remembered although the router lists them no longer, or their rest was not found. */
 const LOST_MAX = 8;
+/** Completed files whose content is remembered, not only the name. */
+const REMEMBERED_MAX = 64;
+/** Beginnings of files of which only the number of files that had them is remembered. */
+const GENS_MAX = 64;
+/** A listed file that is answered with 404 so often is gone. */
+const GONE_ATTEMPTS = 3;
+/** A damaged file is asked for again so often before what can be read of it is taken. */
+const CORRUPT_ATTEMPTS = 3;
+/** How long a file is left alone after a reading that failed: doubled each time. */
+const RETRY_FIRST_MS = 5000;
+const RETRY_CEILING_MS = 120_000;
 
-/** A gap and where it is: after what was read of `instance`, or without one somewhere before `file`. */
-export interface PlacedGap {
-  readonly gap: Gap;
-  readonly instance: Instance | undefined;
-  readonly file: string;
+export interface ChainOptions {
+  readonly router: string;
+  readonly component: string;
+  readonly clock: Clock;
+  readonly zone: () => Zone;
+  /** Told the wall time at which a file began, and the rotation at which that happened, in UTC by the same clock. */
+  readonly onLink?: ((link: { readonly utcMs: number; readonly offsetMs: number }) => void) | undefined;
 }
 
 /**
@@ -27,15 +40,13 @@ export interface PlacedGap {
  */
 export class LogChain {
   readonly position: LogPosition;
-  readonly #component: string;
-  readonly #clock: Clock;
-  readonly #zone: Zone;
+  readonly #options: ChainOptions;
+  /** UTC at which the youngest of the rotated files begins that continue nothing and were written to for long. */
+  #strangersSinceMs = Number.NEGATIVE_INFINITY;
 
-  constructor(position: LogPosition, component: string, clock: Clock, zone: Zone) {
+  constructor(position: LogPosition, options: ChainOptions) {
     this.position = position;
-    this.#component = component;
-    this.#clock = clock;
-    this.#zone = zone;
+    this.#options = options;
   }
 
   /** Files that were read in part. */
@@ -48,7 +59,7 @@ export class LogChain {
   /** All files that are remembered: a rotated file may also be one that was completed under another name. */
   remembered(): Instance[] {
     const { lost, completed } = this.position;
-    return [...this.begun(), ...lost, ...Object.values(completed)];
+    return [...this.begun(), ...lost, ...Object.values(completed).filter((instance) => instance !== null)];
   }
 
   isBegun(instance: Instance): boolean {
@@ -64,166 +75,344 @@ export class LogChain {
   /** The generation of a new file that begins with `key`. */
   nextGen(key: string): number {
     const gens = this.remembered().flatMap((instance) => (instance.key === key ? [instance.gen + 1] : []));
-    return Math.max(0, ...gens);
+    return Math.max(0, this.position.gens[key] ?? 0, ...gens);
   }
 
   /** Rotated files that have not been read to their end, oldest first; new ones are noted. */
   noteFresh(listed: ListedLog): RotatedFile[] {
     const { completed, waiting } = this.position;
     const fresh = listed.rotated.filter(({ stamp }) => !(stamp in completed));
-    for (const { stamp } of fresh) waiting[stamp] ??= { sinceMs: this.#clock.now(), attempts: 0 };
+    const sinceMs = this.#nowMs;
+    for (const { stamp } of fresh) {
+      waiting[stamp] ??= { sinceMs, attempts: 0, fault: undefined, notBeforeMs: 0, isBackfill: false };
+    }
     return fresh;
+  }
+
+  /** Whether a file may be tried now: not too soon after it could not be read. */
+  isDue(stamp: string): boolean {
+    return (this.position.waiting[stamp]?.notBeforeMs ?? 0) <= this.#nowMs;
+  }
+
+  isBackfill(stamp: string): boolean {
+    return this.position.waiting[stamp]?.isBackfill === true;
+  }
+
+  /** Whether what can be read of a damaged file should be taken now, because it will not get better. */
+  isBeyondRepair(stamp: string): boolean {
+    const waiting = this.position.waiting[stamp];
+    return waiting?.fault === 'corrupt' && waiting.attempts >= CORRUPT_ATTEMPTS;
+  }
+
+  /** A file could not be read to its end. */
+  noteFault(stamp: string, fault: FileFault): void {
+    const waiting = this.position.waiting[stamp];
+    if (!waiting) return;
+    // Faults of another kind begin the count anew: three times the same is what says something.
+    waiting.attempts = waiting.fault === fault ? waiting.attempts + 1 : 1;
+    waiting.fault = fault;
+    const waitMs = Math.min(RETRY_FIRST_MS * 2 ** (waiting.attempts - 1), RETRY_CEILING_MS);
+    waiting.notBeforeMs = this.#nowMs + waitMs;
   }
 
   /** Whether the rest of something older was missed so recently that newer lines should wait for it. */
   isHolding(): boolean {
     const { pending, waiting } = this.position;
     return (
-      pending.some(({ sinceMs }) => !this.#isOlder(sinceMs, HOLD_MS)) ||
-      Object.values(waiting).some(({ sinceMs, attempts }) => attempts > 0 && !this.#isOlder(sinceMs, HOLD_MS))
+      pending.some(({ sinceMs, isPassed }) => !isPassed && !this.#isOlder(sinceMs, HOLD_MS)) ||
+      Object.values(waiting).some((entry) => isMissed(entry) && !this.#isOlder(entry.sinceMs, HOLD_MS))
     );
   }
 
   /**
    * Whether a new file may be read now: not while one is likely to be missing before it. The first line of a file and
-   * the name of the one before it say so, once the zone is known. A break that is found first is noted.
+   * the name of the one before it say so. A break that is found first is noted.
    */
-  admits(firstWallAsUtcMs: number, name: string): boolean {
-    const { lastStamp, brokenLinks } = this.position;
-    // Before the end of the chain there is nothing to wait for, and while a rest is missing, that is waited for.
-    const isAtEnd =
-      lastStamp !== undefined && !(name < `${this.#component}/log-${lastStamp}` && name.includes('/log-'));
-    if (!isAtEnd || this.#zone.isAssumed || this.begun().length > 0) return true;
-    const firstUtcMs = this.#zone.place(firstWallAsUtcMs, parseStampUtcMs(lastStamp)).utcMs;
-    if (isLinked(firstUtcMs, lastStamp)) return true;
-    const known = brokenLinks.find(({ after }) => after === lastStamp);
+  admits(firstWallAsUtcMs: number): boolean {
+    const { chainEnd, brokenLinks } = this.position;
+    if (!chainEnd) return true;
+    const offsetMs = linkOffsetMs(firstWallAsUtcMs, chainEnd.stamp, this.#options.zone());
+    if (offsetMs !== undefined) {
+      this.#options.onLink?.({ utcMs: parseStampUtcMs(chainEnd.stamp), offsetMs });
+      return true;
+    }
+    const known = brokenLinks.find(({ after }) => after === chainEnd.stamp);
     if (known) return this.#isOlder(known.sinceMs, HOLD_MS);
-    brokenLinks.push({ after: lastStamp, sinceMs: this.#clock.now() });
+    brokenLinks.push({ after: chainEnd.stamp, from: chainEnd.edge, sinceMs: this.#nowMs });
     return false;
   }
 
+  /**
+   * A rotated file turned out to continue none of those that were begun. When it was written to for longer than newer
+   * lines would wait, what was rotated before it has had its time to appear: it never will.
+   */
+  noteStranger(stamp: string, firstWallAsUtcMs: number | undefined): void {
+    if (firstWallAsUtcMs === undefined || this.#options.zone().isAssumed) return;
+    const firstUtcMs = this.#options.zone().place(firstWallAsUtcMs, undefined).utcMs;
+    if (parseStampUtcMs(stamp) - firstUtcMs <= HOLD_MS) return;
+    this.#strangersSinceMs = Math.max(this.#strangersSinceMs, firstUtcMs);
+    this.#markPassed();
+  }
+
+  #markPassed(): void {
+    for (const entry of this.position.pending) {
+      const { lastUtcMs } = entry.instance;
+      // A file that was begun as a rotated one has appeared already.
+      if (!entry.isRotated && lastUtcMs !== undefined && lastUtcMs <= this.#strangersSinceMs) entry.isPassed = true;
+    }
+  }
+
   /** Lines that cannot be handed out in the order in which the router wrote them say so. */
-  flagsFor(instance: Instance, isClosed: boolean): readonly RecordFlag[] {
-    const { open, pending, waiting, brokenLinks } = this.position;
-    const own = pending.find((entry) => entry.instance === instance);
-    if (own) return own.isOvertaken ? ['late'] : [];
-    if (isClosed && open && open !== instance) return ['late'];
-    const missed = [...pending, ...brokenLinks, ...Object.values(waiting).filter(({ attempts }) => attempts > 0)];
+  flagsFor(instance: Instance, stamp: string | undefined): readonly RecordFlag[] {
+    const { pending, waiting, brokenLinks } = this.position;
+    if (stamp !== undefined && this.isBackfill(stamp)) return ['backfill'];
+    if (this.isLate(instance, stamp)) return ['late'];
+    const missed = [
+      ...pending.filter((entry) => entry.instance !== instance),
+      ...brokenLinks,
+      ...Object.entries(waiting).flatMap(([other, entry]) => (other !== stamp && isMissed(entry) ? [entry] : [])),
+    ];
     return missed.some(({ sinceMs }) => this.#isOlder(sinceMs, HOLD_MS)) ? ['out_of_order'] : [];
+  }
+
+  /** Whether lines of a newer file were shipped before those of this one. */
+  isLate(instance: Instance, stamp: string | undefined): boolean {
+    const { open, pending } = this.position;
+    const own = pending.find((entry) => entry.instance === instance);
+    if (own) return own.isOvertaken;
+    return stamp !== undefined && open !== undefined && open !== instance;
   }
 
   /** A file is the one that is being written now. */
   open(instance: Instance): void {
     this.position.pending = this.position.pending.filter((pending) => pending.instance !== instance);
-    for (const pending of this.position.pending) pending.isOvertaken = true;
+    this.#overtake(instance);
     this.position.open = instance;
+    this.#recall(instance);
   }
 
   /** `current` is another file now: the rest of the open one has to turn up among the rotated ones. */
   shelveOpen(): void {
     const { open } = this.position;
     this.position.open = undefined;
-    if (open) this.#await(open);
+    // Which name the file has got is not known, so there is nothing that the next one could be linked to.
+    this.position.chainEnd = undefined;
+    if (open) this.#await(open, { isOvertaken: false, isRotated: false });
   }
 
   /** A new file becomes part of the position with its first lines, so that a crash finds it again. */
   adopt(instance: Instance, isClosed: boolean): void {
     if (this.isBegun(instance)) return;
-    if (isClosed) this.#await(instance);
-    else this.open(instance);
+    if (!isClosed) {
+      this.open(instance);
+      return;
+    }
+    const isLate = this.position.open !== undefined;
+    if (!isLate) this.#overtake(instance);
+    this.#await(instance, { isOvertaken: isLate, isRotated: true });
+    this.#recall(instance);
   }
 
-  /** A rotated file was read to its end. */
-  complete(stamp: string, instance: Instance): void {
+  /** A rotated file was read to its end; `instance` is absent when it holds no line. */
+  complete(stamp: string, instance: Instance | undefined): void {
     const { position } = this;
-    position.completed[stamp] = instance;
+    const isInOrder = !this.isBackfill(stamp) && !(instance && this.isLate(instance, stamp));
+    position.completed[stamp] = instance ?? null;
     delete position.waiting[stamp];
-    if (stamp > (position.lastStamp ?? '')) position.lastStamp = stamp;
+    this.#forgetContents();
+    if (!instance) return;
     const { firstUtcMs } = instance;
     position.brokenLinks = position.brokenLinks.filter(
       ({ after }) => firstUtcMs === undefined || !isLinked(firstUtcMs, after),
     );
     position.pending = position.pending.filter((pending) => pending.instance !== instance);
-    position.lost = position.lost.filter((lost) => lost !== instance);
+    this.#recall(instance);
     if (position.open === instance) position.open = undefined;
+    if (isInOrder) {
+      this.#overtake(instance);
+      position.chainEnd = { stamp, edge: this.edgeOf(instance) };
+    } else if (this.#options.zone().isNamed && !this.#hasSuccessor(stamp)) {
+      position.brokenLinks.push({ after: stamp, from: this.edgeOf(instance), sinceMs: this.#nowMs });
+    }
+  }
+
+  /** The last line that was read of a file. */
+  edgeOf(instance: Instance): GapEdge | undefined {
+    if (instance.off === 0) return undefined;
+    const prefix = createUidPrefix(this.#options.router, this.#options.component, instance);
+    return toGapEdge(prefix, instance.lastStart, instance.lastUtcMs);
   }
 
   /** What the router no longer lists is either done with or lost: the gaps. */
-  forgetUnlisted(listed: ListedLog): PlacedGap[] {
+  forgetUnlisted(listed: ListedLog): Gap[] {
     const { completed, waiting } = this.position;
     const stamps = new Set(listed.rotated.map(({ stamp }) => stamp));
+    const known = [...Object.keys(completed), ...Object.keys(waiting)];
+    if (stamps.size > 0) this.position.isWiped = false;
+    else if (known.length > 0) this.position.isWiped = true;
     for (const [stamp, instance] of Object.entries(completed)) {
       if (stamps.has(stamp)) continue;
       delete completed[stamp];
       // A listing may be wrong for a moment: when the file is back, its content says that it is known.
-      this.#giveUp(instance);
+      if (instance) this.#giveUp(instance);
     }
-    const gone = Object.keys(waiting).filter((stamp) => !stamps.has(stamp));
+    const gone = known.filter((stamp) => stamp in waiting && !stamps.has(stamp)).toSorted();
     return gone.map((stamp) => {
       delete waiting[stamp];
-      const instance = this.#giveUp(this.position.pending.shift()?.instance);
-      return { gap: { certainty: 'certain', reason: 'expired' }, instance, file: `${this.#component}/log-${stamp}` };
+      return this.#giveUpFile(stamp, `${this.#options.component}/log-${stamp}`, 'expired');
     });
+  }
+
+  /** A file can never be read: the gap. */
+  giveUpFile(file: RotatedFile, reason: 'too-large' | 'unsupported'): Gap {
+    this.#markDone(file.stamp);
+    return this.#giveUpFile(file.stamp, file.name, reason);
   }
 
   /** What has been looked for long enough counts as lost: the gaps. */
-  giveUpOverdue(listed: ListedLog): PlacedGap[] {
-    return [...this.#giveUpDamaged(listed), ...this.#giveUpPending(), ...this.#giveUpLinks()];
+  giveUpOverdue(listed: ListedLog): Gap[] {
+    return [...this.#giveUpWaiting(listed), ...this.#giveUpPending(), ...this.#giveUpLinks()];
   }
 
-  #giveUpDamaged(listed: ListedLog): PlacedGap[] {
-    const { waiting, completed } = this.position;
-    const overdue = listed.rotated.filter(({ stamp }) => {
+  /** The router has deleted everything: the gaps behind what was read, after which the log begins anew. */
+  reset(): Gap[] {
+    const { position } = this;
+    const lost = this.begun();
+    const { lastUid } = position.stream;
+    const { lastUtcMs } = position.stream.clock;
+    for (const instance of lost) this.#giveUp(instance);
+    position.open = undefined;
+    position.pending = [];
+    position.brokenLinks = [];
+    position.chainEnd = undefined;
+    position.isWiped = false;
+    position.stream.clock.lastUtcMs = undefined;
+    position.stream.lastUid = undefined;
+    if (lost.length > 0) return lost.map((instance) => this.#toGap('possible', 'reset', instance));
+    // There may have been a file that was never seen.
+    const from = lastUid === undefined ? undefined : { uid: lastUid, utcMs: lastUtcMs };
+    return [{ certainty: 'possible', reason: 'reset', from, file: `${this.#options.component}/current`, offset: 0 }];
+  }
+
+  #giveUpWaiting(listed: ListedLog): Gap[] {
+    const { waiting } = this.position;
+    return listed.rotated.flatMap(({ stamp, name }) => {
       const entry = waiting[stamp];
-      return entry && entry.attempts > 0 && this.#isOlder(entry.sinceMs, GRACE_MS);
-    });
-    return overdue.map(({ stamp, name }) => {
-      delete waiting[stamp];
-      const instance = this.position.pending.shift()?.instance;
-      completed[stamp] = instance ?? createEmptyInstance();
-      return { gap: { certainty: 'certain', reason: 'damaged' }, instance, file: name };
+      const isGone = entry?.fault === 'gone' && entry.attempts >= GONE_ATTEMPTS;
+      const isCut = entry?.fault === 'cut' && this.#isOlder(entry.sinceMs, GRACE_MS);
+      if (!isGone && !isCut) return [];
+      this.#markDone(stamp);
+      return [this.#giveUpFile(stamp, name, isGone ? 'expired' : 'damaged')];
     });
   }
 
-  #giveUpPending(): PlacedGap[] {
-    const overdue = this.position.pending.filter(({ sinceMs }) => this.#isOlder(sinceMs, GRACE_MS));
-    this.position.pending = this.position.pending.filter((pending) => !overdue.includes(pending));
-    return overdue.map((pending) => {
-      const instance = this.#giveUp(pending.instance);
-      return { gap: { certainty: 'possible', reason: 'not-found' }, instance, file: `${this.#component}/current` };
+  #giveUpPending(): Gap[] {
+    const overdue = this.position.pending.filter((entry) => entry.isPassed || this.#isOlder(entry.sinceMs, GRACE_MS));
+    this.position.pending = this.position.pending.filter((entry) => !overdue.includes(entry));
+    return overdue.map(({ instance, isPassed }) => {
+      this.#giveUp(instance);
+      return isPassed ? this.#toGap('certain', 'expired', instance) : this.#toGap('possible', 'not-found', instance);
     });
   }
 
-  #giveUpLinks(): PlacedGap[] {
+  #giveUpLinks(): Gap[] {
     const overdue = this.position.brokenLinks.filter(({ sinceMs }) => this.#isOlder(sinceMs, GRACE_MS));
     this.position.brokenLinks = this.position.brokenLinks.filter((link) => !overdue.includes(link));
-    return overdue.map(({ after }) => {
-      const instance = this.position.completed[after];
-      return { gap: { certainty: 'likely', reason: 'broken-link' }, instance, file: `${this.#component}/log-${after}` };
-    });
+    // The next file is not expected to follow there any more.
+    if (overdue.some(({ after }) => after === this.position.chainEnd?.stamp)) this.position.chainEnd = undefined;
+    return overdue.map(({ after, from }) => ({
+      certainty: 'likely',
+      reason: 'broken-link',
+      from,
+      file: `${this.#options.component}/log-${after}`,
+      offset: 0,
+    }));
+  }
+
+  /** The gap of a rotated file that is lost. The oldest file whose rest is missing is taken to be this one. */
+  #giveUpFile(stamp: string, name: string, reason: Gap['reason']): Gap {
+    const instance = this.position.pending.shift()?.instance;
+    if (instance) {
+      this.#giveUp(instance);
+      return { ...this.#toGap('certain', reason, instance), file: name };
+    }
+    const { chainEnd, open } = this.position;
+    const before = chainEnd && chainEnd.stamp < stamp ? chainEnd.edge : undefined;
+    // The next file is not linked to the one before this, and need not be looked for any more.
+    if (!open) this.position.chainEnd = undefined;
+    return { certainty: 'certain', reason, from: before, file: name, offset: 0 };
+  }
+
+  #toGap(certainty: Gap['certainty'], reason: Gap['reason'], instance: Instance): Gap {
+    const unread = (instance.tornAt.at(-1) ?? instance.off) - instance.off;
+    return {
+      // Bytes that were seen behind what was read are lost for sure.
+      certainty: unread > 0 ? 'certain' : certainty,
+      reason,
+      from: this.edgeOf(instance),
+      file: `${this.#options.component}/current`,
+      offset: instance.off,
+      ...(unread > 0 && { bytesMin: unread }),
+    };
+  }
+
+  #markDone(stamp: string): void {
+    delete this.position.waiting[stamp];
+    this.position.completed[stamp] = null;
+  }
+
+  /** Lines of `instance` go ahead of what older files still hold. */
+  #overtake(instance: Instance): void {
+    for (const pending of this.position.pending) if (pending.instance !== instance) pending.isOvertaken = true;
+  }
+
+  #hasSuccessor(stamp: string): boolean {
+    return this.remembered().some(({ firstUtcMs }) => firstUtcMs !== undefined && isLinked(firstUtcMs, stamp));
+  }
+
+  #forgetContents(): void {
+    const { completed } = this.position;
+    const withContent = Object.keys(completed).filter((stamp) => completed[stamp] !== null);
+    for (const stamp of withContent.toSorted().slice(0, -REMEMBERED_MAX)) {
+      const instance = completed[stamp];
+      if (instance) this.#noteGen(instance);
+      completed[stamp] = null;
+    }
   }
 
   /** Should a lost file or its rest turn up after all, it is not read from its start. */
-  #giveUp(instance: Instance | undefined): Instance | undefined {
-    if (instance) this.position.lost = [...this.position.lost, instance].slice(-LOST_MAX);
-    return instance;
+  #giveUp(instance: Instance): void {
+    const lost = [...this.position.lost, instance];
+    for (const forgotten of lost.slice(0, -LOST_MAX)) this.#noteGen(forgotten);
+    this.position.lost = lost.slice(-LOST_MAX);
   }
 
-  #await(instance: Instance): void {
-    this.position.pending.push({ instance, sinceMs: this.#clock.now(), isOvertaken: false });
+  #recall(instance: Instance): void {
+    this.position.lost = this.position.lost.filter((lost) => lost !== instance);
+  }
+
+  #noteGen({ key, gen }: Instance): void {
+    const { [key]: known = 0, ...others } = this.position.gens;
+    this.position.gens = Object.fromEntries(
+      [...Object.entries(others), [key, Math.max(known, gen + 1)]].slice(-GENS_MAX),
+    );
+  }
+
+  #await(instance: Instance, state: { readonly isOvertaken: boolean; readonly isRotated: boolean }): void {
+    this.position.pending.push({ instance, sinceMs: this.#nowMs, ...state, isPassed: false });
+    this.#markPassed();
+  }
+
+  get #nowMs(): number {
+    return this.#options.clock.now();
   }
 
   #isOlder(sinceMs: number, ageMs: number): boolean {
-    return this.#clock.now() - sinceMs >= ageMs;
+    return this.#nowMs - sinceMs >= ageMs;
   }
 }
 
-/** Stands for a file without lines; its key is that of no other file. */
-export function createEmptyInstance(): Instance {
-  return { key: '', gen: 0, off: 0, prefixSha: '', firstUtcMs: undefined, lastUtcMs: undefined, lastStart: 0 };
-}
-
-/** Whether a file that begins at `firstUtcMs` follows the file that was rotated at `stamp`. */
-function isLinked(firstUtcMs: number, stamp: string): boolean {
-  return Math.abs(firstUtcMs - parseStampUtcMs(stamp)) <= LINK_MS_MAX;
+/** Whether newer lines have reason to wait for this file. */
+function isMissed(entry: Waiting): boolean {
+  return entry.attempts > 0 && !entry.isBackfill;
 }

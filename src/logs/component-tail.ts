@@ -1,24 +1,18 @@
-import type { Clock } from '../base/index.ts';
-import type { RecordFlag, RouterIdentity } from '../model/index.ts';
-import { ArchiveError, type ArchiveItem, type ArchivePool } from './archive/index.ts';
-import { createEmptyInstance, LogChain, type PlacedGap } from './chain.ts';
-import type { LogEvent, LogSource, RecordLog } from './contracts.ts';
-import { LogError } from './errors.ts';
-import { FileScan, type ScanBatch, type ScanResult } from './file-scan.ts';
-import type { ListedLog, RotatedFile } from './names.ts';
-import { createPosition, type Instance, parsePosition, renderPosition } from './position.ts';
-import { type RecordContext, renderGap } from './record-builder.ts';
-import type { Zone } from './zone.ts';
-
-export interface TailOptions {
-  readonly router: RouterIdentity;
-  readonly source: LogSource;
-  readonly records: RecordLog;
-  readonly archives: ArchivePool;
-  readonly clock: Clock;
-  readonly zone: Zone;
-  readonly report: (event: LogEvent) => void;
-}
+import type { ArchiveItem, BlockLost, BlockRecovered } from './archive/index.ts';
+import { ArchiveError } from './archive/index.ts';
+import { LogChain } from './chain.ts';
+import { createFrame, fromHeldEntry, renderEntry } from './entry.ts';
+import { type Gap, renderGap, renderReset } from './event-records.ts';
+import { dispositionOf, isBodyCut, isOwnFault, statusOf, toFileFault } from './failure.ts';
+import { FileScan, type ScanResult } from './file-scan.ts';
+import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
+import { createPosition, type Instance, type LogPosition } from './position.ts';
+import { parsePosition, renderPosition } from './position-text.ts';
+import type { RecordContext, ScanBatch } from './record-builder.ts';
+import { planStart } from './start.ts';
+import type { StreamState } from './stream-state.ts';
+import type { TailContext } from './tail-context.ts';
+import type { LogMemory } from './tail-memory.ts';
 
 /** Lines are made durable in pieces of about this size. Bytes of log text. */
 const BATCH_BYTES = 512 * 1024;
@@ -27,38 +21,81 @@ const UNCONFIRMED_BYTES_MAX = 2 * 1024 * 1024;
 /** Listings in one turn; a log that rotates faster than that is caught at the next turn. */
 const PASSES_MAX = 3;
 /** Bound of one decompressed file; routers rotate at about one MiB. */
-const ARCHIVE_BYTES_MAX = 512 * 1024 * 1024;
+const ARCHIVE_BYTES_MAX = 2 * 1024 * 1024 * 1024;
+/** Decompressed bytes per compressed byte: an archive of one line again and again reaches a few thousand. */
+const ARCHIVE_RATIO_MAX = 10_000;
+/** A log gives way to the others of its router after this much; files are not cut. Bytes of log text. */
+const SHARE_BYTES = 4 * 1024 * 1024;
 
 /** The reading of one log (one component of one router) in one turn. */
 export class ComponentTail {
-  readonly #options: TailOptions;
+  readonly #turn: TailContext;
   readonly #component: string;
   readonly #relist: () => Promise<ListedLog>;
   readonly #chain: LogChain;
+  readonly #memory: LogMemory;
+  readonly #observedMs: number;
+  /** Whether nothing of this log was ever read. */
+  #isFirstContact: boolean;
+  /** Bytes of lines read in this turn, and since the log last gave way to others. */
+  #turnBytes = 0;
+  #shareBytes = 0;
+  #ownBytes = 0;
+  /** Whether a reading of `current` failed, so that its end is not known. */
+  #hasFailed = false;
 
-  constructor(options: TailOptions, component: string, position: string | undefined, relist: () => Promise<ListedLog>) {
-    this.#options = options;
+  constructor(turn: TailContext, component: string, position: string | undefined, relist: () => Promise<ListedLog>) {
+    this.#turn = turn;
     this.#component = component;
     this.#relist = relist;
+    this.#memory = turn.memory.of(component);
+    this.#observedMs = turn.clock.now();
     const known = position === undefined ? undefined : parsePosition(position);
-    this.#chain = new LogChain(known ?? createPosition(), component, options.clock, options.zone);
+    this.#isFirstContact = known === undefined;
+    this.#chain = new LogChain(known ?? createPosition(), {
+      router: turn.router.name,
+      component,
+      clock: turn.clock,
+      zone: () => turn.zone,
+      onLink: (link) => turn.noteLink(link),
+    });
   }
 
-  /** Reads everything that is new. Throws what ends the whole turn: the router is gone, or the store takes no more. */
-  async run(listed: ListedLog, signal: AbortSignal): Promise<void> {
+  get #position(): LogPosition {
+    return this.#chain.position;
+  }
+
+  /**
+   * Reads what is new, up to its share; resolves with whether there is more. Throws what ends the whole turn: the router is
+   * gone, or the store takes no more.
+   */
+  async run(listed: ListedLog, signal: AbortSignal): Promise<'settled' | 'more'> {
+    this.#shareBytes = 0;
+    this.#memory.retention.noteListed(listed.rotated.length);
+    const { held } = this.#position.stream;
     let now = listed;
     for (let pass = 1; pass <= PASSES_MAX; pass++) {
       const outcome = await this.#pass(now, pass === PASSES_MAX, signal);
-      if (outcome === 'settled') return;
+      if (outcome === 'more') return 'more';
+      if (outcome === 'settled') break;
       now = outcome;
     }
+    // Nothing has come that could continue it.
+    if (held && this.#position.stream.held?.uid === held.uid && this.#position.stream.held.end === held.end) {
+      this.#position.stream.held = undefined;
+      const { router } = this.#turn;
+      const frame = createFrame(router.name, this.#component, router.labels);
+      this.#store([renderEntry(fromHeldEntry(held), frame)]);
+    }
+    return 'settled';
   }
 
   /** One walk over what is listed; resolves with a newer listing when that has to be walked first. */
-  async #pass(listed: ListedLog, isLast: boolean, signal: AbortSignal): Promise<'settled' | ListedLog> {
+  async #pass(listed: ListedLog, isLast: boolean, signal: AbortSignal): Promise<'settled' | 'more' | ListedLog> {
     this.#commitGaps(this.#chain.forgetUnlisted(listed));
+    if (this.#isFirstContact) this.#beginLog(listed);
     await this.#resumeRotated(listed, signal);
-    if (this.#chain.position.open && listed.current !== undefined) {
+    if (this.#position.open && listed.current !== undefined) {
       const isStill = await this.#resumeCurrent(listed.current, signal);
       if (!isStill && !isLast) {
         // The listing may be older than the rotation that has just shown itself.
@@ -70,18 +107,68 @@ export class ComponentTail {
         this.#store([]);
       }
     }
+    if (this.#isReset(listed)) this.#reset('wiped');
     if (this.#chain.isHolding()) return 'settled';
-    this.#commitGaps(this.#chain.giveUpOverdue(listed));
-    const isBlocked = await this.#readFresh(listed, signal);
-    if (isBlocked) return 'settled';
-    if (!this.#chain.position.open && listed.current !== undefined) {
+    this.#giveUpOverdue(listed);
+    const outcome = await this.#readFresh(listed, signal);
+    if (outcome === 'more') return 'more';
+    if (outcome === 'blocked') return 'settled';
+    if (!this.#position.open && listed.current !== undefined) {
       const newer = await this.#beginCurrent(listed.current, isLast, signal);
       if (newer) return newer;
     }
-    if (this.#chain.position.pending.length === 0 && this.#chain.noteFresh(listed).length === 0) {
-      this.#options.report({ type: 'log-caught-up', component: this.#component });
-    }
+    if (listed.current === undefined) this.#endSkipping();
+    if (this.#position.open) await this.#readBackfill(listed, signal);
+    this.#reportEnd(listed);
     return 'settled';
+  }
+
+  /** First contact: notes what is not wanted as skipped. */
+  #beginLog(listed: ListedLog): void {
+    const { start, contactMs, clock } = this.#turn;
+    const plan = planStart(start, listed, contactMs, clock.now());
+    this.#position.skipBeforeUtcMs = plan.skipBeforeUtcMs;
+    for (const { stamp } of plan.skipped) this.#chain.complete(stamp, undefined);
+    const last = plan.skipped.at(-1);
+    if (last) {
+      this.#commitGaps([
+        { certainty: 'certain', reason: 'skipped', from: undefined, file: last.name, offset: 0, lines: undefined },
+      ]);
+    }
+    this.#isFirstContact = false;
+  }
+
+  /** Whether the router has deleted all files of this log, and begun a new one. */
+  #isReset(listed: ListedLog): boolean {
+    const { open, pending, isWiped } = this.#position;
+    if (open || listed.rotated.length > 0) return false;
+    return isWiped ? listed.current !== undefined : pending.length > 0 && this.#turn.isWiped;
+  }
+
+  #reset(reason: 'wiped' | 'replaced'): void {
+    const gaps = this.#chain.reset();
+    this.#commitGaps(gaps);
+    this.#noteReset(reason, gaps.at(-1));
+  }
+
+  #noteReset(reason: 'wiped' | 'replaced', last: Gap | undefined): void {
+    this.#store([renderReset(this.#createContext(`${this.#component}/current`, []), reason, last?.from)]);
+    this.#turn.report({ type: 'log-reset', component: this.#component, reason });
+  }
+
+  /** Another device answers now: what was begun on the one before is lost. */
+  replace(): void {
+    this.#reset('replaced');
+  }
+
+  #giveUpOverdue(listed: ListedLog): void {
+    const gaps = this.#chain.giveUpOverdue(listed);
+    this.#commitGaps(gaps);
+    // A file that was neither rotated nor goes on was emptied; `current` may be open already.
+    // Where archives are gone too, that is told when the new `current` is seen.
+    const isEmptied = listed.rotated.length === 0 && !this.#position.isWiped;
+    const emptied = isEmptied ? gaps.find(({ file }) => file.endsWith('/current')) : undefined;
+    if (emptied) this.#noteReset('wiped', emptied);
   }
 
   /** Looks among the new rotated files for the rest of those that were begun. */
@@ -89,6 +176,7 @@ export class ComponentTail {
     for (const file of this.#chain.noteFresh(listed)) {
       const begun = this.#chain.begun();
       if (begun.length === 0) return;
+      if (!this.#chain.isDue(file.stamp)) continue;
       // While a file is not whole, it may be the one: what comes after it waits.
       if ((await this.#readRotated(file, begun, false, signal)) === 'unfinished') return;
     }
@@ -96,39 +184,110 @@ export class ComponentTail {
 
   /** Goes on in the file that was open; false when `current` has become another file. */
   async #resumeCurrent(name: string, signal: AbortSignal): Promise<boolean> {
-    const { open } = this.#chain.position;
+    const { open } = this.#position;
     if (!open) return false;
+    const before = open.off;
     const { scan, result } = await this.#scanCurrent(name, [open], false, BATCH_BYTES, signal);
-    if (!result) return true;
-    if (result.kind !== 'taken') return false;
-    const batch = scan.takeBatch();
+    if (result === 'failed' || result === 'unchanged') return true;
+    if (result.kind !== 'taken' || !scan) return false;
+    const batch = scan.takeBatch('open');
     // Most readings find nothing new, and those cost no write.
-    if (batch.records.length > 0) this.#commit(batch, open);
+    if (open.off !== before || batch.records.length > 0 || open.tornAt.length > 0)
+      this.#commit(batch, open, scan.stream);
     return true;
   }
 
-  /** Reads the rotated files that continue nothing, oldest first; true when newer ones have to wait. */
-  async #readFresh(listed: ListedLog, signal: AbortSignal): Promise<boolean> {
+  /** Reads the rotated files that continue nothing, oldest first. */
+  async #readFresh(listed: ListedLog, signal: AbortSignal): Promise<'done' | 'blocked' | 'more'> {
     for (const file of this.#chain.noteFresh(listed)) {
+      if (this.#chain.isBackfill(file.stamp)) continue;
+      if (this.#isHistory && this.#turnBytes >= this.#turn.historyBytes) {
+        this.#putBehind(listed);
+        break;
+      }
+      if (this.#shareBytes >= SHARE_BYTES) return 'more';
+      if (!this.#chain.isDue(file.stamp)) {
+        if (this.#chain.isHolding()) return 'blocked';
+        continue;
+      }
       const outcome = await this.#readRotated(file, this.#chain.remembered(), true, signal);
-      if (outcome === 'withheld' || (outcome === 'unfinished' && this.#chain.isHolding())) return true;
+      if (outcome === 'withheld' || (outcome === 'unfinished' && this.#chain.isHolding())) return 'blocked';
     }
-    return false;
+    return 'done';
+  }
+
+  /** Whether nothing new was ever seen of this log: what it holds was written before first contact. */
+  get #isHistory(): boolean {
+    const { open, pending } = this.#position;
+    return (
+      this.#position.skipBeforeUtcMs === undefined &&
+      !open &&
+      pending.length === 0 &&
+      this.#turn.contactMs === undefined
+    );
+  }
+
+  /** What is left of the history is read behind the live log. */
+  #putBehind(listed: ListedLog): void {
+    for (const { stamp } of this.#chain.noteFresh(listed)) {
+      const waiting = this.#position.waiting[stamp];
+      if (waiting) waiting.isBackfill = true;
+    }
+    this.#position.chainEnd = undefined;
+    this.#store([]);
+  }
+
+  async #readBackfill(listed: ListedLog, signal: AbortSignal): Promise<void> {
+    const from = this.#turnBytes;
+    for (const file of this.#chain.noteFresh(listed)) {
+      if (this.#turnBytes - from >= this.#turn.historyBytes) return;
+      if (!this.#chain.isBackfill(file.stamp) || !this.#chain.isDue(file.stamp)) continue;
+      await this.#readRotated(file, this.#chain.remembered(), true, signal);
+    }
   }
 
   /** Takes up a new `current`; resolves with a newer listing when a rotation came between, and nothing was taken up. */
   async #beginCurrent(name: string, isLast: boolean, signal: AbortSignal): Promise<ListedLog | undefined> {
-    const { scan, result } = await this.#scanCurrent(name, this.#chain.begun(), true, UNCONFIRMED_BYTES_MAX, signal);
-    if (result?.kind === 'withheld') this.#store([]);
-    if (result?.kind !== 'taken') return undefined;
+    const { scan, result } = await this.#scanCurrent(
+      name,
+      this.#chain.remembered(),
+      true,
+      UNCONFIRMED_BYTES_MAX,
+      signal,
+    );
+    if (typeof result === 'string' || !scan) return undefined;
+    if (result.kind === 'withheld') this.#store([]);
+    // What is written from now on is new.
+    if (result.kind === 'nothing') this.#endSkipping();
+    if (result.kind !== 'taken') return undefined;
     const { instance } = result;
     if (!isLast && !this.#chain.isBegun(instance)) {
       const newer = await this.#relist();
       if (this.#chain.isNews(newer)) return newer;
     }
     this.#chain.open(instance);
-    this.#commit(scan.takeBatch(), instance);
+    this.#position.skipBeforeUtcMs = undefined;
+    this.#commit(scan.takeBatch('open'), instance, scan.stream);
     return undefined;
+  }
+
+  #endSkipping(): void {
+    if (this.#position.skipBeforeUtcMs === undefined) return;
+    this.#position.skipBeforeUtcMs = undefined;
+    this.#store([]);
+  }
+
+  #reportEnd(listed: ListedLog): void {
+    const { pending, open } = this.#position;
+    const isBehind = this.#chain.noteFresh(listed).some(({ stamp }) => !this.#chain.isBackfill(stamp));
+    if (this.#hasFailed) return;
+    const nowMs = this.#turn.clock.now();
+    this.#memory.lookedAtMs = this.#observedMs;
+    this.#memory.retention.noteLook(this.#observedMs, this.#turnBytes - this.#ownBytes);
+    const { report } = this.#turn;
+    report({ type: 'log-retention', component: this.#component, msToLoss: this.#memory.retention.msToLoss(nowMs) });
+    if (pending.length > 0 || isBehind) return;
+    report({ type: 'log-caught-up', component: this.#component, isWaitingForLineEnd: (open?.tornAt.length ?? 0) > 0 });
   }
 
   /** Reads one rotated file to its end, or finds out why that is not possible now. */
@@ -137,151 +296,279 @@ export class ComponentTail {
     candidates: readonly Instance[],
     acceptsNew: boolean,
     signal: AbortSignal,
+    isRetry = false,
   ): Promise<'completed' | 'stranger' | 'withheld' | 'unfinished'> {
-    const { source, archives } = this.#options;
-    const scan = this.#createScan(file.name, candidates, acceptsNew, true, BATCH_BYTES);
+    const { source, archives } = this.#turn;
+    const scan = this.#createScan(file.name, file.stamp, candidates, acceptsNew, BATCH_BYTES);
+    const lost: BlockLost[] = [];
+    const limits = {
+      outputBytesMax: ARCHIVE_BYTES_MAX,
+      ratioMax: ARCHIVE_RATIO_MAX,
+      resync: this.#chain.isBeyondRepair(file.stamp),
+      signal,
+    };
     let result: ScanResult;
     try {
       result = await source.readLog(file.name, signal, (body) =>
-        scan.read(bytesOf(archives.decode(body, { outputBytesMax: ARCHIVE_BYTES_MAX, signal }))),
+        scan.read(linesOf(archives.decode(body, limits), lost)),
       );
     } catch (cause) {
       if (signal.aborted || dispositionOf(cause) === 'hold-back') throw cause;
-      this.#keepRead(scan, true);
-      this.#noteAttempt(file, cause);
-      if (!isOwnFault(cause)) throw cause;
-      return 'unfinished';
+      this.#keepRead(scan, file.stamp);
+      if (isBodyCut(cause) && !isRetry)
+        return this.#readRotated(file, this.#candidates(acceptsNew), acceptsNew, signal, true);
+      return this.#noteFault(file, cause);
     }
     if (result.kind === 'withheld') {
       this.#store([]);
       return 'withheld';
     }
     if (result.kind === 'stranger') {
+      this.#chain.noteStranger(file.stamp, result.firstWallAsUtcMs);
       if (!acceptsNew || !result.suspect) return 'stranger';
       // Another file that begins alike: the proof failed, so the next reading does not consider it.
       const others = candidates.filter((candidate) => candidate !== result.suspect);
-      return this.#readRotated(file, others, acceptsNew, signal);
+      return this.#readRotated(file, others, acceptsNew, signal, isRetry);
     }
-    const instance = result.kind === 'taken' ? result.instance : createEmptyInstance();
-    const batch = scan.takeBatch();
+    const instance = result.kind === 'taken' ? result.instance : undefined;
+    const batch = scan.takeBatch('closed');
+    const damage = lost.map((block): Gap => this.#toDamage(block, file, instance));
+    const stream = this.#isInOrder(instance, file.stamp) ? scan.stream : undefined;
     this.#chain.complete(file.stamp, instance);
-    this.#commit(batch, instance);
+    if (instance) this.#memory.retention.noteFile(instance.off);
+    this.#commit(batch, instance, stream);
+    this.#commitGaps(damage);
     return 'completed';
   }
 
+  #candidates(acceptsNew: boolean): readonly Instance[] {
+    return acceptsNew ? this.#chain.remembered() : this.#chain.begun();
+  }
+
+  #toDamage(
+    { block, startBit, endBit, outputOffset }: BlockLost,
+    file: RotatedFile,
+    instance: Instance | undefined,
+  ): Gap {
+    return {
+      certainty: 'certain',
+      reason: 'damaged',
+      from: instance && this.#chain.edgeOf(instance),
+      file: file.name,
+      offset: outputOffset,
+      damage: { block, startBit, endBit },
+    };
+  }
+
+  /** Reads `current`, only its end where the router can do that. */
   async #scanCurrent(
     name: string,
     candidates: readonly Instance[],
     acceptsNew: boolean,
     batchBytes: number,
     signal: AbortSignal,
-  ): Promise<{ scan: FileScan; result: ScanResult | undefined }> {
-    const scan = this.#createScan(name, candidates, acceptsNew, false, batchBytes);
+    isRetry = false,
+  ): Promise<{ scan: FileScan | undefined; result: ScanResult | 'failed' | 'unchanged' }> {
+    const { source, facts } = this.#turn;
+    const [only] = candidates;
+    const proof = only && !acceptsNew && facts.range !== false && 'base' in only.proof ? only.proof : undefined;
+    const wantedStart = proof && proof.base > 0 ? proof.base : undefined;
+    const unlessEtag = only && !acceptsNew ? this.#memory.etag : undefined;
+    let scan: FileScan | undefined;
     try {
-      const result = await this.#options.source.readLog(name, signal, (body) => scan.read(body));
+      const result = await source.readLog(
+        name,
+        signal,
+        async (body, start = 0, about = {}) => {
+          const reading = this.#createScan(name, undefined, candidates, acceptsNew, batchBytes);
+          scan = reading;
+          if (wantedStart !== undefined) this.#turn.noteRange(start === wantedStart);
+          if (only && proof && start > 0) reading.resume(only, start, proof.baseSha);
+          const outcome = await reading.read(body);
+          this.#memory.etag = outcome.kind === 'taken' ? about.etag : undefined;
+          this.#turn.noteFresh(reading.instance, about.dateMs, this.#memory.lookedAtMs);
+          return outcome;
+        },
+        { ...(wantedStart !== undefined && { start: wantedStart }), ...(unlessEtag !== undefined && { unlessEtag }) },
+      );
       if (acceptsNew && result.kind === 'stranger' && result.suspect) {
         const others = candidates.filter((candidate) => candidate !== result.suspect);
-        return await this.#scanCurrent(name, others, acceptsNew, batchBytes, signal);
+        return await this.#scanCurrent(name, others, acceptsNew, batchBytes, signal, isRetry);
       }
       return { scan, result };
     } catch (cause) {
       if (signal.aborted || dispositionOf(cause) === 'hold-back') throw cause;
-      this.#keepRead(scan, false);
-      this.#options.report({ type: 'log-failed', component: this.#component, file: name, cause });
+      this.#memory.etag = undefined;
+      const status = statusOf(cause);
+      if (status === 304) return { scan: undefined, result: 'unchanged' };
+      // The file ends before the place where reading was to go on: it is another one.
+      if (status === 416)
+        return { scan: undefined, result: { kind: 'stranger', suspect: only, firstWallAsUtcMs: undefined } };
+      if (status === 206) this.#turn.noteRange(false);
+      if (scan) this.#keepRead(scan, undefined);
+      if ((status === 206 || isBodyCut(cause)) && !isRetry) {
+        return this.#scanCurrent(name, candidates, acceptsNew, batchBytes, signal, true);
+      }
+      this.#hasFailed = true;
+      this.#turn.report({ type: 'log-failed', component: this.#component, file: name, cause });
       if (!isOwnFault(cause)) throw cause;
-      return { scan, result: undefined };
+      return { scan, result: 'failed' };
     }
   }
 
+  /** `stamp` is that of a rotated file, to which the router writes no more. */
   #createScan(
     name: string,
+    stamp: string | undefined,
     candidates: readonly Instance[],
     acceptsNew: boolean,
-    isClosed: boolean,
     batchBytes: number,
   ): FileScan {
-    return new FileScan({
+    const isClosed = stamp !== undefined;
+    const scan: FileScan = new FileScan({
       file: name,
-      createContext: (instance) => this.#createContext(name, this.#chain.flagsFor(instance, isClosed)),
+      createContext: (instance) => this.#createFileContext(name, instance, stamp),
       candidates,
       acceptsNew,
       isClosed,
-      isStampExpected: this.#chain.position.hasHistory,
-      admits: (firstWallAsUtcMs) => this.#chain.admits(firstWallAsUtcMs, name),
+      isStampExpected: this.#position.hasHistory,
+      // What is read behind the live log is linked to nothing, and waits for nothing.
+      admits: (firstWallAsUtcMs) =>
+        (stamp !== undefined && this.#position.open !== undefined) || this.#chain.admits(firstWallAsUtcMs),
       nextGen: (key) => this.#chain.nextGen(key),
+      endMs: stamp === undefined ? this.#observedMs : parseStampUtcMs(stamp),
+      order: this.#position.stream.order,
       batchBytes,
       onBatch: (instance, batch) => {
+        const stream = this.#isInOrder(instance, stamp) ? scan.stream : undefined;
         this.#chain.adopt(instance, isClosed);
-        this.#commit(batch, instance);
+        this.#commit(batch, instance, stream);
       },
     });
+    return scan;
   }
 
-  #createContext(file: string, flags: readonly RecordFlag[]): RecordContext {
-    const { router, zone, clock } = this.#options;
-    return { router, component: this.#component, zone, observedMs: clock.now(), file, flags };
+  #isInOrder(instance: Instance | undefined, stamp: string | undefined): boolean {
+    if (!instance) return false;
+    return !(stamp !== undefined && this.#chain.isBackfill(stamp)) && !this.#chain.isLate(instance, stamp);
+  }
+
+  #createFileContext(file: string, instance: Instance, stamp: string | undefined): RecordContext {
+    const { lookedAtMs, skew } = this.#memory;
+    const isInOrder = this.#isInOrder(instance, stamp);
+    return {
+      ...this.#createContext(file, this.#chain.flagsFor(instance, stamp)),
+      ...(isInOrder && { stream: this.#position.stream, notBeforeMs: lookedAtMs, skew }),
+      skipBeforeUtcMs: this.#position.skipBeforeUtcMs,
+    };
+  }
+
+  #createContext(file: string, flags: RecordContext['flags']): RecordContext {
+    const { router, zone, isOwn, redact, rules, order } = this.#turn;
+    return {
+      router,
+      component: this.#component,
+      zone,
+      observedMs: this.#observedMs,
+      file,
+      flags,
+      isOwn,
+      redact,
+      rules,
+      order,
+    };
   }
 
   /** After a fault: the lines that came before it are whole and verified, so they stay. */
-  #keepRead(scan: FileScan, isClosed: boolean): void {
+  #keepRead(scan: FileScan, stamp: string | undefined): void {
     const { instance } = scan;
-    const batch = scan.takeBatch();
-    if (!instance || batch.records.length === 0) return;
+    if (!instance) return;
     // A new `current` that no second listing has confirmed is read again next time.
-    if (!isClosed && !this.#chain.isBegun(instance)) return;
-    this.#chain.adopt(instance, isClosed);
-    this.#commit(batch, instance);
+    if (stamp === undefined && !this.#chain.isBegun(instance)) return;
+    const batch = scan.takeBatch('more');
+    const stream = this.#isInOrder(instance, stamp) ? scan.stream : undefined;
+    if (batch.records.length === 0 && stream?.held === undefined) return;
+    this.#chain.adopt(instance, stamp !== undefined);
+    this.#commit(batch, instance, stream);
   }
 
-  #noteAttempt(file: RotatedFile, cause: unknown): void {
-    const waiting = this.#chain.position.waiting[file.stamp];
-    if (waiting) waiting.attempts++;
+  /** Notes why a rotated file could not be read; throws when it is not the file's fault. */
+  #noteFault(file: RotatedFile, cause: unknown): 'unfinished' | 'completed' {
     const isUnfinished = cause instanceof ArchiveError && cause.code === 'truncated';
     const type = isUnfinished ? 'archive-unfinished' : 'log-failed';
-    this.#options.report({ type, component: this.#component, file: file.name, cause });
+    this.#turn.report({ type, component: this.#component, file: file.name, cause });
+    if (!isOwnFault(cause)) throw cause;
+    if (cause instanceof ArchiveError && (cause.code === 'too-large' || cause.code === 'unsupported')) {
+      this.#commitGaps([this.#chain.giveUpFile(file, cause.code)]);
+      return 'completed';
+    }
+    this.#chain.noteFault(file.stamp, toFileFault(cause));
     this.#store([]);
+    return 'unfinished';
   }
 
-  #commitGaps(gaps: readonly PlacedGap[]): void {
+  #commitGaps(gaps: readonly Gap[]): void {
     if (gaps.length === 0) return;
-    this.#store(gaps.map(({ gap, instance, file }) => renderGap(this.#createContext(file, []), gap, instance)));
-    for (const { gap } of gaps) this.#options.report({ type: 'log-gap-found', component: this.#component, ...gap });
+    const context = this.#createContext(`${this.#component}/current`, []);
+    this.#store(gaps.map((gap) => renderGap(context, gap)));
+    for (const { certainty, reason, bytesMin } of gaps) {
+      this.#turn.report({ type: 'log-gap-found', component: this.#component, certainty, reason, bytesMin });
+    }
   }
 
-  #commit(batch: ScanBatch, instance: Instance): void {
-    if (batch.records.length > batch.unparsed) this.#chain.position.hasHistory = true;
-    this.#store(batch.records);
-    if (batch.records.length === 0) return;
-    this.#options.report({
-      type: 'log-read',
-      component: this.#component,
-      lines: batch.records.length,
-      bytes: batch.bytes,
-      unparsed: batch.unparsed,
-      newestUtcMs: instance.lastUtcMs,
-    });
+  /** Makes what was read durable, with the position behind it; `stream` is absent for lines out of order. */
+  #commit(batch: ScanBatch, instance: Instance | undefined, stream: StreamState | undefined): void {
+    if (batch.lines > batch.unparsed) this.#position.hasHistory = true;
+    if (stream) this.#position.stream = stream;
+    const gaps: Gap[] =
+      batch.skipped === 0 || !instance
+        ? []
+        : [
+            {
+              certainty: 'certain',
+              reason: 'skipped',
+              from: undefined,
+              to: undefined,
+              file: `${this.#component}/current`,
+              offset: 0,
+              lines: batch.skipped,
+              bytesMin: batch.skippedBytes,
+            },
+          ];
+    const context = this.#createContext(`${this.#component}/current`, []);
+    this.#store([...gaps.map((gap) => renderGap(context, gap)), ...batch.records]);
+    this.#turnBytes += batch.bytes;
+    this.#shareBytes += batch.bytes;
+    const { report } = this.#turn;
+    for (const { certainty, reason, bytesMin } of gaps) {
+      report({ type: 'log-gap-found', component: this.#component, certainty, reason, bytesMin });
+    }
+    for (const event of batch.events) report(event);
+    if (batch.lines === 0) return;
+    if (batch.own > 0) this.#ownBytes += Math.round((batch.bytes * batch.own) / batch.lines);
+    const { lines, bytes, unparsed, own, nulBytes } = batch;
+    const newestUtcMs = instance?.lastUtcMs;
+    report({ type: 'log-read', component: this.#component, lines, bytes, unparsed, own, nulBytes, newestUtcMs });
   }
 
   #store(lines: readonly string[]): void {
-    this.#options.records.commit({
-      router: this.#options.router.name,
+    this.#turn.records.commit({
+      router: this.#turn.router.name,
       component: this.#component,
-      position: renderPosition(this.#chain.position),
+      position: renderPosition(this.#position),
       lines,
     });
   }
 }
 
-function dispositionOf(cause: unknown): unknown {
-  return cause instanceof Error ? Reflect.get(cause, 'disposition') : undefined;
-}
-
-/** Whether only this file is at fault: its content, or an answer of a router that is otherwise well. */
-function isOwnFault(cause: unknown): boolean {
-  if (cause instanceof ArchiveError || cause instanceof LogError) return true;
-  return cause instanceof Error && Reflect.get(cause, 'isAnswered') === true;
-}
-
-async function* bytesOf(items: AsyncIterable<ArchiveItem>): AsyncGenerator<Uint8Array> {
-  for await (const item of items) if (item instanceof Uint8Array) yield item;
+/** The bytes of an archive and the places where it goes on after damage; what was lost goes to `lost`. */
+async function* linesOf(
+  items: AsyncIterable<ArchiveItem>,
+  lost: BlockLost[],
+): AsyncGenerator<Uint8Array | BlockRecovered> {
+  for await (const item of items) {
+    if (item instanceof Uint8Array) yield item;
+    else if (item.kind === 'block-recovered') yield item;
+    else if (item.kind === 'block-lost') lost.push(item);
+  }
 }

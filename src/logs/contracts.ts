@@ -1,24 +1,60 @@
 import type { GapCertainty } from '../model/index.ts';
+import type { GapReason } from './event-records.ts';
+import type { RuleHit } from './log-rules.ts';
+
+/** What a router said about a body, beside its bytes. */
+export interface BodyFacts {
+  /** Its entity tag, for the next question whether anything has changed. */
+  readonly etag?: string | undefined;
+  /** The router's own time, milliseconds since the Unix epoch. */
+  readonly dateMs?: number | undefined;
+}
+
+export interface ReadLogOptions {
+  /** First byte that is wanted. A router without ranges sends the whole file. */
+  readonly start?: number | undefined;
+  /** Wanted only if the file has another entity tag; a router that agrees answers 304. */
+  readonly unlessEtag?: string | undefined;
+}
 
 /**
- * A router's log files. Errors carry `status` when the router answered with one (404: no such file) and `isAnswered`
- * when it is well and only this request failed.
+ * A router's log files. Errors carry `status` when the router answered with one (304: not changed, 404: no such file, 206
+ * or 416: not the range that was asked for), and `isAnswered` when it is well and only this request failed.
  */
 export interface LogSource {
   listLogs(signal: AbortSignal): Promise<readonly string[]>;
-  readLog<T>(name: string, signal: AbortSignal, consume: (body: AsyncIterable<Uint8Array>) => Promise<T>): Promise<T>;
+  /** `start` given to `consume` is the place of the body's first byte. */
+  readLog<T>(
+    name: string,
+    signal: AbortSignal,
+    consume: (body: AsyncIterable<Uint8Array>, start?: number, facts?: BodyFacts) => Promise<T>,
+    options?: ReadLogOptions,
+  ): Promise<T>;
 }
 
 /** Where records and positions become durable. */
 export interface RecordLog {
-  /** Positions by component. */
+  /** Positions by component. The empty name stands for what was learnt of the router as a whole. */
   readPositions(router: string): ReadonlyMap<string, string>;
   /** Stores both or neither; throws with disposition `hold-back` when there is no room. */
   commit(commit: { router: string; component: string; position: string; lines: readonly string[] }): void;
 }
 
+/** What a line made known; told when its record is safe. All but what rules find is a record of its own too. */
+export type LineEvent =
+  | ({ readonly type: 'log-rule-matched'; readonly component: string } & RuleHit)
+  /** A notice that a line was repeated so many times. */
+  | { readonly type: 'log-repeat-found'; readonly component: string; readonly count: number }
+  | {
+      readonly type: 'log-clock-jumped';
+      readonly component: string;
+      readonly beforeUtcMs: number;
+      readonly afterUtcMs: number;
+    };
+
 /** What happened while a router's logs were read. */
 export type LogEvent =
+  | LineEvent
   | { readonly type: 'logs-listed'; readonly archives: ReadonlyMap<string, number>; readonly unknown: number }
   | {
       readonly type: 'log-read';
@@ -26,17 +62,32 @@ export type LogEvent =
       readonly lines: number;
       readonly bytes: number;
       readonly unparsed: number;
+      /** Lines about requests of this program. */
+      readonly own: number;
+      /** NUL bytes that were cut out of lines. */
+      readonly nulBytes: number;
       /** UTC of the newest line, milliseconds since the Unix epoch. */
       readonly newestUtcMs: number | undefined;
     }
   /** The log was read to its present end, and nothing older is outstanding. */
-  | { readonly type: 'log-caught-up'; readonly component: string }
+  | { readonly type: 'log-caught-up'; readonly component: string; readonly isWaitingForLineEnd: boolean }
+  /** One record `log.gap`. */
   | {
       readonly type: 'log-gap-found';
       readonly component: string;
       readonly certainty: GapCertainty;
-      readonly reason: string;
+      readonly reason: GapReason;
+      /** Bytes that are missing at least, as far as that is known. */
+      readonly bytesMin: number | undefined;
     }
+  /** One record `log.reset`. */
+  | { readonly type: 'log-reset'; readonly component: string; readonly reason: 'wiped' | 'replaced' }
+  /** How long what is unread stays on the router, at the rate at which the log grows; `undefined` when it does not grow. */
+  | { readonly type: 'log-retention'; readonly component: string; readonly msToLoss: number | undefined }
+  /** Lines that were just written are stamped as if in another zone than the one that is in use. */
+  | { readonly type: 'log-zone-doubted'; readonly offByMs: number }
+  /** The UTC offset of the router's log lines, from its rotations or its own time; told when it becomes known or changes. */
+  | { readonly type: 'log-zone-learnt'; readonly offsetMs: number; readonly zone: string | undefined }
   /** A rotated file is not whole yet, most likely because the router is still compressing it. */
   | { readonly type: 'archive-unfinished'; readonly component: string; readonly file: string; readonly cause: unknown }
   | { readonly type: 'log-failed'; readonly component: string; readonly file: string; readonly cause: unknown };

@@ -1,9 +1,13 @@
 import { createHash, type Hash } from 'node:crypto';
+import type { BlockRecovered } from './archive/index.ts';
 import { LogError } from './errors.ts';
-import { LineSplitter, type RawLine } from './line-splitter.ts';
-import { parseLine } from './parse-line.ts';
-import type { Instance } from './position.ts';
-import { RecordBuilder, type RecordContext } from './record-builder.ts';
+import { findHead, type Head, looksForeign } from './file-head.ts';
+import { LineSplitter } from './line-splitter.ts';
+import { createInstance, type Instance } from './position.ts';
+import { PrefixHash } from './prefix-proof.ts';
+import { createBatch, type ReadingEnd, RecordBuilder, type RecordContext, type ScanBatch } from './record-builder.ts';
+import { type DateOrder, learnDateOrder } from './stamp.ts';
+import type { StreamState } from './stream-state.ts';
 
 export interface ScanOptions {
   /** As the router lists it. */
@@ -22,16 +26,13 @@ export interface ScanOptions {
   readonly admits: (firstWallAsUtcMs: number) => boolean;
   /** The generation of a new file that begins with `key`. */
   readonly nextGen: (key: string) => number;
+  /** About when the file ends: its rotation or its download. Milliseconds since the Unix epoch. */
+  readonly endMs: number;
+  /** In which order its dates are, when that is known. */
+  readonly order?: DateOrder | undefined;
   /** Called during the reading each time `batchBytes` of lines have come together; the rest is for {@link FileScan.takeBatch}. */
   readonly onBatch: (instance: Instance, batch: ScanBatch) => void;
   readonly batchBytes: number;
-}
-
-/** Lines read since the last batch, as records. */
-export interface ScanBatch {
-  readonly records: string[];
-  bytes: number;
-  unparsed: number;
 }
 
 /**
@@ -42,15 +43,30 @@ export interface ScanBatch {
  */
 export type ScanResult =
   | { readonly kind: 'taken'; readonly instance: Instance }
-  | { readonly kind: 'stranger'; readonly suspect: Instance | undefined }
+  | {
+      readonly kind: 'stranger';
+      readonly suspect: Instance | undefined;
+      /** Wall time of its first line. */
+      readonly firstWallAsUtcMs: number | undefined;
+    }
   | { readonly kind: 'withheld' }
   | { readonly kind: 'nothing' };
 
-/** How far the first line with a stamp is looked for; a file's key covers no more than this. Bytes. */
-const HEAD_BYTES_MAX = 16 * 1024;
-/** Stamp and tag of a line stand within this many bytes. */
-const STAMP_BYTES_MAX = 256;
 const LINE_FEED = 0x0a;
+/** Lines of a head that are looked at for the order of their dates. */
+const ORDER_LINES_MAX = 200;
+/** Ends of a file within one line that are remembered. */
+const TORN_MAX = 8;
+
+/** What the file turned out to be, and how far it has been checked and read. */
+interface Track {
+  readonly instance: Instance;
+  readonly builder: RecordBuilder;
+  readonly splitter: LineSplitter;
+  /** Bytes of the file that were read before. */
+  readonly knownBytes: number;
+  isProven: boolean;
+}
 
 /**
  * One reading of one file. The beginning of the file names the candidate that it may be; the hash over everything that
@@ -60,29 +76,33 @@ export class FileScan {
   readonly #options: ScanOptions;
   #head: Uint8Array[] = [];
   #headBytes = 0;
-  /** What the file turned out to be, and how far it has been checked and read. */
-  #track: { instance: Instance; builder: RecordBuilder; splitter: LineSplitter; isProven: boolean } | undefined;
-  #suspect: Instance | undefined;
-  #isStranger = false;
-  #isWithheld = false;
+  #track: Track | undefined;
+  #outcome: ScanResult | undefined;
+  #firstWallAsUtcMs: number | undefined;
   #seenBytes = 0;
-  readonly #hash: Hash = createHash('sha256');
-  /** The hash up to the end of the last whole line. */
-  #lineHash: Hash | undefined;
-  #batch: ScanBatch = { records: [], bytes: 0, unparsed: 0 };
+  #hash = new PrefixHash();
+  /** Of a file whose proof is of version 1. */
+  #plainHash: Hash | undefined;
 
   constructor(options: ScanOptions) {
     this.#options = options;
   }
 
+  /** Goes on in `instance`, without the bytes before the `base` of its proof: the next byte is that one. */
+  resume(instance: Instance, base: number, baseSha: string): void {
+    this.#seenBytes = base;
+    this.#hash = new PrefixHash({ base, baseSha });
+    this.#begin(instance);
+  }
+
   /** Reads `body` to its end or until the file is known to be a stranger. Throws what `body` throws, and `LogError`. */
-  async read(body: AsyncIterable<Uint8Array>): Promise<ScanResult> {
-    for await (const chunk of body) {
-      this.#push(chunk);
-      if (this.#isStranger) return { kind: 'stranger', suspect: this.#suspect };
-      if (this.#isWithheld) return { kind: 'withheld' };
-      if (this.#track && this.#batch.bytes >= this.#options.batchBytes) {
-        this.#options.onBatch(this.#track.instance, this.takeBatch());
+  async read(body: AsyncIterable<Uint8Array | BlockRecovered>): Promise<ScanResult> {
+    for await (const item of body) {
+      if (item instanceof Uint8Array) this.#push(item);
+      else this.#recover(item);
+      if (this.#outcome) return this.#outcome;
+      if (this.#track && this.#track.builder.batchBytes >= this.#options.batchBytes) {
+        this.#options.onBatch(this.#track.instance, this.takeBatch('more'));
       }
     }
     return this.#finish();
@@ -93,36 +113,50 @@ export class FileScan {
     return this.#track?.isProven ? this.#track.instance : undefined;
   }
 
+  /** What the next reading of the log needs; belongs to the batch that was taken last. */
+  get stream(): StreamState | undefined {
+    return this.#track?.builder.state;
+  }
+
   /** Takes the whole lines that were read and not yet taken; from here on `instance` stands behind them. */
-  takeBatch(): ScanBatch {
-    if (this.#track?.isProven && this.#lineHash) this.#track.instance.prefixSha = this.#lineHash.copy().digest('hex');
-    const batch = this.#batch;
-    this.#batch = { records: [], bytes: 0, unparsed: 0 };
-    return batch;
+  takeBatch(end: ReadingEnd): ScanBatch {
+    return this.instance && this.#track ? this.#track.builder.take(end) : createBatch();
   }
 
   #finish(): ScanResult {
     if (!this.#track) this.#identify(true);
-    if (this.#isWithheld) return { kind: 'withheld' };
-    if (this.#track?.isProven) {
-      const { instance, splitter } = this.#track;
+    if (this.#outcome) return this.#outcome;
+    const track = this.#track;
+    if (track?.isProven) {
+      const { instance, splitter, builder } = track;
       if (this.#options.isClosed) {
-        splitter.finish((line) => this.#take(line));
+        splitter.finish((line) => builder.push(line));
         instance.off = splitter.offset;
-        this.#lineHash = this.#hash;
-      }
+        instance.proof = this.#hash.prove();
+        instance.tornAt = [];
+      } else this.#noteEnd(track);
       return { kind: 'taken', instance };
     }
-    if (this.#track) return { kind: 'stranger', suspect: this.#track.instance };
+    if (track) return this.#toStranger(track.instance);
     const head = Buffer.concat(this.#head);
     if (looksForeign(head)) throw this.#toForeignError();
-    if (this.#isStranger || this.#options.candidates.length > 0) return { kind: 'stranger', suspect: this.#suspect };
-    return { kind: 'nothing' };
+    return head.length > 0 && this.#options.candidates.length > 0 ? this.#toStranger(undefined) : { kind: 'nothing' };
+  }
+
+  /** Where the file ends now: a crash of the log daemon glues its next line to what stands there. */
+  #noteEnd({ instance, splitter, builder }: Track): void {
+    if (splitter.unfinishedBytes === 0) {
+      instance.tornAt = [];
+      return;
+    }
+    builder.state.isBuffered = true;
+    const end = splitter.offset + splitter.unfinishedBytes;
+    if (!instance.tornAt.includes(end)) instance.tornAt = [...instance.tornAt, end].slice(-TORN_MAX);
   }
 
   #push(chunk: Uint8Array): void {
     if (this.#track) {
-      this.#advance(chunk);
+      this.#advance(this.#track, chunk);
       return;
     }
     this.#head.push(chunk);
@@ -130,34 +164,55 @@ export class FileScan {
     this.#identify(false);
   }
 
+  /** What follows stands behind a damaged stretch. */
+  #recover({ block, outputOffset }: BlockRecovered): void {
+    if (!this.#track) this.#identify(true);
+    const track = this.#track;
+    if (!track?.isProven) return;
+    // Half a line before the stretch, and behind it half a line again.
+    track.splitter.finish((line) => track.builder.pushHalf(line));
+    track.builder.recover(block, outputOffset);
+    track.instance.off = track.splitter.offset;
+  }
+
   /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. */
   #identify(isWhole: boolean): void {
-    const { candidates, acceptsNew, isClosed, nextGen, admits } = this.#options;
-    const head = Buffer.concat(this.#head, this.#headBytes);
-    const keyBytes = findKeyBytes(head, isWhole && isClosed);
-    if (keyBytes === undefined) return;
-    if (keyBytes.firstWallAsUtcMs === undefined && (this.#options.isStampExpected || looksForeign(head)))
-      throw this.#toForeignError();
-    const key = createHash('sha256').update(head.subarray(0, keyBytes.length)).digest('hex');
-    const alike = candidates.filter((candidate) => candidate.key === key).toSorted((a, b) => b.off - a.off)[0];
-    if (!alike && !acceptsNew) {
-      this.#isStranger = true;
-      return;
+    const { candidates, acceptsNew, isClosed, nextGen, admits, isStampExpected, order, endMs } = this.#options;
+    const bytes = Buffer.concat(this.#head, this.#headBytes);
+    const lines = bytes.toString('latin1').split('\n', ORDER_LINES_MAX);
+    const learnt = order ?? learnDateOrder(lines, endMs);
+    const head: Head | undefined = findHead(bytes, isWhole && isClosed, { order: learnt ?? 'dmy', nearMs: endMs });
+    if (!head) return;
+    this.#firstWallAsUtcMs = head.firstWallAsUtcMs;
+    if (head.firstWallAsUtcMs === undefined && (isStampExpected || looksForeign(bytes))) throw this.#toForeignError();
+    const alike = candidates.filter(({ key }) => key === head.key).toSorted((a, b) => b.off - a.off)[0];
+    if (!alike && !acceptsNew) this.#outcome = this.#toStranger(undefined);
+    else if (!alike && head.firstWallAsUtcMs !== undefined && !admits(head.firstWallAsUtcMs)) {
+      this.#outcome = { kind: 'withheld' };
     }
-    if (!alike && keyBytes.firstWallAsUtcMs !== undefined && !admits(keyBytes.firstWallAsUtcMs)) {
-      this.#isWithheld = true;
-      return;
-    }
-    const instance = alike ?? createInstance(key, nextGen(key));
-    this.#track = {
+    if (this.#outcome) return;
+    const track = this.#begin(alike ?? createInstance(head.key, nextGen(head.key)));
+    track.builder.state.order ??= learnt;
+    const chunks = this.#head;
+    this.#head = [];
+    for (const chunk of chunks) if (!this.#outcome) this.#advance(track, chunk);
+  }
+
+  #begin(instance: Instance): Track {
+    const track = {
       instance,
       builder: new RecordBuilder(this.#options.createContext(instance), instance),
       splitter: new LineSplitter(instance.off),
+      knownBytes: instance.off,
       isProven: instance.off === 0,
     };
-    const chunks = this.#head;
-    this.#head = [];
-    for (const chunk of chunks) if (!this.#isStranger) this.#advance(chunk);
+    if ('plainSha' in instance.proof) this.#plainHash = createHash('sha256');
+    this.#track = track;
+    return track;
+  }
+
+  #toStranger(suspect: Instance | undefined): ScanResult {
+    return { kind: 'stranger', suspect, firstWallAsUtcMs: this.#firstWallAsUtcMs };
   }
 
   #toForeignError(): LogError {
@@ -167,83 +222,34 @@ export class FileScan {
     });
   }
 
-  #advance(chunk: Uint8Array): void {
-    const track = this.#track;
-    if (!track) return;
-    const skipped = Math.min(chunk.length, Math.max(0, track.instance.off - this.#seenBytes));
+  #advance(track: Track, chunk: Uint8Array): void {
+    const { instance, builder, splitter } = track;
+    const skipped = Math.min(chunk.length, Math.max(0, track.knownBytes - this.#seenBytes));
     this.#seenBytes += skipped;
     if (!track.isProven) {
-      this.#hash.update(chunk.subarray(0, skipped));
-      if (this.#seenBytes < track.instance.off) return;
-      if (this.#hash.copy().digest('hex') !== track.instance.prefixSha) {
-        this.#suspect = track.instance;
-        this.#isStranger = true;
+      const known = chunk.subarray(0, skipped);
+      this.#hash.update(known);
+      this.#plainHash?.update(known);
+      if (this.#seenBytes < track.knownBytes) return;
+      if (!this.#isSame(instance)) {
+        this.#outcome = this.#toStranger(instance);
         return;
       }
       track.isProven = true;
     }
     const fresh = chunk.subarray(skipped);
     const lineEnd = fresh.lastIndexOf(LINE_FEED) + 1;
-    if (lineEnd > 0) {
-      this.#hash.update(fresh.subarray(0, lineEnd));
-      this.#lineHash = this.#hash.copy();
-    }
+    this.#hash.update(fresh.subarray(0, lineEnd));
+    if (lineEnd > 0) instance.proof = this.#hash.prove();
     this.#hash.update(fresh.subarray(lineEnd));
     this.#seenBytes += fresh.length;
-    track.splitter.push(fresh, (line) => this.#take(line));
-    track.instance.off = track.splitter.offset;
+    splitter.push(fresh, (line) => builder.push(line));
+    instance.off = splitter.offset;
   }
 
-  #take(line: RawLine): void {
-    if (!this.#track || (line.bytes.length === 0 && !line.isTruncated)) return;
-    const { json, isParsed } = this.#track.builder.render(line);
-    this.#batch.records.push(json);
-    this.#batch.bytes += line.bytes.length + 1;
-    if (!isParsed) this.#batch.unparsed++;
+  /** Whether the bytes so far are those that were read before. */
+  #isSame({ proof }: Instance): boolean {
+    if (!('plainSha' in proof)) return this.#hash.prove().sha === proof.sha;
+    return this.#plainHash?.digest('hex') === proof.plainSha;
   }
-}
-
-/** The beginning of a page or of a JSON body, which some devices send with status 200 when they mean an error. */
-function looksForeign(head: Buffer): boolean {
-  return /^\s*[<{]/.test(head.toString('latin1', 0, 64));
-}
-
-function createInstance(key: string, gen: number): Instance {
-  return {
-    key,
-    gen,
-    off: 0,
-    prefixSha: '',
-    firstUtcMs: undefined,
-    lastUtcMs: undefined,
-    lastStart: 0,
-  };
-}
-
-/** The bytes that identify a file, and the wall time in the line that ends them. */
-interface KeyBytes {
-  readonly length: number;
-  /** `undefined` when no line of the head carries a stamp. */
-  readonly firstWallAsUtcMs: number | undefined;
-}
-
-/** Finds the end of the first line with a stamp. `undefined` while more of the file is needed; `isWhole` when there is none. */
-function findKeyBytes(head: Buffer, isWhole: boolean): KeyBytes | undefined {
-  let from = 0;
-  while (from < HEAD_BYTES_MAX) {
-    const end = head.indexOf(LINE_FEED, from);
-    const isUnterminated = end < 0;
-    // Of a line that is longer than the head, the beginning is enough; but as much of it as any chunk would have brought.
-    if (isUnterminated && !isWhole && head.length < HEAD_BYTES_MAX + STAMP_BYTES_MAX) return undefined;
-    const stop = isUnterminated ? head.length : end;
-    const { time } = parseLine(head.toString('utf8', from, Math.min(stop, from + STAMP_BYTES_MAX)));
-    if (time) {
-      const length = Math.min(isUnterminated ? stop : stop + 1, HEAD_BYTES_MAX);
-      return { length, firstWallAsUtcMs: time.asUtcMs };
-    }
-    if (isUnterminated) break;
-    from = end + 1;
-  }
-  if (head.length >= HEAD_BYTES_MAX) return { length: HEAD_BYTES_MAX, firstWallAsUtcMs: undefined };
-  return isWhole && head.length > 0 ? { length: head.length, firstWallAsUtcMs: undefined } : undefined;
 }

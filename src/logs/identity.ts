@@ -27,6 +27,11 @@ export function renderUid(prefix: string, offset: number): string {
   return `${prefix}-${offset.toString(36).padStart(OFFSET_DIGITS, '0')}`;
 }
 
+/** The uid of a line behind a damaged stretch of an archive, whose place in the file is not known: counted from the block. */
+export function renderRecoveredUid(prefix: string, block: number, offset: number): string {
+  return `${prefix}-b${block}-${offset.toString(36)}`;
+}
+
 /** The uid of a synthetic record about a place in a log; differs from that of the line at this place. */
 export function renderEventUid(
   event: string,

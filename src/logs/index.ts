@@ -4,10 +4,13 @@
  * Owns: what is listed and what of it is safe to ask for, following a file from `current` into its archive, archive
  * formats, lines and their times, the identity of lines, gaps.
  * Does not own: where records and positions are kept, and when a router is read.
- * Start reading at: tail-once.ts, component-tail.ts, then the diagram in position.ts.
+ * Start reading at: tail-once.ts, component-tail.ts, then the diagram in position.ts; for lines record-builder.ts.
  */
 export { type ArchivePool, openArchivePool } from './archive/index.ts';
-export type { LogEvent, LogSource, RecordLog } from './contracts.ts';
+export type { BodyFacts, LogEvent, LogSource, ReadLogOptions, RecordLog } from './contracts.ts';
+export { type LogRule, LogRules, type RuleHit } from './log-rules.ts';
 export { parseListing } from './names.ts';
+export type { LogStart } from './start.ts';
+export { TailMemory } from './tail-memory.ts';
 export { type TailOnceOptions, tailOnce } from './tail-once.ts';
 export { Zone } from './zone.ts';

@@ -1,26 +1,43 @@
+import { isAscii } from 'node:buffer';
+import { createHash, type Hash } from 'node:crypto';
+
 /** A whole line as it stands in the file. */
 export interface RawLine {
   /** Where the line starts, in decompressed bytes. */
   readonly start: number;
-  /** Without the line feed; the head only when `isTruncated`. Valid until the next call. */
-  readonly bytes: Uint8Array;
-  readonly isTruncated: boolean;
+  /** Bytes of the line in the file, without the line feed. */
+  readonly length: number;
+  /** Without line feed and NUL bytes; the head only when the line is longer than {@link LINE_BYTES_MAX}. */
+  readonly bytes: Buffer;
+  /** Whether all of `bytes` is ASCII. May be false although it is. */
+  readonly isAscii: boolean;
+  /** NUL bytes that were cut out. */
+  readonly nulBytes: number;
+  /** The line with its NUL bytes, as long as it is no longer than {@link LINE_BYTES_MAX}. */
+  readonly raw: Buffer | undefined;
+  /** SHA-256 of the whole line as hex, when `bytes` is only its head. */
+  readonly sha256: string | undefined;
 }
 
 /** Longest line that is kept whole; the device cuts messages at 8 KiB, so a longer one is damage. Bytes. */
 export const LINE_BYTES_MAX = 64 * 1024;
 
 const LINE_FEED = 0x0a;
+const EMPTY = Buffer.alloc(0);
 
 /** Cuts a stream of chunks at its line feeds. Holds at most {@link LINE_BYTES_MAX} bytes, however long a line is. */
 export class LineSplitter {
   /** Where the line begins that has no end yet. */
   #start: number;
-  #parts: Uint8Array[] = [];
-  #keptBytes = 0;
-  #isTruncated = false;
   /** Bytes of the line that has no end yet, kept or not. */
   #length = 0;
+  /** The line so far: as it is, or from {@link LINE_BYTES_MAX} on without its NUL bytes. */
+  #parts: Buffer[] = [];
+  #keptBytes = 0;
+  #isAscii = true;
+  #nulBytes = 0;
+  /** Over all of a line that is longer than what is kept. */
+  #hash: Hash | undefined;
 
   /** `offset`: place of the first byte that will be pushed. */
   constructor(offset: number) {
@@ -32,46 +49,101 @@ export class LineSplitter {
     return this.#start;
   }
 
-  /** Hands each line that ends in `chunk` to `onLine`, in order. */
+  /** Bytes of the line that has no end yet. */
+  get unfinishedBytes(): number {
+    return this.#length;
+  }
+
+  /** Hands each line that ends in `chunk` to `onLine`, in order. The lines refer to the memory of `chunk`. */
   push(chunk: Uint8Array, onLine: (line: RawLine) => void): void {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const isPlain = isAscii(bytes);
+    const hasNul = bytes.includes(0);
     let from = 0;
     for (;;) {
-      const end = chunk.indexOf(LINE_FEED, from);
+      const end = bytes.indexOf(LINE_FEED, from);
       if (end < 0) break;
-      this.#keep(chunk.subarray(from, end));
-      const length = this.#length + (end - from);
-      this.#emit(onLine);
-      this.#start += length + 1;
-      this.#length = 0;
+      if (this.#length === 0 && !hasNul && end - from <= LINE_BYTES_MAX) {
+        const start = this.#start;
+        this.#start += end - from + 1;
+        onLine({
+          start,
+          length: end - from,
+          bytes: bytes.subarray(from, end),
+          isAscii: isPlain,
+          nulBytes: 0,
+          raw: undefined,
+          sha256: undefined,
+        });
+      } else {
+        this.#keep(bytes.subarray(from, end), isPlain);
+        this.#emit(onLine, 1);
+      }
       from = end + 1;
     }
-    this.#keep(chunk.subarray(from));
-    this.#length += chunk.length - from;
+    if (from < bytes.length) this.#keep(bytes.subarray(from), isPlain);
   }
 
   /** Hands out the unterminated rest, if there is one: only for a file that is known to be complete. */
   finish(onLine: (line: RawLine) => void): void {
-    if (this.#length === 0) return;
-    this.#emit(onLine);
-    this.#start += this.#length;
-    this.#length = 0;
+    if (this.#length > 0) this.#emit(onLine, 0);
   }
 
-  #keep(bytes: Uint8Array): void {
-    const room = LINE_BYTES_MAX - this.#keptBytes;
-    if (bytes.length > room) this.#isTruncated = true;
-    if (bytes.length === 0 || room === 0) return;
-    const kept = bytes.length > room ? bytes.subarray(0, room) : bytes;
-    this.#parts.push(kept);
+  #keep(bytes: Buffer, isPlain: boolean): void {
+    this.#length += bytes.length;
+    if (!isPlain) this.#isAscii = false;
+    if (!this.#hash && this.#length > LINE_BYTES_MAX) {
+      this.#hash = createHash('sha256');
+      const parts = this.#parts;
+      this.#parts = [];
+      this.#keptBytes = 0;
+      for (const part of parts) this.#keepHead(part);
+    }
+    if (this.#hash) this.#keepHead(bytes);
+    else this.#parts.push(bytes);
+  }
+
+  #keepHead(bytes: Buffer): void {
+    this.#hash?.update(bytes);
+    const rest = withoutNul(bytes);
+    this.#nulBytes += bytes.length - rest.length;
+    const kept = rest.subarray(0, LINE_BYTES_MAX - this.#keptBytes);
+    if (kept.length === 0) return;
+    // A copy: many small parts of large chunks would keep all of these alive.
+    this.#parts.push(Buffer.from(kept));
     this.#keptBytes += kept.length;
   }
 
-  #emit(onLine: (line: RawLine) => void): void {
-    const [first] = this.#parts;
-    const bytes = first && this.#parts.length === 1 ? first : Buffer.concat(this.#parts);
-    onLine({ start: this.#start, bytes, isTruncated: this.#isTruncated });
+  #emit(onLine: (line: RawLine) => void, lineEndBytes: number): void {
+    const [first = EMPTY] = this.#parts;
+    const joined = this.#parts.length > 1 ? Buffer.concat(this.#parts) : first;
+    const start = this.#start;
+    const length = this.#length;
+    const bytes = this.#hash ? joined : withoutNul(joined);
+    const nulBytes = this.#hash ? this.#nulBytes : joined.length - bytes.length;
+    const isCut = bytes.length + nulBytes < length;
+    this.#start += length + lineEndBytes;
+    const line = {
+      start,
+      length,
+      bytes,
+      isAscii: this.#isAscii,
+      nulBytes,
+      raw: nulBytes > 0 && !this.#hash ? joined : undefined,
+      sha256: isCut ? this.#hash?.digest('hex') : undefined,
+    };
     this.#parts = [];
+    this.#length = 0;
     this.#keptBytes = 0;
-    this.#isTruncated = false;
+    this.#isAscii = true;
+    this.#nulBytes = 0;
+    this.#hash = undefined;
+    onLine(line);
   }
+}
+
+/** Runs of NUL bytes are what a power cut leaves of blocks that never reached the disk. */
+function withoutNul(bytes: Buffer): Buffer {
+  if (!bytes.includes(0)) return bytes;
+  return Buffer.from(bytes.filter((byte) => byte !== 0));
 }

@@ -1,42 +1,64 @@
-/** The time of a line as the router wrote it: its own wall clock, without a zone. */
-export interface WallTime {
-  /** The wall time as if it were UTC. Milliseconds since the Unix epoch. */
-  readonly asUtcMs: number;
-  /** Whether the text resolves milliseconds or less. */
-  readonly hasFraction: boolean;
-}
+import type { Severity } from '../model/index.ts';
+import { parseStamp, type Stamp, type StampContext } from './stamp.ts';
 
 /** A line taken apart. Lines without a time stamp have only a message. */
 export interface ParsedLine {
-  readonly time: WallTime | undefined;
+  readonly time: Stamp | undefined;
   /** The word in brackets. */
   readonly tag: string | undefined;
+  readonly severity: Severity | undefined;
   readonly message: string;
 }
 
-const STAMP = String.raw`(?:(\d{4})-(\d\d)-(\d\d)|(\d\d)\.(\d\d)\.(\d{4})) (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?`;
-const LINE = new RegExp(String.raw`^${STAMP} \[([^\]]*)\] ?(.*)$`, 's');
+/** The log daemon's words, in brackets of their own right behind those of the tag. */
+const SEVERITIES: ReadonlyMap<string, Severity> = new Map([
+  ['EMERG', 'emergency'],
+  ['ALERT', 'alert'],
+  ['CRIT', 'critical'],
+  ['ERR', 'error'],
+  ['WARNING', 'warning'],
+  ['NOTICE', 'notice'],
+  ['INFO', 'info'],
+  ['DEBUG', 'debug'],
+]);
 
-/** Parses `<date> <time> [<tag>] <message>`, date as `YYYY-MM-DD` or `DD.MM.YYYY`, the time with or without a fraction. */
-export function parseLine(text: string): ParsedLine {
-  const match = LINE.exec(text);
-  if (!match) return { time: undefined, tag: undefined, message: text };
-  const [, y1, m1, d1, d2, m2, y2, hours, minutes, seconds, fraction] = match;
-  const [year, month, day] = [Number(y1 ?? y2), Number(m1 ?? m2), Number(d1 ?? d2)];
-  const wholeMs = Date.UTC(year, month - 1, day, Number(hours), Number(minutes), Number(seconds));
-  // Date.UTC carries 31 February over into March; what does not come back as it was is no time.
-  const back = new Date(wholeMs);
-  const isReal =
-    back.getUTCFullYear() === year &&
-    back.getUTCMonth() === month - 1 &&
-    back.getUTCDate() === day &&
-    back.getUTCMinutes() === Number(minutes) &&
-    back.getUTCSeconds() === Number(seconds);
-  if (!isReal) return { time: undefined, tag: undefined, message: text };
-  const fractionMs = fraction === undefined ? 0 : Math.floor(Number(`0.${fraction}`) * 1000);
-  return {
-    time: { asUtcMs: wholeMs + fractionMs, hasFraction: fraction !== undefined },
-    tag: match[11],
-    message: match[12] ?? '',
-  };
+/** A longer word in brackets is no tag. Characters. */
+const TAG_LENGTH_MAX = 256;
+const SEVERITY = /^\[([A-Z]+)\]/;
+const EMBEDDED = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[/;
+const REPEAT = /^ {16}- Last output repeated (?:twice|(\d{1,9}) times) -$/;
+
+/** Parses `<date> <time> [<tag>] <message>` and `<date> <time> [<tag>][<severity>] <message>`. */
+export function parseLine(text: string, context: StampContext): ParsedLine {
+  const stamp = parseStamp(text, context);
+  const rest = stamp && parseRest(text, stamp.length);
+  return stamp && rest
+    ? { time: stamp, ...rest }
+    : { time: undefined, tag: undefined, severity: undefined, message: text };
+}
+
+/** What follows the stamp, which takes `from` characters; `undefined` when it is not what follows a stamp. */
+export function parseRest(text: string, from: number): Omit<ParsedLine, 'time'> | undefined {
+  if (text[from] !== ' ' || text[from + 1] !== '[') return undefined;
+  const end = text.indexOf(']', from + 2);
+  if (end < 0 || end - from > TAG_LENGTH_MAX) return undefined;
+  const tag = text.slice(from + 2, end);
+  // Two pairs of brackets without a blank between them are the daemon's own only around a word that it knows.
+  const word = text[end + 1] === '[' ? SEVERITY.exec(text.slice(end + 1, end + 16))?.[1] : undefined;
+  const severity = word === undefined ? undefined : SEVERITIES.get(word);
+  const behind = severity && word ? end + word.length + 3 : end + 1;
+  return { tag, severity, message: text.slice(text[behind] === ' ' ? behind + 1 : behind) };
+}
+
+/** How many equal lines a notice stands for that the log daemon wrote instead; `undefined` for any other text. */
+export function parseRepeatNotice(text: string): number | undefined {
+  const match = REPEAT.exec(text);
+  if (!match) return undefined;
+  return match[1] === undefined ? 1 : Number(match[1]);
+}
+
+/** Where in a text, behind its first character, another line begins: its stamp and bracket; `undefined` when none does. */
+export function findEmbeddedLine(text: string, from = 1): number | undefined {
+  const index = text.slice(from).search(EMBEDDED);
+  return index < 0 ? undefined : index + from;
 }

@@ -1,3 +1,7 @@
+import type { GapEdge } from './event-records.ts';
+import { EMPTY_PROOF, type PrefixProof } from './prefix-proof.ts';
+import { createStreamState, type StreamState } from './stream-state.ts';
+
 /**
  * One log file that has been read in part: its identity, how far it was read, and what the lines after that need from
  * the ones before. The file may meanwhile be listed under another name.
@@ -7,14 +11,23 @@ export interface Instance {
   readonly gen: number;
   /** Bytes read, decompressed; always the end of a line. */
   off: number;
-  /** SHA-256 of the bytes before `off`, as hex: the proof that a file is this one. */
-  prefixSha: string;
-  /** UTC of the first line that has a time. */
+  /** Of the bytes before `off`: that a file is this one. */
+  proof: PrefixProof | LegacyProof;
+  /** UTC of the first line that has a time, as the router's clock had it. */
   firstUtcMs: number | undefined;
-  /** UTC of the newest line read. */
+  /** UTC of the newest line read, as the router's clock had it. */
   lastUtcMs: number | undefined;
+  /** The time that was shown for that line. */
+  shownMs: number | undefined;
   /** Start of the last line read. */
   lastStart: number;
+  /** Where the file was seen to end within the line behind `off`. */
+  tornAt: number[];
+}
+
+/** SHA-256 over the whole prefix, as hex: what version 1 of the position had. */
+export interface LegacyProof {
+  readonly plainSha: string;
 }
 
 /** A file whose rest has not been found yet. */
@@ -24,7 +37,14 @@ export interface Pending {
   readonly sinceMs: number;
   /** Whether lines of a newer file have been shipped before its own rest. */
   isOvertaken: boolean;
+  /** Whether it was begun as a rotated file. */
+  readonly isRotated: boolean;
+  /** Whether a newer file was seen whole that a router would only have compressed after this one. */
+  isPassed: boolean;
 }
+
+/** Why a listed file could not be read the last time. */
+export type FileFault = 'gone' | 'cut' | 'corrupt' | 'refused';
 
 /** A rotated file that is listed and not read to its end. */
 export interface Waiting {
@@ -32,6 +52,11 @@ export interface Waiting {
   readonly sinceMs: number;
   /** Readings that ended before the file did. */
   attempts: number;
+  fault: FileFault | undefined;
+  /** Wall time before which it is not tried again. */
+  notBeforeMs: number;
+  /** Part of the history at first contact, to be read behind what is new. */
+  isBackfill: boolean;
 }
 
 /**
@@ -39,23 +64,40 @@ export interface Waiting {
  * file before it. Something between them is missing, or the router's clock was set.
  */
 export interface BrokenLink {
-  /** The rotated file before the break. */
+  /** The stamp of the rotated file before the break. */
   readonly after: string;
+  /** Its last line. */
+  readonly from: GapEdge | undefined;
   /** Wall time at which the break was first seen. */
   readonly sinceMs: number;
+}
+
+/** The last file that was read to its end in the order of the log. */
+export interface ChainEnd {
+  readonly stamp: string;
+  readonly edge: GapEdge | undefined;
 }
 
 /**
  * Where one log (one component of one router) stands. A log is a chain of files, each in one of these states:
  *
  * ```
- *   (new) ──▶ open ── no longer `current` ──▶ pending ── found rotated, read to its end ──▶ completed
- *              │                                 │
- *              └── found rotated, read ──▶ completed      └── not found for 15 minutes ──▶ given up, with a gap
+ *                     ┌── still `current`, grown: its new lines are read ──┐
+ *   (first seen) ──▶ open ◀────────────────────────────────────────────────┘
+ *        │            │
+ *        │            ├── `current` is another file ──▶ pending ──┬── found rotated, read to its end ──▶ completed
+ *        │            │                                           ├── not found for 15 minutes, or a
+ *        │            │                                           │   younger file is there ──▶ lost, with a gap
+ *        │            └── all files of the log are gone ──────────┴──▶ lost, with a gap and a reset
+ *        │
+ *        └── rotated: waiting ──┬── read to its end ──▶ completed ── no longer listed ──▶ lost, without a gap
+ *                 ▲    │        ├── not listed any more, or 404 three times ──▶ lost, with a gap
+ *                 └────┘        ├── unfinished for 15 minutes ──▶ completed, with a gap
+ *               tried again     └── damaged three times ──▶ completed, with a gap for each damaged stretch
  * ```
  */
 export interface LogPosition {
-  readonly version: 1;
+  readonly version: 2;
   /** The file that was last seen as `current`. */
   open: Instance | undefined;
   /** Oldest first. */
@@ -63,117 +105,51 @@ export interface LogPosition {
   /** Files that were given up or are no longer listed; should one turn up, it is not read from its start. Newest last. */
   lost: Instance[];
   waiting: Record<string, Waiting>;
-  /** Rotated files that were read to their end, by stamp, for as long as they are listed. */
-  completed: Record<string, Instance>;
-  /** The newest rotated file that was ever read to its end. */
-  lastStamp: string | undefined;
+  /** Rotated files that are done with, by stamp, for as long as they are listed; `null` when only the name is kept. */
+  completed: Record<string, Instance | null>;
+  chainEnd: ChainEnd | undefined;
   brokenLinks: BrokenLink[];
+  /** The next generation of files that begin alike and are remembered nowhere else. */
+  gens: Record<string, number>;
   /** Whether a line with a time stamp has ever been read: then a body without any is no log. */
   hasHistory: boolean;
+  /** Until `current` was first read: lines from before this are not wanted. */
+  skipBeforeUtcMs: number | undefined;
+  /** Whether the router has deleted all rotated files at once. */
+  isWiped: boolean;
+  stream: StreamState;
 }
 
 /** The position of a log that has never been read. */
 export function createPosition(): LogPosition {
   return {
-    version: 1,
+    version: 2,
     open: undefined,
     pending: [],
     lost: [],
     waiting: {},
     completed: {},
-    lastStamp: undefined,
+    chainEnd: undefined,
     brokenLinks: [],
+    gens: {},
     hasHistory: false,
+    skipBeforeUtcMs: undefined,
+    isWiped: false,
+    stream: createStreamState(),
   };
 }
 
-export function renderPosition(position: LogPosition): string {
-  return JSON.stringify(position);
-}
-
-/**
- * Reads back what {@link renderPosition} wrote. Anything else gives `undefined`: then the log is read from its start,
- * with the same uids as before.
- */
-export function parsePosition(text: string): LogPosition | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isPosition(value) ? { ...createPosition(), ...value } : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isPosition(value: unknown): value is LogPosition {
-  return (
-    isObject(value) &&
-    value['version'] === 1 &&
-    isAbsentOr(value['open'], isInstance) &&
-    isListOf(value['pending'], isPending) &&
-    isListOf(value['lost'], isInstance) &&
-    isMapOf(value['waiting'], isWaiting) &&
-    isMapOf(value['completed'], isInstance) &&
-    isAbsentOr(value['lastStamp'], isText) &&
-    isListOf(value['brokenLinks'], isBrokenLink) &&
-    typeof value['hasHistory'] === 'boolean'
-  );
-}
-
-function isInstance(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    isText(value['key']) &&
-    isCount(value['gen']) &&
-    isCount(value['off']) &&
-    isText(value['prefixSha']) &&
-    isAbsentOr(value['firstUtcMs'], isMoment) &&
-    isAbsentOr(value['lastUtcMs'], isMoment) &&
-    isCount(value['lastStart'])
-  );
-}
-
-function isPending(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    isInstance(value['instance']) &&
-    isMoment(value['sinceMs']) &&
-    typeof value['isOvertaken'] === 'boolean'
-  );
-}
-
-function isWaiting(value: unknown): boolean {
-  return isObject(value) && isMoment(value['sinceMs']) && isCount(value['attempts']);
-}
-
-function isBrokenLink(value: unknown): boolean {
-  return isObject(value) && isText(value['after']) && isMoment(value['sinceMs']);
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isListOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(isEntry);
-}
-
-function isMapOf(value: unknown, isEntry: (entry: unknown) => boolean): boolean {
-  return isObject(value) && Object.values(value).every(isEntry);
-}
-
-function isAbsentOr(value: unknown, isPresent: (value: unknown) => boolean): boolean {
-  return value === undefined || isPresent(value);
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string';
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
-}
-
-/** A number of milliseconds that a date can be made of. */
-function isMoment(value: unknown): boolean {
-  return typeof value === 'number' && !Number.isNaN(new Date(value).getTime());
+/** A file of which nothing was read yet. */
+export function createInstance(key: string, gen: number): Instance {
+  return {
+    key,
+    gen,
+    off: 0,
+    proof: EMPTY_PROOF,
+    firstUtcMs: undefined,
+    lastUtcMs: undefined,
+    shownMs: undefined,
+    lastStart: 0,
+    tornAt: [],
+  };
 }

@@ -1,8 +1,26 @@
-import type { GapCertainty, LogRecord, RecordFlag, RouterIdentity } from '../model/index.ts';
-import { createUidPrefix, renderEventUid, renderUid } from './identity.ts';
+import type { RecordFlag, RouterIdentity } from '../model/index.ts';
+import type { LineEvent } from './contracts.ts';
+import {
+  createFrame,
+  type Entry,
+  fromHeldEntry,
+  joinLine,
+  type RecordFrame,
+  renderEntry,
+  toHeldEntry,
+} from './entry.ts';
+import { renderClockJump, renderRepeat } from './event-records.ts';
+import { mayBeGlued, splitGlued } from './glued.ts';
+import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
 import type { RawLine } from './line-splitter.ts';
-import { parseLine, type WallTime } from './parse-line.ts';
+import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
+import type { LogRules } from './log-rules.ts';
+import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
 import type { Instance } from './position.ts';
+import { isScrambled } from './scrambled.ts';
+import { type DateOrder, isLikeStamp, type Stamp, type StampContext } from './stamp.ts';
+import { copyStreamState, createStreamState, type StreamState } from './stream-state.ts';
+import { renderTimestamp, toSecond } from './timestamp.ts';
 import type { Zone } from './zone.ts';
 
 /** What all records of one reading of one file share. */
@@ -15,133 +33,439 @@ export interface RecordContext {
   /** As the router lists it. */
   readonly file: string;
   readonly flags: readonly RecordFlag[];
+  /** What came before in the order of the log; absent for a file that is read out of order. */
+  readonly stream?: StreamState | undefined;
+  /** When the log was seen without the lines that are new now; absent when that is not known. */
+  readonly notBeforeMs?: number | undefined;
+  readonly skew?: SkewBounds | undefined;
+  /** The order of day and month where nothing else says it. Default: day first. */
+  readonly order?: DateOrder | undefined;
+  /** Lines from before this are passed over. */
+  readonly skipBeforeUtcMs?: number | undefined;
+  /** Whether a line tells of a request of this program. */
+  readonly isOwn?: ((message: string) => boolean) | undefined;
+  readonly rules?: LogRules | undefined;
+  /** Takes out what must not be stored. */
+  readonly redact?: ((text: string) => string) | undefined;
 }
 
-/** What is missing, and how that is known. */
-export interface Gap {
-  readonly certainty: GapCertainty;
-  readonly reason: 'expired' | 'not-found' | 'damaged' | 'broken-link';
+/** Lines read since the last batch, as records. */
+export interface ScanBatch {
+  readonly records: string[];
+  /** Lines of the log in `records`; the rest are events. */
+  lines: number;
+  /** Bytes of these lines, with their line ends. */
+  bytes: number;
+  unparsed: number;
+  /** Lines that tell of requests of this program. */
+  own: number;
+  /** Empty lines, which give no records. */
+  empty: number;
+  nulBytes: number;
+  /** Lines that were passed over because they are older than what is wanted. */
+  skipped: number;
+  skippedBytes: number;
+  /** What is to be reported once the records are safe. */
+  readonly events: LineEvent[];
 }
 
-const GAP_WORDS: Readonly<Record<Gap['reason'], string>> = {
-  expired: 'the router deleted a file before it was read to its end',
-  'not-found': 'the rest of a file was never found under another name',
-  damaged: 'a rotated file could not be decompressed to its end',
-  'broken-link': 'a file between two others is missing, or the clock of the router was set',
-};
+/** A batch without anything in it. */
+export function createBatch(): ScanBatch {
+  return {
+    records: [],
+    lines: 0,
+    bytes: 0,
+    unparsed: 0,
+    own: 0,
+    empty: 0,
+    nulBytes: 0,
+    skipped: 0,
+    skippedBytes: 0,
+    events: [],
+  };
+}
 
-/** Nanoseconds that keep lines of one second in the order of their files: see {@link renderTimestamp}. */
-const HALF_SECOND_NS = 500_000_000;
-const MILLISECOND_NS = 1_000_000;
-const SECOND_MS = 1000;
+/** How a reading ends for now: `more` follows at once, the file is `open` to new lines, or it is `closed`. */
+export type ReadingEnd = 'more' | 'open' | 'closed';
 
-/** Turns raw lines of one file into rendered records, and keeps what each line needs from the ones before. */
+/** Lines that wait for the router's clock to be set. */
+const UNSYNCED_LINES_MAX = 1000;
+const NO_FLAGS: readonly RecordFlag[] = [];
+const NO_STAMP = { text: '', wall: undefined, shown: undefined };
+const CARRIAGE_RETURN = 0x0d;
+
+/** An entry that is not rendered yet. */
+interface Waiting {
+  readonly entry: Entry;
+  /** Of a clock that was not set; its time is still to be found. */
+  readonly unsyncedUtcMs: number | undefined;
+}
+
+/**
+ * Turns raw lines of one file into rendered records, in order, and keeps what each line needs from the ones before. The
+ * last line waits for lines that continue it, and lines from before the clock was set for the first one after.
+ */
 export class RecordBuilder {
   readonly #context: RecordContext;
   readonly #instance: Instance;
   readonly #uidPrefix: string;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  readonly #clock: LogClock;
+  readonly #frame: RecordFrame;
+  readonly #state: StreamState;
+  #waiting: Waiting[] = [];
+  /** UTC of the newest of them that is {@link Waiting.unsyncedUtcMs unsynced}, as the router's clock had it. */
+  #newestUnsyncedMs: number | undefined;
+  #batch = createBatch();
+  /** The stamp that was read last: most lines have that of the line before. */
+  #last: { readonly text: string; readonly wall: Stamp | undefined; shown: Shown | undefined } = NO_STAMP;
+  #isSkipping: boolean;
+  /** Whether the next line may be half of one. */
+  #isHalf = false;
+  /** Place of the first byte behind a damaged stretch; uids count from there. */
+  #recovered: { readonly block: number; readonly offset: number } | undefined;
 
   constructor(context: RecordContext, instance: Instance) {
     this.#context = context;
     this.#instance = instance;
-    this.#uidPrefix = createUidPrefix(context.router.name, context.component, instance);
-  }
-
-  /** One line as a JSON object; also says whether it had the form of a log line. */
-  render(line: RawLine): { readonly json: string; readonly isParsed: boolean } {
-    const { router, component, zone, observedMs, file } = this.#context;
-    const bytes = line.bytes.at(-1) === 0x0d ? line.bytes.subarray(0, -1) : line.bytes;
-    const text = this.#decoder.decode(bytes);
-    const isLossy = text.includes('\uFFFD') && !Buffer.from(text, 'utf8').equals(bytes);
-    const { time, tag, message } = parseLine(text);
-    const placed = time && zone.place(time.asUtcMs, this.#instance.lastUtcMs);
-    if (time && placed) {
-      this.#instance.firstUtcMs ??= placed.utcMs;
-      this.#instance.lastUtcMs = placed.utcMs;
+    const { router, component } = context;
+    this.#uidPrefix = createUidPrefix(router.name, component, instance);
+    this.#frame = createFrame(router.name, component, router.labels);
+    this.#state = context.stream ? copyStreamState(context.stream) : createStreamState();
+    this.#clock = new LogClock(this.#state.clock, !context.zone.isAssumed, context.skew);
+    // The clock of a file that is read out of order is judged on its own.
+    if (!context.stream) this.#clock.begin(instance.lastUtcMs, context.observedMs);
+    this.#isSkipping = context.skipBeforeUtcMs !== undefined && instance.off === 0;
+    if (this.#state.held) {
+      this.#waiting.push({ entry: fromHeldEntry(this.#state.held), unsyncedUtcMs: undefined });
     }
-    this.#instance.lastStart = line.start;
-    const utcMs = this.#instance.lastUtcMs;
-    const flags: RecordFlag[] = [...(placed?.flags ?? []), ...this.#context.flags];
-    if (line.isTruncated) flags.push('truncated');
+  }
+
+  /** What the next reading of this log needs; belongs to what {@link take} gave last. */
+  get state(): StreamState {
+    return this.#state;
+  }
+
+  /** Bytes of the lines that {@link take} would give. */
+  get batchBytes(): number {
+    return this.#batch.bytes;
+  }
+
+  /** The next line of the file. */
+  push(raw: RawLine): void {
+    this.#batch.nulBytes += raw.nulBytes;
+    if (raw.length === 0) {
+      this.#batch.empty++;
+      return;
+    }
+    const { tornAt } = this.#instance;
+    if (!mayBeGlued(raw, tornAt)) this.#pushLine(raw, false, true);
+    else for (const part of splitGlued(raw, tornAt)) this.#pushLine(part.line, part.isGlued, part.isTail);
+  }
+
+  /** The first half of a line whose rest is damaged. */
+  pushHalf(raw: RawLine): void {
+    this.#isHalf = true;
+    this.push(raw);
+  }
+
+  /**
+   * From here on lines come from behind a damaged stretch: `block` is the archive's number of what follows, and its first
+   * line may be the second half of one.
+   */
+  recover(block: number, offset: number): void {
+    this.#resolveUnsynced(undefined, 'more');
+    this.#flush(this.#waiting.length);
+    this.#recovered = { block, offset };
+    this.#isHalf = true;
+  }
+
+  /** Takes the records of the lines so far. Between two readings the last one may be kept back in {@link state}. */
+  take(end: ReadingEnd): ScanBatch {
+    this.#resolveUnsynced(undefined, end);
+    const last = this.#waiting.at(-1);
+    // Out of order there is no later reading that would go on here.
+    const isInOrder = this.#context.stream !== undefined;
+    const holds = last !== undefined && isInOrder && (end === 'more' || this.#state.joins);
+    this.#flush(this.#waiting.length - (holds ? 1 : 0));
+    this.#state.held = holds ? toHeldEntry(last.entry) : undefined;
+    const batch = this.#batch;
+    this.#batch = createBatch();
+    return batch;
+  }
+
+  #pushLine(line: RawLine, isGlued: boolean, isTail: boolean): void {
+    const { bytes } = line;
+    const isCr = bytes.length > 0 && bytes[bytes.length - 1] === CARRIAGE_RETURN;
+    const body = isCr ? bytes.subarray(0, -1) : bytes;
+    const text = line.isAscii ? body.toString('latin1') : this.#decoder.decode(body);
+    const repeats = text.startsWith('    ') ? parseRepeatNotice(text) : undefined;
+    if (repeats !== undefined) {
+      this.#pushRepeat(line, text, repeats);
+      return;
+    }
+    const parsed = this.#parse(text);
+    if (parsed.time && this.#skips(parsed.time)) this.#isSkipping = true;
+    else if (parsed.time) this.#isSkipping = false;
+    if (this.#isSkipping) {
+      this.#batch.skipped++;
+      this.#batch.skippedBytes += line.length + 1;
+      this.#instance.lastStart = line.start;
+      if (parsed.time) this.#placeTime(parsed.time, line.start, false);
+      return;
+    }
+    const flags: RecordFlag[] = [...this.#context.flags];
+    if (isGlued) flags.push('glued');
+    if (this.#recovered) flags.push('recovered');
+    if (this.#isHalf) flags.push('partial');
+    this.#isHalf = false;
+    const quirks = this.#describeQuirks(line, body, text, flags);
+    if (parsed.time) this.#pushStamped(line, parsed, flags, quirks);
+    else this.#pushUnstamped(line, parsed, flags, quirks, isGlued && !isTail);
+  }
+
+  /** Marks what is unusual about the bytes of a line, and gives what has to go along with them. */
+  #describeQuirks(line: RawLine, body: Buffer, text: string, flags: RecordFlag[]) {
+    if (line.isAscii && line.nulBytes === 0 && line.sha256 === undefined)
+      return { needsOriginal: false, details: undefined };
+    const isLossy = !line.isAscii && text.includes('\uFFFD') && !Buffer.from(text, 'utf8').equals(body);
+    if (line.sha256 !== undefined) flags.push('truncated');
+    if (line.nulBytes > 0) flags.push('nul');
     if (isLossy) flags.push('lossy');
-    if (!time) flags.push('unparsed');
-    const json = renderRecord({
-      ...(utcMs !== undefined && { timestamp: renderTimestamp(utcMs, time, line.start, this.#instance.firstUtcMs) }),
-      observed_timestamp: new Date(observedMs).toISOString(),
-      router: router.name,
-      component,
-      ...(tag !== undefined && { tag }),
-      message,
-      uid: renderUid(this.#uidPrefix, line.start),
+    if (!line.isAscii && isScrambled(body)) flags.push('device_scrambled');
+    const details = {
+      ...(line.sha256 !== undefined && { bytes: line.length, sha256: line.sha256 }),
+      ...(line.nulBytes > 0 && { nul_bytes: line.nulBytes }),
+    };
+    const hasDetails = line.sha256 !== undefined || line.nulBytes > 0;
+    return { needsOriginal: isLossy || line.nulBytes > 0, details: hasDetails ? details : undefined };
+  }
+
+  #pushStamped(line: RawLine, parsed: ParsedLine, flags: RecordFlag[], quirks: Quirks): void {
+    const { time } = parsed;
+    if (!time) return;
+    const shown = this.#placeTime(time, line.start, true);
+    flags.push(...shown.flags);
+    const isSane = shown.verdict === 'sane';
+    if (isSane) this.#resolveUnsynced(shown.utcMs, 'more');
+    else if (shown.verdict === 'ahead') this.#resolveUnsynced(undefined, 'more');
+    if (this.#context.isOwn?.(parsed.message)) {
+      flags.push('self');
+      this.#batch.own++;
+    }
+    const timestamp =
+      shown.verdict === 'unsynced'
+        ? undefined
+        : renderTimestamp(
+            isSane ? shown.utcMs : this.#observedSecondMs,
+            isSane && time.hasFraction,
+            line.start,
+            shown.isFirstSecond,
+          );
+    // A waiting line of a set clock is done: this one does not continue it.
+    if (isSane || shown.verdict === 'ahead') this.#flush(this.#waiting.length);
+    const entry = this.#createEntry(line, parsed, flags, quirks, timestamp);
+    // The time in the text is not the one that is shown, so the text goes along.
+    if (!isSane) entry.needsOriginal = true;
+    const unsyncedUtcMs = shown.verdict === 'unsynced' ? shown.utcMs : undefined;
+    for (const hit of this.#context.rules?.evaluate(this.#context.component, entry.message) ?? []) {
+      this.#batch.events.push({ type: 'log-rule-matched', component: this.#context.component, ...hit });
+    }
+    this.#waiting.push({ entry, unsyncedUtcMs });
+    if (unsyncedUtcMs !== undefined) this.#newestUnsyncedMs = unsyncedUtcMs;
+    this.#state.lastUid = entry.uid;
+    this.#batch.lines++;
+    this.#batch.bytes += line.length + 1;
+    if (this.#waiting.length > UNSYNCED_LINES_MAX) this.#resolveUnsynced(undefined, 'more');
+  }
+
+  #pushUnstamped(line: RawLine, parsed: ParsedLine, flags: RecordFlag[], quirks: Quirks, isTornHead: boolean): void {
+    const before = this.#waiting.at(-1);
+    const isContinuation = !isTornHead && !isLikeStamp(parsed.message) && line.bytes.length > 0;
+    const { shownMs } = this.#instance;
+    if (isContinuation && this.#state.lastUid !== undefined) this.#state.joins = true;
+    this.#batch.lines++;
+    this.#batch.bytes += line.length + 1;
+    const timestamp =
+      shownMs === undefined
+        ? undefined
+        : renderTimestamp(shownMs, shownMs % 1000 !== 0, line.start, this.#isFirstSecond(shownMs));
+    if (isContinuation && before && this.#recovered === undefined) {
+      if (joinLine(before.entry, this.#createEntry(line, parsed, flags, quirks, timestamp))) return;
+    }
+    this.#batch.unparsed++;
+    if (line.bytes.length > 0) flags.push('unparsed');
+    const entry = this.#createEntry(line, parsed, flags, quirks, timestamp);
+    if (this.#newestUnsyncedMs === undefined) this.#flush(this.#waiting.length);
+    this.#waiting.push({ entry, unsyncedUtcMs: undefined });
+    // What has no line with a time before it is continued by nothing.
+    if (shownMs === undefined && this.#waiting.length === 1) this.#flush(1);
+  }
+
+  #pushRepeat(line: RawLine, text: string, count: number): void {
+    if (this.#isSkipping) return;
+    this.#resolveUnsynced(undefined, 'more');
+    this.#flush(this.#waiting.length);
+    const { shownMs } = this.#instance;
+    const timestamp =
+      shownMs === undefined ? undefined : renderTimestamp(shownMs, false, line.start, this.#isFirstSecond(shownMs));
+    const about = { offset: line.start, uid: this.#uidAt(line.start), timestamp, message: text.trim() };
+    this.#batch.records.push(renderRepeat(this.#context, about, { count, ofUid: this.#state.lastUid }));
+    this.#batch.events.push({ type: 'log-repeat-found', component: this.#context.component, count });
+    this.#batch.bytes += line.length + 1;
+    this.#instance.lastStart = line.start;
+  }
+
+  #createEntry(
+    line: RawLine,
+    parsed: ParsedLine,
+    flags: RecordFlag[],
+    quirks: Quirks,
+    timestamp: string | undefined,
+  ): Entry {
+    const { file, observedMs, redact } = this.#context;
+    const message = redact ? redact(parsed.message) : parsed.message;
+    const isClean = message === parsed.message;
+    this.#instance.lastStart = line.start;
+    return {
+      uid: this.#uidAt(line.start),
       file,
-      offset: line.start,
-      ...toLabelsField(router),
-      ...(flags.length > 0 && { flags }),
-      ...(isLossy && { original: Buffer.from(bytes).toString('base64') }),
+      start: line.start,
+      end: line.start + line.length + 1,
+      observedMs,
+      timestamp,
+      tag: parsed.tag,
+      severity: parsed.severity,
+      message,
+      flags: flags.length > 0 ? flags : NO_FLAGS,
+      lines: 1,
+      needsOriginal: quirks.needsOriginal,
+      original: isClean && line.sha256 === undefined ? [toOriginal(line)] : undefined,
+      details: quirks.details,
+    };
+  }
+
+  #uidAt(offset: number): string {
+    if (!this.#recovered) return renderUid(this.#uidPrefix, offset);
+    return renderRecoveredUid(this.#uidPrefix, this.#recovered.block, offset - this.#recovered.offset);
+  }
+
+  /** Takes a line apart; the time of the line before is taken over when it is written the same. */
+  #parse(text: string): ParsedLine {
+    const last = this.#last;
+    if (last.text !== '' && text.startsWith(last.text)) {
+      const rest = parseRest(text, last.text.length);
+      if (rest) return { time: last.wall, ...rest };
+    }
+    const context: StampContext = {
+      order: this.#state.order ?? this.#context.order ?? 'dmy',
+      nearMs: last.wall?.asUtcMs ?? this.#instance.lastUtcMs ?? this.#context.observedMs,
+    };
+    const parsed = parseLine(text, context);
+    // A fraction would have to be compared digit by digit to the end.
+    if (parsed.time) {
+      const { hasFraction, length } = parsed.time;
+      this.#last = { text: hasFraction ? '' : text.slice(0, length), wall: parsed.time, shown: undefined };
+    }
+    return parsed;
+  }
+
+  #skips(time: Stamp): boolean {
+    const { skipBeforeUtcMs, zone } = this.#context;
+    if (skipBeforeUtcMs === undefined || !this.#isSkipping) return false;
+    return zone.place(time.asUtcMs, this.#instance.lastUtcMs).utcMs < skipBeforeUtcMs;
+  }
+
+  /** Puts a wall time on the world's clock, and judges it. Notes a jump of the clock, as a record of its own. */
+  #placeTime(time: Stamp, start: number, isShown: boolean): Shown {
+    const last = this.#last;
+    if (last.shown && time === last.wall) return last.shown;
+    const { zone, notBeforeMs, observedMs } = this.#context;
+    const { utcMs, flags } = zone.place(time.asUtcMs, this.#state.clock.lastUtcMs ?? this.#instance.lastUtcMs);
+    const { verdict, jump } = this.#clock.judge(utcMs, {
+      notBeforeMs: this.#state.isBuffered ? undefined : notBeforeMs,
+      observedMs,
     });
-    return { json, isParsed: time !== undefined };
+    if (jump && isShown) {
+      this.#resolveUnsynced(verdict === 'sane' ? utcMs : undefined, 'more');
+      this.#flush(this.#waiting.length);
+      this.#batch.records.push(renderClockJump(this.#context, { about: this.#uidPrefix, offset: start }, jump));
+      this.#batch.events.push({ type: 'log-clock-jumped', component: this.#context.component, ...jump });
+    }
+    this.#instance.firstUtcMs ??= utcMs;
+    this.#instance.lastUtcMs = utcMs;
+    const isSane = verdict === 'sane';
+    this.#instance.shownMs = isSane ? utcMs : this.#observedSecondMs;
+    const shown: Shown = {
+      utcMs,
+      verdict,
+      flags: verdict === 'unsynced' ? ['unsynced'] : verdict === 'ahead' ? ['clock_uncertain'] : flags,
+      isFirstSecond: isSane && this.#isFirstSecond(utcMs),
+    };
+    last.shown = shown;
+    return shown;
+  }
+
+  #isFirstSecond(utcMs: number): boolean {
+    const { firstUtcMs } = this.#instance;
+    return firstUtcMs !== undefined && toSecond(utcMs) === toSecond(firstUtcMs);
+  }
+
+  /** Whole seconds, so that the offset in the file gives the order. */
+  get #observedSecondMs(): number {
+    return toSecond(this.#context.observedMs) * 1000;
+  }
+
+  /**
+   * Gives lines from before the clock was set their times: counted back from the first line after, at `saneUtcMs`; without
+   * one, the time of the download, unless the file is closed and its clock may have been right.
+   */
+  #resolveUnsynced(saneUtcMs: number | undefined, end: ReadingEnd): void {
+    const newest = this.#newestUnsyncedMs;
+    if (newest === undefined) return;
+    this.#newestUnsyncedMs = undefined;
+    const isTrusted = saneUtcMs === undefined && end === 'closed' && this.#state.clock.unsyncedBelowMs !== undefined;
+    if (isTrusted) this.#clock.trust();
+    this.#waiting = this.#waiting.map(({ entry, unsyncedUtcMs }) => {
+      if (unsyncedUtcMs === undefined) return { entry, unsyncedUtcMs };
+      if (saneUtcMs !== undefined) {
+        entry.timestamp = renderTimestamp(
+          toSecond(saneUtcMs - (newest - unsyncedUtcMs)) * 1000,
+          false,
+          entry.start,
+          false,
+        );
+        entry.flags = [...entry.flags, 'remapped'];
+      } else if (isTrusted) {
+        entry.timestamp = renderTimestamp(unsyncedUtcMs, false, entry.start, this.#isFirstSecond(unsyncedUtcMs));
+        entry.flags = [...entry.flags.filter((flag) => flag !== 'unsynced'), 'clock_uncertain'];
+      } else entry.timestamp = renderTimestamp(this.#observedSecondMs, false, entry.start, false);
+      return { entry, unsyncedUtcMs: undefined };
+    });
+  }
+
+  /** Renders the first `count` entries that wait. */
+  #flush(count: number): void {
+    if (count <= 0) return;
+    for (const { entry } of this.#waiting.splice(0, count)) this.#batch.records.push(renderEntry(entry, this.#frame));
   }
 }
 
-/** The record that says that lines are missing after what was read of `instance` (or, without one, somewhere before `file`). */
-export function renderGap(context: RecordContext, gap: Gap, instance: Instance | undefined): string {
-  const { router, component, observedMs, file } = context;
-  const offset = instance?.off ?? 0;
-  const about = instance ? createUidPrefix(router.name, component, instance) : file;
-  return renderRecord({
-    observed_timestamp: new Date(observedMs).toISOString(),
-    router: router.name,
-    component,
-    message: `Log lines are missing: ${GAP_WORDS[gap.reason]}`,
-    uid: renderEventUid('log.gap', router.name, component, about, offset),
-    file,
-    offset,
-    ...toLabelsField(router),
-    event: 'log.gap',
-    details: {
-      certainty: gap.certainty,
-      reason: gap.reason,
-      from_uid: instance ? renderUid(about, instance.lastStart) : null,
-      to_uid: null,
-      time_from: instance?.lastUtcMs === undefined ? null : new Date(instance.lastUtcMs).toISOString(),
-      time_to: null,
-      bytes_min: null,
-      lines: null,
-    },
-  });
+/** A time as it is shown. */
+interface Shown {
+  readonly utcMs: number;
+  readonly verdict: ClockVerdict;
+  readonly flags: readonly RecordFlag[];
+  readonly isFirstSecond: boolean;
 }
 
-function renderRecord(record: LogRecord): string {
-  return JSON.stringify(record);
+interface Quirks {
+  readonly needsOriginal: boolean;
+  readonly details: Readonly<Record<string, string | number | null>> | undefined;
 }
 
-function toLabelsField(router: RouterIdentity): Pick<LogRecord, 'labels'> {
-  return Object.keys(router.labels).length > 0 ? { labels: router.labels } : {};
-}
-
-/**
- * RFC 3339 with nine decimals. Routers write whole seconds, so what comes below is the line's offset in its file: order
- * survives, and every reading gives the same value. Lines in the second in which their file begins get half a second
- * more, because the file before it ends in that same second. After a fraction, half the offset fills the millisecond.
- * A line without a time of its own follows the form of the one before it.
- */
-function renderTimestamp(
-  utcMs: number,
-  time: WallTime | undefined,
-  offset: number,
-  firstUtcMs: number | undefined,
-): string {
-  const whole = new Date(utcMs).toISOString();
-  if (time?.hasFraction ?? utcMs % SECOND_MS !== 0) {
-    const ns = Math.min(Math.floor(offset / 2), MILLISECOND_NS - 1);
-    return `${whole.slice(0, -1)}${String(ns).padStart(6, '0')}Z`;
-  }
-  const isFirstSecond = firstUtcMs !== undefined && toSecond(utcMs) === toSecond(firstUtcMs);
-  const ns = (isFirstSecond ? HALF_SECOND_NS : 0) + Math.min(offset, HALF_SECOND_NS - 1);
-  return `${whole.slice(0, -5)}.${String(ns).padStart(9, '0')}Z`;
-}
-
-function toSecond(utcMs: number): number {
-  return Math.floor(utcMs / SECOND_MS);
+/** The bytes of the line; a carriage return at its end belongs to the line end and not to the line. */
+function toOriginal({ raw, bytes }: RawLine): Buffer {
+  const original = raw ?? bytes;
+  return original.at(-1) === CARRIAGE_RETURN ? original.subarray(0, -1) : original;
 }

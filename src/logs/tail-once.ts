@@ -1,5 +1,9 @@
-import { ComponentTail, type TailOptions } from './component-tail.ts';
+import { ComponentTail } from './component-tail.ts';
 import { type ListedLog, type Listing, parseListing } from './names.ts';
+import { parsePosition } from './position-text.ts';
+import { createRouterFacts, FACTS, parseRouterFacts, type RouterFacts, renderRouterFacts } from './router-facts.ts';
+import { TailContext, type TailOptions } from './tail-context.ts';
+import { TailMemory } from './tail-memory.ts';
 
 export interface TailOnceOptions extends TailOptions {
   /** Whether a component's log is wanted. */
@@ -10,33 +14,85 @@ export interface TailOnceOptions extends TailOptions {
   readonly after?: string | undefined;
 }
 
+/** A log from which the router will soon delete what is unread is read before the others. Milliseconds. */
+const DANGER_MS = 10 * 60_000;
+const NOT_LISTED: ListedLog = { current: undefined, rotated: [] };
+
 /**
  * Reads what is new in the logs of one router, log by log, and makes it durable. A fault of one file is reported and
  * harms no other; rejects when the router cannot be reached, or with disposition `hold-back` when the store is full.
- * Resolves with the last log that was read when the rest was left for the next turn, else with `undefined`.
+ * A log with much to read gives way to the others in between. Resolves with the last log that was read when the rest was
+ * left for the next turn, else with `undefined`.
  */
 export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): Promise<string | undefined> {
-  const { source, records, router, report, isWanted, shouldYield = () => false, after = '' } = options;
+  const { source, records, router, clock, report, isWanted, memory = new TailMemory() } = options;
+  const { shouldYield = () => false, after = '' } = options;
   const list = async (): Promise<Listing> => {
     const listing = parseListing(await source.listLogs(signal));
     const archives = [...listing.logs].map(([component, log]): [string, number] => [component, log.rotated.length]);
     report({ type: 'logs-listed', archives: new Map(archives), unknown: listing.unknown });
     return listing;
   };
-  const listing = await list();
+  let listing = await list();
   const positions = records.readPositions(router.name);
-  const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter(isWanted).toSorted();
-  const start = components.findIndex((component) => component > after);
-  const inTurn = start < 0 ? components : [...components.slice(start), ...components.slice(0, start)];
+  const stored = positions.get(FACTS);
+  const known = stored === undefined ? undefined : parseRouterFacts(stored);
+  const facts = known ?? createRouterFacts(clock.now());
+  const turn = new TailContext(options, memory, facts, known !== undefined);
+  const isReplaced = noteSerial(facts, options.serial);
+  turn.isWiped = findWiped(listing, positions);
+  const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter(
+    (component) => component !== FACTS && isWanted(component),
+  );
+  const relist = async (component: string) => {
+    listing = await list();
+    return listing.logs.get(component) ?? NOT_LISTED;
+  };
+  const tails = sortByTurn(components, after, memory, clock.now()).map((component) => ({
+    component,
+    tail: new ComponentTail(turn, component, positions.get(component), () => relist(component)),
+  }));
   let last: string | undefined;
-  for (const component of inTurn) {
-    if (last !== undefined && shouldYield()) return last;
-    last = component;
-    const relist = async () => (await list()).logs.get(component) ?? NOT_LISTED;
-    const tail = new ComponentTail(options, component, positions.get(component), relist);
-    await tail.run(listing.logs.get(component) ?? NOT_LISTED, signal);
+  try {
+    if (isReplaced) for (const { component, tail } of tails) if (positions.has(component)) tail.replace();
+    for (let next = tails.shift(); next; next = tails.shift()) {
+      if (last !== undefined && shouldYield()) return last;
+      last = next.component;
+      if ((await next.tail.run(listing.logs.get(last) ?? NOT_LISTED, signal)) === 'more') tails.push(next);
+    }
+    return undefined;
+  } finally {
+    const text = renderRouterFacts(facts);
+    if (text !== stored && !signal.aborted) {
+      records.commit({ router: router.name, component: FACTS, position: text, lines: [] });
+    }
   }
-  return undefined;
 }
 
-const NOT_LISTED: ListedLog = { current: undefined, rotated: [] };
+/** Logs in danger first, the most urgent before the others; the rest in the order of their names, from `after` on. */
+function sortByTurn(components: readonly string[], after: string, memory: TailMemory, nowMs: number): string[] {
+  const sorted = components.toSorted();
+  const start = sorted.findIndex((component) => component > after);
+  const inTurn = start < 0 ? sorted : [...sorted.slice(start), ...sorted.slice(0, start)];
+  const dangerOf = (component: string) => memory.of(component).retention.msToLoss(nowMs) ?? Number.POSITIVE_INFINITY;
+  const urgent = inTurn.filter((component) => dangerOf(component) < DANGER_MS);
+  return [...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)), ...inTurn.filter((one) => !urgent.includes(one))];
+}
+
+/** Whether another router than before answers, by its serial number. */
+function noteSerial(facts: RouterFacts, serial: string | undefined): boolean {
+  if (serial === undefined || facts.serial === serial) return false;
+  const isReplaced = facts.serial !== undefined;
+  facts.serial = serial;
+  return isReplaced;
+}
+
+/** Whether some log that had rotated files has none any more: routers delete the logs of all components together. */
+function findWiped(listing: Listing, positions: ReadonlyMap<string, string>): boolean {
+  return [...positions].some(([component, text]) => {
+    if (component === FACTS || (listing.logs.get(component)?.rotated.length ?? 0) > 0) return false;
+    const position = parsePosition(text);
+    if (!position) return false;
+    return position.isWiped || Object.keys(position.completed).length + Object.keys(position.waiting).length > 0;
+  });
+}

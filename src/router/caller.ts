@@ -4,7 +4,13 @@ import type { WireFacts } from './connector.ts';
 import { type AuthMode, type Credentials, createCredentials } from './credentials.ts';
 import { RouterError } from './errors.ts';
 import type { SessionEvent } from './session.ts';
-import { type JsonAnswer, Transport, type TransportOptions, type TransportRequest } from './transport.ts';
+import {
+  type ConsumeDownload,
+  type JsonAnswer,
+  Transport,
+  type TransportOptions,
+  type TransportRequest,
+} from './transport.ts';
 
 export interface CallerOptions extends TransportOptions {
   readonly auth: AuthMode;
@@ -67,16 +73,16 @@ export class Caller {
   }
 
   /** Hands the body to `consume` while it arrives, with the place of its first byte. Not repeated once it has begun. */
-  download<T>(call: Call, consume: (body: AsyncIterable<Uint8Array>, start: number) => Promise<T>): Promise<T> {
+  download<T>(call: Call, consume: ConsumeDownload<T>): Promise<T> {
     let isStarted = false;
     return this.#run(
       call,
       (request) =>
         this.#transport.download(
           request,
-          (body, start) => {
+          (body, start, facts) => {
             isStarted = true;
-            return consume(body, start);
+            return consume(body, start, facts);
           },
           (answer) => {
             throw toAnswerError(answer, request);

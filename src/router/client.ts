@@ -9,6 +9,7 @@ import { isPlainObject } from './decode.ts';
 import { RouterError } from './errors.ts';
 import type { ManualAction } from './operations.ts';
 import type { SessionEvent } from './session.ts';
+import type { ConsumeDownload } from './transport.ts';
 import type { RouterTls } from './trust.ts';
 import type { WireBytes } from './wire-meter.ts';
 
@@ -158,17 +159,21 @@ export class RouterClient implements AsyncDisposable {
   /**
    * `GET /download/log?log_file=<name>`: hands the body to `consume` while it arrives. An unknown file is status 404.
    * With `start`, only the bytes from there on are asked for; `consume` is told where the body really begins, which is 0
-   * on a router that does not support ranges.
+   * on a router that does not support ranges, the body's entity tag and the router's time. With `unlessEtag`, a router that
+   * supports entity tags answers an unchanged file with status 304.
    */
   readLog<T>(
     name: string,
     signal: AbortSignal,
-    consume: (body: AsyncIterable<Uint8Array>, start: number) => Promise<T>,
-    options: { readonly start?: number } = {},
+    consume: ConsumeDownload<T>,
+    options: { readonly start?: number | undefined; readonly unlessEtag?: string | undefined } = {},
   ): Promise<T> {
     const query = { log_file: name };
-    const rangeStart = options.start;
-    return this.#caller.download({ method: 'GET', path: '/download/log', query, signal, rangeStart }, consume);
+    const { start: rangeStart, unlessEtag } = options;
+    return this.#caller.download(
+      { method: 'GET', path: '/download/log', query, signal, rangeStart, unlessEtag },
+      consume,
+    );
   }
 
   /** `POST /operation`: carries out one manual action on the router. It is sent once and never repeated by itself. */

@@ -23,6 +23,8 @@ export interface TransportRequest {
   readonly json?: unknown;
   /** First byte that is wanted, for a router that supports ranges. */
   readonly rangeStart?: number | undefined;
+  /** Only wanted if its entity tag is another one; a router that agrees answers with 304. */
+  readonly unlessEtag?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -35,6 +37,19 @@ export interface JsonAnswer {
   readonly body: unknown;
 }
 
+/** What the head of a download says about its body. */
+export interface DownloadFacts {
+  /** Its entity tag. */
+  readonly etag: string | undefined;
+  /** The router's own time, milliseconds since the Unix epoch. */
+  readonly dateMs: number | undefined;
+}
+
+/** Hands over a body while it arrives, with the place of its first byte. */
+export type ConsumeDownload<T> = (body: AsyncIterable<Uint8Array>, start: number, facts: DownloadFacts) => Promise<T>;
+
+/** A longer entity tag is not kept. Characters. */
+const ETAG_LENGTH_MAX = 256;
 /** Bound of a JSON answer. The largest of the interface, a configuration with its scheme, is far below one MiB. */
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
 /** How much of an unwanted body is still read, to keep the connection: about what a TLS handshake costs. */
@@ -99,7 +114,7 @@ export class Transport {
    */
   async download<T>(
     options: TransportRequest,
-    consume: (body: AsyncIterable<Uint8Array>, start: number) => Promise<T>,
+    consume: ConsumeDownload<T>,
     refuse: (answer: JsonAnswer) => never,
   ): Promise<T> {
     const what = renderAttempt(options);
@@ -118,7 +133,7 @@ export class Transport {
       throw toCallerError(cause, what, options.signal, stall.signal);
     }
     try {
-      return await consume(readGuarded(answer.body, stall, what, options.signal), start);
+      return await consume(readGuarded(answer.body, stall, what, options.signal), start, decodeFacts(answer));
     } finally {
       stall.touch();
       // A short rest is read away, so that the connection lives; a long one costs more than a new connection.
@@ -144,6 +159,7 @@ export class Transport {
         accept: '*/*',
         ...(options.authorization !== undefined && { authorization: options.authorization }),
         ...(options.rangeStart !== undefined && { range: `bytes=${options.rangeStart}-` }),
+        ...(options.unlessEtag !== undefined && { 'if-none-match': options.unlessEtag }),
         ...(options.json !== undefined && { 'content-type': 'application/json' }),
       },
       body: options.json === undefined ? null : JSON.stringify(options.json),
@@ -242,6 +258,15 @@ function findRangeStart(
   const range = headers['content-range'];
   const start = typeof range === 'string' ? /^bytes (\d{1,15})-/.exec(range)?.[1] : undefined;
   return start !== undefined && Number(start) === options.rangeStart ? options.rangeStart : undefined;
+}
+
+function decodeFacts({ headers }: Dispatcher.ResponseData): DownloadFacts {
+  const { etag, date } = headers;
+  const dateMs = typeof date === 'string' ? Date.parse(date) : Number.NaN;
+  return {
+    etag: typeof etag === 'string' && etag.length <= ETAG_LENGTH_MAX ? etag : undefined,
+    dateMs: Number.isNaN(dateMs) ? undefined : dateMs,
+  };
 }
 
 function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: Buffer, clock: Clock): JsonAnswer {

@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreError } from './errors.ts';
+import { salvage } from './salvage.ts';
 import { migrate } from './schema.ts';
 import { packLines, unpackLines } from './spool-batch.ts';
 
@@ -12,6 +13,10 @@ export interface EmbeddedStoreOptions {
   readonly sinks: readonly string[];
   /** Bound of the undelivered records on disk, compressed. Bytes. */
   readonly spoolBytesMax: number;
+  /** Bound of the database on disk, whatever it holds. Bytes; default: what the disk has. */
+  readonly databaseBytesMax?: number | undefined;
+  /** Told when the database was found damaged and has been rebuilt, and how many undelivered records were saved. */
+  readonly onRebuilt?: ((rebuilt: { readonly recordsSaved: number; readonly damagedFile: string }) => void) | undefined;
 }
 
 /** Records of one step of one log, and where the log stands once they are safe. */
@@ -42,6 +47,10 @@ const SLICE_BYTES_MAX = 1024 * 1024;
 const SLICE_RECORDS_MAX = 5000;
 /** Notes are small facts, and they are read and written whole. */
 const NOTE_CHARS_MAX = 16 * 1024;
+/** What SQLite makes of a new database. */
+const PAGE_BYTES = 4096;
+/** How long the positions of a router that is not configured any more are kept. */
+const ABSENCE_GRACE_MS = 7 * 86_400_000;
 
 /**
  * Positions and undelivered records in one SQLite database, so that both are committed in one transaction; and notes.
@@ -50,33 +59,81 @@ const NOTE_CHARS_MAX = 16 * 1024;
  * commits, but always records and position together, so that the lines are read again with the same uids.
  */
 export class EmbeddedStore implements Disposable {
-  readonly #database: DatabaseSync;
+  #database: DatabaseSync;
   readonly #options: EmbeddedStoreOptions;
-  #spooledBytes: number;
-  #spooledRecords: number;
+  readonly #file: string;
+  #sinks: readonly string[];
+  #spooledBytes = 0;
+  #spooledRecords = 0;
 
-  /** Opens or creates the database. Throws {@link StoreError} `locked` or `broken`. */
+  /** Opens or creates the database; one that is damaged is rebuilt. Throws {@link StoreError} `locked` or `broken`. */
   constructor(options: EmbeddedStoreOptions) {
     this.#options = options;
-    const file = join(options.path, 'router-exporter.db');
-    let database: DatabaseSync | undefined;
+    this.#sinks = options.sinks;
+    this.#file = join(options.path, 'router-exporter.db');
     try {
       mkdirSync(options.path, { recursive: true, mode: 0o700 });
-      database = new DatabaseSync(file, { timeout: 0 });
-      this.#database = database;
-      this.#database.exec(
+      this.#database = this.#open();
+    } catch (cause) {
+      if (!isDamage(cause)) throw toStoreError(cause, this.#file);
+      this.#database = this.#rebuild();
+    }
+  }
+
+  #open(): DatabaseSync {
+    const database = new DatabaseSync(this.#file, { timeout: 0 });
+    try {
+      database.exec(
         'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; COMMIT',
       );
-      migrate(this.#database);
-      const row = this.#database
+      const { databaseBytesMax } = this.#options;
+      if (databaseBytesMax !== undefined) {
+        database.exec(`PRAGMA max_page_count = ${Math.floor(databaseBytesMax / PAGE_BYTES)}`);
+      }
+      migrate(database);
+      this.#database = database;
+      const row = database
         .prepare('SELECT coalesce(sum(length(body)), 0) AS bytes, coalesce(sum(records), 0) AS records FROM spool')
         .get();
       this.#spooledBytes = Number(row?.['bytes']);
       this.#spooledRecords = Number(row?.['records']);
-      this.setSinks(options.sinks);
+      this.setSinks(this.#sinks);
+      return database;
     } catch (cause) {
-      database?.close();
-      throw toStoreError(cause, file);
+      database.close();
+      throw cause;
+    }
+  }
+
+  /** Puts the damaged database aside and begins a new one with what can be saved. */
+  #rebuild(): DatabaseSync {
+    const damagedFile = `${this.#file}.damaged`;
+    try {
+      for (const suffix of ['', '-wal', '-shm']) {
+        rmSync(`${damagedFile}${suffix}`, { force: true });
+        if (existsSync(`${this.#file}${suffix}`)) renameSync(`${this.#file}${suffix}`, `${damagedFile}${suffix}`);
+      }
+      const { batches, cursors } = salvage(damagedFile);
+      const database = this.#open();
+      this.#transact(() => {
+        for (const { sink, batch, index } of cursors) {
+          database.prepare('UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?').run(batch, index, sink);
+        }
+        // New batches must come behind what the sinks have; the database counts on from the highest number it has seen.
+        const highest = Math.max(0, ...cursors.map((cursor) => cursor.batch), ...batches.map((one) => one.batch));
+        database.prepare('INSERT INTO spool (batch, records, body) VALUES (?, 0, ?)').run(highest, new Uint8Array());
+        database.prepare('DELETE FROM spool WHERE batch = ?').run(highest);
+        for (const { batch, records, body } of batches) {
+          database.prepare('INSERT INTO spool (batch, records, body) VALUES (?, ?, ?)').run(batch, records, body);
+          this.#spooledBytes += body.length;
+          this.#spooledRecords += records;
+        }
+      });
+      const recordsSaved = batches.reduce((sum, { records }) => sum + records, 0);
+      this.#options.onRebuilt?.({ recordsSaved, damagedFile });
+      return database;
+    } catch (cause) {
+      throw toStoreError(cause, this.#file);
     }
   }
 
@@ -121,6 +178,32 @@ export class EmbeddedStore implements Disposable {
     this.#spooledRecords += commit.lines.length;
   }
 
+  /**
+   * Says which routers are configured now. The positions of others are kept for `graceMs`, in case they come back, and then
+   * forgotten; gives the names of those.
+   */
+  keepRouters(configured: readonly string[], nowMs: number, graceMs: number = ABSENCE_GRACE_MS): string[] {
+    const forgotten: string[] = [];
+    this.#transact(() => {
+      const known = this.#database.prepare('SELECT DISTINCT router FROM log').all();
+      const absent = known.map((row) => String(row['router'])).filter((router) => !configured.includes(router));
+      for (const router of configured) this.#database.prepare('DELETE FROM absence WHERE router = ?').run(router);
+      for (const router of absent) {
+        this.#database
+          .prepare('INSERT INTO absence (router, since_ms) VALUES (?, ?) ON CONFLICT DO NOTHING')
+          .run(router, Math.floor(nowMs));
+      }
+      const overdue = this.#database.prepare('SELECT router FROM absence WHERE since_ms <= ?').all(nowMs - graceMs);
+      for (const row of overdue) {
+        const router = String(row['router']);
+        this.#database.prepare('DELETE FROM log WHERE router = ?').run(router);
+        this.#database.prepare('DELETE FROM absence WHERE router = ?').run(router);
+        forgotten.push(router);
+      }
+    });
+    return forgotten;
+  }
+
   /** The next records for `sink`, in the order of their commits; `undefined` when it has them all. */
   readSlice(sink: string): SpoolSlice | undefined {
     return this.#attempt(() => this.#collectSlice(sink));
@@ -154,6 +237,7 @@ export class EmbeddedStore implements Disposable {
    * freed, so that what is spooled waits for the next one.
    */
   setSinks(sinks: readonly string[]): void {
+    this.#sinks = sinks;
     this.#transact(() => {
       const known = this.#database.prepare('SELECT sink FROM cursor').all();
       for (const row of known) {
@@ -257,9 +341,30 @@ export class EmbeddedStore implements Disposable {
     try {
       return work();
     } catch (cause) {
-      throw toStoreError(cause, this.#options.path);
+      if (!isDamage(cause)) throw toStoreError(cause, this.#file);
+      if (this.#database.isOpen) this.#database.close();
+      this.#database = this.#rebuild();
+      throw new StoreError('damaged', `The state in ${this.#file} was damaged and has been rebuilt`, {
+        disposition: 'retry',
+        hint: 'Look at the disk. Lines come again with the same uids; the damaged file is kept beside it',
+        cause,
+      });
     }
   }
+}
+
+/** Codes of SQLite: a malformed database, and a file that is none. */
+const DAMAGE_CODES: readonly unknown[] = [11, 26];
+/** SQLite has no room to write: the disk is full. */
+const FULL_CODE = 13;
+
+function isDamage(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  const errcode: unknown = Reflect.get(cause, 'errcode');
+  // The low byte is the kind of the error, the rest says more.
+  const kind = typeof errcode === 'number' ? errcode % 256 : undefined;
+  const isBody = String(Reflect.get(cause, 'code')).startsWith('ZSTD_');
+  return DAMAGE_CODES.includes(kind) || isBody;
 }
 
 function toStoreError(cause: unknown, where: string): StoreError {
@@ -269,6 +374,13 @@ function toStoreError(cause: unknown, where: string): StoreError {
     return new StoreError('locked', `The state in ${where} is in use by another process`, {
       disposition: 'operator',
       hint: 'Stop the other agent, or give this one a storage.path of its own',
+      cause,
+    });
+  }
+  if (cause instanceof Error && Reflect.get(cause, 'errcode') === FULL_CODE) {
+    return new StoreError('full', `There is no room to write the state in ${where}`, {
+      disposition: 'hold-back',
+      hint: 'Free some space on its disk; reading goes on where it stopped',
       cause,
     });
   }

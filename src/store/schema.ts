@@ -13,6 +13,8 @@ const MIGRATIONS: readonly string[] = [
      router TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
      PRIMARY KEY (router, key)
    ) WITHOUT ROWID, STRICT;`,
+  // Routers that are not configured any more, and since when (wall time, milliseconds since the Unix epoch).
+  'CREATE TABLE absence (router TEXT PRIMARY KEY, since_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;',
 ];
 
 /** Brings the database to the format of this program. Throws {@link StoreError} when a newer program wrote it. */

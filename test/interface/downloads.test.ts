@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { describe, expect, test } from 'vitest';
-import { failureOf, openInterface, readBytes, readText } from './bench.ts';
+import { failureOf, openInterface, readBytes, readText, START_MS } from './bench.ts';
 
 const { signal } = new AbortController();
 /** What the simulator's clock makes of a file that is rotated at the start. */
@@ -89,6 +89,27 @@ describe('logs', () => {
       const part = await bench.as('monitor').readLog('network/current', signal, read, { start: 20 });
       expect(part).toEqual(rangeRequests ? [20, whole.slice(20)] : [0, whole]);
     }
+  });
+
+  test('an unchanged file is not sent again by a router with entity tags, and a changed one is', async () => {
+    await using bench = await openInterface({ features: { rangeRequests: true } });
+    bench.router.appendLog('network', 'one');
+    const client = bench.as('monitor');
+    const tagOf = async (
+      _body: unknown,
+      _start: number,
+      { etag, dateMs }: { etag: string | undefined; dateMs: number | undefined },
+    ) => {
+      expect(dateMs).toBe(START_MS);
+      return etag;
+    };
+    const etag = await client.readLog('network/current', signal, tagOf);
+    expect(etag).toMatch(/^".+"$/);
+    expect(await failureOf(client.readLog('network/current', signal, readText, { unlessEtag: etag }))).toMatchObject({
+      status: 304,
+    });
+    bench.router.appendLog('network', 'two');
+    expect(await client.readLog('network/current', signal, readText, { unlessEtag: etag })).toMatch(/two\n$/);
   });
 });
 

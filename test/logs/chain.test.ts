@@ -2,7 +2,13 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import { LogChain } from '../../src/logs/chain.ts';
 import type { ListedLog } from '../../src/logs/names.ts';
-import { createPosition, type Instance, parsePosition, renderPosition } from '../../src/logs/position.ts';
+import {
+  createInstance as createFresh,
+  createPosition,
+  type Instance,
+  type LogPosition,
+} from '../../src/logs/position.ts';
+import { parsePosition, renderPosition } from '../../src/logs/position-text.ts';
 import { Zone } from '../../src/logs/zone.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
@@ -11,7 +17,7 @@ const FIRST = '2026-11-21-11:00:00';
 const SECOND = '2026-11-21-11:30:00';
 
 function createInstance(key: string, firstUtcMs?: number): Instance {
-  return { key, gen: 0, off: 100, prefixSha: 'x', firstUtcMs, lastUtcMs: undefined, lastStart: 50 };
+  return { ...createFresh(key, 0), off: 100, firstUtcMs, lastStart: 50 };
 }
 
 const listed = (...stamps: string[]): ListedLog => ({
@@ -22,16 +28,22 @@ const listed = (...stamps: string[]): ListedLog => ({
 let clock: SteppedClock;
 let chain: LogChain;
 
+const berlin = new Zone('Europe/Berlin');
+
+function createChain(position: LogPosition, zone = berlin): LogChain {
+  return new LogChain(position, { router: 'plant-7', component: 'network', clock, zone: () => zone });
+}
+
 beforeEach(() => {
   clock = createSteppedClock(NOON);
-  chain = new LogChain(createPosition(), 'network', clock, new Zone('Europe/Berlin'));
+  chain = createChain(createPosition());
 });
 
 /** What a process that starts on the stored position knows. */
 function restart(): LogChain {
   const position = parsePosition(renderPosition(chain.position));
   expect(position).toBeDefined();
-  return new LogChain(position ?? createPosition(), 'network', clock, new Zone('Europe/Berlin'));
+  return createChain(position ?? createPosition());
 }
 
 describe('LogChain.admits()', () => {
@@ -42,35 +54,35 @@ describe('LogChain.admits()', () => {
   beforeEach(() => chain.complete(FIRST, createInstance('a')));
 
   test.each([0, 1000, 2000, -1000])('lets a file be read whose first line is %d ms from the name before it', (ms) => {
-    expect(chain.admits(wallAfter(FIRST, ms), 'network/current')).toBe(true);
+    expect(chain.admits(wallAfter(FIRST, ms))).toBe(true);
     expect(chain.position.brokenLinks).toEqual([]);
   });
 
   test('withholds a file for a minute when one is missing before it, also across a restart', async () => {
     const wallMs = wallAfter(SECOND, 0);
-    expect(chain.admits(wallMs, 'network/current')).toBe(false);
+    expect(chain.admits(wallMs)).toBe(false);
     await clock.advance(59_000);
     chain = restart();
-    expect(chain.admits(wallMs, 'network/current')).toBe(false);
+    expect(chain.admits(wallMs)).toBe(false);
     await clock.advance(1000);
-    expect(chain.admits(wallMs, 'network/current')).toBe(true);
-    expect(chain.flagsFor(createInstance('c'), false)).toEqual(['out_of_order']);
+    expect(chain.admits(wallMs)).toBe(true);
+    expect(chain.flagsFor(createInstance('c'), undefined)).toEqual(['out_of_order']);
   });
 
-  test('lets a file be read that is older than the end of the chain, and any file while the zone is unknown', () => {
-    const wallMs = wallAfter('2026-11-21-09:00:00', 0);
-    expect(chain.admits(wallMs, 'network/log-2026-11-21-10:00:00.bz2')).toBe(true);
-    const zoneless = new LogChain(chain.position, 'network', clock, new Zone(undefined));
-    expect(zoneless.admits(wallMs, 'network/current')).toBe(true);
+  test('lets a file be read while the zone is unknown if any zone explains when it begins', () => {
+    const zoneless = createChain(chain.position, new Zone(undefined));
+    expect(zoneless.admits(wallAfter(FIRST, -30 * 60_000))).toBe(true);
+    expect(zoneless.admits(wallAfter(FIRST, 7 * 60_000))).toBe(false);
   });
 
   test('a link that stays broken for 15 minutes becomes a likely gap, once', async () => {
-    chain.admits(wallAfter(SECOND, 0), 'network/current');
+    chain.admits(wallAfter(SECOND, 0));
     await clock.advance(15 * 60_000);
-    expect(chain.giveUpOverdue(listed(FIRST))).toEqual([
+    expect(chain.giveUpOverdue(listed(FIRST))).toMatchObject([
       {
-        gap: { certainty: 'likely', reason: 'broken-link' },
-        instance: createInstance('a'),
+        certainty: 'likely',
+        reason: 'broken-link',
+        from: chain.edgeOf(createInstance('a')),
         file: `network/log-${FIRST}`,
       },
     ]);
@@ -78,11 +90,11 @@ describe('LogChain.admits()', () => {
   });
 
   test('a link is whole again when the missing file was read', async () => {
-    chain.admits(wallAfter(SECOND, 0), 'network/current');
+    chain.admits(wallAfter(SECOND, 0));
     chain.complete(SECOND, createInstance('b', Date.parse('2026-11-21T11:00:00Z')));
     await clock.advance(15 * 60_000);
     expect(chain.giveUpOverdue(listed(FIRST, SECOND))).toEqual([]);
-    expect(chain.admits(wallAfter(SECOND, 0), 'network/current')).toBe(true);
+    expect(chain.admits(wallAfter(SECOND, 0))).toBe(true);
   });
 });
 
@@ -97,7 +109,7 @@ describe('LogChain', () => {
     expect(chain.giveUpOverdue(listed())).toEqual([]);
     await clock.advance(14 * 60_000);
     expect(chain.giveUpOverdue(listed())).toMatchObject([
-      { gap: { certainty: 'possible', reason: 'not-found' }, instance: open },
+      { certainty: 'possible', reason: 'not-found', from: chain.edgeOf(open), offset: 100 },
     ]);
     expect(chain.begun()).toEqual([]);
     expect(chain.remembered()).toEqual([open]);
@@ -108,8 +120,8 @@ describe('LogChain', () => {
     chain.open(open);
     chain.shelveOpen();
     chain.noteFresh(listed(FIRST));
-    expect(chain.forgetUnlisted(listed())).toEqual([
-      { gap: { certainty: 'certain', reason: 'expired' }, instance: open, file: `network/log-${FIRST}` },
+    expect(chain.forgetUnlisted(listed())).toMatchObject([
+      { certainty: 'certain', reason: 'expired', from: chain.edgeOf(open), file: `network/log-${FIRST}` },
     ]);
     expect(chain.forgetUnlisted(listed())).toEqual([]);
     expect(chain.begun()).toEqual([]);
@@ -130,10 +142,10 @@ describe('LogChain', () => {
     const shelved = createInstance('a');
     chain.open(shelved);
     chain.shelveOpen();
-    expect(chain.flagsFor(shelved, true)).toEqual([]);
+    expect(chain.flagsFor(shelved, FIRST)).toEqual([]);
     chain.open(createInstance('b'));
-    expect(chain.flagsFor(shelved, true)).toEqual(['late']);
-    expect(chain.flagsFor(createInstance('c'), true)).toEqual(['late']);
+    expect(chain.flagsFor(shelved, FIRST)).toEqual(['late']);
+    expect(chain.flagsFor(createInstance('c'), FIRST)).toEqual(['late']);
   });
 
   test('counts generations of files that begin alike', () => {

@@ -2,26 +2,40 @@ import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { LogError } from '../../src/logs/errors.ts';
-import { FileScan, type ScanBatch, type ScanOptions, type ScanResult } from '../../src/logs/file-scan.ts';
+import { FileScan, type ScanOptions, type ScanResult } from '../../src/logs/file-scan.ts';
 import type { Instance } from '../../src/logs/position.ts';
+import { PrefixHash } from '../../src/logs/prefix-proof.ts';
+import type { ScanBatch } from '../../src/logs/record-builder.ts';
+import { createStreamState, type StreamState } from '../../src/logs/stream-state.ts';
 import { Zone } from '../../src/logs/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { bodyOf, cutInto, cuts } from './chunking.ts';
 
 const FIRST = '2026-11-21 09:36:49 [wan] first\n';
 const SECOND = '2026-11-21 09:36:50 [wan] second\n';
+const WALL = Date.UTC(2026, 10, 21, 9, 36, 49);
 const THIRD = '2026-11-21 09:36:51 [wan] third\n';
 
+const proof = (bytes: Uint8Array | string) => {
+  const hash = new PrefixHash();
+  hash.update(Buffer.from(bytes));
+  return hash.prove();
+};
 const sha = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
 
-function createOptions(options: Partial<ScanOptions> = {}): ScanOptions {
+interface Options extends Partial<ScanOptions> {
+  readonly stream?: StreamState | undefined;
+}
+
+function createOptions({ stream, ...options }: Options = {}): ScanOptions {
   return {
     file: 'network/current',
     createContext: () => ({
       router: { name: 'plant-7', labels: {} },
       component: 'network',
       zone: new Zone('UTC'),
-      observedMs: 0,
+      observedMs: Date.UTC(2026, 10, 21, 12),
+      stream,
       file: 'network/current',
       flags: [],
     }),
@@ -31,6 +45,7 @@ function createOptions(options: Partial<ScanOptions> = {}): ScanOptions {
     isStampExpected: false,
     admits: () => true,
     nextGen: () => 0,
+    endMs: Date.UTC(2026, 10, 21, 12),
     onBatch: () => {},
     batchBytes: Infinity,
     ...options,
@@ -46,14 +61,13 @@ interface Scanned {
   readonly instance: Instance | undefined;
 }
 
-async function scan(
-  content: string | Uint8Array | readonly Uint8Array[],
-  options: Partial<ScanOptions> = {},
-): Promise<Scanned> {
+async function scan(content: string | Uint8Array | readonly Uint8Array[], options: Options = {}): Promise<Scanned> {
   const chunks = typeof content === 'string' || content instanceof Uint8Array ? [Buffer.from(content)] : content;
   const reading = new FileScan(createOptions(options));
   const result = await reading.read(bodyOf(chunks));
-  const records = reading.takeBatch().records.map((json) => JSON.parse(json) as LogRecord);
+  const records = reading
+    .takeBatch(options.isClosed ? 'closed' : 'open')
+    .records.map((json) => JSON.parse(json) as LogRecord);
   return {
     result,
     records,
@@ -84,7 +98,7 @@ describe('a new file', () => {
       key: sha(FIRST),
       gen: 0,
       off: FIRST.length + SECOND.length,
-      prefixSha: sha(FIRST + SECOND),
+      proof: proof(FIRST + SECOND),
       lastStart: FIRST.length,
     });
   });
@@ -93,7 +107,7 @@ describe('a new file', () => {
     const { messages, instance } = await scan(`${FIRST}2026-11-21 09:36:50 [wan] no end`, { isClosed: true });
     expect(messages).toEqual(['first', 'no end']);
     const whole = `${FIRST}2026-11-21 09:36:50 [wan] no end`;
-    expect(instance).toMatchObject({ off: whole.length, prefixSha: sha(whole) });
+    expect(instance).toMatchObject({ off: whole.length, proof: proof(whole) });
   });
 
   test('FileScan reads a closed file of one unterminated line', async () => {
@@ -118,7 +132,7 @@ describe('a new file', () => {
   test('FileScan counts the lines before the first time to the identity of the file, and reads them', async () => {
     const notice = '                - Last output repeated twice -\n';
     const { messages, instance } = await scan(notice + FIRST + SECOND);
-    expect(messages).toEqual([notice.trimEnd(), 'first', 'second']);
+    expect(messages).toEqual([notice.trim(), 'first', 'second']);
     expect(instance?.key).toBe(sha(notice + FIRST));
   });
 
@@ -138,7 +152,7 @@ describe('a new file', () => {
 
   test('FileScan leaves a new file alone when only known ones are wanted', async () => {
     const { result, records } = await scan(FIRST + SECOND, { acceptsNew: false });
-    expect(result).toEqual({ kind: 'stranger', suspect: undefined });
+    expect(result).toEqual({ kind: 'stranger', suspect: undefined, firstWallAsUtcMs: WALL });
     expect(records).toEqual([]);
   });
 
@@ -215,9 +229,9 @@ describe('a file that was begun', () => {
     expect(result).toMatchObject({ kind: 'taken', instance: { gen: 1 } });
   });
 
-  test('FileScan says stranger of an empty file when another is looked for', async () => {
+  test('FileScan finds nothing in an empty file when another is looked for', async () => {
     const begun = await readInstance(FIRST);
-    expect((await scan('', { candidates: [begun] })).result).toEqual({ kind: 'stranger', suspect: undefined });
+    expect((await scan('', { candidates: [begun] })).result).toEqual({ kind: 'nothing' });
   });
 });
 
@@ -267,9 +281,9 @@ describe('a body that breaks off', () => {
       throw cause;
     })();
     await expect(reading.read(body)).rejects.toBe(cause);
-    expect(reading.takeBatch().records).toHaveLength(2);
+    expect(reading.takeBatch('open').records).toHaveLength(2);
     const { instance } = reading;
-    expect(instance).toMatchObject({ off: FIRST.length + SECOND.length, prefixSha: sha(FIRST + SECOND) });
+    expect(instance).toMatchObject({ off: FIRST.length + SECOND.length, proof: proof(FIRST + SECOND) });
     const { messages } = await scan(FIRST + SECOND + THIRD, { candidates: instance ? [clone(instance)] : [] });
     expect(messages).toEqual(['third']);
   });
@@ -283,7 +297,7 @@ describe('a body that breaks off', () => {
     })();
     await expect(reading.read(body)).rejects.toThrow('cut');
     expect(reading.instance).toBeUndefined();
-    expect(reading.takeBatch().records).toEqual([]);
+    expect(reading.takeBatch('open').records).toEqual([]);
     expect(begun.off).toBe(FIRST.length + SECOND.length);
   });
 });
@@ -303,24 +317,24 @@ describe('batches', () => {
     for (const batch of batches) {
       count += batch.records;
       const read = lines.slice(0, count).join('');
-      expect(batch.instance).toMatchObject({ off: read.length, prefixSha: sha(read) });
+      expect(batch.instance).toMatchObject({ off: read.length, proof: proof(read) });
     }
     expect(count + records.length).toBe(100);
   });
 
   test('FileScan counts the bytes of the lines and those without a time', async () => {
     const reading = new FileScan(createOptions());
-    await reading.read(bodyOf([Buffer.from(`${FIRST}no time\n${SECOND}`)]));
-    expect(reading.takeBatch()).toMatchObject({ bytes: FIRST.length + SECOND.length + 8, unparsed: 1 });
-    expect(reading.takeBatch()).toEqual({ records: [], bytes: 0, unparsed: 0 });
+    await reading.read(bodyOf([Buffer.from(`${FIRST}2026-13-45 no\n${SECOND}`)]));
+    expect(reading.takeBatch('open')).toMatchObject({ bytes: FIRST.length + SECOND.length + 14, unparsed: 1 });
+    expect(reading.takeBatch('open')).toMatchObject({ records: [], bytes: 0, unparsed: 0 });
   });
 });
 
 /** Everything that can be told of a reading. */
-async function outcome(chunks: readonly Uint8Array[], options: Partial<ScanOptions>) {
+async function outcome(chunks: readonly Uint8Array[], options: Options) {
   try {
-    const { result, records, instance } = await scan(chunks, options);
-    return { result, records, instance };
+    const { result, records, instance, scan: reading } = await scan(chunks, options);
+    return { result, records, instance, stream: reading.stream };
   } catch (cause) {
     if (!(cause instanceof LogError)) throw cause;
     return { code: cause.code };
@@ -372,12 +386,14 @@ describe('any file', () => {
   test('FileScan gives each line once however often a growing file is read, then closed', () =>
     fc.assert(
       fc.asyncProperty(content, cuts, async (bytes, places) => {
-        const whole = await outcome([bytes], { isClosed: true });
+        // Where lines that continue others were never seen, the last line is not kept back for them.
+        let stream: StreamState | undefined = { ...createStreamState(), joins: true };
+        const whole = await outcome([bytes], { isClosed: true, stream });
         let known: Instance | undefined;
         const records: LogRecord[] = [];
         const grown = cutInto(bytes, places);
         for (let count = 1; count <= grown.length; count++) {
-          const options = { candidates: known ? [known] : [], isClosed: count === grown.length };
+          const options = { candidates: known ? [known] : [], isClosed: count === grown.length, stream };
           const reading = await outcome(grown.slice(0, count), options);
           if ('code' in reading) {
             // A beginning may look like a page until its first time comes; nothing was read then.
@@ -386,8 +402,10 @@ describe('any file', () => {
           }
           records.push(...reading.records);
           known = reading.instance ?? known;
+          stream = reading.stream ?? stream;
         }
         if ('code' in whole) return;
+        expect(stream?.held).toEqual(whole.stream?.held);
         expect(records).toEqual(whole.records);
         expect(known).toEqual(whole.instance);
       }),

@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LINE_BYTES_MAX, LineSplitter } from '../../src/logs/line-splitter.ts';
+import { LINE_BYTES_MAX, LineSplitter, type RawLine } from '../../src/logs/line-splitter.ts';
 import { cutInto, cuts } from './chunking.ts';
 
 interface Line {
@@ -12,8 +13,8 @@ interface Line {
 function split(chunks: readonly Uint8Array[], options: { offset?: number; isClosed?: boolean } = {}) {
   const splitter = new LineSplitter(options.offset ?? 0);
   const lines: Line[] = [];
-  const keep = ({ start, bytes, isTruncated }: { start: number; bytes: Uint8Array; isTruncated: boolean }) =>
-    void lines.push({ start, text: Buffer.from(bytes).toString('latin1'), isTruncated });
+  const keep = ({ start, bytes, raw, sha256 }: RawLine) =>
+    void lines.push({ start, text: (raw ?? bytes).toString('latin1'), isTruncated: sha256 !== undefined });
   for (const chunk of chunks) splitter.push(chunk, keep);
   if (options.isClosed) splitter.finish(keep);
   return { lines, offset: splitter.offset };
@@ -62,17 +63,46 @@ test.each([
   }
 });
 
+test('LineSplitter says of a line that is too long how long it is, and its SHA-256', () => {
+  const text = `${'x'.repeat(100_000)}y`;
+  for (const size of [999, 70_000, 200_000]) {
+    const lines: RawLine[] = [];
+    const splitter = new LineSplitter(0);
+    for (const chunk of cutInto(bytes(`${text}\n`), size)) splitter.push(chunk, (line) => lines.push(line));
+    expect(lines).toMatchObject([
+      { length: text.length, nulBytes: 0, sha256: createHash('sha256').update(text).digest('hex') },
+    ]);
+  }
+});
+
+test('case 37: LineSplitter cuts a run of NUL bytes of 1 MiB out of the line behind it', () => {
+  const content = Buffer.concat([Buffer.alloc(1024 * 1024), bytes('2026-11-21 09:36:49 [wan] x\nnext\n')]);
+  for (const size of [1000, 65_536, content.length]) {
+    const lines: RawLine[] = [];
+    const splitter = new LineSplitter(0);
+    for (const chunk of cutInto(content, size)) splitter.push(chunk, (line) => lines.push(line));
+    expect(lines.map(({ bytes: kept, nulBytes, sha256 }) => [kept.toString(), nulBytes, sha256])).toEqual([
+      ['2026-11-21 09:36:49 [wan] x', 1024 * 1024, undefined],
+      ['next', 0, undefined],
+    ]);
+    expect(splitter.offset).toBe(content.length);
+  }
+});
+
 test('LineSplitter holds no more of an endless line than its bound', () => {
   const splitter = new LineSplitter(0);
   const chunk = new Uint8Array(1024 * 1024).fill(0x78);
   const lengths: number[] = [];
   for (let count = 0; count < 1024; count++) splitter.push(chunk, () => {});
-  splitter.finish(({ bytes: kept, isTruncated }) => lengths.push(isTruncated ? kept.length : -1));
-  expect(lengths).toEqual([LINE_BYTES_MAX]);
+  splitter.finish(({ bytes: kept, length, sha256 }) => {
+    lengths.push(kept.length, length);
+    expect(sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+  expect(lengths).toEqual([LINE_BYTES_MAX, 2 ** 30]);
   expect(splitter.offset).toBe(2 ** 30);
 });
 
-test('LineSplitter gives identical lines and places for every way to cut a text into chunks', () => {
+test('case 39: LineSplitter gives identical lines and places for every way to cut a text into chunks', () => {
   const text = fc.string({ unit: fc.constantFrom('\n', '\n', '\r', 'a', 'ü', '\u0000'), maxLength: 60 });
   fc.assert(
     fc.property(text, cuts, fc.boolean(), fc.nat(1000), (content, places, isClosed, offset) => {

@@ -1,12 +1,19 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseLine } from '../../src/logs/parse-line.ts';
+import { parseLine as parse, parseRepeatNotice } from '../../src/logs/parse-line.ts';
+import { learnDateOrder } from '../../src/logs/stamp.ts';
 
+const CONTEXT = { order: 'dmy', nearMs: Date.UTC(2026, 10, 21) } as const;
+const parseLine = (text: string) => parse(text, CONTEXT);
 const AT = Date.UTC(2026, 10, 21, 9, 36, 49);
 
 test.each([
   ['2026-11-21 09:36:49 [wan] connection up', AT, 'wan', 'connection up'],
   ['21.11.2026 09:36:49 [wan] connection up', AT, 'wan', 'connection up'],
+  ['2026/11/21 09:36:49 [wan] x', AT, 'wan', 'x'],
+  ['21/11/2026 09:36:49 [wan] x', AT, 'wan', 'x'],
+  ['Nov 21 09:36:49 [wan] x', AT, 'wan', 'x'],
+  ['2026-11-21T09:36:49 [wan] x', AT, 'wan', 'x'],
   ['2026-11-21 09:36:49.5 [wan] x', AT + 500, 'wan', 'x'],
   ['2026-11-21 09:36:49,123456789 [wan] x', AT + 123, 'wan', 'x'],
   ['2026-11-21 09:36:49 [] x', AT, '', 'x'],
@@ -21,7 +28,7 @@ test.each([
 ])('parseLine() takes %j apart', (text, asUtcMs, tag, message) => {
   const { time, ...rest } = parseLine(text);
   expect(time?.asUtcMs).toBe(asUtcMs);
-  expect(rest).toEqual({ tag, message });
+  expect(rest).toEqual({ tag, severity: undefined, message });
 });
 
 test('parseLine() says whether the text resolves less than a second', () => {
@@ -35,7 +42,7 @@ test.each([
   '                - Last output repeated 17 times -',
   '2026-11-21 09:36:49',
   '2026-11-21 09:36:49 wan: no brackets',
-  '2026-11-21T09:36:49 [wan] x',
+  '2026-11-21_09:36:49 [wan] x',
   ' 2026-11-21 09:36:49 [wan] x',
   '20262026-11-21 09:36:49 [wan] x',
   '2026-11-21 09:36 [wan] x',
@@ -52,7 +59,7 @@ test.each([
   '0050-11-21 09:36:49 [wan] x',
   '31.04.2026 09:36:49 [wan] x',
 ])('parseLine() finds no time in %j and leaves it whole', (text) => {
-  expect(parseLine(text)).toEqual({ time: undefined, tag: undefined, message: text });
+  expect(parseLine(text)).toEqual({ time: undefined, tag: undefined, severity: undefined, message: text });
 });
 
 test('parseLine() cuts a fraction off at milliseconds, for every number of them', () => {
@@ -100,4 +107,44 @@ test('parseLine() never throws, and a time that it gives is one', () => {
     }),
     { numRuns: 1000 },
   );
+});
+
+test('case 96: parseLine() takes a severity only from brackets of its own right behind the tag', () => {
+  const severityOf = (rest: string) => {
+    const { tag, severity, message } = parseLine(`2026-11-21 09:36:49 ${rest}`);
+    return [tag, severity, message];
+  };
+  expect(severityOf('[wan][WARNING] text')).toEqual(['wan', 'warning', 'text']);
+  expect(severityOf('[wan][EMERG] text')).toEqual(['wan', 'emergency', 'text']);
+  expect(severityOf('[wan] [WARNING] text')).toEqual(['wan', undefined, '[WARNING] text']);
+  expect(severityOf('[wan] [x] text')).toEqual(['wan', undefined, '[x] text']);
+  expect(severityOf('[wan][x] text')).toEqual(['wan', undefined, '[x] text']);
+  expect(severityOf('[wan][OTHER] text')).toEqual(['wan', undefined, '[OTHER] text']);
+});
+
+test('case 88: parseRepeatNotice() counts the lines that were left out', () => {
+  const notice = (times: string) => `${' '.repeat(16)}- Last output repeated ${times} -`;
+  expect(parseRepeatNotice(notice('twice'))).toBe(1);
+  expect(parseRepeatNotice(notice('17 times'))).toBe(17);
+  expect(parseRepeatNotice(notice('often'))).toBeUndefined();
+  expect(parseRepeatNotice(notice('17 times').trim())).toBeUndefined();
+});
+
+test('parseLine() gives a date without a year the year that brings it close to the lines around it', () => {
+  const near = (nearMs: number) => parse('Dec 31 23:59:59 [a] x', { order: 'dmy', nearMs }).time?.asUtcMs;
+  expect(near(Date.UTC(2027, 0, 1))).toBe(Date.UTC(2026, 11, 31, 23, 59, 59));
+  expect(near(Date.UTC(2026, 10, 1))).toBe(Date.UTC(2026, 11, 31, 23, 59, 59));
+});
+
+test.each([
+  ['a day above twelve', ['02/11/2026', '13/11/2026'], 'dmy'],
+  ['a day above twelve in second place', ['11/02/2026', '11/13/2026'], 'mdy'],
+  ['lines that would go back', ['01/02/2026', '01/03/2026', '02/01/2026'], 'mdy'],
+  ['the end of the file', ['05/10/2026', '06/10/2026'], 'dmy'],
+  ['the end of the file, months first', ['10/05/2026', '10/06/2026'], 'mdy'],
+  ['nothing, where both orders are one', ['10/10/2026'], undefined],
+  ['nothing, where the form leaves no choice', ['2026-11-02', '02.11.2026'], undefined],
+])('case 58: learnDateOrder() learns from %s', (_what, dates, order) => {
+  const lines = dates.map((date) => `${date} 09:00:00 [wan] x`);
+  expect(learnDateOrder(lines, Date.UTC(2026, 9, 6, 12))).toBe(order);
 });

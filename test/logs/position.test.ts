@@ -1,32 +1,28 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  createPosition,
-  type Instance,
-  type LogPosition,
-  parsePosition,
-  renderPosition,
-} from '../../src/logs/position.ts';
+import { createInstance, createPosition, type Instance, type LogPosition } from '../../src/logs/position.ts';
+import { parsePosition, renderPosition } from '../../src/logs/position-text.ts';
 
 const INSTANCE: Instance = {
-  key: 'ab'.repeat(32),
-  gen: 0,
+  ...createInstance('ab'.repeat(32), 0),
   off: 1000,
-  prefixSha: 'cd'.repeat(32),
   firstUtcMs: Date.UTC(2026, 10, 21, 8, 36, 49),
   lastUtcMs: Date.UTC(2026, 10, 21, 9, 0, 0),
   lastStart: 960,
+  tornAt: [1010],
 };
 
 const POSITION: LogPosition = {
-  version: 1,
+  ...createPosition(),
   open: INSTANCE,
-  pending: [{ instance: { ...INSTANCE, gen: 1 }, sinceMs: 5, isOvertaken: true }],
+  pending: [{ instance: { ...INSTANCE, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false }],
   lost: [{ ...INSTANCE, gen: 2 }],
-  waiting: { '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2 } },
-  completed: { '2026-11-20-08:35:58': { ...INSTANCE, gen: 3 } },
-  lastStamp: '2026-11-20-08:35:58',
-  brokenLinks: [{ after: '2026-11-20-08:35:58', sinceMs: 9 }],
+  waiting: {
+    '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2, fault: 'cut', notBeforeMs: 8, isBackfill: false },
+  },
+  completed: { '2026-11-20-08:35:58': { ...INSTANCE, gen: 3 }, '2026-11-19-08:35:58': null },
+  chainEnd: { stamp: '2026-11-20-08:35:58', edge: { uid: 'x', utcMs: 9 } },
+  brokenLinks: [{ after: '2026-11-20-08:35:58', from: undefined, sinceMs: 9 }],
   hasHistory: true,
 };
 
@@ -36,41 +32,84 @@ test('parsePosition() reads back what renderPosition() wrote', () => {
   }
 });
 
-test('renderPosition() stays one line of text', () => {
-  expect(renderPosition(POSITION)).not.toContain('\n');
+test('case 46: parsePosition() makes nothing of a position in which a single character has changed', () => {
+  const text = renderPosition(POSITION);
+  for (let index = 0; index < text.length; index += 3) {
+    const damaged = `${text.slice(0, index)}${text[index] === '1' ? '2' : '1'}${text.slice(index + 1)}`;
+    if (damaged !== text) expect(parsePosition(damaged)).toBeUndefined();
+  }
+});
+
+const V1_INSTANCE = {
+  key: 'ab'.repeat(32),
+  gen: 0,
+  off: 1000,
+  prefixSha: 'cd'.repeat(32),
+  firstUtcMs: Date.UTC(2026, 10, 21, 8, 36, 49),
+  lastUtcMs: Date.UTC(2026, 10, 21, 9, 0, 0),
+  lastStart: 960,
+};
+
+const V1 = {
+  version: 1,
+  open: V1_INSTANCE,
+  pending: [{ instance: { ...V1_INSTANCE, gen: 1 }, sinceMs: 5, isOvertaken: true }],
+  lost: [{ ...V1_INSTANCE, gen: 2 }],
+  waiting: { '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2 } },
+  completed: { '2026-11-20-08:35:58': { ...V1_INSTANCE, gen: 3 } },
+  lastStamp: '2026-11-20-08:35:58',
+  brokenLinks: [{ after: '2026-11-20-08:35:58', sinceMs: 9 }],
+  hasHistory: true,
+};
+
+test('case 47: parsePosition() takes over a position of version 1', () => {
+  const { prefixSha, ...rest } = V1_INSTANCE;
+  const lifted = { ...rest, proof: { plainSha: prefixSha }, shownMs: rest.lastUtcMs, tornAt: [] };
+  expect(parsePosition(JSON.stringify(V1))).toEqual({
+    ...createPosition(),
+    open: lifted,
+    pending: [{ instance: { ...lifted, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false }],
+    lost: [{ ...lifted, gen: 2 }],
+    waiting: {
+      '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2, fault: undefined, notBeforeMs: 0, isBackfill: false },
+    },
+    completed: { '2026-11-20-08:35:58': { ...lifted, gen: 3 } },
+    hasHistory: true,
+  });
 });
 
 test.each([
   ['nothing', ''],
   ['half of it', renderPosition(POSITION).slice(0, 200)],
+  ['half of version 1', JSON.stringify(V1).slice(0, 200)],
+  ['version 2 without a checksum', JSON.stringify(POSITION)],
   ['other JSON', '[]'],
   ['null', 'null'],
   ['a number', '7'],
-  ['a later version', JSON.stringify({ ...POSITION, version: 2 })],
-  ['no version', JSON.stringify({ ...POSITION, version: undefined })],
-  ['null for files', JSON.stringify({ ...POSITION, completed: null })],
-  ['null for waiting files', JSON.stringify({ ...POSITION, waiting: null })],
-  ['a list for files', JSON.stringify({ ...POSITION, completed: [] })],
-  ['no list of pending files', JSON.stringify({ ...POSITION, pending: {} })],
-  ['an empty pending file', JSON.stringify({ ...POSITION, pending: [null] })],
-  ['a pending file without content', JSON.stringify({ ...POSITION, pending: [{ sinceMs: 1, isOvertaken: false }] })],
-  ['an open file that is text', JSON.stringify({ ...POSITION, open: 'current' })],
-  ['an open file without a key', JSON.stringify({ ...POSITION, open: { ...INSTANCE, key: undefined } })],
-  ['an offset that is no number', JSON.stringify({ ...POSITION, open: { ...INSTANCE, off: '1000' } })],
-  ['an offset below zero', JSON.stringify({ ...POSITION, open: { ...INSTANCE, off: -1 } })],
-  ['an offset with a fraction', JSON.stringify({ ...POSITION, open: { ...INSTANCE, off: 0.5 } })],
-  ['a time that is text', JSON.stringify({ ...POSITION, open: { ...INSTANCE, lastUtcMs: 'noon' } })],
-  ['a waiting file without a time', JSON.stringify({ ...POSITION, waiting: { x: { attempts: 1 } } })],
-  ['a lost file that is a number', JSON.stringify({ ...POSITION, lost: [1] })],
-  ['a broken link without a name', JSON.stringify({ ...POSITION, brokenLinks: [{ sinceMs: 1 }] })],
+  ['a later version', renderPosition({ ...POSITION, version: 3 as unknown as 2 })],
+  ['no version', JSON.stringify({ ...V1, version: undefined })],
+  ['null for files', JSON.stringify({ ...V1, completed: null })],
+  ['null for waiting files', JSON.stringify({ ...V1, waiting: null })],
+  ['a list for files', JSON.stringify({ ...V1, completed: [] })],
+  ['no list of pending files', JSON.stringify({ ...V1, pending: {} })],
+  ['an empty pending file', JSON.stringify({ ...V1, pending: [null] })],
+  ['a pending file without content', JSON.stringify({ ...V1, pending: [{ sinceMs: 1, isOvertaken: false }] })],
+  ['an open file that is text', JSON.stringify({ ...V1, open: 'current' })],
+  ['an open file without a key', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, key: undefined } })],
+  ['an offset that is no number', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, off: '1000' } })],
+  ['an offset below zero', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, off: -1 } })],
+  ['an offset with a fraction', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, off: 0.5 } })],
+  ['a time that is text', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, lastUtcMs: 'noon' } })],
+  ['a waiting file without a time', JSON.stringify({ ...V1, waiting: { x: { attempts: 1 } } })],
+  ['a lost file that is a number', JSON.stringify({ ...V1, lost: [1] })],
 ])('parsePosition() makes nothing of %s, so that the log is read from its start', (_what, text) => {
   expect(parsePosition(text)).toBeUndefined();
 });
 
 test('parsePosition() never throws, and what it gives is whole', () => {
   const damaged = fc
-    .tuple(fc.constantFrom(...Object.keys(POSITION)), fc.jsonValue())
-    .map(([key, value]) => JSON.stringify({ ...POSITION, [key]: value }));
+    .tuple(fc.constantFrom(...Object.keys(V1)), fc.jsonValue())
+    .map(([key, value]) => JSON.stringify({ ...V1, [key]: value }));
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json(), damaged), (text) => {
       const position = parsePosition(text);
@@ -79,7 +118,7 @@ test('parsePosition() never throws, and what it gives is whole', () => {
         ...(position.open ? [position.open] : []),
         ...position.pending.map(({ instance }) => instance),
         ...position.lost,
-        ...Object.values(position.completed),
+        ...Object.values(position.completed).filter((instance) => instance !== null),
       ];
       for (const { key, off } of instances) {
         expect(typeof key).toBe('string');

@@ -1,23 +1,16 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Instance } from '../../src/logs/position.ts';
-import { RecordBuilder, type RecordContext, renderGap } from '../../src/logs/record-builder.ts';
+import { type EventContext, type Gap, renderGap } from '../../src/logs/event-records.ts';
+import { LineSplitter } from '../../src/logs/line-splitter.ts';
+import { createInstance as createFreshInstance, type Instance } from '../../src/logs/position.ts';
+import { RecordBuilder, type RecordContext, type ScanBatch } from '../../src/logs/record-builder.ts';
 import { Zone } from '../../src/logs/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 
 const OBSERVED_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 412);
 
 function createInstance(instance: Partial<Instance> = {}): Instance {
-  return {
-    key: 'ab'.repeat(32),
-    gen: 0,
-    off: 0,
-    prefixSha: '',
-    firstUtcMs: undefined,
-    lastUtcMs: undefined,
-    lastStart: 0,
-    ...instance,
-  };
+  return { ...createFreshInstance('ab'.repeat(32), 0), ...instance };
 }
 
 function createContext(context: Partial<RecordContext> = {}): RecordContext {
@@ -32,16 +25,22 @@ function createContext(context: Partial<RecordContext> = {}): RecordContext {
   };
 }
 
-/** Renders lines that follow each other in one file; a number in front of a line is its place, if it has another. */
-function renderAll(lines: readonly (string | Buffer)[], context = createContext(), instance = createInstance()) {
+/** What lines that follow each other in one file become. */
+function buildAll(
+  lines: readonly (string | Buffer)[],
+  context = createContext(),
+  instance = createInstance(),
+): ScanBatch & { readonly builder: RecordBuilder } {
   const builder = new RecordBuilder(context, instance);
-  let start = instance.off;
-  return lines.map((line) => {
-    const bytes = Buffer.from(line);
-    const { json } = builder.render({ start, bytes, isTruncated: false });
-    start += bytes.length + 1;
-    return JSON.parse(json) as LogRecord;
-  });
+  const splitter = new LineSplitter(instance.off);
+  for (const line of lines) {
+    splitter.push(Buffer.concat([Buffer.from(line), Buffer.from('\n')]), (raw) => builder.push(raw));
+  }
+  return { ...builder.take('open'), builder };
+}
+
+function renderAll(...args: Parameters<typeof buildAll>): LogRecord[] {
+  return buildAll(...args).records.map((json) => JSON.parse(json) as LogRecord);
 }
 
 function render(line: string | Buffer, context?: RecordContext): LogRecord {
@@ -56,11 +55,10 @@ test('RecordBuilder renders a line with the fields of the contract, in their ord
     zone: new Zone('Europe/Berlin'),
     flags: ['late'],
   });
-  const builder = new RecordBuilder(context, createInstance());
-  const bytes = Buffer.from('2025-10-26 01:59:58 [wan] wan1: connection check failed, retry 3');
-  const { json, isParsed } = builder.render({ start: 18_231, bytes, isTruncated: false });
-  expect(isParsed).toBe(true);
-  expect(json).toBe(
+  const line = '2025-10-26 01:59:58 [wan] wan1: connection check failed, retry 3';
+  const { records, unparsed } = buildAll([line], context, createInstance({ off: 18_231 }));
+  expect(unparsed).toBe(0);
+  expect(records[0]).toBe(
     '{"timestamp":"2025-10-25T23:59:58.500018231Z","observed_timestamp":"2026-11-21T12:00:00.412Z","router":"plant-7",' +
       '"component":"network","tag":"wan","message":"wan1: connection check failed, retry 3",' +
       '"uid":"jlcs53nw45cduak3-00000e2f","file":"network/current","offset":18231,"labels":{"site":"munich"},"flags":["late"]}',
@@ -109,7 +107,7 @@ test('RecordBuilder gives the same timestamps when it goes on in the middle of a
   const lines = [
     '2026-11-21 09:36:49 [wan] first',
     '2026-11-21 09:36:49 [wan] second',
-    'no time',
+    '2026-11-21 nine [wan] no time',
     '2026-11-21 09:36:50 [a] b',
   ];
   const whole = renderAll(lines);
@@ -120,9 +118,9 @@ test('RecordBuilder gives the same timestamps when it goes on in the middle of a
   expect([first, ...renderAll(lines.slice(1), createContext(), resumed)]).toEqual(whole);
 });
 
-test('RecordBuilder gives a line without a time that of the line before it, and ships it whole', () => {
-  const [, record] = renderAll(['2026-11-21 09:36:50 [wan] x', '    at stack (line 7)']);
-  expect(record).toMatchObject({ message: '    at stack (line 7)', flags: ['unparsed'] });
+test('RecordBuilder gives a line that nothing can be made of the time of the line before it, and ships it whole', () => {
+  const [, record] = renderAll(['2026-11-21 09:36:50 [wan] x', '2026-13-45 99:99:99 [wan] y']);
+  expect(record).toMatchObject({ message: '2026-13-45 99:99:99 [wan] y', flags: ['unparsed'] });
   expect(record?.timestamp).toMatch(/^2026-11-21T09:36:50/);
   expect(record).not.toHaveProperty('tag');
 });
@@ -145,7 +143,9 @@ test('RecordBuilder gives timestamps that rise with the lines, with and without 
         nowMs += stepMs;
         if (hasFraction && nowMs % 1000 === 0) nowMs++;
         const iso = new Date(nowMs).toISOString();
-        return hasTime ? `${iso.slice(0, 10)} ${iso.slice(11, hasFraction ? 23 : 19)} [t] ${message}` : `~${message}`;
+        return hasTime
+          ? `${iso.slice(0, 10)} ${iso.slice(11, hasFraction ? 23 : 19)} [t] ${message}`
+          : `2026-11-21 ~${message}`;
       });
       const times = renderAll(texts).flatMap(({ timestamp }) => timestamp ?? []);
       expect(times).toEqual(times.toSorted());
@@ -195,33 +195,28 @@ test('RecordBuilder keeps a byte order mark at the beginning of a line', () => {
 });
 
 test.each([
-  ['a scrambled letter', Buffer.from([0xc3, 0x5f])],
-  ['a cut letter', Buffer.from([0xe2, 0x82])],
-  ['a lone byte', Buffer.from([0x41, 0xff, 0x42])],
-])('RecordBuilder keeps the untouched bytes of %s beside a message that is valid', (_what, bytes) => {
+  ['a lone byte', [0x41, 0xff, 0x42], ['lossy']],
+  ['two scrambled letters (case 91)', [0xc3, 0x5f, 0x41, 0xe2, 0x5f, 0xac], ['lossy', 'device_scrambled']],
+  ['a letter that was cut at the limit of the daemon (case 92)', [0x41, 0xe2, 0x82], ['lossy']],
+])('case 36: RecordBuilder keeps the untouched bytes of %s beside a message that is valid', (_what, tail, flags) => {
+  const bytes = Buffer.from(tail);
   const line = Buffer.concat([Buffer.from('2026-11-21 09:36:49 [wan] '), bytes]);
   const record = render(line);
-  expect(record.flags).toEqual(['lossy']);
+  expect(record.flags).toEqual(flags);
   expect(record.message).toContain('\uFFFD');
   expect(record.message.isWellFormed()).toBe(true);
   expect(Buffer.from(record.original ?? '', 'base64')).toEqual(line);
 });
 
-test('RecordBuilder flags a line of which only the head was kept', () => {
-  const builder = new RecordBuilder(createContext(), createInstance());
-  const bytes = Buffer.from('2026-11-21 09:36:49 [wan] head');
-  const { json } = builder.render({ start: 0, bytes, isTruncated: true });
-  expect(JSON.parse(json)).toMatchObject({ message: 'head', flags: ['truncated'] });
-});
-
 test('RecordBuilder renders one line of JSON for any bytes, and keeps them when they are no text', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), fc.boolean(), (tail, hasTime) => {
-      const bytes = Buffer.concat([Buffer.from(hasTime ? '2026-11-21 09:36:49 [wan] ' : ''), tail]);
-      const builder = new RecordBuilder(createContext(), createInstance());
-      const { json } = builder.render({ start: 5, bytes, isTruncated: false });
-      expect(json).not.toContain('\n');
-      const record = JSON.parse(json) as LogRecord;
+      const text = Buffer.from(tail.filter((byte) => byte !== 0x0a && byte !== 0));
+      const bytes = Buffer.concat([Buffer.from(hasTime ? '2026-11-21 09:36:49 [wan] ' : '~'), text]);
+      const { records } = buildAll([bytes], createContext(), createInstance({ off: 5 }));
+      expect(records).toHaveLength(1);
+      expect(records[0]).not.toContain('\n');
+      const record = JSON.parse(records[0] ?? '') as LogRecord;
       expect(record.offset).toBe(5);
       const stripped = bytes.at(-1) === 0x0d ? bytes.subarray(0, -1) : bytes;
       const isText = Buffer.from(stripped.toString('utf8')).equals(stripped);
@@ -231,17 +226,21 @@ test('RecordBuilder renders one line of JSON for any bytes, and keeps them when 
   );
 });
 
-function uidOf(json: string): string {
-  return (JSON.parse(json) as LogRecord).uid;
-}
+const CONTEXT: EventContext = createContext();
+const GAP: Gap = {
+  certainty: 'certain',
+  reason: 'expired',
+  from: { uid: 'jlcs53nw45cduak3-0000007i', utcMs: Date.UTC(2026, 10, 21, 9) },
+  file: 'network/log-2026-11-21-08:35:58',
+  offset: 300,
+};
 
 test('renderGap() says what is missing, since when and after which line', () => {
-  const instance = createInstance({ off: 300, lastStart: 270, lastUtcMs: Date.UTC(2026, 10, 21, 9, 0, 0) });
-  const context = createContext({ router: { name: 'plant-7', labels: { site: 'munich' } } });
-  const record = JSON.parse(renderGap(context, { certainty: 'certain', reason: 'expired' }, instance)) as LogRecord;
+  const record = JSON.parse(renderGap({ ...CONTEXT, router: { name: 'plant-7', labels: { site: 'munich' } } }, GAP));
   expect(record).toMatchObject({
     router: 'plant-7',
     component: 'network',
+    file: 'network/log-2026-11-21-08:35:58',
     event: 'log.gap',
     offset: 300,
     labels: { site: 'munich' },
@@ -250,22 +249,27 @@ test('renderGap() says what is missing, since when and after which line', () => 
       reason: 'expired',
       from_uid: 'jlcs53nw45cduak3-0000007i',
       time_from: '2026-11-21T09:00:00.000Z',
+      to_uid: null,
+      lines: null,
     },
   });
   expect(record.uid).toMatch(/^[a-z2-7]{16}-0000008c$/);
-  expect(record.uid).not.toContain('jlcs53nw45cduak3');
 });
 
 test('renderGap() gives a gap the same uid in every telling, and other gaps others', () => {
-  const gap = { certainty: 'likely', reason: 'not-found' } as const;
-  const later = createContext({ observedMs: OBSERVED_MS + 5 });
   const uids = [
-    renderGap(createContext(), gap, createInstance({ off: 5 })),
-    renderGap(createContext(), gap, createInstance({ off: 6 })),
-    renderGap(createContext(), gap, createInstance({ off: 5, gen: 1 })),
-    renderGap(createContext(), gap, undefined),
-    renderGap(createContext({ file: 'network/log-2026-11-21-08:35:58' }), gap, undefined),
-  ].map(uidOf);
+    GAP,
+    { ...GAP, offset: 6 },
+    { ...GAP, from: { uid: 'other', utcMs: undefined } },
+    { ...GAP, reason: 'damaged' as const },
+    { ...GAP, file: 'network/current' },
+    { ...GAP, from: undefined },
+    { ...GAP, damage: { block: 2, startBit: 80, endBit: 90 } },
+  ].map((gap) => uidOf(renderGap(CONTEXT, gap)));
   expect(new Set(uids).size).toBe(uids.length);
-  expect(uidOf(renderGap(later, gap, createInstance({ off: 5 })))).toBe(uids[0]);
+  expect(uidOf(renderGap({ ...CONTEXT, observedMs: OBSERVED_MS + 5 }, GAP))).toBe(uids[0]);
 });
+
+function uidOf(json: string): string {
+  return (JSON.parse(json) as LogRecord).uid;
+}

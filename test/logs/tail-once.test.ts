@@ -21,7 +21,7 @@ async function readAll(source: LogSource): Promise<string[]> {
   return messages;
 }
 
-test('tailOnce() lists again before it takes up a new current, so that a rotation between the two stays in order', async () => {
+test('case 11: tailOnce() lists again before it takes up a new current, so that a rotation between the two stays in order', async () => {
   const files = new Map([['network/current', '2026-11-21 11:00:00 [wan] before\n']]);
   const source: LogSource = {
     listLogs: () => Promise.resolve([...files.keys()]),

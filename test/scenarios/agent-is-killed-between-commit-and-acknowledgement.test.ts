@@ -12,7 +12,7 @@ const LINES = 40;
 test.for([
   { moment: 'after', title: 'records that were delivered before the kill come again with equal uids' },
   { moment: 'before', title: 'records that were committed and not delivered before the kill are delivered once' },
-])('kill -9: $title', async ({ moment }) => {
+])('case 43: kill -9: $title', async ({ moment }) => {
   await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
   await using config = await writeRunConfig(simulator);
   for (let index = 0; index < LINES; index++) simulator.routers[0]?.appendLog('network', `line ${index}`);

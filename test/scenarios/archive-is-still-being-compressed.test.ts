@@ -4,7 +4,7 @@ import { expectEachLineOnce } from '../support/truth.ts';
 
 const SECOND_MS = 1000;
 
-test('new lines wait for an archive that takes 40 seconds to compress, and all arrive in order without a gap', async () => {
+test('case 83: new lines wait for an archive that takes 40 seconds to compress, and all arrive in order without a gap', async () => {
   await using fleet = await startFleet({ simulator: { logs: { compressionMs: 40 * SECOND_MS } } });
   for (let index = 0; index < 100; index++) fleet.router().appendLog('network', `line ${index}`);
   await fleet.advance(60 * SECOND_MS);

@@ -49,6 +49,7 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_log_lag_seconds gauge router,component",
       "router_log_lines_total counter router,component",
       "router_log_newest_timestamp_seconds gauge router,component",
+      "router_log_seconds_to_loss gauge router,component",
       "router_log_unparsed_lines_total counter router,component",
       "router_login_failures_total counter router",
       "router_logins_total counter router",

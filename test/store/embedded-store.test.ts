@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createSeededRandom } from '../../src/base/index.ts';
 import { EmbeddedStore, type EmbeddedStoreOptions, StoreError } from '../../src/store/index.ts';
 import { packLines } from '../../src/store/spool-batch.ts';
@@ -268,21 +268,108 @@ test('EmbeddedStore refuses the format of a newer program, says so, and changes 
     using store = folder.open();
     store.commit(commitOf(['1']));
   }
+  const format = readFormat(folder.database);
   setFormat(folder.database, 99);
   const error = thrownBy(() => folder.open({ sinks: [] }));
   expect(error).toMatchObject({ code: 'broken', disposition: 'operator' });
   expect(error.message).toContain('format 99');
   // The files are free again, and the newer program finds them as it left them.
-  setFormat(folder.database, 2);
+  setFormat(folder.database, format);
   using store = folder.open();
   expect(drain(store, 'a')).toEqual(['1']);
 });
 
-test('EmbeddedStore throws broken for a file that is no database, and leaves it alone', async () => {
+test('EmbeddedStore begins anew beside a file that is no database, and keeps that', async () => {
   await using folder = await createFolder();
   await writeFile(folder.database, 'this is my shopping list, not a database\n'.repeat(100));
-  expect(thrownBy(() => folder.open())).toMatchObject({ code: 'broken' });
-  expect(await readFile(folder.database, 'utf8')).toContain('shopping list');
+  const onRebuilt = vi.fn();
+  using store = folder.open({ onRebuilt });
+  expect(onRebuilt).toHaveBeenCalledWith({ recordsSaved: 0, damagedFile: `${folder.database}.damaged` });
+  expect(await readFile(`${folder.database}.damaged`, 'utf8')).toContain('shopping list');
+  store.commit(commitOf(['1']));
+  expect(drain(store, 'a')).toEqual(['1']);
+});
+
+test('case 46: a database that is damaged in the middle is rebuilt with the records that are whole, and without positions', async () => {
+  await using folder = await createFolder();
+  const batches = Array.from({ length: 60 }, (_, index) => noisyLines(50, index + 1));
+  {
+    using store = folder.open({ sinks: ['a', 'b'] });
+    for (const lines of batches) store.commit(commitOf(lines));
+    const slice = store.readSlice('a');
+    if (slice) store.acknowledge('a', slice.next);
+  }
+  const bytes = await readFile(folder.database);
+  bytes.fill(0xff, Math.floor(bytes.length / 2), Math.floor(bytes.length / 2) + 12_000);
+  await writeFile(folder.database, bytes);
+
+  const onRebuilt = vi.fn();
+  using store = folder.open({ sinks: ['a', 'b'], onRebuilt });
+  // Opening reads every page, and finds it.
+  expect(onRebuilt).toHaveBeenCalledOnce();
+  const saved = drain(store, 'b');
+  const written = batches.flat();
+  expect(saved.length).toBeGreaterThan(1000);
+  expect(saved.length).toBeLessThan(written.length);
+  expect(saved.every((line) => written.includes(line))).toBe(true);
+  // Positions may be ahead of what was lost: without them the lines are read again.
+  expect(store.readPositions('plant-7')).toEqual(new Map());
+  store.commit(commitOf(['new']));
+  expect(drain(store, 'b')).toEqual(['new']);
+  expect(drain(store, 'a').at(-1)).toBe('new');
+});
+
+test('a rebuilt database numbers new batches behind those that the sinks already have', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open();
+    for (let count = 0; count < 5; count++) store.commit(commitOf([`delivered ${count}`]));
+    drain(store, 'a');
+    store.commit(commitOf(['1', '2']));
+  }
+  damageRecords(folder.database);
+  using store = folder.open();
+  expect(thrownBy(() => store.readSlice('a'))).toMatchObject({ code: 'damaged' });
+  store.commit(commitOf(['new']));
+  expect(drain(store, 'a')).toEqual(['new']);
+});
+
+test('case 48: EmbeddedStore holds back while there is no room on the disk, keeps what it has, and goes on when there is', async () => {
+  await using folder = await createFolder();
+  using store = folder.open({ databaseBytesMax: 256 * 1024 });
+  const written: string[] = [];
+  const error = thrownBy(() => {
+    for (let seed = 0; seed < 50; seed++) {
+      const lines = noisyLines(300, seed);
+      store.commit(commitOf(lines, `position ${seed}`));
+      written.push(...lines);
+    }
+  });
+  expect(error).toMatchObject({ code: 'full', disposition: 'hold-back' });
+  expect(written.length).toBeGreaterThan(300);
+  expect(store.readPositions('plant-7').get('network')).toBe(`position ${written.length / 300 - 1}`);
+  expect(drain(store, 'a')).toEqual(written);
+  store.commit(commitOf(['after'], 'after'));
+  expect(drain(store, 'a')).toEqual(['after']);
+});
+
+const DAY_MS = 86_400_000;
+
+test('case 51: EmbeddedStore.keepRouters() keeps the positions of a router that is gone for a week, and no longer', async () => {
+  await using folder = await createFolder();
+  using store = folder.open();
+  for (const router of ['here', 'gone', 'back']) store.commit({ ...commitOf([]), router });
+  expect(store.keepRouters(['here'], 0)).toEqual([]);
+  expect(store.keepRouters(['here', 'back'], 5 * DAY_MS)).toEqual([]);
+  expect(store.readPositions('gone').size).toBe(1);
+  expect(store.keepRouters(['here', 'back'], 8 * DAY_MS)).toEqual(['gone']);
+  expect(store.readPositions('gone').size).toBe(0);
+  // The week begins anew with each absence.
+  expect(store.keepRouters(['here'], 9 * DAY_MS)).toEqual([]);
+  expect(store.keepRouters(['here'], 15 * DAY_MS)).toEqual([]);
+  expect(store.readPositions('back').size).toBe(1);
+  expect(store.keepRouters(['here'], 16 * DAY_MS)).toEqual(['back']);
+  expect(store.readPositions('here').size).toBe(1);
 });
 
 test('EmbeddedStore throws broken when its folder cannot be made', async () => {
@@ -291,17 +378,16 @@ test('EmbeddedStore throws broken when its folder cannot be made', async () => {
   expect(thrownBy(() => folder.open({ path: join(folder.path, 'file', 'state') }))).toMatchObject({ code: 'broken' });
 });
 
-test('EmbeddedStore.readSlice() throws broken for records that were damaged on disk', async () => {
+test('EmbeddedStore.readSlice() says that records were damaged on disk, and goes on without them', async () => {
   await using folder = await createFolder();
   {
     using store = folder.open();
     store.commit(commitOf(['1', '2']));
   }
-  const database = new DatabaseSync(folder.database);
-  database.exec(`UPDATE spool SET body = x'0102030405'`);
-  database.close();
+  damageRecords(folder.database);
   using store = folder.open();
-  expect(thrownBy(() => store.readSlice('a'))).toMatchObject({ code: 'broken' });
+  expect(thrownBy(() => store.readSlice('a'))).toMatchObject({ code: 'damaged' });
+  expect(store.readSlice('a')).toBeUndefined();
 });
 
 test('EmbeddedStore throws broken when it is used after its end, and closing twice does no harm', async () => {
@@ -482,7 +568,7 @@ test('EmbeddedStore throws broken for notes after its end', async () => {
   expect(thrownBy(() => store.setSinks(['a']))).toMatchObject({ code: 'broken' });
 });
 
-test('EmbeddedStore lifts a database of format 1 to format 2 with all that it holds', async () => {
+test('EmbeddedStore lifts a database of format 1 to that of this program with all that it holds', async () => {
   await using folder = await createFolder();
   {
     const database = new DatabaseSync(folder.database);
@@ -509,11 +595,24 @@ test('EmbeddedStore lifts a database of format 1 to format 2 with all that it ho
     expect(store.spooled.records).toBe(2);
   }
   using database = new DatabaseSync(folder.database);
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 2 });
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 3 });
 });
 
 function setFormat(file: string, version: number): void {
   const database = new DatabaseSync(file);
   database.exec(`PRAGMA user_version = ${version}`);
+  database.close();
+}
+
+function readFormat(file: string): number {
+  const database = new DatabaseSync(file);
+  const format = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
+  database.close();
+  return format;
+}
+
+function damageRecords(file: string): void {
+  const database = new DatabaseSync(file);
+  database.exec(`UPDATE spool SET body = x'0102030405'`);
   database.close();
 }

@@ -1,0 +1,26 @@
+import { createSeededRandom } from '../src/base/index.ts';
+
+/** Lines as routers write them: few shapes, many numbers. bzip2 makes them about eight times smaller. */
+export function createLogText(bytes: number): Buffer {
+  const random = createSeededRandom(1);
+  const upTo = (count: number) => Math.floor(random() * count);
+  const address = () => `10.${upTo(256)}.${upTo(256)}.${upTo(256)}`;
+  const messages = [
+    () => `signal quality rsrp -${70 + upTo(50)} dBm rsrq -${5 + upTo(15)} dB sinr ${upTo(30)}`,
+    () => `chain wan${1 + upTo(3)} connected, address ${address()}`,
+    () =>
+      `dropped IN=net${upTo(4)} SRC=${address()} DST=${address()} LEN=${40 + upTo(1400)} ID=${upTo(65536)} DPT=${upTo(65536)}`,
+    () => `lease ${address()} for ${upTo(2 ** 24).toString(16)}${upTo(2 ** 24).toString(16)} on net1`,
+    () => `user admin logged in from ${address()} via https`,
+    () => `message ${upTo(1_000_000)} forwarded in ${upTo(100)} ms`,
+  ];
+  const tags = ['wan', 'lte1', 'firewall', 'dhcpd', 'webinterface', 'container'];
+  const lines: string[] = [];
+  for (let length = 0, second = 0; length < bytes; second += upTo(5)) {
+    const time = new Date(1_790_000_000_000 + second * 1000).toISOString().slice(0, 19).replace('T', ' ');
+    const line = `${time} [${tags[upTo(tags.length)]}] ${messages[upTo(messages.length)]?.()}\n`;
+    lines.push(line);
+    length += line.length;
+  }
+  return Buffer.from(lines.join('')).subarray(0, bytes);
+}

@@ -1,0 +1,166 @@
+import type { GapCertainty, LogRecord, RouterIdentity } from '../model/index.ts';
+import { renderEventUid, renderUid } from './identity.ts';
+import type { ClockJump } from './log-clock.ts';
+
+/** What the records of events share. */
+export interface EventContext {
+  readonly router: RouterIdentity;
+  readonly component: string;
+  readonly file: string;
+  /** The agent's clock, milliseconds since the Unix epoch. */
+  readonly observedMs: number;
+}
+
+/** Why lines are missing. A closed list. */
+export type GapReason =
+  | 'expired'
+  | 'not-found'
+  | 'damaged'
+  | 'too-large'
+  | 'unsupported'
+  | 'broken-link'
+  | 'reset'
+  | 'skipped';
+
+/** A line on the edge of a gap. */
+export interface GapEdge {
+  readonly uid: string;
+  readonly utcMs: number | undefined;
+}
+
+/** What is missing, and how that is known. */
+export interface Gap {
+  readonly certainty: GapCertainty;
+  readonly reason: GapReason;
+  /** The last line before it; absent at the beginning of a log. */
+  readonly from?: GapEdge | undefined;
+  /** The first line after it, when it is known. */
+  readonly to?: GapEdge | undefined;
+  readonly bytesMin?: number | undefined;
+  readonly lines?: number | undefined;
+  /** The damaged part of an archive, in bits of its compressed bytes. */
+  readonly damage?: { readonly block: number; readonly startBit: number; readonly endBit: number } | undefined;
+  /** The file from which lines are missing. */
+  readonly file: string;
+  /** Where in that file, in decompressed bytes. */
+  readonly offset: number;
+}
+
+const GAP_WORDS: Readonly<Record<GapReason, string>> = {
+  expired: 'the router deleted a file before it was read to its end',
+  'not-found': 'the rest of a file was never found under another name',
+  damaged: 'a rotated file could not be decompressed to its end',
+  'too-large': 'a file is larger than the bound on what is read',
+  unsupported: 'a rotated file has a format that cannot be read',
+  'broken-link': 'a file between two others is missing, or the clock of the router was set',
+  reset: 'the router deleted all of its log files',
+  skipped: 'they are older than what the configuration asks for (logs.start)',
+};
+
+/** The record that says that lines are missing. */
+export function renderGap(context: EventContext, gap: Gap): string {
+  const about = `${gap.reason}\0${gap.file}\0${gap.from?.uid ?? ''}\0${gap.damage?.startBit ?? ''}`;
+  return renderEvent(
+    { ...context, file: gap.file },
+    'log.gap',
+    about,
+    gap.offset,
+    `Log lines are missing: ${GAP_WORDS[gap.reason]}`,
+    {
+      certainty: gap.certainty,
+      reason: gap.reason,
+      from_uid: gap.from?.uid ?? null,
+      to_uid: gap.to?.uid ?? null,
+      time_from: renderMoment(gap.from?.utcMs),
+      time_to: renderMoment(gap.to?.utcMs),
+      bytes_min: gap.bytesMin ?? null,
+      lines: gap.lines ?? null,
+      ...(gap.damage && { block: gap.damage.block, start_bit: gap.damage.startBit, end_bit: gap.damage.endBit }),
+    },
+  );
+}
+
+/** The record that says that all files of the log were deleted and it begins anew. */
+export function renderReset(context: EventContext, reason: 'wiped' | 'replaced', last: GapEdge | undefined): string {
+  const message =
+    reason === 'wiped'
+      ? 'The router has deleted its log files'
+      : 'Another router answers under this name; its logs begin anew';
+  return renderEvent(context, 'log.reset', `${reason}\0${last?.uid ?? ''}`, 0, message, {
+    reason,
+    last_uid: last?.uid ?? null,
+    time_from: renderMoment(last?.utcMs),
+  });
+}
+
+/** The record that says that the router's clock was set, or has lost its time. */
+export function renderClockJump(
+  context: EventContext,
+  place: { about: string; offset: number },
+  jump: ClockJump,
+): string {
+  return renderEvent(context, 'log.clock_jump', place.about, place.offset, "The router's clock has jumped", {
+    before: renderMoment(jump.beforeUtcMs),
+    after: renderMoment(jump.afterUtcMs),
+  });
+}
+
+/** The record for a notice that the line before was repeated. It is a line of the log, so its uid is that of the line. */
+export function renderRepeat(
+  context: EventContext,
+  line: {
+    readonly offset: number;
+    readonly uid: string;
+    readonly timestamp: string | undefined;
+    readonly message: string;
+  },
+  repeat: { readonly count: number; readonly ofUid: string | undefined },
+): string {
+  const record: LogRecord = {
+    ...(line.timestamp !== undefined && { timestamp: line.timestamp }),
+    ...renderBase(context, line.message, line.uid, line.offset),
+    event: 'log.repeat',
+    details: { count: repeat.count, of_uid: repeat.ofUid ?? null },
+  };
+  return JSON.stringify(record);
+}
+
+function renderEvent(
+  context: EventContext,
+  event: NonNullable<LogRecord['event']>,
+  about: string,
+  offset: number,
+  message: string,
+  details: NonNullable<LogRecord['details']>,
+): string {
+  const uid = renderEventUid(event, context.router.name, context.component, about, offset);
+  const record: LogRecord = { ...renderBase(context, message, uid, offset), event, details };
+  return JSON.stringify(record);
+}
+
+function renderBase(
+  { router, component, file, observedMs }: EventContext,
+  message: string,
+  uid: string,
+  offset: number,
+) {
+  return {
+    observed_timestamp: new Date(observedMs).toISOString(),
+    router: router.name,
+    component,
+    message,
+    uid,
+    file,
+    offset,
+    ...(Object.keys(router.labels).length > 0 && { labels: router.labels }),
+  };
+}
+
+function renderMoment(utcMs: number | undefined): string | null {
+  return utcMs === undefined ? null : new Date(utcMs).toISOString();
+}
+
+/** The edge of a gap behind a line. */
+export function toGapEdge(uidPrefix: string, offset: number, utcMs: number | undefined): GapEdge {
+  return { uid: renderUid(uidPrefix, offset), utcMs };
+}

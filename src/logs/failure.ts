@@ -1,0 +1,31 @@
+import { ArchiveError } from './archive/index.ts';
+import { LogError } from './errors.ts';
+import type { FileFault } from './position.ts';
+
+/** What an error says that the caller should do, if it says so. */
+export function dispositionOf(cause: unknown): unknown {
+  return cause instanceof Error ? Reflect.get(cause, 'disposition') : undefined;
+}
+
+/** The HTTP status with which a router answered, if it did. */
+export function statusOf(cause: unknown): unknown {
+  return cause instanceof Error ? Reflect.get(cause, 'status') : undefined;
+}
+
+/** Whether only this file is at fault: its content, or an answer of a router that is otherwise well. */
+export function isOwnFault(cause: unknown): boolean {
+  if (cause instanceof ArchiveError || cause instanceof LogError) return true;
+  return cause instanceof Error && Reflect.get(cause, 'isAnswered') === true;
+}
+
+/** Whether a connection ended while a body was on its way, which is worth another attempt at once. */
+export function isBodyCut(cause: unknown): boolean {
+  return cause instanceof Error && Reflect.get(cause, 'code') === 'connect' && Reflect.get(cause, 'isUnsent') !== true;
+}
+
+/** What an error means for the file that was asked for. */
+export function toFileFault(cause: unknown): FileFault {
+  if (cause instanceof ArchiveError)
+    return cause.code === 'corrupt' ? 'corrupt' : cause.code === 'truncated' ? 'cut' : 'refused';
+  return statusOf(cause) === 404 ? 'gone' : 'refused';
+}

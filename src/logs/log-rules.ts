@@ -1,0 +1,65 @@
+/** A log rule whose pattern is compiled: what it finds in a line becomes a number. */
+export interface LogRule {
+  /** Name of the metric. */
+  readonly metric: string;
+  /** `counter` adds the value, `gauge` sets it. */
+  readonly kind: 'counter' | 'gauge';
+  /** Whether lines of this component are looked at. */
+  readonly isMeant: (component: string) => boolean;
+  /** The named groups of the pattern where it matches a message; `undefined` where it does not. Must end in linear time. */
+  readonly match: (message: string) => Readonly<Record<string, string | undefined>> | undefined;
+  /** Names of groups that become labels. */
+  readonly labels: readonly string[];
+  /** Group whose text is the value; without one it is 1. */
+  readonly value?: string | undefined;
+}
+
+/** What a rule has found in one line. */
+export interface RuleHit {
+  readonly metric: string;
+  readonly kind: LogRule['kind'];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Series of one rule; further ones are one series whose labels say {@link OTHER}. */
+const SERIES_MAX = 100;
+const LABEL_LENGTH_MAX = 128;
+const OTHER = 'other';
+
+/** Applies the log rules to the lines of one router, and bounds the series that come of it. */
+export class LogRules {
+  readonly #rules: readonly LogRule[];
+  readonly #seriesMax: number;
+  readonly #series = new Map<string, Set<string>>();
+
+  constructor(rules: readonly LogRule[], seriesMax: number = SERIES_MAX) {
+    this.#rules = rules;
+    this.#seriesMax = seriesMax;
+  }
+
+  /** What the rules find in a line. A value that is no number finds nothing. */
+  evaluate(component: string, message: string): RuleHit[] {
+    return this.#rules.flatMap((rule) => {
+      const groups = rule.isMeant(component) ? rule.match(message) : undefined;
+      if (!groups) return [];
+      const text = rule.value === undefined ? '1' : (groups[rule.value] ?? '');
+      const value = text.trim() === '' ? Number.NaN : Number(text);
+      if (!Number.isFinite(value) || (rule.kind === 'counter' && value < 0)) return [];
+      return [{ metric: rule.metric, kind: rule.kind, labels: this.#bound(rule, groups), value }];
+    });
+  }
+
+  #bound(rule: LogRule, groups: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
+    const labels = Object.fromEntries(
+      rule.labels.map((name) => [name, (groups[name] ?? '').slice(0, LABEL_LENGTH_MAX)]),
+    );
+    const key = JSON.stringify(labels);
+    const known = this.#series.get(rule.metric) ?? new Set<string>();
+    this.#series.set(rule.metric, known);
+    if (known.has(key)) return labels;
+    if (known.size >= this.#seriesMax) return Object.fromEntries(rule.labels.map((name) => [name, OTHER]));
+    known.add(key);
+    return labels;
+  }
+}

@@ -1,0 +1,44 @@
+import { crc32 } from 'node:zlib';
+import type { ZoneEvidence } from './learnt-zone.ts';
+
+/** What was learnt of a router as a whole; kept beside the positions of its logs. */
+export interface RouterFacts {
+  readonly version: 1;
+  /** Wall time at which its logs were first listed. */
+  readonly firstContactMs: number;
+  /** Serial number, as far as it was told. */
+  serial: string | undefined;
+  /** The firmware that `range` is about. */
+  firmware: string | undefined;
+  /** Whether log downloads can be asked for in part; `undefined` until it was tried. */
+  range: boolean | undefined;
+  zone: ZoneEvidence;
+}
+
+/** The component under which they are kept; no log can have this name. */
+export const FACTS = '';
+
+/** The facts about a router that was never met. */
+export function createRouterFacts(nowMs: number): RouterFacts {
+  return {
+    version: 1,
+    firstContactMs: nowMs,
+    serial: undefined,
+    firmware: undefined,
+    range: undefined,
+    zone: { seen: [], inferred: [] },
+  };
+}
+
+export function renderRouterFacts(facts: RouterFacts): string {
+  const text = JSON.stringify(facts);
+  return `${text}\n${crc32(text).toString(16)}`;
+}
+
+/** Reads back what {@link renderRouterFacts} wrote; `undefined` for anything else: then they are learnt anew. */
+export function parseRouterFacts(text: string): RouterFacts | undefined {
+  const end = text.lastIndexOf('\n');
+  if (end < 0 || crc32(text.slice(0, end)).toString(16) !== text.slice(end + 1)) return undefined;
+  const value = JSON.parse(text.slice(0, end)) as RouterFacts;
+  return value.version === 1 ? { ...createRouterFacts(value.firstContactMs), ...value } : undefined;
+}

@@ -1,0 +1,152 @@
+/** The order of day and month in a date of numbers that does not begin with the year. */
+export type DateOrder = 'dmy' | 'mdy';
+
+/** A time as the router wrote it: its own wall clock, without a zone. */
+export interface WallTime {
+  /** The wall time as if it were UTC. Milliseconds since the Unix epoch. */
+  readonly asUtcMs: number;
+  /** Whether the text resolves milliseconds or less. */
+  readonly hasFraction: boolean;
+}
+
+/** A time stamp at the beginning of a text. */
+export interface Stamp extends WallTime {
+  /** Characters that it takes. */
+  readonly length: number;
+}
+
+/** What a stamp does not say itself. */
+export interface StampContext {
+  readonly order: DateOrder;
+  /** A wall time near it: a stamp without a year is of the year that brings it closest. */
+  readonly nearMs: number;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const YMD = String.raw`(\d{4})([-/.])(\d\d)\2(\d\d)`;
+const ANY_ORDER = String.raw`(\d\d)([./-])(\d\d)\6(\d{4})`;
+const NAMED = String.raw`([A-Z][a-z]{2}) ([ \d]\d)`;
+const STAMP = new RegExp(String.raw`^(?:${YMD}|${ANY_ORDER}|${NAMED})[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?`);
+/** Texts that begin like this mean to begin with a time, readable or not: they continue no other line. */
+const LIKE_STAMP = /^(?:\d{1,4}[-./]\d{1,2}[-./]\d{1,4}[ T]|[A-Z][a-z]{2} [ \d]\d \d\d:)/;
+const DAY_MS = 86_400_000;
+
+/**
+ * Reads the time stamp that `text` begins with: `YYYY-MM-DD hh:mm:ss`, the same with `/` or `.`, day or month first, or
+ * `Mon DD hh:mm:ss` without a year; a fraction may follow. `undefined` when there is none.
+ */
+export function parseStamp(text: string, context: StampContext): Stamp | undefined {
+  return parseUsualStamp(text) ?? parseAnyStamp(text, context);
+}
+
+/** The usual form with the day of the line before, without a fraction: nearly all lines of a log. */
+function parseUsualStamp(text: string): Stamp | undefined {
+  if (!text.startsWith(usualDay.text) || text.charCodeAt(13) !== COLON || text.charCodeAt(16) !== COLON) {
+    return undefined;
+  }
+  const [hours, minutes, seconds] = [readTwo(text, 11), readTwo(text, 14), readTwo(text, 17)];
+  const next = text.charCodeAt(USUAL_LENGTH);
+  // A fraction may follow, or more digits; what is not a time is looked at closely.
+  if (next !== BLANK || !(hours < 24 && minutes < 60 && seconds < 60)) return undefined;
+  const asUtcMs = usualDay.ms + ((hours * 60 + minutes) * 60 + seconds) * 1000;
+  return { asUtcMs, hasFraction: false, length: USUAL_LENGTH };
+}
+
+/** Two digits as a number; more than 99 when they are none. */
+function readTwo(text: string, from: number): number {
+  const [tens, ones] = [text.charCodeAt(from) - ZERO, text.charCodeAt(from + 1) - ZERO];
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NO_NUMBER;
+}
+
+const USUAL_LENGTH = 'YYYY-MM-DD hh:mm:ss'.length;
+const NO_NUMBER = 100;
+const [COLON, BLANK, ZERO] = [0x3a, 0x20, 0x30];
+/** The day of the last line in the usual form, with the blank behind it. */
+let usualDay = { text: '\0', ms: 0 };
+
+function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
+  const match = STAMP.exec(text);
+  if (!match) return undefined;
+  const [whole, y1, , m1, d1, first, separator, second, y2, name, d3, hours, minutes, seconds, fraction] = match;
+  const time = { hours: Number(hours), minutes: Number(minutes), seconds: Number(seconds) };
+  let wholeMs: number | undefined;
+  if (y1 !== undefined) {
+    wholeMs = toWallMs(Number(y1), Number(m1), Number(d1), time);
+    if (wholeMs !== undefined && text[10] === ' ')
+      usualDay = { text: text.slice(0, 11), ms: wholeMs - (wholeMs % DAY_MS) };
+  } else if (name !== undefined) wholeMs = toNearWallMs(MONTHS.indexOf(name) + 1, Number(d3), time, context.nearMs);
+  else {
+    // Dots are for days first, everywhere.
+    const isDayFirst = separator === '.' || context.order === 'dmy';
+    const [day, month] = isDayFirst ? [Number(first), Number(second)] : [Number(second), Number(first)];
+    wholeMs = toWallMs(Number(y2), month, day, time);
+  }
+  if (wholeMs === undefined) return undefined;
+  const fractionMs = fraction === undefined ? 0 : Math.floor(Number(`0.${fraction}`) * 1000);
+  return { asUtcMs: wholeMs + fractionMs, hasFraction: fraction !== undefined, length: whole.length };
+}
+
+/** Whether a text begins as if with a time, even one that no calendar has. */
+export function isLikeStamp(text: string): boolean {
+  return LIKE_STAMP.test(text);
+}
+
+/**
+ * Finds out from the first lines of a file in which order its dates are; `undefined` when they say nothing about it. A
+ * number above twelve decides; else the order in which the lines do not go back; else the one that ends closest before
+ * `endMs`, the time of rotation or of download (by the router's wall clock, about).
+ */
+export function learnDateOrder(lines: readonly string[], endMs: number): DateOrder | undefined {
+  const scores = (['dmy', 'mdy'] as const).map((order) => ({ order, ...judgeOrder(lines, order, endMs) }));
+  const [best, other] = scores.toSorted(
+    (a, b) => a.unreadable - b.unreadable || a.steps - b.steps || a.distanceMs - b.distanceMs,
+  );
+  if (!best || !other || best.ambiguous === 0) return undefined;
+  const isEqual =
+    best.unreadable === other.unreadable && best.steps === other.steps && best.distanceMs === other.distanceMs;
+  return isEqual ? undefined : best.order;
+}
+
+function judgeOrder(lines: readonly string[], order: DateOrder, endMs: number) {
+  let [ambiguous, unreadable, steps, last] = [0, 0, 0, Number.NEGATIVE_INFINITY];
+  for (const line of lines) {
+    if (!/^\d\d[/-]\d\d[/-]\d{4}/.test(line)) continue;
+    ambiguous++;
+    const time = parseStamp(line, { order, nearMs: endMs })?.asUtcMs;
+    if (time === undefined) unreadable++;
+    else {
+      if (time < last) steps++;
+      last = time;
+    }
+  }
+  // A zone may be up to 14 hours ahead of the end as it is known here.
+  const isFuture = last > endMs + DAY_MS;
+  return { ambiguous, unreadable, steps, distanceMs: isFuture ? Number.POSITIVE_INFINITY : endMs - last };
+}
+
+interface TimeOfDay {
+  readonly hours: number;
+  readonly minutes: number;
+  readonly seconds: number;
+}
+
+/** `undefined` for what no calendar or clock shows. */
+function toWallMs(year: number, month: number, day: number, time: TimeOfDay): number | undefined {
+  const { hours, minutes, seconds } = time;
+  const wallMs = Date.UTC(year, month - 1, day, hours, minutes, seconds);
+  // Date.UTC carries 31 February over into March; what does not come back as it was is no time.
+  const back = new Date(wallMs);
+  const isReal =
+    back.getUTCFullYear() === year &&
+    back.getUTCMonth() === month - 1 &&
+    back.getUTCDate() === day &&
+    back.getUTCMinutes() === minutes &&
+    back.getUTCSeconds() === seconds;
+  return isReal ? wallMs : undefined;
+}
+
+function toNearWallMs(month: number, day: number, time: TimeOfDay, nearMs: number): number | undefined {
+  const year = new Date(nearMs).getUTCFullYear();
+  const candidates = [year - 1, year, year + 1].flatMap((one) => toWallMs(one, month, day, time) ?? []);
+  return candidates.toSorted((a, b) => Math.abs(a - nearMs) - Math.abs(b - nearMs))[0];
+}

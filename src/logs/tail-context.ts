@@ -1,0 +1,147 @@
+import type { Clock } from '../base/index.ts';
+import type { RouterIdentity } from '../model/index.ts';
+import type { ArchivePool } from './archive/index.ts';
+import type { LogEvent, LogSource, RecordLog } from './contracts.ts';
+import { learnZone, noteOffset } from './learnt-zone.ts';
+import type { LogRules } from './log-rules.ts';
+import type { Instance } from './position.ts';
+import type { RouterFacts } from './router-facts.ts';
+import type { DateOrder } from './stamp.ts';
+import type { LogStart } from './start.ts';
+import type { TailMemory } from './tail-memory.ts';
+import type { Zone } from './zone.ts';
+
+export interface TailOptions {
+  readonly router: RouterIdentity;
+  readonly source: LogSource;
+  readonly records: RecordLog;
+  readonly archives: ArchivePool;
+  readonly clock: Clock;
+  /** As configured; one without a name is learnt. */
+  readonly zone: Zone;
+  readonly report: (event: LogEvent) => void;
+  /** Default: all. */
+  readonly start?: LogStart | undefined;
+  /** More history than this is read behind what is new, and no more than this of it in one turn. Bytes of log text. */
+  readonly historyBytesMax?: number | undefined;
+  /** The order of day and month in dates that can be read in both and say nothing about it. Default: day first. */
+  readonly dateOrder?: DateOrder | undefined;
+  /** What was found out in earlier turns of this process. */
+  readonly memory?: TailMemory | undefined;
+  /** Firmware version, when it is known: what the router can do is tried out once for each. */
+  readonly firmware?: string | undefined;
+  /** Serial number, when it is known: another one means another router. */
+  readonly serial?: string | undefined;
+  /** Takes out of a text what must not be stored. */
+  readonly redact?: ((text: string) => string) | undefined;
+  /** What is counted of the lines, after redaction. */
+  readonly rules?: LogRules | undefined;
+}
+
+/** Files of about one MiB, five of them, of a few components. */
+const HISTORY_BYTES_MAX = 16 * 1024 * 1024;
+/** Where times of an unknown zone may be inferred from the router's own time: looks that are no further apart. */
+const FRESH_MS_MAX = 5 * 60_000;
+const OFFSET_STEP_MS = 15 * 60_000;
+/** How far the router's clock and its lines may be apart, seconds of delay included. */
+const FRESH_SLACK_MS = 30_000;
+
+/** A line about a request that this program makes, as routers log them when they are told to. */
+const OWN_REQUEST = /\b(?:GET|POST) (?:\/api\/v2_0)?\/?(?:download\/log|auth\/(?:login|refresh|logout)|status\/)/;
+
+/** What the logs of one router share in one turn. Changes the facts that it was given; storing them is the caller's. */
+export class TailContext {
+  readonly router: RouterIdentity;
+  readonly source: LogSource;
+  readonly records: RecordLog;
+  readonly archives: ArchivePool;
+  readonly clock: Clock;
+  readonly report: (event: LogEvent) => void;
+  readonly start: LogStart;
+  readonly historyBytes: number;
+  readonly order: DateOrder | undefined;
+  readonly memory: TailMemory;
+  readonly facts: RouterFacts;
+  readonly redact: ((text: string) => string) | undefined;
+  readonly rules: LogRules | undefined;
+  /** When the router was first met, if that was not in this turn. */
+  readonly contactMs: number | undefined;
+  /** Whether the logs of this router were deleted, as far as the listing shows it. */
+  isWiped = false;
+  readonly #configured: Zone;
+  #learnt: ReturnType<typeof learnZone>;
+
+  constructor(options: TailOptions, memory: TailMemory, facts: RouterFacts, isKnown: boolean) {
+    this.router = options.router;
+    this.source = options.source;
+    this.records = options.records;
+    this.archives = options.archives;
+    this.clock = options.clock;
+    this.report = options.report;
+    this.start = options.start ?? 'all';
+    this.historyBytes = options.historyBytesMax ?? HISTORY_BYTES_MAX;
+    this.order = options.dateOrder;
+    this.redact = options.redact;
+    this.rules = options.rules;
+    this.memory = memory;
+    this.facts = facts;
+    this.contactMs = isKnown ? facts.firstContactMs : undefined;
+    this.#configured = options.zone;
+    this.#learnt = learnZone(facts.zone);
+    if (options.firmware !== undefined && options.firmware !== facts.firmware) {
+      facts.firmware = options.firmware;
+      facts.range = undefined;
+    }
+  }
+
+  /** The zone of the lines: as configured, or as learnt so far. */
+  get zone(): Zone {
+    return this.#configured.isNamed ? this.#configured : (this.#learnt?.zone ?? this.#configured);
+  }
+
+  readonly isOwn = (message: string): boolean =>
+    (message.includes('GET ') || message.includes('POST ')) && OWN_REQUEST.test(message);
+
+  /** Whether the router sends parts of files, as it has just shown. */
+  noteRange(isSupported: boolean): void {
+    this.facts.range = isSupported;
+  }
+
+  /** A rotation has shown the offset of the router's lines. */
+  noteLink(seen: { readonly utcMs: number; readonly offsetMs: number }): void {
+    this.facts.zone.seen = noteOffset(this.facts.zone.seen, seen);
+    this.#learnAgain();
+  }
+
+  /**
+   * The newest line of `instance` came between two looks, and the router said what time it is: what they differ by, in
+   * steps of zones, is its offset, or says that the zone in use is wrong.
+   */
+  noteFresh(instance: Instance | undefined, dateMs: number | undefined, lookedAtMs: number | undefined): void {
+    const newest = instance?.lastUtcMs;
+    if (newest === undefined || dateMs === undefined || lookedAtMs === undefined) return;
+    const sinceMs = this.clock.now() - lookedAtMs;
+    if (sinceMs > FRESH_MS_MAX || instance?.tornAt.length !== 0) return;
+    const offByMs = Math.round((newest - dateMs) / OFFSET_STEP_MS) * OFFSET_STEP_MS;
+    const agoMs = dateMs - (newest - offByMs);
+    // An old line, or one whose distance no zone explains, says nothing.
+    if (agoMs < -FRESH_SLACK_MS || agoMs > sinceMs + FRESH_SLACK_MS) return;
+    if (this.#configured.isNamed) {
+      if (offByMs !== 0) this.report({ type: 'log-zone-doubted', offByMs });
+      return;
+    }
+    const wallMs = newest + (this.#learnt ? this.zone.offsetAt(newest) : 0);
+    const offsetMs = Math.round((wallMs - dateMs) / OFFSET_STEP_MS) * OFFSET_STEP_MS;
+    this.facts.zone.inferred = noteOffset(this.facts.zone.inferred, { utcMs: dateMs, offsetMs });
+    this.#learnAgain();
+  }
+
+  #learnAgain(): void {
+    const before = this.#learnt?.zone.latestOffsetMs;
+    this.#learnt = learnZone(this.facts.zone);
+    const now = this.#learnt?.zone.latestOffsetMs;
+    if (now !== undefined && now !== before) {
+      this.report({ type: 'log-zone-learnt', offsetMs: now, zone: this.#learnt?.name });
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import { execFileSync } from 'node:child_process';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { expect, test } from 'vitest';
+import { createSteppedClock } from '../../../src/base/index.ts';
+import { openArchivePool } from '../../../src/logs/index.ts';
+import { openRouter } from '../../router/http-router.ts';
+import {
+  gapsOf,
+  LogReader,
+  lineNames,
+  linesOf,
+  MINUTE_MS,
+  messagesOf,
+  openFileBench,
+  openLogBench,
+  SECOND_MS,
+  START_MS,
+} from '../../support/log-bench.ts';
+
+/** `log-source.md`, section 4: bodies. */
+const ARCHIVE = 'network/log-2026-11-21-12:00:00.bz2';
+const TEXT = Array.from({ length: 500 }, (_, n) => `2026-11-21 12:59:59 [wan] line ${n}, ${n * 7919}\n`).join('');
+const bzip2 = (input: string | Buffer) => execFileSync('bzip2', ['-c'], { input });
+
+test.each([
+  ['case 19', 'comes as plain text', TEXT],
+  ['case 20', 'comes with gzip around it', () => execFileSync('gzip', ['-c'], { input: bzip2(TEXT) })],
+  ['case 23', 'has 64 zero bytes behind its end', () => Buffer.concat([bzip2(TEXT), Buffer.alloc(64)])],
+])('%s: an archive that %s gives the records and uids of the archive itself', async (_case, _how, content) => {
+  const read = async (body: string | Buffer) => {
+    await using bench = await openFileBench(new Map([[ARCHIVE, body]]));
+    return await bench.reader.turn();
+  };
+  const records = await read(typeof content === 'string' ? content : content());
+  expect(records).toHaveLength(500);
+  expect(records).toEqual(await read(bzip2(TEXT)));
+});
+
+test('case 22: an archive without a byte is done with, and is not asked for again', async () => {
+  await using bench = await openFileBench(new Map([[ARCHIVE, bzip2('')]]));
+  for (let turn = 0; turn < 3; turn++) expect(await bench.reader.turn()).toEqual([]);
+  expect(bench.asked).toEqual([ARCHIVE]);
+});
+
+test('case 25: an archive that is cut in the middle gives its lines once, when it is whole, and no gap', async () => {
+  await using bench = await openLogBench({ simulator: { logs: { compressionMs: 40 * SECOND_MS } } });
+  bench.write(0, 2000);
+  await bench.reader.turn();
+  bench.write(2000, 2100);
+  bench.router.rotate('network', 'after');
+  await bench.clock.advance(30 * SECOND_MS);
+  expect(await bench.reader.turn()).toEqual([]);
+  expect(bench.reader.count('archive-unfinished')).toBe(1);
+  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  expect(messagesOf(records)).toEqual([...lineNames(2000, 2100), 'after']);
+});
+
+test('case 26: an archive that stays cut gives its good beginning, and after the time of grace a certain gap', async () => {
+  const whole = bzip2(TEXT.repeat(60));
+  await using bench = await openFileBench(new Map([[ARCHIVE, whole.subarray(0, Math.floor(whole.length * 0.8))]]));
+  const records = await bench.reader.turnsFor(17 * MINUTE_MS);
+  expect(linesOf(records).length).toBeGreaterThan(1000);
+  expect(new Set(records.map(({ uid }) => uid)).size).toBe(records.length);
+  expect(gapsOf(records)).toMatchObject([
+    { details: { certainty: 'certain', reason: 'damaged', from_uid: linesOf(records).at(-1)?.uid } },
+  ]);
+  expect(bench.asked.length).toBeLessThan(20);
+});
+
+test('case 27: of a body that is shorter than it says only whole lines count, and the rest comes later', async () => {
+  await using bench = await openLogBench();
+  bench.write(0, 100);
+  await bench.router.fault('truncate_body', { path: '/download/log?log_file', times: 2 });
+  await expect(bench.reader.turn()).rejects.toMatchObject({ code: 'connect' });
+  const first = bench.reader.records.length;
+  expect(first).toBeLessThan(100);
+  bench.write(100, 110);
+  await bench.reader.turn();
+  expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 110));
+});
+
+test('case 28: an archive that expands without end is stopped, and is a gap at once', async () => {
+  const layer = execFileSync('bash', ['-c', 'head -c 400000000 /dev/zero | bzip2 -c'], { maxBuffer: 2 ** 20 });
+  const before = process.memoryUsage.rss();
+  await using bench = await openFileBench(new Map([[ARCHIVE, layer]]));
+  const records = await bench.reader.turn();
+  expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'certain', reason: 'too-large' } }]);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(150 * 1024 * 1024);
+  await bench.reader.turn();
+  expect(bench.asked).toEqual([ARCHIVE]);
+});
+
+test('a damaged block is asked for twice more, then what stands behind it comes with uids of its own, and a gap says where', async () => {
+  const bytes = bzip2(Array.from({ length: 60_000 }, (_, n) => `2026-11-21 12:59:59 [wan] line ${n}\n`).join(''));
+  const damaged = Buffer.from(bytes);
+  damaged.fill(0x55, Math.floor(bytes.length / 2), Math.floor(bytes.length / 2) + 16);
+  await using bench = await openFileBench(new Map([[ARCHIVE, damaged]]));
+  const records = await bench.reader.turnsFor(5 * MINUTE_MS);
+  expect(bench.asked).toHaveLength(4);
+  const recovered = records.filter(({ flags }) => flags?.includes('recovered'));
+  expect(recovered.length).toBeGreaterThan(1000);
+  for (const { uid } of recovered) expect(uid).toMatch(/^[a-z2-7]{16}-b\d+-[0-9a-z]+$/);
+  const whole = linesOf(records).filter(({ flags }) => !flags?.includes('partial') && !flags?.includes('recovered'));
+  expect(messagesOf(whole)).toEqual(lineNames(0, whole.length));
+  expect(recovered.at(-1)?.message).toBe('line 59999');
+  expect(gapsOf(records)).toMatchObject([
+    {
+      details: { certainty: 'certain', reason: 'damaged', start_bit: expect.any(Number), end_bit: expect.any(Number) },
+    },
+  ]);
+  expect(new Set(records.map(({ uid }) => uid)).size).toBe(records.length);
+});
+
+test.each([
+  ['case 31', 'that ignores ranges', false],
+  ['cases 31 and 32', 'that supports ranges', true],
+])(
+  '%s: a router %s gives the same records, byte for byte, while the file grows',
+  async (_case, _how, rangeRequests) => {
+    await using bench = await openLogBench({ simulator: { features: { rangeRequests } } });
+    for (let step = 0; step < 12; step++) {
+      bench.write(step * 50, step * 50 + 50);
+      await bench.reader.turn();
+      await bench.clock.advance(SECOND_MS);
+      if (step === 6) bench.reader.restart();
+    }
+    expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 600));
+    const whole = bench.createReader();
+    const uids = (await whole.turn()).map(({ uid, timestamp }) => [uid, timestamp]);
+    expect(bench.reader.records.map(({ uid, timestamp }) => [uid, timestamp])).toEqual(uids);
+  },
+);
+
+test('a router with ranges and entity tags is asked only for what is new, and not at all for what has not changed', async () => {
+  await using bench = await openLogBench({ simulator: { features: { rangeRequests: true } } });
+  bench.write(0, 20_000);
+  await bench.reader.turn();
+  const before = bench.router.counters.bodyBytes;
+  for (let turn = 0; turn < 10; turn++) await bench.reader.turn();
+  bench.write(20_000, 20_001);
+  expect(messagesOf(await bench.reader.turn())).toEqual(['line 20000']);
+  expect(bench.router.counters.bodyBytes - before).toBeLessThan(20_000);
+});
+
+test('case 30: a partial answer for another range than asked for counts as no range, and is not tried again', async () => {
+  const content = Array.from({ length: 400 }, (_, n) => `2026-11-21 13:00:00 [wan] line ${n}\n`).join('');
+  let length = 8000;
+  const ranges: (string | undefined)[] = [];
+  await using bench = await openRouter((request, response) => {
+    if (request.url?.includes('list_files')) {
+      response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ log_files: ['network/current'] }));
+      return;
+    }
+    ranges.push(request.headers.range);
+    const body = content.slice(0, length);
+    if (request.headers.range === undefined) response.end(body);
+    else response.writeHead(206, { 'Content-Range': `bytes 0-9/${length}` }).end(body.slice(0, 10));
+  });
+  await using archives = openArchivePool({ workers: 1 });
+  const reader = new LogReader(bench.client, archives, { clock: createSteppedClock(START_MS) });
+  await reader.turn();
+  for (length of [9000, 10_000, 11_000]) await reader.turn();
+  const complete = content.slice(0, length).split('\n').length - 1;
+  expect(messagesOf(reader.records)).toEqual(lineNames(0, complete));
+  expect(ranges.filter((range) => range !== undefined)).toHaveLength(1);
+});
+
+test.each([false, true])(
+  'case 33: a download whose token ends in the middle goes on, each line once (ranges: %s)',
+  async (rangeRequests) => {
+    await using bench = await openLogBench({ simulator: { features: { rangeRequests } } });
+    bench.write(0, 20);
+    await bench.reader.turn();
+    bench.write(20, 5000);
+    await bench.router.fault('reset_mid_body', { path: '/download/log?log_file', times: 1 });
+    bench.router.expireTokens();
+    await bench.reader.turn();
+    expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 5000));
+    expect(new Set(bench.reader.records.map(({ uid }) => uid)).size).toBe(5000);
+  },
+);
+
+test('case 86: a firmware that names archives otherwise changes no uid', async () => {
+  await using bench = await openFileBench(new Map([['network/current', TEXT]]));
+  const uids = (await bench.reader.turn()).map(({ uid }) => uid);
+  bench.files.set('network/log-2026-11-21-12:00:00.gz', execFileSync('gzip', ['-c'], { input: TEXT }));
+  bench.files.set('network/current', '2026-11-21 13:00:00 [wan] after\n');
+  expect(messagesOf(await bench.reader.turn())).toEqual(['after']);
+  const other = await openFileBench(new Map([['network/log-2026-11-21-12:00:00.gz', TEXT]]));
+  expect((await other.reader.turn()).map(({ uid }) => uid)).toEqual(uids);
+  await other[Symbol.asyncDispose]();
+});
+
+test('case 78: while 32 MB are decompressed, the event loop answers within 50 ms', async () => {
+  const archive = bzip2(Buffer.from(TEXT.repeat(Math.ceil(32_000_000 / TEXT.length))));
+  await using bench = await openFileBench(new Map([[ARCHIVE, archive]]));
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  expect((await bench.reader.turn()).length).toBeGreaterThan(500_000);
+  delay.disable();
+  expect(delay.percentile(99) / 1e6).toBeLessThan(50);
+});

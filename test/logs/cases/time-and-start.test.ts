@@ -1,0 +1,274 @@
+import { expect, test } from 'vitest';
+import { Zone } from '../../../src/logs/index.ts';
+import { FACTS } from '../../../src/logs/router-facts.ts';
+import {
+  gapsOf,
+  HOUR_MS,
+  lineNames,
+  linesOf,
+  MINUTE_MS,
+  messagesOf,
+  openFileBench,
+  openLogBench,
+  SECOND_MS,
+} from '../../support/log-bench.ts';
+
+/** `log-source.md`, section 4: time, first start and backfill, identity and state. */
+const AT_ONCE = { simulator: { logs: { compressionMs: 0 } } };
+const YEAR_S = 31_557_600;
+
+const read = async (content: string, zone = 'Europe/Berlin') => {
+  await using bench = await openFileBench(new Map([['network/current', content]]), { zone: new Zone(zone) });
+  return await bench.reader.turn();
+};
+
+test('case 53: 02:59:59 and then 02:00:00 in Berlin in autumn are a second apart', async () => {
+  const lines = ['02:59:58', '02:59:59', '02:00:00', '02:00:01', '03:00:00'];
+  const records = await read(lines.map((time) => `2026-10-25 ${time} [a] x\n`).join(''));
+  expect(records.map(({ timestamp }) => timestamp?.slice(11, 19))).toEqual([
+    '00:59:58',
+    '00:59:59',
+    '01:00:00',
+    '01:00:01',
+    '02:00:00',
+  ]);
+  expect(records.every(({ event }) => event === undefined)).toBe(true);
+});
+
+test('case 54: a time that summer time skips is flagged, and times rise', async () => {
+  const records = await read(['01:59:59', '02:30:00', '03:30:01'].map((time) => `2026-03-29 ${time} [a] x\n`).join(''));
+  expect(records.map(({ flags }) => flags)).toEqual([undefined, ['hole'], undefined]);
+  const times = linesOf(records).map(({ timestamp }) => timestamp ?? '');
+  expect(times).toEqual(times.toSorted());
+});
+
+test('case 56: a clock that jumps ten years ahead and back gives two jumps, no time in the future, and right times after', async () => {
+  await using bench = await openLogBench();
+  bench.write(0, 3);
+  await bench.reader.turn();
+  bench.router.jumpClock(10 * YEAR_S * 1000);
+  bench.write(3, 6);
+  await bench.clock.advance(30 * SECOND_MS);
+  await bench.reader.turn();
+  bench.router.jumpClock(-10 * YEAR_S * 1000);
+  bench.write(6, 9);
+  await bench.clock.advance(30 * SECOND_MS);
+  await bench.reader.turn();
+  const { records } = bench.reader;
+  expect(records.filter(({ event }) => event === 'log.clock_jump')).toHaveLength(2);
+  expect(bench.reader.count('log-clock-jumped')).toBe(2);
+  const lines = linesOf(records);
+  expect(messagesOf(lines)).toEqual(lineNames(0, 9));
+  for (const { timestamp } of lines) expect(timestamp?.slice(0, 13)).toBe('2026-11-21T12');
+  expect(lines.map(({ flags }) => flags?.[0])).toEqual([
+    ...Array(3).fill(undefined),
+    ...Array(3).fill('clock_uncertain'),
+    ...Array(3).fill(undefined),
+  ]);
+  expect(Buffer.from(lines[3]?.original ?? '', 'base64').toString()).toMatch(/^2036-/);
+});
+
+test('lines from before the clock was set get their times from the first line after', async () => {
+  const boot = ['00:00:05', '00:00:09', '00:00:20'].map((time) => `1970-01-01 ${time} [boot] x\n`).join('');
+  const records = await read(`${boot}2026-11-21 11:30:00 [ntp] clock set\n`, 'UTC');
+  expect(records.find(({ event }) => event === 'log.clock_jump')).toMatchObject({
+    details: { before: '1970-01-01T00:00:20.000Z', after: '2026-11-21T11:30:00.000Z' },
+  });
+  expect(linesOf(records).map(({ timestamp, flags }) => [timestamp?.slice(11, 19), flags?.join()])).toEqual([
+    ['11:29:45', 'unsynced,remapped'],
+    ['11:29:49', 'unsynced,remapped'],
+    ['11:30:00', 'unsynced,remapped'],
+    ['11:30:00', undefined],
+  ]);
+  const times = linesOf(records).map(({ timestamp }) => timestamp ?? '');
+  expect(times).toEqual(times.toSorted());
+});
+
+test('case 57: lines that were just written and are hours off the time of the router raise a doubt about the zone', async () => {
+  await using bench = await openLogBench({
+    simulator: { timezone: 'Europe/Moscow' },
+    turns: { zone: new Zone('UTC') },
+  });
+  bench.write(0, 1);
+  await bench.reader.turn();
+  await bench.clock.advance(30 * SECOND_MS);
+  bench.write(1, 2);
+  await bench.reader.turn();
+  expect(bench.reader.events).toContainEqual({ type: 'log-zone-doubted', offByMs: 3 * HOUR_MS });
+});
+
+test('case 81: two rotations show the zone, which is in use from then on and told once', async () => {
+  await using bench = await openLogBench({ ...AT_ONCE, turns: { zone: new Zone(undefined) } });
+  for (let file = 0; file < 5; file++) {
+    bench.router.appendLog('network', `line ${file}`);
+    await bench.reader.turn();
+    await bench.clock.advance(6 * MINUTE_MS);
+    bench.router.rotate('network', `after ${file}`);
+    await bench.reader.turn();
+    await bench.clock.advance(6 * MINUTE_MS);
+  }
+  const { records } = bench.reader;
+  expect(records[0]?.flags).toEqual(['zone_assumed']);
+  expect(records.at(-1)?.flags).toBeUndefined();
+  expect(records.at(-1)?.timestamp?.slice(11, 16)).toBe('12:54');
+  const learnt = bench.reader.events.filter(({ type }) => type === 'log-zone-learnt');
+  expect(learnt).toEqual([{ type: 'log-zone-learnt', offsetMs: HOUR_MS, zone: undefined }]);
+  expect(bench.reader.log.positions.get(FACTS)).toContain('"seen":[{"utcMs":');
+});
+
+test('case 94: a clock that is seven years ahead for one rotation blocks and reorders nothing, and what dies at birth is a gap', async () => {
+  await using bench = await openLogBench({ simulator: { logs: { compressionMs: 0, maxFiles: 1 } } });
+  const step = async (from: number) => {
+    bench.write(from, from + 3);
+    await bench.reader.turnsFor(MINUTE_MS);
+    await bench.clock.advance(5 * SECOND_MS);
+    bench.router.appendLog('network', `unread ${from}`);
+    bench.router.rotate('network', `first of ${from}`);
+    await bench.reader.turnsFor(2 * MINUTE_MS);
+  };
+  await step(0);
+  bench.router.jumpClock(7 * YEAR_S * 1000);
+  await step(10);
+  bench.router.jumpClock(-7 * YEAR_S * 1000);
+  await step(20);
+  await step(30);
+  await bench.reader.turnsFor(20 * MINUTE_MS);
+  const { records } = bench.reader;
+  const lines = messagesOf(linesOf(records)).filter((message) => !message.startsWith('unread'));
+  expect(lines).toEqual([0, 10, 20, 30].flatMap((from) => [...lineNames(from, from + 3), `first of ${from}`]));
+  // The router deletes each new archive at once, because the one from the future is newer.
+  expect(messagesOf(records).filter((message) => message.startsWith('unread'))).toEqual(['unread 0', 'unread 10']);
+  expect(gapsOf(records).length).toBeGreaterThanOrEqual(2);
+});
+
+test('case 59: with start now, old lines are passed over and counted, and new ones come', async () => {
+  await using bench = await openLogBench({ ...AT_ONCE, turns: { start: 'now' } });
+  bench.write(0, 10);
+  await bench.clock.advance(10 * SECOND_MS);
+  bench.router.rotate('network', 'first of current');
+  bench.write(10, 14);
+  const first = await bench.reader.turn();
+  expect(first).toMatchObject([
+    { event: 'log.gap', file: 'network/log-2026-11-21-12:00:10.bz2', details: { reason: 'skipped' } },
+    { event: 'log.gap', details: { certainty: 'certain', reason: 'skipped', lines: 5 } },
+  ]);
+  bench.write(14, 16);
+  expect(messagesOf(await bench.reader.turn())).toEqual(['line 14', 'line 15']);
+  // A log that begins later is new as a whole.
+  await bench.clock.advance(10 * SECOND_MS);
+  bench.write(0, 2, 'system');
+  expect(messagesOf(await bench.reader.turn())).toEqual(['line 0', 'line 1']);
+});
+
+test('case 60: with a start some time ago, the file on the edge is shipped from the right line on', async () => {
+  await using bench = await openLogBench({ ...AT_ONCE, turns: { start: { backMs: 24 * HOUR_MS } } });
+  for (let hour = 0; hour < 48; hour++) {
+    bench.router.appendLog('network', `hour ${hour}`);
+    await bench.clock.advance(HOUR_MS);
+    if (hour % 10 === 9) bench.router.rotate('network', `rotated after ${hour}`);
+  }
+  const records = await bench.reader.turn();
+  const hours = messagesOf(linesOf(records)).filter((message) => message.startsWith('hour'));
+  expect(hours).toEqual(Array.from({ length: 24 }, (_, index) => `hour ${24 + index}`));
+  expect(gapsOf(records).map(({ details }) => details?.['reason'])).toEqual(['skipped', 'skipped']);
+});
+
+test('case 61: of a long history no more than the budget is read before the live log, and the rest behind it, flagged', async () => {
+  const budget = 30_000;
+  await using bench = await openLogBench({
+    simulator: { logs: { compressionMs: 0, maxFiles: 10 } },
+    turns: { historyBytesMax: budget },
+  });
+  for (let file = 0; file < 5; file++) {
+    for (let line = 0; line < 200; line++) bench.router.appendLog('network', `${file}/${line} ${'x'.repeat(60)}`);
+    await bench.clock.advance(10 * SECOND_MS);
+    bench.router.rotate('network', `first of ${file + 1}`);
+  }
+  const first = await bench.reader.turn();
+  // Two files of 19 kB and more reach the budget, then the live log, then again so much.
+  expect(messagesOf(first).indexOf('first of 5')).toBe(200 + 201);
+  expect(first.filter(({ flags }) => flags?.includes('backfill')).length).toBeLessThanOrEqual(201 * 2);
+  bench.write(0, 3);
+  const second = await bench.reader.turn();
+  expect(messagesOf(second).slice(0, 3)).toEqual(lineNames(0, 3));
+  await bench.reader.turn();
+  const { records } = bench.reader;
+  expect(linesOf(records)).toHaveLength(5 * 201 + 3);
+  expect(gapsOf(records)).toEqual([]);
+});
+
+test('cases 45 and 51: with the state lost, the same lines get the same uids and times; with the state kept, none comes again', async () => {
+  await using bench = await openLogBench(AT_ONCE);
+  bench.write(0, 50);
+  await bench.reader.turn();
+  bench.router.rotate('network', 'after');
+  await bench.reader.turn();
+  const identify = (records: typeof bench.reader.records) =>
+    linesOf(records).map(({ uid, timestamp }) => [uid, timestamp]);
+  const before = identify(bench.reader.records);
+  bench.reader.restart();
+  expect(await bench.reader.turn()).toEqual([]);
+  bench.reader.log.positions.clear();
+  expect(identify(await bench.reader.turn())).toEqual(before);
+});
+
+test('case 50: another serial number is another router: a reset, a possible gap, and its own lines from their start', async () => {
+  await using bench = await openLogBench();
+  bench.write(0, 5);
+  await bench.reader.turn({ serial: 'A' });
+  bench.write(5, 7);
+  expect(messagesOf(await bench.reader.turn({ serial: 'A' }))).toEqual(['line 5', 'line 6']);
+  await bench.router.factoryReset();
+  await bench.clock.advance(MINUTE_MS);
+  bench.write(0, 3);
+  const records = await bench.reader.turn({ serial: 'B' });
+  expect(records.map(({ event, message }) => event ?? message)).toEqual(['log.gap', 'log.reset', ...lineNames(0, 3)]);
+  expect(bench.reader.count('log-reset')).toBe(1);
+});
+
+test('case 52: ten thousand rotated files that were read keep the position and a turn small', async () => {
+  const files = new Map<string, string>([['network/current', '']]);
+  const names = Array.from({ length: 10_000 }, (_, index) => {
+    const moment = new Date(Date.UTC(2026, 0, 1) + index * MINUTE_MS).toISOString();
+    return `network/log-${moment.slice(0, 10)}-${moment.slice(11, 19)}`;
+  });
+  for (const [index, name] of names.entries()) files.set(name, `2026-01-01 00:00:00 [a] file ${index}\n`);
+  await using bench = await openFileBench(files, { zone: new Zone(undefined), start: 'now' });
+  await bench.reader.turn();
+  expect(bench.reader.log.positions.get('network')?.length).toBeLessThan(400_000);
+  for (const name of names.slice(0, 9000)) files.delete(name);
+  files.set('network/current', '2026-11-21 12:00:00 [a] new\n');
+  expect(messagesOf(await bench.reader.turn())).toEqual(['new']);
+  expect(bench.reader.log.positions.get('network')?.length).toBeLessThan(60_000);
+});
+
+test('case 99: a log that grows by 1 MB in ten minutes, with five archives, is an hour from loss, and is looked at in time', async () => {
+  await using bench = await openLogBench({ simulator: { logs: { compressionMs: 0, maxSizeBytes: 2 ** 30 } } });
+  const megabyte = () => {
+    for (let line = 0; line < 125; line++) bench.router.appendLog('network', `${line} ${'x'.repeat(7960)}`);
+  };
+  for (let file = 0; file < 6; file++) {
+    megabyte();
+    await bench.clock.advance(10 * MINUTE_MS);
+    bench.router.rotate('network', `after ${file}`);
+    await bench.reader.turn();
+  }
+  const last = bench.reader.events.findLast(({ type }) => type === 'log-retention');
+  const msToLoss = last && 'msToLoss' in last ? (last.msToLoss ?? 0) : 0;
+  expect(msToLoss / MINUTE_MS).toBeGreaterThan(50);
+  expect(msToLoss / MINUTE_MS).toBeLessThan(75);
+  const intervalMs = bench.reader.memory.computeIntervalMs({ floorMs: 5000, ceilingMs: 24 * HOUR_MS });
+  expect(intervalMs).toBeLessThan(msToLoss / 3);
+  expect(bench.reader.memory.computeIntervalMs({ floorMs: 5000, ceilingMs: 30_000 })).toBe(30_000);
+});
+
+test('lines about requests of this program are flagged, and do not make it look more often', async () => {
+  await using bench = await openLogBench({ simulator: { features: { logRequests: true } } });
+  bench.router.appendLog('network', 'a line');
+  const records = await bench.reader.turnsFor(5 * MINUTE_MS);
+  const own = records.filter(({ flags }) => flags?.includes('self'));
+  expect(own.length).toBeGreaterThan(10);
+  expect(own.every(({ component }) => component === 'restd')).toBe(true);
+  expect(bench.reader.memory.computeIntervalMs({ floorMs: 5000, ceilingMs: 30_000 })).toBe(30_000);
+  expect(bench.reader.memory.of('restd').retention.lifetimeMs).toBeUndefined();
+});

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { judgeLife } from '../support/judge-life.ts';
+import { live } from '../support/life-oracle.ts';
+
+/** Lives in all; ORACLE_SEEDS=1..2000 lives others, ORACLE_SEEDS=137 repeats one. */
+const SEEDS = 200;
+const SHARDS = 4;
+const LIFE_MS_MAX = 120_000;
+
+/** Lives this file's share of the seeds; several files, so that they run side by side. */
+export function testLives(shard: number): void {
+  const [first, last] = parseSeeds(process.env['ORACLE_SEEDS'] ?? `1..${SEEDS}`);
+  const seeds = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  const own = seeds.filter((seed) => seed % SHARDS === shard);
+  if (own.length === 0) test.skip('no seed of ORACLE_SEEDS belongs to this file', () => {});
+  test.for(own)(
+    '24 hours of seed %d: delivered lines and gaps together are what the router wrote, each line once',
+    { timeout: LIFE_MS_MAX },
+    async (seed) => {
+      const life = await live(seed);
+      const faults = judgeLife(life);
+      const story = faults.length > 0 ? life.story.join('\n') : '';
+      expect(faults, `Repeat with ORACLE_SEEDS=${seed} npx vitest run test/oracle\n${story}`).toEqual([]);
+      expect(life.records.length).toBeGreaterThan(100);
+    },
+  );
+}
+
+function parseSeeds(text: string): readonly [number, number] {
+  const match = /^(\d+)(?:\.\.(\d+))?$/.exec(text);
+  if (!match) throw new RangeError(`ORACLE_SEEDS must be a seed or two with dots between, not ${text}`);
+  return [Number(match[1]), Number(match[2] ?? match[1])];
+}

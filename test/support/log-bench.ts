@@ -1,0 +1,172 @@
+import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
+import {
+  type ArchivePool,
+  type LogEvent,
+  type LogSource,
+  openArchivePool,
+  type RecordLog,
+  TailMemory,
+  type TailOnceOptions,
+  tailOnce,
+  Zone,
+} from '../../src/logs/index.ts';
+import type { LogRecord } from '../../src/model/index.ts';
+import { RouterClient } from '../../src/router/index.ts';
+import { type SimulatedRouter, type SimulatorOptions, startSimulator } from '../../src/simulator/index.ts';
+
+export const SECOND_MS = 1000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+/** A Saturday noon without a change of summer time near it. */
+export const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
+
+/** Positions and records in memory, both or neither. */
+export class MemoryLog implements RecordLog {
+  readonly positions = new Map<string, string>();
+  readonly lines: string[] = [];
+
+  readPositions(): ReadonlyMap<string, string> {
+    return new Map(this.positions);
+  }
+
+  commit({ component, position, lines }: Parameters<RecordLog['commit']>[0]): void {
+    this.positions.set(component, position);
+    for (const line of lines) this.lines.push(line);
+  }
+}
+
+export type TurnOptions = Partial<Omit<TailOnceOptions, 'archives'>>;
+
+/** Turns over the logs of one router, each when the test says so. */
+export class LogReader {
+  readonly log = new MemoryLog();
+  readonly events: LogEvent[] = [];
+  memory = new TailMemory();
+  readonly #source: LogSource;
+  readonly #archives: ArchivePool;
+  readonly #options: TurnOptions & { readonly clock: SteppedClock };
+
+  constructor(source: LogSource, archives: ArchivePool, options: TurnOptions & { readonly clock: SteppedClock }) {
+    this.#source = source;
+    this.#archives = archives;
+    this.#options = options;
+  }
+
+  /** Reads once; resolves with the records that this turn made. */
+  async turn(options: TurnOptions = {}): Promise<LogRecord[]> {
+    const before = this.log.lines.length;
+    await tailOnce(
+      {
+        router: { name: 'plant-7', labels: {} },
+        source: this.#source,
+        records: this.log,
+        archives: this.#archives,
+        zone: new Zone('Europe/Berlin'),
+        isWanted: () => true,
+        report: (event) => this.events.push(event),
+        memory: this.memory,
+        ...this.#options,
+        ...options,
+      },
+      new AbortController().signal,
+    );
+    return this.log.lines.slice(before).map((line) => JSON.parse(line) as LogRecord);
+  }
+
+  /** As many turns as it takes to go so far, half a minute between two. */
+  async turnsFor(durationMs: number): Promise<LogRecord[]> {
+    const records: LogRecord[] = [];
+    for (let passed = 0; passed < durationMs; passed += 30 * SECOND_MS) {
+      await this.#options.clock.advance(30 * SECOND_MS);
+      records.push(...(await this.turn()));
+    }
+    return records;
+  }
+
+  /** All records so far. */
+  get records(): LogRecord[] {
+    return this.log.lines.map((line) => JSON.parse(line) as LogRecord);
+  }
+
+  /** Another process, on the same state. */
+  restart(): void {
+    this.memory = new TailMemory();
+  }
+
+  /** How often this was reported. */
+  count(type: LogEvent['type']): number {
+    return this.events.filter((event) => event.type === type).length;
+  }
+}
+
+export interface LogBench extends AsyncDisposable {
+  readonly clock: SteppedClock;
+  readonly router: SimulatedRouter;
+  readonly reader: LogReader;
+  readonly client: RouterClient;
+  /** A reader of the same router that knows nothing of what the first one has read. */
+  createReader(options?: TurnOptions): LogReader;
+  /** Writes lines `line <from>` up to before `to`. */
+  write(from: number, to: number, component?: string): void;
+}
+
+/** A simulated router over plain HTTP and a reader of its logs, on one stepped clock. */
+export async function openLogBench(
+  options: { readonly simulator?: Partial<SimulatorOptions>; readonly turns?: TurnOptions } = {},
+): Promise<LogBench> {
+  const clock = createSteppedClock(START_MS);
+  const simulator = await startSimulator({ routers: 1, clock, seed: 7, plainHttp: true, ...options.simulator });
+  const [router] = simulator.routers;
+  if (!router) throw new RangeError('There is no router');
+  const archives = openArchivePool({ workers: 1 });
+  const client = new RouterClient({ url: router.url, username: 'monitor', password: 'simulated', clock });
+  const createReader = (turns: TurnOptions = {}) =>
+    new LogReader(client, archives, { ...options.turns, ...turns, clock });
+  return {
+    clock,
+    router,
+    client,
+    reader: createReader(),
+    createReader,
+    write(from, to, component = 'network') {
+      for (let line = from; line < to; line++) router.appendLog(component, `line ${line}`);
+    },
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await archives.close();
+      await simulator.close();
+    },
+  };
+}
+
+/** Files as a router might have them, for what no simulated one would write. */
+export async function openFileBench(files: Map<string, Buffer | string>, turns: TurnOptions = {}) {
+  const clock = createSteppedClock(START_MS);
+  const archives = openArchivePool({ workers: 1 });
+  const asked: string[] = [];
+  const source: LogSource = {
+    listLogs: () => Promise.resolve([...files.keys()]),
+    readLog(name, _signal, consume) {
+      asked.push(name);
+      const content = files.get(name) ?? '';
+      return consume(
+        (async function* () {
+          yield Buffer.from(content);
+        })(),
+      );
+    },
+  };
+  return {
+    clock,
+    files,
+    asked,
+    reader: new LogReader(source, archives, { ...turns, clock }),
+    [Symbol.asyncDispose]: () => archives.close(),
+  };
+}
+
+export const messagesOf = (records: readonly LogRecord[]) => records.map(({ message }) => message);
+export const linesOf = (records: readonly LogRecord[]) => records.filter(({ event }) => event === undefined);
+export const gapsOf = (records: readonly LogRecord[]) => records.filter(({ event }) => event === 'log.gap');
+export const lineNames = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `line ${from + index}`);
