@@ -12,7 +12,7 @@ import { availableParallelism, cpus } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { createSystemClock } from '../src/base/index.ts';
-import { type LogSource, openArchivePool, tailOnce, Zone } from '../src/logs/index.ts';
+import { type ArchivePool, type LogSource, openArchivePool, tailOnce, Zone } from '../src/logs/index.ts';
 import { createLogText } from './log-text.ts';
 
 const TEXT_BYTES = 25_000_000;
@@ -23,8 +23,10 @@ const LARGE_BYTES = 2 ** 30;
 const AWK = `{ gsub(/\\\\/, "\\\\\\\\"); gsub(/"/, "\\\\\\""); t = $3; gsub(/[][]/, "", t); m = substr($0, index($0, "] ") + 2); printf "{\\"timestamp\\":\\"%sT%sZ\\",\\"tag\\":\\"%s\\",\\"message\\":\\"%s\\"}\\n", $1, $2, t, m }`;
 
 /** Reads files of one router as the agent does, and throws their records away; resolves with their number. */
-async function readAll(files: ReadonlyMap<string, () => AsyncIterable<Uint8Array>>, workers: number): Promise<number> {
-  await using archives = openArchivePool({ workers });
+async function readAll(
+  files: ReadonlyMap<string, () => AsyncIterable<Uint8Array>>,
+  archives: ArchivePool,
+): Promise<number> {
   let records = 0;
   const source: LogSource = {
     listLogs: () => Promise.resolve([...files.keys()]),
@@ -89,12 +91,15 @@ function print(...lines: string[]): void {
 
 async function compareSpeed(archive: Buffer): Promise<void> {
   const file = () => repeat(archive, 1);
-  const own = (workers: number, logs: number): Contender => ({
+  // As in the agent, the threads run already when a file comes.
+  await using one = openArchivePool({ workers: 1 });
+  await using two = openArchivePool({ workers: 2 });
+  const own = (pool: ArchivePool, workers: number, logs: number): Contender => ({
     name: `decode, parse and JSON: ${workers} worker${workers > 1 ? 's' : ''}, ${logs} router${logs > 1 ? 's' : ''}`,
     times: logs,
-    run: () => Promise.all(Array.from({ length: logs }, () => readAll(new Map([[NAME, file]]), workers))),
+    run: () => Promise.all(Array.from({ length: logs }, () => readAll(new Map([[NAME, file]]), pool))),
   });
-  const contenders = [...findPrograms(archive), own(1, 1), own(1, 2)];
+  const contenders = [...findPrograms(archive), own(one, 1, 1), own(two, 2, 2)];
   const speeds = contenders.map((): number[] => []);
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [index, { run, times }] of contenders.entries()) {
@@ -127,7 +132,8 @@ async function measureMemory(archive: Buffer): Promise<void> {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
   const start = performance.now();
-  const records = await readAll(new Map([[NAME, watched]]), 1);
+  await using pool = openArchivePool({ workers: 1 });
+  const records = await readAll(new Map([[NAME, watched]]), pool);
   const seconds = (performance.now() - start) / 1000;
   delay.disable();
   const at = (share: number) => samples[Math.floor((samples.length - 1) * share)]?.toFixed(0);

@@ -73,6 +73,8 @@ export function fetchLogs(
           clock: createSystemClock(),
           zone: new Zone(settings.timezone),
           isWanted: () => true,
+          isOnlyTurn: true,
+          historyBytesMax: Number.POSITIVE_INFINITY,
           report: (event) => {
             if (event.type !== 'log-failed' && event.type !== 'archive-unfinished') return;
             io.stderr.write(`${event.file}: ${renderErrorChain(event.cause)}\n`);

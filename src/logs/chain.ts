@@ -30,6 +30,8 @@ export interface ChainOptions {
   readonly component: string;
   readonly clock: Clock;
   readonly zone: () => Zone;
+  /** Whether there is no later turn in which what is missing could turn up: then nothing waits for it. */
+  readonly isOnlyTurn?: boolean | undefined;
   /** Told the wall time at which a file began, and the rotation at which that happened, in UTC by the same clock. */
   readonly onLink?: ((link: { readonly utcMs: number; readonly offsetMs: number }) => void) | undefined;
 }
@@ -139,7 +141,7 @@ export class LogChain {
     const known = brokenLinks.find(({ after }) => after === chainEnd.stamp);
     if (known) return this.#isOlder(known.sinceMs, HOLD_MS);
     brokenLinks.push({ after: chainEnd.stamp, from: chainEnd.edge, sinceMs: this.#nowMs });
-    return false;
+    return this.#options.isOnlyTurn === true;
   }
 
   /**
@@ -408,7 +410,7 @@ export class LogChain {
   }
 
   #isOlder(sinceMs: number, ageMs: number): boolean {
-    return this.#nowMs - sinceMs >= ageMs;
+    return this.#options.isOnlyTurn === true || this.#nowMs - sinceMs >= ageMs;
   }
 }
 

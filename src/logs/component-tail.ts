@@ -1,7 +1,7 @@
 import type { ArchiveItem, BlockLost, BlockRecovered } from './archive/index.ts';
 import { ArchiveError } from './archive/index.ts';
 import { LogChain } from './chain.ts';
-import { createFrame, fromHeldEntry, renderEntry } from './entry.ts';
+import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from './entry.ts';
 import { type Gap, renderGap, renderReset } from './event-records.ts';
 import { dispositionOf, isBodyCut, isOwnFault, statusOf, toFileFault } from './failure.ts';
 import { FileScan, type ScanResult } from './file-scan.ts';
@@ -57,6 +57,7 @@ export class ComponentTail {
       component,
       clock: turn.clock,
       zone: () => turn.zone,
+      isOnlyTurn: turn.isOnlyTurn,
       onLink: (link) => turn.noteLink(link),
     });
   }
@@ -80,14 +81,18 @@ export class ComponentTail {
       if (outcome === 'settled') break;
       now = outcome;
     }
-    // Nothing has come that could continue it.
-    if (held && this.#position.stream.held?.uid === held.uid && this.#position.stream.held.end === held.end) {
-      this.#position.stream.held = undefined;
-      const { router } = this.#turn;
-      const frame = createFrame(router.name, this.#component, router.labels);
-      this.#store([renderEntry(fromHeldEntry(held), frame)]);
-    }
+    const last = this.#position.stream.held;
+    if (this.#turn.isOnlyTurn) this.#commitGaps(this.#chain.giveUpOverdue(now));
+    // Nothing has come, or can come, that continues it.
+    if (last && (this.#turn.isOnlyTurn || (held?.uid === last.uid && held.end === last.end))) this.#release(last);
     return 'settled';
+  }
+
+  /** Ships the record that was kept back. */
+  #release(held: HeldEntry): void {
+    const { router } = this.#turn;
+    this.#position.stream.held = undefined;
+    this.#store([renderEntry(fromHeldEntry(held), createFrame(router.name, this.#component, router.labels))]);
   }
 
   /** One walk over what is listed; resolves with a newer listing when that has to be walked first. */

@@ -19,7 +19,7 @@ export interface Instance {
   lastUtcMs: number | undefined;
   /** The time that was shown for that line. */
   shownMs: number | undefined;
-  /** Start of the last line read. */
+  /** Start of the last record: that of its first line. */
   lastStart: number;
   /** Where the file was seen to end within the line behind `off`. */
   tornAt: number[];

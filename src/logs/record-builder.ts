@@ -272,6 +272,7 @@ export class RecordBuilder {
       this.#batch.events.push({ type: 'log-rule-matched', component: this.#context.component, ...hit });
     }
     this.#waiting.push({ entry, unsyncedUtcMs });
+    this.#instance.lastStart = line.start;
     if (unsyncedUtcMs !== undefined) this.#newestUnsyncedMs = unsyncedUtcMs;
     this.#state.lastUid = entry.uid;
     this.#batch.lines++;
@@ -298,6 +299,7 @@ export class RecordBuilder {
     const entry = this.#createEntry(line, parsed, flags, quirks, timestamp);
     if (this.#newestUnsyncedMs === undefined) this.#flush(this.#waiting.length);
     this.#waiting.push({ entry, unsyncedUtcMs: undefined });
+    this.#instance.lastStart = line.start;
     // What has no line with a time before it is continued by nothing.
     if (shownMs === undefined && this.#waiting.length === 1) this.#flush(1);
   }
@@ -326,7 +328,6 @@ export class RecordBuilder {
     const { file, observedMs, redact } = this.#context;
     const message = redact ? redact(parsed.message) : parsed.message;
     const isClean = message === parsed.message;
-    this.#instance.lastStart = line.start;
     return {
       uid: this.#uidAt(line.start),
       file,

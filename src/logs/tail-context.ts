@@ -24,6 +24,8 @@ export interface TailOptions {
   readonly start?: LogStart | undefined;
   /** More history than this is read behind what is new, and no more than this of it in one turn. Bytes of log text. */
   readonly historyBytesMax?: number | undefined;
+  /** Whether this is no part of a series: nothing is kept back for lines that a later turn might bring. */
+  readonly isOnlyTurn?: boolean | undefined;
   /** The order of day and month in dates that can be read in both and say nothing about it. Default: day first. */
   readonly dateOrder?: DateOrder | undefined;
   /** What was found out in earlier turns of this process. */
@@ -60,6 +62,7 @@ export class TailContext {
   readonly start: LogStart;
   readonly historyBytes: number;
   readonly order: DateOrder | undefined;
+  readonly isOnlyTurn: boolean;
   readonly memory: TailMemory;
   readonly facts: RouterFacts;
   readonly redact: ((text: string) => string) | undefined;
@@ -81,6 +84,7 @@ export class TailContext {
     this.start = options.start ?? 'all';
     this.historyBytes = options.historyBytesMax ?? HISTORY_BYTES_MAX;
     this.order = options.dateOrder;
+    this.isOnlyTurn = options.isOnlyTurn ?? false;
     this.redact = options.redact;
     this.rules = options.rules;
     this.memory = memory;

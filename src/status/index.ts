@@ -2,9 +2,9 @@
  * status: what a router says about itself.
  *
  * Owns: modules (shipped ones in modules/*.yaml) and how they turn documents into metric families; which resources of a router
- * are read in a turn, what the router lacks, and how long values are good.
+ * are read in a turn, what the router lacks, and how long values are good; modules and masks for what no module reads.
  * Does not own: how a resource is fetched, when a turn is, how families are rendered, and the reading and checking of YAML.
- * Start reading at: poller.ts, mapping/compile-modules.ts, values/parse-value.ts.
+ * Start reading at: poller.ts, mapping/compile-modules.ts, values/parse-value.ts, discovery/discover-modules.ts.
  */
 export type { Refusal } from './capability-memory.ts';
 export {
@@ -16,14 +16,14 @@ export {
 } from './configuration-reader.ts';
 export type { DocumentSource, LogListing } from './contracts.ts';
 export { type AskedResource, type AskedRouter, askResources, type ResourceAnswer } from './discovery/ask-resources.ts';
-export { DocumentMasker } from './discovery/mask.ts';
 export {
   type DiscoveredField,
   type DiscoveredResource,
   type Discovery,
   type DiscoveryContext,
   discoverModules,
-} from './discovery/propose-modules.ts';
+} from './discovery/discover-modules.ts';
+export { DocumentMasker } from './discovery/document-masker.ts';
 export { renderModules, renderName, renderNames, toModuleSettings } from './discovery/render-modules.ts';
 export { createLogFilesReader } from './log-files-reader.ts';
 export {

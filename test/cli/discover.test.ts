@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -302,7 +302,8 @@ describe('discover --dump', () => {
     const dump = nextDump();
     await discover(['--dump', dump]);
     const before = await readFile(join(dump, 'device_info.json'), 'utf8');
-    await writeFile(join(dump, 'device_info.json'), 'mine', { mode: 0o644 });
+    await writeFile(join(dump, 'device_info.json'), 'mine');
+    await chmod(join(dump, 'device_info.json'), 0o644);
     const logins = router.counters.logins;
     const refused = await discover(['--dump', dump]);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
@@ -313,6 +314,7 @@ describe('discover --dump', () => {
     expect(await readFile(join(dump, 'device_info.json'), 'utf8')).toBe('mine');
     expect(await discover(['--dump', dump, '--force'])).toMatchObject({ code: 0 });
     expect(await readFile(join(dump, 'device_info.json'), 'utf8')).toBe(before);
+    expect((await stat(join(dump, 'device_info.json'))).mode & 0o777).toBe(0o600);
   });
 
   test('writes with --force into no file that a link leads to, and makes the files private', async () => {

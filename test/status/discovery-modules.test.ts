@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
-import { compileModules, renderModules } from '../../src/status/index.ts';
+import { compileModules, discoverModules, renderModules } from '../../src/status/index.ts';
 import { discoverIn, loadDiscovered, mapWith, SHIPPED } from './discovery-support.ts';
 import { GOLDEN_NAMES, type GoldenDocuments } from './golden-documents.ts';
+import { toModule } from './shipped-modules.ts';
 
 const readGolden = (name: string): GoldenDocuments => {
   const documents = JSON.parse(
@@ -74,6 +75,25 @@ describe('discoverModules()', () => {
     ]);
     const outer = discoverIn({ 'sysstat/wan': { status: { unique: { name: 'wan1' }, list: [{ if_name: 'net1' }] } } });
     expect(listOpen(outer)).toEqual([]);
+  });
+
+  test('takes a field for covered where a module reads it, and not elsewhere in the document', () => {
+    const module = toModule('box', {
+      resources: [
+        { path: 'box', each: 'status.list[].sub', labels: { a: '..name' }, metrics: [{ name: 'x', value: 'v' }] },
+      ],
+    });
+    const rows = [{ name: 'a', v: '1', sub: [{ name: 'b', v: '2' }] }];
+    const documents = new Map([['box', { status: { unique: { name: 'c', v: '3' }, list: rows } }]]);
+    const { resources } = discoverModules(documents, { modules: [module], agentFamilies: [], labels: [] });
+    expect(resources[0]?.fields.map(({ each, name, modules }) => [each, name, modules.length])).toEqual([
+      ['status.unique', 'name', 0],
+      ['status.unique', 'v', 0],
+      ['status.list', 'name', 1],
+      ['status.list', 'v', 0],
+      ['status.list[].sub', 'name', 0],
+      ['status.list[].sub', 'v', 1],
+    ]);
   });
 
   test('proposes for golden documents modules that the configuration accepts, and that leave nothing open but what they say', async () => {

@@ -1,8 +1,8 @@
-import type { SeenField, SeenPlace } from './explore.ts';
-import { type FieldGuess, guessField } from './guess-value.ts';
+import type { SeenField, SeenPlace } from './explore-documents.ts';
+import { type FieldGuess, guessField } from './guess-field.ts';
 import { isCounterName, LabelNames, type MetricNames, toSnakeCase } from './metric-names.ts';
 import type { PlaceNotes, ProposedMetric, ProposedPlace } from './proposal.ts';
-import { proposeMetrics } from './propose-metric.ts';
+import { proposeMetrics } from './propose-metrics.ts';
 import { classifyName, isHarmless } from './sensitive-names.ts';
 
 export interface PlaceToPropose {

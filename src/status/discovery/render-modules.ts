@@ -1,6 +1,6 @@
 import { Document, isCollection, isMap, isScalar, type YAMLMap } from 'yaml';
+import type { Discovery } from './discover-modules.ts';
 import type { PlaceNotes, ProposedModule, ProposedPlace, ProposedResource } from './proposal.ts';
-import type { Discovery } from './propose-modules.ts';
 
 /** How much of a name that a router has chosen is shown, and how many names. */
 const NAME_LENGTH_MAX = 60;

@@ -272,3 +272,21 @@ test('lines about requests of this program are flagged, and do not make it look 
   expect(bench.reader.memory.computeIntervalMs({ floorMs: 5000, ceilingMs: 30_000 })).toBe(30_000);
   expect(bench.reader.memory.of('restd').retention.lifetimeMs).toBeUndefined();
 });
+
+test('a single reading, as of `logs fetch`, keeps nothing back: neither the last record nor what stands behind a missing file', async () => {
+  const file = (from: string, ...lines: string[]) =>
+    lines
+      .map((line) => (line.startsWith(' ') ? line : `${from} [a] ${line}`))
+      .join('\n')
+      .concat('\n');
+  await using bench = await openFileBench(
+    new Map([
+      ['network/log-2026-11-21-10:00:00', file('2026-11-21 10:59:00', 'one', '  more of one')],
+      ['network/log-2026-11-21-11:00:00', file('2026-11-21 11:30:00', 'three')],
+      ['network/current', file('2026-11-21 12:00:00', 'four', '  more of four')],
+    ]),
+  );
+  const records = await bench.reader.turn({ isOnlyTurn: true });
+  expect(messagesOf(linesOf(records))).toEqual(['one\n  more of one', 'three', 'four\n  more of four']);
+  expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'likely', from_uid: records[0]?.uid } }]);
+});

@@ -1,6 +1,6 @@
 import type { MetricType } from '../../model/index.ts';
-import type { SeenField } from './explore.ts';
-import type { FieldGuess, Guess } from './guess-value.ts';
+import type { SeenField } from './explore-documents.ts';
+import type { FieldGuess, Guess } from './guess-field.ts';
 import { isCounterName, toFieldWords, toSnakeCase } from './metric-names.ts';
 import type { ProposedMetric } from './proposal.ts';
 

@@ -1,8 +1,8 @@
 import type { FamilyDescription, ModuleDefinition } from '../../model/index.ts';
 import { expandPath, STATUS_PATHS } from '../status-paths.ts';
-import { type Coverage, findCoverage } from './coverage.ts';
-import { exploreDocuments, type SeenField, type SeenPlace } from './explore.ts';
-import { DocumentMasker } from './mask.ts';
+import { DocumentMasker } from './document-masker.ts';
+import { exploreDocuments, type SeenField, type SeenPlace } from './explore-documents.ts';
+import { type Coverage, findCoverage } from './find-coverage.ts';
 import { MetricNames, toSnakeCase } from './metric-names.ts';
 import type { ProposedModule, ProposedPlace } from './proposal.ts';
 import { type ProposalContext, proposePlace } from './propose-place.ts';

@@ -1,7 +1,7 @@
 import type { ModuleDefinition } from '../../model/index.ts';
 import { compileModules } from '../mapping/compile-modules.ts';
 import { expandPath } from '../status-paths.ts';
-import type { SeenPlace } from './explore.ts';
+import type { SeenPlace } from './explore-documents.ts';
 
 /** Says which modules make something of a field of the rows at a place, by their names. */
 export type Coverage = (each: string, field: string) => readonly string[];

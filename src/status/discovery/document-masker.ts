@@ -1,6 +1,7 @@
+import { KnownNames } from './known-names.ts';
+import { maskIdentity, maskSecret, maskText } from './mask-text.ts';
 import { type MaskBook, Placeholders, SensitivePieces } from './placeholders.ts';
 import { classifyName, isHarmless, type Sensitivity } from './sensitive-names.ts';
-import { KnownNames, maskIdentity, maskSecret, maskText } from './sensitive-text.ts';
 
 /** Deepest nesting, and most values of a document, that are taken over. Real ones have 6 levels and some thousand values. */
 const DEPTH_MAX = 32;
