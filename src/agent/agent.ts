@@ -9,6 +9,7 @@ import { EmbeddedStore } from '../store/index.ts';
 import { openWebServer, type ReloadResult } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { Fleet } from './fleet.ts';
+import { createNoteBook } from './note-book.ts';
 import { RouterAgent, type RouterEvent } from './router-agent.ts';
 import type { BackupPlan } from './router-backup.ts';
 import { SelfMetrics } from './self-metrics.ts';
@@ -92,6 +93,8 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       path: config.storage.path,
       spoolBytesMax: config.storage.spoolBytesMax,
       sinks: config.sinks.map(({ name }) => name),
+      onRebuilt: (rebuilt) =>
+        logger.error('The state was damaged and has been rebuilt from what could be read', rebuilt),
     });
     lifecycle.onStop('state', STOP_MS.store, () => store.close());
     const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
@@ -143,6 +146,10 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
           return;
       }
     };
+    const notes = createNoteBook(store, (cause) => {
+      if (cause.code === 'broken') failure.abort(cause);
+      else logger.warn('A note could not be written', { error: renderErrorChain(cause) });
+    });
     let backupPlan: BackupPlan | undefined;
     const fleet = new Fleet({
       scheduler,
@@ -153,10 +160,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
           hasSinks,
           backup: backupPlan,
           store,
-          notes: {
-            read: (router, key) => store.readNote(router, key),
-            write: (router, key, text) => store.writeNote(router, key, text),
-          },
+          notes,
           archives,
           exposition,
           clock,
@@ -166,6 +170,15 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
         }),
     });
 
+    /** Routers that are not configured any more keep their state for some days; this is looked at when the fleet changes. */
+    const forgetRouters = ({ routers }: Config) => {
+      const forgotten = store.keepRouters(
+        routers.map(({ name }) => name),
+        clock.now(),
+      );
+      if (forgotten.length > 0) logger.info('Forgot routers that are not configured any more', { routers: forgotten });
+    };
+
     const apply = async (next: Config): Promise<void> => {
       using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
       backupPlan = await createBackupPlan(next.backup, clock, logger);
@@ -174,6 +187,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       config = next;
       await sinks.apply(next.sinks, deadline.signal);
       const change = await fleet.apply(next.routers, toCommon(next), deadline.signal);
+      forgetRouters(next);
       logger.info('Loaded the configuration again', { ...change, routers: next.routers.length });
     };
 
@@ -207,6 +221,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     // Begins with what an earlier process left in the spool.
     await sinks.apply(config.sinks, failure.signal);
     await fleet.apply(config.routers, toCommon(config), failure.signal);
+    forgetRouters(config);
     scheduler.start();
     const reloader = new ConfigReloader({
       load: options.reload,

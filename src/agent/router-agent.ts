@@ -42,6 +42,9 @@ export interface RouterAgentOptions {
 
 /** Bound of one turn over the logs of a router: a slow link carries some megabytes in it, and the next turn goes on. */
 const LOGS_DEADLINE_MS = 10 * 60_000;
+/** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
+const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
+const LOG_FLOOR_MS = 1000;
 /** Events that come with records. */
 const SPOOLING: ReadonlySet<LogEvent['type']> = new Set(['log-read', 'log-gap-found', 'log-reset']);
 /** The note that holds what is known of a router's configuration, so that a change during a restart is seen. */
@@ -151,11 +154,15 @@ export class RouterAgent {
       },
     ];
     if (this.#followsLogs) {
+      const floorMs = toLogFloorMs(logs.intervalMs);
       activities.push({
         key: this.#key('logs'),
         lane: name,
-        intervalMs: logs.intervalMs,
-        stretch: () => budget.stretch('logs'),
+        intervalMs: floorMs,
+        stretch: () => {
+          const wantedMs = this.#logMemory.computeIntervalMs({ floorMs, ceilingMs: logs.intervalMs });
+          return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.stretch('logs');
+        },
         isPaused,
         run: (signal, turn) => this.#settled(this.#tail(signal, turn.isAwaited)),
       });
@@ -228,7 +235,7 @@ export class RouterAgent {
       report({ type: 'mapping-failed', module, metric });
     }
     if (this.#configuration.state !== state) {
-      this.#write(() => notes.write(this.settings.name, CONFIGURATION_NOTE, this.#configuration.state));
+      notes.write(this.settings.name, CONFIGURATION_NOTE, this.#configuration.state);
     }
     this.#backup?.onPoll(result);
     report({ type: 'polled', isUp: result.isUp });
@@ -248,6 +255,9 @@ export class RouterAgent {
           clock,
           zone: this.#zone,
           memory: this.#logMemory,
+          start: settings.logs.start,
+          firmware: this.observer.identity.firmware,
+          serial: this.observer.identity.serial,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
           // What was downloaded counts at once: one log that is far behind must not use up what a day has.
@@ -271,16 +281,6 @@ export class RouterAgent {
     }
   }
 
-  /** Writes to the state; when that fails the agent has to know, and the turn goes on. */
-  #write(work: () => void): void {
-    try {
-      work();
-    } catch (cause) {
-      if (!(cause instanceof StoreError)) throw cause;
-      this.#options.report({ type: 'store-failed', cause });
-    }
-  }
-
   #onSession(event: SessionEvent): void {
     this.observer.onSession(event);
     // A new session may mean that the router started anew, perhaps with other firmware.
@@ -292,6 +292,12 @@ export class RouterAgent {
     if (SPOOLING.has(event.type)) this.#options.report({ type: 'spooled' });
     if (event.type === 'log-gap-found') this.#options.report({ type: 'gap-found' });
   }
+}
+
+/** How often logs may be read that the router will soon delete: a whole part of the interval, so that the grid stays. */
+function toLogFloorMs(intervalMs: number): number {
+  const parts = LOG_FLOOR_PARTS.find((count) => intervalMs % count === 0 && intervalMs / count >= LOG_FLOOR_MS) ?? 1;
+  return intervalMs / parts;
 }
 
 /** Globs; those with a leading `!` take away from what the others give. */

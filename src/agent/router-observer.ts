@@ -39,7 +39,10 @@ export class RouterObserver {
   /** Wall time, milliseconds since the Unix epoch. */
   #lastSuccessMs: number | undefined;
   #failure: { reason: string; error: string } | undefined;
-  #firmware: string | undefined;
+  #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
+    firmware: undefined,
+    serial: undefined,
+  };
 
   constructor(options: RouterObserverOptions) {
     const { settings, exposition, clock } = options;
@@ -54,11 +57,16 @@ export class RouterObserver {
     return this.#state;
   }
 
+  /** What the main board said last; `undefined` until it has said so. */
+  get identity(): { readonly firmware: string | undefined; readonly serial: string | undefined } {
+    return this.#identity;
+  }
+
   onPoll(result: PollResult): void {
     if (result.isIdle) return;
     const { settings, exposition, clock } = this.#options;
     if (result.isUp) exposition.keepFresh(settings, clock.monotonic() + settings.poll.staleAfterMs);
-    this.#firmware = result.firmwareVersion;
+    this.#identity = { firmware: result.firmwareVersion, serial: result.serialNumber };
     this.#noteState(result);
     this.#polls.add({
       atMs: clock.now() - result.durationMs,
@@ -216,7 +224,7 @@ export class RouterObserver {
     const notAfter = toTime(certificate?.notAfterMs);
     return {
       ...this.summarize(),
-      firmware: this.#firmware ?? null,
+      firmware: this.#identity.firmware ?? null,
       resources: this.#resources.describe(clock.monotonic()),
       session: { ...this.#session },
       bytes: {

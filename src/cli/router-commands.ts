@@ -54,7 +54,9 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
 
   program
     .command('discover')
-    .description('Find the status resources that a router answers, and print modules for what no module covers.')
+    .description(
+      'Find what a router answers, and print a file of modules (YAML, for module_files) for what no module covers.',
+    )
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
     .option('--openapi <file>', 'ask for the status resources of this OpenAPI file instead of the known ones')

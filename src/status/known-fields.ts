@@ -9,6 +9,11 @@ export function readFirmwareVersion(document: unknown): string | undefined {
   return readField(document, BOARDS, 'firmware_version');
 }
 
+/** The serial number in a `device_info`: that of the main board is the device's. */
+export function readSerialNumber(document: unknown): string | undefined {
+  return readField(document, BOARDS, 'serial_number');
+}
+
 /** The hash of the running configuration in a `sysdetail/system`. */
 export function readSystemHash(document: unknown): string | undefined {
   return readField(document, SINGLE_VALUES, 'hash');

@@ -52,6 +52,8 @@ export interface PollResult {
   readonly capabilities: readonly ResourceCapability[];
   /** That of the main board, as last seen; `undefined` when the router did not say. */
   readonly firmwareVersion: string | undefined;
+  /** That of the main board, which is the device's; `undefined` when the router did not say. */
+  readonly serialNumber: string | undefined;
   /** The router's own hash of its configuration, as last seen; `undefined` when the router does not say. */
   readonly configHash: string | undefined;
 }

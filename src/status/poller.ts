@@ -2,7 +2,7 @@ import { type Clock, type Deadline, openDeadline } from '../base/index.ts';
 import type { ModuleDefinition } from '../model/index.ts';
 import { CapabilityMemory } from './capability-memory.ts';
 import type { DocumentSource } from './contracts.ts';
-import { readFirmwareVersion, readSystemHash } from './known-fields.ts';
+import { readFirmwareVersion, readSerialNumber, readSystemHash } from './known-fields.ts';
 import { listCapabilities } from './list-capabilities.ts';
 import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceResult } from './poll-result.ts';
@@ -73,6 +73,7 @@ export class StatusPoller {
   #renewal = 0;
   #isUp = false;
   #firmwareVersion: string | undefined;
+  #serialNumber: string | undefined;
   #configHash: string | undefined;
 
   constructor(options: StatusPollerOptions) {
@@ -189,6 +190,7 @@ export class StatusPoller {
     if (path === 'sysdetail/system') this.#configHash = readSystemHash(document);
     if (path !== 'device_info') return;
     const version = readFirmwareVersion(document);
+    this.#serialNumber = readSerialNumber(document) ?? this.#serialNumber;
     const hasChanged =
       this.#firmwareVersion !== undefined && version !== undefined && version !== this.#firmwareVersion;
     this.#firmwareVersion = version ?? this.#firmwareVersion;
@@ -228,6 +230,7 @@ export class StatusPoller {
       resources: turn.resources,
       capabilities: listCapabilities(this.#plan, this.#memory),
       firmwareVersion: this.#firmwareVersion,
+      serialNumber: this.#serialNumber,
       configHash: this.#configHash,
     };
   }

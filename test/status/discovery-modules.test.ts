@@ -476,7 +476,7 @@ describe('whatever a router answers', () => {
           expect(mapWith(modules, resource, document).faults).toEqual([]);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 
