@@ -16,7 +16,8 @@ process.stderr.on('error', () => {});
 
 try {
   const { stdin, stdout, stderr } = process;
-  process.exit(await runCli(process.argv.slice(2), { stdin, stdout, stderr, signal: stop.signal }));
+  const onHangup = (listener: () => void) => void process.on('SIGHUP', listener);
+  process.exit(await runCli(process.argv.slice(2), { stdin, stdout, stderr, signal: stop.signal, onHangup }));
 } catch (cause) {
   process.stderr.write(`router-exporter: ${renderErrorChain(cause)}\n`);
   process.exit(1);

@@ -67,8 +67,11 @@ describe('the package', () => {
     }
     const strange = packed.filter(
       (path) =>
-        !/^(bin\/router-exporter\.js|dist\/[\w/.-]+\.(js|js\.map|d\.ts)|package\.json|[A-Z]+(\.md)?)$/.test(path),
+        !/^(bin\/router-exporter\.js|dist\/[\w/.-]+\.(js|js\.map|d\.ts)|dist\/status\/modules\/\w+\.yaml|package\.json|[A-Z]+(\.md)?)$/.test(
+          path,
+        ),
     );
+    expect(packed).toContain('dist/status/modules/device.yaml');
     expect(strange).toEqual([]);
   });
 

@@ -1,23 +1,43 @@
 import type { Writable } from 'node:stream';
-import { type Clock, Lifecycle, type Logger, type Random, renderDuration, renderErrorChain } from '../base/index.ts';
-import type { Config, SinkSettings } from '../config/index.ts';
-import { createStdoutSink, DeliveryError, deliverOnce, type Sink } from '../delivery/index.ts';
+import { BackupCalendar, ProfileArchive } from '../backup/index.ts';
+import { type Clock, Lifecycle, type Logger, openDeadline, type Random, renderErrorChain } from '../base/index.ts';
+import type { BackupSettings, Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
-import { Pump, Scheduler } from '../schedule/index.ts';
-import { EmbeddedStore, type SpoolCursor } from '../store/index.ts';
-import { openWebServer } from '../web/index.ts';
-import { RouterAgent } from './router-agent.ts';
+import { Scheduler } from '../schedule/index.ts';
+import { EmbeddedStore } from '../store/index.ts';
+import { openWebServer, type ReloadResult } from '../web/index.ts';
+import { ConfigReloader } from './config-reloader.ts';
+import { Fleet } from './fleet.ts';
+import { createNoteBook } from './note-book.ts';
+import { RouterAgent, type RouterEvent } from './router-agent.ts';
+import type { BackupPlan } from './router-backup.ts';
 import { SelfMetrics } from './self-metrics.ts';
+import { SinkRunner } from './sink-runner.ts';
+import { createWebContent } from './web-content.ts';
+import { toWebSecurity } from './web-security.ts';
 
 export interface AgentOptions {
   readonly config: Config;
+  /** Files of routers that are watched for changes. Default: none. */
+  readonly watched?: WatchedFiles | undefined;
+  /** Reads the configuration again; absent = it cannot be. */
+  readonly reload?: (() => Promise<LoadedConfig>) | undefined;
+  readonly web?: AgentWebOptions | undefined;
   readonly version: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   /** Where a sink of type `stdout` writes. */
   readonly stdout: Writable;
+}
+
+/** What is said about the web server on the command line, not in the configuration. */
+export interface AgentWebOptions {
+  /** Whether `POST /-/reload` and `POST /-/quit` do something. Default false. */
+  readonly isLifecycleEnabled?: boolean | undefined;
+  readonly routePrefix?: string | undefined;
+  readonly externalUrl?: string | undefined;
 }
 
 /** What the agent has done since it started. */
@@ -33,9 +53,13 @@ export interface AgentSummary {
 export interface Agent {
   /** Base addresses of its pages, as in `http://127.0.0.1:9847`. */
   readonly urls: readonly string[];
+  /** Aborts when somebody has asked over HTTP that the agent ends. */
+  readonly quit: AbortSignal;
   /** Aborts when the agent cannot do its work any more; the reason says why. Then it wants to be stopped. */
   readonly failed: AbortSignal;
   summary(): AgentSummary;
+  /** Loads the configuration again: all of it or nothing. Faults are in the result and in the log. */
+  reload(): Promise<ReloadResult>;
   /** Resolves when no router is being talked to and no record is on its way. */
   whenIdle(): Promise<void>;
   /** Stops polling, delivers what is spooled, logs out, and releases everything: within 9 seconds. */
@@ -44,150 +68,189 @@ export interface Agent {
 
 /** Decompression threads. A router that stalls in the middle of a large archive occupies one, so there is another. */
 const ARCHIVE_WORKERS = 2;
-/** A delivery that takes longer than this is worth a warning. It is not cut off: a slow reader is better than none. */
-const SINK_PATIENCE_MS = 30_000;
-const SINK_BACKOFF = { firstMs: 500, ceilingMs: 5 * 60_000 };
 /** Bounds of the steps of stopping; together below the ten seconds that service managers allow. */
-const STOP_MS = { schedule: 1500, delivery: 3500, routers: 2000, web: 500, archives: 500, store: 1000 };
+const STOP_MS = {
+  configuration: 500,
+  schedule: 1500,
+  delivery: 3500,
+  routers: 1500,
+  web: 500,
+  archives: 500,
+  store: 1000,
+};
+/** How long a reload waits for what it ends: the last deliveries of a sink, the logout of a router. */
+const RELOAD_PATIENCE_MS = 5000;
 
 /** Builds the rooms, introduces them to each other and starts them. Throws what stands in the way of starting. */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
-  const { config, clock, random, logger } = options;
+  const { clock, random, logger } = options;
   const lifecycle = new Lifecycle(clock);
   const failure = new AbortController();
+  const quit = new AbortController();
+  let { config } = options;
   try {
     const store = new EmbeddedStore({
       path: config.storage.path,
       spoolBytesMax: config.storage.spoolBytesMax,
       sinks: config.sinks.map(({ name }) => name),
+      onRebuilt: (rebuilt) =>
+        logger.error('The state was damaged and has been rebuilt from what could be read', rebuilt),
     });
     lifecycle.onStop('state', STOP_MS.store, () => store.close());
     const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
     lifecycle.onStop('decompression', STOP_MS.archives, () => archives.close());
 
+    const counts = { polls: 0, recordsShipped: 0, gaps: 0 };
     const exposition = new FleetExposition();
-    let recordsShipped = 0;
-    let gaps = 0;
-    let polls = 0;
-    const pumps: Pump[] = [];
-    const routers = config.routers.map(
-      (settings) =>
-        new RouterAgent({
-          settings,
-          store,
-          archives,
-          exposition,
-          clock,
-          logger,
-          onPolled: (isUp) => {
-            polls++;
-            metrics.polls.inc({ result: isUp ? 'success' : 'failure' });
-          },
-          onSpooled: () => {
-            for (const pump of pumps) pump.wake();
-          },
-          onGap: () => gaps++,
-          onStoreFailed: (cause) => failure.abort(cause),
-        }),
-    );
     const metrics = new SelfMetrics(options.version, {
       spooled: () => store.spooled,
-      routers: () => countStates(routers),
+      routers: () => fleet.countStates(),
     });
-
-    let isReady = false;
-    const web = await openWebServer(config.web.listen, {
-      renderMetrics: async () => exposition.render(clock.monotonic()) + (await metrics.render()),
-      listRouters: () => routers.map((router) => router.row),
-      isReady: () => isReady,
-      onFailed: (cause) => logger.error('A page could not be made', { error: renderErrorChain(cause) }),
-    });
-    lifecycle.onStop('web', STOP_MS.web, () => web.close());
-    lifecycle.onStop('routers', STOP_MS.routers, (signal) =>
-      Promise.all(routers.map((router) => router.close(signal))),
-    );
-
-    for (const settings of config.sinks) {
-      const sink = createSink(settings, options.stdout);
-      metrics.sinkUp.set({ sink: sink.name }, 1);
-      const pump = new Pump({
-        clock,
-        random,
-        backoff: SINK_BACKOFF,
-        step: async (signal) => {
-          const patience = clock.setTimer(SINK_PATIENCE_MS, () => {
-            metrics.sinkUp.set({ sink: sink.name }, 0);
-            logger.warn('A sink does not take its records', {
-              sink: sink.name,
-              waited: renderDuration(SINK_PATIENCE_MS),
-            });
-          });
-          try {
-            return await deliverOnce<SpoolCursor>(store, sink, signal, ({ records }) => {
-              recordsShipped += records;
-              metrics.sinkUp.set({ sink: sink.name }, 1);
-              metrics.sinkRecords.inc({ sink: sink.name, result: 'delivered' }, records);
-            });
-          } finally {
-            patience.cancel();
-          }
-        },
-        onFailure: (cause) => {
-          metrics.sinkUp.set({ sink: sink.name }, 0);
-          // Nobody can open standard output again: a supervisor that restarts the agent can.
-          if (cause instanceof DeliveryError && cause.code === 'closed') failure.abort(cause);
-          else logger.warn('A sink failed', { sink: sink.name, error: renderErrorChain(cause) });
-        },
-      });
-      pumps.push(pump);
-    }
-    lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => Promise.all(pumps.map((pump) => pump.drain(signal))));
-
     const scheduler = new Scheduler({
       clock,
       report: ({ key, lagMs, error }) => {
-        metrics.scheduleLag.observe(lagMs / 1000);
+        if (lagMs !== undefined) metrics.scheduleLag.observe(lagMs / 1000);
         if (error !== undefined)
           logger.error('A turn failed for no known reason', { turn: key, error: renderErrorChain(error) });
       },
     });
-    for (const router of routers)
-      for (const activity of router.activities(config.sinks.length > 0)) scheduler.add(activity);
-    lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());
-    scheduler.start();
-    // What an earlier process left in the spool.
-    for (const pump of pumps) pump.wake();
-    isReady = true;
-    for (const { name, url, tls } of config.routers) {
-      const router = { router: name };
-      if (url.startsWith('http:'))
-        logger.warn('Polled over plain HTTP: anybody on the way can read the password', router);
-      if (tls.insecureSkipVerify)
-        logger.warn('Any certificate is accepted: who stands in between can read the password', router);
-    }
-    logger.info('Started', { routers: routers.length, sinks: config.sinks.length, urls: web.urls });
-
-    const stop = async () => {
-      isReady = false;
-      for (const { step, cause } of await lifecycle.stop()) {
-        logger.warn('A step of stopping did not end well', { step, error: renderErrorChain(cause) });
+    const sinks = new SinkRunner({
+      store,
+      clock,
+      random,
+      logger,
+      metrics,
+      stdout: options.stdout,
+      onDelivered: (records) => {
+        counts.recordsShipped += records;
+      },
+      onGone: (cause) => failure.abort(cause),
+    });
+    const onRouter = (event: RouterEvent) => {
+      switch (event.type) {
+        case 'polled':
+          counts.polls++;
+          metrics.polls.inc({ result: event.isUp ? 'success' : 'failure' });
+          return;
+        case 'spooled':
+          sinks.wake();
+          return;
+        case 'gap-found':
+          counts.gaps++;
+          return;
+        case 'mapping-failed':
+          metrics.mappingErrors.inc({ module: event.module, metric: event.metric });
+          return;
+        case 'store-failed':
+          failure.abort(event.cause);
+          return;
       }
     };
+    const notes = createNoteBook(store, (cause) => {
+      if (cause.code === 'broken') failure.abort(cause);
+      else logger.warn('A note could not be written', { error: renderErrorChain(cause) });
+    });
+    let backupPlan: BackupPlan | undefined;
+    const fleet = new Fleet({
+      scheduler,
+      exposition,
+      create: (settings, { hasSinks }) =>
+        new RouterAgent({
+          settings,
+          hasSinks,
+          backup: backupPlan,
+          store,
+          notes,
+          archives,
+          exposition,
+          clock,
+          logger,
+          report: onRouter,
+          trigger: (key) => void scheduler.trigger(key),
+        }),
+    });
+
+    /** Routers that are not configured any more keep their state for some days; this is looked at when the fleet changes. */
+    const forgetRouters = ({ routers }: Config) => {
+      const forgotten = store.keepRouters(
+        routers.map(({ name }) => name),
+        clock.now(),
+      );
+      if (forgotten.length > 0) logger.info('Forgot routers that are not configured any more', { routers: forgotten });
+    };
+
+    const apply = async (next: Config): Promise<void> => {
+      using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
+      backupPlan = await createBackupPlan(next.backup, clock, logger);
+      web.update({ security: toWebSecurity(next.web.security) });
+      warnAboutRestart(config, next, logger);
+      config = next;
+      await sinks.apply(next.sinks, deadline.signal);
+      const change = await fleet.apply(next.routers, toCommon(next), deadline.signal);
+      forgetRouters(next);
+      logger.info('Loaded the configuration again', { ...change, routers: next.routers.length });
+    };
+
+    let isReady = false;
+    const web = await openWebServer({
+      addresses: config.web.listen,
+      security: toWebSecurity(config.web.security),
+      clock,
+      routePrefix: options.web?.routePrefix,
+      externalUrl: options.web?.externalUrl,
+      isLifecycleEnabled: options.web?.isLifecycleEnabled ?? false,
+      content: createWebContent({
+        fleet,
+        sinks,
+        scheduler,
+        exposition,
+        metrics,
+        clock,
+        logger,
+        isReady: () => isReady,
+        reload: () => reloader.reload(),
+        quit: () => quit.abort(),
+      }),
+    });
+    lifecycle.onStop('web', STOP_MS.web, () => web.close());
+    lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
+    lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => sinks.drain(signal));
+    lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());
+
+    backupPlan = await createBackupPlan(config.backup, clock, logger);
+    // Begins with what an earlier process left in the spool.
+    await sinks.apply(config.sinks, failure.signal);
+    await fleet.apply(config.routers, toCommon(config), failure.signal);
+    forgetRouters(config);
+    scheduler.start();
+    const reloader = new ConfigReloader({
+      load: options.reload,
+      apply,
+      watched: options.watched,
+      clock,
+      logger,
+      metrics,
+    });
+    lifecycle.onStop('configuration', STOP_MS.configuration, () => reloader.close());
+    isReady = true;
+    logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: web.urls });
+
     return {
       urls: web.urls,
+      quit: quit.signal,
       failed: failure.signal,
-      summary: () => ({
-        routers: routers.length,
-        routersUp: countStates(routers).up,
-        polls,
-        recordsShipped,
-        gaps,
-      }),
+      summary: () => ({ routers: fleet.routers.length, routersUp: fleet.countStates().up, ...counts }),
+      reload: () => reloader.reload(),
       async whenIdle() {
         await scheduler.whenIdle();
-        await Promise.all(pumps.map((pump) => pump.whenIdle()));
+        await sinks.whenIdle();
       },
-      stop,
+      async stop() {
+        isReady = false;
+        for (const { step, cause } of await lifecycle.stop()) {
+          logger.warn('A step of stopping did not end well', { step, error: renderErrorChain(cause) });
+        }
+      },
     };
   } catch (cause) {
     await lifecycle.stop();
@@ -195,15 +258,30 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   }
 }
 
-function createSink(settings: SinkSettings, stdout: Writable): Sink {
-  switch (settings.type) {
-    case 'stdout':
-      return createStdoutSink(settings.name, stdout);
-  }
+function toCommon({ sinks, backup }: Config) {
+  return { hasSinks: sinks.length > 0, backup };
 }
 
-function countStates(routers: readonly RouterAgent[]): Record<'up' | 'down' | 'unknown', number> {
-  const counts = { up: 0, down: 0, unknown: 0 };
-  for (const router of routers) counts[router.state]++;
-  return counts;
+async function createBackupPlan(
+  settings: BackupSettings | undefined,
+  clock: Clock,
+  logger: Logger,
+): Promise<BackupPlan | undefined> {
+  if (!settings) return undefined;
+  const { path, keep, format, schedule } = settings;
+  const archive = new ProfileArchive({ path, keep, clock });
+  const { isOpenToOthers } = await archive.prepare();
+  logger.info('Profiles are backed up; their files hold the secrets of the routers', { path });
+  if (isOpenToOthers) logger.warn('Other users of this machine can look into the folder of backups', { path });
+  return { archive, calendar: new BackupCalendar(schedule), format };
+}
+
+/** Says what a reload cannot change. */
+function warnAboutRestart(before: Config, next: Config, logger: Logger): void {
+  const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+  const keys = [
+    ...(isSame(before.web.listen, next.web.listen) ? [] : ['web.listen']),
+    ...(isSame(before.storage, next.storage) ? [] : ['storage']),
+  ];
+  if (keys.length > 0) logger.warn('A change of these keys needs a restart of the agent', { keys });
 }

@@ -6,4 +6,12 @@
  * Does not own: any of the work itself.
  * Start reading at: agent.ts, then router-agent.ts.
  */
-export { type Agent, type AgentOptions, type AgentSummary, startAgent } from './agent.ts';
+export {
+  type Agent,
+  type AgentOptions,
+  type AgentSummary,
+  type AgentWebOptions,
+  startAgent,
+} from './agent.ts';
+export { AGENT_FAMILIES } from './agent-families.ts';
+export { renderMetricsReference } from './metrics-reference.ts';

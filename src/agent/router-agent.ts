@@ -3,52 +3,70 @@ import { type Clock, CodedError, type Logger, openDeadline } from '../base/index
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import { type ArchivePool, type LogEvent, type RecordLog, TailMemory, tailOnce, Zone } from '../logs/index.ts';
-import { RouterClient, RouterError } from '../router/index.ts';
-import type { Activity } from '../schedule/index.ts';
-import { pollOnce } from '../status/index.ts';
+import { RouterClient, RouterError, type SessionEvent } from '../router/index.ts';
+import type { Activity, Turn, TurnOutcome } from '../schedule/index.ts';
+import { ConfigurationReader, createLogFilesReader, StatusPoller } from '../status/index.ts';
 import { StoreError } from '../store/index.ts';
-import type { RouterRow } from '../web/index.ts';
-import { RouterObserver, type RouterState } from './router-observer.ts';
+import { ByteAccount } from './byte-account.ts';
+import type { NoteBook } from './note-book.ts';
+import { type BackupPlan, RouterBackup } from './router-backup.ts';
+import { RouterObserver } from './router-observer.ts';
+
+/** What the rest of the agent wants to know about a router. */
+export type RouterEvent =
+  /** Polled, with whether it was up. */
+  | { readonly type: 'polled'; readonly isUp: boolean }
+  /** Records were made durable. */
+  | { readonly type: 'spooled' }
+  | { readonly type: 'gap-found' }
+  | { readonly type: 'mapping-failed'; readonly module: string; readonly metric: string }
+  /** The state can no longer be written. */
+  | { readonly type: 'store-failed'; readonly cause: unknown };
 
 export interface RouterAgentOptions {
   readonly settings: RouterSettings;
+  /** Whether its logs have somewhere to go. */
+  readonly hasSinks: boolean;
+  /** Absent: its profiles are not backed up. */
+  readonly backup: BackupPlan | undefined;
   readonly store: RecordLog;
+  readonly notes: NoteBook;
   readonly archives: ArchivePool;
   readonly exposition: FleetExposition;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told after each poll whether the router was up. */
-  readonly onPolled: (isUp: boolean) => void;
-  /** Told when records were made durable. */
-  readonly onSpooled: () => void;
-  readonly onGap: () => void;
-  /** Told when the state can no longer be written. */
-  readonly onStoreFailed: (cause: unknown) => void;
+  readonly report: (event: RouterEvent) => void;
+  /** Asks the scheduler for a turn of one of {@link RouterAgent.activities}. */
+  readonly trigger: (key: string) => void;
 }
 
 /** Bound of one turn over the logs of a router: a slow link carries some megabytes in it, and the next turn goes on. */
 const LOGS_DEADLINE_MS = 10 * 60_000;
+/** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
+const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
+const LOG_FLOOR_MS = 1000;
+/** Events that come with records. */
+const SPOOLING: ReadonlySet<LogEvent['type']> = new Set(['log-read', 'log-gap-found', 'log-reset']);
+/** The note that holds what is known of a router's configuration, so that a change during a restart is seen. */
+const CONFIGURATION_NOTE = 'configuration';
 
-/** One router of the fleet: its client, and the two things that are done with it again and again. */
+/** One router of the fleet: its client, and the things that are done with it again and again. */
 export class RouterAgent {
+  readonly observer: RouterObserver;
   readonly #options: RouterAgentOptions;
   readonly #client: RouterClient;
-  readonly #observer: RouterObserver;
+  readonly #bytes: ByteAccount;
+  readonly #configuration: ConfigurationReader;
+  readonly #poller: StatusPoller;
+  readonly #backup: RouterBackup | undefined;
   readonly #zone: Zone;
   readonly #logMemory = new TailMemory();
   /** Where a turn over the logs made way for something else. */
   #logsAfter: string | undefined;
 
   constructor(options: RouterAgentOptions) {
-    const { settings, clock, exposition, logger } = options;
+    const { settings, clock, exposition, logger, notes } = options;
     this.#options = options;
-    this.#observer = new RouterObserver({
-      router: settings,
-      exposition,
-      logger,
-      clock,
-      staleAfterMs: settings.poll.staleAfterMs,
-    });
     this.#client = new RouterClient({
       url: settings.url,
       username: settings.username,
@@ -57,54 +75,175 @@ export class RouterAgent {
       tls: { ...settings.tls, keyPem: settings.tls.keyPem?.reveal() },
       requestTimeoutMs: settings.poll.timeoutMs,
       clock,
-      report: (event) => this.#observer.onSession(event),
+      report: (event) => this.#onSession(event),
     });
+    this.#bytes = new ByteAccount({
+      router: settings,
+      bytesPerDay: settings.byteBudget,
+      wire: () => this.#client.wireBytes,
+      exposition,
+      notes,
+      clock,
+    });
+    this.observer = new RouterObserver({
+      settings,
+      exposition,
+      logger,
+      clock,
+      bytes: () => ({ ...this.#client.wireBytes, budget: this.#bytes.budget }),
+      certificate: () => this.#client.certificate,
+    });
+    this.#configuration = new ConfigurationReader({
+      source: {
+        countEntries: (resource, signal) => this.#client.configuration.countEntries(resource, {}, signal),
+        readConfiguration: (resource, signal) => this.#client.configuration.read(resource, {}, signal),
+      },
+      clock,
+      previous: notes.read(settings.name, CONFIGURATION_NOTE),
+    });
+    this.#poller = new StatusPoller({
+      modules: settings.modules,
+      source: this.#client,
+      readers: {
+        configuration: this.#configuration,
+        // Where the logs are followed, their files are listed anyway.
+        ...(!this.#followsLogs && { log_files: createLogFilesReader(this.#client) }),
+      },
+      clock,
+      intervalMs: settings.poll.intervalMs,
+      deadlineMs: settings.poll.deadlineMs,
+      staleAfterMs: settings.poll.staleAfterMs,
+      zone: settings.timezone,
+    });
+    this.#backup =
+      options.backup &&
+      new RouterBackup({
+        router: settings,
+        source: this.#client,
+        plan: options.backup,
+        exposition,
+        clock,
+        logger,
+        request: () => options.trigger(this.#key('backup')),
+      });
     this.#zone = new Zone(settings.timezone);
   }
 
-  get state(): RouterState['state'] {
-    return this.#observer.state.state;
+  get settings(): RouterSettings {
+    return this.#options.settings;
   }
 
-  /** The router on the status page. */
-  get row(): RouterRow {
-    const { name, url } = this.#options.settings;
-    const { state, ...rest } = this.#observer.state;
-    return { name, url, state: state === 'unknown' ? 'not polled yet' : state, ...rest };
+  /** Key of the activity that polls the status. */
+  get statusKey(): string {
+    return this.#key('status');
   }
 
-  /** What the scheduler is to do; logs only when there is somewhere to send them. */
-  activities(hasSinks: boolean): Activity[] {
-    const { name, poll, logs } = this.#options.settings;
+  /** What the scheduler is to do. */
+  activities(): Activity[] {
+    const { name, logs } = this.settings;
+    const { budget } = this.#bytes;
+    const isPaused = () => budget.isPaused;
     const activities: Activity[] = [
-      { key: `${name}/status`, lane: name, intervalMs: poll.intervalMs, run: (signal) => this.#poll(signal) },
-    ];
-    if (hasSinks && logs.enabled) {
-      activities.push({
-        key: `${name}/logs`,
+      {
+        key: this.statusKey,
         lane: name,
-        intervalMs: logs.intervalMs,
-        run: (signal, isAwaited) => this.#tail(signal, isAwaited),
+        intervalMs: this.#poller.tickMs,
+        stretch: () => budget.stretch('status'),
+        isPaused,
+        run: (signal, turn) => this.#settled(this.#poll(signal, turn)),
+      },
+    ];
+    if (this.#followsLogs) {
+      const floorMs = toLogFloorMs(logs.intervalMs);
+      activities.push({
+        key: this.#key('logs'),
+        lane: name,
+        intervalMs: floorMs,
+        stretch: () => {
+          const wantedMs = this.#logMemory.computeIntervalMs({ floorMs, ceilingMs: logs.intervalMs });
+          return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.stretch('logs');
+        },
+        isPaused,
+        run: (signal, turn) => this.#settled(this.#tail(signal, turn.isAwaited)),
+      });
+    }
+    const backup = this.#backup;
+    if (backup) {
+      activities.push({
+        key: this.#key('backup'),
+        lane: name,
+        intervalMs: Number.POSITIVE_INFINITY,
+        isPaused,
+        run: (signal) => this.#settled(backup.run(signal)),
       });
     }
     return activities;
   }
 
-  /** Logs out and closes the connection. */
-  close(signal: AbortSignal): Promise<void> {
-    return this.#client.close(signal);
+  /** Begins what does not wait for the scheduler, and says what the operator should know. */
+  start(): void {
+    const { logger } = this.#options;
+    const { name, url, tls } = this.settings;
+    if (url.startsWith('http:')) {
+      logger.warn('Polled over plain HTTP: anybody on the way can read the password', { router: name });
+    }
+    if (tls.insecureSkipVerify) {
+      logger.warn('Any certificate is accepted: who stands in between can read the password', { router: name });
+    }
+    this.#backup?.start();
   }
 
-  async #poll(signal: AbortSignal): Promise<'done' | 'failed'> {
-    const { settings, clock, onPolled } = this.#options;
-    const result = await pollOnce({ source: this.#client, clock, deadlineMs: settings.poll.deadlineMs }, signal);
-    this.#observer.onPoll(result);
-    onPolled(result.isUp);
+  /** Logs out and closes the connection. */
+  async close(signal: AbortSignal): Promise<void> {
+    this.#backup?.close();
+    try {
+      await this.#client.close(signal);
+    } finally {
+      this.#bytes.settle();
+      this.#bytes.close();
+    }
+  }
+
+  get #followsLogs(): boolean {
+    return this.#options.hasSinks && this.settings.logs.enabled;
+  }
+
+  #key(activity: 'status' | 'logs' | 'backup'): string {
+    return `${this.settings.name}/${activity}`;
+  }
+
+  /** Counts what a turn has cost when it ends, however it does. */
+  async #settled(turn: Promise<TurnOutcome>): Promise<TurnOutcome> {
+    try {
+      return await turn;
+    } finally {
+      this.#bytes.settle();
+      this.observer.onBytes(this.#bytes.budget);
+    }
+  }
+
+  async #poll(signal: AbortSignal, turn: Turn): Promise<TurnOutcome> {
+    const { notes, report } = this.#options;
+    const { budget } = this.#bytes;
+    const state = this.#configuration.state;
+    const result = await this.#poller.pollOnce(signal, {
+      stretch: (isSlow) => (isSlow ? budget.stretch('slow') : 1),
+      isFresh: turn.isTriggered,
+    });
+    this.observer.onPoll(result);
+    for (const { module, metric } of result.resources.flatMap(({ faults }) => faults)) {
+      report({ type: 'mapping-failed', module, metric });
+    }
+    if (this.#configuration.state !== state) {
+      notes.write(this.settings.name, CONFIGURATION_NOTE, this.#configuration.state);
+    }
+    this.#backup?.onPoll(result);
+    report({ type: 'polled', isUp: result.isUp });
     return result.isUp ? 'done' : 'failed';
   }
 
-  async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<'done' | 'failed'> {
-    const { settings, clock, store, archives, onStoreFailed } = this.#options;
+  async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<TurnOutcome> {
+    const { settings, clock, store, archives, report } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
     try {
       this.#logsAfter = await tailOnce(
@@ -116,34 +255,49 @@ export class RouterAgent {
           clock,
           zone: this.#zone,
           memory: this.#logMemory,
+          start: settings.logs.start,
+          firmware: this.observer.identity.firmware,
+          serial: this.observer.identity.serial,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
-          shouldYield: isAwaited,
+          // What was downloaded counts at once: one log that is far behind must not use up what a day has.
+          shouldYield: () => {
+            this.#bytes.settle();
+            return isAwaited() || this.#bytes.budget.isPaused;
+          },
           after: this.#logsAfter,
         },
         deadline.signal,
       );
-      this.#observer.onLogsRead();
+      this.observer.onLogsRead();
       return 'done';
     } catch (cause) {
       if (signal.aborted) throw cause;
-      this.#observer.onLogsFailed(cause);
-      if (cause instanceof StoreError && cause.code === 'broken') onStoreFailed(cause);
+      this.observer.onLogsFailed(cause);
+      if (cause instanceof StoreError && cause.code === 'broken') report({ type: 'store-failed', cause });
       // A full spool or an answered refusal is no reason to leave the router alone for long.
       const isRouterGone = cause instanceof RouterError && !cause.isAnswered;
       return isRouterGone || !(cause instanceof CodedError) ? 'failed' : 'done';
     }
   }
 
-  #onLog(event: LogEvent): void {
-    this.#observer.onLog(event);
-    if (event.type === 'log-read') this.#options.onSpooled();
-    if (event.type === 'log-reset') this.#options.onSpooled();
-    if (event.type === 'log-gap-found') {
-      this.#options.onSpooled();
-      this.#options.onGap();
-    }
+  #onSession(event: SessionEvent): void {
+    this.observer.onSession(event);
+    // A new session may mean that the router started anew, perhaps with other firmware.
+    if (event.type === 'session-opened') this.#poller.renewIdentity();
   }
+
+  #onLog(event: LogEvent): void {
+    this.observer.onLog(event);
+    if (SPOOLING.has(event.type)) this.#options.report({ type: 'spooled' });
+    if (event.type === 'log-gap-found') this.#options.report({ type: 'gap-found' });
+  }
+}
+
+/** How often logs may be read that the router will soon delete: a whole part of the interval, so that the grid stays. */
+function toLogFloorMs(intervalMs: number): number {
+  const parts = LOG_FLOOR_PARTS.find((count) => intervalMs % count === 0 && intervalMs / count >= LOG_FLOOR_MS) ?? 1;
+  return intervalMs / parts;
 }
 
 /** Globs; those with a leading `!` take away from what the others give. */

@@ -1,100 +1,115 @@
 import { type Clock, type Logger, renderDuration, renderErrorChain } from '../base/index.ts';
+import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { LogEvent } from '../logs/index.ts';
-import type { Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
-import { ROUTER_FAILURES, type SessionEvent } from '../router/index.ts';
+import type { FamilyDescription, Labels, MetricFamily } from '../model/index.ts';
+import { ROUTER_FAILURES, type RouterCertificate, type SessionEvent } from '../router/index.ts';
+import type { ByteBudget } from '../schedule/index.ts';
 import type { PollResult } from '../status/index.ts';
-import { FLEET_FAMILIES as F } from './fleet-families.ts';
+import type { RouterDetail, RouterSummary } from '../web/index.ts';
+import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
+import { LogBook } from './log-book.ts';
+import { PollHistory } from './poll-history.ts';
+import { ResourceBook } from './resource-book.ts';
+import type { RouterStateName } from './self-metrics.ts';
+
+export interface RouterObserverOptions {
+  readonly settings: RouterSettings;
+  readonly exposition: FleetExposition;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: ByteBudget };
+  readonly certificate: () => RouterCertificate | undefined;
+}
 
 /** Value of the label `resource` for the logs as a whole. */
 const LOGS = 'logs';
 
-/** What the agent knows of one router, beyond its series. */
-export interface RouterState {
-  readonly state: 'up' | 'down' | 'unknown';
-  /** Wall time, milliseconds since the Unix epoch. */
-  readonly lastSuccessMs: number | undefined;
-  /** Why it is down, in words; empty when it is not. */
-  readonly error: string;
-}
-
-/** Turns what happens to one router into series and into lines of the agent's own log. */
+/** Turns what happens to one router into series, into lines of the agent's own log, and into what pages say about it. */
 export class RouterObserver {
-  readonly #router: RouterIdentity;
-  readonly #exposition: FleetExposition;
-  readonly #logger: Logger;
-  readonly #clock: Clock;
-  readonly #staleAfterMs: number;
-  readonly #resourceReadAtMs = new Map<string, number>();
-  readonly #caughtUpAtMs = new Map<string, number>();
+  readonly #options: RouterObserverOptions;
+  readonly #resources: ResourceBook;
+  readonly #logs: LogBook;
+  readonly #polls = new PollHistory();
+  readonly #session = { logins: 0, loginFailures: 0, refreshes: 0 };
   /** What is failing now, so that the log says it once and not at every poll. */
   readonly #failing = new Set<string>();
+  #state: RouterStateName = 'unknown';
   #failures = 0;
-  #state: RouterState = { state: 'unknown', lastSuccessMs: undefined, error: '' };
+  /** Wall time, milliseconds since the Unix epoch. */
+  #lastSuccessMs: number | undefined;
+  #failure: { reason: string; error: string } | undefined;
+  #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
+    firmware: undefined,
+    serial: undefined,
+  };
 
-  constructor(options: {
-    router: RouterIdentity;
-    exposition: FleetExposition;
-    logger: Logger;
-    clock: Clock;
-    /** How long values of the router are served that were not renewed. Milliseconds. */
-    staleAfterMs: number;
-  }) {
-    this.#router = options.router;
-    this.#exposition = options.exposition;
-    this.#logger = options.logger;
-    this.#clock = options.clock;
-    this.#staleAfterMs = options.staleAfterMs;
+  constructor(options: RouterObserverOptions) {
+    const { settings, exposition, clock } = options;
+    this.#options = options;
+    this.#resources = new ResourceBook(settings, exposition);
+    this.#logs = new LogBook(settings, exposition, clock);
     // Counters exist from the start, so that their first increase is seen.
-    for (const family of [F.logins, F.loginFailures, F.tokenRefreshes]) this.#count(family, {}, 0);
+    for (const family of [F.logins, F.loginFailures, F.tokenRefreshes]) this.#count(family, 0);
   }
 
-  get state(): RouterState {
+  get state(): RouterStateName {
     return this.#state;
   }
 
+  /** What the main board said last; `undefined` until it has said so. */
+  get identity(): { readonly firmware: string | undefined; readonly serial: string | undefined } {
+    return this.#identity;
+  }
+
   onPoll(result: PollResult): void {
+    if (result.isIdle) return;
+    const { settings, exposition, clock } = this.#options;
+    if (result.isUp) exposition.keepFresh(settings, clock.monotonic() + settings.poll.staleAfterMs);
+    this.#identity = { firmware: result.firmwareVersion, serial: result.serialNumber };
     this.#noteState(result);
-    const { lastSuccessMs } = this.#state;
-    this.#publish('poll', [
-      toFamily(F.up, [[{}, result.isUp ? 1 : 0]]),
-      toFamily(F.pollDuration, [[{}, result.durationMs / 1000]]),
-      toFamily(F.consecutiveFailures, [[{}, this.#failures]]),
-      toFamily(F.lastSuccess, lastSuccessMs === undefined ? [] : [[{}, lastSuccessMs / 1000]]),
-      toFamily(
-        F.failureReason,
-        ROUTER_FAILURES.map((reason) => [{ reason }, reason === result.failure ? 1 : 0]),
-      ),
-    ]);
-    for (const { resource, families, readAtMs, durationMs, error } of result.resources) {
-      const labels = { resource: resource.name };
-      this.#publish(`resource:${resource.name}`, [
-        toFamily(F.resourceUp, [[labels, families ? 1 : 0]]),
-        toFamily(F.resourceDuration, [[labels, durationMs / 1000]]),
-      ]);
-      if (families) {
-        const expiresAtMs = resource.isIdentity ? undefined : readAtMs + this.#staleAfterMs;
-        this.#exposition.publish(this.#router, `values:${resource.name}`, families, expiresAtMs);
-        this.#resourceReadAtMs.set(resource.name, readAtMs);
-        this.#failing.delete(resource.name);
-      } else if (result.isUp) {
-        this.#logFailure(resource.name, 'A status resource could not be read', {
-          ...labels,
+    this.#polls.add({
+      atMs: clock.now() - result.durationMs,
+      durationMs: result.durationMs,
+      failure: this.#failure,
+    });
+    this.#publishState(result.durationMs);
+    this.#publishCertificate();
+    this.#resources.note(result);
+    for (const { name, state, error } of result.resources) {
+      if (state === 'read') this.#failing.delete(name);
+      else if (state === 'forbidden')
+        this.#logFailure(name, 'The account may not read a status resource', { resource: name });
+      else if (state === 'failed' && result.isUp)
+        this.#logFailure(name, 'A status resource could not be read', {
+          resource: name,
           error: renderErrorChain(error),
         });
-      }
     }
-    this.#publishAges(F.resourceAge, 'resource', this.#resourceReadAtMs);
+  }
+
+  /** Called after every turn, with what the budget says then. */
+  onBytes(budget: ByteBudget): void {
+    if (!budget.isSpent || this.#state === 'budget') return;
+    this.#state = 'budget';
+    this.#failure = {
+      reason: 'budget',
+      error: 'The byte budget of this day is used up; the next one begins at midnight UTC',
+    };
+    this.#log('warn', 'The byte budget of the router is used up', { until: new Date(budget.nextDayMs).toISOString() });
+    this.#publishState(undefined);
   }
 
   onSession(event: SessionEvent): void {
     switch (event.type) {
       case 'session-opened':
-        this.#count(F.logins, {}, 1);
+        this.#session.logins++;
+        this.#count(F.logins, 1);
         this.#log('info', 'Logged in');
         return;
       case 'session-refreshed':
-        this.#count(F.tokenRefreshes, {}, 1);
+        this.#session.refreshes++;
+        this.#count(F.tokenRefreshes, 1);
         this.#log('debug', 'Refreshed the session');
         return;
       case 'session-lost':
@@ -104,65 +119,37 @@ export class RouterObserver {
         this.#log('info', 'Logged out');
         return;
       case 'login-failed':
-        this.#count(F.loginFailures, {}, 1);
+        this.#session.loginFailures++;
+        this.#count(F.loginFailures, 1);
         this.#log('debug', 'Could not log in', { error: renderErrorChain(event.cause) });
         return;
     }
   }
 
   onLog(event: LogEvent): void {
+    this.#logs.note(event);
     switch (event.type) {
-      case 'logs-listed': {
-        const samples = [...event.archives].map(([component, count]): [Labels, number] => [{ component }, count]);
-        this.#publish('log-archives', [toFamily(F.logArchives, samples)]);
+      case 'logs-listed':
         if (event.unknown > 0)
           this.#log('debug', 'Log files with unknown names are left alone', { count: event.unknown });
         return;
-      }
-      case 'log-read': {
-        const labels = { component: event.component };
-        this.#count(F.logLines, labels, event.lines);
-        this.#count(F.logBytes, labels, event.bytes);
-        this.#count(F.logUnparsed, labels, event.unparsed);
-        if (event.newestUtcMs === undefined) return;
-        this.#publish(`log:${event.component}`, [toFamily(F.logNewest, [[labels, event.newestUtcMs / 1000]])]);
-        return;
-      }
-      case 'log-caught-up':
-        this.#caughtUpAtMs.set(event.component, this.#clock.monotonic());
-        this.#failing.delete(event.component);
-        this.#publishAges(F.logLag, 'component', this.#caughtUpAtMs);
-        return;
-      case 'log-gap-found': {
-        const { component, certainty, reason, bytesMin } = event;
-        this.#count(F.logGaps, { component, certainty }, 1);
-        this.#count(F.logGapBytes, { component, certainty }, bytesMin ?? 0);
-        this.#log('warn', 'Log lines are missing', { component, certainty, reason });
-        return;
-      }
+      case 'log-read':
       case 'log-rule-matched':
-        // There are none yet: the configuration has no rules.
-        return;
       case 'log-repeat-found':
-        this.#count(F.logRepeats, { component: event.component }, 1);
+      case 'log-retention':
         return;
       case 'log-clock-jumped': {
         const { component, beforeUtcMs, afterUtcMs } = event;
-        this.#count(F.logClockJumps, { component }, 1);
-        const [before, after] = [beforeUtcMs, afterUtcMs].map((utcMs) => new Date(utcMs).toISOString());
-        this.#log('info', "The router's clock has jumped", { component, before, after });
+        this.#log('info', "The router's clock has jumped", {
+          component,
+          before: toTime(beforeUtcMs),
+          after: toTime(afterUtcMs),
+        });
         return;
       }
       case 'log-reset':
-        this.#count(F.logResets, { component: event.component }, 1);
         this.#log('warn', 'The log begins anew', { component: event.component, reason: event.reason });
         return;
-      case 'log-retention': {
-        const { component, msToLoss } = event;
-        const samples: [Labels, number][] = msToLoss === undefined ? [] : [[{ component }, msToLoss / 1000]];
-        this.#publish(`log-retention:${component}`, [toFamily(F.logSecondsToLoss, samples)]);
-        return;
-      }
       case 'log-zone-learnt':
         this.#log('info', 'Learnt the zone of the log lines', {
           offset: renderOffset(event.offsetMs),
@@ -174,6 +161,14 @@ export class RouterObserver {
           off_by: renderOffset(event.offByMs),
         });
         return;
+      case 'log-caught-up':
+        this.#failing.delete(`log:${event.component}`);
+        return;
+      case 'log-gap-found': {
+        const { component, certainty, reason } = event;
+        this.#log('warn', 'Log lines are missing', { component, certainty, reason });
+        return;
+      }
       case 'archive-unfinished':
         this.#log('debug', 'A log archive is not whole yet', {
           component: event.component,
@@ -183,7 +178,7 @@ export class RouterObserver {
         return;
       case 'log-failed': {
         const { component, file } = event;
-        this.#logFailure(component, 'A log file could not be read', {
+        this.#logFailure(`log:${component}`, 'A log file could not be read', {
           component,
           file,
           error: renderErrorChain(event.cause),
@@ -196,13 +191,96 @@ export class RouterObserver {
   /** A turn over the logs that came to its end. */
   onLogsRead(): void {
     this.#failing.delete(LOGS);
-    this.#publish(LOGS, [toFamily(F.resourceUp, [[{ resource: LOGS }, 1]])]);
+    this.#resources.noteOther(LOGS, 'up', null);
   }
 
   /** A turn over the logs that ended early. */
   onLogsFailed(cause: unknown): void {
-    this.#publish(LOGS, [toFamily(F.resourceUp, [[{ resource: LOGS }, 0]])]);
-    this.#logFailure(LOGS, 'The logs could not be read', { error: renderErrorChain(cause) });
+    const error = renderErrorChain(cause);
+    const isForbidden = typeof cause === 'object' && cause !== null && Reflect.get(cause, 'status') === 403;
+    this.#resources.noteOther(LOGS, isForbidden ? 'forbidden' : 'failed', error);
+    this.#logFailure(LOGS, isForbidden ? 'The account may not read the logs' : 'The logs could not be read', { error });
+  }
+
+  /** The router in a list. */
+  summarize(): RouterSummary {
+    const { name, url, labels } = this.#options.settings;
+    return {
+      name,
+      url,
+      labels,
+      state: this.#state,
+      lastSuccess: toTime(this.#lastSuccessMs),
+      failure: this.#failure ?? null,
+      consecutiveFailures: this.#failures,
+    };
+  }
+
+  /** Everything that is known about the router. */
+  describe(): RouterDetail {
+    const { clock, settings } = this.#options;
+    const { sent, received, budget } = this.#options.bytes();
+    const certificate = this.#options.certificate();
+    const notAfter = toTime(certificate?.notAfterMs);
+    return {
+      ...this.summarize(),
+      firmware: this.#identity.firmware ?? null,
+      resources: this.#resources.describe(clock.monotonic()),
+      session: { ...this.#session },
+      bytes: {
+        sent,
+        received,
+        budget: settings.byteBudget === 0 ? null : settings.byteBudget,
+        usedToday: budget.used.bytes,
+        stretch: budget.stretch('slow'),
+      },
+      certificate: notAfter === null ? null : { notAfter },
+      logs: this.#logs.describe(),
+      recentPolls: this.#polls.describe(),
+    };
+  }
+
+  #noteState(result: PollResult): void {
+    const before = this.#state;
+    if (result.isUp) {
+      this.#failures = 0;
+      this.#failure = undefined;
+      this.#state = 'up';
+      this.#lastSuccessMs = this.#options.clock.now();
+      if (before !== 'up') this.#log('info', 'The router is up');
+      return;
+    }
+    this.#failures++;
+    this.#failure = { reason: result.failure ?? 'http', error: renderErrorChain(result.error) };
+    this.#state = 'down';
+    this.#log(before === 'down' ? 'debug' : 'warn', 'The router is down', this.#failure);
+  }
+
+  #publishState(durationMs: number | undefined): void {
+    const reason = this.#failure?.reason;
+    this.#publish('state', [
+      toFamily(F.up, [[{}, this.#state === 'up' ? 1 : 0]]),
+      toFamily(F.consecutiveFailures, [[{}, this.#failures]]),
+      toFamily(F.lastSuccess, this.#lastSuccessMs === undefined ? [] : [[{}, this.#lastSuccessMs / 1000]]),
+      toFamily(
+        F.failureReason,
+        ROUTER_FAILURES.map((one): [Labels, number] => [{ reason: one }, one === reason ? 1 : 0]),
+      ),
+    ]);
+    if (durationMs !== undefined) this.#publish('poll', [toFamily(F.pollDuration, [[{}, durationMs / 1000]])]);
+  }
+
+  #publishCertificate(): void {
+    const certificate = this.#options.certificate();
+    if (certificate) this.#publish('tls', [toFamily(F.certificateNotAfter, [[{}, certificate.notAfterMs / 1000]])]);
+  }
+
+  #publish(part: string, families: readonly MetricFamily[]): void {
+    this.#options.exposition.publish(this.#options.settings, part, families);
+  }
+
+  #count(family: FamilyDescription, delta: number): void {
+    this.#options.exposition.add(this.#options.settings, family, {}, delta);
   }
 
   #logFailure(what: string, message: string, fields: Readonly<Record<string, unknown>>): void {
@@ -210,43 +288,14 @@ export class RouterObserver {
     this.#failing.add(what);
   }
 
-  #noteState(result: PollResult): void {
-    const before = this.#state.state;
-    if (result.isUp) {
-      this.#failures = 0;
-      this.#state = { state: 'up', lastSuccessMs: this.#clock.now(), error: '' };
-      if (before !== 'up') this.#log('info', 'The router is up');
-      return;
-    }
-    this.#failures++;
-    this.#state = { ...this.#state, state: 'down', error: renderErrorChain(result.error) };
-    const level = before === 'down' ? 'debug' : 'warn';
-    this.#log(level, 'The router is down', { reason: result.failure, error: this.#state.error });
-  }
-
-  #publish(part: string, families: readonly MetricFamily[]): void {
-    this.#exposition.publish(this.#router, part, families);
-  }
-
-  #publishAges(family: { name: string; help: string }, label: string, since: ReadonlyMap<string, number>): void {
-    const samples = [...since].map(([value, sinceMs]) => ({ labels: { [label]: value }, sinceMs }));
-    this.#exposition.publishAges(this.#router, { ...family, samples });
-  }
-
-  #count(family: Parameters<FleetExposition['add']>[1], labels: Labels, delta: number): void {
-    this.#exposition.add(this.#router, family, labels, delta);
-  }
-
   #log(level: keyof Logger, message: string, fields: Readonly<Record<string, unknown>> = {}): void {
-    this.#logger[level](message, { router: this.#router.name, ...fields });
+    this.#options.logger[level](message, { router: this.#options.settings.name, ...fields });
   }
 }
 
-function toFamily(
-  description: Pick<MetricFamily, 'name' | 'help' | 'type'>,
-  samples: readonly (readonly [Labels, number])[],
-): MetricFamily {
-  return { ...description, samples: samples.map(([labels, value]) => ({ labels, value })) };
+/** RFC 3339. */
+function toTime(wallMs: number | undefined): string | null {
+  return wallMs === undefined ? null : new Date(wallMs).toISOString();
 }
 
 function renderOffset(offsetMs: number): string {

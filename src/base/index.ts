@@ -17,3 +17,4 @@ export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './
 export { Mutex } from './mutex.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret } from './secret.ts';
+export { ZoneOffsets } from './zone-offsets.ts';

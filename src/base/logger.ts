@@ -12,8 +12,11 @@ export interface LoggerOptions {
   readonly format: 'json' | 'text';
   /** Where lines go; the product's results own stdout, so this is stderr. */
   readonly output: { write(text: string): unknown; readonly isTTY?: boolean | undefined };
-  /** Replaced by `[secret]` in every line, wherever they stand: the last net below the rule that nobody logs a secret. */
-  readonly secrets?: readonly string[];
+  /**
+   * Replaced by `[secret]` in every line, wherever they stand: the last net below the rule that nobody logs a secret. Asked
+   * for every line, because a configuration that is loaded again brings others; the same list is taken for unchanged.
+   */
+  readonly secrets?: () => readonly string[];
 }
 
 /** A secret shorter than this would blank out ordinary words, and protects nothing. */
@@ -21,8 +24,13 @@ const SECRET_LENGTH_MIN = 6;
 
 /** Creates the logger. */
 export function createLogger(options: LoggerOptions): Logger {
-  const scrub = createScrubber(options.secrets ?? []);
+  const { secrets = () => [] } = options;
+  let scrubbed = secrets();
+  let scrub = createScrubber(scrubbed);
   const write = (line: string) => {
+    const current = secrets();
+    if (current !== scrubbed) scrub = createScrubber(current);
+    scrubbed = current;
     const clean = scrub(line);
     options.output.write(options.format === 'text' ? renderLine(clean, options.output.isTTY === true) : clean);
   };

@@ -1,6 +1,7 @@
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { findNearest, loadConfig, type RouterSettings, readEnvironment, renderFault } from '../config/index.ts';
+import { findNearest, type RouterSettings, renderFault } from '../config/index.ts';
 import { RouterClient } from '../router/index.ts';
+import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 
 /** A router of the configuration, to be talked to in one command. */
@@ -22,7 +23,7 @@ export async function withRouter(
   io: CommandIo,
   work: (connection: Connection) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const loaded = await loadConfig(configFile, readEnvironment());
+  const loaded = await readConfig(configFile);
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;

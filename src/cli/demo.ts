@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Agent } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { loadConfig, renderFault } from '../config/index.ts';
+import { renderFault } from '../config/index.ts';
 import { demoLogSettings, type Simulator, startSimulator } from '../simulator/index.ts';
 import { WebError } from '../web/index.ts';
+import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
 
@@ -63,18 +64,20 @@ async function runAgentAt(
   const configFile = join(folder, 'router-exporter.yaml');
   await writeFile(join(folder, 'ca.pem'), simulator.caPem);
   await writeFile(configFile, renderConfig(simulator, listenAddress));
-  const loaded = await loadConfig(configFile, {});
+  const loaded = await readConfig(configFile);
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;
   }
   const { config } = loaded;
   const { forMs } = flags;
+  const { logger, useSecretsOf } = openLogger(flags.log, io);
+  useSecretsOf(config);
   const { exitCode, summary } = await serve({
     config,
     io,
     endsWithReader: true,
-    logger: openLogger(flags.log, config, io),
+    logger,
     onStarted: (agent) => io.stderr.write(renderWhereToLook(agent, configFile, flags.routers)),
     ...(forMs !== undefined && { until: (signal: AbortSignal) => createSystemClock().sleep(forMs, signal) }),
   });

@@ -10,6 +10,8 @@ export interface CommandIo {
   readonly stderr: Writable & { readonly isTTY?: boolean };
   /** Aborts at the first signal that asks the process to end. */
   readonly signal: AbortSignal;
+  /** Calls `listener` at every SIGHUP from now on, which ends the process while nobody listens. */
+  readonly onHangup: (listener: () => void) => void;
 }
 
 /** Writes a result and resolves when the system has taken it, so that a slow reader loses nothing at the end. */

@@ -1,4 +1,15 @@
+import { styleText } from 'node:util';
+import {
+  type Comparison,
+  compareVersions,
+  type KeptProfile,
+  ProfileArchive,
+  type StoredVersion,
+} from '../backup/index.ts';
+import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import { renderFault } from '../config/index.ts';
 import { writeBody } from './api.ts';
+import { readConfig } from './configuration.ts';
 import { withRouter } from './connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 import { renderTable } from './table.ts';
@@ -52,4 +63,147 @@ export function downloadProfile(
 /** Firmware that does not send a flag leaves it open. */
 function renderFlag(flag: boolean | undefined): string {
   return flag === undefined ? '?' : flag ? 'yes' : 'no';
+}
+
+export interface KeptFlags {
+  readonly configFile: string;
+  readonly router: string;
+  readonly isJson: boolean;
+}
+
+export interface DiffFlags extends KeptFlags {
+  /** One profile; absent: each that has versions. */
+  readonly profile?: string | undefined;
+  /** Numbers of versions, 1 is the newest. Absent: the newest two that can be compared. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+/** `profiles versions`: the kept versions of a router's profiles. No router is asked. Damaged ones are exit code 1. */
+export function listVersions(flags: KeptFlags, io: CommandIo): Promise<ExitCode> {
+  return withArchive(flags, io, async (archive, profiles) => {
+    const rows: (readonly [string, StoredVersion])[] = [];
+    for (const { profile } of profiles) {
+      for (const version of await archive.listVersions(flags.router, profile)) rows.push([profile, version]);
+    }
+    const header = ['PROFILE', 'NUMBER', 'TIME (UTC)', 'FORMAT', 'BYTES', 'SHA-256', 'REASON', 'STATE'];
+    const cells = rows.map(([profile, version]) => {
+      const { number, bytes, sha256, format, reason, state } = version;
+      return [profile, String(number), renderTime(version), format, String(bytes), sha256.slice(0, 12), reason, state];
+    });
+    const json = rows.map(([profile, version]) => ({ profile, ...toJson(version) }));
+    await writeResult(flags.isJson ? renderJson(json) : renderTable(header, cells), io);
+    return rows.every(([, { state }]) => state === 'good') ? EXIT.done : EXIT.failed;
+  });
+}
+
+/**
+ * `profiles diff`: what has changed between two kept versions, as a unified diff. No router is asked. Differences are no
+ * failure: exit code 0 with and without them.
+ */
+export function diffProfiles(flags: DiffFlags, io: CommandIo): Promise<ExitCode> {
+  return withArchive(flags, io, async (archive, profiles) => {
+    const { router } = flags;
+    const chosen = profiles.filter(({ profile }) => flags.profile === undefined || profile === flags.profile);
+    if (chosen.length === 0) {
+      const names = profiles.map(({ profile }) => JSON.stringify(profile)).join(', ');
+      io.stderr.write(`No profile ${JSON.stringify(flags.profile)} of ${router} is kept; there is ${names}\n`);
+      return EXIT.failed;
+    }
+    if (io.stderr.isTTY) io.stderr.write('The lines of a profile may hold secrets of the router.\n');
+    const isChosen = flags.from !== undefined || flags.to !== undefined;
+    const comparisons: Comparison[] = [];
+    let exitCode: ExitCode = EXIT.done;
+    for (const { profile } of chosen) {
+      const comparison = await compareVersions(archive, router, profile, flags);
+      if (typeof comparison !== 'string') comparisons.push(comparison);
+      else {
+        io.stderr.write(`${toPrintable(profile)}: ${comparison}\n`);
+        if (isChosen) exitCode = EXIT.failed;
+      }
+    }
+    const json = comparisons.map(({ profile, from, to, isEqual, diff }) => {
+      return { profile, from: toJson(from), to: toJson(to), equal: isEqual, diff: diff ?? null };
+    });
+    const text = comparisons.map((comparison) => renderComparison(comparison, io)).join('');
+    await writeResult(flags.isJson ? renderJson(json) : text, io);
+    return exitCode;
+  });
+}
+
+/** Runs `work` on the kept profiles of a router, at least one. What is missing or fails is said on stderr. */
+async function withArchive(
+  { configFile, router }: KeptFlags,
+  io: CommandIo,
+  work: (archive: ProfileArchive, profiles: readonly KeptProfile[]) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const loaded = await readConfig(configFile);
+  if (!loaded.ok) {
+    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
+    return EXIT.usage;
+  }
+  const { backup } = loaded.config;
+  if (!backup) {
+    io.stderr.write(`${configFile} has no key backup, so no versions are kept\n`);
+    return EXIT.usage;
+  }
+  try {
+    const archive = new ProfileArchive({ path: backup.path, keep: backup.keep, clock: createSystemClock() });
+    for (const folder of await archive.listDamagedFolders(router)) {
+      io.stderr.write(`The record in ${folder} is damaged; the next backup makes it anew from the files\n`);
+    }
+    const profiles = await archive.listProfiles(router);
+    if (profiles.length > 0) return await work(archive, profiles);
+    const isKnown = loaded.config.routers.some(({ name }) => name === router);
+    const unknown = isKnown ? '' : `, and ${configFile} has no router of this name`;
+    io.stderr.write(`No profile of ${JSON.stringify(router)} is kept in ${backup.path}${unknown}\n`);
+  } catch (cause) {
+    io.stderr.write(`${router}: ${renderErrorChain(cause)}\n`);
+  }
+  return EXIT.failed;
+}
+
+function renderComparison({ profile, from, to, isEqual, diff }: Comparison, io: CommandIo): string {
+  const name = toPrintable(profile);
+  if (isEqual) return `${name}: no differences between version ${from.number} and version ${to.number}\n`;
+  if (diff === undefined) {
+    const lines = [from, to].map((version) => {
+      const { number, format, bytes, sha256 } = version;
+      return `  ${number}  ${renderTime(version)}  ${format}  ${bytes} bytes  sha256 ${sha256}\n`;
+    });
+    return `${name}: the versions differ; line by line only ascii can be compared (backup.format)\n${lines.join('')}`;
+  }
+  // A file or another program gets the lines as they are.
+  if (!io.stdout.isTTY) return diff;
+  return diff
+    .split('\n')
+    .map((line) => paint(line, io))
+    .join('\n');
+}
+
+const COLOURS: Readonly<Record<string, 'green' | 'red' | 'cyan'>> = { '+': 'green', '-': 'red', '@': 'cyan' };
+
+/** A line of a diff in the colour that people know. */
+function paint(line: string, { stdout }: CommandIo): string {
+  const colour = COLOURS[line[0] ?? ''];
+  const text = toPrintable(line);
+  return colour ? styleText(colour, text, { stream: stdout }) : text;
+}
+
+/** What comes from a router must not direct the terminal. */
+function toPrintable(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\t]/gu, '?');
+}
+
+function renderTime({ timeMs }: StoredVersion): string {
+  return new Date(timeMs).toISOString().replace(/\.\d+/, '');
+}
+
+function renderJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function toJson(version: StoredVersion): object {
+  const { number, file, bytes, sha256, format, reason, state } = version;
+  return { number, time: renderTime(version), format, bytes, sha256, reason, state, file };
 }

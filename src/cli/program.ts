@@ -1,7 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
-import { type CommandIo, EXIT, type ExitCode, endWithReader } from './io.ts';
-import { collect, configOption } from './options.ts';
+import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './io.ts';
+import { collect, configOption, parseWholeNumber } from './options.ts';
 import { addRouterCommands } from './router-commands.ts';
 import type { LogFlags } from './serve.ts';
 import { readVersion } from './version.ts';
@@ -10,6 +10,9 @@ import { readVersion } from './version.ts';
 const DEMO_ROUTERS_MAX = 1000;
 /** Most routers without an agent: each needs a port. */
 const SIMULATED_ROUTERS_MAX = 10_000;
+
+/** More processes than this for one fleet are certainly a mistake. */
+const SHARDS_MAX = 1000;
 
 /** Parses the arguments after the program's name, runs the command and resolves with its exit code. Never rejects for wrong usage. */
 export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -45,16 +48,38 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
       collect,
       [],
     )
+    .option('--web.config.file <path>', 'TLS, users and headers of the server; replaces web.config_file of the file')
+    .option('--web.enable-lifecycle', 'let POST /-/reload and POST /-/quit do something')
+    .option('--web.route-prefix <path>', 'serve everything below this path (default: the path of --web.external-url)')
+    .option('--web.external-url <url>', 'address at which others reach the server, for /sd and for links')
     .option('--storage.path <folder>', 'folder of positions and spool; replaces storage.path of the file')
+    .option(
+      '--shard <index>',
+      'which share of the routers this process takes, from 0',
+      parseWholeNumber(0, SHARDS_MAX - 1),
+      0,
+    )
+    .option('--total-shards <count>', 'how many processes share the routers', parseWholeNumber(1, SHARDS_MAX), 1)
     .action(async (options: Record<string, unknown>, command: Command) => {
       // Because `run` is the default, a misspelt command arrives here as its argument.
       const [unknown] = command.args;
       if (unknown !== undefined) program.error(await renderUnknownCommand(program, unknown));
+      const shard = { index: Number(options['shard']), total: Number(options['totalShards']) };
+      if (shard.index >= shard.total) {
+        program.error(`error: --shard ${shard.index} is not below --total-shards ${shard.total}`);
+      }
       const { run } = await import('./run.ts');
       const flags = {
         configFile: String(options['config.file']),
         listenAddresses: options['web.listenAddress'] as string[],
+        webConfigFile: options['web.config.file'] as string | undefined,
         storagePath: options['storage.path'] as string | undefined,
+        web: {
+          isLifecycleEnabled: options['web.enableLifecycle'] === true,
+          routePrefix: options['web.routePrefix'] as string | undefined,
+          externalUrl: options['web.externalUrl'] as string | undefined,
+        },
+        shard,
         log: toLogFlags(options),
       };
       finish(await run(flags, io));
@@ -83,6 +108,14 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     .action(async (options: Record<string, unknown>) => {
       const { check } = await import('./check.ts');
       finish(await check(String(options['config.file']), io));
+    });
+
+  program
+    .command('schema')
+    .description('Print the JSON Schema of the configuration file, for editors.')
+    .action(async () => {
+      const { renderJsonSchema } = await import('../config/index.ts');
+      await writeResult(renderJsonSchema(), io);
     });
 
   program
@@ -154,12 +187,4 @@ function parseRouterCount(text: string): number {
     throw new InvalidArgumentError(`Expected a whole number from 1 to ${DEMO_ROUTERS_MAX}.`);
   }
   return count;
-}
-
-function parseWholeNumber(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const number = Number(text);
-    if (/^\d+$/.test(text) && number >= min && number <= max) return number;
-    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
-  };
 }

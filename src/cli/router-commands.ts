@@ -1,6 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { CommandIo, ExitCode } from './io.ts';
-import { collect, configOption } from './options.ts';
+import { collect, configOption, parseWholeNumber } from './options.ts';
+
+/** More versions than a backup may keep. */
+const VERSIONS_MAX = 1000;
 
 type Options = Record<string, unknown>;
 
@@ -49,6 +52,30 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
       finish(await status({ ...toConfigFlag(options), router, resources, asMetrics: options['metrics'] === true }, io));
     });
 
+  program
+    .command('discover')
+    .description(
+      'Find what a router answers, and print a file of modules (YAML, for module_files) for what no module covers.',
+    )
+    .argument('<router>', 'name in the configuration')
+    .addOption(configOption())
+    .option('--openapi <file>', 'ask for the status resources of this OpenAPI file instead of the known ones')
+    .option('--dump <folder>', 'save the answers; numbers of devices and people, addresses and secrets are masked')
+    .option('--force', 'overwrite the files of an earlier dump')
+    .option('--json', 'for programs')
+    .action(async (router: string, options: Options) => {
+      const { discover } = await import('./discover.ts');
+      const flags = {
+        ...toConfigFlag(options),
+        router,
+        openApiFile: options['openapi'] as string | undefined,
+        dumpFolder: options['dump'] as string | undefined,
+        isForced: options['force'] === true,
+        isJson: options['json'] === true,
+      };
+      finish(await discover(flags, io));
+    });
+
   const logs = program.command('logs').description('List or fetch the log files of a router.');
   logs
     .command('list')
@@ -71,7 +98,9 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
       finish(await fetchLogs({ ...toConfigFlag(options), router, files }, io));
     });
 
-  const profiles = program.command('profiles').description('List or download the stored profiles of a router.');
+  const profiles = program
+    .command('profiles')
+    .description('Stored profiles of a router, and the versions of them that the backup has kept.');
   profiles
     .command('list')
     .description('List the stored profiles of a router.')
@@ -102,6 +131,37 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
         format: options['format'] as 'binary' | 'ascii' | undefined,
       };
       finish(await downloadProfile(flags, io));
+    });
+  profiles
+    .command('versions')
+    .description('List the versions of profiles that the backup has kept. No router is asked.')
+    .argument('<router>', 'name in the configuration')
+    .addOption(configOption())
+    .option('--json', 'for programs')
+    .action(async (router: string, options: Options) => {
+      const { listVersions } = await import('./profiles.ts');
+      finish(await listVersions({ ...toConfigFlag(options), router, isJson: options['json'] === true }, io));
+    });
+  profiles
+    .command('diff')
+    .description('Compare two kept versions of profiles. The lines may hold secrets. No router is asked.')
+    .argument('<router>', 'name in the configuration')
+    .option('--profile <name>', 'one profile (default: each that has versions)')
+    .option('--from <number>', 'the older version as profiles versions numbers it', parseWholeNumber(1, VERSIONS_MAX))
+    .option('--to <number>', 'the newer version; 1 is the newest', parseWholeNumber(1, VERSIONS_MAX))
+    .addOption(configOption())
+    .option('--json', 'for programs')
+    .action(async (router: string, options: Options) => {
+      const { diffProfiles } = await import('./profiles.ts');
+      const flags = {
+        ...toConfigFlag(options),
+        router,
+        profile: options['profile'] as string | undefined,
+        from: options['from'] as number | undefined,
+        to: options['to'] as number | undefined,
+        isJson: options['json'] === true,
+      };
+      finish(await diffProfiles(flags, io));
     });
 }
 

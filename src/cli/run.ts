@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
-import { renderErrorChain } from '../base/index.ts';
-import { type Config, loadConfig, parseListenAddress, readEnvironment, renderFault } from '../config/index.ts';
+import type { AgentWebOptions } from '../agent/index.ts';
+import { hashToUnit, renderErrorChain } from '../base/index.ts';
+import { type LoadedConfig, loadWebConfig, parseListenAddress, renderFault } from '../config/index.ts';
+import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
 
@@ -8,24 +10,53 @@ export interface RunFlags {
   readonly configFile: string;
   /** Replaces `web.listen`; empty: does not. */
   readonly listenAddresses: readonly string[];
+  /** Replaces `web.config_file`; relative to the working directory. */
+  readonly webConfigFile: string | undefined;
   /** Replaces `storage.path`; relative to the working directory. */
   readonly storagePath: string | undefined;
+  readonly web: AgentWebOptions;
+  /** The share of the routers that this process takes. */
+  readonly shard: Shard;
   readonly log: LogFlags;
 }
 
-/** `run`: the agent, until SIGTERM or SIGINT. */
+/** One of `total` processes that share a fleet; `index` from 0. */
+export interface Shard {
+  readonly index: number;
+  readonly total: number;
+}
+
+/** `run`: the agent, until SIGTERM or SIGINT. SIGHUP loads the configuration again. */
 export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
-  const loaded = await loadConfig(flags.configFile, readEnvironment());
+  const wrong = flags.listenAddresses.filter((text) => parseListenAddress(text) === undefined);
+  for (const text of wrong) {
+    io.stderr.write(`--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}\n`);
+  }
+  if (wrong.length > 0) return EXIT.usage;
+  const load = async () => applyFlags(await readConfig(flags.configFile), flags);
+  const loaded = await load();
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;
   }
-  const config = applyFlags(loaded.config, flags, io);
-  if (!config) return EXIT.usage;
-  const logger = openLogger(flags.log, config, io);
+  const { config } = loaded;
+  const { logger, useSecretsOf } = openLogger(flags.log, io);
+  useSecretsOf(config);
   if (config.sinks.length === 0) logger.info('No sink is configured, so the logs of the routers are not read');
   try {
-    const { exitCode } = await serve({ config, logger, io });
+    const reload = async () => {
+      const fresh = await load();
+      if (fresh.ok) useSecretsOf(fresh.config);
+      return fresh;
+    };
+    const { exitCode } = await serve({
+      config,
+      watched: loaded.watched,
+      logger,
+      io,
+      web: flags.web,
+      reload,
+    });
     return exitCode;
   } catch (cause) {
     logger.error('Could not start', { error: renderErrorChain(cause) });
@@ -33,16 +64,29 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   }
 }
 
-function applyFlags(config: Config, flags: RunFlags, io: CommandIo): Config | undefined {
-  const listen = flags.listenAddresses.map((text) => ({ text, address: parseListenAddress(text) }));
-  const wrong = listen.filter(({ address }) => address === undefined);
-  for (const { text } of wrong) {
-    io.stderr.write(`--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}\n`);
-  }
-  if (wrong.length > 0) return undefined;
+async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<LoadedConfig> {
+  if (!loaded.ok) return loaded;
+  const { config } = loaded;
+  const listen = flags.listenAddresses.flatMap((text) => parseListenAddress(text) ?? []);
+  const web = flags.webConfigFile === undefined ? undefined : await loadWebConfig(resolve(flags.webConfigFile));
+  if (web && !web.ok) return { ...web, watched: loaded.watched };
+  const { shard, storagePath } = flags;
   return {
-    ...config,
-    web: listen.length > 0 ? { listen: listen.flatMap(({ address }) => address ?? []) } : config.web,
-    storage: flags.storagePath === undefined ? config.storage : { ...config.storage, path: resolve(flags.storagePath) },
+    ...loaded,
+    config: {
+      ...config,
+      web: {
+        ...config.web,
+        ...(listen.length > 0 && { listen }),
+        ...(web && { security: web.security }),
+      },
+      storage: storagePath === undefined ? config.storage : { ...config.storage, path: resolve(storagePath) },
+      routers: config.routers.filter(({ name }) => belongsTo(name, shard)),
+    },
   };
+}
+
+/** Whether a router is one of the shard's. It depends on its name alone, so that every process comes to the same share. */
+function belongsTo(router: string, { index, total }: Shard): boolean {
+  return Math.floor(hashToUnit(`shard/${router}`) * total) === index;
 }

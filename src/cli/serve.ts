@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type Agent, type AgentSummary, startAgent } from '../agent/index.ts';
+import { type Agent, type AgentSummary, type AgentWebOptions, startAgent } from '../agent/index.ts';
 import {
   createLogger,
   createSystemClock,
@@ -8,7 +8,7 @@ import {
   renderErrorChain,
   systemRandom,
 } from '../base/index.ts';
-import type { Config } from '../config/index.ts';
+import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { DeliveryError } from '../delivery/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { readVersion } from './version.ts';
@@ -19,18 +19,31 @@ export interface LogFlags {
   readonly format: 'text' | 'json' | undefined;
 }
 
-/** The agent's own log on stderr; no secret of the configuration can appear in it. */
-export function openLogger(flags: LogFlags, config: Config, io: CommandIo): Logger {
-  return createLogger({
+/** The agent's own log on stderr; no secret of the configuration in use can appear in it. */
+export function openLogger(
+  flags: LogFlags,
+  io: CommandIo,
+): { readonly logger: Logger; readonly useSecretsOf: (config: Config) => void } {
+  let secrets: readonly string[] = [];
+  const logger = createLogger({
     level: flags.level,
     format: flags.format ?? (io.stderr.isTTY ? 'text' : 'json'),
     output: io.stderr,
-    secrets: config.routers.map(({ password }) => password.reveal()),
+    secrets: () => secrets,
   });
+  const useSecretsOf = ({ routers }: Config) => {
+    secrets = [...new Set(routers.map(({ password }) => password.reveal()))];
+  };
+  return { logger, useSecretsOf };
 }
 
 export interface ServeOptions {
   readonly config: Config;
+  /** Files of routers that are watched for changes. */
+  readonly watched?: WatchedFiles;
+  /** Reads the configuration again, at SIGHUP and when asked over HTTP. */
+  readonly reload?: () => Promise<LoadedConfig>;
+  readonly web?: AgentWebOptions;
   readonly logger: Logger;
   readonly io: CommandIo;
   /** Called once, when the agent runs. */
@@ -43,17 +56,21 @@ export interface ServeOptions {
 
 /** Runs the agent until it is asked to end or cannot go on, then stops it in order. Throws what prevents the start. */
 export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode; summary: AgentSummary }> {
-  const { config, logger, io, onStarted, until = waitForAbort } = options;
+  const { config, watched, reload, web, logger, io, onStarted, until = waitForAbort } = options;
   const agent = await startAgent({
     config,
+    watched,
+    reload,
+    web,
     logger,
     version: readVersion(),
     clock: createSystemClock(),
     random: systemRandom,
     stdout: io.stdout,
   });
+  if (reload) io.onHangup(() => void agent.reload());
   onStarted?.(agent);
-  const end = AbortSignal.any([io.signal, agent.failed]);
+  const end = AbortSignal.any([io.signal, agent.failed, agent.quit]);
   await until(end).catch(() => {});
   const summary = agent.summary();
   logger.info('Stopping');

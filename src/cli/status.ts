@@ -1,13 +1,15 @@
-import { renderErrorChain } from '../base/index.ts';
+import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import type { RouterSettings } from '../config/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
-import { STATUS_RESOURCES } from '../status/index.ts';
+import type { MetricFamily } from '../model/index.ts';
+import { compileModules, expandPath, type MappingFault } from '../status/index.ts';
 import { withRouter } from './connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 
 export interface StatusFlags {
   readonly configFile: string;
   readonly router: string;
-  /** Paths of status resources; none: those that the agent reads. */
+  /** Paths of status resources, or with a leading slash of anything; none: those that the router's modules read. */
   readonly resources: readonly string[];
   /** Shows the series instead of the documents. */
   readonly asMetrics: boolean;
@@ -16,25 +18,54 @@ export interface StatusFlags {
 /** `status`: what a router says about itself, as it says it or as metrics. */
 export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
   return withRouter(flags.configFile, flags.router, io, async ({ settings, client }) => {
-    const names = flags.resources.length > 0 ? flags.resources : STATUS_RESOURCES.map(({ name }) => name);
+    const isChosen = flags.resources.length > 0;
+    const names = isChosen ? flags.resources : listPaths(settings);
     const exposition = new FleetExposition();
     const documents: Record<string, unknown> = {};
     let exitCode: ExitCode = EXIT.done;
     for (const name of names) {
-      const resource = STATUS_RESOURCES.find((known) => known.name === name);
       try {
-        const document = await (resource ? resource.read(client, io.signal) : client.readStatus(name, io.signal));
+        const isPath = name.startsWith('/');
+        const document = await (isPath ? client.readPath(name, io.signal) : client.readStatus(name, io.signal));
         documents[name] = document;
-        exposition.publish(settings, name, resource?.toFamilies(document) ?? []);
+        const { families, faults } = mapDocument(settings, name, document);
+        exposition.publishValues(settings, name, families, 'never');
+        if (flags.asMetrics) for (const fault of faults) io.stderr.write(`${name}: ${renderFault(fault)}\n`);
       } catch (cause) {
         io.signal.throwIfAborted();
+        // A module asks for cards that a router need not have; what was asked for by name has to be there.
+        if (!isChosen && Object(cause).status === 404) continue;
         io.stderr.write(`${name}: ${renderErrorChain(cause)}\n`);
         exitCode = EXIT.failed;
       }
     }
     const only = flags.resources.length === 1 ? documents[flags.resources[0] ?? ''] : documents;
-    if (flags.asMetrics) await writeResult(exposition.render(0), io);
+    if (flags.asMetrics) await writeResult([...exposition.render('text', 0, settings.name)].join(''), io);
     else if (Object.keys(documents).length > 0) await writeResult(`${JSON.stringify(only, null, 2)}\n`, io);
     return exitCode;
   });
+}
+
+function listPaths({ modules }: RouterSettings): readonly string[] {
+  return [...new Set(modules.flatMap(({ resources }) => resources.flatMap(({ path }) => expandPath(path))))];
+}
+
+function mapDocument(
+  { modules, timezone }: RouterSettings,
+  name: string,
+  document: unknown,
+): { readonly families: readonly MetricFamily[]; readonly faults: readonly MappingFault[] } {
+  const context = { resource: name, readAtMs: createSystemClock().now(), zone: timezone };
+  const mappings = compileModules(modules)
+    .flatMap(({ resources }) => resources)
+    .filter(({ definition }) => expandPath(definition.path).includes(name))
+    .map((resource) => resource.map(document, context));
+  return {
+    families: mappings.flatMap(({ families }) => families),
+    faults: mappings.flatMap(({ faults }) => faults),
+  };
+}
+
+function renderFault({ module, metric, reason }: MappingFault): string {
+  return `${metric} of module ${module} has no sample: ${reason}`;
 }

@@ -1,32 +1,64 @@
 import { z } from 'zod';
+import type { ConfigFile } from './config-file.ts';
+import { YAML_DEPTH_MAX } from './defaults.ts';
 import { describeValue } from './describe-value.ts';
+import { type Environment, fillIn } from './environment.ts';
 import { type KeyPath, renderKey } from './fault.ts';
-import type { FaultList } from './fault-list.ts';
 import { findNearest } from './nearest.ts';
-import { configSchema, incompleteConfigSchema, type Settings } from './schema.ts';
-import type { ConfigSource } from './source.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/**
- * Checks the filled-in value of a file against the schema. Returns what is sound of it, so that the checks which look at
- * several keys can go on; it is complete when no fault was added.
- */
-export function checkSettings(value: unknown, source: ConfigSource, faults: FaultList): Settings {
-  const result = configSchema.safeParse(value);
-  if (result.success) return result.data;
-  for (const issue of result.error.issues) addFaults(issue, source, faults);
-  for (const issue of result.error.issues) {
-    const paths = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path];
-    for (const path of paths) prune(value, path as KeyPath);
-  }
-  return incompleteConfigSchema.safeParse(value).data ?? {};
+/** What a file, or a part of one, has to look like. */
+export interface Form<Sound> {
+  readonly schema: z.core.$ZodType<Sound>;
+  /** The same without what is required: reads the sound rest of a faulty value, so that all its faults are told at once. */
+  readonly incomplete: z.ZodType<Sound>;
 }
 
-function addFaults(issue: Issue, source: ConfigSource, faults: FaultList): void {
+/**
+ * Checks a file, with the environment filled in if there is one. Returns what is sound of it, so that the checks which look at several
+ * keys can go on; it is complete when no fault was added.
+ */
+export function checkSettings<Sound>(
+  file: ConfigFile,
+  env: Environment | undefined,
+  form: Form<Sound>,
+): Sound | undefined {
+  // A copy in any case, because what is faulty is taken out of it.
+  const value = env ? fillIn(file.source.value, env, file.faults) : structuredClone(file.source.value);
+  const result = z.safeParse(form.schema, value);
+  if (result.success) return result.data;
+  for (const issue of result.error.issues) addFaults(issue, form.schema, file);
+  return readSound(value, form, result.error.issues);
+}
+
+/** What is left of a value without its faulty parts. */
+function readSound<Sound>(value: unknown, form: Form<Sound>, issues: readonly Issue[]): Sound | undefined {
+  let pending = issues;
+  // What is left of a part can be faulty in its turn, such as an empty map; no part has more levels than the deepest key.
+  for (let round = 0; round < YAML_DEPTH_MAX; round++) {
+    for (const issue of pending) {
+      const paths = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path];
+      for (const path of paths) prune(value, path as KeyPath, form.schema);
+    }
+    const result = form.incomplete.safeParse(value);
+    if (result.success) return result.data;
+    pending = result.error.issues;
+  }
+  return undefined;
+}
+
+function addFaults(issue: Issue, schema: z.core.$ZodType, { source, faults }: ConfigFile): void {
   const path = issue.path as KeyPath;
   if (issue.code === 'unrecognized_keys') {
-    for (const key of issue.keys) addUnknownKey([...path, key], key, source, faults);
+    for (const key of issue.keys) {
+      const keys = listKeys(schema, path);
+      const nearest = findNearest(key, keys);
+      const message = nearest === undefined ? `Unknown key; valid here: ${keys.join(', ')}` : 'Unknown key';
+      const keyPath = [...path, key];
+      // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
+      faults.add(keyPath, message, { aim: 'key', nearest, isKeyHidden: source.valueAt(keyPath) === null });
+    }
     return;
   }
   // What could not be filled in from the environment has its fault already.
@@ -36,53 +68,69 @@ function addFaults(issue: Issue, source: ConfigSource, faults: FaultList): void 
     faults.add(path, `Expected ${expected}; found "${renderKey(String(path.at(-1)))}"`, { aim: 'key' });
     return;
   }
+  if (issue.code === 'custom' && issue.params?.['isSentence'] === true) {
+    faults.add(path, issue.message, { aim: 'key' });
+    return;
+  }
   const raw = source.valueAt(path);
-  const nearest: unknown = issue.code === 'custom' ? issue.params?.['nearest'] : undefined;
   faults.add(
     path,
     raw === undefined
       ? `Missing key; expected ${issue.message}`
       : `Expected ${issue.message}; found ${describeValue(raw, path)}`,
-    { nearest: typeof nearest === 'string' ? nearest : undefined },
+    { nearest: findNearestValue(issue, raw) },
   );
 }
 
-function addUnknownKey(path: KeyPath, key: string, source: ConfigSource, faults: FaultList): void {
-  const keys = listKeys(configSchema, path.slice(0, -1));
-  const nearest = findNearest(key, keys);
-  const message = nearest === undefined ? `Unknown key; valid here: ${keys.join(', ')}` : 'Unknown key';
-  // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
-  faults.add(path, message, { aim: 'key', nearest, isKeyHidden: source.valueAt(path) === null });
+/** What was probably meant instead of `raw`: a check may know, and of a few words it is the nearest one. */
+function findNearestValue(issue: Issue, raw: unknown): string | undefined {
+  const nearest: unknown = issue.code === 'custom' ? issue.params?.['nearest'] : undefined;
+  if (typeof nearest === 'string') return nearest;
+  return issue.code === 'invalid_value' && typeof raw === 'string'
+    ? findNearest(raw, issue.values.map(String))
+    : undefined;
 }
 
-/** The keys that the schema knows for the map at `path`. */
+/** The keys that the schema knows for the map at `path`, without those that it knows only to refuse them. */
 function listKeys(schema: z.core.$ZodType, path: KeyPath): string[] {
+  const map = findSchema(schema, path);
+  if (!(map instanceof z.ZodObject)) return [];
+  const shape: Readonly<Record<string, z.core.$ZodType>> = map.shape;
+  return Object.keys(shape).filter((key) => {
+    const inner = shape[key];
+    return inner !== undefined && z.globalRegistry.get(unwrap(inner))?.['kind'] !== 'unsupported';
+  });
+}
+
+/** The schema of what stands at `path`. */
+function findSchema(schema: z.core.$ZodType, path: KeyPath): z.core.$ZodType | undefined {
   const inner = unwrap(schema);
   const [step, ...rest] = path;
-  if (inner instanceof z.ZodArray) return step === undefined ? [] : listKeys(inner.element, rest);
-  if (!(inner instanceof z.ZodObject)) return [];
-  if (step === undefined) return Object.keys(inner.shape);
+  if (step === undefined) return inner;
+  if (inner instanceof z.ZodArray) return findSchema(inner.element, rest);
+  if (inner instanceof z.ZodRecord) return findSchema(inner.valueType, rest);
+  if (!(inner instanceof z.ZodObject)) return undefined;
   const next: z.core.$ZodType | undefined = inner.shape[step];
-  return next ? listKeys(next, rest) : [];
+  return next && findSchema(next, rest);
 }
 
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
-  return schema instanceof z.ZodOptional ? unwrap(schema.unwrap()) : schema;
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodNullable ? unwrap(schema.unwrap()) : schema;
 }
 
 /**
  * Takes away the faulty part of `root`: the innermost key that holds `path`, since taking away a list item would move the
- * others. A faulty router or sink becomes an empty one.
+ * others. An item that is faulty as a whole, where a map is expected, becomes an empty map.
  */
-function prune(root: unknown, path: KeyPath): void {
+function prune(root: unknown, path: KeyPath, schema: z.core.$ZodType): void {
   let holder: unknown = root;
   let cut: (() => void) | undefined;
   for (const [index, step] of path.entries()) {
     if (typeof holder !== 'object' || holder === null) break;
     const map: object = holder;
-    const isListedSection = index === 1 && typeof step === 'number';
     if (typeof step === 'string') cut = () => void Reflect.deleteProperty(map, step);
-    else if (isListedSection) cut = () => void Reflect.set(map, step, {});
+    else if (findSchema(schema, path.slice(0, index + 1)) instanceof z.ZodObject)
+      cut = () => void Reflect.set(map, step, {});
     holder = Reflect.get(map, step);
   }
   cut?.();

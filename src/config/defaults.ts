@@ -24,6 +24,16 @@ export const POLL_STALE_AFTER_INTERVALS = 3;
 /** Half the poll interval: a log line is wanted sooner than a number. */
 export const LOGS_INTERVAL_MS = 30_000;
 
+/** Many months of a profile that changes now and then. */
+export const BACKUP_KEEP_DEFAULT = 10;
+/** A folder of more files is no use to a person. */
+export const BACKUP_KEEP_MAX = 1000;
+/** Beside the configuration file, as the state is. */
+export const BACKUP_PATH_DEFAULT = './backups';
+
+/** Less would not pay for the logins of a day. */
+export const BYTE_BUDGET_LEAST = 64 * 1024;
+
 /** Shorter than a round trip to a router, so certainly a wrong unit. */
 export const DURATION_MS_MIN = 100;
 /** A week: longer waits would need timers that the runtime cannot set. */
@@ -49,11 +59,60 @@ export const PASSWORD_FILE_BYTES_MAX = 4096;
 /** Enough to hide the latency of a network share, far below the limit of open files. */
 export const FILE_READS_MAX = 16;
 
+/** A file for each site or customer; each is looked at every few seconds. */
+export const ROUTER_FILES_MAX = 1000;
+/** All files of routers together: four configuration files. */
+export const ROUTER_FILES_BYTES_MAX = 64 * 1024 ** 2;
+/** As many as there may be modules. */
+export const MODULE_FILES_MAX = 100;
+/** All files of modules together: far beyond what the bounds of a module allow to be useful. */
+export const MODULE_FILES_BYTES_MAX = 16 * 1024 ** 2;
+/** Globs or paths in one list. */
+export const FILE_PATTERNS_MAX = 100;
+/** How often files of routers are looked at: soon enough for a person who waits, and nothing for the disk. */
+export const WATCH_INTERVAL_MS = 5000;
+/** From the look that found a change to the next: a file of this size is written by then. */
+export const WATCH_SETTLE_MS = 1000;
+/** After so many looks a file that changes all the time is taken as it is. */
+export const WATCH_LOOKS_MAX = 6;
+
+/** Ten times what is shipped. */
+export const MODULES_MAX = 100;
+/** Each is a request to every router that has the module. */
+export const MODULE_RESOURCES_MAX = 100;
+/** Several times the fields of the richest resource. */
+export const RESOURCE_METRICS_MAX = 200;
+/** Every label is stored with every series. */
+export const METRIC_LABELS_MAX = 16;
+/** Each is a series of every router that has the module. */
+export const METRIC_STATES_MAX = 64;
+/** Texts of one field that mean something. */
+export const METRIC_TEXTS_MAX = 256;
+/** A name that fits into a panel of a dashboard. */
+export const METRIC_NAME_CHARS_MAX = 128;
+/** One or two sentences. */
+export const HELP_CHARS_MAX = 500;
+/** Names of fields and resources, as routers have them, are a quarter of this. */
+export const FIELD_CHARS_MAX = 128;
+/** The longest path of the interface with a query. */
+export const RESOURCE_PATH_CHARS_MAX = 256;
+/** Rows inside rows: the documents have two levels. */
+export const ROW_STEPS_MAX = 8;
+/** Numbers in one text. */
+export const VALUE_PART_MAX = 100;
+
+/** Basic authentication is for a few users. */
+export const WEB_USERS_MAX = 100;
+/** Each step doubles the time of a check: 10 needs some tens of milliseconds, 18 half a minute. */
+export const BCRYPT_COST_MAX = 18;
+/** Names in certificates of clients that may come in. */
+export const WEB_ALLOWED_SANS_MAX = 100;
+
 /** How often YAML aliases may multiply one value; `defaults` is the way to share settings. */
 export const YAML_ALIASES_MAX = 50;
 /** Aliases in one file; the parser's own guard against bombs needs time that grows with their third power. */
 export const YAML_ALIAS_NODES_MAX = 200;
-/** The deepest key of the schema lies at 5. */
+/** The deepest key of the schema lies at 8. */
 export const YAML_DEPTH_MAX = 16;
 /** Values after aliases are followed: about forty for each of 25,000 routers. */
 export const YAML_VALUES_MAX = 1_000_000;

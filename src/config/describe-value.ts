@@ -1,7 +1,14 @@
 import type { KeyPath } from './fault.ts';
 
 /** Values of these keys are never repeated: passwords, and where a person may have put one by mistake. */
-const WITHHELD_KEYS: ReadonlySet<unknown> = new Set(['password', 'password_file', 'url']);
+const WITHHELD_KEYS: ReadonlySet<unknown> = new Set([
+  'password',
+  'password_file',
+  'url',
+  'basic_auth_users',
+  'key',
+  'key_file',
+]);
 /** Longer texts are cut: the position tells where the rest stands. */
 const TEXT_CHARS_MAX = 60;
 /** Control characters that JSON leaves alone, and marks that reorder the text around them on a terminal. */
@@ -9,14 +16,20 @@ const UNPRINTABLE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Says in words what stands at `path` in the file, before the environment was filled in. Never repeats a secret. */
 export function describeValue(value: unknown, path: KeyPath): string {
+  if (path.some((step) => WITHHELD_KEYS.has(step))) return describeKind(value);
+  if (typeof value === 'string') return describeText(value);
+  if (typeof value === 'number') return `the number ${value}`;
+  if (typeof value === 'boolean') return String(value);
+  return describeKind(value);
+}
+
+/** Says what a value is, and nothing of what it holds. */
+export function describeKind(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
-  const isWithheld = path.some((step) => WITHHELD_KEYS.has(step));
-  if (typeof value === 'string') {
-    return isWithheld ? describeLength(value) : describeText(value);
-  }
-  if (typeof value === 'number') return isWithheld ? 'a number' : `the number ${value}`;
-  if (typeof value === 'boolean') return isWithheld ? 'true or false' : String(value);
+  if (typeof value === 'string') return value === '' ? 'empty text' : 'text';
+  if (typeof value === 'number') return 'a number';
+  if (typeof value === 'boolean') return 'true or false';
   return Object.getPrototypeOf(value) === Object.prototype ? 'a map' : 'a value of another kind';
 }
 
@@ -29,8 +42,4 @@ export function quoteText(text: string): string {
 function describeText(text: string): string {
   const quoted = quoteText(text);
   return text.includes('${') ? `${quoted} (before the environment was filled in)` : quoted;
-}
-
-function describeLength(text: string): string {
-  return text === '' ? 'empty text' : 'text';
 }

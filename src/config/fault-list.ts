@@ -49,6 +49,13 @@ export class FaultList {
     return path.some((_, index) => this.#paths.has(JSON.stringify(path.slice(0, index + 1))));
   }
 
+  /** Tells whether the value at `path`, or a part of it, is already known to be faulty. */
+  touches(path: KeyPath): boolean {
+    if (path.length === 0) return this.#paths.size > 0;
+    const prefix = JSON.stringify(path).slice(0, -1);
+    return [...this.#paths].some((known) => known.startsWith(prefix) && /^[,\]]/.test(known.slice(prefix.length)));
+  }
+
   /** The faults in the order of the file. */
   toSorted(): ConfigFault[] {
     return [...this.#faults.values()].toSorted((a, b) => a.line - b.line || a.column - b.column);

@@ -7,6 +7,8 @@
  * Start reading at: schema.ts for the keys, load-config.ts for the steps.
  */
 export type {
+  BackupSettings,
+  ClientAuth,
   Config,
   ListenAddress,
   LogSettings,
@@ -14,9 +16,17 @@ export type {
   RouterSettings,
   SinkSettings,
   TlsSettings,
+  WebSecurity,
+  WebTlsSettings,
 } from './config.ts';
 export { readEnvironment } from './environment.ts';
 export { type ConfigFault, renderFault } from './fault.ts';
+export { renderJsonSchema } from './json-schema.ts';
 export { parseListenAddress } from './listen-address.ts';
-export { type LoadedConfig, loadConfig } from './load-config.ts';
+export { type LoadedConfig, type LoadOptions, loadConfig, type WatchedFiles } from './load-config.ts';
+export type { AgentFamily } from './modules/module-registry.ts';
+export { type LoadedModules, loadShippedModules, type ShippedModule } from './modules/shipped-modules.ts';
 export { findNearest } from './nearest.ts';
+export { renderConfigReference } from './reference.ts';
+export { type WatchOptions, watchRouterFiles } from './watch-files.ts';
+export { type LoadedWebConfig, loadWebConfig } from './web/load-web-config.ts';

@@ -1,98 +1,161 @@
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { checkSettings } from './check-settings.ts';
-import type { Config } from './config.ts';
+import type { BackupSettings, Config } from './config.ts';
+import { type ConfigFile, ConfigFiles, type Place, renderPlace } from './config-file.ts';
 import {
+  BACKUP_KEEP_DEFAULT,
+  BACKUP_PATH_DEFAULT,
   CONFIG_FILE_BYTES_MAX,
   LISTEN_PORT_DEFAULT,
   SPOOL_BYTES_MAX_DEFAULT,
   STORAGE_PATH_DEFAULT,
 } from './defaults.ts';
-import { type Environment, fillIn } from './environment.ts';
-import type { ConfigFault, KeyPath } from './fault.ts';
-import { FaultList } from './fault-list.ts';
+import type { Environment } from './environment.ts';
+import type { ConfigFault } from './fault.ts';
+import { readListedModules } from './modules/module-files.ts';
+import { type AgentFamily, ModuleRegistry } from './modules/module-registry.ts';
+import { readShippedModules } from './modules/shipped-modules.ts';
 import { type PlacedLayer, readNamedFiles } from './named-files.ts';
-import { parseSource } from './parse-source.ts';
+import type { RootExpected } from './parse-source.ts';
+import { type ListedRouters, type PlacedRouter, readListedRouters } from './router-files.ts';
 import { checkPassword, resolveRouter } from './router-settings.ts';
-import type { Settings } from './schema.ts';
-import type { ConfigSource } from './source.ts';
+import { CONFIG_FORM, type Settings } from './schema.ts';
 import { readTextFile } from './text-file.ts';
+import { readWebSecurity } from './web/load-web-config.ts';
 
-/** A configuration to run with, or everything that is wrong with the file in the order of its lines. */
+/** Files whose changes call for a reload, as they were read. */
+export interface WatchedFiles {
+  /** Absolute paths and globs of files of routers. */
+  readonly patterns: readonly string[];
+  /** What tells the content of each file that was found from another, by absolute path. */
+  readonly digests: ReadonlyMap<string, string>;
+}
+
+/**
+ * A configuration to run with, or everything that is wrong with its files, file by file in the order of their lines. What
+ * is to be watched is known in both cases, but of a main file that cannot be read at all.
+ */
 export type LoadedConfig =
-  | { readonly ok: true; readonly config: Config }
-  | { readonly ok: false; readonly faults: readonly ConfigFault[] };
+  | { readonly ok: true; readonly config: Config; readonly watched: WatchedFiles }
+  | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly watched: WatchedFiles };
+
+export interface LoadOptions {
+  /** Folder of the modules that are part of the product; without it there are none, and the default set is empty. */
+  readonly shippedModules?: URL | string | undefined;
+  /** What the agent itself exposes about routers: no module may have a metric of the same name. */
+  readonly agentFamilies?: readonly AgentFamily[] | undefined;
+}
+
+const MAIN_ROOT: RootExpected = {
+  kind: 'map',
+  expected: 'a map of keys such as "routers:"',
+  ifEmpty: 'write at least "routers:" with one router',
+};
 
 /**
  * Reads and checks the configuration file at `path` and every file that it names, with `${NAME}` filled in from `env`.
- * Never rejects. Relative paths inside the file start at its folder.
+ * Never rejects. Relative paths inside a file start at its folder.
  */
-export async function loadConfig(path: string, env: Environment): Promise<LoadedConfig> {
-  const file = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
-  if (!file.ok) {
-    const message = `The configuration file ${file.reason}`;
-    return { ok: false, faults: [{ file: path, line: 1, column: 1, keyPath: '', message }] };
-  }
-  const { source, faults: parseFaults } = parseSource(path, file.text);
-  if (!source) return { ok: false, faults: parseFaults };
+export async function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Promise<LoadedConfig> {
+  const files = new ConfigFiles();
+  const main = await openMain(path, files);
+  const settings = main ? (checkSettings(main, env, CONFIG_FORM) ?? {}) : undefined;
+  if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };
+  checkUnique(toNamed(settings.sinks ?? [], main, 'sinks'), 'sinks');
+  const routers = await readListedRouters(main, settings, env, files);
+  const config = await resolveConfig(main, settings, routers, env, files, options);
+  const { faults } = files;
+  const { watched } = routers;
+  return faults.length === 0 ? { ok: true, config, watched } : { ok: false, faults, watched };
+}
 
-  const faults = new FaultList(path, source, parseFaults);
-  const settings = checkSettings(fillIn(source.value, env, faults), source, faults);
-  checkUnique(settings.routers ?? [], 'routers', source, faults);
-  checkUnique(settings.sinks ?? [], 'sinks', source, faults);
-  const config = await resolveConfig(settings, dirname(resolve(path)), source, faults);
-  return faults.size === 0 ? { ok: true, config } : { ok: false, faults: faults.toSorted() };
+async function openMain(path: string, files: ConfigFiles): Promise<ConfigFile | undefined> {
+  const file = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
+  if (file.ok) return files.parse(path, path, file.text, MAIN_ROOT);
+  files.refuse(path, `The configuration file ${file.reason}`);
+  return undefined;
 }
 
 async function resolveConfig(
+  main: ConfigFile,
   settings: Settings,
-  folder: string,
-  source: ConfigSource,
-  faults: FaultList,
+  { routers }: ListedRouters,
+  env: Environment,
+  files: ConfigFiles,
+  options: LoadOptions,
 ): Promise<Config> {
-  const listed = settings.routers ?? [];
-  const layers: PlacedLayer[] = [
-    { path: ['defaults'], layer: settings.defaults ?? {} },
-    ...listed.map((layer, index) => ({ path: ['routers', index], layer })),
-  ];
-  for (const layer of layers) checkPassword(layer, source, faults);
-  const files = await readNamedFiles(layers, folder, source, faults);
-  const [defaults, ...own] = layers.map((layer, index) => ({ ...layer, files: files[index] ?? {} }));
-  const routers = listed.flatMap((router, index) => {
-    const layer = own[index];
-    if (!layer || !defaults) return [];
-    return resolveRouter(router, layer, defaults, source, faults) ?? [];
-  });
+  checkUnique(routers, 'routers');
+  const shipped = options.shippedModules === undefined ? [] : await readShippedModules(options.shippedModules, files);
+  const own = await readListedModules(main, settings, env, files);
+  const registry = new ModuleRegistry(shipped, own, options.agentFamilies);
   return {
     web: {
       listen: settings.web?.listen ?? [{ host: undefined, port: LISTEN_PORT_DEFAULT }],
+      security: await readWebSecurity(main, settings.web?.config_file, files),
     },
     storage: {
-      path: resolve(folder, settings.storage?.path ?? STORAGE_PATH_DEFAULT),
+      path: resolve(main.folder, settings.storage?.path ?? STORAGE_PATH_DEFAULT),
       spoolBytesMax: settings.storage?.spool_max ?? SPOOL_BYTES_MAX_DEFAULT,
     },
-    routers,
+    routers: await resolveRouters(main, settings, routers, registry),
+    backup: resolveBackup(main, settings.backup ?? {}),
     sinks: (settings.sinks ?? []).flatMap(({ name, type }) => (name && type ? [{ name, type }] : [])),
   };
 }
 
+async function resolveRouters(
+  main: ConfigFile,
+  settings: Settings,
+  routers: readonly PlacedRouter[],
+  registry: ModuleRegistry,
+): Promise<Config['routers']> {
+  const layers: PlacedLayer[] = [{ file: main, path: ['defaults'], layer: settings.defaults ?? {} }, ...routers];
+  for (const layer of layers) checkPassword(layer);
+  const contents = await readNamedFiles(layers);
+  const [defaults, ...own] = layers.map((layer, index) => ({ ...layer, files: contents[index] ?? {} }));
+  // Perhaps no router inherits them.
+  if (settings.defaults?.modules !== undefined) registry.select(defaults);
+  return routers.flatMap(({ layer: router }, index) => {
+    const layer = own[index];
+    if (!layer || !defaults) return [];
+    return resolveRouter(router, layer, defaults, registry) ?? [];
+  });
+}
+
+/** An empty map is no backup, as no map is; one that says anything must say when. */
+function resolveBackup(main: ConfigFile, backup: NonNullable<Settings['backup']>): BackupSettings | undefined {
+  const { schedule, path = BACKUP_PATH_DEFAULT, keep = BACKUP_KEEP_DEFAULT, format = 'ascii' } = backup;
+  if (schedule !== undefined) return { schedule, path: resolve(main.folder, path), keep, format };
+  const written = main.source.valueAt(['backup']);
+  const isNothing = typeof written !== 'object' || written === null || Object.keys(written).length === 0;
+  const schedulePath = ['backup', 'schedule'];
+  if (!isNothing && main.source.valueAt(schedulePath) === undefined) {
+    main.faults.add(schedulePath, 'Missing key; expected a cron expression such as "0 3 * * *", or no key at all');
+  }
+  return undefined;
+}
+
+interface Named extends Place {
+  readonly name: string | undefined;
+}
+
+function toNamed(items: readonly { name?: string | undefined }[], file: ConfigFile, list: string): Named[] {
+  return items.map(({ name }, index) => ({ file, path: [list, index], name }));
+}
+
 /** Refuses a name that an earlier item of the list has, at the later one. */
-function checkUnique(
-  items: readonly { name?: string | undefined }[],
-  list: 'routers' | 'sinks',
-  source: ConfigSource,
-  faults: FaultList,
-): void {
-  const first = new Map<string, KeyPath>();
-  for (const [index, { name }] of items.entries()) {
+function checkUnique(items: readonly Named[], list: 'routers' | 'sinks'): void {
+  const first = new Map<string, Place>();
+  for (const { file, path, name } of items) {
     if (name === undefined) continue;
-    const path = [list, index, 'name'];
+    const place = { file, path: [...path, 'name'] };
     const earlier = first.get(name);
     if (earlier) {
-      const { line } = source.locate(earlier, 'value');
-      faults.add(
-        path,
-        `The name "${name}" is already taken on line ${line}; each of the ${list} needs a name of its own`,
+      const where = renderPlace(earlier, file);
+      file.faults.add(
+        place.path,
+        `The name "${name}" is already taken ${where}; each of the ${list} needs a name of its own`,
       );
-    } else first.set(name, path);
+    } else first.set(name, place);
   }
 }

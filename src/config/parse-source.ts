@@ -6,7 +6,7 @@ import {
   YAML_SYNTAX_FAULTS_MAX,
   YAML_VALUES_MAX,
 } from './defaults.ts';
-import { describeValue } from './describe-value.ts';
+import { describeKind } from './describe-value.ts';
 import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
 import { ConfigSource, toPosition } from './source.ts';
 import { YAML_MESSAGES } from './yaml-message.ts';
@@ -17,8 +17,17 @@ export interface ParsedSource {
   readonly faults: readonly ConfigFault[];
 }
 
+/** What the root of a file must be, and what to tell whoever wrote something else. */
+export interface RootExpected {
+  readonly kind: 'map' | 'list';
+  /** Completes "Expected …". */
+  readonly expected: string;
+  /** Completes "The file is empty; …". */
+  readonly ifEmpty: string;
+}
+
 /** Parses YAML text. Never throws. `file` is only for the faults. */
-export function parseSource(file: string, text: string): ParsedSource {
+export function parseSource(file: string, text: string, root: RootExpected): ParsedSource {
   const lines = new LineCounter();
   const refuse = (offset: number, message: string, path: KeyPath = []): ConfigFault => ({
     file,
@@ -64,10 +73,10 @@ export function parseSource(file: string, text: string): ParsedSource {
     return { faults: [...duplicates, refuse(alias.first ?? 0, message)] };
   }
   if (value === null || value === undefined) {
-    return { faults: [refuse(0, 'The file is empty; write at least "routers:" with one router')] };
+    return { faults: [refuse(0, `The file is empty; ${root.ifEmpty}`)] };
   }
-  if (!isMap(document.contents)) {
-    return { faults: [refuse(0, `Expected a map of keys such as "routers:"; found ${describeValue(value, [])}`)] };
+  if (root.kind === 'map' ? !isMap(document.contents) : !isSeq(document.contents)) {
+    return { faults: [refuse(0, `Expected ${root.expected}; found ${describeKind(value)}`)] };
   }
   const excess = findExcess(value);
   if (excess) return { faults: [...duplicates, refuse(alias.first ?? 0, excess)] };

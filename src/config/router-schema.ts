@@ -4,54 +4,59 @@ import {
   LABEL_CHARS_MAX,
   LABELS_MAX,
   LOGS_INTERVAL_MS,
+  MODULES_MAX,
   POLL_DEADLINE_MS,
   POLL_INTERVAL_MS,
   POLL_STALE_AFTER_MS,
   POLL_TIMEOUT_MS,
 } from './defaults.ts';
-import { duration, fingerprint, flag, name, routerUrl, secret, section, text, timeZone } from './schema-values.ts';
+import { labelName } from './modules/metric-schema.ts';
+import { DEFAULT_SET } from './modules/module-schema.ts';
+import { byteBudget, duration } from './schema-quantities.ts';
+import { choice, fingerprint, flag, name, routerUrl, secret, section, text, timeZone } from './schema-values.ts';
 
-/** Labels that the product itself puts on a router's series, and those that have a meaning in the text format. */
-const LABELS_RESERVED: ReadonlySet<string> = new Set(
-  'router component resource reason state profile section certainty slot board_type hardware_version hardware_features firmware_version serial_number le quantile'.split(
-    ' ',
-  ),
+/**
+ * Labels that the agent itself puts on series of routers or on records, whichever modules a router has. Those of modules
+ * are checked against the modules of the router.
+ */
+const LABELS_OF_AGENT: ReadonlySet<string> = new Set(
+  'component resource reason profile section certainty activity'.split(' '),
 );
 
-const labelName = z
-  .string()
-  .regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, {
-    error: 'a label name of letters, digits and "_" that does not begin with a digit',
-  })
-  .refine((label) => !label.startsWith('__'), {
-    error: 'a label name that does not begin with "__", which is reserved',
-  })
-  .refine((label) => !LABELS_RESERVED.has(label), { error: 'a label name that the exporter does not use itself' });
+const routerLabelName = labelName.refine((label) => !LABELS_OF_AGENT.has(label), {
+  error: 'a label name that the exporter does not use itself',
+});
 
 const LABEL_VALUE = `text of at most ${LABEL_CHARS_MAX} characters (a number needs quotes)`;
 
 const labels = z
-  .record(labelName, z.string({ error: LABEL_VALUE }).max(LABEL_CHARS_MAX, { error: LABEL_VALUE }), {
+  .record(routerLabelName, z.string({ error: LABEL_VALUE }).max(LABEL_CHARS_MAX, { error: LABEL_VALUE }), {
     error: 'a map of label names and values',
   })
   .refine((map) => Object.keys(map).length <= LABELS_MAX, { error: `at most ${LABELS_MAX} labels` })
   .meta({
     description:
-      'Labels added to the series and log records of the router. An empty value takes away a label that `defaults` gives.',
+      'Labels added to the series and log records of the router. An empty value takes away a label that `defaults` gives. No metric of a module of the router may have a label of the same name.',
+    kind: 'map of label names to texts',
   });
 
 const tls = section('How the certificate of an https router is checked.', {
   ca_file: text({
     description:
       'PEM file with the certificates of the authorities to trust, instead of those of the system. A self-signed certificate of a router is its own authority.',
+    kind: 'path',
   }).optional(),
   server_name: text({
     description: 'Host name that the certificate must carry. Default: the host of `url`.',
   }).optional(),
   cert_file: text({
     description: 'PEM file with the certificate that the agent shows to a router that asks for one. With `key_file`.',
+    kind: 'path',
   }).optional(),
-  key_file: text({ description: 'PEM file with the private key of `cert_file`, without a passphrase.' }).optional(),
+  key_file: text({
+    description: 'PEM file with the private key of `cert_file`, without a passphrase.',
+    kind: 'path',
+  }).optional(),
   fingerprint_sha256: fingerprint({
     description:
       'SHA-256 of the certificate of the router, in hexadecimal. No other certificate is accepted; without `ca_file` this one needs nobody else to vouch for it.',
@@ -98,9 +103,26 @@ const logs = section('How the logs of the router are followed. Without a sink no
   components: z
     .array(z.string({ error: GLOB }).regex(/^!?[^!\s]+$/, { error: GLOB }), { error: COMPONENTS })
     .refine((globs) => globs.some((glob) => !glob.startsWith('!')), { error: COMPONENTS })
-    .meta({ description: 'Globs of the components to read; a leading `!` excludes.', default: ['*'] })
+    .meta({
+      description: 'Globs of the components to read; a leading `!` excludes.',
+      default: ['*'],
+      kind: 'list of globs',
+    })
     .optional(),
 });
+
+const MODULES = `a list of modules such as "${DEFAULT_SET}" and "!modem", at least one of them without "!"`;
+const MODULE = `the name of a module, "${DEFAULT_SET}", or a name after "!"`;
+
+const modules = z
+  .array(z.string({ error: MODULE }).regex(/^!?[A-Za-z0-9._-]+$/, { error: MODULE }), { error: MODULES })
+  .max(MODULES_MAX, { error: `a list of at most ${MODULES_MAX} modules` })
+  .refine((names) => names.length === 0 || names.some((item) => !item.startsWith('!')), { error: MODULES })
+  .meta({
+    description: `Modules that say what is read of the router. \`${DEFAULT_SET}\` stands for all shipped modules of the default set, a leading \`!\` takes one away, whatever the order. An empty list: nothing but whether the router answers.`,
+    default: [DEFAULT_SET],
+    kind: 'list of names of modules',
+  });
 
 const layerShape = {
   username: text({
@@ -112,15 +134,16 @@ const layerShape = {
   }).optional(),
   password_file: text({
     description: 'File that holds the password; one line end after it is ignored. Instead of `password`.',
+    kind: 'path',
   }).optional(),
-  auth: z
-    .enum(['token', 'basic', 'none'], { error: '"token", "basic" or "none"' })
-    .meta({
+  auth: choice(
+    {
       description:
         'How requests are authenticated: `token` logs in, `basic` sends the password with every request, `none` is for devices without users.',
       default: 'token',
-    })
-    .optional(),
+    },
+    ['token', 'basic', 'none'],
+  ).optional(),
   tls: tls.optional(),
   timezone: timeZone({
     description:
@@ -129,6 +152,12 @@ const layerShape = {
   labels: labels.optional(),
   poll: poll.optional(),
   logs: logs.optional(),
+  modules: modules.optional(),
+  byte_budget: byteBudget({
+    description:
+      'Bytes that the router may cost in a day (UTC), both directions, TLS included; 0 is no budget. As it runs out, slow modules are read less often, then all status, then logs.',
+    default: 0,
+  }).optional(),
 };
 
 /** What `defaults` may hold. */
@@ -146,3 +175,12 @@ export const routerSchema = section('One router.', {
 
 /** What `defaults` and each router may set. */
 export type Layer = z.output<typeof layerSchema>;
+
+const ROUTERS = 'a list of routers';
+
+/** The whole of a file that `router_files` names. */
+export const routerListSchema = z.array(routerSchema, { error: ROUTERS });
+export const incompleteRouterListSchema = z.array(routerSchema.partial());
+
+/** What is sound of an item of `routers`. */
+export type ListedRouter = z.output<typeof incompleteRouterListSchema>[number];

@@ -1,15 +1,11 @@
 import { Secret } from '../base/index.ts';
 import type { RouterSettings } from './config.ts';
+import type { Place } from './config-file.ts';
 import { LOGS_INTERVAL_MS } from './defaults.ts';
-import type { KeyPath } from './fault.ts';
-import type { FaultList } from './fault-list.ts';
+import type { ModuleRegistry } from './modules/module-registry.ts';
 import type { LayerFiles, PlacedLayer } from './named-files.ts';
 import { type PollKey, resolvePoll } from './poll-settings.ts';
-import type { Layer } from './router-schema.ts';
-import type { Settings } from './schema.ts';
-import type { ConfigSource } from './source.ts';
-
-type ListedRouter = NonNullable<Settings['routers']>[number];
+import type { Layer, ListedRouter } from './router-schema.ts';
 
 /** `defaults` or one router, with the content of its files. */
 export interface ReadLayer extends PlacedLayer {
@@ -21,35 +17,42 @@ export function resolveRouter(
   router: ListedRouter,
   own: ReadLayer,
   defaults: ReadLayer,
-  source: ConfigSource,
-  faults: FaultList,
+  registry: ModuleRegistry,
 ): RouterSettings | undefined {
   const layers = [own, defaults];
   const merged = mergeLayers(defaults.layer, router);
   const { poll, conflicts } = resolvePoll(merged.poll ?? {});
   for (const { keys, message } of conflicts) {
     // A time that is faulty itself was replaced by its default, which proves nothing.
-    const isProven = !keys.some((key) => layers.some(({ path }) => faults.covers([...path, 'poll', key])));
-    if (isProven) faults.add(findPollKey(keys, layers), message);
+    const isProven = !keys.some((key) => layers.some(({ file, path }) => file.faults.covers([...path, 'poll', key])));
+    const place = isProven ? findPollKey(keys, layers) : undefined;
+    place?.file.faults.add(place.path, message);
   }
 
   // What is no map at all has its fault already.
   const isSet = (key: keyof Layer) =>
-    faults.covers(own.path) || layers.some(({ path }) => source.valueAt([...path, key]) !== undefined);
+    own.file.faults.covers(own.path) ||
+    layers.some(({ file, path }) => file.source.valueAt([...path, key]) !== undefined);
   const auth = merged.auth ?? 'token';
+  // A faulty one may have meant that there is no account.
+  const isAuthKnown = !layers.some(({ file, path }) => file.faults.covers([...path, 'auth']));
   const needsAccount = auth !== 'none';
-  if (needsAccount && !isSet('username')) {
-    faults.add([...own.path, 'username'], 'Missing key; expected the account to log in with, here or in "defaults"');
+  if (needsAccount && isAuthKnown && !isSet('username')) {
+    const message = 'Missing key; expected the account to log in with, here or in "defaults"';
+    own.file.faults.add([...own.path, 'username'], message);
   }
-  if (needsAccount && !isSet('password') && !isSet('password_file')) {
+  if (needsAccount && isAuthKnown && !isSet('password') && !isSet('password_file')) {
     const message = 'Missing key; expected either "password" or "password_file", here or in "defaults"';
-    faults.add([...own.path, 'password'], message);
+    own.file.faults.add([...own.path, 'password'], message);
   }
   // A router that brings a password of its own brings it in either form.
   const nobody = needsAccount ? undefined : { username: '', password: new Secret('') };
   const password = passwordOf(own) ?? passwordOf(defaults) ?? nobody?.password;
   const username = merged.username ?? nobody?.username;
-  checkClientCertificate(merged, layers, faults);
+  checkClientCertificate(merged, layers);
+  const modules = registry.select(layers.find(({ layer }) => layer.modules !== undefined));
+  const labels = Object.fromEntries(Object.entries(merged.labels ?? {}).filter(([, value]) => value !== ''));
+  checkLabels(Object.keys(labels), modules, layers, registry);
   const { name, url } = router;
   if (name === undefined || url === undefined || username === undefined || !password) return undefined;
   return {
@@ -67,7 +70,7 @@ export function resolveRouter(
       insecureSkipVerify: merged.tls?.insecure_skip_verify ?? false,
     },
     timezone: merged.timezone,
-    labels: Object.fromEntries(Object.entries(merged.labels ?? {}).filter(([, value]) => value !== '')),
+    labels,
     poll,
     logs: {
       enabled: merged.logs?.enabled ?? true,
@@ -75,28 +78,46 @@ export function resolveRouter(
       start: merged.logs?.start ?? 'all',
       components: merged.logs?.components ?? ['*'],
     },
+    modules,
+    byteBudget: merged.byte_budget ?? 0,
   };
 }
 
 /** Refuses a layer that gives its password twice. */
-export function checkPassword({ path }: PlacedLayer, source: ConfigSource, faults: FaultList): void {
-  const isTwice = ['password', 'password_file'].every((key) => source.valueAt([...path, key]) !== undefined);
+export function checkPassword({ file, path }: PlacedLayer): void {
+  const isTwice = ['password', 'password_file'].every((key) => file.source.valueAt([...path, key]) !== undefined);
   if (!isTwice) return;
-  faults.add([...path, 'password_file'], 'Both "password" and "password_file" are set; keep one of them', {
+  file.faults.add([...path, 'password_file'], 'Both "password" and "password_file" are set; keep one of them', {
     aim: 'key',
   });
 }
 
 /** Refuses a client certificate without its key, and a key without its certificate. */
-function checkClientCertificate(merged: Layer, layers: readonly PlacedLayer[], faults: FaultList): void {
+function checkClientCertificate(merged: Layer, layers: readonly PlacedLayer[]): void {
   const { cert_file: cert, key_file: key } = merged.tls ?? {};
   if ((cert === undefined) === (key === undefined)) return;
   const [present, missing] =
     cert === undefined ? (['key_file', 'cert_file'] as const) : (['cert_file', 'key_file'] as const);
   const place = layers.find(
-    ({ path, layer }) => layer.tls?.[present] !== undefined && !faults.covers([...path, 'tls', missing]),
+    ({ file, path, layer }) => layer.tls?.[present] !== undefined && !file.faults.covers([...path, 'tls', missing]),
   );
-  if (place) faults.add([...place.path, 'tls', present], `"${present}" needs "${missing}" beside it`);
+  place?.file.faults.add([...place.path, 'tls', present], `"${present}" needs "${missing}" beside it`);
+}
+
+/** Refuses a label of the router that its modules, or the agent, put on the same series. */
+function checkLabels(
+  labels: readonly string[],
+  modules: RouterSettings['modules'],
+  layers: readonly PlacedLayer[],
+  registry: ModuleRegistry,
+): void {
+  for (const label of labels) {
+    const place = layers.find(({ layer }) => Object.hasOwn(layer.labels ?? {}, label));
+    const owner = place && registry.findLabelOwner(label, modules, place.file);
+    if (!place || owner === undefined) continue;
+    const message = `The label "${label}" is also a label of ${owner}; choose another name`;
+    place.file.faults.add([...place.path, 'labels', label], message, { aim: 'key' });
+  }
 }
 
 function mergeLayers(defaults: Layer, own: Layer): Layer {
@@ -115,10 +136,10 @@ function passwordOf({ layer, files }: ReadLayer) {
 }
 
 /** Where the first of `keys` is set: in the router if it is there, else in `defaults`. */
-function findPollKey(keys: readonly PollKey[], layers: readonly PlacedLayer[]): KeyPath {
-  for (const { path, layer } of layers) {
+function findPollKey(keys: readonly PollKey[], layers: readonly PlacedLayer[]): Place | undefined {
+  for (const { file, path, layer } of layers) {
     const key = keys.find((candidate) => layer.poll?.[candidate] !== undefined);
-    if (key !== undefined) return [...path, 'poll', key];
+    if (key !== undefined) return { file, path: [...path, 'poll', key] };
   }
-  return [];
+  return undefined;
 }

@@ -1,19 +1,21 @@
 import { z } from 'zod';
-import { parseByteSize, parseDuration, renderDuration, Secret } from '../base/index.ts';
-import { DURATION_MS_MAX, DURATION_MS_MIN, NAME_CHARS_MAX, SPOOL_BYTES_LEAST, TEXT_CHARS_MAX } from './defaults.ts';
+import { Secret } from '../base/index.ts';
+import { FILE_PATTERNS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX } from './defaults.ts';
 import { parseListenAddress } from './listen-address.ts';
 import { parseRouterUrl } from './router-url.ts';
 import { findNearestTimeZone, isTimeZone } from './time-zone.ts';
 
 /**
- * The kinds of values. In all of them the message of an issue is a phrase that completes "Expected …": the reader of
+ * The kinds of values; those with a number in them are in schema-quantities.ts. In all of them the message of an issue is a phrase that completes "Expected …": the reader of
  * issues adds what stands there instead. Descriptions and defaults sit on the inner schema, the one that JSON Schema shows.
  */
 
 /** What a key is for, and its default as it would be written in the file. */
 export type About = {
   readonly description: string;
-  readonly default?: string | boolean | readonly string[];
+  readonly default?: string | number | boolean | readonly string[];
+  /** What the reference calls the type, instead of the word of the kind. */
+  readonly kind?: string;
 };
 
 /** A map of keys; any other key is refused. */
@@ -30,12 +32,12 @@ export function text(about: About) {
     .min(1, { error: TEXT })
     .max(TEXT_CHARS_MAX, { error: TEXT })
     .refine((value) => !value.includes('\0'), { error: 'text without NUL characters' })
-    .meta(about);
+    .meta({ kind: 'text', ...about });
 }
 
 /** Text that becomes a {@link Secret} at once. */
 export function secret(about: About) {
-  return text(about).transform((value) => new Secret(value));
+  return text({ kind: 'secret text', ...about }).transform((value) => new Secret(value));
 }
 
 const NAME = `a name of letters, digits, ".", "_" and "-", at most ${NAME_CHARS_MAX} (a number needs quotes)`;
@@ -46,7 +48,7 @@ export function name(about: About) {
     .string({ error: NAME })
     .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, { error: NAME })
     .max(NAME_CHARS_MAX, { error: NAME })
-    .meta(about);
+    .meta({ kind: 'name', ...about });
 }
 
 const FLAG = 'true or false';
@@ -55,53 +57,73 @@ const FLAG = 'true or false';
 export function flag(about: About) {
   return z
     .union([z.boolean(), z.enum(['true', 'false'])], { error: FLAG })
-    .meta(about)
+    .meta({ kind: '`true` or `false`', ...about })
     .transform((value) => value === true || value === 'true');
 }
 
-const DURATION = `a duration with its unit from ${renderDuration(DURATION_MS_MIN)} to ${renderDuration(DURATION_MS_MAX)}, such as 30s or 1h30m`;
-
-/** A Prometheus duration, to milliseconds. */
-export function duration(about: About) {
-  return parsed(about, DURATION, (value) => {
-    const durationMs = parseDuration(value);
-    return durationMs !== undefined && durationMs >= DURATION_MS_MIN && durationMs <= DURATION_MS_MAX
-      ? durationMs
-      : undefined;
-  });
+/** One of a few words. */
+export function choice<const Words extends readonly [string, ...string[]]>(about: About, words: Words) {
+  const quoted = words.map((word) => `"${word}"`);
+  const error = [quoted.slice(0, -1).join(', '), ...quoted.slice(-1)].filter((part) => part !== '').join(' or ');
+  return z.enum(words, { error }).meta(about);
 }
 
-const SIZE = `a size of at least ${SPOOL_BYTES_LEAST / 1024 ** 2}MiB, such as 512MiB or 1GiB`;
+const PATTERNS = `a list of at most ${FILE_PATTERNS_MAX} paths or globs`;
+const PATTERN = `a path, or a glob such as "routers/*.yaml"`;
 
-/** A size, to bytes; a plain number is bytes. */
-export function byteSize(about: About) {
-  return z
-    .union([z.string(), z.int()], { error: SIZE })
-    .meta(about)
-    .transform((value, context) => {
-      const bytes = parseByteSize(String(value));
-      if (bytes !== undefined && bytes >= SPOOL_BYTES_LEAST) return bytes;
-      context.issues.push({ code: 'custom', message: SIZE, input: value });
-      return z.NEVER;
+/** Files to read: paths, and globs of one folder level for each part. */
+export function filePatterns(about: About) {
+  const pattern = z
+    .string({ error: PATTERN })
+    .min(1, { error: PATTERN })
+    .max(TEXT_CHARS_MAX, { error: PATTERN })
+    .refine((value) => !value.includes('\0'), { error: PATTERN })
+    // It would search whatever lies below, the whole disk at worst.
+    .refine((value) => !value.includes('**'), {
+      error: `a path or glob without "**"; write a "*" for each level of folders`,
     });
+  return z
+    .array(pattern, { error: PATTERNS })
+    .max(FILE_PATTERNS_MAX, { error: PATTERNS })
+    .meta({ kind: 'list of paths and globs', ...about });
+}
+
+/** A key that others know and this program does not honour: refused with a reason, a whole sentence. */
+export function unsupported(reason: string) {
+  return z
+    .unknown()
+    .meta({ description: `Not supported: ${reason}.`, kind: 'unsupported' })
+    .superRefine((value, context) => {
+      if (value === undefined) return;
+      context.addIssue({
+        code: 'custom',
+        message: `This key is not supported: ${reason}`,
+        params: { isSentence: true },
+      });
+    })
+    .optional();
 }
 
 /** Where a server listens. */
 export function listenAddress(about: About) {
-  return parsed(about, 'host:port, :port or [IPv6 address]:port with a port from 0 to 65535', parseListenAddress);
+  return parsed(
+    { kind: 'address', ...about },
+    'host:port, :port or [IPv6 address]:port with a port from 0 to 65535',
+    parseListenAddress,
+  );
 }
 
 /** The address of a router, to its normal form. */
 export function routerUrl(about: About) {
   const expected =
     'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
-  return parsed(about, expected, parseRouterUrl);
+  return parsed({ kind: 'URL', ...about }, expected, parseRouterUrl);
 }
 
 /** A SHA-256 fingerprint, to 64 small hexadecimal digits. */
 export function fingerprint(about: About) {
   const expected = 'a SHA-256 fingerprint of 64 hexadecimal digits, with or without colons between each two';
-  return parsed(about, expected, (value) => {
+  return parsed({ kind: 'text', ...about }, expected, (value) => {
     const digits = value.replaceAll(':', '').toLowerCase();
     return /^[0-9a-f]{64}$/.test(digits) && /^(..:){31}..$|^.{64}$/.test(value) ? digits : undefined;
   });
@@ -112,15 +134,24 @@ export function timeZone(about: About) {
   const message = 'a time zone of the IANA list, such as Europe/Berlin or UTC';
   return z
     .string({ error: message })
-    .meta(about)
+    .meta({ kind: 'name of a time zone', ...about })
     .superRefine((value, context) => {
       if (isTimeZone(value)) return;
       context.addIssue({ code: 'custom', message, params: { nearest: findNearestTimeZone(value) } });
     });
 }
 
+/** Text that `isValid` accepts. */
+export function checked(about: About, expected: string, charsMax: number, isValid: (value: string) => boolean) {
+  return z
+    .string({ error: expected })
+    .max(charsMax, { error: `${expected}, at most ${charsMax} characters` })
+    .refine(isValid, { error: expected })
+    .meta({ kind: 'text', ...about });
+}
+
 /** Text that `parse` turns into something else, or refuses with `undefined`. */
-function parsed<T>(about: About, expected: string, parse: (value: string) => T | undefined) {
+export function parsed<T>(about: About, expected: string, parse: (value: string) => T | undefined) {
   return z
     .string({ error: expected })
     .meta(about)

@@ -1,7 +1,23 @@
 import { z } from 'zod';
-import { LISTEN_PORT_DEFAULT, STORAGE_PATH_DEFAULT } from './defaults.ts';
-import { layerSchema, routerSchema } from './router-schema.ts';
-import { byteSize, listenAddress, name, section, text } from './schema-values.ts';
+import type { Form } from './check-settings.ts';
+import { parseSchedule } from './cron.ts';
+import {
+  BACKUP_KEEP_DEFAULT,
+  BACKUP_KEEP_MAX,
+  BACKUP_PATH_DEFAULT,
+  LISTEN_PORT_DEFAULT,
+  STORAGE_PATH_DEFAULT,
+} from './defaults.ts';
+import { incompleteModulesSchema, modulesSchema } from './modules/module-schema.ts';
+import {
+  incompleteRouterListSchema,
+  type ListedRouter,
+  layerSchema,
+  routerListSchema,
+  routerSchema,
+} from './router-schema.ts';
+import { byteSize, wholeNumber } from './schema-quantities.ts';
+import { choice, filePatterns, listenAddress, name, parsed, section, text } from './schema-values.ts';
 
 const sinkSchema = section('Where log records go.', {
   name: name({ description: 'Unique name of the sink: its label `sink` in metrics, and the key of its position.' }),
@@ -11,8 +27,40 @@ const sinkSchema = section('Where log records go.', {
 });
 
 const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
-const AT_LEAST_ONE_ROUTER =
+/** What must be there, in `routers` or by `router_files`. */
+export const AT_LEAST_ONE_ROUTER =
   'a list of at least one router, such as "- name: plant-7" with "url: https://192.0.2.10" below';
+
+const backupSchema = section('Stored profiles of the routers, kept as files.', {
+  schedule: parsed(
+    {
+      description:
+        'When they are downloaded, as a cron expression in the time zone of this machine: minute, hour, day of month, month, day of week, with seconds before them if there are six. Day of month and day of week must both fit. They are downloaded after a change was seen, too. Without this key there is no backup.',
+      kind: 'cron expression',
+    },
+    'a cron expression of 5 or 6 fields that comes true some day, such as "0 3 * * *" for three at night',
+    parseSchedule,
+  ).optional(),
+  path: text({
+    description:
+      'Folder of the files. They hold secrets in plain text, so only the user of this program may read them.',
+    default: BACKUP_PATH_DEFAULT,
+    kind: 'path',
+  }).optional(),
+  keep: wholeNumber(
+    { description: 'Different versions that are kept of each profile of a router.', default: BACKUP_KEEP_DEFAULT },
+    1,
+    BACKUP_KEEP_MAX,
+  ).optional(),
+  format: choice(
+    {
+      description:
+        '`ascii` can be read and compared (`profiles diff`); `binary` is what a router takes back as a whole.',
+      default: 'ascii',
+    },
+    ['binary', 'ascii'],
+  ).optional(),
+});
 
 /** The configuration file: the one source of what is valid, of its description and of its JSON Schema. */
 export const configSchema = section('Configuration of router-exporter.', {
@@ -28,12 +76,23 @@ export const configSchema = section('Configuration of router-exporter.', {
         }
       })
       .meta({
+        // A default here would be lost on the way to the reference, because the items are parsed.
         description: `Addresses to listen on: \`host:port\`, \`:port\` for every address, \`[::1]:port\`. Default: \`[":${LISTEN_PORT_DEFAULT}"]\`.`,
+        kind: 'list of addresses',
       })
       .optional(),
+    config_file: text({
+      description:
+        'File with TLS, client certificates, users and headers of the server, in the format of the Prometheus exporters.',
+      kind: 'path',
+    }).optional(),
   }).optional(),
   storage: section('State that survives a restart.', {
-    path: text({ description: 'Folder of positions and spool.', default: STORAGE_PATH_DEFAULT }).optional(),
+    path: text({
+      description: 'Folder of positions and spool.',
+      default: STORAGE_PATH_DEFAULT,
+      kind: 'path',
+    }).optional(),
     spool_max: byteSize({
       description: 'Size that records waiting for their sinks may take before reading of logs pauses.',
       default: '1GiB',
@@ -42,18 +101,46 @@ export const configSchema = section('Configuration of router-exporter.', {
   defaults: layerSchema.optional(),
   routers: z
     .array(routerSchema, { error: AT_LEAST_ONE_ROUTER })
-    .min(1, { error: AT_LEAST_ONE_ROUTER })
-    .meta({ description: 'The fleet.' }),
+    .meta({ description: 'The fleet. At least one router here, or `router_files`.' })
+    .optional(),
+  router_files: filePatterns({
+    description:
+      'Files with lists of routers, as YAML or JSON, watched for changes. Their routers are added to `routers`; `defaults` holds for them, too.',
+    default: [],
+  }).optional(),
+  modules: modulesSchema
+    .meta({
+      description:
+        'Modules of your own, by name. One with the name of a shipped module replaces it; with `interval` or `min_interval` alone it changes how often the shipped one is read.',
+    })
+    .optional(),
+  module_files: filePatterns({
+    description: 'Files with more modules, each a map as in `modules`. They are read again at a reload.',
+    default: [],
+  }).optional(),
+  backup: backupSchema.optional(),
   sinks: z
     .array(sinkSchema, { error: 'a list of sinks' })
     .meta({ description: 'Where log records go. Without a sink no log is read.' })
     .optional(),
 });
 
-/** The same without what is required: reads the sound rest of a faulty file, so that all its faults are told at once. */
-export const incompleteConfigSchema = configSchema
-  .extend({ routers: z.array(routerSchema.partial()), sinks: z.array(sinkSchema.partial()).optional() })
+const incompleteConfigSchema = configSchema
+  .extend({
+    routers: incompleteRouterListSchema,
+    sinks: z.array(sinkSchema.partial()),
+    modules: incompleteModulesSchema,
+  })
   .partial();
 
-/** The checked file before defaults are applied and files are read. */
+/** What is sound of the file, before defaults are applied and files are read. */
 export type Settings = z.output<typeof incompleteConfigSchema>;
+
+/** The configuration file. */
+export const CONFIG_FORM: Form<Settings> = { schema: configSchema, incomplete: incompleteConfigSchema };
+
+/** A file that `router_files` names. */
+export const ROUTER_LIST_FORM: Form<readonly ListedRouter[]> = {
+  schema: routerListSchema,
+  incomplete: incompleteRouterListSchema,
+};

@@ -29,7 +29,8 @@ function refuse(reason: string): TextFile {
   return { ok: false, reason };
 }
 
-function describeFailure(cause: unknown): string {
+/** Completes "The file …" for an error of the file system. */
+export function describeFailure(cause: unknown): string {
   const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
   switch (code) {
     case 'ENOENT':

@@ -1,8 +1,5 @@
-import type { Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
-import { renderHeader, renderSeries, renderValue, toSeriesLabels } from './text.ts';
-
-/** What a family is, wherever its samples come from. */
-export type FamilyDescription = Pick<MetricFamily, 'name' | 'help' | 'type'>;
+import type { FamilyDescription, Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
+import { type ExpositionFormat, renderHeader, renderSeries, renderValue, toSeriesLabels } from './text.ts';
 
 /** Seconds since moments on the monotonic clock; computed at each scrape, so that an age grows while nothing happens. */
 export interface AgeFamily {
@@ -11,20 +8,53 @@ export interface AgeFamily {
   readonly samples: readonly { readonly labels: Labels; readonly sinceMs: number }[];
 }
 
+/** How long values that a router said are served. */
+export type ValuesEnd =
+  /** For as long as the router is known: they say who it is. */
+  | 'never'
+  /** Until this moment on the monotonic clock, and no longer than {@link FleetExposition.keepFresh} allows. */
+  | number;
+
 /** Text that stands ready, of one family and one part of one router. */
 interface ReadyText {
   readonly lines: string;
+  readonly count: number;
   readonly expiresAtMs: number;
 }
 
-interface RouterSeries {
-  readonly router: RouterIdentity;
-  /** Part, then family. */
-  readonly parts: Map<string, Map<string, ReadyText>>;
-  readonly ages: Map<string, readonly { readonly series: string; readonly sinceMs: number }[]>;
-  /** Family, then series. */
-  readonly counters: Map<string, Map<string, number>>;
+/** What one router has in one family. */
+interface FamilySeries {
+  readonly router: RouterSeries;
+  readonly parts: Map<string, ReadyText>;
+  ages: readonly { readonly series: string; readonly sinceMs: number }[];
+  readonly counters: Map<string, number>;
 }
+
+interface RouterSeries {
+  readonly identity: RouterIdentity;
+  freshUntilMs: number;
+  /** By part: the families in it, and how many of its series were left out. */
+  readonly parts: Map<string, { readonly families: readonly string[]; readonly dropped: number }>;
+}
+
+interface Family {
+  description: FamilyDescription;
+  readonly routers: Map<string, FamilySeries>;
+}
+
+/** Most series of one router, and of one of its counters: ten times what a device with every card has. */
+const SERIES_PER_ROUTER_MAX = 2000;
+/** Text is handed out in pieces of about this size. Characters. */
+const CHUNK_LENGTH = 64 * 1024;
+/** The part with what the exposition itself says about a router. */
+const OWN_PART = 'exposition';
+
+/** How many series of a router are not served. */
+export const SERIES_DROPPED: FamilyDescription = {
+  name: 'router_series_dropped',
+  help: `Series that are not served, because the router has more than ${SERIES_PER_ROUTER_MAX} or has them twice.`,
+  type: 'gauge',
+};
 
 /**
  * The series of all routers, rendered when they change and joined when they are scraped. A scrape touches no router.
@@ -33,89 +63,184 @@ interface RouterSeries {
  * is not renewed can run out by itself.
  */
 export class FleetExposition {
-  readonly #families = new Map<string, FamilyDescription>();
+  readonly #families = new Map<string, Family>();
   readonly #routers = new Map<string, RouterSeries>();
+  #sortedNames: readonly string[] | undefined;
 
-  /** Replaces one part of a router's series. With `expiresAtMs` (monotonic) they are served no longer than that. */
-  publish(router: RouterIdentity, part: string, families: readonly MetricFamily[], expiresAtMs = Infinity): void {
-    const ready = new Map<string, ReadyText>();
-    for (const family of families) {
-      this.#describe(family);
-      // Labels that differ in what cannot be written are the same series, and a series that comes twice breaks a scrape.
-      const values = new Map(
-        family.samples.map(({ labels, value }) => [
-          renderSeries(family.name, toSeriesLabels(router, labels)),
-          renderValue(value),
-        ]),
-      );
-      const lines = [...values].map(([series, value]) => `${series} ${value}\n`);
-      ready.set(family.name, { lines: lines.join(''), expiresAtMs });
-    }
-    this.#seriesOf(router).parts.set(part, ready);
+  /** Replaces one part of what the agent says about a router. It is served until it is replaced. */
+  publish(router: RouterIdentity, part: string, families: readonly MetricFamily[]): void {
+    this.#replace(this.#seriesOf(router), part, families, Infinity, Infinity);
+  }
+
+  /**
+   * Replaces one part of what a router says about itself. Series that another part has already, and those beyond the bound
+   * per router, are left out and counted in {@link SERIES_DROPPED}.
+   */
+  publishValues(router: RouterIdentity, part: string, families: readonly MetricFamily[], end: ValuesEnd): void {
+    const series = this.#seriesOf(router);
+    const room = SERIES_PER_ROUTER_MAX - this.#countValues(series, part);
+    this.#replace(series, part, families, end === 'never' ? Infinity : end, room);
+    const dropped = [...series.parts.values()].reduce((sum, one) => sum + one.dropped, 0);
+    this.publish(router, OWN_PART, [{ ...SERIES_DROPPED, samples: [{ labels: {}, value: dropped }] }]);
+  }
+
+  /** Says that a router is well: its values may be served until this moment on the monotonic clock. */
+  keepFresh(router: RouterIdentity, untilMs: number): void {
+    this.#seriesOf(router).freshUntilMs = untilMs;
   }
 
   /** Replaces the ages of one family of a router. */
   publishAges(router: RouterIdentity, family: AgeFamily): void {
-    this.#describe({ ...family, type: 'gauge' });
-    const samples = family.samples.map(({ labels, sinceMs }) => ({
-      series: renderSeries(family.name, toSeriesLabels(router, labels)),
-      sinceMs,
-    }));
-    this.#seriesOf(router).ages.set(family.name, samples);
+    this.#familySeries(this.#seriesOf(router), { ...family, type: 'gauge' }).ages = family.samples.map(
+      ({ labels, sinceMs }) => ({ series: renderSeries(family.name, toSeriesLabels(router, labels)), sinceMs }),
+    );
   }
 
   /** Adds to a counter of a router; `delta` 0 makes the series exist. */
   add(router: RouterIdentity, family: FamilyDescription, labels: Labels, delta: number): void {
-    this.#describe(family);
-    const { counters } = this.#seriesOf(router);
-    const series = renderSeries(family.name, toSeriesLabels(router, labels));
-    const values = counters.get(family.name) ?? new Map<string, number>();
-    counters.set(family.name, values.set(series, (values.get(series) ?? 0) + delta));
+    const { counters } = this.#familySeries(this.#seriesOf(router), family);
+    const own = renderSeries(family.name, toSeriesLabels(router, labels));
+    // Names of logs come from the router. When there are too many of them, what they count is still counted.
+    const isTooMany = !counters.has(own) && counters.size >= SERIES_PER_ROUTER_MAX;
+    const series = isTooMany ? renderSeries(family.name, toSeriesLabels(router, {})) : own;
+    counters.set(series, (counters.get(series) ?? 0) + delta);
+  }
+
+  /** Forgets everything about a router but its counters, as when it is to be asked in another way from now on. */
+  forgetValues(name: string): void {
+    const router = this.#routers.get(name);
+    if (!router) return;
+    for (const part of router.parts.keys()) this.#removePart(router, part);
+    for (const { routers } of this.#families.values()) {
+      const series = routers.get(name);
+      if (series) series.ages = [];
+    }
   }
 
   /** Forgets a router and all its series. */
   forget(name: string): void {
     this.#routers.delete(name);
+    for (const { routers } of this.#families.values()) routers.delete(name);
   }
 
-  /** The text format 0.0.4 of everything that is valid at `nowMs` (monotonic), families in the order of their names. */
-  render(nowMs: number): string {
-    const text: string[] = [];
-    const names = [...this.#families.keys()].toSorted();
-    for (const name of names) {
-      const family = this.#families.get(name);
-      const lines = this.#renderFamily(name, nowMs);
-      if (family && lines.length > 0) text.push(renderHeader(name, family.help, family.type), ...lines);
-    }
-    return text.join('');
-  }
-
-  #renderFamily(name: string, nowMs: number): string[] {
-    const lines: string[] = [];
-    for (const { parts, ages, counters } of this.#routers.values()) {
-      for (const part of parts.values()) {
-        const ready = part.get(name);
-        if (ready && ready.lines !== '' && ready.expiresAtMs > nowMs) lines.push(ready.lines);
+  /**
+   * What is valid at `nowMs` (monotonic) in pieces of text, families in the order of their names; of one router only when
+   * `name` is given. The mark at the end of OpenMetrics is the caller's to add, who may have more to say.
+   */
+  *render(format: ExpositionFormat, nowMs: number, name?: string): Generator<string> {
+    let chunk = '';
+    this.#sortedNames ??= [...this.#families.keys()].toSorted();
+    for (const familyName of this.#sortedNames) {
+      const family = this.#families.get(familyName);
+      if (!family) continue;
+      const one = name === undefined ? undefined : family.routers.get(name);
+      let isBegun = false;
+      for (const series of name === undefined ? family.routers.values() : one ? [one] : []) {
+        const lines = renderFamilySeries(series, nowMs);
+        if (lines === '') continue;
+        if (!isBegun) chunk += renderHeader(family.description, format);
+        isBegun = true;
+        chunk += lines;
+        if (chunk.length < CHUNK_LENGTH) continue;
+        yield chunk;
+        chunk = '';
       }
-      for (const { series, sinceMs } of ages.get(name) ?? []) {
-        lines.push(`${series} ${renderValue((nowMs - sinceMs) / 1000)}\n`);
-      }
-      for (const [series, value] of counters.get(name) ?? []) lines.push(`${series} ${renderValue(value)}\n`);
     }
-    return lines;
+    if (chunk !== '') yield chunk;
   }
 
-  #describe(family: FamilyDescription): void {
-    if (!this.#families.has(family.name)) {
-      this.#families.set(family.name, { name: family.name, help: family.help, type: family.type });
+  #replace(
+    router: RouterSeries,
+    part: string,
+    families: readonly MetricFamily[],
+    expiresAtMs: number,
+    room: number,
+  ): void {
+    this.#removePart(router, part);
+    let left = room;
+    let dropped = 0;
+    for (const family of families) {
+      const target = this.#familySeries(router, family);
+      // Labels that differ in what cannot be written are the same series, and a series that comes twice breaks a scrape.
+      const values = new Map(
+        family.samples.map(({ labels, value }) => [
+          renderSeries(family.name, toSeriesLabels(router.identity, labels)),
+          renderValue(value),
+        ]),
+      );
+      for (const other of listSeries(target.parts)) if (values.delete(other)) dropped++;
+      const lines = [...values].slice(0, Math.max(0, left)).map(([series, value]) => `${series} ${value}\n`);
+      dropped += values.size - lines.length;
+      left -= lines.length;
+      const before = target.parts.get(part);
+      target.parts.set(part, {
+        lines: (before?.lines ?? '') + lines.join(''),
+        count: (before?.count ?? 0) + lines.length,
+        expiresAtMs,
+      });
     }
+    router.parts.set(part, { families: [...new Set(families.map(({ name }) => name))], dropped });
+  }
+
+  #removePart(router: RouterSeries, part: string): void {
+    for (const name of router.parts.get(part)?.families ?? []) {
+      this.#families.get(name)?.routers.get(router.identity.name)?.parts.delete(part);
+    }
+    router.parts.delete(part);
+  }
+
+  /** Series of all parts but one. */
+  #countValues(router: RouterSeries, except: string): number {
+    let count = 0;
+    for (const [part, { families }] of router.parts) {
+      if (part === except) continue;
+      for (const name of families) {
+        count += this.#families.get(name)?.routers.get(router.identity.name)?.parts.get(part)?.count ?? 0;
+      }
+    }
+    return count;
+  }
+
+  #familySeries(router: RouterSeries, { name, help, type }: FamilyDescription): FamilySeries {
+    let family = this.#families.get(name);
+    if (!family) {
+      family = { description: { name, help, type }, routers: new Map() };
+      this.#families.set(name, family);
+      this.#sortedNames = undefined;
+    }
+    // After a reload of the configuration a family may be described in another way.
+    if (family.description.help !== help || family.description.type !== type) family.description = { name, help, type };
+    let series = family.routers.get(router.identity.name);
+    if (!series) {
+      series = { router, parts: new Map(), ages: [], counters: new Map() };
+      family.routers.set(router.identity.name, series);
+    }
+    return series;
   }
 
   #seriesOf(router: RouterIdentity): RouterSeries {
     const known = this.#routers.get(router.name);
     if (known) return known;
-    const series: RouterSeries = { router, parts: new Map(), ages: new Map(), counters: new Map() };
+    const series: RouterSeries = { identity: router, freshUntilMs: Infinity, parts: new Map() };
     this.#routers.set(router.name, series);
     return series;
+  }
+}
+
+function renderFamilySeries({ router, parts, ages, counters }: FamilySeries, nowMs: number): string {
+  let lines = '';
+  for (const part of parts.values()) {
+    const isServed = part.expiresAtMs === Infinity || (nowMs < part.expiresAtMs && nowMs < router.freshUntilMs);
+    if (isServed) lines += part.lines;
+  }
+  for (const { series, sinceMs } of ages) lines += `${series} ${renderValue((nowMs - sinceMs) / 1000)}\n`;
+  for (const [series, value] of counters) lines += `${series} ${renderValue(value)}\n`;
+  return lines;
+}
+
+/** The series that are there already; hardly ever does a family have a second part. */
+function* listSeries(parts: ReadonlyMap<string, ReadyText>): Generator<string> {
+  for (const { lines } of parts.values()) {
+    for (const line of lines.split('\n')) if (line !== '') yield line.slice(0, line.lastIndexOf(' '));
   }
 }

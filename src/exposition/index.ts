@@ -1,8 +1,10 @@
 /**
  * exposition: samples to text in a format that Prometheus reads.
  *
- * Owns: escaping, the order and the one description of each family, the ready text of every router, ages, expiry.
+ * Owns: escaping, the order and the one description of each family, the ready text of every router, ages, expiry, the
+ * bound on series.
  * Does not own: what a sample means, and when it is renewed.
  * Start reading at: fleet-exposition.ts.
  */
-export { type AgeFamily, type FamilyDescription, FleetExposition } from './fleet-exposition.ts';
+export { type AgeFamily, FleetExposition, SERIES_DROPPED, type ValuesEnd } from './fleet-exposition.ts';
+export type { ExpositionFormat } from './text.ts';

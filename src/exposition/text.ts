@@ -1,17 +1,15 @@
-import type { Labels, RouterIdentity } from '../model/index.ts';
+import type { FamilyDescription, Labels, RouterIdentity } from '../model/index.ts';
+
+/** `text` is the Prometheus text format 0.0.4, `openmetrics` is OpenMetrics 1.0.0. Samples are the same text in both. */
+export type ExpositionFormat = 'text' | 'openmetrics';
 
 /** A label value is cut to this many characters: no real one comes near, and a hostile router must not fill memory. */
 const LABEL_LENGTH_MAX = 512;
 
-/** Escapes a label value for the text format; control characters other than line feed become spaces. */
+/** Escapes a label value for the text formats; control characters other than line feed become spaces. */
 export function escapeLabelValue(value: string): string {
   const cut = value.length > LABEL_LENGTH_MAX ? value.slice(0, LABEL_LENGTH_MAX) : value;
-  return cut
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}--\n]/gv, ' ')
-    .replaceAll('\\', '\\\\')
-    .replaceAll('"', '\\"')
-    .replaceAll('\n', '\\n');
+  return escapeText(cut.toWellFormed().replaceAll(/[\p{Cc}--\n]/gv, ' ')).replaceAll('"', '\\"');
 }
 
 /** `name{a="1",b="2"}`: everything of a sample line that comes before its value. */
@@ -34,7 +32,20 @@ export function renderValue(value: number): string {
   return String(value);
 }
 
-/** The two comment lines in front of a family. */
-export function renderHeader(name: string, help: string, type: string): string {
-  return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n`;
+/**
+ * The two comment lines in front of a family. OpenMetrics takes the suffix of counters and infos for a part of the sample,
+ * not of the family. A state set is called a gauge in both formats: OpenMetrics would want its label to have the name of
+ * the family, which makes worse queries.
+ */
+export function renderHeader({ name, help, type }: FamilyDescription, format: ExpositionFormat): string {
+  if (format === 'text') {
+    return `# HELP ${name} ${escapeText(help)}\n# TYPE ${name} ${type === 'counter' ? 'counter' : 'gauge'}\n`;
+  }
+  const family = name.replace(type === 'counter' ? /_total$/ : type === 'info' ? /_info$/ : /^$/, '');
+  const openType = type === 'stateset' ? 'gauge' : type;
+  return `# HELP ${family} ${escapeText(help).replaceAll('"', '\\"')}\n# TYPE ${family} ${openType}\n`;
+}
+
+function escapeText(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }

@@ -1,5 +1,6 @@
 import { type Clock, Mutex, type Secret } from '../base/index.ts';
 import { toAnswerError } from './answer-error.ts';
+import type { WireFacts } from './connector.ts';
 import { type AuthMode, type Credentials, createCredentials } from './credentials.ts';
 import { RouterError } from './errors.ts';
 import type { SessionEvent } from './session.ts';
@@ -46,6 +47,11 @@ export class Caller {
       ...options,
       ask: (request, signal) => this.#transport.askJson({ ...request, signal }),
     });
+  }
+
+  /** What the connections tell about themselves. */
+  get wire(): WireFacts {
+    return this.#transport.wire;
   }
 
   /** The answer, read whole, when its status is `success`; otherwise throws {@link RouterError}. */

@@ -1,14 +1,17 @@
 import { type Clock, createSystemClock, Secret } from '../base/index.ts';
 import { type Call, Caller } from './caller.ts';
+import type { RouterCertificate } from './certificate.ts';
 import { decodeProfileState, type ProfileState } from './configuration.ts';
 import { ConfigurationCalls } from './configuration-calls.ts';
-import type { RouterTls } from './connector.ts';
+import type { ConnectionCounts } from './connector.ts';
 import type { AuthMode } from './credentials.ts';
 import { isPlainObject } from './decode.ts';
 import { RouterError } from './errors.ts';
 import type { ManualAction } from './operations.ts';
 import type { SessionEvent } from './session.ts';
 import type { ConsumeDownload } from './transport.ts';
+import type { RouterTls } from './trust.ts';
+import type { WireBytes } from './wire-meter.ts';
 
 export interface RouterClientOptions {
   /** Scheme, host, port and optional path prefix, as in `https://192.0.2.10`. Plain HTTP only when it says so. */
@@ -51,6 +54,10 @@ const LOG_NAMES_MAX = 20_000;
 const LOG_NAME_LENGTH_MAX = 512;
 /** Most profiles that are taken over from an answer; a device stores a handful. */
 const PROFILES_MAX = 1000;
+/** Longest path that is taken as it stands; those of the interface are below 200 characters. */
+const PATH_LENGTH_MAX = 2048;
+/** How much of a wrong name an error shows. */
+const NAME_SHOWN_MAX = 200;
 /** Stands for a caller that never gives up; requests are bounded all the same. */
 const NEVER = new AbortController().signal;
 
@@ -78,6 +85,31 @@ export class RouterClient implements AsyncDisposable {
       report: options.report ?? (() => {}),
     });
     this.configuration = new ConfigurationCalls(this.#caller, encodePath);
+  }
+
+  /** Bytes of all connections so far, failed and living ones and TLS included; never goes back. */
+  get wireBytes(): WireBytes {
+    return this.#caller.wire.wireBytes;
+  }
+
+  /** Connections that were opened and trusted, and how many of them resumed a TLS session. */
+  get connections(): ConnectionCounts {
+    return this.#caller.wire.connections;
+  }
+
+  /** The router's certificate as the last full handshake showed it; `undefined` before it and without TLS. */
+  get certificate(): RouterCertificate | undefined {
+    return this.#caller.wire.certificate;
+  }
+
+  /**
+   * Any GET of the interface that is answered with JSON: the whole body, undecoded. `path` stands below the root of the
+   * interface, begins with a slash, is percent-encoded already and may have a query after `?`, as in
+   * `/configuration/network/networks?return_size=1`.
+   */
+  async readPath(path: string, signal: AbortSignal = NEVER): Promise<unknown> {
+    if (!isPlainPath(path)) throw toNameError(path);
+    return this.#readJson({ method: 'GET', path, signal });
   }
 
   /** `GET /status/<resource>`: the whole body, undecoded. `resource` is a path such as `device_info` or `sysstat/wan`. */
@@ -192,11 +224,20 @@ function toShapeError(what: string, expected: string): RouterError {
 /** Encodes the path of a resource. Parts that a URL takes for a way up would lead to another area of the interface. */
 function encodePath(path: string): string {
   const parts = path.split('/');
-  if (parts.some((part) => part === '.' || part === '..')) {
-    throw new RouterError('http', `No resource is named ${JSON.stringify(path)}`, {
-      disposition: 'skip',
-      isUnsent: true,
-    });
-  }
+  if (parts.some((part) => part === '.' || part === '..')) throw toNameError(path);
   return parts.map(encodeURIComponent).join('/');
+}
+
+/** Whether a URL takes the path as it stands: without a way up, also an encoded one, and without a fragment. */
+function isPlainPath(path: string): boolean {
+  if (path.length > PATH_LENGTH_MAX || !/^\/[\x21-\x7e]*$/.test(path) || /[\\#]/.test(path)) return false;
+  const [beforeQuery = ''] = path.split('?', 1);
+  return !beforeQuery.split('/').some((part) => /^(\.|%2e){1,2}$/i.test(part));
+}
+
+function toNameError(path: string): RouterError {
+  return new RouterError('http', `No resource is named ${JSON.stringify(path.slice(0, NAME_SHOWN_MAX))}`, {
+    disposition: 'skip',
+    isUnsent: true,
+  });
 }

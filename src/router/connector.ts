@@ -1,59 +1,114 @@
-import type { TLSSocket } from 'node:tls';
-import { buildConnector } from 'undici';
+import { type SecureContext, TLSSocket } from 'node:tls';
+import { type buildConnector, errors } from 'undici';
+import type { Clock } from '../base/index.ts';
+import type { RouterCertificate } from './certificate.ts';
 import { RouterError } from './errors.ts';
+import { HandshakeMemory } from './handshake-memory.ts';
+import { Opening } from './opening.ts';
+import { openSecureContext } from './secure-context.ts';
+import type { RouterTls } from './trust.ts';
+import { type WireBytes, WireMeter } from './wire-meter.ts';
 
-/** How a router's certificate is checked, and which one is shown to it. */
-export interface RouterTls {
-  /** Authorities that are trusted instead of the machine's own, as PEM. */
-  readonly caPem?: string | undefined;
-  /** The name that the certificate must carry, when it is not the host of the url. */
-  readonly serverName?: string | undefined;
-  /** Certificate and key of the client, as PEM, for routers that ask for one. */
-  readonly certPem?: string | undefined;
-  readonly keyPem?: string | undefined;
-  /**
-   * SHA-256 of the router's certificate, as hex with or without colons. The certificate must be this one; without
-   * `caPem` it needs nobody else to vouch for it, as with the self-signed one of a fresh router.
-   */
-  readonly fingerprintSha256?: string | undefined;
-  /** Accepts any certificate. Default false. */
-  readonly insecureSkipVerify?: boolean | undefined;
+export interface ConnectorOptions {
+  readonly tls: RouterTls;
+  /** For one connection, until it is trusted. Milliseconds. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
 }
 
-/** Creates what opens connections to one router. A certificate that is not trusted ends them before anything is sent. */
-export function createConnector(tls: RouterTls, timeoutMs: number): buildConnector.connector {
-  const { caPem, serverName, certPem, keyPem, fingerprintSha256, insecureSkipVerify } = tls;
-  const isPinnedOnly = fingerprintSha256 !== undefined && caPem === undefined;
-  const connect = buildConnector({
-    timeout: timeoutMs,
-    ...(caPem !== undefined && { ca: caPem }),
-    ...(serverName !== undefined && { servername: serverName }),
-    ...(certPem !== undefined && { cert: certPem }),
-    ...(keyPem !== undefined && { key: keyPem }),
-    rejectUnauthorized: insecureSkipVerify !== true && !isPinnedOnly,
-    // A resumed connection shows no certificate that could be compared.
-    ...(fingerprintSha256 !== undefined && { maxCachedSessions: 0 }),
-  });
-  if (fingerprintSha256 === undefined) return connect;
-  return (options, callback) =>
-    connect(options, (...result) => {
-      const [error, socket] = result;
-      if (error || options.protocol !== 'https:') return callback(...result);
-      const { fingerprint256 } = (socket as TLSSocket).getPeerCertificate();
-      if (toHex(fingerprint256) === toHex(fingerprintSha256)) return callback(...result);
-      socket.destroy();
-      callback(toFingerprintError(fingerprint256), null);
+/** How many connections to a router were opened and trusted, and how many of those resumed a TLS session. */
+export interface ConnectionCounts {
+  readonly opened: number;
+  readonly resumed: number;
+}
+
+/** What the connections to one router tell about themselves. */
+export interface WireFacts {
+  /** Of all connections so far, failed and living ones included; never goes back. */
+  readonly wireBytes: WireBytes;
+  readonly connections: ConnectionCounts;
+  /** From the last full handshake that was trusted; `undefined` before it and without TLS. */
+  readonly certificate: RouterCertificate | undefined;
+}
+
+/**
+ * Opens the connections to one router and counts their bytes. A certificate that is not trusted ends a connection before
+ * anything is sent.
+ */
+export class Connector implements WireFacts {
+  readonly #options: ConnectorOptions;
+  readonly #meter = new WireMeter();
+  readonly #memory: HandshakeMemory;
+  readonly #openings = new Set<Opening>();
+  /** By the key exchanges that they offer: one for the first handshake, one for what the router chose. */
+  readonly #contexts = new Map<string | undefined, SecureContext>();
+  #connections: ConnectionCounts = { opened: 0, resumed: 0 };
+
+  constructor(options: ConnectorOptions) {
+    this.#options = options;
+    this.#memory = new HandshakeMemory(options.clock);
+  }
+
+  get wireBytes(): WireBytes {
+    return this.#meter.read();
+  }
+
+  get connections(): ConnectionCounts {
+    return this.#connections;
+  }
+
+  get certificate(): RouterCertificate | undefined {
+    return this.#memory.certificate;
+  }
+
+  /** Opens one connection; the form is the one that undici asks for. */
+  readonly connect: buildConnector.connector = (target, callback) => {
+    const opening = new Opening({
+      ...this.#options,
+      target,
+      meter: this.#meter,
+      memory: this.#memory,
+      openContext: (groups) => this.#openContext(groups),
+      settle: (...result) => {
+        this.#openings.delete(opening);
+        const [, socket] = result;
+        if (socket) this.#count(socket);
+        callback(...result);
+      },
     });
+    this.#openings.add(opening);
+    opening.start();
+  };
+
+  /** Ends the connections that are on their way. Those that stand belong to who asked for them. */
+  close(): void {
+    for (const opening of this.#openings) opening.end(new errors.ClientDestroyedError());
+  }
+
+  #count(socket: object): void {
+    const { opened, resumed } = this.#connections;
+    const isResumed = socket instanceof TLSSocket && socket.isSessionReused();
+    this.#connections = { opened: opened + 1, resumed: resumed + (isResumed ? 1 : 0) };
+  }
+
+  #openContext(groups: string | undefined): SecureContext {
+    const known = this.#contexts.get(groups);
+    if (known) return known;
+    const context = openTrustedContext(this.#options.tls, groups);
+    this.#contexts.set(groups, context);
+    return context;
+  }
 }
 
-function toHex(fingerprint: string): string {
-  return fingerprint.replaceAll(':', '').toLowerCase();
-}
-
-function toFingerprintError(found: string): RouterError {
-  return new RouterError('tls', `The router's certificate has another fingerprint: ${found}`, {
-    disposition: 'operator',
-    hint: 'If the certificate was renewed, put this fingerprint into tls.fingerprint_sha256 of this router',
-    isUnsent: true,
-  });
+function openTrustedContext(tls: RouterTls, groups: string | undefined): SecureContext {
+  try {
+    return openSecureContext(tls, groups);
+  } catch (cause) {
+    throw new RouterError('tls', 'The certificates that are configured for this router cannot be used', {
+      disposition: 'operator',
+      hint: 'Check tls.ca_file, tls.cert_file and tls.key_file of this router',
+      cause,
+      isUnsent: true,
+    });
+  }
 }

@@ -1,7 +1,10 @@
 import { CodedError, type CodedErrorOptions, DeadlineExceeded } from '../base/index.ts';
 
-/** Why a router could not be used; also the values of the label `reason`. */
-export const ROUTER_FAILURES = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse'] as const;
+/**
+ * Why a router could not be used; also the values of the label `reason`. `budget` = not asked: the day's byte budget is
+ * used up. It never comes from this room, which knows nothing of budgets.
+ */
+export const ROUTER_FAILURES = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse', 'budget'] as const;
 export type RouterFailure = (typeof ROUTER_FAILURES)[number];
 
 /** One thing that a router said about an error, bounded and without control characters. */

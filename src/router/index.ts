@@ -1,11 +1,12 @@
 /**
  * router: one router's REST service.
  *
- * Owns: the connection and its trust, the session (login, single-flight refresh, logout), the calls of the interface,
+ * Owns: the connection, its trust and its bytes, the session (login, single-flight refresh, logout), the calls of the interface,
  * configuration envelopes, schemes and filters, and what every failure means.
  * Does not own: when a call is made, and what the body of a status resource means.
- * Start reading at: client.ts, then caller.ts and the diagram in session.ts.
+ * Start reading at: client.ts, then caller.ts and the diagrams in session.ts and opening.ts.
  */
+export type { RouterCertificate } from './certificate.ts';
 export { type AnyAnswer, type AnyCall, RouterClient, type RouterClientOptions } from './client.ts';
 export type {
   ChangedEntry,
@@ -19,7 +20,7 @@ export type {
   SublistEntry,
 } from './configuration.ts';
 export type { ConfigurationCalls, EntryChoice } from './configuration-calls.ts';
-export type { RouterTls } from './connector.ts';
+export type { ConnectionCounts } from './connector.ts';
 export type { AuthMode } from './credentials.ts';
 export { type AnswerWord, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
 export { type Condition, contains, equals, type Filter } from './filter.ts';
@@ -27,3 +28,5 @@ export { type ApiDescription, type DescribedCall, parseApiDescription } from './
 export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';
 export { checkValues, decodeScheme, type ParameterScheme, SCHEME_TYPES, type SchemeFault } from './scheme.ts';
 export type { SessionEvent } from './session.ts';
+export type { RouterTls } from './trust.ts';
+export type { WireBytes } from './wire-meter.ts';

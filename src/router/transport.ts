@@ -1,7 +1,8 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import { type Clock, openDeadline } from '../base/index.ts';
-import { createConnector, type RouterTls } from './connector.ts';
+import { Connector, type WireFacts } from './connector.ts';
 import { RouterError, toRouterError } from './errors.ts';
+import type { RouterTls } from './trust.ts';
 
 export interface TransportOptions {
   /** Scheme, host, port and optional path prefix; the interface's own `/api/v2_0` is added here. */
@@ -53,8 +54,13 @@ const ETAG_LENGTH_MAX = 256;
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
 /** How much of an unwanted body is still read, to keep the connection: about what a TLS handshake costs. */
 const UNREAD_BYTES_MAX = 8 * 1024;
-/** How long an idle connection is kept; longer than the slowest usual polling interval. */
-const KEEP_ALIVE_MS = 300_000;
+/**
+ * How long an idle connection is kept, unless the router announces less; most close it by themselves after a minute or
+ * so. Signs of life on an idle connection cost about 100 bytes a minute with the headers of TCP and IP, a connection that
+ * resumes a TLS session about 1,500: a poll every ten minutes finds the connection open, and for a rarer one a new
+ * connection is cheaper.
+ */
+const KEEP_ALIVE_MS = 15 * 60_000;
 
 /**
  * HTTP to one router over one kept connection: bounded in time and size, and every failure a {@link RouterError}.
@@ -62,11 +68,14 @@ const KEEP_ALIVE_MS = 300_000;
  */
 export class Transport {
   readonly #options: TransportOptions;
+  readonly #connector: Connector;
   readonly #agent: Agent;
   readonly #base: string;
 
-  constructor(options: TransportOptions) {
+  /** With a connector of its own, unless it is to go on with what another has learnt of the same router. */
+  constructor(options: TransportOptions, connector = createConnector(options)) {
     this.#options = options;
+    this.#connector = connector;
     this.#base = `${options.url.replace(/\/+$/, '')}/api/v2_0`;
     this.#agent = new Agent({
       connections: 1,
@@ -76,8 +85,13 @@ export class Transport {
       // Exact limits come from deadlines on the clock; undici's own timers are coarse and would only interfere.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: createConnector(options.tls ?? {}, options.requestTimeoutMs),
+      connect: this.#connector.connect,
     });
+  }
+
+  /** What the connections tell about themselves. */
+  get wire(): WireFacts {
+    return this.#connector;
   }
 
   /** Sends a request and reads its whole answer, whatever its status. */
@@ -128,9 +142,11 @@ export class Transport {
     }
   }
 
-  /** Closes the connection. Requests under way are cut. */
+  /** Closes the connection, also one on its way. Requests under way are cut. */
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    const destroyed = this.#agent.destroy();
+    this.#connector.close();
+    await destroyed;
   }
 
   #send(options: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
@@ -149,6 +165,10 @@ export class Transport {
       body: options.json === undefined ? null : JSON.stringify(options.json),
     });
   }
+}
+
+function createConnector({ tls = {}, requestTimeoutMs: timeoutMs, clock }: TransportOptions): Connector {
+  return new Connector({ tls, timeoutMs, clock });
 }
 
 function renderAttempt(options: TransportRequest): string {

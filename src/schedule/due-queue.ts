@@ -1,17 +1,22 @@
-/** A binary heap of things by due time; equal times come out in the order in which they went in. */
+interface Place<T> {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly item: T;
+}
+
+/**
+ * A binary heap of things by due time; equal times come out in the order in which they went in. A thing is in it at most
+ * once: to push it again moves it.
+ */
 export class DueQueue<T> {
-  readonly #heap: { readonly dueMs: number; readonly order: number; readonly item: T }[] = [];
+  readonly #heap: Place<T>[] = [];
+  readonly #indexes = new Map<T, number>();
   #order = 0;
 
   push(dueMs: number, item: T): void {
-    const entry = { dueMs, order: this.#order++, item };
-    let index = this.#heap.push(entry) - 1;
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (!this.#isBefore(index, parent)) break;
-      this.#swap(index, parent);
-      index = parent;
-    }
+    this.remove(item);
+    this.#heap.push({ dueMs, order: this.#order++, item });
+    this.#rise(this.#heap.length - 1);
   }
 
   /** The earliest due time, or `undefined` when the queue is empty. */
@@ -23,10 +28,33 @@ export class DueQueue<T> {
   popDue(nowMs: number): T | undefined {
     const top = this.#heap[0];
     if (!top || top.dueMs > nowMs) return undefined;
-    this.#swap(0, this.#heap.length - 1);
-    this.#heap.pop();
-    this.#sink(0);
+    this.remove(top.item);
     return top.item;
+  }
+
+  /** Takes an item out, if it is there. */
+  remove(item: T): void {
+    const index = this.#indexes.get(item);
+    if (index === undefined) return;
+    this.#indexes.delete(item);
+    const last = this.#heap.pop();
+    if (!last || index === this.#heap.length) return;
+    this.#heap[index] = last;
+    // The last of the heap need not belong below the one it replaces.
+    this.#sink(this.#rise(index));
+  }
+
+  /** Moves what is at `index` up to where it belongs, and gives its place. */
+  #rise(start: number): number {
+    let index = start;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (!this.#isBefore(index, parent)) break;
+      this.#swap(index, parent);
+      index = parent;
+    }
+    this.#note(index);
+    return index;
   }
 
   #sink(start: number): void {
@@ -54,5 +82,12 @@ export class DueQueue<T> {
     if (!left || !right) return;
     this.#heap[a] = right;
     this.#heap[b] = left;
+    this.#note(a);
+    this.#note(b);
+  }
+
+  #note(index: number): void {
+    const place = this.#heap[index];
+    if (place) this.#indexes.set(place.item, index);
   }
 }

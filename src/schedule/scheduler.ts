@@ -1,33 +1,7 @@
 import { type Clock, hashToUnit, type Timer } from '../base/index.ts';
+import type { Activity, TriggerOutcome, TurnEnded, TurnOutcome } from './activity.ts';
 import { DueQueue } from './due-queue.ts';
-
-/** Something that is done to one router again and again. */
-export interface Activity {
-  /** Unique. */
-  readonly key: string;
-  /**
-   * The router. Activities of one lane never overlap, and its hash fixes their place within the interval, the same after
-   * every restart: what is due for a router at the same time is done in the order of adding, in one go.
-   */
-  readonly lane: string;
-  readonly intervalMs: number;
-  /**
-   * One turn; `isAwaited` says whether another activity of the lane is due, so that a long turn can make way. Resolves with
-   * whether the router did its part. A rejection is a fault of the program: it is reported.
-   */
-  readonly run: (signal: AbortSignal, isAwaited: () => boolean) => Promise<'done' | 'failed'>;
-}
-
-export interface TurnEnded {
-  readonly type: 'turn-ended';
-  readonly key: string;
-  readonly outcome: 'done' | 'failed';
-  /** How late the turn began. Milliseconds. */
-  readonly lagMs: number;
-  readonly durationMs: number;
-  /** What the turn rejected with, if it did. */
-  readonly error?: unknown;
-}
+import { Grid } from './grid.ts';
 
 export interface SchedulerOptions {
   readonly clock: Clock;
@@ -38,31 +12,55 @@ export interface SchedulerOptions {
 
 /** Enough for thousands of healthy routers, and a bound for sockets and memory when many are slow at once. */
 const TURNS_MAX = 256;
-/** At start the first turns are spread over no more than this per activity, so that a small fleet is up at once. */
+/** First turns are spread over no more than this per activity, so that a small fleet is up at once. */
 const START_SPREAD_MS = 20;
-/** A failing router is asked ever less often, but no later than the first turn of its grid after this time. */
-const BACKOFF_CEILING_MS = 5 * 60_000;
 
 interface Entry {
   readonly activity: Activity;
-  dueMs: number;
-  failures: number;
+  readonly lane: Lane;
+  readonly grid: Grid;
+  /** Changes as drawn at {@link Scheduler}. */
+  state: 'resting' | 'waiting' | 'running' | 'removed';
+  /** Answers everybody who has asked for a turn since the last one ended. */
+  awaited: PromiseWithResolvers<TriggerOutcome> | undefined;
+}
+
+/** A router, and whose turn it is. */
+interface Lane {
+  readonly name: string;
+  readonly entries: Set<Entry>;
+  /** Who has the lane: running, or ready for a free place among the turns. */
+  holder: Entry | undefined;
+  readonly waiting: Entry[];
+}
+
+interface TurnUnderWay {
+  readonly abort: AbortController;
+  ended: Promise<void>;
 }
 
 /**
  * Decides when each activity has its turn: on a fixed grid (first turn plus whole intervals), so that slow turns are
  * late but never pile up; one turn at a time per lane; a failing activity backs off in whole intervals.
+ *
+ * ```
+ *   resting ── due, or asked for ──▶ waiting ── lane and a place free ──▶ running ── ended ──▶ resting
+ *      ▲                                └── paused ──▶ resting
+ *      └── due, but stretched or paused: the place passes        any ── remove() ──▶ removed
+ * ```
  */
 export class Scheduler {
   readonly #clock: Clock;
   readonly #report: (event: TurnEnded) => void;
   readonly #turnsMax: number;
+  readonly #entries = new Map<string, Entry>();
+  readonly #lanes = new Map<string, Lane>();
   readonly #queue = new DueQueue<Entry>();
-  readonly #entries: Entry[] = [];
-  readonly #busyLanes = new Map<string, Entry[]>();
+  /** Those that have their lane and wait for a place among the turns. */
   readonly #ready: Entry[] = [];
-  readonly #turns = new Set<Promise<void>>();
-  readonly #stop = new AbortController();
+  readonly #running = new Map<Entry, TurnUnderWay>();
+  #isStarted = false;
+  #isStopped = false;
   #timer: Timer | undefined;
 
   constructor(options: SchedulerOptions) {
@@ -71,107 +69,205 @@ export class Scheduler {
     this.#turnsMax = options.turnsMax ?? TURNS_MAX;
   }
 
-  /** Adds an activity; to be called before {@link start}. */
+  /** Adds an activity, at any time, in place of one with its key. Its first turn comes as {@link start} says. */
   add(activity: Activity): void {
-    this.#entries.push({ activity, dueMs: 0, failures: 0 });
+    void this.remove(activity.key);
+    const lane = this.#lanes.get(activity.lane) ?? {
+      name: activity.lane,
+      entries: new Set(),
+      holder: undefined,
+      waiting: [],
+    };
+    this.#lanes.set(lane.name, lane);
+    const grid = new Grid(activity.intervalMs);
+    const entry: Entry = { activity, lane, grid, state: 'resting', awaited: undefined };
+    lane.entries.add(entry);
+    this.#entries.set(activity.key, entry);
+    if (!this.#isStarted) return;
+    this.#place(entry);
+    this.#arm();
   }
 
-  /** Begins. The first turns come within the shorter of the interval and 20 ms per activity. */
+  /** Begins. First turns come within the shorter of the interval and 20 ms per activity that is there. */
   start(): void {
-    // Whole milliseconds: with fractions, rounding would now and then put a turn one interval too late on its grid.
-    const nowMs = Math.ceil(this.#clock.monotonic());
-    for (const entry of this.#entries) {
-      const spreadMs = Math.min(entry.activity.intervalMs, START_SPREAD_MS * this.#entries.length);
-      entry.dueMs = nowMs + Math.floor(hashToUnit(entry.activity.lane) * spreadMs);
-      this.#queue.push(entry.dueMs, entry);
+    this.#isStarted = true;
+    for (const entry of this.#entries.values()) {
+      this.#place(entry);
+      // What was asked for already, and has no place on a grid that would answer.
+      if (!entry.awaited || Number.isFinite(entry.grid.dueMs)) continue;
+      this.#queue.remove(entry);
+      this.#enqueue(entry);
     }
-    this.#arm();
+    this.#proceed();
+  }
+
+  /**
+   * Takes an activity away, aborts its turn if one is under way, and resolves when that has ended. The others of its lane
+   * go on. Those who wait for a turn of it get `gone`.
+   */
+  async remove(key: string): Promise<void> {
+    const entry = this.#entries.get(key);
+    if (!entry) return;
+    const { lane } = entry;
+    this.#entries.delete(key);
+    lane.entries.delete(entry);
+    entry.state = 'removed';
+    this.#queue.remove(entry);
+    takeOut(lane.waiting, entry);
+    takeOut(this.#ready, entry);
+    this.#answer(entry, 'gone');
+    const turn = this.#running.get(entry);
+    if (!turn) {
+      // A turn under way keeps the lane until it has ended: nothing else may be done to the router so long.
+      if (lane.holder === entry || lane.holder === undefined) this.#releaseLane(lane);
+      return;
+    }
+    turn.abort.abort();
+    await turn.ended;
+  }
+
+  /**
+   * Asks for a turn as soon as the lane is free, and resolves with how it ended: `failed` also when the activity is
+   * paused. All who ask before a turn has ended share it, and one that is under way already counts as an answer. It may
+   * come ahead of its place on the grid; a place that comes before it has ended is served by it. Who asks before
+   * {@link start} is answered by the first turn.
+   */
+  trigger(key: string): Promise<TriggerOutcome> {
+    const entry = this.#entries.get(key);
+    if (!entry || this.#isStopped) return Promise.resolve('gone');
+    if (entry.state !== 'running' && entry.activity.isPaused?.()) return Promise.resolve('failed');
+    entry.awaited ??= Promise.withResolvers();
+    const { promise } = entry.awaited;
+    if (entry.state === 'resting' && this.#isStarted) {
+      this.#queue.remove(entry);
+      this.#enqueue(entry);
+      this.#proceed();
+    }
+    return promise;
   }
 
   /** Aborts the turns under way and resolves when they have ended. No turn begins after this. */
   async stop(): Promise<void> {
-    this.#stop.abort();
+    this.#isStopped = true;
     this.#timer?.cancel();
+    for (const { abort } of this.#running.values()) abort.abort();
+    for (const entry of this.#entries.values()) this.#answer(entry, 'gone');
     await this.whenIdle();
   }
 
   /** Resolves when no turn is under way. */
   async whenIdle(): Promise<void> {
-    while (this.#turns.size > 0) await Promise.all(this.#turns);
+    while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+  }
+
+  #place(entry: Entry): void {
+    // Whole milliseconds: with fractions, rounding would now and then put a turn one interval too late on its grid.
+    const nowMs = Math.ceil(this.#clock.monotonic());
+    const spreadMs = Math.min(entry.activity.intervalMs, START_SPREAD_MS * this.#entries.size);
+    // One connection serves all that is due for a router at the same time, so a newcomer joins what comes soon.
+    const others = [...entry.lane.entries].map(({ grid }) => grid.dueMs);
+    const soon = others.filter((dueMs) => dueMs >= nowMs && dueMs <= nowMs + spreadMs);
+    const ownMs = nowMs + Math.floor(hashToUnit(entry.lane.name) * spreadMs);
+    entry.grid.begin(soon.length > 0 ? Math.min(...soon) : ownMs);
+    this.#queue.push(entry.grid.dueMs, entry);
   }
 
   #arm(): void {
     this.#timer?.cancel();
     const dueMs = this.#queue.nextDueMs;
-    if (dueMs === undefined || this.#stop.signal.aborted) return;
+    if (dueMs === undefined || this.#isStopped) return;
     this.#timer = this.#clock.setTimer(dueMs - this.#clock.monotonic(), () => this.#dispatch());
   }
 
   #dispatch(): void {
     const nowMs = this.#clock.monotonic();
     for (let entry = this.#queue.popDue(nowMs); entry; entry = this.#queue.popDue(nowMs)) {
-      const waiting = this.#busyLanes.get(entry.activity.lane);
-      if (waiting) waiting.push(entry);
-      else {
-        this.#busyLanes.set(entry.activity.lane, []);
-        this.#ready.push(entry);
-      }
+      const { activity, grid } = entry;
+      // Asked before it queues up as well: what is not going to run must not make a long turn of the lane make way.
+      if (activity.isPaused?.() || !grid.admits(activity.stretch?.() ?? 1)) this.#pass(entry);
+      else this.#enqueue(entry);
     }
-    this.#fill();
+    this.#proceed();
+  }
+
+  #enqueue(entry: Entry): void {
+    const { lane } = entry;
+    entry.state = 'waiting';
+    if (lane.holder) {
+      lane.waiting.push(entry);
+      return;
+    }
+    lane.holder = entry;
+    this.#ready.push(entry);
+  }
+
+  #proceed(): void {
+    while (this.#running.size < this.#turnsMax && !this.#isStopped) {
+      const entry = this.#ready.shift();
+      if (!entry) break;
+      if (entry.activity.isPaused?.()) {
+        this.#pass(entry);
+        this.#releaseLane(entry.lane);
+        continue;
+      }
+      entry.state = 'running';
+      const turn = { abort: new AbortController(), ended: Promise.resolve() };
+      this.#running.set(entry, turn);
+      turn.ended = this.#take(entry, turn.abort.signal);
+    }
     this.#arm();
   }
 
-  #fill(): void {
-    while (this.#turns.size < this.#turnsMax && !this.#stop.signal.aborted) {
-      const entry = this.#ready.shift();
-      if (!entry) return;
-      const turn = this.#take(entry).finally(() => {
-        this.#turns.delete(turn);
-        this.#fill();
-      });
-      this.#turns.add(turn);
-    }
+  /** Puts an entry to rest without a turn. */
+  #pass(entry: Entry): void {
+    entry.grid.pass(this.#clock.monotonic());
+    this.#answer(entry, 'failed');
+    this.#rest(entry);
   }
 
-  async #take(entry: Entry): Promise<void> {
-    const { activity } = entry;
+  async #take(entry: Entry, signal: AbortSignal): Promise<void> {
+    const { activity, grid, lane } = entry;
     const startedMs = this.#clock.monotonic();
-    let outcome: 'done' | 'failed' = 'failed';
+    const lagMs = grid.lagAt(startedMs);
+    const isTriggered = entry.awaited !== undefined;
+    let outcome: TurnOutcome = 'failed';
     let error: unknown;
     try {
-      outcome = await activity.run(this.#stop.signal, () => this.#isAwaited(activity.lane));
+      outcome = await activity.run(signal, { isAwaited: () => lane.waiting.length > 0, isTriggered });
     } catch (cause) {
       error = cause;
     }
     const endedMs = this.#clock.monotonic();
-    if (!this.#stop.signal.aborted) {
-      const lagMs = startedMs - entry.dueMs;
-      this.#report({ type: 'turn-ended', key: activity.key, outcome, lagMs, durationMs: endedMs - startedMs, error });
+    if (!signal.aborted) {
+      const durationMs = endedMs - startedMs;
+      this.#report({ type: 'turn-ended', key: activity.key, outcome, isTriggered, lagMs, durationMs, error });
     }
-    entry.failures = outcome === 'failed' ? entry.failures + 1 : 0;
-    entry.dueMs = computeNextDueMs(entry, endedMs);
-    this.#queue.push(entry.dueMs, entry);
-    this.#releaseLane(activity.lane);
-    this.#arm();
+    grid.settle(startedMs, endedMs, outcome);
+    this.#running.delete(entry);
+    if (entry.state !== 'removed') this.#rest(entry);
+    this.#answer(entry, outcome);
+    this.#releaseLane(lane);
+    this.#proceed();
   }
 
-  #isAwaited(lane: string): boolean {
-    const waiting = this.#busyLanes.get(lane);
-    return waiting !== undefined && waiting.length > 0;
+  #rest(entry: Entry): void {
+    entry.state = 'resting';
+    this.#queue.push(entry.grid.dueMs, entry);
   }
 
-  #releaseLane(lane: string): void {
-    const next = this.#busyLanes.get(lane)?.shift();
-    if (next) this.#ready.push(next);
-    else this.#busyLanes.delete(lane);
+  #answer(entry: Entry, outcome: TriggerOutcome): void {
+    entry.awaited?.resolve(outcome);
+    entry.awaited = undefined;
+  }
+
+  #releaseLane(lane: Lane): void {
+    lane.holder = lane.waiting.shift();
+    if (lane.holder) this.#ready.push(lane.holder);
+    else if (lane.entries.size === 0) this.#lanes.delete(lane.name);
   }
 }
 
-/** The first place on the activity's grid that is still to come and respects its back-off. */
-function computeNextDueMs(entry: Entry, nowMs: number): number {
-  const { intervalMs } = entry.activity;
-  const doublings = Math.min(Math.max(0, entry.failures - 1), 30);
-  const waitMs = Math.min(intervalMs * 2 ** doublings, Math.max(intervalMs, BACKOFF_CEILING_MS));
-  const earliestMs = Math.max(entry.dueMs + waitMs, nowMs);
-  return entry.dueMs + Math.ceil((earliestMs - entry.dueMs) / intervalMs) * intervalMs;
+function takeOut<T>(list: T[], item: T): void {
+  const index = list.indexOf(item);
+  if (index >= 0) list.splice(index, 1);
 }

@@ -1,9 +1,41 @@
 /**
  * status: what a router says about itself.
  *
- * Owns: which resources are read, and which metric families their documents become.
- * Does not own: how a resource is fetched, when, and how families are rendered.
- * Start reading at: poll-once.ts, resources.ts.
+ * Owns: modules (shipped ones in modules/*.yaml) and how they turn documents into metric families; which resources of a router
+ * are read in a turn, what the router lacks, and how long values are good; modules and masks for what no module reads.
+ * Does not own: how a resource is fetched, when a turn is, how families are rendered, and the reading and checking of YAML.
+ * Start reading at: poller.ts, mapping/compile-modules.ts, values/parse-value.ts, discovery/discover-modules.ts.
  */
-export { type PollResult, pollOnce, type ResourceResult } from './poll-once.ts';
-export { type DocumentSource, STATUS_RESOURCES } from './resources.ts';
+export type { Refusal } from './capability-memory.ts';
+export {
+  CONFIG_CHANGES,
+  CONFIG_ENTRIES,
+  ConfigurationReader,
+  type ConfigurationReaderOptions,
+  type ConfigurationSource,
+} from './configuration-reader.ts';
+export type { DocumentSource, LogListing } from './contracts.ts';
+export { type AskedResource, type AskedRouter, askResources, type ResourceAnswer } from './discovery/ask-resources.ts';
+export {
+  type DiscoveredField,
+  type DiscoveredResource,
+  type Discovery,
+  type DiscoveryContext,
+  discoverModules,
+} from './discovery/discover-modules.ts';
+export { DocumentMasker } from './discovery/document-masker.ts';
+export { renderModules, renderName, renderNames, toModuleSettings } from './discovery/render-modules.ts';
+export { createLogFilesReader } from './log-files-reader.ts';
+export {
+  type CompiledModule,
+  type CompiledResource,
+  compileModules,
+  type Mapping,
+  type MappingContext,
+} from './mapping/compile-modules.ts';
+export { MAPPING_FAULT_REASONS, type MappingFault, type MappingFaultReason } from './mapping/mapping-fault.ts';
+export { SHIPPED_MODULES_FOLDER } from './modules-folder.ts';
+export type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
+export { type PollOptions, StatusPoller, type StatusPollerOptions } from './poller.ts';
+export type { ReaderContext, StatusReader } from './reader.ts';
+export { expandPath, STATUS_PATHS } from './status-paths.ts';

@@ -45,13 +45,15 @@ export interface SpoolSlice {
 /** Most bytes of one slice, decompressed; a single larger batch comes in several slices. */
 const SLICE_BYTES_MAX = 1024 * 1024;
 const SLICE_RECORDS_MAX = 5000;
+/** Notes are small facts, and they are read and written whole. */
+const NOTE_CHARS_MAX = 16 * 1024;
 /** What SQLite makes of a new database. */
 const PAGE_BYTES = 4096;
 /** How long the positions of a router that is not configured any more are kept. */
 const ABSENCE_GRACE_MS = 7 * 86_400_000;
 
 /**
- * Positions and undelivered records in one SQLite database, so that both are committed in one transaction.
+ * Positions and undelivered records in one SQLite database, so that both are committed in one transaction; and notes.
  *
  * Write-ahead log with `synchronous = NORMAL`: a crash of the process loses nothing; a power cut may lose the last
  * commits, but always records and position together, so that the lines are read again with the same uids.
@@ -60,12 +62,14 @@ export class EmbeddedStore implements Disposable {
   #database: DatabaseSync;
   readonly #options: EmbeddedStoreOptions;
   readonly #file: string;
+  #sinks: readonly string[];
   #spooledBytes = 0;
   #spooledRecords = 0;
 
   /** Opens or creates the database; one that is damaged is rebuilt. Throws {@link StoreError} `locked` or `broken`. */
   constructor(options: EmbeddedStoreOptions) {
     this.#options = options;
+    this.#sinks = options.sinks;
     this.#file = join(options.path, 'router-exporter.db');
     try {
       mkdirSync(options.path, { recursive: true, mode: 0o700 });
@@ -88,14 +92,12 @@ export class EmbeddedStore implements Disposable {
       }
       migrate(database);
       this.#database = database;
-      this.#keepCursorsOf(this.#options.sinks);
-      // What only a sink that is gone was to get would otherwise fill the spool until another sink gets something.
-      this.#dropDelivered();
       const row = database
         .prepare('SELECT coalesce(sum(length(body)), 0) AS bytes, coalesce(sum(records), 0) AS records FROM spool')
         .get();
       this.#spooledBytes = Number(row?.['bytes']);
       this.#spooledRecords = Number(row?.['records']);
+      this.setSinks(this.#sinks);
       return database;
     } catch (cause) {
       database.close();
@@ -229,16 +231,69 @@ export class EmbeddedStore implements Disposable {
     return lines.length > 0 ? { lines, next: { batch: batch + 1, index: 0 } } : undefined;
   }
 
+  /**
+   * Changes which sinks there are, as opening with other `sinks` does: the cursor of one that is gone is dropped, and
+   * records that only it was to get are freed; a new one gets all that is still spooled. Without any sink nothing is
+   * freed, so that what is spooled waits for the next one.
+   */
+  setSinks(sinks: readonly string[]): void {
+    this.#sinks = sinks;
+    this.#transact(() => {
+      const known = this.#database.prepare('SELECT sink FROM cursor').all();
+      for (const row of known) {
+        const sink = String(row['sink']);
+        if (!sinks.includes(sink)) this.#database.prepare('DELETE FROM cursor WHERE sink = ?').run(sink);
+      }
+      for (const sink of sinks) {
+        this.#database
+          .prepare('INSERT INTO cursor (sink, batch, idx) VALUES (?, 0, 0) ON CONFLICT DO NOTHING')
+          .run(sink);
+      }
+      // What only a sink that is gone was to get would otherwise fill the spool until another sink gets something.
+      this.#dropDelivered();
+    });
+  }
+
+  /** A small fact about a router that was written down under `key`, if there is one. */
+  readNote(router: string, key: string): string | undefined {
+    return this.#attempt(() => {
+      const row = this.#database.prepare('SELECT text FROM note WHERE router = ? AND key = ?').get(router, key);
+      return row && String(row['text']);
+    });
+  }
+
+  /** Writes a small fact down in place of what was under `key`. Throws {@link StoreError} `too-long` above 16 Ki characters. */
+  writeNote(router: string, key: string, text: string): void {
+    if (text.length > NOTE_CHARS_MAX) {
+      throw new StoreError('too-long', `A note of ${text.length} characters is above the bound of ${NOTE_CHARS_MAX}`, {
+        disposition: 'skip',
+      });
+    }
+    this.#attempt(() =>
+      this.#database
+        .prepare('INSERT INTO note (router, key, text) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET text = excluded.text')
+        .run(router, key, text),
+    );
+  }
+
+  /** Records that a sink has yet to acknowledge. */
+  countWaiting(sink: string): number {
+    return this.#attempt(() => {
+      const { batch, index } = this.#cursorOf(sink);
+      const row = this.#database
+        .prepare('SELECT coalesce(sum(records), 0) AS records FROM spool WHERE batch >= ?')
+        .get(batch);
+      return Number(row?.['records']) - index;
+    });
+  }
+
   /** Moves the sink's cursor behind what it has acknowledged, and drops what every sink has. */
   acknowledge(sink: string, cursor: SpoolCursor): void {
     this.#transact(() => {
       this.#database
         .prepare('UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?')
         .run(cursor.batch, cursor.index, sink);
-      for (const row of this.#dropDelivered()) {
-        this.#spooledRecords -= Number(row['records']);
-        this.#spooledBytes -= Number(row['bytes']);
-      }
+      this.#dropDelivered();
     });
   }
 
@@ -251,33 +306,22 @@ export class EmbeddedStore implements Disposable {
     this.close();
   }
 
-  /** Drops the batches that every sink has, and gives their sizes. */
-  #dropDelivered() {
-    return this.#database
+  /** Drops the batches that every sink has. */
+  #dropDelivered(): void {
+    const dropped = this.#database
       .prepare(
         'DELETE FROM spool WHERE batch < (SELECT min(batch) FROM cursor) RETURNING records, length(body) AS bytes',
       )
       .all();
+    for (const row of dropped) {
+      this.#spooledRecords -= Number(row['records']);
+      this.#spooledBytes -= Number(row['bytes']);
+    }
   }
 
   #cursorOf(sink: string): SpoolCursor {
     const row = this.#database.prepare('SELECT batch, idx FROM cursor WHERE sink = ?').get(sink);
     return row ? { batch: Number(row['batch']), index: Number(row['idx']) } : { batch: 0, index: 0 };
-  }
-
-  #keepCursorsOf(sinks: readonly string[]): void {
-    this.#transact(() => {
-      const known = this.#database.prepare('SELECT sink FROM cursor').all();
-      for (const row of known) {
-        const sink = String(row['sink']);
-        if (!sinks.includes(sink)) this.#database.prepare('DELETE FROM cursor WHERE sink = ?').run(sink);
-      }
-      for (const sink of sinks) {
-        this.#database
-          .prepare('INSERT INTO cursor (sink, batch, idx) VALUES (?, 0, 0) ON CONFLICT DO NOTHING')
-          .run(sink);
-      }
-    });
   }
 
   #transact(work: () => void): void {

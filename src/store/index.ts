@@ -1,8 +1,9 @@
 /**
  * store: durable state.
  *
- * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, and the transactions over them.
- * Does not own: what a position or a record means.
+ * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, the transactions over
+ * them, and notes (small facts about a router).
+ * Does not own: what a position, a record or a note means.
  * Start reading at: embedded-store.ts.
  */
 export {

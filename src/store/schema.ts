@@ -9,6 +9,10 @@ const MIGRATIONS: readonly string[] = [
    ) WITHOUT ROWID, STRICT;
    CREATE TABLE spool (batch INTEGER PRIMARY KEY AUTOINCREMENT, records INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
    CREATE TABLE cursor (sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL) WITHOUT ROWID, STRICT;`,
+  `CREATE TABLE note (
+     router TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
+     PRIMARY KEY (router, key)
+   ) WITHOUT ROWID, STRICT;`,
   // Routers that are not configured any more, and since when (wall time, milliseconds since the Unix epoch).
   'CREATE TABLE absence (router TEXT PRIMARY KEY, since_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;',
 ];

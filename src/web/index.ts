@@ -1,10 +1,24 @@
 /**
  * web: what the agent serves over HTTP.
  *
- * Owns: the listening sockets, the routes, the status page.
+ * Owns: the listening sockets with their TLS, who is let in, the routes, formats and encodings of answers, the status page,
+ * and the JSON behind it.
  * Does not own: what is shown; it is handed over ready.
- * Start reading at: server.ts.
+ * Start reading at: server.ts and app.ts, then scrape.ts. api-types.ts is the contract of `/api/v1/`.
  */
-export { WebError } from './errors.ts';
-export { openWebServer, type WebAddress, type WebContent, type WebServer } from './server.ts';
-export type { RouterRow } from './status-page.ts';
+export type {
+  PollSummary,
+  ResourceSummary,
+  RouterBytes,
+  RouterDetail,
+  RouterFailureSummary,
+  RouterLogSummary,
+  RouterState,
+  RouterSummary,
+  SinkSummary,
+} from './api-types.ts';
+export type { MetricsFormat, MetricsScope, ReloadResult, WebContent } from './content.ts';
+export { WebError, type WebFailure } from './errors.ts';
+export type { WebAddress } from './listener.ts';
+export type { WebClientAuth, WebSecurity, WebTls, WebTlsVersion } from './security.ts';
+export { openWebServer, type WebServer, type WebServerOptions, type WebUpdate } from './server.ts';

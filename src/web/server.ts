@@ -1,104 +1,101 @@
-import { createServer, type Server } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import { Hono } from 'hono';
+import type { Clock } from '../base/index.ts';
+import { createWebApp, type Doorkeeper } from './app.ts';
+import { BasicAuth } from './basic-auth.ts';
+import type { WebContent } from './content.ts';
 import { WebError } from './errors.ts';
-import { type RouterRow, renderStatusPage } from './status-page.ts';
+import { type Listener, openListener, type WebAddress } from './listener.ts';
+import { PasswordThread } from './password-thread.ts';
+import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
+import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
+import type { Served } from './served.ts';
 
-/** What the pages show; everything comes from memory, so that a request never waits for a router. */
-export interface WebContent {
-  /** All metrics, text format 0.0.4. */
-  renderMetrics(): Promise<string>;
-  listRouters(): readonly RouterRow[];
-  /** Whether the configuration is loaded and the state is open. */
-  isReady(): boolean;
-  /** Told what prevented an answer. */
-  onFailed(cause: unknown): void;
+export interface WebServerOptions {
+  readonly addresses: readonly WebAddress[];
+  readonly content: WebContent;
+  readonly clock: Clock;
+  /** Absent = plain HTTP for everybody. */
+  readonly security?: WebSecurity | undefined;
+  /** Everything is served below this path, as in `/router-exporter`. Default: the path of the external URL. */
+  readonly routePrefix?: string | undefined;
+  /** How the server is reached from outside, for service discovery and for links. */
+  readonly externalUrl?: string | undefined;
+  /** Whether `POST /-/reload` and `POST /-/quit` do something. */
+  readonly isLifecycleEnabled: boolean;
 }
 
-export interface WebAddress {
-  /** `undefined` listens on every address. */
-  readonly host: string | undefined;
-  /** 0 lets the system choose. */
-  readonly port: number;
-}
-
-/** The content type of the Prometheus text format. */
-const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-
-/** The routes, without a socket. */
-export function createWebApp(content: WebContent): Hono {
-  const app = new Hono();
-  app.get('/', (context) => {
-    context.header('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'");
-    return context.html(renderStatusPage(content.listRouters()));
-  });
-  app.get('/metrics', async (context) =>
-    context.body(await content.renderMetrics(), 200, { 'Content-Type': METRICS_TYPE }),
-  );
-  app.get('/-/healthy', (context) => context.text('Healthy.\n'));
-  app.get('/-/ready', (context) => (content.isReady() ? context.text('Ready.\n') : context.text('Not ready.\n', 503)));
-  app.onError((cause, context) => {
-    content.onFailed(cause);
-    return context.text('Internal error; see the log of the agent.\n', 500);
-  });
-  app.notFound((context) => context.text('Not found.\n', 404));
-  return app;
+/** What a reload can change. */
+export interface WebUpdate {
+  /** Absent = as before. */
+  readonly content?: WebContent | undefined;
+  /** Absent = none any more. */
+  readonly security: WebSecurity | undefined;
 }
 
 /** The listening sockets. */
 export interface WebServer {
-  /** Base addresses for people, as in `http://127.0.0.1:9847`. */
+  /** Base addresses for people, route prefix included, as in `http://127.0.0.1:9847`. */
   readonly urls: readonly string[];
+  /**
+   * Serves other content, or with other certificates, users and headers, from the next request on. Throws
+   * {@link WebError} `settings` or `restart`, and then nothing has changed. Addresses to listen on stay.
+   */
+  update(update: WebUpdate): void;
   close(): Promise<void>;
 }
 
 /** Listens on all addresses or on none. Throws {@link WebError}. */
-export async function openWebServer(addresses: readonly WebAddress[], content: WebContent): Promise<WebServer> {
-  const listener = getRequestListener(createWebApp(content).fetch);
-  const servers: Server[] = [];
+export async function openWebServer(options: WebServerOptions): Promise<WebServer> {
+  const { content, clock, isLifecycleEnabled } = options;
+  let security = options.security ?? NO_SECURITY;
+  checkSecurity(security);
+  const externalUrl = options.externalUrl === undefined ? undefined : parseExternalUrl(options.externalUrl);
+  const routePrefix = parseRoutePrefix(options.routePrefix ?? externalUrl?.pathname ?? '');
+  const served: Served = { content, clock, routePrefix, externalUrl, isLifecycleEnabled };
+  const passwords = new PasswordThread();
+  const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
+  const doorkeeper: Doorkeeper = { auth: createAuth(security), headers: security.headers };
+  // A request of HTTP/1.0, as simple health checks send it, has no Host header.
+  const answer = getRequestListener(createWebApp(served, doorkeeper).fetch, { hostname: 'localhost' });
+  const listeners: Listener[] = [];
   const close = async () => {
-    await Promise.all(servers.map(closeServer));
+    await Promise.all([...listeners.map((listener) => listener.close()), passwords.close()]);
   };
   try {
-    for (const address of addresses) {
-      const server = createServer((request, response) => void listener(request, response));
-      await listen(server, address);
-      servers.push(server);
+    for (const address of options.addresses) {
+      listeners.push(await openListener(address, security.tls, (request, response) => void answer(request, response)));
     }
   } catch (cause) {
     await close();
     throw cause;
   }
-  return { urls: servers.map(renderUrl), close };
+  return {
+    urls: listeners.map(({ url }) => url + routePrefix),
+    update(update) {
+      const next = update.security ?? NO_SECURITY;
+      checkSecurity(next);
+      checkChange(security, next);
+      served.content = update.content ?? served.content;
+      doorkeeper.headers = next.headers;
+      // Who was accepted stays so only while nothing about the users changes.
+      if (!isSame([...security.users], [...next.users])) doorkeeper.auth = createAuth(next);
+      if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
+      security = next;
+    },
+    close,
+  };
 }
 
-function listen(server: Server, { host, port }: WebAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause) => {
-      reject(
-        new WebError('listen', `Could not listen on ${host ?? ''}:${port}`, {
-          disposition: 'operator',
-          hint: 'Choose another address with web.listen or --web.listen-address',
-          cause,
-        }),
-      );
-    });
-    server.listen({ port, ...(host !== undefined && { host }) }, resolve);
+/** A listening socket either speaks TLS or does not, and either asks every client for a certificate or none. */
+function checkChange(before: WebSecurity, next: WebSecurity): void {
+  const toKind = ({ tls }: WebSecurity) => [tls !== undefined, (tls?.clientAuth ?? 'none') !== 'none'];
+  if (isSame(toKind(before), toKind(next))) return;
+  throw new WebError('restart', "Switching TLS, or asking for clients' certificates, on or off needs a restart", {
+    disposition: 'operator',
+    hint: 'Restart router-exporter to serve with the new web configuration',
   });
 }
 
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
-}
-
-function renderUrl(server: Server): string {
-  const address = server.address();
-  if (address === null || typeof address === 'string') return '';
-  // A wildcard address is nowhere to go to with a browser.
-  const isWildcard = address.address === '::' || address.address === '0.0.0.0';
-  const host = isWildcard ? 'localhost' : address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  return `http://${host}:${address.port}`;
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }

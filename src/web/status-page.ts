@@ -1,19 +1,26 @@
 import { html } from 'hono/html';
+import type { RouterState, RouterSummary } from './api-types.ts';
 
-/** One router on the status page. */
-export interface RouterRow {
-  readonly name: string;
-  readonly url: string;
-  readonly state: 'up' | 'down' | 'not polled yet';
-  /** Wall time of the last successful poll, milliseconds since the Unix epoch. */
-  readonly lastSuccessMs: number | undefined;
-  /** Why it is down, in words; empty when it is not. */
-  readonly error: string;
-}
+const STATES: Readonly<Record<RouterState, string>> = {
+  up: 'up',
+  down: 'down',
+  unknown: 'not polled yet',
+  budget: 'byte budget used up',
+};
 
-/** The fleet as one table. Everything in it is escaped. */
-export function renderStatusPage(rows: readonly RouterRow[]) {
-  const upCount = rows.filter(({ state }) => state === 'up').length;
+/** Scripts do not run, nothing is loaded, and no other page may show this one in a frame. */
+export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+};
+
+/**
+ * The fleet as one table. Everything in it is escaped. `base` stands before all links: empty, or a path with a slash at
+ * its end.
+ */
+export function renderStatusPage(routers: readonly RouterSummary[], base: string) {
+  const upCount = routers.filter(({ state }) => state === 'up').length;
   return html`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -26,18 +33,26 @@ export function renderStatusPage(rows: readonly RouterRow[]) {
   th, td { text-align: left; padding: 0.3rem 0.8rem 0.3rem 0; border-bottom: 1px solid #8884; vertical-align: top; }
 </style>
 <h1>router-exporter</h1>
-<p>${upCount} of ${rows.length} routers up. <a href="metrics">Metrics</a></p>
+<p>${upCount} of ${routers.length} routers up.</p>
+<p>
+  Metrics: <a href="${base}metrics">all</a>, <a href="${base}metrics/agent">agent</a>.
+  <a href="${base}sd">Service discovery</a>.
+  JSON: <a href="${base}api/v1/routers">routers</a>, <a href="${base}api/v1/sinks">sinks</a>.
+</p>
 <table>
-  <thead><tr><th>Router</th><th>State</th><th>Last success</th><th>Address</th><th>Error</th></tr></thead>
+  <thead><tr><th>Router</th><th>State</th><th>Last success</th><th>Address</th><th>Error</th><th></th></tr></thead>
   <tbody>
-    ${rows.map(
-      (row) => html`<tr><td>${row.name}</td><td>${row.state}</td><td>${
-        row.lastSuccessMs === undefined ? 'never' : new Date(row.lastSuccessMs).toISOString()
-      }</td><td>${row.url}</td><td>${row.error}</td></tr>
-    `,
-    )}
+    ${routers.map((router) => renderRow(router, base))}
   </tbody>
 </table>
 </html>
 `;
+}
+
+function renderRow({ name, state, lastSuccess, url, failure }: RouterSummary, base: string) {
+  const query = encodeURIComponent(name);
+  return html`<tr><td><a href="${base}api/v1/routers/${query}">${name}</a></td><td>${STATES[state]}</td><td>${
+    lastSuccess ?? 'never'
+  }</td><td>${url}</td><td>${failure?.error ?? ''}</td><td><a href="${base}probe?target=${query}">Metrics</a></td></tr>
+    `;
 }

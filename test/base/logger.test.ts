@@ -58,7 +58,7 @@ test('Logger colours the level on a terminal only', () => {
 });
 
 test.each(['json', 'text'] as const)('Logger replaces secrets wherever they stand in a %s line', (format) => {
-  const { lines, logger } = collect({ format, secrets: ['hunter2hunter2'] });
+  const { lines, logger } = collect({ format, secrets: () => ['hunter2hunter2'] });
   logger.info('with hunter2hunter2 inside', { url: 'https://u:hunter2hunter2@host', deep: { a: ['hunter2hunter2'] } });
   expect(lines[0]).not.toContain('hunter2');
   expect(lines[0]?.match(/\[secret\]/g)).toHaveLength(3);
@@ -66,7 +66,7 @@ test.each(['json', 'text'] as const)('Logger replaces secrets wherever they stan
 
 test.each(['json', 'text'] as const)('Logger replaces secrets that %s lines write with escapes', (format) => {
   const secret = 'pa"qx\\wo\trd';
-  const { lines, logger } = collect({ format, secrets: [secret] });
+  const { lines, logger } = collect({ format, secrets: () => [secret] });
   logger.info(`message ${secret}`, {
     field: secret,
     spaced: `a ${secret} b`,
@@ -78,13 +78,13 @@ test.each(['json', 'text'] as const)('Logger replaces secrets that %s lines writ
 });
 
 test('Logger leaves no part of a secret that begins like a shorter one', () => {
-  const { lines, logger } = collect({ secrets: ['simulated', 'simulated-twice'] });
+  const { lines, logger } = collect({ secrets: () => ['simulated', 'simulated-twice'] });
   logger.info('simulated-twice');
   expect(lines[0]).not.toContain('twice');
 });
 
 test('Logger does not blank out ordinary words for the sake of a very short secret', () => {
-  const { lines, logger } = collect({ secrets: ['', 'a'] });
+  const { lines, logger } = collect({ secrets: () => ['', 'a'] });
   logger.info('banana');
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ message: 'banana' });
 });
@@ -93,4 +93,16 @@ test('Logger writes a Secret as [secret] though it was not told its value', () =
   const { lines, logger } = collect();
   logger.info('settings', { password: new Secret('correct horse') });
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ password: '[secret]' });
+});
+
+test('Logger replaces the secrets of a configuration that was loaded again', () => {
+  let secrets: readonly string[] = ['first-secret'];
+  const { lines, logger } = collect({ secrets: () => secrets });
+  logger.info('first-secret second-secret');
+  secrets = ['second-secret'];
+  logger.info('first-secret second-secret');
+  expect(lines.map((line) => (JSON.parse(line) as { message: string }).message)).toEqual([
+    '[secret] second-secret',
+    'first-secret [secret]',
+  ]);
 });

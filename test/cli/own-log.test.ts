@@ -14,11 +14,17 @@ test('the own log of the agent blanks the passwords of the configuration, wherev
       done();
     },
   });
-  const io = { stdin: Readable.from([]), stdout: stderr, stderr, signal: new AbortController().signal };
+  const io = {
+    stdin: Readable.from([]),
+    stdout: stderr,
+    stderr,
+    signal: new AbortController().signal,
+    onHangup: () => {},
+  };
 
-  openLogger({ level: 'info', format: 'json' }, config, io).info('sent correct-horse', {
-    url: 'https://a:correct-horse@b',
-  });
+  const { logger, useSecretsOf } = openLogger({ level: 'info', format: 'json' }, io);
+  useSecretsOf(config);
+  logger.info('sent correct-horse', { url: 'https://a:correct-horse@b' });
 
   expect(text).toContain('[secret]');
   expect(text).not.toContain('correct-horse');

@@ -89,7 +89,9 @@ describe('profiles', () => {
 describe('status', () => {
   test('status shows the documents that the agent reads, or the named one as the router sends it', async () => {
     const all = await run(['status', 'sim-1']);
-    expect(Object.keys(JSON.parse(all.stdout) as object)).toEqual(['device_info', 'profiles']);
+    const names = Object.keys(JSON.parse(all.stdout) as object);
+    expect(names).toEqual(expect.arrayContaining(['device_info', 'lte2', 'sysdetail/system', '/profiles']));
+    expect(names).not.toContain('lte3');
     const one = await run(['status', 'sim-1', 'sysstat/wan']);
     expect(JSON.parse(one.stdout)).toHaveProperty('status');
   });
@@ -98,6 +100,7 @@ describe('status', () => {
     const { stdout } = await run(['status', 'sim-2', '--metrics']);
     expect(stdout).toMatch(/^# HELP router_board_info /);
     expect(stdout).toContain('router_profile_last_activated{router="sim-2",profile="Profile"} 1\n');
+    expect(stdout).toMatch(/^router_modem_state\{router="sim-2",modem="lte_serial2",state="\w/m);
   });
 });
 

@@ -35,6 +35,7 @@ export async function runCommand(args: readonly string[], options: CommandOption
     stdout: collect('stdout', false),
     stderr: collect('stderr', options.isTerminal === true),
     signal: new AbortController().signal,
+    onHangup: () => {},
   });
   return { code, ...output };
 }

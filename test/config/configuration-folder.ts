@@ -1,7 +1,18 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { type Config, type ConfigFault, loadConfig, renderFault } from '../../src/config/index.ts';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  type Config,
+  type ConfigFault,
+  type LoadOptions,
+  loadConfig,
+  renderFault,
+  type WatchedFiles,
+} from '../../src/config/index.ts';
+
+/** Folder of the modules that the product ships. */
+export const SHIPPED_MODULES = fileURLToPath(new URL('../../src/status/modules', import.meta.url));
 
 /** What `loadConfig` made of a text, with the folder cut out of everything that is compared. */
 export interface Outcome {
@@ -9,6 +20,7 @@ export interface Outcome {
   readonly faults: readonly ConfigFault[];
   /** The rendered faults. */
   readonly lines: readonly string[];
+  readonly watched: WatchedFiles;
   readonly folder: string;
 }
 
@@ -16,6 +28,8 @@ export interface Surroundings {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Content by path relative to the configuration file. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
+  /** The folder of shipped modules is relative to the configuration file. */
+  readonly options?: LoadOptions & { readonly shippedModules?: string };
 }
 
 /** Loads `text` as `router-exporter.yaml` from a folder of its own that is gone afterwards. */
@@ -28,12 +42,17 @@ export async function load(text: string | Uint8Array, around: Surroundings = {})
     }
     const path = join(folder, 'router-exporter.yaml');
     await writeFile(path, text);
-    const loaded = await loadConfig(path, around.env ?? {});
-    if (loaded.ok) return { config: loaded.config, faults: [], lines: [], folder };
+    const { shippedModules, ...options } = around.options ?? {};
+    const loaded = await loadConfig(path, around.env ?? {}, {
+      ...options,
+      shippedModules: shippedModules === undefined ? undefined : resolve(folder, shippedModules),
+    });
+    const { watched } = loaded;
+    if (loaded.ok) return { config: loaded.config, faults: [], lines: [], watched, folder };
     const lines = loaded.faults.map((fault) =>
       renderFault(fault).replaceAll(`${folder}/`, '').replaceAll(folder, 'FOLDER'),
     );
-    return { config: undefined, faults: loaded.faults, lines, folder };
+    return { config: undefined, faults: loaded.faults, lines, watched, folder };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

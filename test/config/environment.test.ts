@@ -32,6 +32,14 @@ describe('loadConfig() on the environment', () => {
     ]);
   });
 
+  it('says nothing more of keys that cannot be filled in, nor of those that depend on them', async () => {
+    const { lines } = await load('routers: [{ name: a, url: "${A}", auth: "${B}" }]');
+    expect(lines).toEqual([
+      expect.stringContaining('routers[0].url: The environment variable A is not set'),
+      expect.stringContaining('routers[0].auth: The environment variable B is not set'),
+    ]);
+  });
+
   it.each(['${', '${}', '${1A}', '${A', '${A:x}', '${A-x}'])('refuses "%s"', async (value) => {
     expect(await serverName(value, { A: 'one' })).toEqual([
       'router-exporter.yaml:6:25: routers[0].tls.server_name: Expected ${NAME} or ${NAME:-default}; write $${ where the text itself has "${"',

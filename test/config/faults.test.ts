@@ -33,24 +33,14 @@ describe('loadConfig() on keys', () => {
     ]);
   });
 
-  it.each([
-    'router_files: []',
-    'module_files: []',
-    'log_rules: []',
-    'redact: []',
-    'backup: {}',
-    'cluster: {}',
-    '<<: {}',
-    '__proto__: {}',
-  ])('refuses "%s", which this version does not honour', async (line) => {
-    const lines = await linesOf(`${line}\n${withRouter()}`);
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatch(/^1:1: \S+: (Unknown key|No key has this name)/);
-  });
-
-  it.each(['modules: [default]', 'byte_budget: 0'])('refuses "%s" of a router', async (line) => {
-    expect((await faultsOf(line))[0]).toMatch(/^6:5: routers\[0\]\.\w+: Unknown key/);
-  });
+  it.each(['log_rules: []', 'redact: []', 'cluster: {}', '<<: {}', '__proto__: {}'])(
+    'refuses "%s", which this version does not honour',
+    async (line) => {
+      const lines = await linesOf(`${line}\n${withRouter()}`);
+      expect(lines).toHaveLength(1);
+      expect(lines[0]).toMatch(/^1:1: \S+: (Unknown key|No key has this name)/);
+    },
+  );
 
   it('refuses the name of a router among the defaults', async () => {
     expect((await linesOf(`defaults: { name: a }\n${withRouter()}`))[0]).toMatch(/^1:13: defaults\.name: Unknown key/);
@@ -68,8 +58,10 @@ describe('loadConfig() on keys', () => {
   });
 
   it('says what to write when there is no router', async () => {
-    expect(await linesOf('routers: []')).toEqual([`1:10: routers: Expected ${ROUTERS}; found an empty list`]);
-    expect(await linesOf('sinks: []')).toEqual([`1:1: routers: Missing key; expected ${ROUTERS}`]);
+    const empty = `Expected ${ROUTERS}, or "router_files"; found an empty list`;
+    expect(await linesOf('routers: []')).toEqual([`1:10: routers: ${empty}`]);
+    expect(await linesOf('router_files: []')).toEqual([`1:15: router_files: ${empty}`]);
+    expect(await linesOf('sinks: []')).toEqual([`1:1: routers: Missing key; expected ${ROUTERS}, or "router_files"`]);
   });
 
   it('asks for username and password where neither router nor defaults have them', async () => {
@@ -137,6 +129,18 @@ describe('loadConfig() on values', () => {
     ]);
   });
 
+  it('suggests the word that was probably meant', async () => {
+    expect(await faultsOf('auth: tokn')).toEqual([
+      '6:11: routers[0].auth: Expected "token", "basic" or "none"; found "tokn"; did you mean "token"?',
+    ]);
+  });
+
+  it.each(['"1 potato"', '10', '10KiB', '-1', '1.5', 'none'])('refuses a byte budget of %s', async (size) => {
+    expect((await faultsOf(`byte_budget: ${size}`))[0]).toMatch(
+      /^6:18: routers\[0\]\.byte_budget: Expected a size of at least 64KiB, such as 20MiB, or 0 for no budget; found /,
+    );
+  });
+
   it('suggests the time zone that was probably meant', async () => {
     const { faults } = await load(withRouter('timezone: europe/berlni'));
     expect(faults[0]?.nearest).toBe('Europe/Berlin');
@@ -183,6 +187,28 @@ describe('loadConfig() on values', () => {
     expect((await linesOf(`storage: { spool_max: ${size} }\n${withRouter()}`))[0]).toMatch(
       /^1:23: storage\.spool_max: Expected a size of at least 1MiB, such as 512MiB or 1GiB; found /,
     );
+  });
+
+  it.each(['@daily', '0 3 * *', '0 61 * * *', '* * * * * * *', '0 3 31 2 *', 'daily', ''])(
+    'refuses the schedule "%s"',
+    async (schedule) => {
+      expect(await linesOf(`backup: { schedule: "${schedule}" }\n${withRouter()}`)).toEqual([
+        `1:21: backup.schedule: Expected a cron expression of 5 or 6 fields that comes true some day, such as "0 3 * * *" for three at night; found "${schedule}"`,
+      ]);
+    },
+  );
+
+  it.each(['0', '1001', '1.5', '-1', '"1e2"', 'many'])('refuses to keep %s versions', async (keep) => {
+    expect((await linesOf(`backup: { schedule: "0 3 * * *", keep: ${keep} }\n${withRouter()}`))[0]).toMatch(
+      /^1:40: backup\.keep: Expected a whole number from 1 to 1000; found /,
+    );
+  });
+
+  it('asks for the schedule of a backup that says anything else', async () => {
+    expect(await linesOf(`backup: { keep: 3 }\n${withRouter()}`)).toEqual([
+      '1:9: backup.schedule: Missing key; expected a cron expression such as "0 3 * * *", or no key at all',
+    ]);
+    expect(await linesOf(`backup: { schedule: [] }\n${withRouter()}`)).toHaveLength(1);
   });
 
   it('cuts long text and hides what a terminal would obey', async () => {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig, renderFault } from '../../src/config/index.ts';
-import { CERTIFICATE, load, withRouter } from './configuration-folder.ts';
+import { CERTIFICATE, load, SHIPPED_MODULES, withRouter } from './configuration-folder.ts';
 
 const EXAMPLE = new URL('../../docs/router-exporter.example.yaml', import.meta.url);
 
@@ -34,19 +34,28 @@ describe('loadConfig()', () => {
           labels: {},
           poll: { intervalMs: 60_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },
           logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*'] },
+          modules: [],
+          byteBudget: 0,
         },
       ],
+      backup: undefined,
       sinks: [],
     });
     expect(config?.routers[0]?.password.reveal()).toBe('pw');
   });
 
   it('loads the documented example with every key in it', async () => {
-    const { config, lines } = await load(await readFile(EXAMPLE), {
+    const { config, lines, folder } = await load(await readFile(EXAMPLE), {
       env: { ROUTER_PASSWORD: 'from environment' },
       files: { 'plant-7.pw': 'from file\n', 'ca.pem': CERTIFICATE },
+      options: { shippedModules: SHIPPED_MODULES },
     });
     expect(lines).toEqual([]);
+    const [plant6 = [], plant7 = []] = config?.routers.map(({ modules }) => modules.map(({ name }) => name)) ?? [];
+    expect(plant6).toEqual(expect.arrayContaining(['modem', 'system']));
+    expect(plant7).toEqual([...plant6.filter((name) => name !== 'modem'), 'fuel_level']);
+    expect(config?.routers.map(({ byteBudget }) => byteBudget)).toEqual([0, 20 * 1024 ** 2]);
+    expect(config?.backup).toEqual({ schedule: '0 3 * * *', path: join(folder, 'backups'), keep: 10, format: 'ascii' });
     expect(config?.routers.map((router) => router.password.reveal())).toEqual(['from environment', 'from file']);
     expect(config?.routers[1]).toMatchObject({
       url: 'https://192.0.2.10:8443/plant-7',
@@ -162,6 +171,31 @@ routers:
     expect(relative.config?.storage.path).toBe(join(relative.folder, 'state/here'));
     const absolute = await load(`storage: { path: /var/lib/x, spool_max: 64MiB }\n${withRouter()}`);
     expect(absolute.config?.storage).toEqual({ path: '/var/lib/x', spoolBytesMax: 67_108_864 });
+  });
+
+  it('inherits the byte budget, which a router may set to another or to none', async () => {
+    const { config } = await load(`
+defaults: { username: u, password: p, byte_budget: 5MiB }
+routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", byte_budget: 64KiB }, { name: c, url: "http://c", byte_budget: 0 }]
+`);
+    expect(config?.routers.map(({ byteBudget }) => byteBudget)).toEqual([5 * 1024 ** 2, 64 * 1024, 0]);
+  });
+
+  it('takes the schedule of backups and where they go', async () => {
+    const backup = '{ schedule: " */10 0 3 1 * mon ", path: /var/backups, keep: "3", format: binary }';
+    const { config, lines } = await load(`backup: ${backup}\n${withRouter()}`);
+    expect(lines).toEqual([]);
+    expect(config?.backup).toEqual({
+      schedule: '*/10 0 3 1 * mon',
+      path: '/var/backups',
+      keep: 3,
+      format: 'binary',
+    });
+  });
+
+  it('backs nothing up when the map is empty', async () => {
+    const { config, lines } = await load(`backup: {}\n${withRouter()}`);
+    expect([config?.backup, lines]).toEqual([undefined, []]);
   });
 
   it('loads 1,000 routers that share files', async () => {

@@ -99,4 +99,40 @@ describe('loadConfig() on secrets', () => {
       { numRuns: 500 },
     );
   });
+
+  it.each([
+    ['of a list', `[{ name: a, url: "http://u:${SECRET}@a", username: u, password: [${SECRET}] }]`],
+    ['with no space behind its colon', `[{ name: a, url: "http://a", username: u, password:${SECRET} }]`],
+    ['with a comma instead of its colon', `[{ name: a, url: "http://a", username: u, password, ${SECRET} }]`],
+    ['after a tag', `- password: !vault ${SECRET}`],
+    ['with half a reference', `- password: "\${${SECRET}"`],
+    ['that is the name of its file', `[{ name: a, url: "http://a", username: u, password_file: ${SECRET} }]`],
+    ['that is the whole file', SECRET],
+    ['that is the whole file, in quotes', `"${SECRET}"`],
+  ])('does not repeat a password %s in a file of routers', async (_, text) => {
+    const outcome = await load('router_files: [r.yaml]\nmodule_files: [r.yaml]', { files: { 'r.yaml': text } });
+    expect(outcome.faults.filter(({ file }) => file.endsWith('r.yaml'))).not.toEqual([]);
+    expect(textOf(outcome)).not.toContain(SECRET);
+  });
+
+  it('does not repeat a password of a file of routers wherever one character of it is wrong', async () => {
+    const text = `- { name: a, url: "https://a", username: u, password: ${SECRET}, poll: { interval: 60s } }
+- name: b
+  url: https://b
+  username: u
+  password: ${SECRET}
+  labels: { site: x }
+  modules: [default]
+`;
+    const characters = fc.constantFrom(...' :-"\'#&*!|>%@`[]{},?\t\n\\$~<=0a'.split(''), '');
+    const starts = fc.integer({ min: 0, max: text.length - 1 });
+    await fc.assert(
+      fc.asyncProperty(starts, fc.boolean(), characters, async (start, isInserted, character) => {
+        const broken = text.slice(0, start) + character + text.slice(isInserted ? start : start + 1);
+        const outcome = await load('router_files: [r.yaml]', { files: { 'r.yaml': broken } });
+        expect(textOf(outcome)).not.toContain(SECRET);
+      }),
+      { numRuns: 300 },
+    );
+  });
 });

@@ -1,11 +1,15 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FleetExposition } from '../../src/exposition/index.ts';
+import { type ExpositionFormat, FleetExposition } from '../../src/exposition/index.ts';
 import type { Labels, MetricFamily, RouterIdentity } from '../../src/model/index.ts';
 import { parseExposition } from './parse-exposition.ts';
 
 const PLANT: RouterIdentity = { name: 'plant-7', labels: { site: 'munich' } };
 const HARBOUR: RouterIdentity = { name: 'harbour', labels: {} };
+
+function render(exposition: FleetExposition, nowMs: number, format: ExpositionFormat = 'text', name?: string): string {
+  return [...exposition.render(format, nowMs, name)].join('');
+}
 
 function gauge(name: string, ...samples: [Labels, number][]): MetricFamily {
   return {
@@ -20,7 +24,7 @@ test('FleetExposition renders one description per family, then the series of all
   const exposition = new FleetExposition();
   exposition.publish(PLANT, 'poll', [gauge('router_up', [{}, 1])]);
   exposition.publish(HARBOUR, 'poll', [gauge('router_up', [{}, 0])]);
-  expect(exposition.render(0)).toBe(
+  expect(render(exposition, 0)).toBe(
     [
       '# HELP router_up Help of router_up.',
       '# TYPE router_up gauge',
@@ -36,7 +40,7 @@ test('FleetExposition renders families in the order of their names, whenever the
   exposition.publish(PLANT, 'b', [gauge('router_b', [{}, 1])]);
   exposition.add(PLANT, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 1);
   exposition.publishAges(PLANT, { name: 'router_a', help: 'A.', samples: [{ labels: {}, sinceMs: 0 }] });
-  expect([...parseExposition(exposition.render(0)).families.keys()]).toEqual([
+  expect([...parseExposition(render(exposition, 0)).families.keys()]).toEqual([
     'router_a',
     'router_b',
     'router_c_total',
@@ -51,19 +55,19 @@ test('FleetExposition.publish() replaces a part as a whole and leaves the others
   ]);
   exposition.publish(PLANT, 'two', [gauge('router_x', [{ port: '9' }, 9])]);
   exposition.publish(PLANT, 'one', [gauge('router_x', [{ port: '2' }, 22])]);
-  expect(parseExposition(exposition.render(0)).values('router_x', 'port')).toEqual({ 2: 22, 9: 9 });
-  expect(exposition.render(0)).not.toContain('router_y');
+  expect(parseExposition(render(exposition, 0)).values('router_x', 'port')).toEqual({ 2: 22, 9: 9 });
+  expect(render(exposition, 0)).not.toContain('router_y');
 });
 
 test('FleetExposition serves a part up to the moment of its expiry and not then, without a header left over', () => {
   const exposition = new FleetExposition();
-  exposition.publish(PLANT, 'values', [gauge('router_x', [{}, 1])], 5000);
-  exposition.publish(PLANT, 'identity', [gauge('router_board', [{}, 1])]);
-  expect(exposition.render(4999)).toContain('router_x{');
-  expect(exposition.render(5000)).not.toContain('router_x');
-  expect(exposition.render(1e12)).toContain('router_board{');
-  exposition.publish(PLANT, 'values', [gauge('router_x', [{}, 1])], 9000);
-  expect(exposition.render(8999)).toContain('router_x{');
+  exposition.publishValues(PLANT, 'values', [gauge('router_x', [{}, 1])], 5000);
+  exposition.publishValues(PLANT, 'identity', [gauge('router_board', [{}, 1])], 'never');
+  expect(render(exposition, 4999)).toContain('router_x{');
+  expect(render(exposition, 5000)).not.toContain('router_x');
+  expect(render(exposition, 1e12)).toContain('router_board{');
+  exposition.publishValues(PLANT, 'values', [gauge('router_x', [{}, 1])], 9000);
+  expect(render(exposition, 8999)).toContain('router_x{');
 });
 
 test('FleetExposition computes ages when it renders', () => {
@@ -73,7 +77,7 @@ test('FleetExposition computes ages when it renders', () => {
     { labels: { resource: 'device_info' }, sinceMs: 3500 },
   ];
   exposition.publishAges(PLANT, { name: 'router_age_seconds', help: 'Age.', samples });
-  const ages = (nowMs: number) => parseExposition(exposition.render(nowMs)).values('router_age_seconds', 'resource');
+  const ages = (nowMs: number) => parseExposition(render(exposition, nowMs)).values('router_age_seconds', 'resource');
   expect(ages(4000)).toEqual({ profiles: 3, device_info: 0.5 });
   expect(ages(5000)).toEqual({ profiles: 4, device_info: 1.5 });
   exposition.publishAges(PLANT, { name: 'router_age_seconds', help: 'Age.', samples: samples.slice(1) });
@@ -87,7 +91,7 @@ test('FleetExposition.add() adds up per series, and 0 makes a series exist', () 
   exposition.add(PLANT, family, { component: 'b' }, 5);
   exposition.add(PLANT, family, { component: 'b' }, 7);
   exposition.add(HARBOUR, family, { component: 'b' }, 1);
-  const { families, samples } = parseExposition(exposition.render(0));
+  const { families, samples } = parseExposition(render(exposition, 0));
   expect(families.get('router_lines_total')).toEqual({ help: 'Lines.', type: 'counter' });
   expect(samples.map(({ labels, value }) => [labels['router'], labels['component'], value])).toEqual([
     ['plant-7', 'a', 0],
@@ -104,11 +108,11 @@ test('FleetExposition.forget() takes away all series of one router and none of t
     exposition.add(router, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 1);
   }
   exposition.forget('plant-7');
-  expect(exposition.render(0)).not.toContain('plant-7');
-  expect(parseExposition(exposition.render(0)).samples).toHaveLength(3);
+  expect(render(exposition, 0)).not.toContain('plant-7');
+  expect(parseExposition(render(exposition, 0)).samples).toHaveLength(3);
   exposition.forget('plant-7');
   exposition.forget('harbour');
-  expect(exposition.render(0)).toBe('');
+  expect(render(exposition, 0)).toBe('');
 });
 
 test('FleetExposition writes values as the text format wants them', () => {
@@ -117,7 +121,7 @@ test('FleetExposition writes values as the text format wants them', () => {
   exposition.publish(HARBOUR, 'x', [
     gauge('x', ...values.map((value, i): [Labels, number] => [{ i: String(i) }, value])),
   ]);
-  const written = exposition.render(0).split('\n').slice(2, -1);
+  const written = render(exposition, 0).split('\n').slice(2, -1);
   expect(written.map((line) => line.split(' ')[1])).toEqual([
     '0',
     '0',
@@ -134,7 +138,7 @@ test('FleetExposition writes values as the text format wants them', () => {
 test('FleetExposition leaves out labels without a value, which mean the same as none', () => {
   const exposition = new FleetExposition();
   exposition.publish(HARBOUR, 'x', [gauge('x', [{ port: '', link: 'up' }, 1])]);
-  expect(exposition.render(0)).toContain('x{router="harbour",link="up"} 1\n');
+  expect(render(exposition, 0)).toContain('x{router="harbour",link="up"} 1\n');
 });
 
 test('FleetExposition escapes help texts', () => {
@@ -142,21 +146,21 @@ test('FleetExposition escapes help texts', () => {
   exposition.publish(HARBOUR, 'x', [
     { name: 'x', help: 'a \\ b\nc "d"', type: 'gauge', samples: [{ labels: {}, value: 1 }] },
   ]);
-  expect(exposition.render(0)).toContain('# HELP x a \\\\ b\\nc "d"\n');
+  expect(render(exposition, 0)).toContain('# HELP x a \\\\ b\\nc "d"\n');
 });
 
 test('FleetExposition escapes label values so that they read back as they were, control characters apart', () => {
   const exposition = new FleetExposition();
   const value = 'back\\slash "quoted"\nline\r\ttab \u0000 \u0085 ü ✓ 🛰 {a="b"} # HELP x';
   exposition.publish(HARBOUR, 'x', [gauge('x', [{ value }, 1])]);
-  const [sample] = parseExposition(exposition.render(0)).samples;
+  const [sample] = parseExposition(render(exposition, 0)).samples;
   expect(sample?.labels['value']).toBe('back\\slash "quoted"\nline  tab     ü ✓ 🛰 {a="b"} # HELP x');
 });
 
 test('FleetExposition cuts label values that no device has, and breaks no character by that', () => {
   const exposition = new FleetExposition();
   exposition.publish(HARBOUR, 'x', [gauge('x', [{ value: `${'a'.repeat(511)}🛰${'b'.repeat(100_000)}` }, 1])]);
-  const [sample] = parseExposition(exposition.render(0)).samples;
+  const [sample] = parseExposition(render(exposition, 0)).samples;
   expect(sample?.labels['value']).toBe(`${'a'.repeat(511)}\uFFFD`);
 });
 
@@ -165,7 +169,7 @@ test('FleetExposition never renders a series twice, though two label values beco
   const long = 'n'.repeat(512);
   const names = ['a\tb', 'a b', 'a\rb', `${long}1`, `${long}2`, '\uD800', '\uFFFD'];
   exposition.publish(HARBOUR, 'x', [gauge('x', ...names.map((name, i): [Labels, number] => [{ name }, i]))]);
-  expect(parseExposition(exposition.render(0)).values('x', 'name')).toEqual({ 'a b': 2, [long]: 4, '\uFFFD': 6 });
+  expect(parseExposition(render(exposition, 0)).values('x', 'name')).toEqual({ 'a b': 2, [long]: 4, '\uFFFD': 6 });
 });
 
 test('FleetExposition renders valid text for any label value and any number', () => {
@@ -184,7 +188,7 @@ test('FleetExposition renders valid text for any label value and any number', ()
       exposition.publish(router, 'x', [gauge('x', ...samples)]);
       for (const [labels] of samples)
         exposition.add(router, { name: 'c_total', help: 'C', type: 'counter' }, labels, 1);
-      const parsed = parseExposition(exposition.render(0));
+      const parsed = parseExposition(render(exposition, 0));
       for (const found of parsed.samples) {
         for (const value of Object.values(found.labels)) {
           expect(value.isWellFormed()).toBe(true);
@@ -194,4 +198,146 @@ test('FleetExposition renders valid text for any label value and any number', ()
       expect(parsed.samples.length > 0).toBe(samples.length > 0);
     }),
   );
+});
+
+test('FleetExposition serves no value of a router that has not answered for too long, but who it is and what the agent knows', () => {
+  const exposition = new FleetExposition();
+  exposition.publish(PLANT, 'poll', [gauge('router_up', [{}, 0])]);
+  exposition.publishValues(PLANT, 'slow', [gauge('router_x', [{}, 1])], 100_000);
+  exposition.publishValues(PLANT, 'identity', [gauge('router_board', [{}, 1])], 'never');
+  exposition.keepFresh(PLANT, 5000);
+  expect(render(exposition, 4999)).toContain('router_x{');
+  expect(render(exposition, 5000)).not.toContain('router_x{');
+  expect(render(exposition, 5000)).toContain('router_up{');
+  expect(render(exposition, 5000)).toContain('router_board{');
+  exposition.keepFresh(PLANT, 9000);
+  expect(render(exposition, 5000)).toContain('router_x{');
+});
+
+test('FleetExposition leaves out series that another part of the router has already, and says how many', () => {
+  const exposition = new FleetExposition();
+  exposition.publishValues(PLANT, 'lte2', [gauge('router_in', [{ slot: '2' }, 1])], 'never');
+  exposition.publishValues(PLANT, 'io2', [gauge('router_in', [{ slot: '2' }, 0], [{ slot: '3' }, 0])], 'never');
+  exposition.publishValues(HARBOUR, 'io2', [gauge('router_in', [{ slot: '2' }, 5])], 'never');
+  const parsed = parseExposition(render(exposition, 0));
+  expect(parsed.samples.filter(({ name }) => name === 'router_in').map(({ value }) => value)).toEqual([1, 0, 5]);
+  expect(parsed.values('router_series_dropped', 'router')).toEqual({ 'plant-7': 1, harbour: 0 });
+  exposition.publishValues(PLANT, 'lte2', [], 'never');
+  exposition.publishValues(PLANT, 'io2', [gauge('router_in', [{ slot: '2' }, 7])], 'never');
+  expect(parseExposition(render(exposition, 0)).values('router_series_dropped', 'router')).toEqual({
+    'plant-7': 0,
+    harbour: 0,
+  });
+  expect(render(exposition, 0)).toContain('slot="2"} 7\n');
+});
+
+test('FleetExposition keeps a router at its bound of series, whatever it says, and the others whole', () => {
+  const exposition = new FleetExposition();
+  const many = (count: number, family: string) =>
+    gauge(family, ...Array.from({ length: count }, (_none, i): [Labels, number] => [{ i: String(i) }, i]));
+  exposition.publishValues(PLANT, 'a', [many(1500, 'router_a')], 'never');
+  exposition.publishValues(PLANT, 'b', [many(400, 'router_b'), many(400, 'router_c')], 'never');
+  exposition.publishValues(HARBOUR, 'b', [many(1900, 'router_b')], 'never');
+  const count = (family: string, router: string) =>
+    parseExposition(render(exposition, 0)).samples.filter(
+      ({ name, labels }) => name === family && labels['router'] === router,
+    ).length;
+  // One series is that of the bound itself.
+  expect(['router_a', 'router_b', 'router_c'].map((family) => count(family, 'plant-7'))).toEqual([1500, 400, 99]);
+  expect(count('router_b', 'harbour')).toBe(1900);
+  expect(parseExposition(render(exposition, 0)).values('router_series_dropped', 'router')).toEqual({
+    'plant-7': 301,
+    harbour: 0,
+  });
+  // A part that is replaced makes room for itself.
+  exposition.publishValues(PLANT, 'a', [many(1500, 'router_a')], 'never');
+  expect(count('router_a', 'plant-7')).toBe(1500);
+});
+
+test('FleetExposition counts on without labels when a router has more names of logs than any device', () => {
+  const exposition = new FleetExposition();
+  const family = { name: 'router_lines_total', help: 'Lines.', type: 'counter' } as const;
+  for (let index = 0; index < 3000; index++) exposition.add(PLANT, family, { component: `c${index}` }, 1);
+  const { samples } = parseExposition(render(exposition, 0));
+  expect(samples).toHaveLength(2001);
+  expect(samples.reduce((sum, { value }) => sum + value, 0)).toBe(3000);
+});
+
+test('FleetExposition merges a family that comes twice in one part', () => {
+  const exposition = new FleetExposition();
+  exposition.publish(PLANT, 'a', [gauge('router_a', [{ i: '1' }, 1]), gauge('router_a', [{ i: '2' }, 2])]);
+  expect(parseExposition(render(exposition, 0)).values('router_a', 'i')).toEqual({ 1: 1, 2: 2 });
+  exposition.publish(PLANT, 'a', []);
+  expect(render(exposition, 0)).toBe('');
+});
+
+test('FleetExposition.forgetValues() leaves the counters of the router and nothing else of it', () => {
+  const exposition = new FleetExposition();
+  exposition.publish(PLANT, 'poll', [gauge('router_up', [{}, 1])]);
+  exposition.publishValues(PLANT, 'x', [gauge('router_x', [{}, 1])], 'never');
+  exposition.publishAges(PLANT, { name: 'router_age', help: 'Age.', samples: [{ labels: {}, sinceMs: 0 }] });
+  exposition.add(PLANT, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 4);
+  exposition.publish(HARBOUR, 'poll', [gauge('router_up', [{}, 1])]);
+  exposition.forgetValues('plant-7');
+  expect(parseExposition(render(exposition, 0)).samples.map(({ name, labels }) => [name, labels['router']])).toEqual([
+    ['router_c_total', 'plant-7'],
+    ['router_up', 'harbour'],
+  ]);
+});
+
+test('FleetExposition renders one router alone, with the same text', () => {
+  const exposition = new FleetExposition();
+  for (const router of [PLANT, HARBOUR]) exposition.publish(router, 'poll', [gauge('router_up', [{}, 1])]);
+  exposition.publish(PLANT, 'more', [gauge('router_more', [{}, 1])]);
+  expect(render(exposition, 0, 'text', 'harbour')).toBe(
+    '# HELP router_up Help of router_up.\n# TYPE router_up gauge\nrouter_up{router="harbour"} 1\n',
+  );
+  expect(render(exposition, 0, 'text', 'nobody')).toBe('');
+});
+
+test('FleetExposition describes a family in another way after it was published in another way', () => {
+  const exposition = new FleetExposition();
+  exposition.publish(PLANT, 'x', [gauge('router_x', [{}, 1])]);
+  exposition.publish(PLANT, 'x', [{ ...gauge('router_x', [{}, 1]), help: 'New.', type: 'counter' }]);
+  expect(render(exposition, 0)).toContain('# HELP router_x New.\n# TYPE router_x counter\n');
+});
+
+test('FleetExposition writes the headers of OpenMetrics: without suffix, with quotes escaped, and the same samples', () => {
+  const exposition = new FleetExposition();
+  exposition.publish(HARBOUR, 'x', [
+    { ...gauge('router_board_info', [{ slot: '1' }, 1]), type: 'info', help: 'A "board".' },
+    { ...gauge('router_bytes_total', [{}, 3]), type: 'counter' },
+    { ...gauge('router_state', [{ state: 'on' }, 1]), type: 'stateset' },
+    gauge('router_volts', [{}, 1.5]),
+  ]);
+  expect(render(exposition, 0, 'openmetrics')).toBe(`# HELP router_board A \\"board\\".
+# TYPE router_board info
+router_board_info{router="harbour",slot="1"} 1
+# HELP router_bytes Help of router_bytes_total.
+# TYPE router_bytes counter
+router_bytes_total{router="harbour"} 3
+# HELP router_state Help of router_state.
+# TYPE router_state gauge
+router_state{router="harbour",state="on"} 1
+# HELP router_volts Help of router_volts.
+# TYPE router_volts gauge
+router_volts{router="harbour"} 1.5
+`);
+  expect([...parseExposition(render(exposition, 0)).families.values()].map(({ type }) => type)).toEqual([
+    'gauge',
+    'counter',
+    'gauge',
+    'gauge',
+  ]);
+});
+
+test('FleetExposition hands out its text in pieces, so that no reader needs it whole', () => {
+  const exposition = new FleetExposition();
+  for (let index = 0; index < 3000; index++) {
+    exposition.publish({ name: `router-${index}`, labels: { site: 'x'.repeat(200) } }, 'poll', [gauge('up', [{}, 1])]);
+  }
+  const pieces = [...exposition.render('text', 0)];
+  expect(pieces.length).toBeGreaterThan(5);
+  expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(70_000);
+  expect(parseExposition(pieces.join('')).samples).toHaveLength(3000);
 });

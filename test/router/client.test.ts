@@ -181,6 +181,50 @@ describe('JSON calls', () => {
   });
 });
 
+describe('RouterClient.readPath()', () => {
+  test.each([
+    '/profiles',
+    '/configuration/network/networks?return_size=1',
+    '/status/lte%202/a..b?x=../y&z=%2e%2e',
+    '/a/...//b;c=1/~%5c',
+    `/${'x'.repeat(2047)}`,
+  ])('asks for %s as it stands', async (path) => {
+    await using bench = await openRouter(ok);
+    expect(await bench.client.readPath(path, never)).toEqual({ profiles: [] });
+    expect(bench.lines()).toEqual(['POST /auth/login', `GET ${path}`]);
+  });
+
+  test.each([
+    ['no slash at its beginning', 'profiles'],
+    ['nothing', ''],
+    ['a way up', '/status/../auth/logout'],
+    ['a way up at its end', '/status/..'],
+    ['an encoded way up', '/status/%2E%2e/auth'],
+    ['a half encoded way up', '/status/.%2e?x'],
+    ['a way that leads nowhere', '/status/./a'],
+    ['an encoded way that leads nowhere', '/%2e/a'],
+    ['a way up with another slash', '/status\\..\\auth'],
+    ['a fragment', '/status#a'],
+    ['a space', '/status a'],
+    ['a line end', '/status\r\nX: y'],
+    ['a letter that is not ASCII', '/stätus'],
+    ['too many characters', `/${'x'.repeat(2048)}`],
+  ])('refuses a path with %s, and asks nothing', async (_what, path) => {
+    await using bench = await openRouter(ok);
+    const error = await thrownBy(bench.client.readPath(path, never));
+    expect(error).toMatchObject({ code: 'http', disposition: 'skip', isUnsent: true, isAnswered: false });
+    expect(error.message.length).toBeLessThan(300);
+    expect(bench.lines()).toEqual([]);
+  });
+
+  test('throws parse when the answer is no JSON, and http when the status is not 200', async () => {
+    await using html = await openRouter((_request, response) => response.end('<html>'));
+    expect(await thrownBy(html.client.readPath('/profiles'))).toMatchObject({ code: 'parse', isAnswered: true });
+    await using bench = await openRouter(refuse(404));
+    expect(await thrownBy(bench.client.readPath('/profiles'))).toMatchObject({ code: 'http', status: 404 });
+  });
+});
+
 describe('session', () => {
   test('RouterClient logs in again and repeats a call that was answered with 401', async () => {
     await using bench = await openRouter(inTurn(ok, refuse(401), ok));

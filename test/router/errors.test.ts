@@ -45,3 +45,7 @@ test('toRouterError() keeps the cause, which the message does not repeat', () =>
   const error = toRouterError(coded('ECONNRESET', 'read'), 'GET /profiles');
   expect(renderErrorChain(error)).toBe('GET /profiles lost its connection: It was ECONNRESET');
 });
+
+test('ROUTER_FAILURES are the reasons that dashboards and rules know', () => {
+  expect(ROUTER_FAILURES).toEqual(['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse', 'budget']);
+});

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { createSteppedClock, Secret, type SteppedClock } from '../../src/base/index.ts';
 import { RouterClient, type RouterClientOptions, type SessionEvent } from '../../src/router/index.ts';
@@ -19,6 +19,8 @@ export interface RouterBench extends AsyncDisposable {
   readonly clock: SteppedClock;
   readonly client: RouterClient;
   readonly url: string;
+  readonly port: number;
+  readonly server: Server;
   readonly arrived: readonly Arrived[];
   readonly events: readonly SessionEvent[];
   /** Resolves when the first request that is no login has arrived whole. */
@@ -30,7 +32,8 @@ export interface RouterBench extends AsyncDisposable {
 export const REQUEST_TIMEOUT_MS = 10_000;
 
 export interface BenchOptions extends Partial<RouterClientOptions> {
-  readonly certificate?: { readonly key: string; readonly cert: string };
+  /** Serves HTTPS, with these settings. */
+  readonly certificate?: ServerOptions;
 }
 
 /**
@@ -66,7 +69,8 @@ export async function openRouter(handle: Handler, options: BenchOptions = {}): P
   const listen = (request: IncomingMessage, response: ServerResponse) => void listener(request, response);
   const server = certificate ? createTlsServer(certificate, listen) : createServer(listen);
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port } = server.address() as AddressInfo;
+  const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`;
   const clock = createSteppedClock(0);
   const events: SessionEvent[] = [];
   const client = new RouterClient({
@@ -82,6 +86,8 @@ export async function openRouter(handle: Handler, options: BenchOptions = {}): P
     clock,
     client,
     url,
+    port,
+    server,
     arrived,
     events,
     called: called.promise,

@@ -23,13 +23,13 @@ test('a router that is gone is down with its reason, its values run out, its ide
     expect(['sim-1', 'sim-2', 'sim-3'].map((name) => sampleOf(metrics, 'router_up', name))).toEqual(['1', '0', '1']);
     expect(metrics).toContain('router_failure_reason{router="sim-2",reason="connect"} 1\n');
     expect(metrics).toMatch(/router_board_info\{router="sim-2",slot="1"/);
-    expect(metrics).toMatch(/router_profile_modified\{router="sim-1"/);
+    expect(metrics).toMatch(/router_uptime_seconds\{router="sim-1"/);
   }
-  expect(early).toMatch(/router_profile_modified\{router="sim-2"/);
-  expect(late).not.toMatch(/router_profile_modified\{router="sim-2"/);
-  const age = /router_resource_age_seconds\{router="sim-2",resource="profiles"\} (\S+)/.exec(late)?.[1];
+  expect(early).toMatch(/router_uptime_seconds\{router="sim-2"/);
+  expect(late).not.toMatch(/router_uptime_seconds\{router="sim-2"/);
+  const age = /router_resource_age_seconds\{router="sim-2",resource="sysdetail\/system"\} (\S+)/.exec(late)?.[1];
   expect(Number(age)).toBeGreaterThan(600);
-  const polls = fleet.router(0).counters.requests['GET /profiles'] ?? 0;
+  const polls = fleet.router(0).counters.requests['GET /status/sysdetail/system'] ?? 0;
   expect(polls).toBeGreaterThanOrEqual(11);
 });
 
@@ -54,7 +54,7 @@ test('a router that never answers costs one timeout per resource, and the others
   await using fleet = await startFleet({ routers: 3 });
   await fleet.advance(60 * SECOND_MS);
   await fleet.router(2).fault('hang');
-  const before = fleet.router(0).counters.requests['GET /profiles'] ?? 0;
+  const before = fleet.router(0).counters.requests['GET /status/sysdetail/system'] ?? 0;
 
   // The hanging turn is never idle, so the clock goes on after some turns of the event loop.
   for (let second = 0; second < 300; second++) {
@@ -66,6 +66,6 @@ test('a router that never answers costs one timeout per resource, and the others
   const metrics = await fleet.metrics();
   expect(['sim-1', 'sim-2', 'sim-3'].map((name) => sampleOf(metrics, 'router_up', name))).toEqual(['1', '1', '0']);
   expect(metrics).toContain('router_failure_reason{router="sim-3",reason="timeout"} 1\n');
-  const after = fleet.router(0).counters.requests['GET /profiles'] ?? 0;
+  const after = fleet.router(0).counters.requests['GET /status/sysdetail/system'] ?? 0;
   expect(after - before).toBeGreaterThanOrEqual(5);
 });

@@ -1,51 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { type Activity, Scheduler, type TurnEnded } from '../../src/schedule/index.ts';
-
-const MINUTE_MS = 60_000;
-
-interface Turn {
-  readonly key: string;
-  readonly startedMs: number;
-}
-
-/** A scheduler on a stepped clock, and what it did. */
-function createBench(turnsMax?: number) {
-  const clock = createSteppedClock(0);
-  const ended: TurnEnded[] = [];
-  const turns: Turn[] = [];
-  const scheduler = new Scheduler({
-    clock,
-    report: (event) => void ended.push(event),
-    ...(turnsMax !== undefined && { turnsMax }),
-  });
-  const add = (key: string, options: Partial<Activity> = {}) =>
-    scheduler.add({
-      key,
-      lane: key,
-      intervalMs: MINUTE_MS,
-      ...options,
-      run: (signal, isAwaited) => {
-        turns.push({ key, startedMs: clock.monotonic() });
-        return options.run?.(signal, isAwaited) ?? Promise.resolve('done');
-      },
-    });
-  const startsOf = (key: string) => turns.filter((turn) => turn.key === key).map(({ startedMs }) => startedMs);
-  return { clock, scheduler, add, turns, ended, startsOf, settle: () => scheduler.whenIdle() };
-}
-
-function differences(times: readonly number[]): number[] {
-  return times.slice(1).map((time, index) => time - (times[index] ?? 0));
-}
-
-/** A turn that takes `durationMs` of the clock's time. */
-function lasting(clock: SteppedClock, durationMs: number): Activity['run'] {
-  return async (signal) => {
-    await clock.sleep(durationMs, signal);
-    return 'done';
-  };
-}
+import type { Activity } from '../../src/schedule/index.ts';
+import { createBench, differences, lasting, MINUTE_MS } from './scheduler-bench.ts';
 
 describe('grid', () => {
   test('Scheduler gives each activity a turn per interval, on a grid of its own', async () => {
@@ -99,18 +55,48 @@ describe('grid', () => {
     expect(differences(startsOf('a'))).toEqual([MINUTE_MS, MINUTE_MS]);
   });
 
-  test('Scheduler skips the places on the grid that a slow turn has run over, so that turns never pile up', async () => {
-    const { clock, scheduler, add, startsOf } = createBench();
+  test('Scheduler reports a turn that the one before it ran over as late, and never lets turns pile up', async () => {
+    const { clock, scheduler, add, startsOf, lagsOf } = createBench();
     add('slow', { intervalMs: 10_000, run: lasting(clock, 25_000) });
     scheduler.start();
     await clock.advance(5 * MINUTE_MS);
     const starts = startsOf('slow');
-    expect(starts.length).toBe(10);
+    // Turns of 25 seconds begin at every third place of 10 seconds: no more than that fit.
+    expect(starts).toHaveLength(10);
     expect(new Set(differences(starts))).toEqual(new Set([30_000]));
+    // The first is in time; each of the others should have begun two places earlier.
+    const [first, ...later] = lagsOf('slow');
+    expect(first).toBe(0);
+    expect(later).toHaveLength(9);
+    expect(new Set(later)).toEqual(new Set([20_000]));
+  });
+
+  test('Scheduler reports no lag of turns that end before their next place, however long they are', async () => {
+    const { clock, scheduler, add, lagsOf } = createBench();
+    add('a', { intervalMs: 10_000, run: lasting(clock, 9_999) });
+    scheduler.start();
+    await clock.advance(10 * MINUTE_MS);
+    expect(lagsOf('a').length).toBeGreaterThan(55);
+    expect(new Set(lagsOf('a'))).toEqual(new Set([0]));
+  });
+
+  test('Scheduler counts as lag of a failing activity only what is beyond its back-off', async () => {
+    const { clock, scheduler, add, startsOf, lagsOf } = createBench();
+    add('dead', {
+      run: async (signal) => {
+        await clock.sleep(90_000, signal);
+        return 'failed';
+      },
+    });
+    scheduler.start();
+    await clock.advance(30 * MINUTE_MS);
+    // A turn lasts 90 seconds: it runs over the place after one interval, not over those after two, four and five.
+    expect(differences(startsOf('dead')).map((waitMs) => waitMs / MINUTE_MS)).toEqual([2, 2, 4, 5, 5, 5, 5]);
+    expect(lagsOf('dead').slice(0, 5)).toEqual([0, MINUTE_MS, 0, 0, 0]);
   });
 
   test('Scheduler gives one turn, not many, after a process that stood still', async () => {
-    const { clock, scheduler, add, startsOf, ended } = createBench();
+    const { clock, scheduler, add, startsOf, lagsOf } = createBench();
     let standsStill = true;
     add('a', { intervalMs: 1000, run: () => Promise.resolve('done') });
     add('blocker', {
@@ -126,7 +112,7 @@ describe('grid', () => {
     await clock.advance(101_600);
     const late = startsOf('a').filter((startMs) => startMs > 100_000 && startMs < 101_000);
     expect(late.length).toBeLessThanOrEqual(2);
-    const lags = ended.filter(({ key }) => key === 'a').map(({ lagMs }) => lagMs);
+    const lags = lagsOf('a').map((lagMs) => lagMs ?? Number.NaN);
     expect(Math.max(...lags)).toBeGreaterThan(99_000);
     expect(lags.filter((lagMs) => lagMs > 0)).toHaveLength(1);
   });

@@ -8,6 +8,7 @@ import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { createSeededRandom } from '../../src/base/index.ts';
 import { EmbeddedStore, type EmbeddedStoreOptions, StoreError } from '../../src/store/index.ts';
+import { packLines } from '../../src/store/spool-batch.ts';
 
 const ROOM = 64 * 1024 * 1024;
 
@@ -475,6 +476,126 @@ test('EmbeddedStore.commit() takes a batch that is larger than the bound while n
   expect(() => store.commit(commitOf(['one more']))).toThrow(expect.objectContaining({ code: 'full' }));
   expect(drain(store, 'a')).toHaveLength(100);
   store.commit(commitOf(['one more']));
+});
+
+test('EmbeddedStore.setSinks() frees at once what only a sink that is gone was to get', async () => {
+  await using folder = await createFolder();
+  using store = folder.open({ sinks: ['a', 'gone'], spoolBytesMax: 6000 });
+  store.commit(commitOf(noisyLines(60)));
+  drain(store, 'a');
+  expect(thrownBy(() => store.commit(commitOf(noisyLines(60, 2)))).code).toBe('full');
+  store.setSinks(['a']);
+  expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+  store.commit(commitOf(noisyLines(60, 2)));
+  expect(drain(store, 'a')).toEqual(noisyLines(60, 2));
+  expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+});
+
+test('EmbeddedStore.setSinks() keeps the cursors of the sinks that stay, and what they have yet to get', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open({ sinks: ['a', 'b', 'gone'] });
+    store.commit(commitOf(['1']));
+    drain(store, 'a');
+    store.commit(commitOf(['2']));
+    store.setSinks(['b', 'a']);
+    expect(store.spooled.records).toBe(2);
+    expect(drain(store, 'a')).toEqual(['2']);
+  }
+  using store = folder.open({ sinks: ['a', 'b'] });
+  expect(drain(store, 'a')).toEqual([]);
+  expect(drain(store, 'b')).toEqual(['1', '2']);
+  expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+});
+
+test('EmbeddedStore.setSinks() gives a new sink what is still spooled, and holds back space for it from then on', async () => {
+  await using folder = await createFolder();
+  using store = folder.open({ sinks: ['a'] });
+  store.commit(commitOf(['delivered']));
+  drain(store, 'a');
+  store.commit(commitOf(['spooled']));
+  store.setSinks(['a', 'new']);
+  store.commit(commitOf(['later']));
+  drain(store, 'a');
+  expect(store.spooled.records).toBe(2);
+  expect(drain(store, 'new')).toEqual(['spooled', 'later']);
+});
+
+test('EmbeddedStore.setSinks() frees nothing when no sink is left, and the next one gets it', async () => {
+  await using folder = await createFolder();
+  using store = folder.open({ sinks: ['a'] });
+  store.commit(commitOf(['1']));
+  store.setSinks([]);
+  expect(store.spooled.records).toBe(1);
+  store.setSinks(['b']);
+  expect(drain(store, 'b')).toEqual(['1']);
+  expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+});
+
+test('EmbeddedStore keeps notes by router and key over a restart, the last one of each', async () => {
+  await using folder = await createFolder();
+  {
+    using store = folder.open();
+    expect(store.readNote('plant-7', 'bytes')).toBeUndefined();
+    store.writeNote('plant-7', 'bytes', 'first');
+    store.writeNote('plant-7', 'bytes', '');
+    store.writeNote('plant-7', 'firmware', 'ü ✓ \n');
+    store.writeNote('plant-8', 'bytes', 'eight');
+  }
+  using store = folder.open();
+  expect(store.readNote('plant-7', 'bytes')).toBe('');
+  expect(store.readNote('plant-7', 'firmware')).toBe('ü ✓ \n');
+  expect(store.readNote('plant-8', 'bytes')).toBe('eight');
+  expect(store.readNote('plant-8', 'firmware')).toBeUndefined();
+});
+
+test('EmbeddedStore.writeNote() throws too-long above 16 Ki characters, and keeps what was there', async () => {
+  await using folder = await createFolder();
+  using store = folder.open();
+  const longest = 'x'.repeat(16 * 1024);
+  store.writeNote('plant-7', 'resources', longest);
+  const error = thrownBy(() => store.writeNote('plant-7', 'resources', `${longest}x`));
+  expect(error).toMatchObject({ code: 'too-long', disposition: 'skip' });
+  expect(store.readNote('plant-7', 'resources')).toBe(longest);
+});
+
+test('EmbeddedStore throws broken for notes after its end', async () => {
+  await using folder = await createFolder();
+  const store = folder.open();
+  store.close();
+  expect(thrownBy(() => store.readNote('plant-7', 'bytes'))).toMatchObject({ code: 'broken' });
+  expect(thrownBy(() => store.writeNote('plant-7', 'bytes', '1'))).toMatchObject({ code: 'broken' });
+  expect(thrownBy(() => store.setSinks(['a']))).toMatchObject({ code: 'broken' });
+});
+
+test('EmbeddedStore lifts a database of format 1 to that of this program with all that it holds', async () => {
+  await using folder = await createFolder();
+  {
+    const database = new DatabaseSync(folder.database);
+    // As the first release made it.
+    database.exec(`
+      CREATE TABLE log (
+        router TEXT NOT NULL, component TEXT NOT NULL, position TEXT NOT NULL,
+        PRIMARY KEY (router, component)
+      ) WITHOUT ROWID, STRICT;
+      CREATE TABLE spool (batch INTEGER PRIMARY KEY AUTOINCREMENT, records INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+      CREATE TABLE cursor (sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+      INSERT INTO log VALUES ('plant-7', 'network', 'p');
+      INSERT INTO cursor VALUES ('a', 1, 1);
+      PRAGMA user_version = 1;`);
+    database.prepare('INSERT INTO spool (records, body) VALUES (?, ?)').run(2, packLines(['1', '2']));
+    database.close();
+  }
+  for (const isLifted of [false, true]) {
+    using store = folder.open();
+    expect(store.readNote('plant-7', 'bytes')).toBe(isLifted ? '42' : undefined);
+    store.writeNote('plant-7', 'bytes', '42');
+    expect(store.readPositions('plant-7')).toEqual(new Map([['network', 'p']]));
+    expect(store.readSlice('a')?.lines).toEqual(['2']);
+    expect(store.spooled.records).toBe(2);
+  }
+  using database = new DatabaseSync(folder.database);
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 3 });
 });
 
 function setFormat(file: string, version: number): void {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { type Agent, startAgent } from '../../src/agent/index.ts';
+import { type Agent, type AgentWebOptions, startAgent } from '../../src/agent/index.ts';
 import {
   createSeededRandom,
   createSteppedClock,
@@ -10,7 +10,13 @@ import {
   Secret,
   type SteppedClock,
 } from '../../src/base/index.ts';
-import type { Config, RouterSettings } from '../../src/config/index.ts';
+import {
+  type Config,
+  type ConfigFault,
+  type LoadedConfig,
+  loadShippedModules,
+  type RouterSettings,
+} from '../../src/config/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import {
   type SimulatedRouter,
@@ -18,6 +24,16 @@ import {
   type SimulatorOptions,
   startSimulator,
 } from '../../src/simulator/index.ts';
+import { SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
+import type { ReloadResult } from '../../src/web/index.ts';
+
+const A_FAULT: ConfigFault = {
+  file: 'router-exporter.yaml',
+  line: 3,
+  column: 5,
+  keyPath: 'routers',
+  message: 'Expected something else',
+};
 
 /** A Saturday noon without a change of summer time near it. */
 const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
@@ -28,6 +44,9 @@ export interface FleetOptions {
   readonly router?: Partial<Omit<RouterSettings, 'tls'>>;
   /** Instead of trust in the simulator's own authority. */
   readonly tls?: Partial<RouterSettings['tls']>;
+  /** Changes the whole configuration, here and at every reload. */
+  readonly config?: (config: Config) => Config;
+  readonly web?: AgentWebOptions;
 }
 
 /** The whole agent against simulated routers over HTTPS, both on one stepped clock. */
@@ -44,8 +63,10 @@ export interface Fleet extends AsyncDisposable {
   stopAgent(): Promise<void>;
   /** Starts the agent again on the same state. */
   startAgent(): Promise<void>;
+  /** Loads this configuration as a reload does; `undefined` is one with a fault. */
+  reload(change: ((config: Config) => Config) | undefined): Promise<ReloadResult>;
   router(index?: number): SimulatedRouter;
-  metrics(): Promise<string>;
+  metrics(path?: string): Promise<string>;
 }
 
 /** Starts a fleet whose clock stands at {@link START_MS}. */
@@ -53,12 +74,19 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   const clock = createSteppedClock(START_MS);
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-test-'));
   const simulator = await startSimulator({ routers: options.routers ?? 1, clock, seed: 7, ...options.simulator });
-  const config = createConfig(simulator, folder, options);
+  const { config: shape = (one: Config) => one } = options;
+  const plain = shape(await createConfig(simulator, folder, options));
+  let next: Config | undefined = plain;
+  const watched = { patterns: [], digests: new Map<string, string>() };
+  const load = async (): Promise<LoadedConfig> =>
+    next ? { ok: true, config: next, watched } : { ok: false, faults: [A_FAULT], watched };
   const records: LogRecord[] = [];
   const ownLog: { level: string; message: string; fields: object }[] = [];
   const start = () =>
     startAgent({
-      config,
+      config: next ?? plain,
+      reload: load,
+      web: options.web,
       clock,
       version: '0.0.0-test',
       random: createSeededRandom(7),
@@ -79,13 +107,17 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     async startAgent() {
       agent = await start();
     },
+    reload(change) {
+      next = change?.(plain);
+      return agent.reload();
+    },
     router(index = 0) {
       const router = simulator.routers[index];
       if (!router) throw new RangeError(`There is no router ${index}`);
       return router;
     },
-    async metrics() {
-      const response = await fetch(`${agent.urls[0]}/metrics`);
+    async metrics(path = '/metrics') {
+      const response = await fetch(`${agent.urls[0]}${path}`);
       return response.text();
     },
     async [Symbol.asyncDispose]() {
@@ -96,8 +128,12 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   };
 }
 
-function createConfig(simulator: Simulator, folder: string, options: FleetOptions): Config {
+async function createConfig(simulator: Simulator, folder: string, options: FleetOptions): Promise<Config> {
+  const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
+  if (!shipped.ok) throw new RangeError('The shipped modules have faults');
+  const modules = shipped.modules.filter(({ isDefault }) => isDefault).map(({ definition }) => definition);
   return {
+    backup: undefined,
     web: { listen: [{ host: '127.0.0.1', port: 0 }] },
     storage: { path: folder, spoolBytesMax: 64 * 1024 * 1024 },
     sinks: [{ name: 'console', type: 'stdout' }],
@@ -120,6 +156,8 @@ function createConfig(simulator: Simulator, folder: string, options: FleetOption
       timezone: 'Europe/Berlin',
       poll: { intervalMs: 60_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },
       logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*'] },
+      modules,
+      byteBudget: 0,
       ...options.router,
     })),
   };

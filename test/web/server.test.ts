@@ -1,109 +1,31 @@
-import { createServer } from 'node:http';
-import { type AddressInfo, Server } from 'node:net';
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { type AddressInfo, connect, createServer, Server } from 'node:net';
 import { expect, test, vi } from 'vitest';
-import { openWebServer, type RouterRow, type WebContent, WebError } from '../../src/web/index.ts';
-import { createWebApp } from '../../src/web/server.ts';
+import { WebError } from '../../src/web/index.ts';
+import { createContent, fetchRaw, openBench } from './bench.ts';
 
-const ROW: RouterRow = {
-  name: 'plant-7',
-  url: 'https://192.0.2.10',
-  state: 'up',
-  lastSuccessMs: Date.UTC(2026, 10, 21, 12, 0, 0),
-  error: '',
-};
+const ANY_PORT = { host: '127.0.0.1', port: 0 };
 
-function createContent(content: Partial<WebContent> = {}): WebContent {
-  return {
-    renderMetrics: () => Promise.resolve('router_up 1\n'),
-    listRouters: () => [ROW],
-    isReady: () => true,
-    onFailed: () => {},
-    ...content,
-  };
-}
-
-async function get(path: string, content: Partial<WebContent> = {}) {
-  const response = await createWebApp(createContent(content)).request(path);
-  return { status: response.status, headers: response.headers, text: await response.text() };
-}
-
-test('GET /metrics answers with the metrics as Prometheus text', async () => {
-  const { status, headers, text } = await get('/metrics');
-  expect([status, text]).toEqual([200, 'router_up 1\n']);
-  expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
-});
-
-test('GET / shows each router with its state, address, last success and error', async () => {
-  const down: RouterRow = { ...ROW, name: 'harbour', state: 'down', lastSuccessMs: undefined, error: 'No route' };
-  const { status, headers, text } = await get('/', { listRouters: () => [ROW, down] });
-  expect(status).toBe(200);
-  expect(headers.get('content-type')).toMatch(/^text\/html; charset=utf-8/i);
-  expect(text).toContain('1 of 2 routers up');
-  for (const words of ['plant-7', 'https://192.0.2.10', '2026-11-21T12:00:00.000Z', 'harbour', 'No route', 'never']) {
-    expect(text).toContain(`<td>${words}</td>`);
-  }
-});
-
-test('GET / escapes everything that came from a router or a configuration, and forbids scripts', async () => {
-  const evil = `<script>alert("1")</script>'&amp;`;
-  const row: RouterRow = { ...ROW, name: evil, url: evil, error: evil };
-  const { headers, text } = await get('/', { listRouters: () => [row] });
-  expect(text).not.toContain('<script');
-  expect(text.match(/&lt;script&gt;/g)).toHaveLength(3);
-  expect(headers.get('content-security-policy')).toContain("default-src 'none'");
-});
-
-test('GET / works without routers', async () => {
-  expect((await get('/', { listRouters: () => [] })).text).toContain('0 of 0 routers up');
-});
-
-test('GET /-/healthy answers 200 though the agent is not ready', async () => {
-  expect((await get('/-/healthy', { isReady: () => false })).status).toBe(200);
-});
-
-test('GET /-/ready answers 503 until the agent is ready, then 200', async () => {
-  expect((await get('/-/ready', { isReady: () => false })).status).toBe(503);
-  expect((await get('/-/ready')).status).toBe(200);
-});
-
-test.each(['/nothing', '/metrics/', '/..%2f', '/-/reload'])('GET %s answers 404 in plain text', async (path) => {
-  const { status, headers, text } = await get(path);
-  expect([status, text]).toEqual([404, 'Not found.\n']);
-  expect(headers.get('content-type')).toMatch(/^text\/plain/i);
-});
-
-test.each(['POST', 'PUT', 'DELETE'])('%s changes nothing and answers 404', async (method) => {
-  const response = await createWebApp(createContent()).request('/metrics', { method });
-  expect(response.status).toBe(404);
-});
-
-test('openWebServer() serves the routes on a real socket and is gone after close', async () => {
-  const server = await openWebServer([{ host: '127.0.0.1', port: 0 }], createContent());
-  const [url] = server.urls;
+test('openWebServer() serves on a real socket and is gone after close', async () => {
+  const { server, url } = await openBench();
+  expect(server.urls).toEqual([url]);
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   const answer = await fetch(`${url}/metrics`);
   expect([answer.status, await answer.text()]).toEqual([200, 'router_up 1\n']);
-  const head = await fetch(`${url}/metrics`, { method: 'HEAD' });
-  expect([head.status, await head.text()]).toEqual([200, '']);
   await server.close();
   await expect(fetch(`${url}/-/healthy`)).rejects.toThrow('fetch failed');
 });
 
 test('openWebServer() listens on every address it is given', async () => {
-  const addresses = [
-    { host: '127.0.0.1', port: 0 },
-    { host: '127.0.0.1', port: 0 },
-  ];
-  const server = await openWebServer(addresses, createContent());
-  expect(new Set(server.urls).size).toBe(2);
-  for (const url of server.urls) expect((await fetch(`${url}/-/ready`)).status).toBe(200);
-  await server.close();
+  await using bench = await openBench({}, { addresses: [ANY_PORT, ANY_PORT] });
+  expect(new Set(bench.server.urls).size).toBe(2);
+  for (const url of bench.server.urls) expect((await fetchRaw(`${url}/-/ready`)).status).toBe(200);
 });
 
 test('openWebServer() gives an address for people when it listens on all of them', async () => {
-  const server = await openWebServer([{ host: undefined, port: 0 }], createContent());
-  expect(server.urls[0]).toMatch(/^http:\/\/localhost:\d+$/);
-  await server.close();
+  await using bench = await openBench({}, { addresses: [{ host: undefined, port: 0 }] });
+  expect(bench.url).toMatch(/^http:\/\/localhost:\d+$/);
 });
 
 test('openWebServer() throws WebError, and listens nowhere, when one of its addresses is taken', async () => {
@@ -111,11 +33,8 @@ test('openWebServer() throws WebError, and listens nowhere, when one of its addr
   await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as AddressInfo;
   const listen = vi.spyOn(Server.prototype, 'listen');
-  const addresses = [
-    { host: '127.0.0.1', port: 0 },
-    { host: '127.0.0.1', port },
-  ];
-  const error: unknown = await openWebServer(addresses, createContent()).catch((thrown: unknown) => thrown);
+  const addresses = [ANY_PORT, { host: '127.0.0.1', port }];
+  const error: unknown = await openBench({}, { addresses }).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(WebError);
   expect(error).toMatchObject({ code: 'listen', disposition: 'operator' });
   expect((error as WebError).message).toContain(`127.0.0.1:${port}`);
@@ -125,31 +44,89 @@ test('openWebServer() throws WebError, and listens nowhere, when one of its addr
 });
 
 test('WebServer.close() ends connections that a client keeps open', async () => {
-  const server = await openWebServer([{ host: '127.0.0.1', port: 0 }], createContent());
   const pending = Promise.withResolvers<void>();
-  const stuck = await openWebServer(
-    [{ host: '127.0.0.1', port: 0 }],
-    createContent({
-      renderMetrics: () => {
-        pending.resolve();
-        return new Promise(() => {});
-      },
-    }),
-  );
-  await (await fetch(`${server.urls[0]}/metrics`)).text();
-  const hanging = fetch(`${stuck.urls[0]}/metrics`);
+  const { server, url } = await openBench({
+    async *renderMetrics(_format, scope) {
+      if (scope.kind === 'all') yield 'router_up 1\n';
+      pending.resolve();
+      await new Promise(() => {});
+    },
+  });
+  const idle = connect(Number(new URL(url).port), '127.0.0.1');
+  const idleClosed = once(idle, 'close');
+  // The one has had the beginning of its answer, the other nothing.
+  const started = get(`${url}/metrics`, { agent: false }).on('error', () => {});
+  const hanging = expect(fetch(`${url}/metrics/agent`)).rejects.toThrow('fetch failed');
   await pending.promise;
-  await Promise.all([server.close(), stuck.close(), expect(hanging).rejects.toThrow('fetch failed')]);
+  const broken = new Promise((resolve) => started.once('close', resolve));
+  await server.close();
+  await Promise.all([hanging, broken, idleClosed]);
 });
 
-test('a page that cannot be made is answered with 500 without its reason, which is reported', async () => {
-  const reported: unknown[] = [];
-  const cause = new RangeError('a detail for the log');
-  const { status, text } = await get('/metrics', {
-    renderMetrics: () => Promise.reject(cause),
-    onFailed: (fault) => void reported.push(fault),
+test('WebServer.close() can be called again', async () => {
+  const { server } = await openBench();
+  await server.close();
+  await server.close();
+});
+
+test('WebServer.update() serves other content from the next request on, on every address', async () => {
+  await using bench = await openBench({}, { addresses: [ANY_PORT, ANY_PORT] });
+  const texts = () =>
+    Promise.all(bench.server.urls.map(async (url) => (await fetchRaw(`${url}/metrics`)).body.toString()));
+  bench.server.update({ security: undefined });
+  expect(await texts()).toEqual(['router_up 1\n', 'router_up 1\n']);
+  bench.server.update({ content: createContent({ renderMetrics: () => ['other 1\n'] }), security: undefined });
+  expect(await texts()).toEqual(['other 1\n', 'other 1\n']);
+});
+
+test('WebServer.update() refuses faulty settings as a whole', async () => {
+  await using bench = await openBench();
+  const update = () =>
+    bench.server.update({
+      content: createContent({ renderMetrics: () => ['other 1\n'] }),
+      security: { headers: { 'X-Frame-Options': 'deny' }, users: new Map([['alice', 'no hash']]) },
+    });
+  expect(update).toThrow(WebError);
+  const { headers, body } = await bench.get('/metrics');
+  expect([headers['x-frame-options'], body.toString()]).toEqual([undefined, 'router_up 1\n']);
+});
+
+test('the sockets bound slow, idle and many clients', async () => {
+  const listen = vi.spyOn(Server.prototype, 'listen');
+  await using bench = await openBench();
+  const [server] = listen.mock.contexts;
+  listen.mockRestore();
+  expect(server).toMatchObject({
+    headersTimeout: 10_000,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 75_000,
+    timeout: 150_000,
+    maxConnections: 2000,
   });
-  expect(status).toBe(500);
-  expect(text).not.toContain('detail');
-  expect(reported).toEqual([cause]);
+  expect((await bench.get('/-/healthy')).status).toBe(200);
+});
+
+test('a connection can be closed by its client at any time', async () => {
+  const onFailed = vi.fn<() => void>();
+  await using bench = await openBench({ onFailed });
+  for (const text of ['', 'GET', 'GET /metrics HTTP/1.1\r\n', 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n']) {
+    const socket = connect(Number(new URL(bench.url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write(text);
+    socket.resetAndDestroy();
+  }
+  expect((await bench.get('/-/healthy')).status).toBe(200);
+  expect(onFailed).not.toHaveBeenCalled();
+});
+
+test('the body of a request is not read, however long it is', async () => {
+  await using bench = await openBench();
+  const socket = connect(Number(new URL(bench.url).port), '127.0.0.1');
+  socket.on('error', () => {});
+  const answered = once(socket, 'data') as Promise<[Buffer]>;
+  socket.write('POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000000\r\n\r\nx');
+  const [answer] = await answered;
+  expect(answer.toString()).toMatch(/^HTTP\/1\.1 405/);
+  socket.destroy();
+  expect((await bench.get('/-/healthy')).status).toBe(200);
 });

@@ -1,0 +1,125 @@
+/**
+ * What does a scrape of a large fleet cost, against prom-client with the same series?
+ *
+ *   npx node bench/scrape.ts
+ *
+ * Takes about a minute. Prints Markdown for RESULTS.md. Both render the same series in turn, in every round; the medians
+ * are of rounds.
+ */
+import { once } from 'node:events';
+import { cpus } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import { createGzip } from 'node:zlib';
+import { Gauge, Registry } from 'prom-client';
+import { FleetExposition } from '../src/exposition/index.ts';
+import type { MetricFamily } from '../src/model/index.ts';
+
+const FAMILIES = 25;
+const SAMPLES_PER_FAMILY = 4;
+const ROUTERS = [100, 1000, 5000] as const;
+const ROUNDS = 5;
+
+function createFamilies(round: number): MetricFamily[] {
+  return Array.from({ length: FAMILIES }, (_none, family) => ({
+    name: `router_family_${family}_bytes`,
+    help: 'A family.',
+    type: 'gauge',
+    samples: Array.from({ length: SAMPLES_PER_FAMILY }, (_nothing, index) => ({
+      labels: { interface: `net${index}` },
+      value: round * 1000 + family * 10 + index,
+    })),
+  }));
+}
+
+function fillExposition(routers: number): FleetExposition {
+  const exposition = new FleetExposition();
+  for (let router = 0; router < routers; router++) {
+    const identity = { name: `router-${router}`, labels: { site: `site-${router % 50}` } };
+    exposition.publishValues(identity, 'interfaces', createFamilies(router), 1e15);
+  }
+  return exposition;
+}
+
+function fillRegistry(routers: number): Registry {
+  const registry = new Registry();
+  const gauges = createFamilies(0).map(
+    ({ name, help }) => new Gauge({ name, help, labelNames: ['router', 'site', 'interface'], registers: [registry] }),
+  );
+  for (let router = 0; router < routers; router++) {
+    for (const [index, family] of createFamilies(router).entries()) {
+      for (const { labels, value } of family.samples) {
+        gauges[index]?.set({ router: `router-${router}`, site: `site-${router % 50}`, ...labels }, value);
+      }
+    }
+  }
+  return registry;
+}
+
+async function drain(chunks: Iterable<string>, isCompressed: boolean): Promise<number> {
+  let bytes = 0;
+  const source = Readable.from(chunks);
+  const stream = isCompressed ? source.pipe(createGzip({ level: 1 })) : source;
+  stream.on('data', (chunk: string | Buffer) => {
+    bytes += chunk.length;
+  });
+  await once(stream, 'end');
+  return bytes;
+}
+
+async function measure(work: () => Promise<number>): Promise<{ ms: number; stallMs: number; bytes: number }> {
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  // The histogram learns of a stall at its next own timer, so it gets one before and one after.
+  await setTimeout(5);
+  const start = performance.now();
+  const bytes = await work();
+  const ms = performance.now() - start;
+  await setTimeout(5);
+  delay.disable();
+  return { ms, stallMs: delay.max / 1e6, bytes };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+function print(...lines: string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+print(`${cpus().length} x ${cpus()[0]?.model}, Node.js ${process.version}; ${ROUNDS} rounds.`, '');
+print(
+  '| Series | Format | prom-client ms | FleetExposition ms | times as fast | longest stall ms, prom-client / ours | MB |',
+  '|---|---|---|---|---|---|---|',
+);
+for (const routers of ROUTERS) {
+  const exposition = fillExposition(routers);
+  const registry = fillRegistry(routers);
+  for (const isCompressed of [false, true]) {
+    const theirs: { ms: number; stallMs: number }[] = [];
+    const ours: { ms: number; stallMs: number; bytes: number }[] = [];
+    for (let round = 0; round <= ROUNDS; round++) {
+      const their = await measure(async () => drain([await registry.metrics()], isCompressed));
+      const our = await measure(() => drain(exposition.render('text', 0), isCompressed));
+      // The first round warms up.
+      if (round === 0) continue;
+      theirs.push(their);
+      ours.push(our);
+    }
+    const pick = (of: readonly { ms: number; stallMs: number }[], key: 'ms' | 'stallMs') =>
+      median(of.map((one) => one[key]));
+    const ratio = median(theirs.map(({ ms }, round) => ms / (ours[round]?.ms ?? Number.NaN)));
+    const cells = [
+      (routers * FAMILIES * SAMPLES_PER_FAMILY).toLocaleString('en'),
+      isCompressed ? 'gzip' : 'plain',
+      pick(theirs, 'ms').toFixed(0),
+      pick(ours, 'ms').toFixed(0),
+      ratio.toFixed(1),
+      `${pick(theirs, 'stallMs').toFixed(0)} / ${pick(ours, 'stallMs').toFixed(0)}`,
+      ((ours[0]?.bytes ?? 0) / 1e6).toFixed(1),
+    ];
+    print(`| ${cells.join(' | ')} |`);
+  }
+}

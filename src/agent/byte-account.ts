@@ -1,0 +1,86 @@
+import type { Clock } from '../base/index.ts';
+import type { FleetExposition } from '../exposition/index.ts';
+import type { RouterIdentity } from '../model/index.ts';
+import { ByteBudget } from '../schedule/index.ts';
+import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
+import type { NoteBook } from './note-book.ts';
+
+export interface ByteAccountOptions {
+  readonly router: RouterIdentity;
+  /** 0 = no budget. */
+  readonly bytesPerDay: number;
+  /** What its connections have carried so far. */
+  readonly wire: () => { readonly sent: number; readonly received: number };
+  readonly exposition: FleetExposition;
+  readonly notes: NoteBook;
+  readonly clock: Clock;
+}
+
+/** The note that holds what a day has used, so that a restart does not begin it anew. */
+const NOTE = 'bytes';
+/** Used bytes are written down no more often than this: what a crash forgets is a minute of them. */
+const NOTE_INTERVAL_MS = 60_000;
+
+/** What one router costs on the wire: counted after every turn, held against its budget, and shown. */
+export class ByteAccount {
+  readonly budget: ByteBudget;
+  readonly #options: ByteAccountOptions;
+  #sent = 0;
+  #received = 0;
+  #notedAtMs = -Infinity;
+
+  constructor(options: ByteAccountOptions) {
+    const { router, bytesPerDay, notes, clock, exposition } = options;
+    this.#options = options;
+    const used = bytesPerDay === 0 ? undefined : parseUsed(notes.read(router.name, NOTE));
+    this.budget = new ByteBudget({ bytesPerDay, clock, ...(used && { used }) });
+    for (const family of [F.sentBytes, F.receivedBytes]) exposition.add(router, family, {}, 0);
+    this.#show();
+  }
+
+  /** Adds what went over the wire since the last time. */
+  settle(): void {
+    const { router, exposition, wire } = this.#options;
+    const { sent, received } = wire();
+    const [sentNow, receivedNow] = [sent - this.#sent, received - this.#received];
+    [this.#sent, this.#received] = [sent, received];
+    exposition.add(router, F.sentBytes, {}, sentNow);
+    exposition.add(router, F.receivedBytes, {}, receivedNow);
+    this.budget.note(sentNow + receivedNow);
+    this.#show();
+    this.#writeDown();
+  }
+
+  /** Writes down what was used since the last time, whenever that was. */
+  close(): void {
+    this.#notedAtMs = -Infinity;
+    this.#writeDown();
+  }
+
+  #show(): void {
+    const { router, exposition, bytesPerDay } = this.#options;
+    if (bytesPerDay === 0) return;
+    const { budget } = this;
+    exposition.publish(router, 'budget', [
+      toFamily(F.byteBudget, [[{}, bytesPerDay]]),
+      toFamily(F.byteBudgetUsed, [[{}, budget.used.bytes]]),
+      toFamily(F.stretch, [
+        [{ activity: 'slow_modules' }, budget.stretch('slow')],
+        [{ activity: 'status' }, budget.stretch('status')],
+        [{ activity: 'logs' }, budget.stretch('logs')],
+      ]),
+    ]);
+  }
+
+  #writeDown(): void {
+    const { router, notes, clock, bytesPerDay } = this.#options;
+    if (bytesPerDay === 0 || clock.monotonic() - this.#notedAtMs < NOTE_INTERVAL_MS) return;
+    this.#notedAtMs = clock.monotonic();
+    notes.write(router.name, NOTE, JSON.stringify(this.budget.used));
+  }
+}
+
+function parseUsed(text: string | undefined): { day: string; bytes: number } | undefined {
+  const match = /^\{"day":"(\d{4}-\d{2}-\d{2})","bytes":(\d{1,15})\}$/.exec(text ?? '');
+  return match?.[1] === undefined ? undefined : { day: match[1], bytes: Number(match[2]) };
+}

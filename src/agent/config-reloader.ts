@@ -1,0 +1,97 @@
+import { type Clock, type Logger, Mutex, renderErrorChain } from '../base/index.ts';
+import { type Config, type LoadedConfig, renderFault, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
+import type { ReloadResult } from '../web/index.ts';
+import type { SelfMetrics } from './self-metrics.ts';
+
+export interface ConfigReloaderOptions {
+  /** Reads the configuration again; absent = it cannot be. */
+  readonly load: (() => Promise<LoadedConfig>) | undefined;
+  /** Makes the agent what a configuration says. Throws, with nothing changed, when that cannot be. */
+  readonly apply: (config: Config) => Promise<void>;
+  /** Files of routers that are watched for changes, as they were read; absent = none. */
+  readonly watched: WatchedFiles | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: SelfMetrics;
+}
+
+/** Loads the configuration again when asked to and when a file of routers changes: all of it or nothing. */
+export class ConfigReloader {
+  readonly #options: ConfigReloaderOptions;
+  readonly #turn = new Mutex();
+  readonly #stop = new AbortController();
+  #watch = new AbortController();
+  #patterns = '';
+
+  constructor(options: ConfigReloaderOptions) {
+    this.#options = options;
+    this.#noteSuccess();
+    this.#follow(options.watched);
+  }
+
+  /** Never rejects. Reloads that are asked for at the same time happen one after the other. */
+  reload(): Promise<ReloadResult> {
+    return this.#turn
+      .run(() => this.#reload(), this.#stop.signal)
+      .catch((): ReloadResult => {
+        return { ok: false, faults: ['The agent is stopping'] };
+      });
+  }
+
+  /** Ends the watch and waits for a reload under way. */
+  async close(): Promise<void> {
+    this.#watch.abort();
+    this.#stop.abort();
+    await this.#turn.run(async () => {});
+  }
+
+  async #reload(): Promise<ReloadResult> {
+    const { load, apply, logger, metrics } = this.#options;
+    if (!load) return { ok: false, faults: ['This configuration was not loaded from a file'] };
+    let faults: readonly string[];
+    try {
+      const loaded = await load();
+      if (loaded.ok) {
+        await apply(loaded.config);
+        this.#noteSuccess();
+        this.#follow(loaded.watched);
+        return { ok: true };
+      }
+      faults = loaded.faults.map(renderFault);
+      // A main file that cannot be read names no files; those of before are still the ones to mend.
+      if (loaded.watched.patterns.length > 0) this.#follow(loaded.watched);
+    } catch (cause) {
+      faults = [renderErrorChain(cause)];
+    }
+    metrics.reloadSuccessful.set(0);
+    for (const fault of faults) logger.error('The configuration was not loaded again', { fault });
+    return { ok: false, faults };
+  }
+
+  #noteSuccess(): void {
+    const { metrics, clock } = this.#options;
+    metrics.reloadSuccessful.set(1);
+    metrics.reloadSuccessAt.set(clock.now() / 1000);
+  }
+
+  #follow(watched: WatchedFiles | undefined): void {
+    const { patterns, digests } = watched ?? { patterns: [], digests: undefined };
+    const name = JSON.stringify(patterns);
+    if (this.#stop.signal.aborted || name === this.#patterns) return;
+    this.#watch.abort();
+    this.#watch = new AbortController();
+    this.#patterns = name;
+    if (patterns.length === 0) return;
+    const { clock, logger } = this.#options;
+    void watchRouterFiles({
+      patterns,
+      digests,
+      clock,
+      signal: this.#watch.signal,
+      onChange: async () => {
+        logger.info('A file of routers has changed');
+        await this.reload();
+      },
+    });
+  }
+}

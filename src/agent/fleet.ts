@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { Secret } from '../base/index.ts';
+import type { RouterSettings } from '../config/index.ts';
+import type { FleetExposition } from '../exposition/index.ts';
+import type { Scheduler } from '../schedule/index.ts';
+import type { RouterAgent } from './router-agent.ts';
+import { ROUTER_STATES, type RouterStateName } from './self-metrics.ts';
+
+export interface FleetOptions {
+  readonly scheduler: Scheduler;
+  readonly exposition: FleetExposition;
+  readonly create: (settings: RouterSettings, common: FleetCommon) => RouterAgent;
+}
+
+/** What all routers have in common, and what they are created anew for when it changes. */
+export interface FleetCommon {
+  readonly hasSinks: boolean;
+  /** The settings of backups; what is made of them is the creator's business. */
+  readonly backup: object | undefined;
+}
+
+interface Member {
+  readonly agent: RouterAgent;
+  readonly mark: string;
+}
+
+/** The routers of the configuration, each with its agent and its activities. */
+export class Fleet {
+  readonly #options: FleetOptions;
+  readonly #members = new Map<string, Member>();
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+  }
+
+  get routers(): readonly RouterAgent[] {
+    return [...this.#members.values()].map(({ agent }) => agent);
+  }
+
+  find(name: string): RouterAgent | undefined {
+    return this.#members.get(name)?.agent;
+  }
+
+  countStates(): Record<RouterStateName, number> {
+    const counts = Object.fromEntries(ROUTER_STATES.map((state) => [state, 0])) as Record<RouterStateName, number>;
+    for (const { agent } of this.#members.values()) counts[agent.observer.state]++;
+    return counts;
+  }
+
+  /**
+   * Makes the fleet what the settings say. A router whose settings did not change keeps everything: session, phase,
+   * back-off, counters. One that changed begins anew with its counters. `signal` bounds the logging out.
+   */
+  async apply(settings: readonly RouterSettings[], common: FleetCommon, signal: AbortSignal): Promise<FleetChange> {
+    const commonMark = JSON.stringify(common);
+    const wanted = new Map(settings.map((one) => [one.name, { settings: one, mark: renderMark(one) + commonMark }]));
+    const leaving = [...this.#members].filter(([name, { mark }]) => wanted.get(name)?.mark !== mark);
+    await Promise.all(
+      leaving.map(([, { agent }]) => this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal)),
+    );
+    const added = [...wanted.values()].filter(({ settings: { name } }) => !this.#members.has(name));
+    for (const { settings: one, mark } of added) this.#add(this.#options.create(one, common), mark);
+    const gone = leaving.filter(([name]) => !wanted.has(name)).length;
+    const changed = leaving.length - gone;
+    return { added: added.length - changed, changed, removed: gone };
+  }
+
+  /** Logs out of all routers. */
+  async close(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.routers.map((agent) => agent.close(signal)));
+  }
+
+  #add(agent: RouterAgent, mark: string): void {
+    this.#members.set(agent.settings.name, { agent, mark });
+    for (const activity of agent.activities()) this.#options.scheduler.add(activity);
+    agent.start();
+  }
+
+  async #remove(agent: RouterAgent, next: RouterSettings | undefined, signal: AbortSignal): Promise<void> {
+    const { name, labels } = agent.settings;
+    const { scheduler, exposition } = this.#options;
+    this.#members.delete(name);
+    await Promise.all(agent.activities().map(({ key }) => scheduler.remove(key)));
+    // A router that cannot be logged out of is none of the new settings' concern.
+    await agent.close(signal).catch(() => {});
+    // Labels are part of every series, so with other ones the counters are others too.
+    if (next && isDeepStrictEqual(next.labels, labels)) exposition.forgetValues(name);
+    else exposition.forget(name);
+  }
+}
+
+/** How many routers a new configuration has touched. */
+export interface FleetChange {
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+}
+
+/** Routers with the same modules share one list of them, which is long. */
+const moduleMarks = new WeakMap<object, string>();
+
+/** A text that is equal for equal settings, secrets included, and tells none of them. */
+function renderMark(settings: RouterSettings): string {
+  const { modules, ...rest } = settings;
+  const moduleMark = moduleMarks.get(modules) ?? digest(JSON.stringify(modules));
+  moduleMarks.set(modules, moduleMark);
+  return digest(JSON.stringify([moduleMark, toPlain(rest)]));
+}
+
+/** A copy in which secrets are what they hold; it never leaves the digest. */
+function toPlain(value: unknown): unknown {
+  if (value instanceof Secret) return { secret: value.reveal() };
+  if (Array.isArray(value)) return value.map(toPlain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toPlain(item)]));
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}

@@ -1,0 +1,130 @@
+import type { Clock } from '../base/index.ts';
+import type { FleetExposition } from '../exposition/index.ts';
+import type { LogEvent } from '../logs/index.ts';
+import type { FamilyDescription, Labels, RouterIdentity } from '../model/index.ts';
+import type { RouterLogSummary } from '../web/index.ts';
+import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
+
+interface Page {
+  lines: number;
+  bytes: number;
+  unparsed: number;
+  gaps: number;
+  msToLoss: number | undefined;
+  archives: number | undefined;
+  /** Wall time, milliseconds since the Unix epoch. */
+  newestMs: number | undefined;
+  /** Monotonic. */
+  caughtUpAtMs: number | undefined;
+}
+
+/** What became of each log of a router, and the series that say so. */
+export class LogBook {
+  readonly #router: RouterIdentity;
+  readonly #exposition: FleetExposition;
+  readonly #clock: Clock;
+  readonly #pages = new Map<string, Page>();
+
+  constructor(router: RouterIdentity, exposition: FleetExposition, clock: Clock) {
+    this.#router = router;
+    this.#exposition = exposition;
+    this.#clock = clock;
+  }
+
+  note(event: LogEvent): void {
+    switch (event.type) {
+      case 'logs-listed': {
+        for (const [component, count] of event.archives) this.#page(component).archives = count;
+        const samples = [...event.archives].map(([component, count]): [Labels, number] => [{ component }, count]);
+        this.#exposition.publish(this.#router, 'log-archives', [toFamily(F.logArchives, samples)]);
+        return;
+      }
+      case 'log-read': {
+        const { component, lines, bytes, unparsed, newestUtcMs } = event;
+        const page = this.#page(component);
+        page.lines += this.#count(F.logLines, { component }, lines);
+        page.bytes += this.#count(F.logBytes, { component }, bytes);
+        page.unparsed += this.#count(F.logUnparsed, { component }, unparsed);
+        if (newestUtcMs === undefined) return;
+        page.newestMs = newestUtcMs;
+        this.#exposition.publish(this.#router, `log:${component}`, [
+          toFamily(F.logNewest, [[{ component }, newestUtcMs / 1000]]),
+        ]);
+        return;
+      }
+      case 'log-caught-up': {
+        this.#page(event.component).caughtUpAtMs = this.#clock.monotonic();
+        const samples = [...this.#pages].flatMap(([component, { caughtUpAtMs }]) =>
+          caughtUpAtMs === undefined ? [] : [{ labels: { component }, sinceMs: caughtUpAtMs }],
+        );
+        this.#exposition.publishAges(this.#router, { ...F.logLag, samples });
+        return;
+      }
+      case 'log-gap-found': {
+        const { component, certainty, bytesMin } = event;
+        this.#page(component).gaps += this.#count(F.logGaps, { component, certainty }, 1);
+        this.#count(F.logGapBytes, { component, certainty }, bytesMin ?? 0);
+        return;
+      }
+      case 'log-repeat-found':
+        this.#count(F.logRepeats, { component: event.component }, 1);
+        return;
+      case 'log-clock-jumped':
+        this.#count(F.logClockJumps, { component: event.component }, 1);
+        return;
+      case 'log-reset':
+        this.#count(F.logResets, { component: event.component }, 1);
+        return;
+      case 'log-retention': {
+        const { component, msToLoss } = event;
+        this.#page(component).msToLoss = msToLoss;
+        const samples: [Labels, number][] = msToLoss === undefined ? [] : [[{ component }, msToLoss / 1000]];
+        this.#exposition.publish(this.#router, `log-retention:${component}`, [toFamily(F.logSecondsToLoss, samples)]);
+        return;
+      }
+      case 'log-rule-matched':
+      case 'log-zone-learnt':
+      case 'log-zone-doubted':
+      case 'archive-unfinished':
+      case 'log-failed':
+        return;
+    }
+  }
+
+  describe(): readonly RouterLogSummary[] {
+    const nowMs = this.#clock.monotonic();
+    return [...this.#pages].map(([component, page]) => ({
+      component,
+      lines: page.lines,
+      bytes: page.bytes,
+      unparsedLines: page.unparsed,
+      gaps: page.gaps,
+      archives: page.archives ?? null,
+      newest: page.newestMs === undefined ? null : new Date(page.newestMs).toISOString(),
+      lagSeconds: page.caughtUpAtMs === undefined ? null : (nowMs - page.caughtUpAtMs) / 1000,
+      secondsToLoss: page.msToLoss === undefined ? null : page.msToLoss / 1000,
+    }));
+  }
+
+  #page(component: string): Page {
+    const known = this.#pages.get(component);
+    if (known) return known;
+    const page: Page = {
+      lines: 0,
+      bytes: 0,
+      unparsed: 0,
+      gaps: 0,
+      msToLoss: undefined,
+      archives: undefined,
+      newestMs: undefined,
+      caughtUpAtMs: undefined,
+    };
+    this.#pages.set(component, page);
+    return page;
+  }
+
+  #count(family: FamilyDescription, labels: Labels, delta: number): number {
+    this.#exposition.add(this.#router, family, labels, delta);
+    return delta;
+  }
+}

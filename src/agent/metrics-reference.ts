@@ -1,0 +1,104 @@
+import { renderDuration } from '../base/index.ts';
+import type { MetricDefinition, ModuleDefinition } from '../model/index.ts';
+import { AGENT_FAMILIES } from './agent-families.ts';
+import { SelfMetrics } from './self-metrics.ts';
+
+/** One row: a family, its labels beside `router` and the router's own, and where its field is known from. */
+interface Row {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly labels: readonly string[];
+  readonly sources: readonly string[];
+}
+
+const INTRODUCTION = `# Metrics
+
+<!-- Written by \`npm run docs\` from src/agent and src/status/modules. Do not edit. -->
+
+\`/metrics\` serves all of these, \`/metrics/agent\` those of the agent alone, \`/probe?target=NAME\` those of one router, as Prometheus text 0.0.4 or
+OpenMetrics 1.0.0, whichever the \`Accept\` header prefers.
+
+- Series about a router carry \`router\` and the labels that are configured for it; the tables name the others.
+- Values that a router said vanish when it has not answered for \`poll.stale_after\`, or when their resource was not read for three of its intervals. Identity, and what the
+  agent itself knows (up, ages, failures, counters), stays.
+- Samples have no timestamps. Counters that come from a router begin anew when it does.
+- In OpenMetrics, infos have the type \`info\` and counters lose the suffix in their description. State sets are gauges in both formats, 1 for the state that applies.
+- Each metric of a module is **documented** by the vendor, **observed** on a device, or **inferred** from what similar fields look like. A field that a device does not have gives no series.
+`;
+
+/** The reference of all metrics in Markdown, from what the program itself exposes. `modules` are the shipped ones. */
+export function renderMetricsReference(
+  modules: readonly { readonly definition: ModuleDefinition; readonly isDefault: boolean }[],
+): string {
+  const self = new SelfMetrics('', {
+    spooled: () => ({ records: 0, bytes: 0 }),
+    routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),
+  });
+  const agent = AGENT_FAMILIES.map((family) => ({ ...family, sources: [] }));
+  const own = self.describe().map((family) => ({ ...family, sources: [] }));
+  const isProduct = ({ name }: Row) => name.startsWith('router_exporter_');
+  return [
+    INTRODUCTION,
+    '## What the agent knows of a router\n',
+    renderTable(agent),
+    '## What a router says\n',
+    ...modules.filter(({ definition }) => !definition.reader).map(renderModule),
+    '## The agent itself\n',
+    renderTable(own.filter(isProduct)),
+    '## Process and runtime\n',
+    renderTable(own.filter((row) => !isProduct(row))),
+  ].join('\n');
+}
+
+function renderModule({ definition, isDefault }: { definition: ModuleDefinition; isDefault: boolean }): string {
+  const { name, help, resources } = definition;
+  const paths = [...new Set(resources.map(({ path }) => `\`${path}\``))].join(', ');
+  const metrics = resources.flatMap((resource) =>
+    resource.metrics.map((metric) => toRow(metric, Object.keys(resource.labels))),
+  );
+  const rows = mergeRows(metrics);
+  return `### Module \`${name}\`
+
+${help} Read ${renderInterval(definition)} from ${paths}.${isDefault ? '' : ' Not in the default set.'}
+
+${renderTable(rows, true)}`;
+}
+
+function renderInterval({ intervalMs, minIntervalMs }: ModuleDefinition): string {
+  if (intervalMs !== undefined) return `every ${renderDuration(intervalMs)}`;
+  return minIntervalMs === undefined
+    ? 'at every poll'
+    : `at polls, not more often than every ${renderDuration(minIntervalMs)},`;
+}
+
+function toRow(metric: MetricDefinition, shared: readonly string[]): Row {
+  const { name, help, type, labels, stateLabel, source } = metric;
+  const state = type === 'stateset' ? [stateLabel] : [];
+  return { name, help, type, labels: [...shared, ...Object.keys(labels), ...state], sources: source ? [source] : [] };
+}
+
+/** One row per family, with what its definitions have between them. */
+function mergeRows(rows: readonly Row[]): readonly Row[] {
+  const merged = new Map<string, Row>();
+  for (const row of rows) {
+    const known = merged.get(row.name) ?? { ...row, labels: [], sources: [] };
+    merged.set(row.name, {
+      ...known,
+      labels: [...new Set([...known.labels, ...row.labels])],
+      sources: [...new Set([...known.sources, ...row.sources])],
+    });
+  }
+  return [...merged.values()];
+}
+
+function renderTable(rows: readonly Row[], hasSources = false): string {
+  const header = hasSources
+    ? '| Metric | Type | Labels | Known | |\n|---|---|---|---|---|'
+    : '| Metric | Type | Labels | |\n|---|---|---|---|';
+  const lines = rows.map(({ name, type, labels, sources, help }) => {
+    const cells = [`\`${name}\``, type, labels.map((label) => `\`${label}\``).join(', ')];
+    return `| ${[...cells, ...(hasSources ? [sources.join(', ')] : []), help.replaceAll('|', '\\|')].join(' | ')} |`;
+  });
+  return `${[header, ...lines].join('\n')}\n`;
+}

@@ -1,0 +1,141 @@
+import {
+  type BackupCalendar,
+  type BackupEvent,
+  backUpOnce,
+  describeBackups,
+  type ProfileArchive,
+  type ProfileSource,
+} from '../backup/index.ts';
+import { type Clock, type Logger, openDeadline, renderErrorChain, type Timer } from '../base/index.ts';
+import type { FleetExposition } from '../exposition/index.ts';
+import type { RouterIdentity } from '../model/index.ts';
+import { RouterError } from '../router/index.ts';
+import type { TurnOutcome } from '../schedule/index.ts';
+import type { PollResult } from '../status/index.ts';
+import { ChangeWatch } from './change-watch.ts';
+
+/** What the backups of all routers have in common. */
+export interface BackupPlan {
+  readonly archive: ProfileArchive;
+  readonly calendar: BackupCalendar;
+  readonly format: 'binary' | 'ascii';
+}
+
+export interface RouterBackupOptions {
+  readonly router: RouterIdentity;
+  readonly source: ProfileSource;
+  readonly plan: BackupPlan;
+  readonly exposition: FleetExposition;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Asks for a turn. */
+  readonly request: () => void;
+}
+
+/** Bound of one backup of a router: some profiles of some hundred kilobytes over a slow link. Milliseconds. */
+const DEADLINE_MS = 15 * 60_000;
+/** The wall clock may be set while a backup is far away, so it is looked at again. Milliseconds. */
+const LOOK_AGAIN_MS = 3_600_000;
+/** A router that could not be backed up is tried again after this time, not only at the next date. Milliseconds. */
+const RETRY_MS = 3_600_000;
+
+/** The backups of one router's profiles: on schedule, and after a poll has seen a change. */
+export class RouterBackup {
+  readonly #options: RouterBackupOptions;
+  readonly #changes = new ChangeWatch();
+  #timer: Timer | undefined;
+  #reason: 'schedule' | 'change' = 'schedule';
+  /** Wall time, milliseconds since the Unix epoch. */
+  #dueMs: number | undefined;
+  #isClosed = false;
+
+  constructor(options: RouterBackupOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to wait for the next date. One that was missed while the agent was down is made up for at once. */
+  start(): void {
+    void this.#begin();
+  }
+
+  /** Takes note of what a poll saw. */
+  onPoll(result: PollResult): void {
+    if (!this.#changes.sees(result)) return;
+    this.#reason = 'change';
+    this.#options.request();
+  }
+
+  /** One backup of all profiles. */
+  async run(signal: AbortSignal): Promise<TurnOutcome> {
+    const { router, source, plan, clock, logger } = this.#options;
+    const reason = this.#reason;
+    this.#reason = 'schedule';
+    using deadline = openDeadline(clock, DEADLINE_MS, signal);
+    let outcome: TurnOutcome = 'done';
+    try {
+      const { archive, format } = plan;
+      const report = (event: BackupEvent) => this.#onEvent(event);
+      await backUpOnce({ router: router.name, source, archive, format, reason, report }, deadline.signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      logger.warn('The profiles could not be backed up', { router: router.name, error: renderErrorChain(cause) });
+      outcome = cause instanceof RouterError && !cause.isAnswered ? 'failed' : 'done';
+    }
+    await this.#publish();
+    const nextMs = plan.calendar.dueMs(router.name, clock.now());
+    this.#wait(outcome === 'failed' ? Math.min(clock.now() + RETRY_MS, nextMs ?? Infinity) : nextMs);
+    return outcome;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+  }
+
+  async #begin(): Promise<void> {
+    const { router, plan, clock, logger } = this.#options;
+    try {
+      await this.#publish();
+      const lastMs = await plan.archive.readLastAttemptMs(router.name);
+      this.#wait(plan.calendar.dueMs(router.name, lastMs ?? clock.now()));
+    } catch (cause) {
+      logger.warn('The kept profiles could not be read', { router: router.name, error: renderErrorChain(cause) });
+      this.#wait(plan.calendar.dueMs(router.name, clock.now()));
+    }
+  }
+
+  #wait(dueMs: number | undefined): void {
+    this.#dueMs = dueMs;
+    this.#timer?.cancel();
+    if (this.#isClosed || dueMs === undefined) return;
+    const { clock } = this.#options;
+    this.#timer = clock.setTimer(Math.min(Math.max(0, dueMs - clock.now()), LOOK_AGAIN_MS), () => {
+      if (this.#dueMs === undefined) return;
+      if (clock.now() < this.#dueMs) return this.#wait(this.#dueMs);
+      this.#options.request();
+      // Should the turn not come, because the byte budget is used up, it is asked for again.
+      this.#wait(clock.now() + LOOK_AGAIN_MS);
+    });
+  }
+
+  async #publish(): Promise<void> {
+    const { router, plan, exposition } = this.#options;
+    exposition.publish(router, 'backup', await describeBackups(plan.archive, router.name));
+  }
+
+  #onEvent(event: BackupEvent): void {
+    const { logger } = this.#options;
+    const { router, profile } = event;
+    switch (event.type) {
+      case 'profile-kept':
+        logger.info('Kept a version of a profile', { router, profile, reason: event.reason, file: event.file });
+        return;
+      case 'profile-unchanged':
+        logger.debug('A profile has not changed', { router, profile });
+        return;
+      case 'profile-failed':
+        logger.warn('A profile could not be backed up', { router, profile, error: renderErrorChain(event.cause) });
+        return;
+    }
+  }
+}

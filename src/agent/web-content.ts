@@ -1,0 +1,58 @@
+import type { Clock, Logger } from '../base/index.ts';
+import { renderErrorChain } from '../base/index.ts';
+import type { FleetExposition } from '../exposition/index.ts';
+import type { Scheduler } from '../schedule/index.ts';
+import type { MetricsFormat, MetricsScope, ReloadResult, WebContent } from '../web/index.ts';
+import type { Fleet } from './fleet.ts';
+import type { SelfMetrics } from './self-metrics.ts';
+import type { SinkRunner } from './sink-runner.ts';
+
+export interface WebContentOptions {
+  readonly fleet: Fleet;
+  readonly sinks: SinkRunner;
+  readonly scheduler: Scheduler;
+  readonly exposition: FleetExposition;
+  readonly metrics: SelfMetrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly isReady: () => boolean;
+  readonly reload: () => Promise<ReloadResult>;
+  readonly quit: () => void;
+}
+
+/** What the web server shows, from the rooms that know it. */
+export function createWebContent(options: WebContentOptions): WebContent {
+  const { fleet, scheduler, logger } = options;
+  return {
+    renderMetrics: (format, scope) => renderMetrics(options, format, scope),
+    hasRouter: (name) => fleet.find(name) !== undefined,
+    async refresh(name, signal) {
+      const router = fleet.find(name);
+      if (!router || signal.aborted) return;
+      const abandoned = Promise.withResolvers<void>();
+      signal.addEventListener('abort', () => abandoned.resolve(), { once: true });
+      await Promise.race([scheduler.trigger(router.statusKey), abandoned.promise]);
+    },
+    reload: options.reload,
+    quit: options.quit,
+    listRouters: () => fleet.routers.map(({ observer }) => observer.summarize()),
+    describeRouter: (name) => fleet.find(name)?.observer.describe(),
+    listSinks: () => options.sinks.describe(),
+    isReady: options.isReady,
+    onFailed: (cause) => logger.error('A page could not be made', { error: renderErrorChain(cause) }),
+  };
+}
+
+async function* renderMetrics(
+  { exposition, metrics, clock }: WebContentOptions,
+  format: MetricsFormat,
+  scope: MetricsScope,
+): AsyncGenerator<string> {
+  // Before the first piece goes out, so that a failure here can still be answered with an error.
+  const own = scope.kind === 'router' ? '' : await metrics.render(format);
+  const nowMs = clock.monotonic();
+  if (scope.kind === 'all') yield* exposition.render(format, nowMs);
+  if (scope.kind === 'router') yield* exposition.render(format, nowMs, scope.router);
+  yield own;
+  if (format === 'openmetrics') yield '# EOF\n';
+}

@@ -1,0 +1,159 @@
+import { DeadlineExceeded } from '../base/index.ts';
+import { BackupError } from './errors.ts';
+import type { BackupFormat, BackupReason } from './manifest.ts';
+import { PROFILES_MAX, type ProfileArchive } from './profile-archive.ts';
+
+/** The stored profiles of one router. Errors carry `isAnswered` when the router is well and refused only this one thing. */
+export interface ProfileSource {
+  listProfiles(signal: AbortSignal): Promise<readonly { readonly name: string }[]>;
+  /** Hands the body to `consume` while it arrives. A body that was cut off ends with an error. */
+  downloadProfile<T>(
+    name: string,
+    options: { readonly format: BackupFormat },
+    consume: (body: AsyncIterable<Uint8Array>) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T>;
+}
+
+export type BackupEvent =
+  | {
+      /** A new version. */
+      readonly type: 'profile-kept';
+      readonly router: string;
+      readonly profile: string;
+      readonly reason: BackupReason;
+      readonly file: string;
+      readonly bytes: number;
+      readonly sha256: string;
+    }
+  | { readonly type: 'profile-unchanged'; readonly router: string; readonly profile: string }
+  | { readonly type: 'profile-failed'; readonly router: string; readonly profile: string; readonly cause: unknown };
+
+export interface BackupOptions {
+  /** The configured name. */
+  readonly router: string;
+  readonly source: ProfileSource;
+  readonly archive: ProfileArchive;
+  readonly format: BackupFormat;
+  readonly reason: BackupReason;
+  readonly report: (event: BackupEvent) => void;
+}
+
+/** What became of the profiles of one router, in numbers. */
+export interface BackupResult {
+  readonly kept: number;
+  readonly unchanged: number;
+  readonly failed: number;
+}
+
+/** Longest name of a profile, in characters; devices allow far fewer. */
+const NAME_LENGTH_MAX = 256;
+/** One profile may be alone with its failure. After so many in a row the router or the disk is gone, and the rest is not tried. */
+const SETBACKS_MAX = 2;
+
+/**
+ * Downloads every stored profile of a router once and keeps those that have changed. A profile that fails harms no other.
+ *
+ * Rejects with the source's error when the router is gone, with {@link BackupError} `write` or `read` when the disk is,
+ * and with the signal's reason. What was not tried then has failed, unless it was the agent that ended: only a deadline
+ * is a failure of the backup.
+ */
+export async function backUpOnce(options: BackupOptions, signal: AbortSignal): Promise<BackupResult> {
+  const profiles = await listProfiles(options, signal);
+  const counts = { kept: 0, unchanged: 0, failed: profiles.refused };
+  let setbacks = 0;
+  for (const [position, profile] of profiles.names.entries()) {
+    try {
+      counts[await backUpProfile(options, profile, signal)]++;
+      setbacks = 0;
+    } catch (cause) {
+      throwIfEnded(signal);
+      await noteFailures(options, [profile], cause);
+      counts.failed++;
+      setbacks = isAlone(cause) ? 0 : setbacks + 1;
+      if (!signal.aborted && setbacks < SETBACKS_MAX) continue;
+      await noteFailures(options, profiles.names.slice(position + 1), cause);
+      throw cause;
+    }
+  }
+  return counts;
+}
+
+async function backUpProfile(
+  options: BackupOptions,
+  profile: string,
+  signal: AbortSignal,
+): Promise<'kept' | 'unchanged'> {
+  const { router, source, archive, format, reason, report } = options;
+  const { type, version } = await source.downloadProfile(
+    profile,
+    { format },
+    (body) => archive.keep({ router, profile, format, reason, body }),
+    signal,
+  );
+  const { file, bytes, sha256 } = version;
+  if (type === 'kept') report({ type: 'profile-kept', router, profile, reason, file, bytes, sha256 });
+  else report({ type: 'profile-unchanged', router, profile });
+  return type;
+}
+
+/** The profiles that the router has and that may have a folder. Without its list, each that it is known to have has failed. */
+async function listProfiles(
+  options: BackupOptions,
+  signal: AbortSignal,
+): Promise<{ readonly names: readonly string[]; readonly refused: number }> {
+  const { router, source, archive } = options;
+  const known = await archive.listProfiles(router);
+  try {
+    const names = new Set((await source.listProfiles(signal)).map(({ name }) => name));
+    await archive.noteListed(router, names);
+    const folders = new Set(known.map(({ profile }) => profile));
+    const admitted = [...names].filter((name) => admit(options, name, folders));
+    return { names: admitted, refused: names.size - admitted.length };
+  } catch (cause) {
+    throwIfEnded(signal);
+    const expected = known.filter(({ isListed }) => isListed).map(({ profile }) => profile);
+    await noteFailures(options, expected, cause);
+    throw cause;
+  }
+}
+
+/** Whether a profile has a folder or may have one; otherwise it is reported as failed, and leaves no trace on disk. */
+function admit({ router, report }: BackupOptions, profile: string, folders: Set<string>): boolean {
+  if (folders.has(profile)) return true;
+  const cause = findRefusal(profile, folders.size);
+  if (cause) report({ type: 'profile-failed', router, profile: profile.slice(0, NAME_LENGTH_MAX), cause });
+  else folders.add(profile);
+  return cause === undefined;
+}
+
+function findRefusal(profile: string, folders: number): BackupError | undefined {
+  if (profile === '' || profile.length > NAME_LENGTH_MAX) {
+    const what = `The name of a profile is empty or longer than ${NAME_LENGTH_MAX} characters`;
+    return new BackupError('bad-name', what, { disposition: 'skip' });
+  }
+  if (folders < PROFILES_MAX) return undefined;
+  return new BackupError('too-many', `No more than ${PROFILES_MAX} profiles of one router are kept`, {
+    disposition: 'operator',
+    hint: 'Remove the folders of profiles that the router does not have any more',
+  });
+}
+
+async function noteFailures(options: BackupOptions, profiles: readonly string[], cause: unknown): Promise<void> {
+  const { router, archive, report } = options;
+  for (const profile of profiles) {
+    await archive.noteFailure(router, profile);
+    report({ type: 'profile-failed', router, profile, cause });
+  }
+}
+
+/** An agent that ends says nothing about a backup. */
+function throwIfEnded(signal: AbortSignal): void {
+  if (!(signal.reason instanceof DeadlineExceeded)) signal.throwIfAborted();
+}
+
+/** Whether a failure is certainly that of one profile: the router answered, and what it sent could be written. */
+function isAlone(cause: unknown): boolean {
+  if (cause instanceof BackupError) return cause.code !== 'write' && cause.code !== 'read';
+  return cause instanceof Error && Reflect.get(cause, 'isAnswered') === true;
+}

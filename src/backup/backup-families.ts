@@ -1,0 +1,45 @@
+import type { FamilyDescription, MetricFamily } from '../model/index.ts';
+import type { KeptProfile, ProfileArchive } from './profile-archive.ts';
+
+const LAST_SUCCESS: FamilyDescription = {
+  name: 'router_backup_last_success_timestamp_seconds',
+  help: 'When the newest kept version of the profile was last found to be what the router has.',
+  type: 'gauge',
+};
+const SUCCESS: FamilyDescription = {
+  name: 'router_backup_success',
+  help: 'Whether the last backup of the profile succeeded.',
+  type: 'gauge',
+};
+const VERSIONS: FamilyDescription = {
+  name: 'router_backup_versions',
+  help: 'Kept versions of the profile.',
+  type: 'gauge',
+};
+
+/** Every family that {@link describeBackups} may give. */
+export const BACKUP_FAMILIES: readonly FamilyDescription[] = [LAST_SUCCESS, SUCCESS, VERSIONS];
+
+/** What is known about the backups of a router, from their records on disk. Throws {@link BackupError} `read`. */
+export async function describeBackups(archive: ProfileArchive, router: string): Promise<readonly MetricFamily[]> {
+  const profiles = await archive.listProfiles(router);
+  // A profile that the router no longer has keeps its versions, and nothing about it can be late.
+  const listed = profiles.filter(({ isListed }) => isListed);
+  return [
+    toFamily(LAST_SUCCESS, listed, ({ lastSuccessMs }) => lastSuccessMs && lastSuccessMs / 1000),
+    toFamily(SUCCESS, listed, ({ lastAttempt }) => lastAttempt && Number(lastAttempt.isSuccess)),
+    toFamily(VERSIONS, profiles, ({ versions }) => versions.length),
+  ];
+}
+
+function toFamily(
+  description: FamilyDescription,
+  profiles: readonly KeptProfile[],
+  toValue: (profile: KeptProfile) => number | undefined,
+): MetricFamily {
+  const samples = profiles.flatMap((kept) => {
+    const value = toValue(kept);
+    return value === undefined ? [] : [{ labels: { profile: kept.profile }, value }];
+  });
+  return { ...description, samples };
+}

@@ -1,0 +1,90 @@
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
+import { BackupError } from './errors.ts';
+import type { BackupFormat } from './manifest.ts';
+import type { ProfileArchive, StoredVersion } from './profile-archive.ts';
+
+/** Two versions of a profile. */
+export interface Comparison {
+  readonly profile: string;
+  readonly from: StoredVersion;
+  readonly to: StoredVersion;
+  readonly isEqual: boolean;
+  /** Unified, empty without differences; absent when the versions cannot be compared line by line. */
+  readonly diff: string | undefined;
+}
+
+/** Which versions are compared, by their numbers; absent: the newest two that can be. */
+export interface VersionChoice {
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+/** Unchanged lines around a change. */
+const CONTEXT_LINES = 3;
+/** After this time two texts have too little in common. Milliseconds. */
+const COMPARISON_MS_MAX = 10_000;
+
+/**
+ * Compares two kept versions of a profile; a text says why there are no two. Damaged versions are passed over unless they
+ * are asked for. Throws {@link BackupError} `damaged` or `too-different`.
+ */
+export async function compareVersions(
+  archive: ProfileArchive,
+  router: string,
+  profile: string,
+  choice: VersionChoice,
+): Promise<Comparison | string> {
+  const pair = choosePair(await archive.listVersions(router, profile), choice);
+  if (typeof pair === 'string') return pair;
+  const [from, to] = pair;
+  const [before, after] = [
+    await archive.readVersion(router, profile, from),
+    await archive.readVersion(router, profile, to),
+  ];
+  const isText = from.format === 'ascii' && to.format === 'ascii';
+  const diff = isText ? renderDiff(toText(profile, from, before), toText(profile, to, after)) : undefined;
+  return { profile, from, to, isEqual: before.equals(after), diff };
+}
+
+/** The older and the newer version. */
+function choosePair(
+  versions: readonly StoredVersion[],
+  { from, to }: VersionChoice,
+): readonly [StoredVersion, StoredVersion] | string {
+  if (from !== undefined || to !== undefined) {
+    const numbers = [from ?? (to ?? 1) + 1, to ?? 1];
+    const [older, newer] = numbers.map((wanted) => versions.find(({ number }) => number === wanted));
+    if (older && newer) return [older, newer];
+    return `there is no version ${numbers[older ? 1 : 0]}; ${versions.length} are kept`;
+  }
+  const good = versions.filter(({ state }) => state === 'good');
+  const ofFormat = (format: BackupFormat) => good.filter((version) => version.format === format);
+  const [newer, older] = ofFormat('ascii').length > 1 ? ofFormat('ascii') : ofFormat('binary');
+  if (newer && older) return [older, newer];
+  const damaged = versions.length - good.length;
+  return `there are no two versions to compare${damaged > 0 ? `; ${damaged} of ${versions.length} are damaged` : ''}`;
+}
+
+interface LabelledText {
+  /** For the heading. */
+  readonly label: string;
+  readonly text: string;
+}
+
+function toText(profile: string, { number, timeMs }: StoredVersion, bytes: Buffer): LabelledText {
+  const label = `${profile.replaceAll(/\p{Cc}/gu, '?')} ${number} ${new Date(timeMs).toISOString()}`;
+  return { label, text: bytes.toString('utf8') };
+}
+
+function renderDiff(before: LabelledText, after: LabelledText): string {
+  if (before.text === after.text) return '';
+  const patch = createTwoFilesPatch(before.label, after.label, before.text, after.text, undefined, undefined, {
+    context: CONTEXT_LINES,
+    timeout: COMPARISON_MS_MAX,
+    headerOptions: FILE_HEADERS_ONLY,
+  });
+  if (patch !== undefined) return patch;
+  throw new BackupError('too-different', `${before.label} and ${after.label} differ too much to be compared`, {
+    disposition: 'skip',
+  });
+}

@@ -1,0 +1,149 @@
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { BackupError, readSystemCode, toFileError } from './errors.ts';
+import { type Digests, FileDigest } from './file-digest.ts';
+
+/** Only the owner: the files hold secrets of routers. */
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+/** Ending of files that are being written. */
+export const PART = '.part';
+
+/** Largest profile that is kept, in bytes. Real ones are far below one megabyte; a router that sends more is broken. */
+export const PROFILE_BYTES_MAX = 16 * 1024 * 1024;
+/** Of a body, how much is looked at to tell a web page from a profile. */
+const BEGINNING_BYTES = 256;
+
+let parts = 0;
+
+/** A name beside `file` that no other writer of this process uses. */
+export function toPartFile(file: string): string {
+  return `${file}.${process.pid}-${++parts}${PART}`;
+}
+
+/** Makes a folder and those above it. */
+export async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: FOLDER_MODE }).catch((cause: unknown) => {
+    throw toFileError('write', `The folder ${folder} could not be made`, cause);
+  });
+}
+
+/** Names in a folder; none when there is no folder. */
+export async function readNames(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (cause) {
+    if (readSystemCode(cause) === 'ENOENT') return [];
+    throw toFileError('read', `The folder ${folder} could not be read`, cause);
+  }
+}
+
+/** The text of a file; `undefined` when it is not there, also because its folder is none. */
+export async function readText(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    if (['ENOENT', 'ENOTDIR'].includes(String(readSystemCode(cause)))) return undefined;
+    throw toFileError('read', `The file ${file} could not be read`, cause);
+  }
+}
+
+/** Replaces a file as a whole: whatever happens, it is the old one or the new one. */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  const part = toPartFile(file);
+  try {
+    await using handle = await open(part, 'wx', FILE_MODE);
+    await handle.writeFile(text);
+    await handle.sync();
+  } catch (cause) {
+    await removeFile(part);
+    throw toFileError('write', `The file ${file} could not be written`, cause);
+  }
+  await moveFile(part, file);
+}
+
+/** Gives a finished file its name, and makes that outlive a power cut. */
+export async function moveFile(part: string, file: string): Promise<void> {
+  try {
+    await rename(part, file);
+    await using folder = await open(dirname(file), 'r');
+    await folder.sync();
+  } catch (cause) {
+    await removeFile(part);
+    throw toFileError('write', `The file ${file} could not be written`, cause);
+  }
+}
+
+/** Removes a file if it can: what stays is removed by the next backup. */
+export async function removeFile(file: string): Promise<void> {
+  await rm(file, { force: true }).catch(() => {});
+}
+
+/**
+ * Writes a download to a new file while it arrives. Throws {@link BackupError} for what is no profile, and whatever `body`
+ * throws; the file is gone then.
+ */
+export async function writeDownload(file: string, body: AsyncIterable<Uint8Array>): Promise<Digests> {
+  try {
+    return await receive(file, body);
+  } catch (cause) {
+    await removeFile(file);
+    throw cause;
+  }
+}
+
+async function receive(file: string, body: AsyncIterable<Uint8Array>): Promise<Digests> {
+  // What goes wrong with the file is told apart from what goes wrong with the download.
+  const attempt = <T>(work: Promise<T>) =>
+    work.catch((cause: unknown): never => {
+      throw toFileError('write', `The file ${file} could not be written`, cause);
+    });
+  await using handle = await attempt(open(file, 'wx', FILE_MODE));
+  const digest = new FileDigest();
+  const beginning: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    if (bytes < BEGINNING_BYTES) beginning.push(chunk.slice(0, BEGINNING_BYTES - bytes));
+    bytes += chunk.length;
+    if (bytes > PROFILE_BYTES_MAX) {
+      throw new BackupError('too-large', `The profile is larger than ${PROFILE_BYTES_MAX} bytes`, {
+        disposition: 'skip',
+      });
+    }
+    digest.update(chunk);
+    await attempt(handle.writeFile(chunk));
+  }
+  checkBeginning(Buffer.concat(beginning).toString('latin1'));
+  await attempt(handle.sync());
+  return digest.finish();
+}
+
+/** An empty file or the web page of something between would push good versions out. */
+function checkBeginning(text: string): void {
+  if (text === '') throw new BackupError('empty', 'The router sent an empty profile', { disposition: 'retry' });
+  if (/^\s*<(!doctype html|html|head|body)\b/i.test(text)) {
+    throw new BackupError('not-a-profile', 'A web page came instead of the profile', {
+      disposition: 'retry',
+      hint: 'Check that the url of this router leads to its REST interface and not to a login page',
+    });
+  }
+}
+
+/** Size and checksums of a file; `undefined` when it is not there, larger than any profile, or cannot be read. */
+export async function digestFile(file: string): Promise<Digests | undefined> {
+  const bytes = await readBytes(file);
+  if (!bytes) return undefined;
+  const digest = new FileDigest();
+  digest.update(bytes);
+  return digest.finish();
+}
+
+/** The bytes of a file; `undefined` when it is not there, larger than any profile, or cannot be read. */
+export async function readBytes(file: string): Promise<Buffer | undefined> {
+  try {
+    await using handle = await open(file, 'r');
+    return (await handle.stat()).size > PROFILE_BYTES_MAX ? undefined : await handle.readFile();
+  } catch {
+    return undefined;
+  }
+}

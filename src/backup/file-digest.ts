@@ -1,0 +1,92 @@
+import { createHash, type Hash } from 'node:crypto';
+
+/** Size and checksums of a file. */
+export interface Digests {
+  readonly bytes: number;
+  /** Of all bytes, in hexadecimal. */
+  readonly sha256: string;
+  /**
+   * Of all bytes but the times in the headers of a tar archive, so that an archive of the same files that was made at
+   * another time is the same; equal to `sha256` for every other file.
+   */
+  readonly contentSha256: string;
+}
+
+const BLOCK_BYTES = 512;
+/** Fields of the header (POSIX.1-1988, ustar): size, time of the file, and the header's own sum, which follows the time. */
+const SIZE_FIELD = { start: 124, end: 136 };
+const TIME_AND_SUM_FIELDS = { start: 136, end: 156 };
+const MAGIC = { start: 257, text: 'ustar' };
+
+/** Takes a file piece by piece. */
+export class FileDigest {
+  readonly #all = createHash('sha256');
+  readonly #content = new TarDigest();
+  #bytes = 0;
+
+  update(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    this.#all.update(chunk);
+    this.#content.update(chunk);
+  }
+
+  finish(): Digests {
+    return { bytes: this.#bytes, sha256: this.#all.digest('hex'), contentSha256: this.#content.finish() };
+  }
+}
+
+/** A checksum that leaves out the times of a tar archive. What does not look like one is taken as it is, to its end. */
+class TarDigest {
+  readonly #hash: Hash = createHash('sha256');
+  readonly #header = Buffer.alloc(BLOCK_BYTES);
+  #headerBytes = 0;
+  /** Bytes of a file in the archive that are still to come, with what fills its last block. */
+  #fileBytes = 0;
+  #isTar = true;
+
+  update(chunk: Uint8Array): void {
+    let rest = chunk;
+    while (rest.length > 0) {
+      const taken = this.#isTar && this.#fileBytes === 0 ? this.#takeHeader(rest) : this.#takeFile(rest);
+      rest = rest.subarray(taken);
+    }
+  }
+
+  finish(): string {
+    return this.#hash.update(this.#header.subarray(0, this.#headerBytes)).digest('hex');
+  }
+
+  #takeFile(bytes: Uint8Array): number {
+    const taken = this.#isTar ? Math.min(bytes.length, this.#fileBytes) : bytes.length;
+    if (this.#isTar) this.#fileBytes -= taken;
+    this.#hash.update(bytes.subarray(0, taken));
+    return taken;
+  }
+
+  #takeHeader(bytes: Uint8Array): number {
+    const taken = Math.min(bytes.length, BLOCK_BYTES - this.#headerBytes);
+    this.#header.set(bytes.subarray(0, taken), this.#headerBytes);
+    this.#headerBytes += taken;
+    if (this.#headerBytes < BLOCK_BYTES) return taken;
+    this.#headerBytes = 0;
+    const size = readSize(this.#header);
+    if (size === undefined) this.#isTar = isEmpty(this.#header);
+    else {
+      this.#header.fill(0, TIME_AND_SUM_FIELDS.start, TIME_AND_SUM_FIELDS.end);
+      this.#fileBytes = Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
+    }
+    this.#hash.update(this.#header);
+    return taken;
+  }
+}
+
+/** The size of the file that follows; `undefined` when this is no header. */
+function readSize(header: Buffer): number | undefined {
+  const magic = header.toString('latin1', MAGIC.start, MAGIC.start + MAGIC.text.length);
+  const digits = header.toString('latin1', SIZE_FIELD.start, SIZE_FIELD.end).replace(/[\0 ]+$/, '');
+  return magic === MAGIC.text && /^[0-7]{1,12}$/.test(digits) ? Number.parseInt(digits, 8) : undefined;
+}
+
+function isEmpty(block: Buffer): boolean {
+  return block.every((byte) => byte === 0);
+}

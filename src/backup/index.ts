@@ -1,0 +1,28 @@
+/**
+ * backup: stored profiles of the routers, kept on disk.
+ *
+ * Owns: the folder of kept versions with their checksums and records, one backup of a router, when backups are due, what
+ * is said about them in metrics, the comparison of two versions.
+ * Does not own: the connection to the router, the timers that wait for a due time.
+ * Start reading at: back-up-once.ts, then profile-archive.ts.
+ */
+export {
+  type BackupEvent,
+  type BackupOptions,
+  type BackupResult,
+  backUpOnce,
+  type ProfileSource,
+} from './back-up-once.ts';
+export { BACKUP_FAMILIES, describeBackups } from './backup-families.ts';
+export { BackupCalendar } from './calendar.ts';
+export { type Comparison, compareVersions, type VersionChoice } from './compare-versions.ts';
+export { BackupError, type BackupFailure } from './errors.ts';
+export type { BackupFormat, BackupReason } from './manifest.ts';
+export {
+  type FolderState,
+  type KeepOutcome,
+  type KeepRequest,
+  type KeptProfile,
+  ProfileArchive,
+  type StoredVersion,
+} from './profile-archive.ts';

@@ -1,0 +1,86 @@
+import { AGENT_FAMILIES } from '../agent/index.ts';
+import { renderErrorChain } from '../base/index.ts';
+import { loadShippedModules, type RouterSettings } from '../config/index.ts';
+import type { ModuleDefinition } from '../model/index.ts';
+import {
+  type AskedRouter,
+  askResources,
+  discoverModules,
+  SHIPPED_MODULES_FOLDER,
+  STATUS_PATHS,
+} from '../status/index.ts';
+import { readConfig } from './configuration.ts';
+import { withRouter } from './connect.ts';
+import { isDumpFolder, nameDumpFiles, readStatusPaths, writeDump } from './discover-files.ts';
+import { renderDiscoveryJson, renderDiscoveryYaml, renderSummary } from './discover-report.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
+import { openProgress } from './progress.ts';
+
+export interface DiscoverFlags {
+  readonly configFile: string;
+  readonly router: string;
+  /** File with the OpenAPI description of a firmware, whose status resources are asked for instead of the known ones. */
+  readonly openApiFile: string | undefined;
+  /** Folder for the documents, masked. */
+  readonly dumpFolder: string | undefined;
+  /** Whether files of an earlier dump may be overwritten. */
+  readonly isForced: boolean;
+  readonly isJson: boolean;
+}
+
+/**
+ * `discover`: which status resources a router answers, and modules for what none covers yet. Standard output is one YAML
+ * file that `module_files` can name, with the table as a comment at its head; or everything as JSON.
+ */
+export async function discover(flags: DiscoverFlags, io: CommandIo): Promise<ExitCode> {
+  const { openApiFile, dumpFolder, isForced } = flags;
+  const resources = openApiFile === undefined ? STATUS_PATHS : await readStatusPaths(openApiFile, io);
+  if (!resources) return EXIT.usage;
+  const files = nameDumpFiles(resources);
+  if (dumpFolder !== undefined && !(await isDumpFolder(dumpFolder, files, isForced, io))) return EXIT.usage;
+  return withRouter(flags.configFile, flags.router, io, async ({ settings, client }) => {
+    const modules = await listModules(flags.configFile, settings);
+    const asked = await ask(client, resources, io);
+    if (asked.gone) {
+      const { resource, error } = asked.gone;
+      const place = `at ${resource}, after ${asked.asked.length} of ${resources.length} resources`;
+      io.stderr.write(`${flags.router}: gave up ${place}: ${renderErrorChain(error)}\n`);
+      return EXIT.failed;
+    }
+    const labels = Object.keys(settings.labels);
+    const discovery = discoverModules(asked.documents, { modules, agentFamilies: AGENT_FAMILIES, labels });
+    if (dumpFolder !== undefined) await writeDump(dumpFolder, files, asked.documents, isForced, io);
+    const render = flags.isJson ? renderDiscoveryJson : renderDiscoveryYaml;
+    await writeResult(render(settings, asked, discovery), io);
+    io.stderr.write(renderSummary(settings, asked, discovery));
+    return asked.documents.size > 0 ? EXIT.done : EXIT.failed;
+  });
+}
+
+/** Every module that is known: those that routers of the configuration have, and the shipped ones. */
+async function listModules(configFile: string, settings: RouterSettings): Promise<readonly ModuleDefinition[]> {
+  const loaded = await readConfig(configFile);
+  const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
+  const all = [
+    ...settings.modules,
+    ...(loaded.ok ? loaded.config.routers.flatMap(({ modules }) => modules) : []),
+    ...(shipped.ok ? shipped.modules.map(({ definition }) => definition) : []),
+  ];
+  // A module of the configuration takes the place of the shipped one of its name.
+  return [...new Map(all.toReversed().map((module) => [module.name, module])).values()];
+}
+
+async function ask(
+  client: Parameters<typeof askResources>[0],
+  resources: readonly string[],
+  io: CommandIo,
+): Promise<AskedRouter> {
+  const progress = openProgress(io);
+  try {
+    return await askResources(client, resources, io.signal, (resource, index) =>
+      progress.update(`${resource}  ${index + 1} of ${resources.length}`),
+    );
+  } finally {
+    progress.end();
+  }
+}

@@ -1,0 +1,57 @@
+import { ROW_STEPS_MAX } from '../defaults.ts';
+
+/**
+ * The small languages of a module: where a resource is, which rows it has, where a value or a label comes from. Here they
+ * are only told from what is none of them; the room that reads resources gives them their meaning.
+ */
+
+const FIELD = /^[A-Za-z0-9_-]+$/;
+const FIELD_PATTERN = /^[A-Za-z0-9_-]*\*?[A-Za-z0-9_-]*$/;
+/** Below `/status/`; a star after the first segment stands for the number of a slot. */
+const STATUS_PATH = /^[a-z0-9_]+\*?(\/[a-z0-9_]+)*$/i;
+/** Below the root of the interface, with a query if need be. */
+const ROOT_PATH = /^(\/[a-z0-9_]+)+(\?[a-z0-9_]+=[a-z0-9_.,%-]*(&[a-z0-9_]+=[a-z0-9_.,%-]*)*)?$/i;
+const STEP = /^[A-Za-z0-9_-]+(\[\])?$/;
+
+/** A value that is not in a field: how many rows there are. */
+export const COUNT = '$count';
+/** What a label source can be besides a field and a fixed text. */
+export const SOURCE_VARIABLES = ['$resource', '$slot', '$index', '$match'] as const;
+
+/** Tells whether a text is the path of a resource: `lte*`, `sysdetail/system`, `/profiles?x=1`. */
+export function isResourcePath(text: string): boolean {
+  return STATUS_PATH.test(text) || ROOT_PATH.test(text);
+}
+
+/** Tells whether the path of a resource stands below the root of the interface instead of below `/status/`. */
+export function isRootPath(path: string): boolean {
+  return path.startsWith('/');
+}
+
+/** Tells whether the first segment of a path has the number of a slot, or a star for one. */
+export function hasSlot(path: string): boolean {
+  return /^[^/]*[0-9*](\/|$)/.test(path);
+}
+
+/** Tells whether a text names the rows of a document: `status.unique`, `status.list[].sublist`. */
+export function isRows(text: string): boolean {
+  const steps = text.split('.');
+  return steps.length <= ROW_STEPS_MAX && steps.every((step) => STEP.test(step)) && !text.endsWith(']');
+}
+
+/** Tells whether there is something around the rows that a label can come from, as there is around a list. */
+export function canHaveOuterRow(rows: string): boolean {
+  return rows.includes('[]') || !/(^|\.)unique$/.test(rows);
+}
+
+/** Tells whether a text is a field, with one star a pattern of fields, or the count of rows. */
+export function isValueSource(text: string): boolean {
+  return text === COUNT || (text !== '' && FIELD_PATTERN.test(text));
+}
+
+/** Tells whether a text says where the value of a label comes from. */
+export function isLabelSource(text: string): boolean {
+  if (text.startsWith('=')) return true;
+  if (text.startsWith('$')) return SOURCE_VARIABLES.some((variable) => variable === text);
+  return FIELD.test(text.startsWith('..') ? text.slice(2) : text);
+}

@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import {
+  FIELD_CHARS_MAX,
+  HELP_CHARS_MAX,
+  LABEL_CHARS_MAX,
+  METRIC_LABELS_MAX,
+  METRIC_NAME_CHARS_MAX,
+  METRIC_STATES_MAX,
+  METRIC_TEXTS_MAX,
+  VALUE_PART_MAX,
+} from '../defaults.ts';
+import { findNearest } from '../nearest.ts';
+import { wholeNumber } from '../schema-quantities.ts';
+import { checked, choice, parsed, section } from '../schema-values.ts';
+import { isLabelSource, isValueSource, SOURCE_VARIABLES } from './grammar.ts';
+
+/** Texts that devices write for "nothing". */
+export const NULL_VALUES_DEFAULT = ['', '---'] as const;
+/** The label of a state set that does not name it. */
+export const STATE_LABEL_DEFAULT = 'state';
+
+/** Has a meaning in the text format, or is on every series of a router. */
+const LABELS_RESERVED: ReadonlySet<string> = new Set(['router', 'le', 'quantile']);
+
+const HELP = `a text of at most ${HELP_CHARS_MAX} characters`;
+
+/** A sentence or two for people; line breaks of a folded text count as blanks. */
+export function help(description: string) {
+  return parsed({ description, kind: 'text' }, HELP, (value) => {
+    const line = value.trim().replaceAll(/\s+/g, ' ');
+    return line !== '' && line.length <= HELP_CHARS_MAX ? line : undefined;
+  });
+}
+
+const LABEL_NAME = 'a label name of letters, digits and "_" that does not begin with a digit';
+
+/** The name of a label of a metric or of a router. */
+export const labelName = z
+  .string({ error: LABEL_NAME })
+  .regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, { error: LABEL_NAME })
+  .max(METRIC_NAME_CHARS_MAX, { error: `a label name of at most ${METRIC_NAME_CHARS_MAX} characters` })
+  .refine((label) => !label.startsWith('__'), {
+    error: 'a label name that does not begin with "__", which is reserved',
+  })
+  .refine((label) => !LABELS_RESERVED.has(label), { error: 'a label name that the exporter does not use itself' });
+
+const SOURCE =
+  'where the label comes from: a field, "..field" of the row around, $resource, $slot, $index, $match, or a fixed text after "="';
+
+const labelSource = z
+  .string({ error: SOURCE })
+  .max(LABEL_CHARS_MAX, { error: `${SOURCE}, at most ${LABEL_CHARS_MAX} characters` })
+  .superRefine((value, context) => {
+    if (isLabelSource(value)) return;
+    const nearest = value.startsWith('$') ? findNearest(value, SOURCE_VARIABLES) : undefined;
+    context.addIssue({ code: 'custom', message: SOURCE, params: { nearest } });
+  });
+
+export function labelSources(description: string) {
+  return z
+    .record(labelName, labelSource, { error: 'a map of label names and where they come from' })
+    .refine((map) => Object.keys(map).length <= METRIC_LABELS_MAX, { error: `at most ${METRIC_LABELS_MAX} labels` })
+    .meta({ description, kind: 'map of label names to sources' })
+    .optional();
+}
+
+const TEXTS = `a list of at most ${METRIC_TEXTS_MAX} texts (numbers need quotes)`;
+const STATES = `a list of 1 to ${METRIC_STATES_MAX} texts, the states that are expected`;
+const TEXT = `text of at most ${LABEL_CHARS_MAX} characters (a number needs quotes)`;
+const STATE = `text of 1 to ${LABEL_CHARS_MAX} characters (a number needs quotes)`;
+const MAP = `a map of at most ${METRIC_TEXTS_MAX} texts to numbers`;
+
+const metricShape = {
+  name: checked(
+    {
+      description:
+        'Name of the metric. A counter ends in `_total`, an info metric in `_info`; other suffixes that OpenMetrics gives a meaning are refused.',
+      kind: 'metric name',
+    },
+    'the name of a metric: letters, digits and "_", beginning with a letter',
+    METRIC_NAME_CHARS_MAX,
+    (value) => /^[a-zA-Z][a-zA-Z0-9_]*$/.test(value),
+  ),
+  help: help('What the metric says, for people. The same in every module that has the metric.'),
+  type: choice(
+    {
+      description:
+        '`gauge`: a number that goes up and down. `counter`: a number that only grows. `info`: the value 1 with labels that describe. `stateset`: one series for each state, 1 for the one that applies.',
+    },
+    ['gauge', 'counter', 'info', 'stateset'],
+  ),
+  value: checked(
+    {
+      description:
+        'Field that holds the value. One `*` stands for anything, as in `input_voltage_*`: each field that fits gives a series. `$count` is the number of rows. Required, but not for `info`.',
+      kind: 'field',
+    },
+    'a field such as RSSI, with one "*" a pattern of fields such as input_*, or $count',
+    FIELD_CHARS_MAX,
+    isValueSource,
+  ).optional(),
+  unit: checked(
+    {
+      description:
+        'Unit in the text, as in `23.75 V`. An SI prefix before it is understood, and the number becomes base units.',
+    },
+    'a unit such as V or dBm: no blank, not a digit first, at most 16 characters',
+    16,
+    (value) => /^[^\d\s.,+-]\S*$/.test(value),
+  ).optional(),
+  form: choice(
+    {
+      description:
+        'How the text becomes a number. Without it, whatever the text looks like: a number, hexadecimal with `0x`, a percentage (to a ratio), a duration (to seconds), a date (to Unix seconds). With it only that form counts. `clock_offset` is a date as seconds that it is ahead of this machine, `list` several numbers with blanks or commas between them, `fraction` two numbers with a slash between them.',
+    },
+    ['number', 'percentage', 'duration', 'date', 'clock_offset', 'list', 'fraction'],
+  ).optional(),
+  part: wholeNumber(
+    { description: 'Which number of a `list` or `fraction`, from 1. Required with these two forms.' },
+    1,
+    VALUE_PART_MAX,
+  ).optional(),
+  null_values: z
+    .array(z.string({ error: TEXT }).max(LABEL_CHARS_MAX, { error: TEXT }), { error: TEXTS })
+    .max(METRIC_TEXTS_MAX, { error: TEXTS })
+    .meta({
+      description: 'Texts that mean "unknown" or "none" and give no sample. Replaces the default.',
+      default: [...NULL_VALUES_DEFAULT],
+      kind: 'list of texts',
+    })
+    .optional(),
+  map: z
+    .record(z.string().max(LABEL_CHARS_MAX, { error: TEXT }), z.number({ error: 'a number' }), { error: MAP })
+    .refine((map) => Object.keys(map).length <= METRIC_TEXTS_MAX, { error: MAP })
+    .refine((map) => Object.keys(map).length > 0, { error: 'a map of at least one text to a number' })
+    .meta({
+      description:
+        'Numbers for texts, such as `{ up: 1, down: 0 }`; `"*"` stands for any other text. Upper and lower case are the same.',
+      kind: 'map of texts to numbers',
+    })
+    .optional(),
+  states: z
+    .array(z.string({ error: STATE }).min(1, { error: STATE }).max(LABEL_CHARS_MAX, { error: STATE }), {
+      error: STATES,
+    })
+    .min(1, { error: STATES })
+    .max(METRIC_STATES_MAX, { error: STATES })
+    .meta({
+      description: 'The states of a `stateset`. Any other text becomes the state `unknown`. Required there.',
+      kind: 'list of texts',
+    })
+    .optional(),
+  state_label: labelName
+    .meta({
+      description: 'Label of a `stateset` that holds the state.',
+      default: STATE_LABEL_DEFAULT,
+      kind: 'label name',
+    })
+    .optional(),
+  labels: labelSources('Labels of this metric, beside those of the resource. Required for `info`.'),
+  source: choice({ description: 'Where it is known from that devices have this field. For the reference only.' }, [
+    'documented',
+    'observed',
+    'inferred',
+  ]).optional(),
+};
+
+export const metricSchema = section('One metric.', metricShape);
+export const incompleteMetricSchema = metricSchema.partial();
+
+/** What is sound of a metric. */
+export type MetricSettings = z.output<typeof incompleteMetricSchema>;

@@ -1,0 +1,50 @@
+import { checkSettings } from '../check-settings.ts';
+import type { ConfigFile, ConfigFiles } from '../config-file.ts';
+import { MODULE_FILES_BYTES_MAX, MODULE_FILES_MAX } from '../defaults.ts';
+import type { Environment } from '../environment.ts';
+import type { RootExpected } from '../parse-source.ts';
+import { readPatternFiles } from '../pattern-files.ts';
+import { type ListedModule, MODULES_FORM } from './listed-module.ts';
+import type { ModuleSettings } from './module-schema.ts';
+
+const MODULES_ROOT: RootExpected = {
+  kind: 'map',
+  expected: 'a map of modules such as "modem:" with "resources:" below',
+  ifEmpty: 'write "{}" where there is no module',
+};
+
+/** What of the main file says which modules there are. */
+interface ModuleKeys {
+  readonly modules?: Readonly<Record<string, ModuleSettings>> | undefined;
+  readonly module_files?: readonly string[] | undefined;
+}
+
+/** Lists the user's modules: those of the main file, then those of each file that `module_files` leads to. */
+export async function readListedModules(
+  main: ConfigFile,
+  settings: ModuleKeys,
+  env: Environment,
+  files: ConfigFiles,
+): Promise<ListedModule[]> {
+  const bounds = { filesMax: MODULE_FILES_MAX, bytesMax: MODULE_FILES_BYTES_MAX };
+  const matched = await readPatternFiles(main, 'module_files', settings.module_files ?? [], bounds);
+  const listed = place(settings.modules ?? {}, main, ['modules']);
+  for (const { name, path, text } of matched.files) {
+    const file = files.parse(name, path, text, MODULES_ROOT);
+    if (file) listed.push(...place(checkSettings(file, env, MODULES_FORM) ?? {}, file, []));
+  }
+  return listed;
+}
+
+function place(
+  modules: Readonly<Record<string, ModuleSettings>>,
+  file: ConfigFile,
+  path: readonly string[],
+): ListedModule[] {
+  return Object.entries(modules).map(([name, settings]) => ({
+    name,
+    settings,
+    place: { file, path: [...path, name] },
+    isShipped: false,
+  }));
+}

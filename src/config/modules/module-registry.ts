@@ -1,0 +1,134 @@
+import type { FamilyDescription, ModuleDefinition } from '../../model/index.ts';
+import { type ConfigFile, renderPlace } from '../config-file.ts';
+import type { PlacedLayer } from '../named-files.ts';
+import { findNearest } from '../nearest.ts';
+import { checkFamilies } from './check-families.ts';
+import { checkModule } from './check-module.ts';
+import { type ActiveModule, collectModules } from './collect-modules.ts';
+import { type ListedModule, toDefinition } from './listed-module.ts';
+import { STATE_LABEL_DEFAULT } from './metric-schema.ts';
+import { DEFAULT_SET } from './module-schema.ts';
+
+/** A family that the agent itself exposes. */
+export interface AgentFamily extends FamilyDescription {
+  /** Labels beside `router` and the router's own. */
+  readonly labels?: readonly string[] | undefined;
+}
+
+/** A label that is put on series, and by whom. */
+interface LabelOwner {
+  readonly metric: string;
+  readonly module: ActiveModule;
+  readonly path: readonly (string | number)[];
+}
+
+/** The modules that there are, checked, and which of them a router has. */
+export class ModuleRegistry {
+  readonly modules: readonly { readonly definition: ModuleDefinition; readonly isDefault: boolean }[];
+  readonly #active: ReadonlyMap<ModuleDefinition, ActiveModule>;
+  readonly #byName: ReadonlyMap<string, ModuleDefinition>;
+  readonly #agentLabels: ReadonlyMap<string, string>;
+  readonly #selections = new Map<string, readonly ModuleDefinition[]>();
+  readonly #labels = new Map<readonly ModuleDefinition[], ReadonlyMap<string, LabelOwner>>();
+
+  /** Adds a fault to its file for everything that is wrong with the modules. */
+  constructor(
+    shipped: readonly ListedModule[],
+    own: readonly ListedModule[],
+    agentFamilies: readonly AgentFamily[] = [],
+  ) {
+    const active = collectModules(shipped, own);
+    for (const module of [...shipped, ...own]) checkModule(module);
+    checkFamilies(
+      active.map(({ listed }) => listed),
+      agentFamilies,
+    );
+    const defined = active.map((module) => ({ module, definition: toDefinition(module.listed.name, module.settings) }));
+    this.modules = defined.map(({ module, definition }) => ({ definition, isDefault: module.isDefault }));
+    this.#active = new Map(defined.map(({ module, definition }) => [definition, module]));
+    this.#byName = new Map(defined.map(({ definition }) => [definition.name, definition]));
+    this.#agentLabels = new Map(
+      agentFamilies.flatMap(({ name, labels = [] }) => labels.map((label) => [label, name] as const)),
+    );
+  }
+
+  /** The modules of a router whose list is the one of `layer`; the same list of definitions for the same modules. */
+  select(layer: PlacedLayer | undefined): readonly ModuleDefinition[] {
+    const chosen = new Set<ModuleDefinition>();
+    const excluded = new Set<ModuleDefinition>();
+    for (const [index, item] of (layer?.layer.modules ?? [DEFAULT_SET]).entries()) {
+      const isExcluded = item.startsWith('!');
+      const name = isExcluded ? item.slice(1) : item;
+      const found = this.#find(name);
+      if (!found && layer) this.#refuseName(name, layer, index);
+      for (const definition of found ?? []) (isExcluded ? excluded : chosen).add(definition);
+    }
+    const selected = this.modules
+      .map(({ definition }) => definition)
+      .filter((it) => chosen.has(it) && !excluded.has(it));
+    const key = selected.map(({ name }) => name).join(' ');
+    const known = this.#selections.get(key);
+    if (known) return known;
+    this.#selections.set(key, selected);
+    return selected;
+  }
+
+  /** Says, for a message about the file `from`, what has this label on the series of a router with these modules. */
+  findLabelOwner(label: string, modules: readonly ModuleDefinition[], from: ConfigFile): string | undefined {
+    const agentFamily = this.#agentLabels.get(label);
+    if (agentFamily !== undefined) return `${agentFamily}, which the agent itself exposes`;
+    let labels = this.#labels.get(modules);
+    if (!labels) {
+      labels = this.#listLabels(modules);
+      this.#labels.set(modules, labels);
+    }
+    const owner = labels.get(label);
+    if (!owner) return undefined;
+    const { name, place } = owner.module.listed;
+    const where = renderPlace({ file: place.file, path: [...place.path, ...owner.path] }, from);
+    return `${owner.metric} of the module "${name}" ${where}`;
+  }
+
+  #find(name: string): readonly ModuleDefinition[] | undefined {
+    if (name === DEFAULT_SET) {
+      return this.modules.filter(({ isDefault }) => isDefault).map(({ definition }) => definition);
+    }
+    const found = this.#byName.get(name);
+    return found && [found];
+  }
+
+  #refuseName(name: string, { file, path }: PlacedLayer, index: number): void {
+    const names = [DEFAULT_SET, ...this.#byName.keys()];
+    const nearest = findNearest(name, names);
+    const message = `There is no module "${name}"`;
+    file.faults.add(
+      [...path, 'modules', index],
+      nearest === undefined ? `${message}; there are: ${names.join(', ')}` : message,
+      { nearest },
+    );
+  }
+
+  #listLabels(modules: readonly ModuleDefinition[]): ReadonlyMap<string, LabelOwner> {
+    const owners = new Map<string, LabelOwner>();
+    for (const definition of modules) {
+      const module = this.#active.get(definition);
+      if (!module) continue;
+      for (const [resource, { labels, metrics = [] }] of (module.settings.resources ?? []).entries()) {
+        const path = ['resources', resource];
+        const first = metrics[0]?.name ?? 'a metric';
+        for (const label of Object.keys(labels ?? {})) {
+          owners.set(label, { metric: first, module, path: [...path, 'labels', label] });
+        }
+        for (const [index, metric] of metrics.entries()) {
+          const metricPath = [...path, 'metrics', index];
+          const own = Object.keys(metric.labels ?? {}).map((label) => [label, 'labels', label] as const);
+          const state = metric.type === 'stateset' ? [[metric.state_label ?? STATE_LABEL_DEFAULT] as const] : [];
+          for (const [label, ...steps] of [...own, ...state]) {
+            owners.set(label, { metric: metric.name ?? first, module, path: [...metricPath, ...steps] });
+          }
+        }
+      }
+    }
+    return owners;
+  }
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { FIELD_CHARS_MAX, MODULE_RESOURCES_MAX, RESOURCE_METRICS_MAX, RESOURCE_PATH_CHARS_MAX } from '../defaults.ts';
+import { duration } from '../schema-quantities.ts';
+import { checked, choice, flag, name, section } from '../schema-values.ts';
+import { isResourcePath, isRows } from './grammar.ts';
+import { help, incompleteMetricSchema, labelSources, metricSchema } from './metric-schema.ts';
+
+/** Where rows are when a resource does not say. */
+export const ROWS_DEFAULT = 'status.unique';
+/** Stands in the list of a router for all modules of the default set. */
+export const DEFAULT_SET = 'default';
+
+const METRICS = `a list of at most ${RESOURCE_METRICS_MAX} metrics`;
+const RESOURCES = `a list of 1 to ${MODULE_RESOURCES_MAX} resources`;
+
+const resourceShape = {
+  path: checked(
+    {
+      description:
+        'Path below `/status/`, such as `sysdetail/system`. A `*` after the first segment stands for the number of a slot, as in `lte*`. With a leading slash: below the root of the interface, such as `/profiles`.',
+      kind: 'path',
+    },
+    'the path of a resource, such as lte2, lte*, sysdetail/system or /profiles',
+    RESOURCE_PATH_CHARS_MAX,
+    isResourcePath,
+  ),
+  optional: flag({ description: 'Whether devices may lack the resource: then no failure.', default: false }).optional(),
+  each: checked(
+    {
+      description:
+        'Where the rows are: `status.unique`, `status.list`, or `status.list[].sublist` for rows inside rows. Required for a path with a leading slash.',
+      default: ROWS_DEFAULT,
+      kind: 'steps',
+    },
+    'steps to the rows such as status.unique, status.list or status.list[].sublist',
+    FIELD_CHARS_MAX,
+    isRows,
+  ).optional(),
+  labels: labelSources(
+    'Labels of all metrics of the resource: a field of the row, `..field` of the row around it or beside the list, `$resource`, `$slot`, `$index` (place of the row, from 1), `$match` (what the star of `value` stood for), or a fixed text after `=`.',
+  ),
+};
+
+const resourceSchema = section('One resource, or with a star a family of them.', {
+  ...resourceShape,
+  metrics: z
+    .array(metricSchema, { error: METRICS })
+    .max(RESOURCE_METRICS_MAX, { error: METRICS })
+    .meta({ description: 'What becomes of a row.' }),
+});
+const incompleteResourceSchema = section('', {
+  ...resourceShape,
+  metrics: z.array(incompleteMetricSchema),
+}).partial();
+
+const moduleShape = {
+  help: help('One sentence for the reference.').optional(),
+  interval: duration({
+    description: 'How often the resources are read, slower or faster than `poll.interval`, which is the default.',
+  }).optional(),
+  min_interval: duration({
+    description:
+      'The resources are read as often as `poll.interval` says, but not more often than this. Instead of `interval`.',
+  }).optional(),
+  identity: flag({
+    description:
+      'Whether the values say who the router is: they are then served for as long as it is configured, and read again when it comes back.',
+    default: false,
+  }).optional(),
+};
+
+/** A module as a person writes it. */
+export const moduleSchema = section('One module.', {
+  ...moduleShape,
+  resources: z
+    .array(resourceSchema, { error: RESOURCES })
+    .min(1, { error: RESOURCES })
+    .max(MODULE_RESOURCES_MAX, { error: RESOURCES })
+    .meta({ description: 'What is read. Required, but not to change the interval of a shipped module.' })
+    .optional(),
+});
+
+const incompleteModuleSchema = section('', {
+  ...moduleShape,
+  resources: z.array(incompleteResourceSchema),
+}).partial();
+
+const shippedShape = {
+  reader: choice({ description: 'A reading that is more than documents to metrics.' }, [
+    'configuration',
+    'log_files',
+  ]).optional(),
+  default: flag({ description: 'Whether it belongs to the default set.', default: true }).optional(),
+};
+
+/** A module that is shipped, which can do a little more. */
+export const shippedModuleSchema = moduleSchema.extend(shippedShape);
+export const incompleteShippedModuleSchema = incompleteModuleSchema.extend(shippedShape);
+
+const moduleName = name({ description: 'Name of the module.' }).refine((value) => value !== DEFAULT_SET, {
+  error: `a name other than "${DEFAULT_SET}", which stands for all modules of the default set`,
+});
+
+const MODULES = 'a map of names and modules';
+
+/** The key `modules`, and the whole of a file of modules. */
+export const modulesSchema = z.record(moduleName, moduleSchema, { error: MODULES });
+export const incompleteModulesSchema = z.record(z.string(), incompleteModuleSchema);
+
+/** What is sound of a module. `reader` and `default` are there in shipped ones alone. */
+export type ModuleSettings = z.output<typeof incompleteShippedModuleSchema>;
+export type ResourceSettings = z.output<typeof incompleteResourceSchema>;

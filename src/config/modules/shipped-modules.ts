@@ -1,0 +1,74 @@
+import { readdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ModuleDefinition } from '../../model/index.ts';
+import { checkSettings } from '../check-settings.ts';
+import { ConfigFiles } from '../config-file.ts';
+import { CONFIG_FILE_BYTES_MAX } from '../defaults.ts';
+import type { ConfigFault } from '../fault.ts';
+import type { RootExpected } from '../parse-source.ts';
+import { describeFailure, readTextFile } from '../text-file.ts';
+import { type ListedModule, SHIPPED_MODULE_FORM } from './listed-module.ts';
+import { ModuleRegistry } from './module-registry.ts';
+import { modulesSchema } from './module-schema.ts';
+
+const EXTENSION = '.yaml';
+
+const MODULE_ROOT: RootExpected = {
+  kind: 'map',
+  expected: 'a map of the keys of a module such as "resources:"',
+  ifEmpty: 'write the keys of a module, such as "resources:"',
+};
+
+/** A module of the product. */
+export interface ShippedModule {
+  readonly definition: ModuleDefinition;
+  /** Whether `default` stands for it, too. */
+  readonly isDefault: boolean;
+}
+
+/** The shipped modules in the order of their names, or everything that is wrong with their files. */
+export type LoadedModules =
+  | { readonly ok: true; readonly modules: readonly ShippedModule[] }
+  | { readonly ok: false; readonly faults: readonly ConfigFault[] };
+
+/** Reads and checks the shipped modules alone: each `NAME.yaml` in `folder` is the module `NAME`. Never rejects. */
+export async function loadShippedModules(folder: URL | string): Promise<LoadedModules> {
+  const files = new ConfigFiles();
+  const { modules } = new ModuleRegistry(await readShippedModules(folder, files), []);
+  const { faults } = files;
+  return faults.length === 0 ? { ok: true, modules } : { ok: false, faults };
+}
+
+/** Reads the files of shipped modules in the order of their names. */
+export async function readShippedModules(folder: URL | string, files: ConfigFiles): Promise<ListedModule[]> {
+  const path = folder instanceof URL ? fileURLToPath(folder) : folder;
+  const listed: ListedModule[] = [];
+  for (const fileName of await listFiles(path, files)) {
+    const filePath = join(path, fileName);
+    const text = await readTextFile(filePath, CONFIG_FILE_BYTES_MAX);
+    if (!text.ok) {
+      files.refuse(filePath, `The file of a shipped module ${text.reason}`);
+      continue;
+    }
+    const file = files.parse(filePath, filePath, text.text, MODULE_ROOT);
+    if (!file) continue;
+    // Nothing of the environment belongs into what is shipped.
+    const settings = checkSettings(file, undefined, SHIPPED_MODULE_FORM) ?? {};
+    const name = basename(fileName, EXTENSION);
+    if (!modulesSchema.keyType.safeParse(name).success) {
+      file.faults.add([], `The name of the file is the name of the module, and "${name}" cannot be one`);
+    }
+    listed.push({ name, settings, place: { file, path: [] }, isShipped: true });
+  }
+  return listed;
+}
+
+async function listFiles(folder: string, files: ConfigFiles): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => name.endsWith(EXTENSION)).toSorted();
+  } catch (cause) {
+    files.refuse(folder, `The folder of the shipped modules ${describeFailure(cause)}`);
+    return [];
+  }
+}

@@ -1,0 +1,99 @@
+import type { z } from 'zod';
+import { type JsonSchema, toJsonSchema } from './json-schema.ts';
+
+/** A map of keys in the reference. */
+interface Section {
+  readonly title: string;
+  readonly schema: JsonSchema;
+}
+
+/**
+ * Renders a table for each map of keys in the schema, in the order in which they are written, under headings of `level`.
+ * A map whose path is in `elsewhere` gets none: it links to the section that is named there.
+ */
+export function renderTables(
+  schema: z.core.$ZodType,
+  root: string,
+  level: number,
+  elsewhere: Readonly<Record<string, string>> = {},
+): string {
+  const sections = listSections({ title: root, schema: toJsonSchema(schema) }, elsewhere);
+  return sections.map((section) => renderSection(section, root, level, elsewhere)).join('\n');
+}
+
+/** The anchor of a section by the path of its map. */
+export function toAnchor(title: string): string {
+  return title
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+}
+
+function listSections(section: Section, elsewhere: Readonly<Record<string, string>>): Section[] {
+  const inner = listKeys(section.schema).flatMap(([key, value]) => {
+    const found = findMap(value);
+    if (!found || key in elsewhere) return [];
+    return listSections({ title: joinTitle(section.title, key, found.suffix), schema: found.schema }, elsewhere);
+  });
+  return [section, ...inner];
+}
+
+/** The keys of a map. Of one whose value may be left out (`key:`), what may stand there. */
+function listKeys({ properties = {} }: JsonSchema): [string, JsonSchema][] {
+  return Object.entries(properties).map(([key, value]) => {
+    const isNullable = value.anyOf?.some(({ type }) => type === 'null') ?? false;
+    return [key, (isNullable && value.anyOf?.find(({ type }) => type !== 'null')) || value];
+  });
+}
+
+function renderSection(
+  { title, schema }: Section,
+  root: string,
+  level: number,
+  elsewhere: Readonly<Record<string, string>>,
+): string {
+  const required = new Set(schema.required);
+  const rows = listKeys(schema).map(([key, value]) => {
+    const found = findMap(value);
+    const link = elsewhere[key] ?? (found && toAnchor(joinTitle(title, key, found.suffix)));
+    const type = renderType(value, link);
+    return `| \`${key}\` | ${type} | ${required.has(key) ? 'required' : renderDefault(value)} | ${renderCell(value.description ?? '')} |`;
+  });
+  const heading = title === root ? '' : `<a id="${toAnchor(title)}"></a>\n\n${'#'.repeat(level)} \`${title}\`\n\n`;
+  const text = title === root ? '' : `${schema.description ?? ''}\n\n`;
+  return `${heading}${text}| Key | Type | Default | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
+}
+
+/** The map of keys that stands at a key, in a list at a key, or behind the names at a key; the suffix says which. */
+function findMap({
+  items,
+  additionalProperties: named,
+  ...schema
+}: JsonSchema): { schema: JsonSchema; suffix: string } | undefined {
+  if (schema.properties) return { schema, suffix: '' };
+  if (items?.properties) return { schema: items, suffix: '[]' };
+  return typeof named === 'object' && named.properties ? { schema: named, suffix: '.NAME' } : undefined;
+}
+
+function joinTitle(title: string, key: string, suffix: string): string {
+  return `${title === '' ? '' : `${title}.`}${key}${suffix}`;
+}
+
+function renderType(schema: JsonSchema, link: string | undefined): string {
+  if (schema.kind === 'unsupported') return '—';
+  if (link !== undefined) {
+    if (schema.items) return `list of [maps](#${link})`;
+    return schema.properties ? `[map](#${link})` : `names and [maps](#${link})`;
+  }
+  if (schema.kind !== undefined) return renderCell(schema.kind);
+  return (schema.enum ?? []).map((word) => `\`${word}\``).join(', ');
+}
+
+function renderDefault({ default: fallback }: JsonSchema): string {
+  if (fallback === undefined) return '';
+  return `\`${typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``;
+}
+
+function renderCell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}

@@ -1,0 +1,112 @@
+import {
+  BCRYPT_COST_MAX,
+  CONFIG_FILE_BYTES_MAX,
+  METRIC_LABELS_MAX,
+  MODULE_RESOURCES_MAX,
+  MODULES_MAX,
+  RESOURCE_METRICS_MAX,
+  ROUTER_FILES_BYTES_MAX,
+  ROUTER_FILES_MAX,
+} from './defaults.ts';
+import { renderTables } from './reference-tables.ts';
+import { configSchema } from './schema.ts';
+import { webSchema } from './web/web-schema.ts';
+
+const MIB = 1024 ** 2;
+
+const INTRODUCTION = `# Configuration
+
+<!-- Written by \`npm run docs\` from the schema in src/config. Do not edit. -->
+
+\`router-exporter.yaml\`, or the file that \`--config.file\` names, is YAML. [router-exporter.example.yaml](router-exporter.example.yaml) shows every key in place,
+\`router-exporter check\` tells all faults at once with file, line and column, and \`router-exporter schema\` prints a JSON Schema for editors.
+
+- Unknown keys are errors.
+- Durations need a unit: \`30s\`, \`5m\`, \`1h30m\`. So do sizes: \`512KiB\`, \`20MiB\`, \`1GiB\`.
+- \`\${NAME}\` and \`\${NAME:-default}\` are replaced from the environment in every value that is text; \`$\${\` stands for \`\${\` itself.
+- Relative paths start at the folder of the file that they stand in.
+- A secret can stand in a file of its own: \`password_file\` instead of \`password\`. Secrets are never printed.
+- Files that the configuration names are read at the start and at a reload. A reload is all or nothing: with any fault, what runs goes on unchanged.
+
+## Keys
+`;
+
+const FILES_OF_ROUTERS = `
+<a id="files-of-routers"></a>
+
+## Files of routers
+
+Each file that \`router_files\` leads to is a list of routers, with the same keys as [\`routers\`](#routers), as YAML or JSON. \`defaults\` of the main file holds for them.
+
+\`\`\`yaml
+- name: plant-8
+  url: https://192.0.2.11
+  labels: { site: hamburg }
+\`\`\`
+
+- An entry of \`router_files\` is a path or a glob (\`*\`, \`?\`, \`[a-z]\`, \`{a,b}\`). A path whose file is missing is a fault; a glob that fits nothing is none. Folders and hidden files fit no star, and \`**\` is refused.
+- The name of a router is unique over all files.
+- The files are looked at every few seconds. When one was changed, added or removed, and has come to rest, the configuration is reloaded. Replacing a file by renaming, or by moving a link as Kubernetes does, is seen too.
+- An empty file is a fault, because it is more often a file that is being written than one that means no router: write \`[]\`.
+- At most ${ROUTER_FILES_MAX} files, ${CONFIG_FILE_BYTES_MAX / MIB} MiB each, ${ROUTER_FILES_BYTES_MAX / MIB} MiB together.
+`;
+
+const MODULES = `
+<a id="modules"></a>
+
+## Modules
+
+A module says which resources of a router are read, how often, and which metrics their documents become. The modules that are shipped and your own have the same format and pass the same checks.
+
+\`\`\`yaml
+modules:
+  # A module of your own: routers have it when their list of modules names it.
+  fuel_level:
+    min_interval: 5m
+    resources:
+      - path: adio*
+        optional: true
+        labels: { slot: $slot }
+        metrics:
+          - { name: router_fuel_level_volts, help: Voltage of the fuel gauge., type: gauge, value: analog_input_1, unit: V }
+  # A shipped module at another pace.
+  modem: { interval: 15s }
+\`\`\`
+
+- A file that \`module_files\` leads to is such a map, without the key \`modules\` around it. Globs are as in [files of routers](#files-of-routers); these files are not watched, but read at a reload.
+- A module with the name of a shipped one replaces it, also in the default set. With nothing but \`interval\` or \`min_interval\` it changes how often the shipped one is read.
+- \`modules\` of a router, or of \`defaults\`, lists names. \`default\` stands for all shipped modules of the default set, \`"!modem"\` takes one away, whatever the order. Modules of your own have to be named.
+- Names of metrics: letters, digits and \`_\`. A counter ends in \`_total\`, an info metric in \`_info\`. Other names may not end in \`_total\`, \`_info\`, \`_bucket\`, \`_count\`, \`_sum\` or \`_created\`, and none may begin with \`router_exporter_\`, \`process_\`, \`nodejs_\`, \`go_\` or \`scrape_\`, or be one that the agent itself exposes.
+- A name has one type and one help, in all modules together.
+- Names of labels do not begin with \`__\`, and are not \`router\`, \`le\` or \`quantile\`. Labels that a router is given in \`labels\` may not be labels of its modules.
+- At most ${MODULES_MAX} modules, ${MODULE_RESOURCES_MAX} resources in each, ${RESOURCE_METRICS_MAX} metrics in each of these, ${METRIC_LABELS_MAX} labels.
+`;
+
+const WEB = `
+<a id="web-configuration-file"></a>
+
+## The web configuration file
+
+The file that \`web.config_file\` or \`--web.config.file\` names has the format of the Prometheus exporters
+([exporter-toolkit](https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md)), so that one file can serve several of them. The differences:
+
+- It is read at the start and at a reload, not at every request. The environment is not filled in.
+- An empty file is a fault: write \`{}\` for a server without protection. With any key in \`tls_server_config\`, certificate and key are required.
+- TLS 1.0 and 1.1 are not supported. Neither are the keys that say so below.
+- \`client_ca_file\` without \`client_auth_type\`, \`client_allowed_sans\` where clients need no certificate, and certificates that are verified without a \`client_ca_file\` are faults, because they would not protect as they seem to.
+- The cost of a password's hash is at most ${BCRYPT_COST_MAX}.
+
+`;
+
+/** Renders docs/config.md, the reference of the configuration, from the schemas. */
+export function renderConfigReference(): string {
+  return [
+    INTRODUCTION,
+    '\n',
+    renderTables(configSchema, '', 3, { defaults: 'routers' }),
+    FILES_OF_ROUTERS,
+    MODULES,
+    WEB,
+    renderTables(webSchema, '', 3),
+  ].join('');
+}

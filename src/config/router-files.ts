@@ -1,0 +1,62 @@
+import { checkSettings } from './check-settings.ts';
+import type { ConfigFile, ConfigFiles } from './config-file.ts';
+import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './defaults.ts';
+import type { Environment } from './environment.ts';
+import type { PlacedLayer } from './named-files.ts';
+import type { RootExpected } from './parse-source.ts';
+import { readPatternFiles } from './pattern-files.ts';
+import type { ListedRouter } from './router-schema.ts';
+import { AT_LEAST_ONE_ROUTER, ROUTER_LIST_FORM, type Settings } from './schema.ts';
+
+const LIST_ROOT: RootExpected = {
+  kind: 'list',
+  expected: 'a list of routers such as "- name: plant-7" with "url: https://192.0.2.10" below',
+  ifEmpty: 'write "[]" where there is no router',
+};
+
+/** A router of the main file or of a file of routers. */
+export interface PlacedRouter extends PlacedLayer {
+  readonly name: string | undefined;
+  readonly layer: ListedRouter;
+}
+
+export interface ListedRouters {
+  readonly routers: readonly PlacedRouter[];
+  /** The files of routers, for whoever watches them. */
+  readonly watched: { readonly patterns: readonly string[]; readonly digests: ReadonlyMap<string, string> };
+}
+
+/** Lists the routers of the main file, then those of each file that `router_files` leads to. */
+export async function readListedRouters(
+  main: ConfigFile,
+  settings: Settings,
+  env: Environment,
+  files: ConfigFiles,
+): Promise<ListedRouters> {
+  checkPresence(main, settings);
+  const bounds = { filesMax: ROUTER_FILES_MAX, bytesMax: ROUTER_FILES_BYTES_MAX };
+  const matched = await readPatternFiles(main, 'router_files', settings.router_files ?? [], bounds);
+  const routers = place(settings.routers ?? [], main, ['routers']);
+  for (const { name, path, text } of matched.files) {
+    const file = files.parse(name, path, text, LIST_ROOT);
+    // Not spread into one call: a list may be longer than the arguments that a call can have.
+    if (file)
+      for (const router of place(checkSettings(file, env, ROUTER_LIST_FORM) ?? [], file, [])) routers.push(router);
+  }
+  return { routers, watched: { patterns: matched.patterns, digests: matched.digests } };
+}
+
+/** Refuses a configuration that has no router and never will. */
+function checkPresence(main: ConfigFile, { routers, router_files: patterns }: Settings): void {
+  if ((routers?.length ?? 0) > 0 || (patterns?.length ?? 0) > 0) return;
+  const [key] = ['routers', 'router_files'].filter((it) => main.source.valueAt([it]) !== undefined);
+  // What is faulty itself has been left out, and may have held routers.
+  if (main.faults.touches(['routers']) || main.faults.touches(['router_files'])) return;
+  const isEmpty = key !== undefined && Array.isArray(main.source.valueAt([key]));
+  if (isEmpty) main.faults.add([key], `Expected ${AT_LEAST_ONE_ROUTER}, or "router_files"; found an empty list`);
+  else main.faults.add(['routers'], `Missing key; expected ${AT_LEAST_ONE_ROUTER}, or "router_files"`);
+}
+
+function place(routers: readonly ListedRouter[], file: ConfigFile, path: readonly string[]): PlacedRouter[] {
+  return routers.map((layer, index) => ({ file, path: [...path, index], name: layer.name, layer }));
+}

@@ -1,0 +1,146 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { checkSettings } from '../check-settings.ts';
+import type { ClientAuth, WebSecurity, WebTlsSettings } from '../config.ts';
+import { type ConfigFile, ConfigFiles } from '../config-file.ts';
+import { CONFIG_FILE_BYTES_MAX } from '../defaults.ts';
+import type { ConfigFault } from '../fault.ts';
+import { NamedFileReader, renderFileFault } from '../named-files.ts';
+import type { RootExpected } from '../parse-source.ts';
+import { readTextFile } from '../text-file.ts';
+import { WEB_FORM, type WebFileSettings } from './web-schema.ts';
+
+/** What the server needs to protect itself, or everything that is wrong with the file in the order of its lines. */
+export type LoadedWebConfig =
+  | { readonly ok: true; readonly security: WebSecurity }
+  | { readonly ok: false; readonly faults: readonly ConfigFault[] };
+
+type TlsServer = NonNullable<WebFileSettings['tls_server_config']>;
+
+const WEB_ROOT: RootExpected = {
+  kind: 'map',
+  expected: 'a map of keys such as "tls_server_config:"',
+  // Whoever names such a file wants protection, and an empty one gives none.
+  ifEmpty: 'write "{}" for a server without protection',
+};
+
+const CLIENT_AUTH: Readonly<Record<NonNullable<TlsServer['client_auth_type']>, ClientAuth>> = {
+  NoClientCert: 'none',
+  RequestClientCert: 'request',
+  RequireAnyClientCert: 'require-any',
+  RequireClientCert: 'require-any',
+  VerifyClientCertIfGiven: 'verify-if-given',
+  RequireAndVerifyClientCert: 'require-and-verify',
+};
+
+/**
+ * Reads and checks a file in the format of the Prometheus exporters (`web.config_file`) and every file that it names.
+ * Never rejects. The environment is not filled in, because other programs read such files as they are.
+ */
+export async function loadWebConfig(path: string): Promise<LoadedWebConfig> {
+  const files = new ConfigFiles();
+  const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
+  if (!text.ok) files.refuse(path, `The web configuration file ${text.reason}`);
+  const security = text.ok ? await parseWebSecurity(path, path, text.text, files) : undefined;
+  const { faults } = files;
+  return security && faults.length === 0 ? { ok: true, security } : { ok: false, faults };
+}
+
+/** Reads the file that the main file names as `web.config_file`; `undefined` when it names none or a faulty one. */
+export async function readWebSecurity(
+  main: ConfigFile,
+  name: string | undefined,
+  files: ConfigFiles,
+): Promise<WebSecurity | undefined> {
+  if (name === undefined) return undefined;
+  const path = resolve(main.folder, name);
+  const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
+  if (text.ok) {
+    const shownName = isAbsolute(name) ? name : join(dirname(main.name), name);
+    return parseWebSecurity(shownName, path, text.text, files);
+  }
+  const place = ['web', 'config_file'];
+  main.faults.add(place, renderFileFault(main, place, !isAbsolute(name), text.reason));
+  return undefined;
+}
+
+async function parseWebSecurity(
+  name: string,
+  path: string,
+  text: string,
+  files: ConfigFiles,
+): Promise<WebSecurity | undefined> {
+  const file = files.parse(name, path, text, WEB_ROOT);
+  const settings = file && checkSettings(file, undefined, WEB_FORM);
+  if (!file || !settings) return undefined;
+  const headers = Object.entries(settings.http_server_config?.headers ?? {}).flatMap(([header, value]) =>
+    value === undefined || value === '' ? [] : [[header, value] as const],
+  );
+  return {
+    tls: await readTls(settings.tls_server_config ?? {}, file),
+    headers: Object.fromEntries(headers),
+    users: new Map(Object.entries(settings.basic_auth_users ?? {})),
+  };
+}
+
+async function readTls(tls: TlsServer, file: ConfigFile): Promise<WebTlsSettings | undefined> {
+  const path = ['tls_server_config'];
+  const at = (key: keyof TlsServer) => ({ file, path: [...path, key] });
+  const isSet = (key: keyof TlsServer) => file.source.valueAt(at(key).path) !== undefined;
+  const written = file.source.valueAt(path);
+  const isNothing = typeof written !== 'object' || written === null || Object.keys(written).length === 0;
+  if (isNothing) return undefined;
+  // Without them the server would speak plain HTTP, which nobody wants who writes anything about TLS.
+  for (const key of ['cert_file', 'key_file'] as const) {
+    if (!isSet(key)) file.faults.add(at(key).path, 'Missing key; a server with TLS needs it');
+  }
+  checkClientAuth(tls, file);
+  const { min_version: min, max_version: max } = tls;
+  if (min === 'TLS13' && max === 'TLS12') {
+    file.faults.add(at('max_version').path, '"max_version" is older than "min_version", so nobody could connect');
+  }
+
+  const reader = new NamedFileReader();
+  const { cert_file: cert, key_file: key, client_ca_file: clientCa } = tls;
+  const certPem = cert === undefined ? undefined : await reader.readCertificates(at('cert_file'), cert);
+  const keyPem = key === undefined ? undefined : await reader.readKey(at('key_file'), key);
+  const clientCaPem =
+    clientCa === undefined ? undefined : await reader.readCertificates(at('client_ca_file'), clientCa);
+  if (certPem === undefined || !keyPem) return undefined;
+  if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem.reveal()))) {
+    file.faults.add(at('key_file').path, 'The key does not belong to the first certificate of "cert_file"');
+  }
+  return {
+    certPem,
+    keyPem,
+    clientCaPem,
+    clientAuth: CLIENT_AUTH[tls.client_auth_type ?? 'NoClientCert'],
+    minVersion: min,
+    maxVersion: max,
+    cipherSuites: tls.cipher_suites?.length ? tls.cipher_suites : undefined,
+    clientAllowedSans: tls.client_allowed_sans,
+  };
+}
+
+/** Refuses what would never be looked at, because clients are not asked for a certificate or need not have one. */
+function checkClientAuth(tls: TlsServer, file: ConfigFile): void {
+  const path = (key: keyof TlsServer) => ['tls_server_config', key];
+  if (file.faults.covers(path('client_auth_type'))) return;
+  const { client_auth_type: type = 'NoClientCert', client_ca_file: clientCa, client_allowed_sans: names } = tls;
+  if (clientCa !== undefined && type === 'NoClientCert') {
+    const message = '"client_ca_file" has no use without a "client_auth_type", such as RequireAndVerifyClientCert';
+    file.faults.add(path('client_ca_file'), message, { aim: 'key' });
+  }
+  const isVerified = ['verify-if-given', 'require-and-verify'].includes(CLIENT_AUTH[type]);
+  if (isVerified && file.source.valueAt(path('client_ca_file')) === undefined) {
+    // Else everybody could come in who has a certificate of any public authority.
+    const message = `Missing key; expected the authorities that vouch for clients, because "client_auth_type" is ${type}`;
+    file.faults.add(path('client_ca_file'), message);
+  }
+  const isRequired = ['require-any', 'require-and-verify'].includes(CLIENT_AUTH[type]);
+  if (names !== undefined && !isRequired) {
+    const message =
+      '"client_allowed_sans" needs "client_auth_type: RequireAndVerifyClientCert", or clients without a certificate would come in';
+    file.faults.add(path('client_allowed_sans'), message, { aim: 'key' });
+  }
+}

@@ -1,0 +1,178 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
+import { type buildConnector, errors } from 'undici';
+import type { Clock, Timer } from '../base/index.ts';
+import type { HandshakeMemory, HandshakeOffer } from './handshake-memory.ts';
+import { findTrustFault, isAuthorityNeeded, type RouterTls } from './trust.ts';
+import type { WireMeter } from './wire-meter.ts';
+
+/** How one connection is opened. */
+export interface OpeningOptions {
+  readonly target: buildConnector.Options;
+  readonly tls: RouterTls;
+  /** From the first packet to the trusted connection. Milliseconds. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly meter: WireMeter;
+  readonly memory: HandshakeMemory;
+  readonly openContext: (groups: string | undefined) => SecureContext;
+  /** Called once, at the end. */
+  readonly settle: (...result: Parameters<buildConnector.Callback>) => void;
+}
+
+const HTTPS = 'https:';
+const DEFAULT_PORT: Readonly<Record<string, number>> = { 'http:': 80, [HTTPS]: 443 };
+/**
+ * A name with several addresses: how long one is tried before the next. Node.js gives 250 ms, in which a cellular link
+ * that has to wake up first does not answer. Milliseconds.
+ */
+const ADDRESS_MS_MAX = 2000;
+/** An idle connection shows a sign of life this often, so that neither a firewall nor an end forgets it. Milliseconds. */
+const SIGN_OF_LIFE_MS = 60_000;
+
+/**
+ * One connection on its way. It comes to one end, with a socket or an error, and in the second case nothing of it stays.
+ *
+ * ```
+ *   dial ──TCP connected, https──▶ secure ──handshake done──▶ judge ──trusted──▶ settled with a socket
+ *    ▲ └──TCP connected, http──────────────────────────────────┼────────────────▶ settled with a socket
+ *    └── something was offered, once ──┤                       │
+ *                                      └─────── failed ────────┴────────────────▶ settled with an error
+ *
+ *   any ── time is over, end() ──▶ settled with an error
+ * ```
+ */
+export class Opening {
+  readonly #options: OpeningOptions;
+  #timer: Timer | undefined;
+  /** The last one: TCP first, then TLS on it. */
+  #socket: Socket | undefined;
+  #isSettled = false;
+  /** What was offered failed, and this is the second try, without. */
+  #isSecondTry = false;
+
+  constructor(options: OpeningOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { clock, timeoutMs } = this.#options;
+    this.#timer = clock.setTimer(timeoutMs, () => this.end(toTimeoutError(this.#options)));
+    this.#dial();
+  }
+
+  /** Gives up, unless the end has come already. */
+  end(cause: Error): void {
+    this.#settle(cause, null);
+  }
+
+  #settle(...result: Parameters<buildConnector.Callback>): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#timer?.cancel();
+    if (result[0]) {
+      // Whatever the reason was, the next handshake begins from nothing.
+      if (this.#socket instanceof TLSSocket) this.#options.memory.failed();
+      this.#socket?.destroy();
+    }
+    this.#options.settle(...result);
+  }
+
+  #dial(): void {
+    const { target, meter, timeoutMs } = this.#options;
+    const socket = connectTcp({
+      host: target.hostname,
+      port: Number(target.port) || (DEFAULT_PORT[target.protocol] ?? 0),
+      autoSelectFamilyAttemptTimeout: Math.min(ADDRESS_MS_MAX, Math.ceil(timeoutMs / 2)),
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: SIGN_OF_LIFE_MS,
+    });
+    meter.watch(socket);
+    this.#socket = socket;
+    socket.on('error', (cause) => {
+      if (this.#socket === socket) this.end(toConnectError(cause, this.#options));
+    });
+    socket.once('connect', () => {
+      if (target.protocol === HTTPS) this.#secure(socket);
+      else this.#settle(null, socket);
+    });
+  }
+
+  #secure(socket: Socket): void {
+    const { target, tls, memory, openContext } = this.#options;
+    const offer = memory.offer();
+    const name = tls.serverName ?? target.hostname;
+    let secured: TLSSocket;
+    try {
+      secured = connectTls({
+        socket,
+        host: name,
+        // An address may stand in a certificate, but never in the greeting.
+        servername: isIP(name) ? '' : name,
+        secureContext: openContext(offer.groups),
+        rejectUnauthorized: isAuthorityNeeded(tls),
+        ALPNProtocols: ['http/1.1'],
+        ...(offer.session && { session: offer.session }),
+      });
+    } catch (cause) {
+      this.end(toError(cause));
+      return;
+    }
+    this.#socket = secured;
+    secured.on('error', (cause) => this.#fail(secured, offer, cause));
+    secured.once('secureConnect', () => this.#judge(secured, offer));
+  }
+
+  #fail(socket: TLSSocket, offer: HandshakeOffer, cause: Error): void {
+    if (this.#isSettled || this.#socket !== socket) return;
+    // A certificate that was refused was not refused because of what was offered.
+    if (this.#isSecondTry || !isOffering(offer) || socket.authorizationError) {
+      this.end(cause);
+      return;
+    }
+    this.#options.memory.failed();
+    this.#isSecondTry = true;
+    this.#dial();
+  }
+
+  #judge(socket: TLSSocket, offer: HandshakeOffer): void {
+    const { tls, memory } = this.#options;
+    if (this.#isSecondTry) memory.refused();
+    else if (isOffering(offer)) memory.accepted();
+    if (socket.isSessionReused()) {
+      memory.resumed(socket);
+    } else {
+      // To be asked for once: the second time, Node.js has none.
+      const certificate = socket.getPeerX509Certificate();
+      const fault = findTrustFault(tls, certificate);
+      if (fault) {
+        this.end(fault);
+        return;
+      }
+      memory.trusted(socket, certificate);
+    }
+    this.#settle(null, socket);
+  }
+}
+
+function isOffering({ session, groups }: HandshakeOffer): boolean {
+  return session !== undefined || groups !== undefined;
+}
+
+function toError(cause: unknown): Error {
+  return cause instanceof Error ? cause : new TypeError(String(cause));
+}
+
+function toTimeoutError({ target, timeoutMs }: Pick<OpeningOptions, 'target' | 'timeoutMs'>): Error {
+  return new errors.ConnectTimeoutError(`No connection to ${target.hostname} within ${timeoutMs} ms`);
+}
+
+/** Where every address of a name failed and one of them by silence, the whole counts as silence. */
+export function toConnectError(cause: Error, options: Pick<OpeningOptions, 'target' | 'timeoutMs'>): Error {
+  const attempts: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
+  const isTimeout = attempts.some(
+    (attempt) => attempt instanceof Error && Reflect.get(attempt, 'code') === 'ETIMEDOUT',
+  );
+  return isTimeout ? Object.assign(toTimeoutError(options), { cause }) : cause;
+}

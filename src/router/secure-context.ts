@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { RouterTls } from './trust.ts';
+
+/**
+ * Contexts of the whole process by what they are made of. A fleet mostly shares one authority, and a context of its own
+ * for each of a thousand routers would hold that authority a thousand times. Contexts that no connector holds any more
+ * are left to the garbage collector, with the keys in them.
+ */
+const contexts = new Map<string, WeakRef<SecureContext>>();
+
+/**
+ * The context of these trust settings, shared by all who ask for the same. `groups` are the key exchanges to offer, best
+ * first; absent = those of the TLS library. Throws what the TLS library throws for a certificate or key that is none.
+ */
+export function openSecureContext(
+  { caPem, certPem, keyPem }: Pick<RouterTls, 'caPem' | 'certPem' | 'keyPem'>,
+  groups?: string,
+): SecureContext {
+  const parts = [caPem, certPem, keyPem, groups].map((part) => part ?? null);
+  const key = createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+  const known = contexts.get(key)?.deref();
+  if (known) return known;
+  for (const [other, context] of contexts) {
+    if (!context.deref()) contexts.delete(other);
+  }
+  const context = createSecureContext({
+    ...(caPem !== undefined && { ca: caPem }),
+    ...(certPem !== undefined && { cert: certPem }),
+    ...(keyPem !== undefined && { key: keyPem }),
+    ...(groups !== undefined && { ecdhCurve: groups }),
+  });
+  contexts.set(key, new WeakRef(context));
+  return context;
+}

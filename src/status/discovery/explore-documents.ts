@@ -1,0 +1,146 @@
+import { toPlainText } from '../mapping/plain-text.ts';
+
+/** Most steps to a place; a module cannot say more. */
+const STEPS_MAX = 8;
+/** Places of one document that are told apart. Real ones have three. */
+const PLACES_MAX = 64;
+/** Rows of one list, and fields of one row, that are looked at: as many as the mapping looks at. */
+const ROWS_MAX = 256;
+const FIELDS_MAX = 512;
+/** Different texts of a field that are kept: more are no list of states. */
+const TEXTS_MAX = 64;
+
+/** A field of the rows at one place. */
+export interface SeenField {
+  readonly name: string;
+  /** Different texts that it has, empty ones left out. */
+  readonly texts: readonly string[];
+  /** Whether it is nothing but single values; a list of texts is none, and neither is an endless text. */
+  readonly isPlain: boolean;
+  /** Whether it tells the rows of each list apart. */
+  readonly isUnique: boolean;
+}
+
+/** Where rows are in a document. */
+export interface SeenPlace {
+  /** As the key `each` of a module says it: `status.unique`, `status.list[].sublist`. Empty for the document itself. */
+  readonly each: string;
+  readonly isList: boolean;
+  /** {@link each} of the rows around, whose fields a label can come from. */
+  readonly outer: string | undefined;
+  readonly rows: number;
+  /** Of the list with the most rows. */
+  readonly rowsMost: number;
+  readonly fields: readonly SeenField[];
+}
+
+interface FieldRecord {
+  readonly name: string;
+  readonly texts: Set<string>;
+  isPlain: boolean;
+  /** Lists whose rows it tells apart. */
+  uniqueIn: number;
+}
+
+interface PlaceRecord {
+  readonly each: string;
+  readonly isList: boolean;
+  readonly outer: string | undefined;
+  rows: number;
+  rowsMost: number;
+  /** Lists with rows, or objects. */
+  lists: number;
+  readonly fields: Map<string, FieldRecord>;
+}
+
+/** Finds every place with rows in documents of the same resource, or of several slots. Takes whatever a router can send. */
+export function exploreDocuments(documents: readonly unknown[]): readonly SeenPlace[] {
+  const explorer = new Explorer();
+  for (const document of documents) explorer.explore(document);
+  return explorer.places;
+}
+
+class Explorer {
+  readonly #places = new Map<string, PlaceRecord>();
+
+  get places(): readonly SeenPlace[] {
+    return [...this.#places.values()].map(({ lists, fields, ...place }) => ({
+      ...place,
+      fields: [...fields.values()].map(({ name, texts, isPlain, uniqueIn }) => {
+        return { name, texts: [...texts], isPlain, isUnique: uniqueIn === lists };
+      }),
+    }));
+  }
+
+  explore(document: unknown): void {
+    if (isFields(document)) this.#addRows([document], { each: '', isList: false, outer: undefined }, 0);
+  }
+
+  #addRows(rows: readonly object[], where: Pick<PlaceRecord, 'each' | 'isList' | 'outer'>, steps: number): void {
+    const place = this.#open(where);
+    if (!place || rows.length === 0) return;
+    place.rows += rows.length;
+    place.rowsMost = Math.max(place.rowsMost, rows.length);
+    place.lists++;
+    const seen = rows.slice(0, ROWS_MAX);
+    const texts = new Map<string, string[]>();
+    for (const row of seen) {
+      for (const [name, value] of Object.entries(row).slice(0, FIELDS_MAX)) {
+        if (isFields(value) || isRowList(value)) this.#addBelow(row, name, value, place, steps);
+        else noteField(place, name, value, texts);
+      }
+    }
+    for (const [name, own] of texts) {
+      const field = place.fields.get(name);
+      if (field && own.length === seen.length && new Set(own).size === own.length) field.uniqueIn++;
+    }
+  }
+
+  #addBelow(row: object, name: string, value: object, place: PlaceRecord, steps: number): void {
+    if (steps >= STEPS_MAX) return;
+    const { each, isList, outer } = place;
+    const below = each === '' ? name : `${each}${isList ? '[]' : ''}.${name}`;
+    // As the mapping has it: what is below rows of a list has them around it, and a first list the single values beside it.
+    const beside = isFields(Reflect.get(row, 'unique')) ? `${each === '' ? '' : `${each}.`}unique` : each;
+    const around = isList ? each : (outer ?? (Array.isArray(value) && beside !== '' ? beside : undefined));
+    const rows = Array.isArray(value) ? value.filter(isFields) : [value];
+    this.#addRows(rows, { each: below, isList: Array.isArray(value), outer: around }, steps + 1);
+  }
+
+  #open(where: Pick<PlaceRecord, 'each' | 'isList' | 'outer'>): PlaceRecord | undefined {
+    const known = this.#places.get(where.each);
+    if (known) return known;
+    if (this.#places.size >= PLACES_MAX) return undefined;
+    const place = { ...where, rows: 0, rowsMost: 0, lists: 0, fields: new Map<string, FieldRecord>() };
+    this.#places.set(where.each, place);
+    return place;
+  }
+}
+
+function noteField(place: PlaceRecord, name: string, value: unknown, texts: Map<string, string[]>): void {
+  let field = place.fields.get(name);
+  if (!field) {
+    if (place.fields.size >= FIELDS_MAX) return;
+    field = { name, texts: new Set(), isPlain: true, uniqueIn: 0 };
+    place.fields.set(name, field);
+  }
+  const plain = toPlainText(value);
+  if (plain === undefined) return;
+  if ('fault' in plain) {
+    field.isPlain = false;
+    return;
+  }
+  if (plain.text === '') return;
+  if (field.texts.size < TEXTS_MAX) field.texts.add(plain.text);
+  const own = texts.get(name);
+  if (own) own.push(plain.text);
+  else texts.set(name, [plain.text]);
+}
+
+function isRowList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && (value.length === 0 || value.some(isFields));
+}
+
+function isFields(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

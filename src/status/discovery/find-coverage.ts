@@ -1,0 +1,30 @@
+import type { ModuleDefinition } from '../../model/index.ts';
+import { compileModules } from '../mapping/compile-modules.ts';
+import { expandPath } from '../status-paths.ts';
+import type { SeenPlace } from './explore-documents.ts';
+
+/** Says which modules make something of a field of the rows at a place, by their names. */
+export type Coverage = (each: string, field: string) => readonly string[];
+
+/** What the modules make of a resource such as `lte2`, whose documents have these places. */
+export function findCoverage(
+  resource: string,
+  places: readonly SeenPlace[],
+  modules: readonly ModuleDefinition[],
+): Coverage {
+  const outerOf = new Map(places.map(({ each, outer }) => [each.toLowerCase(), outer?.toLowerCase()]));
+  const readers = compileModules(modules).flatMap(({ definition: { name }, resources }) =>
+    resources
+      .filter(({ definition: { path } }) => !path.startsWith('/') && expandPath(path).includes(resource))
+      .map((compiled) => ({ module: name, each: compiled.definition.each.toLowerCase(), compiled })),
+  );
+  return (each, field) => {
+    const place = each.toLowerCase();
+    const covering = readers.filter(
+      (reader) =>
+        (reader.each === place && reader.compiled.coversField(field)) ||
+        (outerOf.get(reader.each) === place && reader.compiled.coversField(field, 1)),
+    );
+    return [...new Set(covering.map(({ module }) => module))];
+  };
+}

@@ -1,0 +1,135 @@
+import type { FamilyDescription, MetricType } from '../../model/index.ts';
+
+/** Longest name of a metric or label that a module may have. */
+const NAME_LENGTH_MAX = 128;
+/** Room for what makes a name unique. */
+const STEM_LENGTH_MAX = NAME_LENGTH_MAX - 40;
+/** What OpenMetrics and Prometheus append to a name for a meaning of its own. */
+const SUFFIX_RESERVED = /_(?:total|info|bucket|count|sum|created)$/;
+const SUFFIXES: Readonly<Partial<Record<MetricType, string>>> = { counter: '_total', info: '_info' };
+const LABELS_RESERVED = ['router', 'le', 'quantile'];
+
+const DIRECTIONS: Readonly<Record<string, string>> = { rx: 'receive', tx: 'transmit' };
+const COUNTED: ReadonlySet<string> = new Set([
+  'bytes',
+  'collisions',
+  'discards',
+  'drops',
+  'errors',
+  'frames',
+  'octets',
+  'overruns',
+  'packets',
+  'retransmits',
+]);
+/** A number of these is a size, a rate or a bound, and no count. */
+const NOT_COUNTED: ReadonlySet<string> = new Set([
+  'avail',
+  'available',
+  'free',
+  'limit',
+  'max',
+  'min',
+  'per',
+  'rate',
+  'size',
+  'speed',
+  'used',
+]);
+
+/** The words of a name in snake case: letters and digits of ASCII alone. */
+export function toSnakeCase(text: string): string {
+  return text
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1_$2')
+    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase()
+    .replaceAll(/[^a-z\d]+/g, '_')
+    .replaceAll(/^_+|_+$/g, '');
+}
+
+/** Whether a field's name says that it only grows: `bytes_rx`, `rx_errors`. */
+export function isCounterName(field: string): boolean {
+  const words = toSnakeCase(field).split('_');
+  return words.some((word) => COUNTED.has(word)) && !words.some((word) => NOT_COUNTED.has(word));
+}
+
+/** A field's name as the end of a metric's name. Of a counter: the direction in words, and what is counted last. */
+export function toFieldWords(field: string, type: MetricType): string {
+  if (type !== 'counter') return toSnakeCase(field);
+  const words = toSnakeCase(field)
+    .split('_')
+    .filter((word) => word !== 'total');
+  const counted = words.findLast((word) => COUNTED.has(word));
+  const rest = words.filter((word) => word !== counted).map((word) => DIRECTIONS[word] ?? word);
+  return [...rest, ...(counted === undefined ? [] : [counted])].join('_');
+}
+
+/** Gives metrics names that no other family has. */
+export class MetricNames {
+  /** As OpenMetrics compares them. */
+  readonly #taken: Set<string>;
+
+  constructor(families: Iterable<FamilyDescription>) {
+    this.#taken = new Set([...families].map(({ name, type }) => toFamilyName(name, type)));
+  }
+
+  /** A free name of words in snake case; with `place` before the field's words when it is not free otherwise. */
+  take(type: MetricType, parts: { resource: string; place: string; field: string; unit: string }): string {
+    const { resource, place, field, unit } = parts;
+    const stem = join(['router', resource, field]);
+    const stems = [stem, ...(place === '' ? [] : [join(['router', resource, place, field])])];
+    for (let count = 2; ; count++) {
+      for (const candidate of stems) {
+        const name = complete(candidate, unit, type);
+        const family = toFamilyName(name, type);
+        if (this.#taken.has(family)) continue;
+        this.#taken.add(family);
+        return name;
+      }
+      stems.splice(0, stems.length, `${stem}_${count}`);
+    }
+  }
+}
+
+/** Names of labels of one resource, none of them twice. */
+export class LabelNames {
+  readonly #taken: Set<string>;
+
+  constructor(taken: Iterable<string> = []) {
+    this.#taken = new Set([...LABELS_RESERVED, ...taken]);
+  }
+
+  take(field: string): string {
+    const snake = toSnakeCase(field).slice(0, STEM_LENGTH_MAX);
+    const stem = /^[a-z]/.test(snake) ? snake : `field_${snake}`;
+    let name = stem;
+    for (let count = 1; this.#taken.has(name); count++) name = count === 1 ? `${stem}_field` : `${stem}_field_${count}`;
+    this.#taken.add(name);
+    return name;
+  }
+}
+
+function complete(stem: string, unit: string, type: MetricType): string {
+  const words = unit === '' || stem.endsWith(`_${unit}`) ? stem : `${stem}_${unit}`;
+  // These belong to the program itself.
+  const own = words.replace(/^router_exporter(?=_|$)/, 'router_status_exporter');
+  const suffix = SUFFIXES[type];
+  if (suffix !== undefined) return own.replace(SUFFIX_RESERVED, '') + suffix;
+  return SUFFIX_RESERVED.test(own) ? `${own}_value` : own;
+}
+
+/** The same word is not said twice in a row. */
+function join(parts: readonly string[]): string {
+  const words = parts.flatMap((part) => part.split('_')).filter((word) => word !== '');
+  return words
+    .filter((word, index) => word !== words[index - 1])
+    .join('_')
+    .slice(0, STEM_LENGTH_MAX)
+    .replace(/_+$/, '');
+}
+
+/** The name of the family in OpenMetrics, which knows `a_total`, `a_info` and `a` as one. */
+function toFamilyName(name: string, type: MetricType): string {
+  const suffix = SUFFIXES[type];
+  return suffix !== undefined && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
+}

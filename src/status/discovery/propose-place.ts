@@ -1,0 +1,210 @@
+import type { SeenField, SeenPlace } from './explore-documents.ts';
+import { type FieldGuess, guessField } from './guess-field.ts';
+import { isCounterName, LabelNames, type MetricNames, toSnakeCase } from './metric-names.ts';
+import type { PlaceNotes, ProposedMetric, ProposedPlace } from './proposal.ts';
+import { proposeMetrics } from './propose-metrics.ts';
+import { classifyName, isHarmless } from './sensitive-names.ts';
+
+export interface PlaceToPropose {
+  /** Of the resource; with a star for its slots. */
+  readonly path: string;
+  readonly place: SeenPlace;
+  /** The rows around. */
+  readonly outer: SeenPlace | undefined;
+  /** Those that no module covers. */
+  readonly fields: readonly SeenField[];
+}
+
+export interface ProposalContext {
+  readonly names: MetricNames;
+  /** Labels that the configuration gives to all series of the router. */
+  readonly labels: readonly string[];
+  readonly isSensitive: (text: string) => boolean;
+}
+
+/** What a module file can say, and how much of it. */
+const PATH = /^[a-z0-9_]+\*?(?:\/[a-z0-9_]+)*$/i;
+const PATH_LENGTH_MAX = 200;
+const STEP = /^[A-Za-z0-9_-]+(?:\[\])?$/;
+const STEPS_MAX = 8;
+const EACH_LENGTH_MAX = 128;
+const FIELD = /^[A-Za-z0-9_-]{1,128}$/;
+const METRICS_MAX = 200;
+/** A metric has 16 labels at most; the resource has up to three of them. */
+const INFO_LABELS_MAX = 13;
+
+/** Fields by which people name a row, the best first, and the labels that they become. */
+const NAMING_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['name', 'name'],
+  ['if_name', 'interface'],
+  ['ifname', 'interface'],
+  ['interface', 'interface'],
+  ['port', 'port'],
+  ['slot', 'slot'],
+  ['channel', 'channel'],
+  ['component', 'component'],
+  ['service', 'service'],
+]);
+
+/** Proposes what the fields of one place become. */
+export function proposePlace(asked: PlaceToPropose, context: ProposalContext): ProposedPlace {
+  const { path, place, fields } = asked;
+  const { each } = place;
+  const { guessed, ...notes } = sortFields(fields, context);
+  const none = { path, each, resource: undefined };
+  if (!PATH.test(path) || path.length > PATH_LENGTH_MAX || !isRows(each)) {
+    const unsayable = fields.map(({ name }) => name).filter((name) => !notes.sensitive.includes(name));
+    return { ...none, notes: { ...notes, unsayable, empty: [] } };
+  }
+  const labelNames = new LabelNames(context.labels);
+  const rows = nameRows(asked, labelNames, context);
+  if (!rows) return { ...none, notes: { ...notes, isAmbiguous: true } };
+  const values = guessed.filter(({ field }) => field.name !== rows.field);
+  // When the names of the rows are all there is to say, they are what a metric says.
+  const isNameAlone = values.length === 0 && guessed.length > 0;
+  const labels = isNameAlone ? rows.around : { ...rows.around, ...rows.own };
+  const metrics = isNameAlone
+    ? [nameInfo(asked, rows.own, context)]
+    : [...nameMetrics(asked, values, labels, context), ...nameTexts(asked, values, labelNames, context)];
+  if (metrics.length === 0) return { ...none, notes };
+  const kept = metrics.slice(0, METRICS_MAX);
+  const excess = metrics.slice(METRICS_MAX).flatMap(({ value, labels: own = {} }) => value ?? Object.values(own));
+  const hasLabels = Object.keys(labels).length > 0;
+  const resource = { path, optional: true as const, each, ...(hasLabels && { labels }), metrics: kept };
+  return { path, each, resource, notes: { ...notes, excess } };
+}
+
+interface GuessedField {
+  readonly field: SeenField;
+  readonly guess: FieldGuess;
+}
+
+function sortFields(
+  fields: readonly SeenField[],
+  { isSensitive }: ProposalContext,
+): PlaceNotes & { readonly guessed: readonly GuessedField[] } {
+  const guessed: GuessedField[] = [];
+  const sensitive: string[] = [];
+  const empty: string[] = [];
+  const unsayable: string[] = [];
+  for (const field of fields) {
+    const { name, texts, isPlain } = field;
+    const guess = guessField(name, texts);
+    if (looksSensitive(field, isSensitive)) sensitive.push(name);
+    else if (!isPlain || !FIELD.test(name)) unsayable.push(name);
+    else if (guess) guessed.push({ field, guess });
+    else empty.push(name);
+  }
+  return { guessed, sensitive, empty, unsayable, excess: [], isAmbiguous: false };
+}
+
+function looksSensitive({ name, texts }: SeenField, isSensitive: (text: string) => boolean): boolean {
+  const sensitivity = classifyName(name);
+  if (sensitivity === 'secret') return true;
+  if (sensitivity === 'identity' && (texts.length === 0 || texts.some((text) => !isHarmless(name, text)))) return true;
+  // A long count has as many digits as the number of a card.
+  return texts.some((text) => !(isCounterName(name) && /^\d+$/.test(text)) && isSensitive(text));
+}
+
+function isRows(each: string): boolean {
+  const steps = each.split('.');
+  // A label comes from the row around, but not from the one around that.
+  const isNear = each.split('[]').length <= 2;
+  const isShort = each.length <= EACH_LENGTH_MAX && steps.length <= STEPS_MAX;
+  return isShort && isNear && steps.every((step) => STEP.test(step));
+}
+
+/** What tells the series of the rows apart. */
+interface RowLabels {
+  /** From the resource and from the row around. */
+  readonly around: Readonly<Record<string, string>>;
+  /** From the row itself. */
+  readonly own: Readonly<Record<string, string>>;
+  /** The field that {@link own} comes from. */
+  readonly field: string | undefined;
+}
+
+/** `undefined` when nothing tells the series apart. */
+function nameRows(
+  { path, place, outer }: PlaceToPropose,
+  labelNames: LabelNames,
+  context: ProposalContext,
+): RowLabels | undefined {
+  const around: Record<string, string> = path.includes('*') ? { [labelNames.take('slot')]: '$slot' } : {};
+  if (place.each.includes('[]') && outer) {
+    const field = findNamingField(outer, context);
+    if (field !== undefined) around[labelNames.take(toLabel(field))] = `..${field}`;
+    else if (outer.rows > 1) return undefined;
+  }
+  if (!place.isList) return { around, own: {}, field: undefined };
+  const field = findNamingField(place, context);
+  const own =
+    field === undefined ? { [labelNames.take('index')]: '$index' } : { [labelNames.take(toLabel(field))]: field };
+  return { around, own, field };
+}
+
+function toLabel(field: string): string {
+  return NAMING_FIELDS.get(field.toLowerCase()) ?? field;
+}
+
+/** One row alone shows nothing about a field whose name does not say that it names the row. */
+const SURE_NAMES: ReadonlySet<string> = new Set(['name', 'if_name', 'ifname']);
+
+function findNamingField({ fields, rowsMost }: SeenPlace, { isSensitive }: ProposalContext): string | undefined {
+  for (const wanted of NAMING_FIELDS.keys()) {
+    if (rowsMost < 2 && !SURE_NAMES.has(wanted)) continue;
+    const found = fields.find(({ name, isPlain, isUnique, texts }) => {
+      return name.toLowerCase() === wanted && isPlain && isUnique && !texts.some(isSensitive);
+    });
+    if (found) return found.name;
+  }
+  return undefined;
+}
+
+/** The parts of the names of all metrics of a place. */
+function toNameParts({ path, place }: PlaceToPropose): { readonly resource: string; readonly place: string } {
+  return { resource: toSnakeCase(path), place: toSnakeCase(place.each.split('.').at(-1) ?? '') };
+}
+
+function nameMetrics(
+  asked: PlaceToPropose,
+  values: readonly GuessedField[],
+  labels: Readonly<Record<string, string>>,
+  { names, labels: labelsTaken }: ProposalContext,
+): readonly ProposedMetric[] {
+  const where = toNameParts(asked);
+  const stateLabel = new LabelNames([...labelsTaken, ...Object.keys(labels)]).take('state');
+  return values
+    .flatMap(({ field, guess }) => proposeMetrics(field, guess))
+    .map(({ type, words, suffix, meaning, keys }) => ({
+      name: names.take(type, { ...where, field: words, unit: suffix }),
+      help: `Guessed by discover: ${keys.value} of ${asked.path}${meaning && `, ${meaning}`}.`,
+      type,
+      ...keys,
+      ...(type === 'stateset' && stateLabel !== 'state' && { state_label: stateLabel }),
+    }));
+}
+
+/** Metrics for the texts that no number can be made of. */
+function nameTexts(
+  asked: PlaceToPropose,
+  values: readonly GuessedField[],
+  labelNames: LabelNames,
+  context: ProposalContext,
+): readonly ProposedMetric[] {
+  const fields = values.filter(({ guess }) => guess.guesses[0]?.kind === 'label').map(({ field }) => field.name);
+  const count = Math.ceil(fields.length / INFO_LABELS_MAX);
+  return Array.from({ length: count }, (_none, index) => {
+    const part = fields.slice(index * INFO_LABELS_MAX, (index + 1) * INFO_LABELS_MAX);
+    return nameInfo(asked, Object.fromEntries(part.map((field) => [labelNames.take(field), field])), context);
+  });
+}
+
+function nameInfo(
+  asked: PlaceToPropose,
+  labels: Readonly<Record<string, string>>,
+  { names }: ProposalContext,
+): ProposedMetric {
+  const name = names.take('info', { ...toNameParts(asked), field: '', unit: '' });
+  return { name, help: `Guessed by discover: texts of ${asked.path}.`, type: 'info', labels };
+}

@@ -1,0 +1,103 @@
+import { Document, isCollection, isMap, isScalar, type YAMLMap } from 'yaml';
+import type { Discovery } from './discover-modules.ts';
+import type { PlaceNotes, ProposedModule, ProposedPlace, ProposedResource } from './proposal.ts';
+
+/** How much of a name that a router has chosen is shown, and how many names. */
+const NAME_LENGTH_MAX = 60;
+const NAMES_MAX = 40;
+
+/** A name that a router has chosen, for a person: bounded, on one line, and nothing that directs a terminal. */
+export function renderName(name: string): string {
+  const plain = name.slice(0, NAME_LENGTH_MAX + 1).replaceAll(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, '?');
+  const cut = plain.length > NAME_LENGTH_MAX ? `${plain.slice(0, NAME_LENGTH_MAX)}…` : plain;
+  return /^[\w./*[\]-]+$/.test(cut) ? cut : JSON.stringify(cut);
+}
+
+/** Names that a router has chosen, after each other. */
+export function renderNames(names: readonly string[]): string {
+  const shown = names.slice(0, NAMES_MAX).map(renderName).join(', ');
+  return names.length > NAMES_MAX ? `${shown} and ${names.length - NAMES_MAX} more` : shown;
+}
+
+/** The modules as the map that a configuration has under `modules`. */
+export function toModuleSettings(
+  modules: readonly ProposedModule[],
+): Readonly<Record<string, { readonly help: string; readonly resources: readonly ProposedResource[] }>> {
+  return Object.fromEntries(
+    modules.map(({ name, help, places }) => [
+      name,
+      { help, resources: places.flatMap(({ resource }) => resource ?? []) },
+    ]),
+  );
+}
+
+/**
+ * The modules as a file that `module_files` can name, with `header` as a comment at its head. Whatever a router has sent
+ * stands in it as a quoted value or as a comment.
+ */
+export function renderModules({ modules, remarks, leftOut }: Discovery, header: readonly string[]): string {
+  const document = new Document(toModuleSettings(modules), { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
+  for (const module of modules) commentModule(document, module);
+  document.commentBefore = toComment(header);
+  const notes = remarks.flatMap((place) => renderNotes(place.notes).map((note) => `${renderPlace(place)}: ${note}`));
+  if (leftOut.length > 0) notes.push(`There was no room for ${renderNames(leftOut)}`);
+  if (notes.length > 0) document.comment = toComment(['Without a module:', ...notes]);
+  return document.toString({ lineWidth: 0 });
+}
+
+function commentModule(document: Document, { name, places }: ProposedModule): void {
+  const node = document.getIn([name], true);
+  if (!isMap(node)) return;
+  const silent = places.filter(({ resource }) => !resource);
+  const about = silent.flatMap((place) => renderNotes(place.notes).map((note) => `${renderPlace(place)}: ${note}`));
+  comment(node, 'resources', about);
+  for (const [index, { resource, notes }] of places.filter((place) => place.resource).entries()) {
+    const path = [name, 'resources', index];
+    const resourceNode = document.getIn(path, true);
+    if (!resource || !isMap(resourceNode)) continue;
+    setFlow(resourceNode, 'labels');
+    comment(resourceNode, 'metrics', renderNotes(notes));
+    for (const metric of resource.metrics.keys()) {
+      const metricNode = document.getIn([...path, 'metrics', metric], true);
+      if (!isMap(metricNode)) continue;
+      for (const key of ['labels', 'map', 'null_values', 'states']) setFlow(metricNode, key);
+      comment(metricNode, 'states', [
+        'Those that were seen. Add the others that the device has; until then they are "unknown".',
+      ]);
+    }
+  }
+}
+
+function renderNotes({ sensitive, empty, unsayable, excess, isAmbiguous }: PlaceNotes): readonly string[] {
+  const notes: [readonly string[], string][] = [
+    [sensitive, 'Left out, because it looks like a secret, or tells who or where somebody is'],
+    [empty, 'Left out, because it had no value to guess from'],
+    [unsayable, 'Left out, because a module cannot say it'],
+    [excess, 'Left out, because there are too many'],
+  ];
+  const lines = notes.filter(([names]) => names.length > 0).map(([names, text]) => `${text}: ${renderNames(names)}`);
+  return isAmbiguous
+    ? [...lines, 'Left out, because nothing tells these rows from those of the rows around them']
+    : lines;
+}
+
+function renderPlace({ path, each }: ProposedPlace): string {
+  return each === '' ? renderName(path) : `${renderName(path)}, ${renderName(each)}`;
+}
+
+/** Puts lines before a key. */
+function comment(node: YAMLMap, key: string, lines: readonly string[]): void {
+  const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
+  if (lines.length > 0 && pair && isScalar(pair.key)) pair.key.commentBefore = toComment(lines);
+}
+
+/** Puts a map or a list on one line. */
+function setFlow(node: YAMLMap, key: string): void {
+  const value = node.get(key, true);
+  if (isCollection(value)) value.flow = true;
+}
+
+/** The library puts the sign of a comment before each line. */
+function toComment(lines: readonly string[]): string {
+  return lines.map((line) => (line === '' ? '' : ` ${line}`)).join('\n');
+}

@@ -1,0 +1,51 @@
+import type { FamilyDescription } from '../model/index.ts';
+import type { LogListing } from './contracts.ts';
+import type { StatusReader } from './reader.ts';
+
+/** Most components that are counted; real routers have about twenty. */
+const COMPONENTS_MAX = 256;
+/** Longest name of a component that is taken over. */
+const COMPONENT_LENGTH_MAX = 64;
+/** A file that is being written; everything else beside it is what was rotated away. */
+const LIVE_FILE = 'current';
+
+const LOG_ARCHIVES: FamilyDescription = {
+  name: 'router_log_archives',
+  help: 'Rotated files of the log that the router lists.',
+  type: 'gauge',
+};
+
+/** Counts the rotated files of each component's log. */
+export function createLogFilesReader(source: LogListing): StatusReader {
+  return {
+    async read(_context, signal) {
+      const samples = countArchives(await source.listLogs(signal));
+      return {
+        families: [
+          { ...LOG_ARCHIVES, samples: [...samples].map(([component, value]) => ({ labels: { component }, value })) },
+        ],
+        faults: [],
+      };
+    },
+  };
+}
+
+/** A component is the folder of a file; one with nothing but a live file has 0. The two forms of one file are one. */
+function countArchives(names: readonly string[]): ReadonlyMap<string, number> {
+  const archives = new Map<string, Set<string>>();
+  for (const name of names) {
+    const slash = name.lastIndexOf('/');
+    const component = name
+      .slice(0, Math.max(0, slash))
+      .replaceAll(/\p{Cc}/gu, ' ')
+      .trim();
+    const isNew = !archives.has(component);
+    if (component === '' || component.length > COMPONENT_LENGTH_MAX || (isNew && archives.size >= COMPONENTS_MAX))
+      continue;
+    const files = archives.get(component) ?? new Set<string>();
+    archives.set(component, files);
+    const file = name.slice(slash + 1).replace(/\.(?:bz2|gz|xz|Z)$/, '');
+    if (file !== '' && file !== LIVE_FILE) files.add(file);
+  }
+  return new Map([...archives].map(([component, files]) => [component, files.size]));
+}

@@ -1,0 +1,135 @@
+import type { MetricDefinition } from '../../model/index.ts';
+import type { DateContext } from '../values/parse-date-text.ts';
+import { isKnownForm, OTHER_FORM, readValue, type ValueFormat, type ValueReading } from '../values/parse-value.ts';
+import { DeclaredUnit } from '../values/units.ts';
+import type { FamilyCollector } from './family-collector.ts';
+import { LabelSources, type SampleOrigin } from './label-sources.ts';
+import { toPlainText } from './plain-text.ts';
+import { FieldPattern, type FoundRows, type Row } from './rows.ts';
+
+/** Value of a metric that counts the rows instead of reading a field. */
+export const COUNT = '$count';
+/** Value of a state set's label when the state is none of those expected. */
+export const UNKNOWN_STATE = 'unknown';
+
+/** What the rows of one document are mapped with. */
+export interface MetricContext extends DateContext {
+  readonly resource: string;
+  readonly slot: string;
+}
+
+/** A metric whose definition has been taken apart. */
+export interface CompiledMetric {
+  readonly covers: (field: string, levelsUp: number) => boolean;
+  readonly map: (found: FoundRows, context: MetricContext, collector: FamilyCollector) => void;
+}
+
+/** Compiles a metric; `labels` are those of its resource, which its own go before. */
+export function compileMetric(definition: MetricDefinition, labels: Readonly<Record<string, string>>): CompiledMetric {
+  const { value, type } = definition;
+  // What an info metric says are its labels.
+  const sources = new LabelSources(labels, definition.labels, type === 'info' ? definition.nullValues : []);
+  if (type === 'info') return compileInfo(definition, sources);
+  if (value === undefined || value === COUNT) return compileCount(definition, sources);
+  const toSamples = type === 'stateset' ? compileStates(definition) : compileValue(definition);
+  const pattern = value.includes('*') ? new FieldPattern(value) : undefined;
+  const add = (row: Row, field: unknown, origin: SampleOrigin, context: MetricContext, collector: FamilyCollector) => {
+    const plain = toPlainText(field);
+    if (plain === undefined) return;
+    if ('fault' in plain) return collector.addFault(definition.name, plain.fault);
+    if (definition.nullValues.includes(plain.text)) return;
+    const reading = sources.read(row, origin);
+    if ('fault' in reading) return collector.addFault(definition.name, reading.fault);
+    toSamples(plain.text, context, {
+      add: (own, number) => collector.add(definition, { ...reading.labels, ...own }, number),
+      addFault: (reason) => collector.addFault(definition.name, reason),
+    });
+  };
+  return {
+    covers: (field, levelsUp) => sources.covers(field, levelsUp) || (levelsUp === 0 && isField(value, pattern, field)),
+    map({ rows }, context, collector) {
+      for (const row of rows) {
+        if (!pattern) {
+          add(row, row.read(value), { ...context, match: '' }, context, collector);
+          continue;
+        }
+        const { matches, isCut } = row.match(pattern);
+        for (const [match, field] of matches) add(row, field, { ...context, match }, context, collector);
+        if (isCut) collector.addFault(definition.name, 'too_many');
+      }
+    },
+  };
+}
+
+/** Where the samples of one text go. */
+interface TextSink {
+  readonly add: (labels: Readonly<Record<string, string>>, value: number) => void;
+  readonly addFault: (reason: Exclude<ValueReading, number | typeof OTHER_FORM>) => void;
+}
+
+type TextMapper = (text: string, context: DateContext, sink: TextSink) => void;
+
+function compileInfo(definition: MetricDefinition, sources: LabelSources): CompiledMetric {
+  return {
+    covers: (field, levelsUp) => sources.covers(field, levelsUp),
+    map({ rows }, context, collector) {
+      for (const row of rows) {
+        const reading = sources.read(row, { ...context, match: '' });
+        if ('fault' in reading) collector.addFault(definition.name, reading.fault);
+        else if (reading.isTelling) collector.add(definition, reading.labels, 1);
+      }
+    },
+  };
+}
+
+function compileCount(definition: MetricDefinition, sources: LabelSources): CompiledMetric {
+  return {
+    covers: () => false,
+    map({ count }, context, collector) {
+      const reading = sources.read(undefined, { ...context, match: '' });
+      if ('labels' in reading) collector.add(definition, reading.labels, count);
+    },
+  };
+}
+
+/** One sample per state, 1 for the one that applies. */
+function compileStates({ states = [], stateLabel }: MetricDefinition): TextMapper {
+  const all = new Set([...states, UNKNOWN_STATE]);
+  const byLowerCase = new Map(states.toReversed().map((state) => [state.toLowerCase(), state]));
+  return (text, _context, sink) => {
+    const found = states.includes(text) ? text : byLowerCase.get(text.toLowerCase());
+    for (const state of all) sink.add({ [stateLabel]: state }, state === (found ?? UNKNOWN_STATE) ? 1 : 0);
+    if (found === undefined) sink.addFault('unknown_state');
+  };
+}
+
+function compileValue(definition: MetricDefinition): TextMapper {
+  const read = definition.map ? compileMap(definition.map) : compileFormat(definition);
+  return (text, context, sink) => {
+    const reading = read(text, context);
+    if (typeof reading === 'number') sink.add({}, reading);
+    else if (reading !== OTHER_FORM) sink.addFault(reading);
+  };
+}
+
+function compileMap(map: Readonly<Record<string, number>>): (text: string) => ValueReading {
+  const exact = new Map(Object.entries(map));
+  const byLowerCase = new Map([...exact].toReversed().map(([text, number]) => [text.toLowerCase(), number]));
+  const other = exact.get('*');
+  return (text) => {
+    const number = exact.get(text) ?? byLowerCase.get(text.toLowerCase()) ?? other;
+    return number ?? (isKnownForm(text) ? OTHER_FORM : 'unknown_text');
+  };
+}
+
+function compileFormat({ form, unit, part }: MetricDefinition): (text: string, context: DateContext) => ValueReading {
+  const format: ValueFormat = { form, unit: unit === undefined ? undefined : new DeclaredUnit(unit), part: part ?? 1 };
+  return (text, context) => {
+    const isFlag = form === undefined && unit === undefined && /^(?:true|false)$/i.test(text);
+    return isFlag ? Number(text.toLowerCase() === 'true') : readValue(text, format, context);
+  };
+}
+
+function isField(value: string, pattern: FieldPattern | undefined, field: string): boolean {
+  return pattern ? pattern.match(field) !== undefined : value.toLowerCase() === field.toLowerCase();
+}

@@ -1,0 +1,78 @@
+import type { MetricFamily, ModuleDefinition, ResourceDefinition } from '../../model/index.ts';
+import { COUNT, compileMetric } from './compile-metric.ts';
+import { FamilyCollector } from './family-collector.ts';
+import type { MappingFault } from './mapping-fault.ts';
+import { RowPath } from './rows.ts';
+
+/** What a document is mapped with. */
+export interface MappingContext {
+  /** The resource that was read, as in `lte2`. */
+  readonly resource: string;
+  /** When, by the clock of this machine. Milliseconds since the Unix epoch. */
+  readonly readAtMs: number;
+  /** IANA name of the router's zone. Without one dates are read as UTC, and the offset of its clock is not known. */
+  readonly zone: string | undefined;
+}
+
+/** What became of a document. */
+export interface Mapping {
+  /** Whether the document has the rows that `each` names. If not, it says nothing about the rest. */
+  readonly isFound: boolean;
+  /** Those with samples. */
+  readonly families: readonly MetricFamily[];
+  readonly faults: readonly MappingFault[];
+}
+
+/** A resource of a module, ready to map documents. */
+export interface CompiledResource {
+  readonly definition: ResourceDefinition;
+  /** Pure: the same document gives the same mapping. Takes whatever a router can send, and never throws. */
+  map(document: unknown, context: MappingContext): Mapping;
+  /** Whether a field of a row becomes a value or a label; `levelsUp` 1: a field of the row around (`..field`). */
+  coversField(name: string, levelsUp?: number): boolean;
+}
+
+export interface CompiledModule {
+  readonly definition: ModuleDefinition;
+  readonly resources: readonly CompiledResource[];
+}
+
+/** Hundreds of routers share the definitions of a few modules. */
+const compiled = new WeakMap<ModuleDefinition, CompiledModule>();
+
+/** Compiles modules, each once. Definitions have been checked before. */
+export function compileModules(definitions: readonly ModuleDefinition[]): readonly CompiledModule[] {
+  return definitions.map((definition) => {
+    const known = compiled.get(definition);
+    if (known) return known;
+    const resources = definition.resources.map((resource) => compileResource(definition.name, resource));
+    const module = { definition, resources };
+    compiled.set(definition, module);
+    return module;
+  });
+}
+
+function compileResource(module: string, definition: ResourceDefinition): CompiledResource {
+  const path = new RowPath(definition.each);
+  const metrics = definition.metrics.map((metric) => compileMetric(metric, definition.labels));
+  return {
+    definition,
+    map(document, { resource, readAtMs, zone }) {
+      const found = path.find(document);
+      if (!found) return { isFound: false, families: [], faults: [] };
+      const collector = new FamilyCollector(module);
+      const context = { resource, slot: parseSlot(resource), readAtMs, zone };
+      for (const metric of metrics) metric.map(found, context, collector);
+      for (const { name, value } of definition.metrics) {
+        if (found.isCut && value !== COUNT) collector.addFault(name, 'too_many');
+      }
+      return { isFound: true, families: collector.families, faults: collector.faults };
+    },
+    coversField: (name, levelsUp = 0) => metrics.some((metric) => metric.covers(name, levelsUp)),
+  };
+}
+
+/** The number of the slot: the digits at the end of a resource's first segment. */
+function parseSlot(resource: string): string {
+  return /^[^/]*?(\d+)(?:\/|$)/.exec(resource)?.[1] ?? '';
+}

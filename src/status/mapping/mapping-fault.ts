@@ -1,0 +1,27 @@
+/**
+ * Why a value became no sample, or an unknown one.
+ *
+ * `unknown_form`: a text that is no number and nothing else that is understood. `unknown_unit`: a number with a unit that is
+ * not known or was not declared. `unknown_text`: a text that is not in `map`. `unknown_state`: one that is not in `states`.
+ * `too_long`: a text beyond any real one. `not_plain`: a list or an object. `not_finite`: a number beyond all bounds.
+ * `negative`: a counter below zero. `too_many`: rows, fields or samples beyond their bounds.
+ */
+export const MAPPING_FAULT_REASONS = [
+  'unknown_form',
+  'unknown_unit',
+  'unknown_text',
+  'unknown_state',
+  'too_long',
+  'not_plain',
+  'not_finite',
+  'negative',
+  'too_many',
+] as const;
+export type MappingFaultReason = (typeof MAPPING_FAULT_REASONS)[number];
+
+/** Something in a document that could not become a sample. The value itself is not told: it may be a secret. */
+export interface MappingFault {
+  readonly module: string;
+  readonly metric: string;
+  readonly reason: MappingFaultReason;
+}

@@ -1,0 +1,139 @@
+/** Most rows of one list that are looked at, and of a whole document. A device has a handful of boards and some leases. */
+const LIST_ROWS_MAX = 256;
+const ROWS_MAX = 1024;
+/** Most fields of a row that are looked at when none has exactly the name. */
+const FIELDS_MAX = 512;
+
+/** An object of a document whose fields become samples. */
+export class Row {
+  /** Place in its list, from 1. */
+  readonly index: number;
+  /** The row whose sublist holds this one; of a row in a list, the single values beside the list. */
+  readonly outer: Row | undefined;
+  readonly #fields: object;
+  #exactNames: Map<string, string> | undefined;
+
+  constructor(fields: object, index: number, outer: Row | undefined) {
+    this.#fields = fields;
+    this.index = index;
+    this.outer = outer;
+  }
+
+  /** A field of its own, by its exact name or else without regard to case. */
+  read(name: string): unknown {
+    if (Object.hasOwn(this.#fields, name)) return Reflect.get(this.#fields, name);
+    const exactName = this.#names().get(name.toLowerCase());
+    return exactName === undefined ? undefined : Reflect.get(this.#fields, exactName);
+  }
+
+  /** Every field of its own whose name fits, and what the star stands for in it. */
+  match(pattern: FieldPattern): { readonly matches: readonly (readonly [string, unknown])[]; readonly isCut: boolean } {
+    const matches: [string, unknown][] = [];
+    for (const exactName of this.#names().values()) {
+      const match = pattern.match(exactName);
+      if (match === undefined) continue;
+      if (matches.length >= MATCHES_MAX) return { matches, isCut: true };
+      matches.push([match, Reflect.get(this.#fields, exactName)]);
+    }
+    return { matches, isCut: false };
+  }
+
+  /** Names in lower case, with the first exact name of each. */
+  #names(): Map<string, string> {
+    if (this.#exactNames) return this.#exactNames;
+    const names = new Map<string, string>();
+    for (const name of Object.keys(this.#fields).slice(0, FIELDS_MAX)) {
+      if (!names.has(name.toLowerCase())) names.set(name.toLowerCase(), name);
+    }
+    this.#exactNames = names;
+    return names;
+  }
+}
+
+/** Most fields that one star stands for. */
+const MATCHES_MAX = 64;
+
+/** A field name with one star in it, as in `input_*`. */
+export class FieldPattern {
+  readonly #prefix: string;
+  readonly #suffix: string;
+
+  constructor(pattern: string) {
+    const [prefix = '', suffix = ''] = pattern.toLowerCase().split('*');
+    this.#prefix = prefix;
+    this.#suffix = suffix;
+  }
+
+  /** What the star stands for, which is never nothing; `undefined` when the name does not fit. */
+  match(name: string): string | undefined {
+    const lower = name.toLowerCase();
+    const length = name.length - this.#prefix.length - this.#suffix.length;
+    if (length < 1 || !lower.startsWith(this.#prefix) || !lower.endsWith(this.#suffix)) return undefined;
+    return name.slice(this.#prefix.length, this.#prefix.length + length);
+  }
+}
+
+export interface FoundRows {
+  readonly rows: readonly Row[];
+  /** Entries that there are, also beyond those that are looked at. */
+  readonly count: number;
+  /** Whether there were more rows than are looked at. */
+  readonly isCut: boolean;
+}
+
+/** The way to the rows of a document: `status.unique`, `status.list`, `status.list[].sublist`, `profiles`. */
+export class RowPath {
+  /** Field names to a list or an object, then those from each of its rows on, and so on. */
+  readonly #legs: readonly (readonly string[])[];
+
+  constructor(each: string) {
+    const legs = each.split('[]').map((leg) => leg.split('.').filter((name) => name !== ''));
+    this.#legs = legs.filter((leg, index) => index === 0 || leg.length > 0);
+  }
+
+  /** `undefined` when the document has no such list or object. */
+  find(document: unknown): FoundRows | undefined {
+    const [first = [], ...others] = this.#legs;
+    let found = isFields(document) ? step(new Row(document, 1, undefined), first, undefined) : undefined;
+    for (const leg of others) {
+      if (!found) return undefined;
+      const below = found.rows.map((row) => step(row, leg, row)).filter((rows) => rows !== undefined);
+      found = {
+        rows: below.flatMap(({ rows }) => rows),
+        count: below.reduce((sum, { count }) => sum + count, 0),
+        isCut: found.isCut || below.some(({ isCut }) => isCut),
+      };
+    }
+    if (!found) return undefined;
+    return { ...found, rows: found.rows.slice(0, ROWS_MAX), isCut: found.isCut || found.rows.length > ROWS_MAX };
+  }
+}
+
+/** The rows at the end of a leg. */
+function step(start: Row, leg: readonly string[], outer: Row | undefined): FoundRows | undefined {
+  let holder = start;
+  for (const [index, name] of leg.entries()) {
+    const value = holder.read(name);
+    if (Array.isArray(value) && index === leg.length - 1) return toRows(value, outer ?? findSingle(holder));
+    if (!isFields(value)) return undefined;
+    holder = new Row(value, 1, outer);
+  }
+  return { rows: [holder], count: 1, isCut: false };
+}
+
+/** What stands beside a list: the single values, or the object that holds the list. */
+function findSingle(holder: Row): Row {
+  const single = holder.read('unique');
+  return isFields(single) ? new Row(single, 1, undefined) : holder;
+}
+
+function toRows(list: readonly unknown[], outer: Row): FoundRows {
+  const rows = list
+    .slice(0, LIST_ROWS_MAX)
+    .flatMap((entry, index) => (isFields(entry) ? [new Row(entry, index + 1, outer)] : []));
+  return { rows, count: list.length, isCut: list.length > LIST_ROWS_MAX };
+}
+
+function isFields(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,134 @@
+import type { ModuleDefinition, ModuleReader } from '../model/index.ts';
+import { type CompiledResource, compileModules } from './mapping/compile-modules.ts';
+import type { StatusReader } from './reader.ts';
+import { expandPath } from './status-paths.ts';
+
+/** Readers that take part, by the name of what they read. */
+export type StatusReaders = Readonly<Partial<Record<ModuleReader, StatusReader>>>;
+
+/** One thing that is read in one go: a path with all that is made of it, or a reader. */
+export interface PollTarget {
+  /** Value of the label `resource`: the path without a leading slash, or the reader's name. */
+  readonly name: string;
+  readonly path: string;
+  /** Module by module. */
+  readonly resources: readonly CompiledResource[];
+  readonly reader: StatusReader | undefined;
+  readonly modules: readonly string[];
+  readonly isIdentity: boolean;
+  /** The shortest of its modules. Milliseconds. */
+  readonly intervalMs: number;
+  /** Whether a module names exactly this path. */
+  readonly isNamed: boolean;
+  readonly isOptional: boolean;
+}
+
+/** A path with a star, and the targets that it can mean. */
+export interface PollPattern {
+  readonly path: string;
+  readonly names: readonly string[];
+  readonly isOptional: boolean;
+}
+
+/** What is read of a router, and how often. */
+export interface PollPlan {
+  /** Identity first, then as listed, and readers last: what they do can depend on what was read. */
+  readonly targets: readonly PollTarget[];
+  readonly patterns: readonly PollPattern[];
+  /** The shortest interval. Milliseconds. */
+  readonly tickMs: number;
+}
+
+/** Asked for when there is nothing else to ask for: every device has it. */
+const PROBE = 'device_info';
+
+/** How often a module is read: as it says, else as often as the router's status, but not more often than it says. Milliseconds. */
+export function toIntervalMs(module: ModuleDefinition, routerIntervalMs: number): number {
+  return module.intervalMs ?? Math.max(routerIntervalMs, module.minIntervalMs ?? 0);
+}
+
+/** Plans the reading of modules; `intervalMs` is that of the router's status. A module whose reader is absent is left out. */
+export function createPollPlan(
+  modules: readonly ModuleDefinition[],
+  intervalMs: number,
+  readers: StatusReaders = {},
+): PollPlan {
+  const targets = new Map<string, PollTarget>();
+  const patterns = new Map<string, PollPattern>();
+  for (const { definition, resources } of compileModules(modules)) {
+    const shared = { isIdentity: definition.isIdentity, intervalMs: toIntervalMs(definition, intervalMs) };
+    const reader = definition.reader && readers[definition.reader];
+    if (definition.reader && reader) {
+      const name = definition.reader;
+      const own = {
+        name,
+        path: '',
+        resources: [],
+        reader,
+        modules: [definition.name],
+        isNamed: true,
+        isOptional: true,
+      };
+      // A reader can do its work once; a second module of it changes nothing but how often.
+      targets.set(`reader:${name}`, mergeTargets(targets.get(`reader:${name}`), { ...own, ...shared }));
+    }
+    for (const resource of resources) {
+      const { path, isOptional } = resource.definition;
+      const paths = expandPath(path);
+      const isNamed = paths.length === 1 && paths[0] === path;
+      for (const one of paths) {
+        const own = {
+          name: one.replace(/^\//, ''),
+          path: one,
+          resources: [resource],
+          reader: undefined,
+          isNamed,
+          isOptional,
+        };
+        targets.set(one, mergeTargets(targets.get(one), { ...own, modules: [definition.name], ...shared }));
+      }
+      if (isNamed) continue;
+      const isSure = isOptional && patterns.get(path)?.isOptional !== false;
+      patterns.set(path, { path, names: paths, isOptional: isSure });
+    }
+  }
+  const ordered = [...targets.values()].toSorted((a, b) => toRank(a) - toRank(b));
+  if (ordered.length === 0) ordered.push(createProbe(intervalMs));
+  return {
+    targets: ordered,
+    patterns: [...patterns.values()],
+    tickMs: Math.min(...ordered.map((target) => target.intervalMs)),
+  };
+}
+
+function mergeTargets(known: PollTarget | undefined, added: PollTarget): PollTarget {
+  if (!known) return added;
+  return {
+    ...known,
+    resources: [...known.resources, ...added.resources],
+    modules: [...new Set([...known.modules, ...added.modules])],
+    isIdentity: known.isIdentity || added.isIdentity,
+    intervalMs: Math.min(known.intervalMs, added.intervalMs),
+    isNamed: known.isNamed || added.isNamed,
+    isOptional: known.isOptional && added.isOptional,
+  };
+}
+
+function toRank({ isIdentity, reader }: PollTarget): number {
+  if (isIdentity) return 0;
+  return reader ? 2 : 1;
+}
+
+function createProbe(intervalMs: number): PollTarget {
+  return {
+    name: PROBE,
+    path: PROBE,
+    resources: [],
+    reader: undefined,
+    modules: [],
+    isIdentity: false,
+    intervalMs,
+    isNamed: true,
+    isOptional: false,
+  };
+}

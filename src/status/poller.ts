@@ -1,0 +1,240 @@
+import { type Clock, type Deadline, openDeadline } from '../base/index.ts';
+import type { ModuleDefinition } from '../model/index.ts';
+import { CapabilityMemory } from './capability-memory.ts';
+import type { DocumentSource } from './contracts.ts';
+import { readFirmwareVersion, readSerialNumber, readSystemHash } from './known-fields.ts';
+import { listCapabilities } from './list-capabilities.ts';
+import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
+import type { PollResult, ResourceResult } from './poll-result.ts';
+import { readTarget, type TargetReading } from './read-target.ts';
+import { TargetTimer } from './target-timer.ts';
+
+export interface StatusPollerOptions {
+  readonly modules: readonly ModuleDefinition[];
+  readonly source: DocumentSource;
+  /** Modules whose reader is not here are left out. */
+  readonly readers?: StatusReaders | undefined;
+  readonly clock: Clock;
+  /** How often modules are read that do not say otherwise. Milliseconds. */
+  readonly intervalMs: number;
+  /** Bound of one turn. Milliseconds. */
+  readonly deadlineMs: number;
+  /** How long values are served at least while they are not renewed. Milliseconds. */
+  readonly staleAfterMs: number;
+  /** IANA name of the router's zone, when it is known. */
+  readonly zone: string | undefined;
+}
+
+export interface PollOptions {
+  /**
+   * What intervals are multiplied with, to save bytes: those of slow modules (slower than the router's status) and of the
+   * others. 1 and below is no change, `Infinity` leaves them out. Default 1.
+   */
+  readonly stretch?: ((isSlow: boolean) => number) | undefined;
+  /** Everything is due now. Default false. */
+  readonly isFresh?: boolean | undefined;
+}
+
+/** A target, and what is known of it. */
+interface Tracked {
+  readonly target: PollTarget;
+  readonly timer: TargetTimer;
+  /** For identity: which renewal its values are of. */
+  renewal: number;
+  /** Whether the turn before ended without getting to it. */
+  isLeftOver: boolean;
+}
+
+/** A turn under way. */
+interface Turn {
+  readonly startedMs: number;
+  readonly deadline: Deadline;
+  readonly options: PollOptions;
+  readonly resources: ResourceResult[];
+  readonly asked: Set<Tracked>;
+  isUp: boolean;
+  isOver: boolean;
+  failure: string | undefined;
+  error: unknown;
+}
+
+/**
+ * Reads the status of one router, turn by turn: what is due, one resource after the other, and what became of it.
+ *
+ * It remembers what the router does not have, or does not let this account read, and asks for that rarely, until the
+ * firmware changes. After a failed turn, and when told, it reads first who the router is.
+ */
+export class StatusPoller {
+  readonly #options: StatusPollerOptions;
+  readonly #plan: PollPlan;
+  readonly #tracked: readonly Tracked[];
+  readonly #memory = new CapabilityMemory();
+  /** Grows when the router may have become another one. */
+  #renewal = 0;
+  #isUp = false;
+  #firmwareVersion: string | undefined;
+  #serialNumber: string | undefined;
+  #configHash: string | undefined;
+
+  constructor(options: StatusPollerOptions) {
+    this.#options = options;
+    this.#plan = createPollPlan(options.modules, options.intervalMs, options.readers);
+    this.#tracked = this.#plan.targets.map((target) => ({
+      target,
+      timer: new TargetTimer(target.intervalMs, this.#plan.tickMs),
+      renewal: 0,
+      isLeftOver: false,
+    }));
+  }
+
+  /** How often a turn is needed: the shortest interval of the modules. Milliseconds. */
+  get tickMs(): number {
+    return this.#plan.tickMs;
+  }
+
+  /** The router may have changed, as after a new login: who it is becomes due at once, in a turn under way as well. */
+  renewIdentity(): void {
+    this.#renewal++;
+  }
+
+  /**
+   * One turn: reads every resource that is due. One that fails harms no other; the turn ends early when the router cannot be
+   * reached, or at the deadline. Rejects only with the signal's reason.
+   */
+  async pollOnce(signal: AbortSignal, options: PollOptions = {}): Promise<PollResult> {
+    const { clock, deadlineMs } = this.#options;
+    const startedMs = clock.monotonic();
+    using deadline = openDeadline(clock, deadlineMs, signal);
+    const turn: Turn = {
+      startedMs,
+      deadline,
+      options,
+      resources: [],
+      asked: new Set(),
+      isUp: false,
+      isOver: false,
+      failure: undefined,
+      error: undefined,
+    };
+    await this.#readDue(turn, signal);
+    // A login on the way means that who the router is was perhaps read from another one.
+    for (const tracked of this.#tracked) {
+      if (!turn.isOver && turn.asked.size > 0 && this.#isOutdated(tracked)) await this.#read(tracked, turn, signal);
+    }
+    if (turn.asked.size === 0) return this.#toResult(turn, true);
+    this.#isUp = turn.isUp;
+    if (!turn.isUp) this.#renewal++;
+    return this.#toResult(turn, false);
+  }
+
+  async #readDue(turn: Turn, signal: AbortSignal): Promise<void> {
+    let held: Tracked | undefined;
+    for (const tracked of this.#order()) {
+      const isDue = this.#isDue(tracked, turn);
+      tracked.isLeftOver = isDue && turn.isOver;
+      if (!isDue || turn.isOver) continue;
+      if (this.#memory.mayAsk(tracked.target.name, turn.startedMs)) await this.#read(tracked, turn, signal);
+      else held ??= tracked;
+    }
+    // Asking for something is how a router is known to be up, even if it refuses everything.
+    if (turn.asked.size === 0 && held) await this.#read(held, turn, signal);
+  }
+
+  /** Identity first, then what the turn before did not get to, so that nothing behind a slow resource waits for ever. */
+  #order(): readonly Tracked[] {
+    const rank = ({ target, isLeftOver }: Tracked) => (target.isIdentity ? 0 : isLeftOver ? 1 : 2);
+    return this.#tracked.toSorted((a, b) => rank(a) - rank(b));
+  }
+
+  #isDue(tracked: Tracked, { options, startedMs }: Turn): boolean {
+    if (options.isFresh || this.#isOutdated(tracked)) return true;
+    return tracked.timer.isDue(startedMs, this.#stretchOf(tracked.target, options));
+  }
+
+  #isOutdated({ target, renewal }: Tracked): boolean {
+    return target.isIdentity && renewal !== this.#renewal;
+  }
+
+  #stretchOf(target: PollTarget, { stretch }: PollOptions): number {
+    return stretch?.(target.intervalMs > this.#options.intervalMs) ?? 1;
+  }
+
+  async #read(tracked: Tracked, turn: Turn, signal: AbortSignal): Promise<void> {
+    const { target, timer } = tracked;
+    const { source, clock, zone } = this.#options;
+    turn.asked.add(tracked);
+    const context = { source, clock, zone, configHash: this.#configHash };
+    const reading = await readTarget(target, context, turn.deadline.signal);
+    signal.throwIfAborted();
+    turn.resources.push(this.#toResourceResult(tracked, reading, turn));
+    const isAnswered = reading.state !== 'failed' || reading.isAnswered;
+    const code = turn.deadline.signal.aborted ? 'timeout' : reading.code;
+    turn.isUp ||= isAnswered;
+    if (reading.state === 'failed') {
+      turn.failure ??= code;
+      turn.error ??= reading.error;
+    }
+    // A resource that is slow may be alone with that; a router that is gone is gone for all of them.
+    turn.isOver = !isAnswered && (code !== 'timeout' || turn.deadline.signal.aborted);
+    if (turn.isOver) return;
+    tracked.renewal = this.#renewal;
+    timer.note(turn.startedMs, reading.state === 'failed');
+    if (reading.state !== 'failed') {
+      this.#memory.note(target.name, reading.state === 'read' ? undefined : reading.state, reading.readAtMs);
+    }
+    if (reading.state === 'read') this.#learn(target, reading.document);
+  }
+
+  /** What documents tell that the poller itself goes by. */
+  #learn({ path }: PollTarget, document: unknown): void {
+    if (path === 'sysdetail/system') this.#configHash = readSystemHash(document);
+    if (path !== 'device_info') return;
+    const version = readFirmwareVersion(document);
+    this.#serialNumber = readSerialNumber(document) ?? this.#serialNumber;
+    const hasChanged =
+      this.#firmwareVersion !== undefined && version !== undefined && version !== this.#firmwareVersion;
+    this.#firmwareVersion = version ?? this.#firmwareVersion;
+    if (!hasChanged) return;
+    const refused = new Set(this.#memory.forget());
+    for (const { target, timer } of this.#tracked) if (refused.has(target.name)) timer.reset();
+  }
+
+  #toResourceResult({ target, timer }: Tracked, reading: TargetReading, { options }: Turn): ResourceResult {
+    const { name, modules, isIdentity, isOptional } = target;
+    const stretch = this.#stretchOf(target, options);
+    const intervalMs = timer.intervalMs(Number.isFinite(stretch) ? stretch : 1);
+    const { state, families, faults, durationMs, readAtMs, error } = reading;
+    const staleAfterMs = isIdentity ? Infinity : Math.max(this.#options.staleAfterMs, MISSED_READINGS * intervalMs);
+    return {
+      name,
+      modules,
+      state,
+      families,
+      faults,
+      durationMs,
+      readAtMs,
+      isIdentity,
+      isOptional,
+      staleAfterMs,
+      error,
+    };
+  }
+
+  #toResult(turn: Turn, isIdle: boolean): PollResult {
+    return {
+      isUp: isIdle ? this.#isUp : turn.isUp,
+      isIdle,
+      failure: turn.isUp ? undefined : turn.failure,
+      error: turn.error,
+      durationMs: this.#options.clock.monotonic() - turn.startedMs,
+      resources: turn.resources,
+      capabilities: listCapabilities(this.#plan, this.#memory),
+      firmwareVersion: this.#firmwareVersion,
+      serialNumber: this.#serialNumber,
+      configHash: this.#configHash,
+    };
+  }
+}
+
+/** Values outlive this many intervals of their resource before they count as old. */
+const MISSED_READINGS = 3;

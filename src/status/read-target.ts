@@ -1,0 +1,86 @@
+import type { Clock } from '../base/index.ts';
+import type { MetricFamily } from '../model/index.ts';
+import type { Refusal } from './capability-memory.ts';
+import type { DocumentSource } from './contracts.ts';
+import { StatusError } from './errors.ts';
+import { mergeFamilies } from './mapping/family-collector.ts';
+import type { MappingFault } from './mapping/mapping-fault.ts';
+import type { PollTarget } from './poll-plan.ts';
+import type { ReaderContext } from './reader.ts';
+
+export interface ReadContext extends ReaderContext {
+  readonly source: DocumentSource;
+  readonly clock: Clock;
+  readonly zone: string | undefined;
+}
+
+/** What came of asking for one target. */
+export interface TargetReading {
+  readonly state: 'read' | 'failed' | Refusal;
+  /** What the router answered; `undefined` unless a document was read. */
+  readonly document: unknown;
+  readonly families: readonly MetricFamily[];
+  readonly faults: readonly MappingFault[];
+  readonly durationMs: number;
+  /** On the monotonic clock. */
+  readonly readAtMs: number;
+  readonly error: unknown;
+  /** Of the error: whether the router is well and only this failed, and the code of the source's list. */
+  readonly isAnswered: boolean;
+  readonly code: string;
+}
+
+/** HTTP status of an answer, and what it says about the resource. */
+const REFUSALS: ReadonlyMap<unknown, Refusal> = new Map([
+  [404, 'unsupported'],
+  [403, 'forbidden'],
+]);
+
+/** Asks for one target and maps what was answered. Never rejects. */
+export async function readTarget(
+  target: PollTarget,
+  context: ReadContext,
+  signal: AbortSignal,
+): Promise<TargetReading> {
+  const { clock } = context;
+  const startedMs = clock.monotonic();
+  const none = { document: undefined, families: [], faults: [], error: undefined, isAnswered: true, code: '' };
+  try {
+    const values = await readValues(target, context, signal);
+    const readAtMs = clock.monotonic();
+    return { ...none, ...values, state: 'read', durationMs: readAtMs - startedMs, readAtMs };
+  } catch (error) {
+    const readAtMs = clock.monotonic();
+    const isAnswered = readProperty(error, 'isAnswered') === true;
+    const state = (isAnswered && REFUSALS.get(readProperty(error, 'status'))) || 'failed';
+    const code = readProperty(error, 'code');
+    return {
+      ...none,
+      state,
+      durationMs: readAtMs - startedMs,
+      readAtMs,
+      error,
+      isAnswered,
+      code: typeof code === 'string' ? code : 'http',
+    };
+  }
+}
+
+async function readValues(target: PollTarget, context: ReadContext, signal: AbortSignal) {
+  const { source, clock, zone, configHash } = context;
+  if (target.reader) return target.reader.read({ configHash }, signal);
+  const { path, name } = target;
+  const document = await (path.startsWith('/') ? source.readPath(path, signal) : source.readStatus(path, signal));
+  const mapped = { resource: name, readAtMs: clock.now(), zone };
+  const mappings = target.resources.map((resource) => resource.map(document, mapped));
+  // Single values beside a list may be missing, or the other way round; a body with none of them is something else.
+  if (mappings.length > 0 && !mappings.some(({ isFound }) => isFound)) {
+    throw new StatusError('parse', `The answer for ${name} has an unknown shape`);
+  }
+  const families = mergeFamilies(mappings.flatMap((mapping) => mapping.families));
+  return { document, families, faults: mappings.flatMap(({ faults }) => faults) };
+}
+
+function readProperty(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}

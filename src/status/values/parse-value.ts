@@ -1,0 +1,106 @@
+import type { ValueForm } from '../../model/index.ts';
+import type { MappingFaultReason } from '../mapping/mapping-fault.ts';
+import { type DateContext, parseDateText } from './parse-date-text.ts';
+import { parseDurationText } from './parse-duration-text.ts';
+import { parseFraction, parseList, parseQuantity, type Quantity } from './parse-quantity.ts';
+import { type DeclaredUnit, findUnit } from './units.ts';
+
+/** How the values of one metric are read. */
+export interface ValueFormat {
+  readonly form: ValueForm | undefined;
+  readonly unit: DeclaredUnit | undefined;
+  /** From 1. */
+  readonly part: number;
+}
+
+/** A value that is well, but another metric's: no sample and no fault. */
+export const OTHER_FORM = 'other_form';
+
+/** A number, or why there is none. */
+export type ValueReading = number | typeof OTHER_FORM | MappingFaultReason;
+
+type Reader = (text: string, format: ValueFormat, context: DateContext) => ValueReading | undefined;
+
+const READERS: Readonly<Record<ValueForm, Reader>> = {
+  number: (text, { unit }) => readNumber(parseQuantity(text), unit),
+  percentage: readPercentage,
+  duration: (text, { unit }) => readDuration(text) ?? readTime(parseQuantity(text), unit),
+  date: readDate,
+  clock_offset(text, _format, context) {
+    const date = parseDateText(text, context);
+    // A wall time of an unknown zone says nothing about how well the clock is set.
+    if (!date || date.isZoneAssumed) return date && OTHER_FORM;
+    return (date.utcMs - context.readAtMs) / 1000;
+  },
+  list: (text, { part }) => readPart(parseList(text), part),
+  fraction(text, { unit, part }) {
+    const numbers = parseFraction(text);
+    return numbers && (readNumber(numbers[part - 1], unit) ?? OTHER_FORM);
+  },
+};
+
+/** What a text can be when no form is declared, in this order. */
+const ANY: readonly Reader[] = [READERS.number, readPercentage, readDuration, readDate];
+
+/**
+ * Reads the number in a text, in base units. Without a form it is whatever it looks like; with one, or with a unit, a
+ * value of another known form belongs to another metric.
+ */
+export function readValue(text: string, format: ValueFormat, context: DateContext): ValueReading {
+  const plain = text.replaceAll(/\s+/g, ' ').replaceAll('\u2212', '-').trim();
+  for (const read of chooseReaders(format)) {
+    const reading = read(plain, format, context);
+    if (reading !== undefined) return typeof reading === 'number' && !Number.isFinite(reading) ? 'not_finite' : reading;
+  }
+  if (hasForm(format) && isKnownForm(plain)) return OTHER_FORM;
+  return parseQuantity(plain) ? 'unknown_unit' : 'unknown_form';
+}
+
+/** Whether a text is a value of any form, with a unit that is known if it has one. */
+export function isKnownForm(text: string): boolean {
+  const quantity = parseQuantity(text);
+  if (quantity && (quantity.unit === '' || findUnit(quantity.unit))) return true;
+  const anyTime = { readAtMs: 0, zone: undefined };
+  return [parseDurationText, parseList, parseFraction].some((parse) => parse(text)) || !!parseDateText(text, anyTime);
+}
+
+/** Whether the metric says what its values are. */
+function hasForm({ form, unit }: ValueFormat): boolean {
+  return form !== undefined || unit !== undefined;
+}
+
+function chooseReaders({ form, unit }: ValueFormat): readonly Reader[] {
+  if (form !== undefined) return [READERS[form]];
+  if (unit === undefined) return ANY;
+  return unit.dimension === 's' ? [READERS.number, readDuration] : [READERS.number];
+}
+
+function readNumber(quantity: Quantity | undefined, unit: DeclaredUnit | undefined): number | undefined {
+  if (!quantity) return undefined;
+  if (unit) return unit.convert(quantity.value, quantity.unit);
+  return quantity.unit === '' ? quantity.value : undefined;
+}
+
+function readPercentage(text: string): number | undefined {
+  const quantity = parseQuantity(text);
+  return quantity?.unit === '%' ? quantity.value / 100 : undefined;
+}
+
+function readDuration(text: string): number | undefined {
+  return parseDurationText(text);
+}
+
+/** A number alone, as a duration: seconds unless a unit is declared. */
+function readTime(quantity: Quantity | undefined, unit: DeclaredUnit | undefined): number | undefined {
+  if (quantity?.unit !== '') return undefined;
+  return unit?.dimension === 's' ? unit.convert(quantity.value, '') : quantity.value;
+}
+
+function readDate(text: string, _format: ValueFormat, context: DateContext): number | undefined {
+  const date = parseDateText(text, context);
+  return date && date.utcMs / 1000;
+}
+
+function readPart(numbers: readonly number[] | undefined, part: number): ValueReading | undefined {
+  return numbers && (numbers[part - 1] ?? OTHER_FORM);
+}

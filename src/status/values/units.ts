@@ -1,0 +1,131 @@
+/** What a unit measures, and what a number in it has to be multiplied and divided by; both exact, so that no digit is lost. */
+export interface Unit {
+  readonly dimension: string;
+  readonly times: number;
+  readonly per: number;
+}
+
+const SMALL: readonly (readonly [string, number])[] = [
+  ['n', 1e9],
+  ['u', 1e6],
+  ['µ', 1e6],
+  ['μ', 1e6],
+  ['m', 1e3],
+];
+const LARGE: readonly (readonly [string, number])[] = [
+  ['k', 1e3],
+  ['K', 1e3],
+  ['M', 1e6],
+  ['G', 1e9],
+  ['T', 1e12],
+  ['P', 1e15],
+];
+const BINARY: readonly (readonly [string, number])[] = [
+  ['Ki', 2 ** 10],
+  ['Mi', 2 ** 20],
+  ['Gi', 2 ** 30],
+  ['Ti', 2 ** 40],
+];
+
+/** Every spelling that is understood. */
+const UNITS = new Map<string, Unit>();
+/** The same without regard to case, for those that stay clear: not `mv`, which could be thousandths or millions. */
+const UNITS_ANY_CASE = new Map<string, Unit | undefined>();
+
+function add(spelling: string, unit: Unit): void {
+  UNITS.set(spelling, unit);
+  // Some write `b` for bits and some for bytes; only `B` for bytes and `bps` for bits are clear.
+  if (/^B|[kKMGTPi]B|bps$/.test(spelling)) return;
+  const key = spelling.toLowerCase();
+  const known = UNITS_ANY_CASE.get(key);
+  const isClear = !UNITS_ANY_CASE.has(key) || (known?.times === unit.times && known.per === unit.per);
+  UNITS_ANY_CASE.set(key, isClear ? unit : undefined);
+}
+
+for (const [symbol, word] of [
+  ['V', 'volt'],
+  ['A', 'ampere'],
+  ['W', 'watt'],
+  ['Hz', 'hertz'],
+]) {
+  const dimension = symbol ?? '';
+  for (const spelling of [dimension, word ?? '', `${word}s`]) add(spelling, { dimension, times: 1, per: 1 });
+  for (const [prefix, per] of SMALL) add(`${prefix}${symbol}`, { dimension, times: 1, per });
+  for (const [prefix, times] of LARGE) add(`${prefix}${symbol}`, { dimension, times, per: 1 });
+}
+for (const spelling of ['dBm', 'dB']) add(spelling, { dimension: spelling, times: 1, per: 1 });
+for (const spelling of ['°C', '° C', '℃', 'C', 'degC', 'celsius']) add(spelling, { dimension: '°C', times: 1, per: 1 });
+add('%', { dimension: '%', times: 1, per: 100 });
+for (const [spellings, per] of [
+  [['B', 'byte', 'bytes'], 1],
+  [['bit', 'bits'], 8],
+] as const) {
+  for (const spelling of spellings) {
+    for (const [prefix, times] of [['', 1] as const, ...LARGE, ...BINARY]) {
+      add(`${prefix}${spelling}`, { dimension: 'B', times, per });
+      add(`${prefix}${spelling}/s`, { dimension: 'B/s', times, per });
+    }
+  }
+}
+for (const [prefix, times] of [['', 1] as const, ...LARGE]) add(`${prefix}bps`, { dimension: 'B/s', times, per: 8 });
+for (const [spellings, times, per] of [
+  [['ns'], 1, 1e9],
+  [['us', 'µs', 'μs'], 1, 1e6],
+  [['ms', 'msec'], 1, 1e3],
+  [['s', 'sec', 'secs', 'second', 'seconds'], 1, 1],
+  [['m', 'min', 'mins', 'minute', 'minutes'], 60, 1],
+  [['h', 'hr', 'hrs', 'hour', 'hours'], 3600, 1],
+  [['d', 'day', 'days'], 86_400, 1],
+  [['w', 'week', 'weeks'], 7 * 86_400, 1],
+] as const) {
+  for (const spelling of spellings) add(spelling, { dimension: 's', times, per });
+}
+
+/** The unit that a text means, exactly or else without regard to case; `undefined` when it is not known. */
+export function findUnit(text: string): Unit | undefined {
+  return UNITS.get(text) ?? UNITS_ANY_CASE.get(text.toLowerCase());
+}
+
+/** Converts a number to its unit's base unit. */
+export function toBaseUnit(value: number, { times, per }: Pick<Unit, 'times' | 'per'>): number {
+  return (value * times) / per;
+}
+
+/** Dimension of a declared unit that is in no list: it is what its text says, and nothing else. */
+const OWN = 'own';
+
+/** The unit that a metric declares. */
+export class DeclaredUnit {
+  /** `s`, `%`, `V`, … */
+  readonly dimension: string;
+  readonly #text: string;
+  readonly #unit: Unit;
+  /** Bits stay bits when the declared unit is one of bits. */
+  readonly #base: number;
+
+  constructor(text: string) {
+    this.#text = text.trim();
+    this.#unit = findUnit(this.#text) ?? { dimension: OWN, times: 1, per: 1 };
+    this.dimension = this.#unit.dimension;
+    this.#base = this.dimension.startsWith('B') ? this.#unit.per : 1;
+  }
+
+  /** A number in base units; `unit` is what stood behind it, and nothing means the declared one. `undefined`: another unit. */
+  convert(value: number, unit: string): number | undefined {
+    const found = unit === '' ? this.#unit : this.#find(unit);
+    return found && toBaseUnit(value, { times: found.times * this.#base, per: found.per });
+  }
+
+  #find(unit: string): Unit | undefined {
+    if (this.dimension !== OWN) {
+      const found = findUnit(unit);
+      return found?.dimension === this.dimension ? found : undefined;
+    }
+    if (unit.toLowerCase() === this.#text.toLowerCase()) return this.#unit;
+    const prefix = unit.slice(0, -this.#text.length);
+    if (`${prefix}${this.#text}` !== unit) return undefined;
+    const per = SMALL.find(([name]) => name === prefix)?.[1] ?? 1;
+    const times = [...LARGE, ...BINARY].find(([name]) => name === prefix)?.[1] ?? 1;
+    return per === times ? undefined : { dimension: OWN, times, per };
+  }
+}

@@ -1,0 +1,134 @@
+import { Hono } from 'hono';
+import type { Clock } from '../base/index.ts';
+import type { BasicAuth } from './basic-auth.ts';
+import { answerJson, answerText } from './cached-answer.ts';
+import { WebError } from './errors.ts';
+import { listByName, withoutCredentials } from './fleet-list.ts';
+import { Gate } from './gate.ts';
+import { createLifecycleHandlers } from './lifecycle-routes.ts';
+import { createScrapeHandlers } from './scrape.ts';
+import type { Handler, Served, WebContext, WebEnv } from './served.ts';
+import { createDiscoveryHandler } from './service-discovery.ts';
+import { PAGE_HEADERS, renderStatusPage } from './status-page.ts';
+
+/** Who is let in, and what is added to every answer. A reload replaces it. */
+export interface Doorkeeper {
+  /** Absent = everybody. */
+  auth: BasicAuth | undefined;
+  headers: Readonly<Record<string, string>>;
+}
+
+type Routes = Readonly<Record<string, Readonly<Partial<Record<'GET' | 'POST' | 'PUT', Handler>>>>>;
+
+/** The routes, without a socket. */
+export function createWebApp(served: Served, doorkeeper: Doorkeeper): Hono<WebEnv> {
+  const app = new Hono<WebEnv>();
+  app.use(async (context, next) => {
+    const refusal = await refuseStranger(served, doorkeeper, context);
+    if (refusal) context.res = refusal;
+    else await next();
+    context.res.headers.set('X-Content-Type-Options', 'nosniff');
+    for (const [name, value] of Object.entries(doorkeeper.headers)) context.res.headers.set(name, value);
+  });
+  for (const [path, handlers] of Object.entries(createRoutes(served))) {
+    const methods = Object.entries(handlers).flatMap(([method, handler]) => {
+      app.on(method, path, handler);
+      // The framework answers HEAD as it would GET, without the body.
+      return method === 'GET' ? ['GET', 'HEAD'] : [method];
+    });
+    const allow = { Allow: [...methods, 'OPTIONS'].join(', ') };
+    app.options(path, (context) => context.body(null, 204, allow));
+    app.all(path, (context) => context.text('Method not allowed.\n', 405, allow));
+  }
+  app.notFound((context) => context.text('Not found.\n', 404));
+  app.onError((cause, context) => {
+    served.content.onFailed(cause);
+    return context.text('Internal error; see the log of the agent.\n', 500);
+  });
+  return app;
+}
+
+/** Pages and JSON documents at a time. Each is in memory until its client has taken it, and with it what it is made of. */
+const PAGES_MAX = 40;
+/** A client that has not taken its page after this long is cut off. */
+const PAGE_MS_MAX = 60_000;
+
+/** Every path that there is. What is not here is not found, and what a path does not name is not allowed. */
+function createRoutes(served: Served): Routes {
+  const { routePrefix, externalUrl } = served;
+  const scrape = createScrapeHandlers(served);
+  const { reload, quit } = createLifecycleHandlers(served);
+  const base = externalUrl ? externalUrl.pathname.replace(/\/?$/, '/') : '';
+  const home: Handler = async (context) => {
+    for (const [name, value] of Object.entries(PAGE_HEADERS)) context.header(name, value);
+    return answerText(context, 'text/html; charset=utf-8', await renderStatusPage(listByName(served.content), base));
+  };
+  const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
+  const gate = new Gate(PAGES_MAX);
+  const page = (handler: Handler) => ({ GET: boundPage(served.clock, gate, handler) });
+  const below = {
+    '/': page(home),
+    '/metrics': { GET: scrape.all },
+    '/metrics/agent': { GET: scrape.agent },
+    '/probe': { GET: scrape.probe },
+    '/sd': page(createDiscoveryHandler(served)),
+    '/api/v1/routers': page((context) => answerJson(context, { routers: listByName(served.content) })),
+    '/api/v1/routers/:name': page((context) => describeRouter(served, context)),
+    '/api/v1/sinks': page((context) => answerJson(context, { sinks: served.content.listSinks() })),
+    '/-/healthy': { GET: (context) => context.text('Healthy.\n') },
+    '/-/ready': {
+      GET: (context) => (served.content.isReady() ? context.text('Ready.\n') : context.text('Not ready.\n', 503)),
+    },
+    '/-/reload': { POST: reload, PUT: reload },
+    '/-/quit': { POST: quit, PUT: quit },
+  } satisfies Routes;
+  return {
+    ...(routePrefix !== '' && { '/': { GET: toHome }, [routePrefix]: { GET: toHome } }),
+    ...Object.fromEntries(Object.entries(below).map(([path, handlers]) => [routePrefix + path, handlers])),
+  };
+}
+
+/** The handler, bounded in how many of its answers there are at a time, and in how long each may be on its way. */
+function boundPage(clock: Clock, gate: Gate, handler: Handler): Handler {
+  return async (context) => {
+    const leave = gate.enter();
+    if (!leave) return context.text('Too many requests at once; try again later.\n', 503, { 'Retry-After': '1' });
+    const { outgoing } = context.env;
+    const timer = clock.setTimer(PAGE_MS_MAX, () => outgoing?.destroy());
+    const end = () => {
+      timer.cancel();
+      leave();
+    };
+    outgoing?.once('close', end);
+    try {
+      return await handler(context);
+    } finally {
+      // Closed already, it closes no more.
+      if (outgoing?.closed ?? true) end();
+    }
+  };
+}
+
+function describeRouter(served: Served, context: WebContext): Response | Promise<Response> {
+  const router = served.content.describeRouter(context.req.param('name') ?? '');
+  if (router) return answerJson(context, withoutCredentials(router));
+  return context.json({ error: 'No router of this name is configured' }, 404);
+}
+
+/** The answer to who may not come in; `undefined` for everybody else. */
+async function refuseStranger(
+  { content }: Served,
+  { auth }: Doorkeeper,
+  context: WebContext,
+): Promise<Response | undefined> {
+  try {
+    if (!auth || (await auth.admits(context.req.header('authorization')))) return undefined;
+  } catch (cause) {
+    // Who floods us with passwords shall not flood the log as well.
+    if (!(cause instanceof WebError && cause.code === 'busy')) content.onFailed(cause);
+    return context.text('Passwords cannot be checked now; try again later.\n', 503, { 'Retry-After': '1' });
+  }
+  return context.text('Unauthorized.\n', 401, {
+    'WWW-Authenticate': 'Basic realm="router-exporter", charset="UTF-8"',
+  });
+}

@@ -1,0 +1,43 @@
+import type { Handler, Served, WebContext } from './served.ts';
+
+const DISABLED = 'This is switched off. Start router-exporter with --web.enable-lifecycle to allow it.\n';
+const CROSS_SITE = 'A page of another site asked for this, so it was not done.\n';
+
+/** The handlers of `POST /-/reload` and `POST /-/quit`. */
+export function createLifecycleHandlers(served: Served): Readonly<Record<'reload' | 'quit', Handler>> {
+  const guard =
+    (handle: Handler): Handler =>
+    (context) => {
+      if (!served.isLifecycleEnabled) return context.text(DISABLED, 403);
+      return isCrossSite(served, context) ? context.text(CROSS_SITE, 403) : handle(context);
+    };
+  return {
+    reload: guard(async (context) => {
+      const result = await served.content.reload();
+      if (result.ok) return context.text('Reloaded.\n');
+      return context.text(`The configuration is faulty; nothing was changed.\n${result.faults.join('\n')}\n`, 500);
+    }),
+    quit: guard((context) => {
+      const { content } = served;
+      const outgoing = context.env.outgoing;
+      // After the answer, or after the connection broke: the order was given either way.
+      if (outgoing && !outgoing.closed) outgoing.once('close', () => content.quit());
+      else queueMicrotask(() => content.quit());
+      return context.text('Ending.\n');
+    }),
+  };
+}
+
+/**
+ * Whether a browser sends this on behalf of a page that is not ours: it adds the user's credentials by itself. Programs
+ * send neither header and are let through.
+ */
+function isCrossSite({ externalUrl }: Served, context: WebContext): boolean {
+  const site = context.req.header('sec-fetch-site');
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  // Browsers tell the site only to what they trust, which plain HTTP is not.
+  const origin = context.req.header('origin');
+  if (origin === undefined) return false;
+  const host = URL.parse(origin)?.host;
+  return host === undefined || (host !== context.req.header('host')?.toLowerCase() && host !== externalUrl?.host);
+}

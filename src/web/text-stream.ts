@@ -1,0 +1,91 @@
+import { pipeline, Readable } from 'node:stream';
+import { createGzip } from 'node:zlib';
+import { untilAborted } from './until-aborted.ts';
+
+export interface TextStreamOptions {
+  readonly chunks: AsyncIterable<string> | Iterable<string>;
+  readonly isGzip: boolean;
+  /** Ends the stream before its time. */
+  readonly signal: AbortSignal;
+  /** Called when the stream fails after its beginning; `fail` hands the failure to the reader. */
+  readonly onFailed: (cause: unknown, fail: () => void) => void;
+  /** Called once, however the stream ends. */
+  readonly onClosed: () => void;
+}
+
+/** Small texts are joined to pieces of this many characters: each piece costs a write, and a turn of the compressor. */
+const PIECE_CHARS = 32 * 1024;
+/** The fastest level: metrics are so repetitive that the higher ones gain little and cost several times the time. */
+const GZIP_LEVEL = 1;
+
+/**
+ * A stream of text that is made, and compressed, only as fast as it is read. Its first piece is ready when this resolves;
+ * what stands in the way of that is thrown.
+ */
+export async function openTextStream(options: TextStreamOptions): Promise<ReadableStream<Uint8Array>> {
+  const { chunks, isGzip, signal, onFailed, onClosed } = options;
+  const pieces = joinChunks(chunks);
+  let output: AsyncIterator<Uint8Array> = pieces;
+  let isOpen = true;
+  const close = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    // Not awaited: a source that hangs, hangs alone.
+    for (const iterator of new Set([output, pieces])) void iterator.return?.(undefined).catch(() => {});
+    onClosed();
+  };
+  try {
+    const first = await untilAborted(pieces.next(), signal);
+    const rest = continueFrom(first, pieces);
+    output = isGzip ? compress(rest) : rest;
+  } catch (cause) {
+    close();
+    throw cause;
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await untilAborted(output.next(), signal);
+          if (!done) return controller.enqueue(value);
+          close();
+          controller.close();
+        } catch (cause) {
+          const isCancelled = !isOpen;
+          close();
+          if (!isCancelled) onFailed(cause, () => controller.error(cause));
+        }
+      },
+      cancel: close,
+    },
+    // Nothing is made before somebody asks for it.
+    { highWaterMark: 0 },
+  );
+}
+
+async function* joinChunks(chunks: TextStreamOptions['chunks']): AsyncGenerator<Buffer, undefined> {
+  let joined = '';
+  for await (const chunk of chunks) {
+    joined += chunk;
+    if (joined.length < PIECE_CHARS) continue;
+    yield Buffer.from(joined);
+    joined = '';
+  }
+  if (joined !== '') yield Buffer.from(joined);
+}
+
+async function* continueFrom(
+  first: IteratorResult<Buffer, undefined>,
+  rest: AsyncGenerator<Buffer, undefined>,
+): AsyncGenerator<Buffer, undefined> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
+}
+
+async function* compress(pieces: AsyncGenerator<Buffer, undefined>): AsyncGenerator<Uint8Array, undefined> {
+  const gzip = createGzip({ level: GZIP_LEVEL });
+  // A failure of the source reaches the reader below through the compressor, which it destroys.
+  pipeline(Readable.from(pieces, { highWaterMark: 1 }), gzip, () => {});
+  for await (const piece of gzip) yield piece as Buffer;
+}

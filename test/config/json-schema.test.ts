@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises';
+import { Ajv } from 'ajv';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { renderJsonSchema } from '../../src/config/index.ts';
+import { load, withRouter } from './configuration-folder.ts';
+
+const schema = JSON.parse(renderJsonSchema());
+const validate = new Ajv({ allErrors: true, strict: true, strictRequired: false, allowUnionTypes: true }).compile(
+  schema,
+);
+
+/** The places at which an editor would underline something. */
+function problemsOf(text: string): string[] {
+  validate(parse(text));
+  return [
+    ...new Set(
+      (validate.errors ?? []).map(({ instancePath, params }) => instancePath + (params['additionalProperty'] ?? '')),
+    ),
+  ];
+}
+
+describe('renderJsonSchema()', () => {
+  it('names its draft, and has a description at every key', () => {
+    expect(schema).toMatchObject({ $schema: 'http://json-schema.org/draft-07/schema#', title: 'router-exporter.yaml' });
+    expect(schema.properties.defaults.properties.poll.properties.interval).toEqual({
+      type: 'string',
+      description: 'Time from one cycle to the next.',
+      default: '1m',
+    });
+  });
+
+  it('has nothing in it that only the reference needs', () => {
+    expect(renderJsonSchema()).not.toContain('"kind"');
+  });
+
+  it('accepts the documented example, environment variables included', async () => {
+    const example = await readFile(new URL('../../docs/router-exporter.example.yaml', import.meta.url), 'utf8');
+    expect(problemsOf(example)).toEqual([]);
+  });
+
+  it.each([
+    ['only routers', withRouter()],
+    ['only files of routers', 'router_files: [a.yaml]'],
+    [
+      'numbers and flags as text',
+      'backup: { keep: "3" }\nstorage: { spool_max: 2097152 }\ndefaults: { tls: { insecure_skip_verify: "true" } }\nrouters: []',
+    ],
+    [
+      'references to the environment',
+      'defaults: { auth: "${AUTH}" }\nbackup: { keep: "${KEEP}", format: "${F:-ascii}" }\nrouters: [{ name: "${NAME}", url: "${URL}", logs: { components: ["${C}"] } }]',
+    ],
+  ])('accepts %s', (_, text) => {
+    expect(problemsOf(text)).toEqual([]);
+  });
+
+  it.each([
+    ['a misspelt key', withRouter('timezon: UTC'), ['/routers/0timezon']],
+    ['a missing key', 'routers: [{ name: a }]', ['/routers/0']],
+    ['no router at all', 'sinks: []', ['']],
+    ['another word', withRouter('auth: tokn'), ['/routers/0/auth']],
+    ['a name with a blank', 'routers: [{ name: "a b", url: "http://a" }]', ['/routers/0/name']],
+    ['a number for a duration', withRouter('poll: { interval: 60 }'), ['/routers/0/poll/interval']],
+    ['text for a list', withRouter('modules: default'), ['/routers/0/modules']],
+    ['a number outside of its bounds', 'backup: { keep: 0 }\nrouters: []', ['/backup/keep']],
+    [
+      'a metric without its type',
+      'modules: { a: { resources: [{ path: x, metrics: [{ name: x, help: x }] }] } }\nrouters: []',
+      ['/modules/a/resources/0/metrics/0'],
+    ],
+    ['a label name that is none', withRouter('labels: { "a-b": x }'), ['/routers/0/labels']],
+    ['a router name as a default', `defaults: { name: a }\n${withRouter()}`, ['/defaultsname']],
+  ])('refuses %s, as check does', async (_, text, places) => {
+    expect(problemsOf(text).filter((place) => places.includes(place))).toEqual(places);
+    expect((await load(text)).lines).not.toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { renderConfigReference } from '../../src/config/index.ts';
+import { toJsonSchema } from '../../src/config/json-schema.ts';
+import { toAnchor } from '../../src/config/reference-tables.ts';
+import { configSchema } from '../../src/config/schema.ts';
+import { webSchema } from '../../src/config/web/web-schema.ts';
+import { load, SHIPPED_MODULES } from './configuration-folder.ts';
+
+const reference = renderConfigReference();
+
+/** Names of keys, wherever they stand in a schema. */
+function listNames(node: unknown): string[] {
+  if (typeof node !== 'object' || node === null) return [];
+  const keys = Reflect.get(node, 'properties') ?? {};
+  const inner = [...Object.values(node), ...Object.values(keys)].flatMap(listNames);
+  return [...new Set([...Object.keys(keys), ...inner])];
+}
+
+describe('renderConfigReference()', () => {
+  it('is what stands in docs/config.md (`npm run docs` writes it)', async () => {
+    const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8');
+    expect(page).toBe(reference);
+  });
+
+  it('has a row for every key of the configuration and of the web configuration', () => {
+    const names = [...listNames(toJsonSchema(configSchema)), ...listNames(toJsonSchema(webSchema))];
+    expect(names.length).toBeGreaterThan(80);
+    expect(names.filter((name) => !reference.includes(`\n| \`${name}\` | `))).toEqual([]);
+  });
+
+  it('says type and meaning of every key, and what is required', () => {
+    const rows = reference.split('\n').filter((line) => line.startsWith('| `'));
+    expect(rows.filter((row) => !/^\| `[\w-]+` \| \S.* \| .* \| [A-Z`].*\. \|$/.test(row))).toEqual([]);
+    expect(rows).toContain(
+      '| `url` | URL | required | Address of the router: http or https, host, port and an optional path prefix. |',
+    );
+    expect(rows).toContain(
+      '| `timeout` | duration | `10s` | Limit of one request. The default shrinks to `deadline` when that is shorter. |',
+    );
+  });
+
+  it('links only to places that are there, each once', () => {
+    const anchors = [...reference.matchAll(/<a id="([^"]+)"><\/a>/g)].map(([, anchor]) => anchor);
+    const links = [...reference.matchAll(/\]\(#([^)]+)\)/g)].map(([, link]) => link);
+    expect(new Set(anchors).size).toBe(anchors.length);
+    expect(links.length).toBeGreaterThan(10);
+    expect(links.filter((link) => !anchors.includes(link))).toEqual([]);
+  });
+
+  it('shows files that can be loaded', async () => {
+    const [routers = '', modules = ''] = [...reference.matchAll(/```yaml\n(.*?)```/gs)].map(([, text]) => text ?? '');
+    const { lines, config } = await load(
+      `defaults: { auth: none, modules: [fuel_level] }\nrouter_files: [routers.yaml]\n${modules}`,
+      { files: { 'routers.yaml': routers }, options: { shippedModules: SHIPPED_MODULES } },
+    );
+    expect(lines).toEqual([]);
+    expect(config?.routers.map(({ name, modules: [module] }) => [name, module?.name])).toEqual([
+      ['plant-8', 'fuel_level'],
+    ]);
+  });
+});
+
+describe('the documented example', () => {
+  it('shows every key of the configuration', async () => {
+    const text = await readFile(new URL('../../docs/router-exporter.example.yaml', import.meta.url), 'utf8');
+    const names = listNames(toJsonSchema(configSchema));
+    expect(names.filter((name) => !new RegExp(`^[ #-]*(- )?\\{? ?${name}:|[{,] ${name}:`, 'm').test(text))).toEqual([]);
+    expect(parse(text)).toHaveProperty('backup.keep');
+  });
+});
+
+describe('toAnchor()', () => {
+  it('makes a path to an anchor', () => {
+    expect(toAnchor('modules.NAME.resources[].metrics[]')).toBe('modules-name-resources-metrics');
+  });
+});

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { startFleet } from '../support/fleet.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const BUDGET_BYTES = 2_000_000;
+
+function readSeries(metrics: string, series: string): number {
+  const line = metrics.split('\n').find((text) => text.startsWith(`${series} `));
+  return Number(line?.slice(series.length + 1) ?? Number.NaN);
+}
+
+const USED = 'router_byte_budget_used_bytes{router="sim-1"}';
+const stretchOf = (metrics: string, activity: string) =>
+  readSeries(metrics, `router_interval_stretch_ratio{router="sim-1",activity="${activity}"}`);
+
+test('a tight budget stretches intervals, slow modules first, and is hardly exceeded over a day', {
+  timeout: 120_000,
+}, async () => {
+  await using fleet = await startFleet({ router: { byteBudget: BUDGET_BYTES } });
+  const seen = { slow: 1, status: 1, logs: 1 };
+  let wasSlowFirst = false;
+  let longestSilence = 0;
+  let lastPolls = 0;
+  let silence = 0;
+  // Noon to midnight, the rest of the UTC day.
+  for (let step = 0; step < 12 * 6 - 1; step++) {
+    await fleet.advance(10 * MINUTE_MS);
+    const metrics = await fleet.metrics();
+    const [slow, status, logs] = ['slow_modules', 'status', 'logs'].map((one) => stretchOf(metrics, one)) as [
+      number,
+      number,
+      number,
+    ];
+    if (slow > 1 && status === 1) wasSlowFirst ||= seen.status === 1;
+    seen.slow = Math.max(seen.slow, slow);
+    seen.status = Math.max(seen.status, status);
+    seen.logs = Math.max(seen.logs, logs);
+    const { polls } = fleet.agent.summary();
+    silence = polls === lastPolls ? silence + 10 : 0;
+    lastPolls = polls;
+    longestSilence = Math.max(longestSilence, silence);
+  }
+  const metrics = await fleet.metrics();
+  const used = readSeries(metrics, USED);
+
+  expect(wasSlowFirst).toBe(true);
+  expect(seen.slow).toBeGreaterThan(1);
+  expect(longestSilence).toBeLessThanOrEqual(120);
+  expect(used).toBeGreaterThan(0.8 * BUDGET_BYTES);
+  expect(used).toBeLessThan(1.05 * BUDGET_BYTES);
+  expect(readSeries(metrics, 'router_byte_budget_bytes{router="sim-1"}')).toBe(BUDGET_BYTES);
+});
+
+test('a budget that is used up ends polling with the reason budget until midnight UTC, also over a restart', async () => {
+  await using fleet = await startFleet({ router: { byteBudget: 30_000 } });
+  await fleet.advance(2 * HOUR_MS);
+  const polls = fleet.agent.summary().polls;
+  const spent = await fleet.metrics();
+  await fleet.stopAgent();
+  await fleet.startAgent();
+  await fleet.advance(2 * HOUR_MS);
+
+  expect(polls).toBeGreaterThan(0);
+  expect(fleet.agent.summary().polls).toBe(0);
+  expect(spent).toContain('router_failure_reason{router="sim-1",reason="budget"} 1\n');
+  expect(spent).toContain('router_up{router="sim-1"} 0\n');
+  expect(spent).toContain('router_exporter_routers{state="budget"} 1\n');
+  expect(fleet.ownLog.filter(({ message }) => message === 'The byte budget of the router is used up')).toHaveLength(1);
+
+  await fleet.advance(8.5 * HOUR_MS);
+  expect(fleet.agent.summary().polls).toBeGreaterThan(0);
+  expect(readSeries(await fleet.metrics(), USED)).toBeLessThan(40_000);
+});
+
+test('a router without a budget is counted at the socket and never stretched', async () => {
+  await using fleet = await startFleet();
+  await fleet.advance(HOUR_MS);
+  const metrics = await fleet.metrics();
+
+  expect(readSeries(metrics, 'router_sent_bytes_total{router="sim-1"}')).toBeGreaterThan(50_000);
+  expect(readSeries(metrics, 'router_received_bytes_total{router="sim-1"}')).toBeGreaterThan(100_000);
+  expect(metrics).not.toContain('router_interval_stretch_ratio');
+  expect(fleet.agent.summary().polls).toBe(60);
+});

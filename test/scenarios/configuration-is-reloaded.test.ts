@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest';
+import type { Config, RouterSettings } from '../../src/config/index.ts';
+import { advanceUntil } from '../support/advance-until.ts';
+import { startFleet } from '../support/fleet.ts';
+
+const MINUTE_MS = 60_000;
+
+function withRouters(change: (router: RouterSettings, index: number) => RouterSettings | undefined) {
+  return (config: Config): Config => ({
+    ...config,
+    routers: config.routers.flatMap((router, index) => change(router, index) ?? []),
+  });
+}
+
+function pollsOf(metrics: string, router: string): string | undefined {
+  return new RegExp(`^router_up\\{router="${router}".*\\} (\\d)$`, 'm').exec(metrics)?.[1];
+}
+
+test('a reload leaves routers that did not change alone: session, phase, counters and values', async () => {
+  await using fleet = await startFleet({ routers: 3 });
+  await fleet.advance(5 * MINUTE_MS);
+  const requests = fleet.router(0).counters.requests['GET /status/sysdetail/system'] ?? 0;
+
+  const result = await fleet.reload(withRouters((router, index) => (index === 2 ? undefined : router)));
+  const metrics = await fleet.metrics();
+  await fleet.advance(5 * MINUTE_MS);
+
+  expect(result).toEqual({ ok: true });
+  expect(metrics).toMatch(/^router_uptime_seconds\{router="sim-1"\}/m);
+  expect(metrics).toContain('router_logins_total{router="sim-1"} 1\n');
+  expect(fleet.router(0).counters).toMatchObject({ logins: 1, logouts: 0 });
+  expect(fleet.router(0).counters.requests['GET /status/sysdetail/system']).toBe(requests + 5);
+});
+
+test('a router that is taken out of the configuration is logged out of, and all its series vanish', async () => {
+  await using fleet = await startFleet({ routers: 2 });
+  await fleet.advance(2 * MINUTE_MS);
+  await fleet.reload(withRouters((router, index) => (index === 1 ? undefined : router)));
+  const { requests: before } = fleet.router(1).counters;
+
+  await fleet.advance(10 * MINUTE_MS);
+
+  expect(await fleet.metrics()).not.toContain('sim-2');
+  expect(fleet.router(1).counters.logouts).toBe(1);
+  expect(fleet.router(1).counters.requests).toEqual(before);
+  expect(fleet.agent.summary()).toMatchObject({ routers: 1, routersUp: 1 });
+});
+
+test('a router that is new is polled at once, and one that changed begins anew with the counters that it had', async () => {
+  await using fleet = await startFleet({
+    routers: 3,
+    config: (config) => ({ ...config, routers: config.routers.slice(0, 2) }),
+  });
+  await fleet.advance(3 * MINUTE_MS);
+  const spare = { url: fleet.router(2).url, name: 'sim-3' };
+
+  const changed = withRouters((router, index) =>
+    index === 1 ? { ...router, poll: { ...router.poll, intervalMs: 30_000, deadlineMs: 20_000 } } : router,
+  );
+  const result = await fleet.reload((config) => {
+    const [first, ...others] = changed(config).routers;
+    if (!first) throw new RangeError('There is no router');
+    return { ...config, routers: [first, ...others, { ...first, ...spare }] };
+  });
+  await fleet.advance(2 * MINUTE_MS);
+  const metrics = await fleet.metrics();
+
+  expect(result).toEqual({ ok: true });
+  expect(['sim-1', 'sim-2', 'sim-3'].map((name) => pollsOf(metrics, name))).toEqual(['1', '1', '1']);
+  expect(metrics).toContain('router_logins_total{router="sim-2"} 2\n');
+  expect(fleet.router(1).counters).toMatchObject({ logins: 2, logouts: 1 });
+  expect(fleet.router(0).counters).toMatchObject({ logins: 1, logouts: 0 });
+});
+
+test('labels that changed are on every series afterwards, and no series has the old ones', async () => {
+  await using fleet = await startFleet();
+  await fleet.advance(2 * MINUTE_MS);
+  await fleet.reload(withRouters((router) => ({ ...router, labels: { site: 'munich' } })));
+  await fleet.advance(2 * MINUTE_MS);
+
+  const series = (await fleet.metrics()).split('\n').filter((line) => line.includes('router="sim-1"'));
+  expect(series.length).toBeGreaterThan(50);
+  expect(series.filter((line) => !line.includes('router="sim-1",site="munich"'))).toEqual([]);
+});
+
+test('a reload with a fault changes nothing, says what is wrong, and shows until one succeeds', async () => {
+  await using fleet = await startFleet({ routers: 2 });
+  await fleet.advance(2 * MINUTE_MS);
+
+  const result = await fleet.reload(undefined);
+  const faulty = await fleet.metrics();
+  await fleet.advance(2 * MINUTE_MS);
+  const again = await fleet.reload((config) => config);
+  const mended = await fleet.metrics();
+
+  expect(result).toEqual({ ok: false, faults: ['router-exporter.yaml:3:5: routers: Expected something else'] });
+  expect(faulty).toContain('router_exporter_config_last_reload_successful 0\n');
+  expect(fleet.ownLog).toContainEqual(
+    expect.objectContaining({
+      level: 'error',
+      fields: { fault: 'router-exporter.yaml:3:5: routers: Expected something else' },
+    }),
+  );
+  expect(again).toEqual({ ok: true });
+  expect(mended).toContain('router_exporter_config_last_reload_successful 1\n');
+  expect(fleet.router(0).counters).toMatchObject({ logins: 1, logouts: 0 });
+  const time = /^router_exporter_config_last_reload_success_timestamp_seconds (\S+)$/m.exec(mended)?.[1];
+  expect(Number(time)).toBe(fleet.clock.now() / 1000);
+});
+
+test('a reload ends a poll that hangs, of a router whose settings have changed, and nothing of the others', async () => {
+  await using fleet = await startFleet({ routers: 2 });
+  await fleet.advance(2 * MINUTE_MS);
+  await fleet.router(1).fault('hang');
+  // The hanging poll begins and is not waited for.
+  await fleet.clock.advance(MINUTE_MS);
+
+  const reloading = fleet.reload(
+    withRouters((router, index) => (index === 1 ? { ...router, byteBudget: 1e9 } : router)),
+  );
+  // The router does not answer the logout either, so the reload ends by its own bound.
+  const result = await advanceUntil(reloading, fleet.clock, 1000);
+
+  expect(result).toEqual({ ok: true });
+  expect(fleet.router(0).counters).toMatchObject({ logins: 1, logouts: 0 });
+});
+
+test('sinks that are added by a reload get what comes from then on, and logs begin to be followed', async () => {
+  await using fleet = await startFleet({ config: (config) => ({ ...config, sinks: [] }) });
+  fleet.router().appendLog('network', 'a line');
+  await fleet.advance(2 * MINUTE_MS);
+  expect(fleet.records).toEqual([]);
+
+  await fleet.reload((config) => ({ ...config, sinks: [{ name: 'console', type: 'stdout' }] }));
+  await fleet.advance(2 * MINUTE_MS);
+  expect(fleet.records.map(({ message }) => message)).toEqual(['a line']);
+
+  await fleet.reload((config) => config);
+  fleet.router().appendLog('network', 'a line for nobody');
+  await fleet.advance(2 * MINUTE_MS);
+  expect(fleet.records).toHaveLength(1);
+});

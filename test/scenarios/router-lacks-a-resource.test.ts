@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest';
+import { startFleet } from '../support/fleet.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** For days of the clock that are to pass quickly. */
+const RARELY_POLLED = {
+  poll: { intervalMs: 10 * MINUTE_MS, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: HOUR_MS },
+  logs: { enabled: false, intervalMs: 30_000, start: 'all', components: ['*'] },
+} as const;
+
+test('a card that a router does not have is asked for once a day, and shown as unsupported, never as a failure', async () => {
+  await using fleet = await startFleet({ router: RARELY_POLLED });
+  // Cards that a simulated router does not have are paths that lead nowhere.
+  const countAbsent = () => fleet.router().counters.requests['GET (unknown)'] ?? 0;
+  await fleet.advance(30 * MINUTE_MS);
+  const first = countAbsent();
+  await fleet.advance(23 * HOUR_MS);
+  const metrics = await fleet.metrics();
+
+  expect(first).toBeGreaterThan(10);
+  expect(countAbsent()).toBe(first);
+  expect(metrics).toContain('router_resource_supported{router="sim-1",resource="sfp*"} 0\n');
+  expect(metrics).not.toContain('router_resource_up{router="sim-1",resource="sfp');
+  expect(metrics).not.toContain('resource="sfp3"');
+  expect(metrics).toContain('router_up{router="sim-1"} 1\n');
+  expect(fleet.ownLog.filter(({ level }) => level === 'warn')).toEqual([]);
+
+  await fleet.advance(2 * HOUR_MS);
+  expect(countAbsent()).toBe(2 * first);
+});
+
+test('after the firmware changed, what a router did not have is asked for at its next inventory', async () => {
+  await using fleet = await startFleet();
+  await fleet.advance(HOUR_MS);
+  fleet.router().setStatus('device_info', { list: [{ firmware_version: '9.6' }] });
+  fleet.router().setStatus('sfp3', { list: [{ link: 'up', inserted: 'yes', temperature: '41.5 °C' }] });
+
+  await fleet.advance(20 * MINUTE_MS);
+  const metrics = await fleet.metrics();
+
+  expect(metrics).toMatch(/^router_sfp_temperature_celsius\{router="sim-1",.*slot="3".*\} 41\.5$/m);
+  expect(metrics).toContain('router_resource_supported{router="sim-1",resource="sfp3"} 1\n');
+  expect(metrics).not.toContain('resource="sfp*"');
+});
+
+test('a resource that the account may not read is shown as not permitted, said once, and asked for again every hour', async () => {
+  await using fleet = await startFleet({ router: { ...RARELY_POLLED, username: 'status' } });
+  await fleet.advance(3 * HOUR_MS);
+  const metrics = await fleet.metrics();
+
+  expect(metrics).toContain('router_resource_permitted{router="sim-1",resource="configuration"} 0\n');
+  expect(metrics).not.toContain('router_resource_up{router="sim-1",resource="configuration"}');
+  expect(metrics).toContain('router_resource_permitted{router="sim-1",resource="sysdetail/system"} 1\n');
+  expect(metrics).toContain('router_up{router="sim-1"} 1\n');
+  const warnings = fleet.ownLog.filter(({ fields }) => JSON.stringify(fields).includes('"configuration"'));
+  expect(warnings.filter(({ level }) => level === 'warn')).toHaveLength(1);
+});
+
+test('a resource that fails runs out alone, is down with its reason, and harms no other', async () => {
+  await using fleet = await startFleet();
+  await fleet.advance(5 * MINUTE_MS);
+  await fleet.router().fault('http_500', { path: '/status/lte2' });
+
+  await fleet.advance(2 * MINUTE_MS);
+  const early = await fleet.metrics();
+  await fleet.advance(2 * MINUTE_MS);
+  const late = await fleet.metrics();
+
+  for (const metrics of [early, late]) {
+    expect(metrics).toContain('router_resource_up{router="sim-1",resource="lte2"} 0\n');
+    expect(metrics).toContain('router_resource_up{router="sim-1",resource="sysstat/wan"} 1\n');
+    expect(metrics).toMatch(/^router_uptime_seconds\{router="sim-1"\}/m);
+    expect(metrics).toContain('router_up{router="sim-1"} 1\n');
+  }
+  expect(early).toContain('router_modem_online{router="sim-1",modem="lte2"}');
+  expect(late).not.toContain('router_modem_online{');
+});
+
+test('slow inventory of a router that fell silent does not outlive its other values, and its identity stays', async () => {
+  await using fleet = await startFleet();
+  await fleet.advance(10 * MINUTE_MS);
+  expect(await fleet.metrics()).toContain('router_dhcp_leases{');
+  await fleet.router().fault('down');
+
+  await fleet.advance(4 * MINUTE_MS);
+  const metrics = await fleet.metrics();
+
+  expect(metrics).not.toContain('router_dhcp_leases{');
+  expect(metrics).not.toContain('router_uptime_seconds{');
+  expect(metrics).toContain('router_board_info{router="sim-1",slot="1"');
+  expect(metrics).toContain('router_up{router="sim-1"} 0\n');
+  expect(metrics).toMatch(/router_resource_age_seconds\{router="sim-1",resource="sysdetail\/dhcp_leases"\} \d/);
+});
+
+test('values that no metric understands give no sample and are counted, and a state that nobody expected is unknown', async () => {
+  await using fleet = await startFleet();
+  fleet.router().setStatus('sysdetail/system', { unique: { uptime: 'since Tuesday' } });
+  fleet.router().setStatus('lte2', { unique: { state: 'Dreaming' } });
+  await fleet.advance(3 * MINUTE_MS);
+  const metrics = await fleet.metrics();
+
+  expect(metrics).not.toContain('router_uptime_seconds{');
+  expect(metrics).toMatch(
+    /^router_exporter_mapping_errors_total\{module="system",metric="router_uptime_seconds"\} [1-9]/m,
+  );
+  expect(metrics).toContain('router_modem_state{router="sim-1",modem="lte2",state="unknown"} 1\n');
+  expect(metrics).toContain('router_modem_state{router="sim-1",modem="lte2",state="Online"} 0\n');
+  expect(metrics).toMatch(/^router_exporter_mapping_errors_total\{module="modem",metric="router_modem_state"\} [1-9]/m);
+});

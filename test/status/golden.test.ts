@@ -1,0 +1,87 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { renderHeader, renderSeries, renderValue } from '../../src/exposition/text.ts';
+import type { MetricFamily } from '../../src/model/index.ts';
+import { type DocumentSource, StatusPoller } from '../../src/status/index.ts';
+import { findTool } from '../support/tools.ts';
+import {
+  GOLDEN_AT_MS,
+  GOLDEN_NAMES,
+  GOLDEN_ZONE,
+  type GoldenDocuments,
+  readGoldenDocuments,
+} from './golden-documents.ts';
+import { loadShippedModules } from './shipped-modules.ts';
+
+const promtool = findTool('promtool');
+
+function fileOf(name: string, kind: 'json' | 'prom'): URL {
+  return new URL(`../golden/${name}.${kind}`, import.meta.url);
+}
+
+/** A router that answers what the file says, and does not have anything else. */
+function createSource(documents: GoldenDocuments): DocumentSource {
+  const read = async (path: string) => {
+    if (path in documents) return documents[path];
+    throw Object.assign(new Error('not found'), { code: 'http', status: 404, isAnswered: true });
+  };
+  return { readStatus: read, readPath: read };
+}
+
+/** One turn of all shipped modules over the documents of a file. */
+async function pollGolden(name: string) {
+  const documents = JSON.parse(readFileSync(fileOf(name, 'json'), 'utf8')) as GoldenDocuments;
+  const poller = new StatusPoller({
+    modules: loadShippedModules(),
+    source: createSource(documents),
+    clock: createSteppedClock(GOLDEN_AT_MS),
+    intervalMs: 60_000,
+    deadlineMs: 45_000,
+    staleAfterMs: 180_000,
+    zone: GOLDEN_ZONE,
+  });
+  return poller.pollOnce(new AbortController().signal);
+}
+
+/** The families of all resources as one text, in the order of their names. */
+function render(families: readonly MetricFamily[]): string {
+  const byName = Map.groupBy(families, ({ name }) => name);
+  const blocks = [...byName.values()].map(([first, ...others]) => {
+    if (!first) return '';
+    const samples = [first, ...others].flatMap((family) => family.samples);
+    const lines = samples.map(({ labels, value }) => `${renderSeries(first.name, labels)} ${renderValue(value)}\n`);
+    return renderHeader(first, 'text') + lines.join('');
+  });
+  return blocks.toSorted().join('');
+}
+
+test('the golden documents are what the simulated routers answer (`npx vitest run test/status/golden.test.ts -u`, twice, writes them and the texts)', async () => {
+  const documents = await readGoldenDocuments();
+  expect([...documents.keys()].toSorted()).toEqual(GOLDEN_NAMES.toSorted());
+  for (const [name, bodies] of documents) {
+    await expect(`${JSON.stringify(bodies, null, 2)}\n`).toMatchFileSnapshot(fileOf(name, 'json').pathname);
+  }
+});
+
+test.for(GOLDEN_NAMES)('the documents of %s become exactly the golden text, without a fault', async (name) => {
+  const { resources } = await pollGolden(name);
+  expect(resources.flatMap(({ faults, state, error }) => [...faults, ...(state === 'failed' ? [error] : [])])).toEqual(
+    [],
+  );
+  const text = render(resources.flatMap(({ families }) => families));
+  await expect(text).toMatchFileSnapshot(fileOf(name, 'prom').pathname);
+  const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const names = series.map((line) => line.slice(0, line.lastIndexOf(' ')));
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test.skipIf(promtool.isMissing).for(GOLDEN_NAMES)(
+  `promtool has nothing to say about the golden text of %s${promtool.note}`,
+  (name) => {
+    const input = readFileSync(fileOf(name, 'prom'), 'utf8');
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' });
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
+  },
+);

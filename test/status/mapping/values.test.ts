@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest';
+import { mapDocument, mapFields } from './mapping-bench.ts';
+
+const METRIC = { name: 'm', value: 'field' };
+
+test('a text, a number and a flag become a value', () => {
+  const metrics = ['text', 'number', 'yes', 'no', 'word'].map((value) => ({ name: value, value }));
+  const { samples, faults } = mapFields(metrics, { text: '1.5', number: -2, yes: true, no: false, word: 'True' });
+  expect(samples).toEqual({ text: 1.5, number: -2, yes: 1, no: 0, word: 1 });
+  expect(faults).toEqual([]);
+});
+
+test('a field that is missing or null has no sample, and that is no fault', () => {
+  for (const fields of [{}, { field: null }, { other: '1' }]) {
+    expect(mapFields([METRIC], fields)).toEqual({ isFound: true, samples: {}, faults: [] });
+  }
+});
+
+test('a field is found by its exact name, else without regard to case, and never by inheritance', () => {
+  expect(mapFields([METRIC], { FIELD: '1', Field: '2', field: '3' }).samples).toEqual({ m: 3 });
+  expect(mapFields([METRIC], { FIELD: '1', Field: '2' }).samples).toEqual({ m: 1 });
+  const inherited = [
+    { name: 'm', value: 'toString' },
+    { name: 'n', value: '__proto__' },
+  ];
+  expect(mapFields(inherited, {})).toEqual({ isFound: true, samples: {}, faults: [] });
+  expect(mapFields(inherited, JSON.parse('{"__proto__": "7"}')).samples).toEqual({ n: 7 });
+});
+
+test.for<[string, unknown, string]>([
+  ['unreadable', 'much', 'unknown_form'],
+  ['of a unit that was not declared', '7 V', 'unknown_unit'],
+  ['a list', ['1'], 'not_plain'],
+  ['an object', { value: '1' }, 'not_plain'],
+  ['longer than any text', '1'.repeat(513), 'too_long'],
+  ['beyond all numbers', '1e999', 'not_finite'],
+  ['an endless number', Infinity, 'not_finite'],
+])('a value that is %s has no sample and counts as a fault', ([_what, field, reason]) => {
+  expect(mapFields([METRIC], { field })).toEqual({ isFound: true, samples: {}, faults: [`m ${reason}`] });
+});
+
+test('a fault names the module and never the value', () => {
+  const document = { status: { unique: { field: 'my-secret' } } };
+  expect(JSON.stringify(mapDocument([METRIC], document))).not.toContain('my-secret');
+});
+
+test('control characters around and within a value are blanks', () => {
+  expect(mapFields([{ ...METRIC, unit: 'V' }], { field: '\u000023.75\t\r\nV\u0085' }).samples).toEqual({ m: 23.75 });
+});
+
+test('null values have no sample; without any they are an empty text and dashes', () => {
+  expect(mapFields([METRIC], { field: ' --- ' })).toMatchObject({ samples: {}, faults: [] });
+  expect(mapFields([METRIC], { field: '' })).toMatchObject({ samples: {}, faults: [] });
+  const metric = { ...METRIC, null_values: ['99', 'Not now'] };
+  expect(mapFields([metric], { field: 99 })).toMatchObject({ samples: {}, faults: [] });
+  expect(mapFields([metric], { field: 'Not now' })).toMatchObject({ samples: {}, faults: [] });
+  expect(mapFields([metric], { field: '---' }).faults).toEqual(['m unknown_form']);
+});
+
+test('map gives texts their values, by the exact text or else without regard to case', () => {
+  const metric = { ...METRIC, map: { up: 1, Up: 3, down: 0 } };
+  const value = (field: unknown) => mapFields([metric], { field }).samples['m'];
+  expect([value('up'), value('Up'), value('UP'), value('down'), value(' DOWN ')]).toEqual([1, 3, 1, 0, 0]);
+  expect(mapFields([metric], { field: 'sideways' }).faults).toEqual(['m unknown_text']);
+  expect(mapFields([metric], { field: 'constructor' }).faults).toEqual(['m unknown_text']);
+});
+
+test('map leaves values of a known form to other metrics', () => {
+  expect(mapFields([{ ...METRIC, map: { high: 1 } }], { field: '23.75 V' })).toMatchObject({ samples: {}, faults: [] });
+});
+
+test('a star in map is any other text', () => {
+  const metric = { ...METRIC, map: { OK: 1, '*': 0 } };
+  const value = (field: unknown) => mapFields([metric], { field }).samples['m'];
+  expect([value('OK'), value('worn out'), value('12'), value(true), value('')]).toEqual([1, 0, 0, 0, undefined]);
+});
+
+test('several metrics of one name are one family, each with the forms that it knows', () => {
+  const metrics = [
+    { name: 'load', value: 'load', form: 'list', part: 1 },
+    { name: 'load', value: 'load', form: 'number' },
+    { name: 'ratio', value: 'load', form: 'percentage' },
+  ];
+  expect(mapFields(metrics, { load: '0.1 0.2 0.3' })).toMatchObject({ samples: { load: 0.1 }, faults: [] });
+  expect(mapFields(metrics, { load: '0.4' })).toMatchObject({ samples: { load: 0.4 }, faults: [] });
+  expect(mapFields(metrics, { load: '40 %' })).toMatchObject({ samples: { ratio: 0.4 }, faults: [] });
+  expect(mapFields(metrics, { load: 'idle' }).faults).toHaveLength(3);
+});
+
+test('dates are read in the zone of the router and with the time of reading', () => {
+  const metrics = [
+    { ...METRIC, form: 'date' },
+    { name: 'offset', value: 'field', form: 'clock_offset' },
+  ];
+  expect(mapFields(metrics, { field: '2026-11-21 09:00:05' }).samples).toEqual({ m: 1_795_248_005, offset: 5 });
+});
+
+test('a counter is never negative', () => {
+  const metrics = [{ ...METRIC, name: 'm_total', type: 'counter' }, METRIC];
+  expect(mapFields(metrics, { field: '-1' })).toMatchObject({ samples: { m: -1 }, faults: ['m_total negative'] });
+});
+
+test('a star in the name of a field takes each field that fits, and $match is what it stood for', () => {
+  const metric = { name: 'm', value: 'input_*', labels: { channel: '$match' } };
+  const fields = { input_1: '1', Input_A: '2', input_: '3', output_1: '4', xinput_1: '5', input_2_b: null };
+  expect(mapFields([metric], fields).samples).toEqual({ 'm{channel=1}': 1, 'm{channel=A}': 2 });
+  const middle = { ...metric, value: 'in_*_v' };
+  expect(mapFields([middle], { in_7_v: '1', in_v: '2', in__v: '3', in_7: '4' }).samples).toEqual({ 'm{channel=7}': 1 });
+});
+
+test('a star stands for no more fields than any device has', () => {
+  const fields = Object.fromEntries(Array.from({ length: 100 }, (_none, index) => [`input_${index}`, '1']));
+  const { samples, faults } = mapFields([{ name: 'm', value: 'input_*', labels: { channel: '$match' } }], fields);
+  expect(Object.keys(samples)).toHaveLength(64);
+  expect(faults).toEqual(['m too_many']);
+});
+
+test('a state set has one sample per state and one for those that are unknown', () => {
+  const metric = {
+    name: 's',
+    type: 'stateset',
+    value: 'state',
+    states: ['Offline', 'Online'],
+    labels: { modem: '$resource' },
+  };
+  expect(mapFields([metric], { state: 'Online' })).toMatchObject({
+    samples: { 's{modem=lte2,state=Offline}': 0, 's{modem=lte2,state=Online}': 1, 's{modem=lte2,state=unknown}': 0 },
+    faults: [],
+  });
+});
+
+test('a state that nobody expected is unknown, and a fault', () => {
+  const metric = { name: 's', type: 'stateset', value: 'state', states: ['Online'], state_label: 'mode' };
+  expect(mapFields([metric], { state: 'Dancing' })).toMatchObject({
+    samples: { 's{mode=Online}': 0, 's{mode=unknown}': 1 },
+    faults: ['s unknown_state'],
+  });
+});
+
+test('states are compared exactly, else without regard to case', () => {
+  const metric = { name: 's', type: 'stateset', value: 'state', states: ['Up', 'up', 'Down'] };
+  const on = (state: string) =>
+    Object.entries(mapFields([metric], { state }).samples).filter(([, value]) => value === 1);
+  expect(['Up', 'up', 'UP', 'down'].map((state) => on(state).map(([name]) => name))).toEqual([
+    ['s{state=Up}'],
+    ['s{state=up}'],
+    ['s{state=Up}'],
+    ['s{state=Down}'],
+  ]);
+});
+
+test('a state set whose field is absent or unknown has no samples', () => {
+  const metric = { name: 's', type: 'stateset', value: 'state', states: ['Online'] };
+  for (const fields of [{}, { state: '' }, { state: null }, { state: '---' }]) {
+    expect(mapFields([metric], fields)).toEqual({ isFound: true, samples: {}, faults: [] });
+  }
+});
+
+test('$count is the number of rows, whatever is in them, also beyond those that are looked at', () => {
+  const metric = {
+    name: 'n',
+    value: '$count',
+    labels: { slot: '$slot', place: '=here', index: '$index', field: 'name' },
+  };
+  const count = (list: unknown) => mapDocument([metric], { status: { list } }, { each: 'status.list' });
+  expect(count([{ name: 'a' }, { name: 'b' }])).toEqual({
+    isFound: true,
+    samples: { 'n{slot=2,place=here}': 2 },
+    faults: [],
+  });
+  expect(count([]).samples).toEqual({ 'n{slot=2,place=here}': 0 });
+  expect(count(Array.from({ length: 300 }, () => ({})))).toMatchObject({
+    samples: { 'n{slot=2,place=here}': 300 },
+    faults: [],
+  });
+  expect(count(undefined)).toEqual({ isFound: false, samples: {}, faults: [] });
+});

@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import type { PollResult } from '../../src/status/index.ts';
+import { body, createModule, device, FORBIDDEN, failure, NOT_FOUND, openBench } from './poller-bench.ts';
+import { toModule } from './shipped-modules.ts';
+
+const SIGNAL = new AbortController().signal;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const METRICS = [{ name: 'router_x', value: 'v', labels: { slot: '$slot' } }];
+const MODEM = toModule('modem', { resources: [{ path: 'lte*', optional: true, metrics: METRICS }] });
+const PLAIN = createModule('plain', ['plain']);
+const WHO = createModule('who', ['device_info'], { identity: true, min_interval: '15m' });
+
+function capabilitiesOf({ capabilities }: PollResult): string[] {
+  return capabilities.map(({ resource, isSupported, isPermitted, isOptional }) =>
+    [
+      resource,
+      isSupported ? 'supported' : 'absent',
+      ...(isPermitted ? [] : ['forbidden']),
+      ...(isOptional ? ['optional'] : []),
+    ].join(' '),
+  );
+}
+
+test('a star is asked for in every slot of firmware 9.5, and then only where there is something', async () => {
+  const bench = openBench([MODEM], { lte2: body(), lte4: body() });
+  const result = await bench.poller.pollOnce(SIGNAL);
+  expect(bench.asked).toEqual(['lte2', 'lte3', 'lte4', 'lte5']);
+  expect(result.resources.map(({ name, state }) => `${name} ${state}`)).toEqual([
+    'lte2 read',
+    'lte3 unsupported',
+    'lte4 read',
+    'lte5 unsupported',
+  ]);
+  expect(result.resources[2]?.families[0]?.samples).toEqual([{ labels: { slot: '4' }, value: 1 }]);
+  expect(result.resources[1]).toMatchObject({ families: [], isOptional: true, error: NOT_FOUND });
+  expect(capabilitiesOf(result)).toEqual(['lte2 supported optional', 'lte4 supported optional']);
+  expect(await bench.turn(MINUTE)).toEqual(['lte2', 'lte4']);
+});
+
+test('a star without any slot is shown as it is written', async () => {
+  const bench = openBench([MODEM, PLAIN], { plain: body() });
+  expect(capabilitiesOf(await bench.poller.pollOnce(SIGNAL))).toEqual(['plain supported', 'lte* absent optional']);
+});
+
+test('a star is not shown as absent before every slot was asked for', async () => {
+  const bench = openBench([MODEM], { lte4: failure('connect') });
+  expect(capabilitiesOf(await bench.poller.pollOnce(SIGNAL))).toEqual([]);
+});
+
+test('a path that one module names and another has by a star is one resource, absent or not', async () => {
+  const named = toModule('named', { resources: [{ path: 'lte3', metrics: METRICS }] });
+  const bench = openBench([MODEM, named], { lte2: body() });
+  const result = await bench.poller.pollOnce(SIGNAL);
+  expect(bench.asked).toHaveLength(4);
+  expect(result.resources.map(({ name, modules }) => [name, modules])).toContainEqual(['lte3', ['modem', 'named']]);
+  expect(capabilitiesOf(result)).toEqual(['lte2 supported optional', 'lte3 absent']);
+});
+
+test('what is absent is asked for again after a day, what is forbidden after an hour', async () => {
+  const bench = openBench([createModule('m', ['plain', 'absent', 'forbidden'])], {
+    plain: body(),
+    forbidden: FORBIDDEN,
+  });
+  const result = await bench.poller.pollOnce(SIGNAL);
+  expect(result).toMatchObject({ isUp: true, failure: undefined, error: undefined });
+  expect(result.resources.map(({ state }) => state)).toEqual(['read', 'unsupported', 'forbidden']);
+  expect(capabilitiesOf(result)).toEqual(['plain supported', 'absent absent', 'forbidden supported forbidden']);
+  expect(await bench.turn(HOUR - 1)).toEqual(['plain']);
+  expect(await bench.turn(HOUR)).toEqual(['plain', 'forbidden']);
+  bench.script['forbidden'] = body();
+  expect(await bench.turn(2 * HOUR)).toEqual(['plain', 'forbidden']);
+  expect(await bench.turn(24 * HOUR - 1)).toEqual(['plain', 'forbidden']);
+  bench.script['absent'] = body();
+  expect(await bench.turn(24 * HOUR)).toEqual(['plain', 'absent', 'forbidden']);
+  expect(capabilitiesOf(await bench.poller.pollOnce(SIGNAL))).toEqual([
+    'plain supported',
+    'absent supported',
+    'forbidden supported',
+  ]);
+});
+
+test('isFresh does not ask for what is known to be absent', async () => {
+  const bench = openBench([createModule('m', ['plain', 'absent'])], { plain: body() });
+  await bench.turn(0);
+  expect(await bench.turn(1000, { isFresh: true })).toEqual(['plain']);
+});
+
+test('a resource that vanishes is absent from then on', async () => {
+  const bench = openBench([PLAIN, MODEM], { plain: body(), lte2: body() });
+  await bench.turn(0);
+  bench.script['lte2'] = NOT_FOUND;
+  await bench.turn(MINUTE);
+  const result = await bench.poller.pollOnce(SIGNAL);
+  expect(capabilitiesOf(result)).toEqual(['plain supported', 'lte* absent optional']);
+});
+
+test('a resource that only failed keeps what was known of it', async () => {
+  const bench = openBench([PLAIN], { plain: body() });
+  await bench.turn(0);
+  bench.script['plain'] = failure('http', true, 500);
+  expect(capabilitiesOf(await bench.poller.pollOnce(SIGNAL))).toEqual(['plain supported']);
+});
+
+test('a router that refuses everything is asked for one thing in each turn, and is up', async () => {
+  const bench = openBench([createModule('m', ['a', 'b'])], { a: FORBIDDEN, b: FORBIDDEN });
+  await bench.turn(0);
+  expect(await bench.turn(MINUTE)).toEqual(['a']);
+  expect(await bench.poller.pollOnce(SIGNAL)).toMatchObject({ isUp: true, isIdle: false, failure: undefined });
+});
+
+test('after its firmware changed a router is asked for everything at once, in the same turn', async () => {
+  const slow = toModule('slow', {
+    min_interval: '5m',
+    resources: [{ path: 'sfp*', optional: true, metrics: METRICS }],
+  });
+  const bench = openBench([WHO, PLAIN, slow], { device_info: device('6.1'), plain: body() });
+  expect(await bench.turn(0)).toHaveLength(6);
+  bench.poller.renewIdentity();
+  expect(await bench.turn(MINUTE)).toEqual(['device_info', 'plain']);
+  bench.script['device_info'] = device('9.5');
+  bench.script['sfp2'] = body();
+  bench.poller.renewIdentity();
+  expect(await bench.turn(2 * MINUTE)).toEqual(['device_info', 'plain', 'sfp2', 'sfp3', 'sfp4', 'sfp5']);
+  const result = await bench.poller.pollOnce(SIGNAL);
+  expect(result.firmwareVersion).toBe('9.5');
+  expect(capabilitiesOf(result)).toContain('sfp2 supported optional');
+});
+
+test('a device_info that says no firmware changes nothing', async () => {
+  const bench = openBench([WHO, createModule('m', ['absent'])], { device_info: device('6.1') });
+  await bench.turn(0);
+  bench.script['device_info'] = device('');
+  bench.poller.renewIdentity();
+  expect(await bench.turn(MINUTE)).toEqual(['device_info']);
+  expect((await bench.poller.pollOnce(SIGNAL)).firmwareVersion).toBe('6.1');
+});

@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest';
+import { body, createModule, device, failure, openBench } from './poller-bench.ts';
+
+const SIGNAL = new AbortController().signal;
+const MINUTE = 60_000;
+const FAST = createModule('fast', ['fast'], { interval: '10s' });
+const PLAIN = createModule('plain', ['plain']);
+const SLOW = createModule('slow', ['slow'], { min_interval: '5m' });
+const WHO = createModule('who', ['device_info'], { identity: true, min_interval: '15m' });
+
+test('tickMs is the shortest interval; min_interval never asks for more than the router is polled', () => {
+  const tick = (modules: Parameters<typeof openBench>[0], intervalMs = MINUTE) =>
+    openBench(modules, {}, { intervalMs }).poller.tickMs;
+  expect(tick([PLAIN, SLOW])).toBe(MINUTE);
+  expect(tick([PLAIN, SLOW, FAST])).toBe(10_000);
+  expect(tick([SLOW])).toBe(5 * MINUTE);
+  expect(tick([PLAIN, SLOW], 10 * MINUTE)).toBe(10 * MINUTE);
+});
+
+test('each module is read at its own interval, in whole ticks', async () => {
+  const odd = createModule('odd', ['odd'], { interval: '25s' });
+  const bench = openBench([FAST, odd, PLAIN], { fast: body(), odd: body(), plain: body() });
+  const turns: string[] = [];
+  for (let atMs = 0; atMs <= 70_000; atMs += 10_000) turns.push((await bench.turn(atMs)).join(' '));
+  expect(turns).toEqual(['fast odd plain', 'fast', 'fast', 'fast odd', 'fast', 'fast', 'fast odd plain', 'fast']);
+});
+
+test('turns that come late or early make nobody wait for another tick', async () => {
+  const bench = openBench([PLAIN, SLOW], { plain: body(), slow: body() });
+  const turns: number[] = [];
+  for (const atMs of [50_000, 61_000, 3 * MINUTE, 5 * MINUTE + 25_000, 6 * MINUTE, 10 * MINUTE + 1000]) {
+    turns.push((await bench.turn(atMs)).length);
+  }
+  expect(turns).toEqual([2, 1, 1, 2, 1, 2]);
+});
+
+test('a path is read at the shortest interval of the modules that use it', async () => {
+  const alsoSlow = createModule('also', ['slow'], { interval: '2m' });
+  for (const modules of [
+    [PLAIN, SLOW, alsoSlow],
+    [PLAIN, alsoSlow, SLOW],
+  ]) {
+    const bench = openBench(modules, { plain: body(), slow: body() });
+    const turns: number[] = [];
+    for (const minute of [0, 1, 2, 3, 4]) turns.push((await bench.turn(minute * MINUTE)).length);
+    expect(turns).toEqual([2, 1, 2, 1, 2]);
+  }
+});
+
+test('values may be old by three intervals of their resource, or by stale_after if that is longer', async () => {
+  const { poller } = openBench([PLAIN, SLOW, FAST], { plain: body(), slow: body(), fast: body() });
+  const { resources } = await poller.pollOnce(SIGNAL);
+  expect(resources.map(({ name, staleAfterMs }) => [name, staleAfterMs])).toEqual([
+    ['plain', 3 * MINUTE],
+    ['slow', 15 * MINUTE],
+    ['fast', 3 * MINUTE],
+  ]);
+});
+
+test('isFresh makes everything due', async () => {
+  const bench = openBench([PLAIN, SLOW], { plain: body(), slow: body() });
+  expect(await bench.turn(0)).toEqual(['plain', 'slow']);
+  expect(await bench.turn(1000, { isFresh: true })).toEqual(['plain', 'slow']);
+});
+
+test('stretch multiplies the intervals, those of slow modules on their own', async () => {
+  const bench = openBench([PLAIN, SLOW], { plain: body(), slow: body() });
+  const stretch = (isSlow: boolean) => (isSlow ? 2 : 1);
+  const turns: number[] = [];
+  for (const minute of [0, 5, 9, 10]) turns.push((await bench.turn(minute * MINUTE, { stretch })).length);
+  expect(turns).toEqual([2, 1, 1, 2]);
+  const { resources } = await bench.poller.pollOnce(SIGNAL, { stretch, isFresh: true });
+  expect(resources.map(({ staleAfterMs }) => staleAfterMs)).toEqual([3 * MINUTE, 30 * MINUTE]);
+});
+
+test('stretch of everything leaves idle turns, which say what the last one said', async () => {
+  const bench = openBench([PLAIN], { plain: body() });
+  const options = { stretch: () => 2.5 };
+  expect(await bench.poller.pollOnce(SIGNAL, options)).toMatchObject({ isUp: true, isIdle: false });
+  await bench.clock.advance(MINUTE);
+  expect(await bench.poller.pollOnce(SIGNAL, options)).toMatchObject({
+    isUp: true,
+    isIdle: true,
+    resources: [],
+    failure: undefined,
+  });
+  expect([await bench.turn(2 * MINUTE, options), await bench.turn(3 * MINUTE, options)]).toEqual([[], ['plain']]);
+});
+
+test('a stretch without end leaves modules out, also those that were never read or have failed', async () => {
+  const bench = openBench([PLAIN, SLOW], { plain: body(), slow: failure('http', true, 500) });
+  const options = { stretch: (isSlow: boolean) => (isSlow ? Infinity : 0.5) };
+  expect(await bench.turn(0, options)).toEqual(['plain']);
+  expect(await bench.turn(MINUTE)).toEqual(['plain', 'slow']);
+  expect(await bench.turn(60 * MINUTE, options)).toEqual(['plain']);
+});
+
+test('a slow resource that failed is tried again soon, then ever later, up to its interval', async () => {
+  const bench = openBench([PLAIN, SLOW], { plain: body(), slow: failure('http', true, 500) });
+  const tried: number[] = [];
+  for (let minute = 0; minute <= 20; minute++) if ((await bench.turn(minute * MINUTE)).length === 2) tried.push(minute);
+  expect(tried).toEqual([0, 1, 3, 7, 12, 17]);
+  bench.script['slow'] = body();
+  expect(await bench.turn(22 * MINUTE)).toHaveLength(2);
+  expect(await bench.turn(23 * MINUTE)).toHaveLength(1);
+  expect(await bench.turn(27 * MINUTE)).toHaveLength(2);
+});
+
+test('what a lost router was not asked for stays due, and who it is is asked again first', async () => {
+  const bench = openBench([PLAIN, SLOW, WHO], { device_info: device('9.5'), plain: body(), slow: body() });
+  await bench.turn(0);
+  bench.script['plain'] = failure('connect');
+  expect(await bench.turn(5 * MINUTE)).toEqual(['plain']);
+  bench.script['plain'] = body();
+  expect(await bench.turn(6 * MINUTE)).toEqual(['device_info', 'slow', 'plain']);
+  expect(await bench.turn(7 * MINUTE)).toEqual(['plain']);
+});
+
+test('a turn that loses the router only after an answer does not make its identity due', async () => {
+  const bench = openBench([WHO, createModule('m', ['a', 'b'])], { device_info: device('9.5'), a: body(), b: body() });
+  await bench.turn(0);
+  bench.script['b'] = failure('connect');
+  expect(await bench.turn(MINUTE)).toEqual(['a', 'b']);
+  expect(await bench.turn(2 * MINUTE)).toEqual(['a', 'b']);
+});
+
+test('renewIdentity() makes identity due in the next turn', async () => {
+  const bench = openBench([PLAIN, WHO], { device_info: device('9.5'), plain: body() });
+  await bench.turn(0);
+  bench.poller.renewIdentity();
+  expect(await bench.turn(MINUTE)).toEqual(['device_info', 'plain']);
+  expect(await bench.turn(2 * MINUTE)).toEqual(['plain']);
+});
+
+test('renewIdentity() during a turn has identity read in it, once, unless it was read after that', async () => {
+  const bench = openBench([PLAIN, WHO], { device_info: device('9.5'), plain: body() });
+  const loggingIn = (document: object) => () => {
+    bench.poller.renewIdentity();
+    return document;
+  };
+  bench.script['device_info'] = loggingIn(device('9.5'));
+  expect(await bench.turn(0)).toEqual(['device_info', 'plain']);
+  bench.script['device_info'] = device('9.5');
+  bench.script['plain'] = loggingIn(body());
+  expect(await bench.turn(MINUTE)).toEqual(['plain', 'device_info']);
+  bench.script['device_info'] = loggingIn(device('9.5'));
+  expect(await bench.turn(2 * MINUTE)).toEqual(['plain', 'device_info']);
+});

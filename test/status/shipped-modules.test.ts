@@ -1,0 +1,202 @@
+import { expect, test } from 'vitest';
+import { loadShippedModules as loadChecked } from '../../src/config/index.ts';
+import { compileModules, expandPath, SHIPPED_MODULES_FOLDER, STATUS_PATHS } from '../../src/status/index.ts';
+import { findUnit } from '../../src/status/values/units.ts';
+import { loadShippedModules, readShippedFiles } from './shipped-modules.ts';
+
+const FILES = readShippedFiles();
+const MODULES = loadShippedModules();
+const METRICS = MODULES.flatMap(({ resources }) => resources.flatMap(({ metrics }) => metrics));
+const READ = { resource: 'lte2', readAtMs: Date.UTC(2023, 8, 12), zone: 'Europe/Berlin' };
+
+/** What a module makes of a document, with all its resources or those that `path` is one of: name and labels to value. */
+function map(name: string, document: unknown, path?: string) {
+  const modules = compileModules(MODULES.filter((module) => module.name === name));
+  const mappings = modules
+    .flatMap(({ resources }) => resources)
+    .filter(({ definition }) => path === undefined || expandPath(definition.path).includes(path))
+    .map((resource) => resource.map(document, READ));
+  const samples = mappings.flatMap(({ families }) =>
+    families.flatMap((family) =>
+      family.samples.map(({ labels, value }): [string, number] => [
+        `${family.name} ${Object.values(labels).join(' ')}`,
+        value,
+      ]),
+    ),
+  );
+  return { samples: Object.fromEntries(samples), faults: mappings.flatMap(({ faults }) => faults) };
+}
+
+test('the modules are one file each, of which two are not in the default set', () => {
+  expect([...FILES.keys()].join(' ')).toBe(
+    'configuration device dhcp interface_addresses interfaces io log_files modem modem_identity ports profiles sfp supply system wan',
+  );
+  const optional = [...FILES].filter(([, file]) => file['default'] === false).map(([name]) => name);
+  expect(optional).toEqual(['interface_addresses', 'modem_identity']);
+});
+
+test('the checker of the configuration has no fault to find, and reads the files as these tests do', async () => {
+  const loaded = await loadChecked(SHIPPED_MODULES_FOLDER);
+  expect(loaded).not.toHaveProperty('faults');
+  const definitions = loaded.ok ? loaded.modules.map(({ definition }) => definition) : [];
+  // What is absent there may be undefined here.
+  expect(JSON.parse(JSON.stringify(definitions))).toEqual(JSON.parse(JSON.stringify(MODULES)));
+});
+
+test('slow modules say that they are', () => {
+  const slow = Object.fromEntries(
+    MODULES.flatMap(({ name, minIntervalMs }) => (minIntervalMs ? [[name, minIntervalMs / 60_000]] : [])),
+  );
+  expect(slow).toEqual({
+    ...{ configuration: 60, device: 15, dhcp: 5, interface_addresses: 5, log_files: 15 },
+    ...{ modem_identity: 15, profiles: 5, sfp: 5 },
+  });
+  expect(MODULES.filter(({ isIdentity }) => isIdentity).map(({ name }) => name)).toEqual(['device']);
+});
+
+test('only keys of the format stand in the files', () => {
+  const allowed = {
+    module: ['help', 'min_interval', 'identity', 'default', 'reader', 'resources'],
+    resource: ['path', 'optional', 'each', 'labels', 'metrics'],
+    metric: [
+      'name',
+      'help',
+      'type',
+      'value',
+      'unit',
+      'form',
+      'part',
+      'null_values',
+      'map',
+      'states',
+      'state_label',
+      'labels',
+      'source',
+    ],
+  };
+  const list = (value: unknown) => (value ?? []) as Record<string, unknown>[];
+  for (const [name, file] of FILES) {
+    const resources = list(file['resources']);
+    const metrics = resources.flatMap((resource) => list(resource['metrics']));
+    const strange = [
+      ...Object.keys(file).filter((key) => !allowed.module.includes(key)),
+      ...resources.flatMap(Object.keys).filter((key) => !allowed.resource.includes(key)),
+      ...metrics.flatMap(Object.keys).filter((key) => !allowed.metric.includes(key)),
+    ];
+    expect({ name, strange, hasContent: 'reader' in file !== 'resources' in file }).toEqual({
+      name,
+      strange: [],
+      hasContent: true,
+    });
+  }
+});
+
+test('every metric says what it is and where the knowledge comes from', () => {
+  for (const { name, help, type, source, value, unit, states, map: values, part, form } of METRICS) {
+    expect(name).toMatch(/^router_[a-z][a-z0-9_]*$/);
+    expect(help).toMatch(/^[A-Z].*\.$/);
+    expect(['documented', 'observed', 'inferred']).toContain(source);
+    expect(name.endsWith('_total')).toBe(type === 'counter');
+    expect(name.endsWith('_info')).toBe(type === 'info');
+    expect(value === undefined).toBe(type === 'info');
+    expect(states !== undefined).toBe(type === 'stateset');
+    expect(part !== undefined).toBe(form === 'list' || form === 'fraction');
+    expect(values !== undefined && (unit !== undefined || form !== undefined)).toBe(false);
+    if (unit !== undefined) expect(findUnit(unit)).toBeDefined();
+  }
+});
+
+test('a name has one type and one help text in all modules', () => {
+  const meanings = Map.groupBy(METRICS, ({ name }) => name);
+  for (const [name, metrics] of meanings) {
+    expect([name, new Set(metrics.map(({ type, help }) => `${type} ${help}`)).size]).toEqual([name, 1]);
+  }
+});
+
+test('every path is one of firmware 9.5, and what depends on cards is optional', () => {
+  for (const { path, isOptional } of MODULES.flatMap(({ resources }) => resources)) {
+    const isKnown = STATUS_PATHS.some((known) => known.replace(/\d/, '*') === path || known === path);
+    expect([path, isKnown || path === '/profiles']).toEqual([path, true]);
+    if (path.includes('*')) expect([path, isOptional]).toEqual([path, true]);
+  }
+});
+
+test('rows without any known field are nothing, and no fault', () => {
+  for (const { name } of MODULES) {
+    const { samples, faults } = map(name, { status: { unique: {}, list: [{ sublist: [{}] }] }, profiles: [{}] });
+    expect([name, samples, faults]).toEqual([name, name === 'dhcp' ? { 'router_dhcp_leases ': 1 } : {}, []]);
+  }
+});
+
+/** The one status sample of a modem that was published: it is off and has no SIM card. */
+const OFF = {
+  state: 'Turned off',
+  provider: '0',
+  provider_name: '',
+  used_net: 'Not available at the moment',
+  cell_id: '0',
+  location_id: '',
+  signal: '99',
+  RSSI: '99',
+  sim_state: 'SIM missing or SIM failure',
+  pin_state: 'SIM missing or SIM failure',
+  pin_retries: '0',
+  IMEI: '',
+  temperature: '0',
+  input_voltage_1: '23.75 V',
+};
+
+test('a real modem that is off has its state and its supply, and nothing that it does not know', () => {
+  const document = { status: { unique: OFF } };
+  const { samples, faults } = map('modem', document, 'lte2');
+  expect(faults).toEqual([]);
+  expect(
+    Object.entries(samples).filter(([name, value]) => !name.startsWith('router_modem_state') || value === 1),
+  ).toEqual([
+    ['router_modem_state lte2 Turned off', 1],
+    ['router_modem_online lte2', 0],
+    ['router_modem_sim_ok lte2', 0],
+    ['router_modem_pin_retries lte2', 0],
+  ]);
+  expect(map('supply', document, 'lte2')).toEqual({
+    samples: { 'router_supply_voltage_volts lte2 2 1': 23.75 },
+    faults: [],
+  });
+  expect(map('io', document, 'lte2')).toEqual({ samples: {}, faults: [] });
+  expect(map('modem_identity', document, 'lte2')).toEqual({ samples: {}, faults: [] });
+});
+
+test('a modem whose fields have other cases and units is read all the same', () => {
+  const { samples, faults } = map('modem', {
+    status: { unique: { rssi: '-71 dBm', Rsrp: '-95', snr: '7.5 dB', sinr: '99' } },
+  });
+  expect(samples).toEqual({
+    'router_modem_rssi_dbm lte2': -71,
+    'router_modem_rsrp_dbm lte2': -95,
+    'router_modem_sinr_db lte2': 7.5,
+  });
+  expect(faults).toEqual([]);
+});
+
+test('texts that nobody has seen are counted instead of guessed', () => {
+  const { samples, faults } = map(
+    'modem',
+    { status: { unique: { state: 'Rebooting', sim_state: 'SIM locked' } } },
+    'lte2',
+  );
+  expect(samples).toMatchObject({ 'router_modem_state lte2 unknown': 1, 'router_modem_online lte2': 0 });
+  expect(samples).not.toHaveProperty('router_modem_sim_ok lte2');
+  expect(faults.map(({ metric, reason }) => `${metric} ${reason}`)).toEqual([
+    'router_modem_state unknown_state',
+    'router_modem_sim_ok unknown_text',
+  ]);
+});
+
+test('a channel that is an input or an output is the one that its state tells', () => {
+  const mapState = (state: string) => map('io', { status: { unique: { direction: 'x', state } } }, 'io2');
+  const [input, output] = ['router_digital_input_high lte2 2 1', 'router_digital_output_closed lte2 2 1'];
+  expect(mapState('high')).toEqual({ samples: { [input]: 1 }, faults: [] });
+  expect(mapState('low')).toEqual({ samples: { [input]: 0 }, faults: [] });
+  expect(mapState('closed')).toEqual({ samples: { [output]: 1 }, faults: [] });
+  expect(mapState('open')).toEqual({ samples: { [output]: 0 }, faults: [] });
+});

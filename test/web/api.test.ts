@@ -1,0 +1,148 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { expect, test, vi } from 'vitest';
+import type { RouterDetail, RouterSummary, SinkSummary } from '../../src/web/index.ts';
+import { ask, createApp, openBench, ROUTER } from './bench.ts';
+
+const DETAIL: RouterDetail = {
+  ...ROUTER,
+  state: 'down',
+  failure: { reason: 'timeout', error: 'No answer within 10 s' },
+  consecutiveFailures: 2,
+  firmware: '9.5',
+  resources: [
+    { resource: 'lte2', state: 'up', ageSeconds: 12.5, durationSeconds: 0.2, error: null },
+    { resource: 'sfp2', state: 'unsupported', ageSeconds: null, durationSeconds: null, error: null },
+  ],
+  session: { logins: 2, loginFailures: 1, refreshes: 7 },
+  bytes: { sent: 1000, received: 20_000, budget: 5_000_000, usedToday: 21_000, stretch: 1 },
+  certificate: { notAfter: '2027-01-01T00:00:00Z' },
+  logs: [
+    {
+      component: 'network',
+      lines: 10,
+      bytes: 1000,
+      unparsedLines: 0,
+      gaps: 0,
+      archives: 3,
+      newest: '2026-11-21T11:59:58.000Z',
+      lagSeconds: 4,
+      secondsToLoss: null,
+    },
+  ],
+  recentPolls: [
+    { at: '2026-11-21T12:01:00.000Z', durationSeconds: 10, ok: false, reason: 'timeout', error: 'No answer' },
+    { at: '2026-11-21T12:00:00.000Z', durationSeconds: 0.4, ok: true, reason: null, error: null },
+  ],
+};
+
+const SINK: SinkSummary = {
+  name: 'loki',
+  type: 'loki',
+  state: 'up',
+  recordsDelivered: 100,
+  recordsWaiting: 0,
+  lagSeconds: 0,
+  deadLetters: 0,
+  lastSuccess: '2026-11-21T12:00:00.000Z',
+  error: null,
+};
+
+test('GET /api/v1/routers lists the routers in the order of names, without credentials in addresses', async () => {
+  const alpha: RouterSummary = { ...ROUTER, name: 'alpha', url: 'https://me:secret@192.0.2.11/' };
+  const { status, headers, text } = await ask('/api/v1/routers', { content: { listRouters: () => [ROUTER, alpha] } });
+  expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
+  expect(JSON.parse(text)).toEqual({ routers: [{ ...alpha, url: 'https://192.0.2.11/' }, ROUTER] });
+});
+
+test('GET /api/v1/routers/NAME describes a router', async () => {
+  const asked: string[] = [];
+  const describeRouter = (name: string) => {
+    asked.push(name);
+    return { ...DETAIL, url: 'https://me:secret@192.0.2.10' };
+  };
+  const { status, text } = await ask('/api/v1/routers/plant%2D7', { content: { describeRouter } });
+  expect([status, asked]).toEqual([200, ['plant-7']]);
+  expect(JSON.parse(text)).toEqual({ ...DETAIL, url: 'https://192.0.2.10/' });
+});
+
+test.for(['/api/v1/routers/nobody', '/api/v1/routers/a%2Fb', '/api/v1/routers/%3Cscript%3E', '/api/v1/routers/%FF'])(
+  'GET %s answers 404 as JSON',
+  async (path) => {
+    const { status, headers, text } = await ask(path);
+    expect([status, JSON.parse(text)]).toEqual([404, { error: 'No router of this name is configured' }]);
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+  },
+);
+
+test('GET /api/v1/sinks lists the sinks', async () => {
+  const { status, text } = await ask('/api/v1/sinks', { content: { listSinks: () => [SINK] } });
+  expect([status, JSON.parse(text)]).toEqual([200, { sinks: [SINK] }]);
+});
+
+test.for(['/', '/sd', '/api/v1/routers', '/api/v1/routers/plant-7', '/api/v1/sinks'])(
+  'GET %s is sent again only when it changed, and compressed when that is accepted',
+  async (path) => {
+    const listRouters = () =>
+      Array.from({ length: 100 }, (_, index) => ({ ...ROUTER, name: `r${index}`, url: `https://192.0.2.${index}` }));
+    const listSinks = () => Array.from({ length: 100 }, (_, index) => ({ ...SINK, name: `s${index}` }));
+    const describeRouter = () => ({ ...DETAIL, recentPolls: Array(100).fill(DETAIL.recentPolls[0]) });
+    await using bench = await openBench({ listRouters, listSinks, describeRouter });
+    const plain = await bench.get(path);
+    const compressed = await bench.get(path, { headers: { 'accept-encoding': 'gzip' } });
+    expect(plain.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'Accept-Encoding' });
+    expect(compressed.headers).toMatchObject({ 'content-encoding': 'gzip', etag: plain.headers.etag });
+    expect(gunzipSync(compressed.body).toString()).toBe(plain.body.toString());
+    expect(compressed.body.length).toBeLessThan(plain.body.length / 3);
+
+    const again = await bench.get(path, { headers: { 'if-none-match': compressed.headers.etag } });
+    expect([again.status, again.body.length]).toEqual([304, 0]);
+    expect(again.headers).toMatchObject({ etag: plain.headers.etag, 'cache-control': 'no-cache' });
+    const other = await bench.get(path, { headers: { 'if-none-match': 'W/"other"' } });
+    expect(other.status).toBe(200);
+  },
+);
+
+test('a short answer is not compressed', async () => {
+  const { headers, text } = await ask('/api/v1/sinks', {}, { headers: { 'accept-encoding': 'gzip' } });
+  expect([headers.get('content-encoding'), text]).toEqual([null, '{"sinks":[]}\n']);
+});
+
+test('pages that clients are slow to take are bounded in number and in time', async () => {
+  const { app, clock } = createApp();
+  /** Asks for a page and takes none of it until the connection is said to be closed. */
+  const begin = async (path: string) => {
+    const outgoing = Object.assign(new EventEmitter(), { closed: false, destroy: vi.fn<() => void>() });
+    const { status } = await app.request(path, {}, { outgoing: outgoing as unknown as ServerResponse });
+    return { status, outgoing };
+  };
+  const paths = ['/', '/sd', '/api/v1/routers', '/api/v1/routers/plant-7', '/api/v1/sinks'];
+  const first = await Promise.all(Array.from({ length: 40 }, (_, index) => begin(paths[index % 5] ?? '')));
+  expect(first.map(({ status }) => status)).not.toContain(503);
+  for (const path of paths) expect((await begin(path)).status).toBe(503);
+  expect((await begin('/-/healthy')).status).toBe(200);
+
+  first[0]?.outgoing.emit('close');
+  const next = await begin('/sd');
+  expect([next.status, (await begin('/sd')).status]).toEqual([200, 503]);
+  await clock.advance(59_999);
+  expect(next.outgoing.destroy).not.toHaveBeenCalled();
+  await clock.advance(1);
+  for (const { outgoing } of [...first.slice(1), next]) {
+    expect(outgoing.destroy).toHaveBeenCalledTimes(1);
+    outgoing.emit('close');
+  }
+  expect(first[0]?.outgoing.destroy).not.toHaveBeenCalled();
+  const again = await Promise.all(Array.from({ length: 40 }, () => begin('/sd')));
+  expect(again.map(({ status }) => status)).not.toContain(503);
+});
+
+test('pages whose client left before they were made do not count as under way', async () => {
+  const { app } = createApp();
+  for (let round = 0; round < 41; round++) {
+    const outgoing = Object.assign(new EventEmitter(), { closed: true }) as unknown as ServerResponse;
+    await app.request('/sd', {}, { outgoing });
+  }
+  expect((await app.request('/sd', {}, {})).status).toBe(200);
+});

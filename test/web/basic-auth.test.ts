@@ -1,0 +1,263 @@
+import { spawnSync } from 'node:child_process';
+import { setImmediate } from 'node:timers/promises';
+import { getRounds, hashSync } from 'bcryptjs';
+import { describe, expect, test, vi } from 'vitest';
+import { BasicAuth, type PasswordComparer } from '../../src/web/basic-auth.ts';
+import { type WebContent, WebError, type WebSecurity } from '../../src/web/index.ts';
+import { PasswordThread } from '../../src/web/password-thread.ts';
+import { ask, openBench, toBasic } from './bench.ts';
+
+// The lowest cost that there is; tests need no more.
+const ALICE = hashSync('correct horse', 4);
+const BOB = hashSync('geheim: ö', 4).replace(/^\$2b/, '$2y');
+
+function toSecurity(users: Record<string, string> = { alice: ALICE, bob: BOB }): WebSecurity {
+  return { headers: { 'X-Frame-Options': 'deny' }, users: new Map(Object.entries(users)) };
+}
+
+const openAuthBench = (content: Partial<WebContent> = {}) => openBench(content, { security: toSecurity() });
+
+describe('a server with users', () => {
+  test('asks for a password on every path, also on those that do not exist', async () => {
+    const renderMetrics = vi.fn<WebContent['renderMetrics']>(() => []);
+    await using bench = await openAuthBench({ renderMetrics });
+    for (const [method, path] of [
+      ['GET', '/'],
+      ['GET', '/metrics'],
+      ['HEAD', '/metrics'],
+      ['GET', '/-/healthy'],
+      ['GET', '/-/ready'],
+      ['GET', '/nothing'],
+      ['DELETE', '/metrics'],
+      ['OPTIONS', '/metrics'],
+      ['POST', '/-/reload'],
+    ] as const) {
+      const { status, headers } = await bench.get(path, { method });
+      expect([method, path, status]).toEqual([method, path, 401]);
+      expect(headers).toMatchObject({
+        'www-authenticate': 'Basic realm="router-exporter", charset="UTF-8"',
+        'x-frame-options': 'deny',
+        'x-content-type-options': 'nosniff',
+      });
+    }
+    expect(renderMetrics).not.toHaveBeenCalled();
+  });
+
+  test('lets in who knows the password of a user', async () => {
+    await using bench = await openAuthBench();
+    for (const headers of [toBasic('alice', 'correct horse'), toBasic('bob', 'geheim: ö')]) {
+      expect((await bench.get('/metrics', { headers })).status).toBe(200);
+      expect((await bench.get('/nothing', { headers })).status).toBe(404);
+    }
+    for (const headers of [
+      toBasic('alice', 'geheim: ö'),
+      toBasic('alice', ''),
+      toBasic('', ''),
+      toBasic('carol', 'correct horse'),
+      toBasic('Alice', 'correct horse'),
+      toBasic('alice', ALICE),
+      toBasic('constructor', ''),
+    ]) {
+      expect((await bench.get('/metrics', { headers })).status).toBe(401);
+    }
+  });
+
+  test('takes other users from the next request on after an update, and forgets the former ones', async () => {
+    await using bench = await openAuthBench();
+    const alice = { headers: toBasic('alice', 'correct horse') };
+    const bob = { headers: toBasic('bob', 'geheim: ö') };
+    expect((await bench.get('/metrics', alice)).status).toBe(200);
+    bench.server.update({ security: toSecurity({ bob: BOB }) });
+    expect((await bench.get('/metrics', alice)).status).toBe(401);
+    expect((await bench.get('/metrics', bob)).status).toBe(200);
+    bench.server.update({ security: toSecurity({ bob: ALICE }) });
+    expect((await bench.get('/metrics', bob)).status).toBe(401);
+    bench.server.update({ security: undefined });
+    expect((await bench.get('/metrics')).status).toBe(200);
+    bench.server.update({ security: toSecurity() });
+    expect((await bench.get('/metrics')).status).toBe(401);
+  });
+
+  test.for([
+    ['busy', 0],
+    ['password-check', 1],
+  ] as const)('answers 503 when passwords cannot be compared (%s)', async ([code, reports]) => {
+    const cause = new WebError(code, 'Not now', { disposition: 'hold-back' });
+    const auth = new BasicAuth(new Map([['alice', ALICE]]), { isMatch: () => Promise.reject(cause) });
+    const onFailed = vi.fn<WebContent['onFailed']>();
+    const settings = { auth, content: { onFailed }, headers: { 'X-Frame-Options': 'deny' } };
+    const { status, headers } = await ask('/metrics', settings, { headers: toBasic('alice', 'x') });
+    expect([status, headers.get('retry-after'), headers.get('x-frame-options')]).toEqual([503, '1', 'deny']);
+    expect(onFailed).toHaveBeenCalledTimes(reports);
+  });
+});
+
+describe('BasicAuth.admits()', () => {
+  const { authorization: good } = toBasic('alice', 'correct horse');
+  const { authorization: bad } = toBasic('alice', 'wrong');
+  const { authorization: unknown } = toBasic('carol', 'correct horse');
+
+  /** Knows one password, and remembers what it was asked. */
+  function createComparer() {
+    const isMatch = vi.fn<PasswordComparer['isMatch']>(async (password) => password === 'correct horse');
+    const auth = new BasicAuth(new Map([['alice', ALICE]]), { isMatch });
+    return { auth, isMatch };
+  }
+
+  test('compares good credentials once, and bad ones each time', async () => {
+    const { auth, isMatch } = createComparer();
+    for (let round = 0; round < 3; round++) expect(await auth.admits(good)).toBe(true);
+    expect(isMatch.mock.calls).toEqual([['correct horse', ALICE]]);
+    for (let round = 0; round < 3; round++) expect(await auth.admits(bad)).toBe(false);
+    expect(isMatch).toHaveBeenCalledTimes(4);
+  });
+
+  test('compares once for all who come at the same time with the same credentials', async () => {
+    const { auth, isMatch } = createComparer();
+    const answers = await Promise.all([good, bad, good, bad, good].map((header) => auth.admits(header)));
+    expect(answers).toEqual([true, false, true, false, true]);
+    expect(isMatch).toHaveBeenCalledTimes(2);
+  });
+
+  test('takes as long for an unknown user, whom no password lets in', async () => {
+    const isMatch = vi.fn<PasswordComparer['isMatch']>(async () => true);
+    const auth = new BasicAuth(new Map([['alice', ALICE]]), { isMatch });
+    for (let round = 0; round < 2; round++) expect(await auth.admits(unknown)).toBe(false);
+    expect(isMatch).toHaveBeenCalledTimes(2);
+    const [, decoy = ''] = isMatch.mock.calls[0] ?? [];
+    expect([decoy.length, getRounds(decoy)]).toEqual([60, getRounds(ALICE)]);
+    expect(decoy).not.toBe(ALICE);
+  });
+
+  test.for([
+    undefined,
+    '',
+    'Basic',
+    'Basic ',
+    'Bearer YWxpY2U6Y29ycmVjdCBob3JzZQ==',
+    // "alice" without a colon.
+    'Basic YWxpY2U=',
+    'Basic !!!!',
+    good.replace('Basic ', ''),
+    `${good}, ${good}`,
+  ])('refuses %j without comparing anything', async (header) => {
+    const { auth, isMatch } = createComparer();
+    expect(await auth.admits(header)).toBe(false);
+    expect(isMatch).not.toHaveBeenCalled();
+  });
+
+  test('takes the scheme in any case, and a password with colons', async () => {
+    const { auth, isMatch } = createComparer();
+    expect(await auth.admits(good.replace('Basic', 'bASIC'))).toBe(true);
+    await auth.admits(toBasic('alice', 'a:b:').authorization);
+    expect(isMatch).toHaveBeenLastCalledWith('a:b:', ALICE);
+  });
+
+  test('tries again after a comparison that failed', async () => {
+    const { auth, isMatch } = createComparer();
+    isMatch.mockRejectedValueOnce(new WebError('busy', 'Not now', { disposition: 'hold-back' }));
+    await expect(auth.admits(good)).rejects.toMatchObject({ code: 'busy' });
+    expect(await auth.admits(good)).toBe(true);
+  });
+
+  test('remembers the hundred credentials that were used last', async () => {
+    const isMatch = vi.fn<PasswordComparer['isMatch']>(async () => true);
+    const users = Array.from({ length: 101 }, (_, index) => `user-${index}`);
+    const auth = new BasicAuth(new Map(users.map((user) => [user, ALICE])), { isMatch });
+    const comparisonsFor = async (user = '') => {
+      isMatch.mockClear();
+      expect(await auth.admits(toBasic(user, 'x').authorization)).toBe(true);
+      return isMatch.mock.calls.length;
+    };
+    for (const user of users.slice(0, 100)) expect(await comparisonsFor(user)).toBe(1);
+    expect(await comparisonsFor(users[0])).toBe(0);
+    expect(await comparisonsFor(users[100])).toBe(1);
+    // The one that made way is the one unused for longest, not the one first seen.
+    expect(await comparisonsFor(users[0])).toBe(0);
+    expect(await comparisonsFor(users[1])).toBe(1);
+  });
+});
+
+test.for([
+  ['no hash', 'plain text'],
+  ['a hash of another kind', '$5$rounds=5000$saltsalt$hash'],
+  ['a cut hash', ALICE.slice(0, -1)],
+  ['a cost that takes hours', ALICE.replace('$04$', '$19$')],
+])('openWebServer() refuses %s', async ([, hash = '']) => {
+  const error: unknown = await openBench({}, { security: toSecurity({ alice: hash }) }).catch((thrown) => thrown);
+  expect(error).toBeInstanceOf(WebError);
+  expect(error).toMatchObject({ code: 'settings', disposition: 'operator' });
+  expect((error as Error).message).not.toContain(hash);
+});
+
+test.for([{ 'X Y': 'a' }, { 'X-Frame-Options': 'deny\r\nX-Evil: 1' }, { '': '' }])(
+  'openWebServer() refuses the header %j',
+  async (headers) => {
+    await expect(openBench({}, { security: { headers, users: new Map() } })).rejects.toMatchObject({
+      code: 'settings',
+    });
+  },
+);
+
+describe('PasswordThread', () => {
+  test('knows the hashes of all programs', async () => {
+    await using thread = openThread();
+    for (const version of ['a', 'b', 'y']) {
+      const hash = ALICE.replace('$2b', `$2${version}`);
+      expect(await thread.isMatch('correct horse', hash)).toBe(true);
+      expect(await thread.isMatch('correct horses', hash)).toBe(false);
+    }
+  });
+
+  test('leaves the rest of the program running while it compares', async () => {
+    await using thread = openThread();
+    await thread.isMatch('x', ALICE);
+    const over = new AbortController();
+    let turns = 0;
+    const comparison = thread.isMatch('x', ALICE.replace('$04$', '$11$')).finally(() => over.abort());
+    for (; !over.signal.aborted; turns++) await setImmediate();
+    expect(await comparison).toBe(false);
+    // Within this thread it would be one turn for every tenth of a second.
+    expect(turns).toBeGreaterThan(100);
+  });
+
+  test('lets 32 wait and refuses the next', async () => {
+    await using thread = openThread();
+    const waiting = Array.from({ length: 32 }, () => thread.isMatch('correct horse', ALICE));
+    await expect(thread.isMatch('x', ALICE)).rejects.toMatchObject({ name: 'WebError', code: 'busy' });
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
+    expect(await thread.isMatch('correct horse', ALICE)).toBe(true);
+  });
+
+  test('is replaced when it dies', async () => {
+    await using thread = openThread();
+    // No server lets such a hash come so far.
+    const waiting = [thread.isMatch('x', ALICE.replace('$2b', '$9z')), thread.isMatch('x', ALICE)];
+    for (const { status, ...rest } of await Promise.allSettled(waiting)) {
+      expect([status, rest]).toMatchObject(['rejected', { reason: { code: 'password-check' } }]);
+    }
+    expect(await thread.isMatch('correct horse', ALICE)).toBe(true);
+  });
+
+  test('fails what waits when it is closed, and what comes later', async () => {
+    const thread = openThread();
+    const waiting = thread.isMatch('x', ALICE);
+    const [outcome] = await Promise.allSettled([waiting, thread.close()]);
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'password-check' } });
+    await expect(thread.isMatch('x', ALICE)).rejects.toMatchObject({ code: 'password-check' });
+    await thread.close();
+  });
+
+  test('does not keep the process alive', () => {
+    const module = new URL('../../src/web/password-thread.ts', import.meta.url).href;
+    const script = `import { PasswordThread } from '${module}';
+      console.log(await new PasswordThread().isMatch('correct horse', ${JSON.stringify(ALICE)}));`;
+    const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    expect([status, stdout]).toEqual([0, 'true\n']);
+  });
+});
+
+function openThread(): PasswordThread & AsyncDisposable {
+  const thread = new PasswordThread();
+  return Object.assign(thread, { [Symbol.asyncDispose]: () => thread.close() });
+}

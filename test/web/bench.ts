@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
+import { type RequestOptions, request as requestHttps } from 'node:https';
+import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
+import { createWebApp } from '../../src/web/app.ts';
+import type { BasicAuth } from '../../src/web/basic-auth.ts';
+import {
+  openWebServer,
+  type RouterSummary,
+  type WebContent,
+  type WebServer,
+  type WebServerOptions,
+} from '../../src/web/index.ts';
+import { parseExternalUrl, parseRoutePrefix } from '../../src/web/paths.ts';
+
+export const ROUTER: RouterSummary = {
+  name: 'plant-7',
+  url: 'https://192.0.2.10',
+  labels: { site: 'munich' },
+  state: 'up',
+  lastSuccess: '2026-11-21T12:00:00.000Z',
+  failure: null,
+  consecutiveFailures: 0,
+};
+
+/** One router, up; nothing fails. */
+export function createContent(content: Partial<WebContent> = {}): WebContent {
+  return {
+    renderMetrics: () => ['router_up 1\n'],
+    hasRouter: (name) => name === ROUTER.name,
+    refresh: () => Promise.resolve(),
+    reload: () => Promise.resolve({ ok: true }),
+    quit: () => {},
+    listRouters: () => [ROUTER],
+    describeRouter: () => undefined,
+    listSinks: () => [],
+    isReady: () => true,
+    onFailed: () => {},
+    ...content,
+  };
+}
+
+export interface Settings {
+  readonly content?: Partial<WebContent>;
+  readonly routePrefix?: string;
+  readonly externalUrl?: string;
+  readonly isLifecycleEnabled?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly auth?: BasicAuth;
+}
+
+/** The routes without a socket. */
+export function createApp(settings: Settings = {}) {
+  const { externalUrl, routePrefix = '', isLifecycleEnabled = false } = settings;
+  const clock = createSteppedClock(0);
+  const served = {
+    content: createContent(settings.content),
+    clock,
+    routePrefix: parseRoutePrefix(routePrefix),
+    externalUrl: externalUrl === undefined ? undefined : parseExternalUrl(externalUrl),
+    isLifecycleEnabled,
+  };
+  return { clock, app: createWebApp(served, { auth: settings.auth, headers: settings.headers ?? {} }) };
+}
+
+/** Asks the routes of {@link createApp} once. */
+export async function ask(path: string, settings: Settings = {}, init: RequestInit = {}) {
+  const response = await createApp(settings).app.request(path, init, {});
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+export interface Bench extends AsyncDisposable {
+  readonly clock: SteppedClock;
+  readonly server: WebServer;
+  /** Base address of the first listening socket. */
+  readonly url: string;
+  get(path: string, options?: RequestOptions): Promise<Answer>;
+}
+
+/** A server on a free port of loopback. */
+export async function openBench(
+  content: Partial<WebContent> = {},
+  options: Partial<WebServerOptions> = {},
+): Promise<Bench> {
+  const clock = createSteppedClock(0);
+  const server = await openWebServer({
+    addresses: [{ host: '127.0.0.1', port: 0 }],
+    content: createContent(content),
+    clock,
+    isLifecycleEnabled: false,
+    ...options,
+  });
+  const [url = ''] = server.urls;
+  return {
+    clock,
+    server,
+    url,
+    get: (path, requestOptions) => fetchRaw(url + path, requestOptions),
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+/** What came back, as it went over the wire. */
+export interface Answer {
+  readonly status: number | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** Sends one request on a connection of its own, unless an agent is given. Rejects when the answer is cut. */
+export async function fetchRaw(url: string, options: RequestOptions = {}): Promise<Answer> {
+  const send = url.startsWith('https:') ? requestHttps : requestHttp;
+  const request = send(url, { agent: false, ...options }).end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  // What breaks from here on is told by the response.
+  request.on('error', () => {});
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
+}
+
+export function toBasic(user: string, password: string): { authorization: string } {
+  return { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` };
+}

@@ -1,0 +1,102 @@
+import { expect, test, vi } from 'vitest';
+import type { WebContent } from '../../src/web/index.ts';
+import { ask, openBench, type Settings } from './bench.ts';
+
+const ENABLED: Settings = { isLifecycleEnabled: true };
+
+test.for(['POST', 'PUT'])(
+  '%s /-/reload and /-/quit do nothing unless it is allowed, and say how to',
+  async (method) => {
+    const reload = vi.fn<WebContent['reload']>();
+    const quit = vi.fn<WebContent['quit']>();
+    for (const path of ['/-/reload', '/-/quit']) {
+      const { status, text } = await ask(path, { content: { reload, quit } }, { method });
+      expect(status).toBe(403);
+      expect(text).toContain('--web.enable-lifecycle');
+    }
+    expect(reload).not.toHaveBeenCalled();
+    expect(quit).not.toHaveBeenCalled();
+  },
+);
+
+test.for(['/-/reload', '/-/quit'])('GET %s answers 405 with what is allowed, and does nothing', async (path) => {
+  const reload = vi.fn<WebContent['reload']>();
+  const quit = vi.fn<WebContent['quit']>();
+  for (const method of ['GET', 'HEAD', 'DELETE']) {
+    const { status, headers } = await ask(path, { ...ENABLED, content: { reload, quit } }, { method });
+    expect([status, headers.get('allow')]).toEqual([405, 'POST, PUT, OPTIONS']);
+  }
+  expect(reload).not.toHaveBeenCalled();
+  expect(quit).not.toHaveBeenCalled();
+});
+
+test.for(['POST', 'PUT'])('%s /-/reload answers when the reload has ended', async (method) => {
+  const reload = vi.fn<WebContent['reload']>(() => Promise.resolve({ ok: true }));
+  const { status, text } = await ask('/-/reload', { ...ENABLED, content: { reload } }, { method });
+  expect([status, text]).toEqual([200, 'Reloaded.\n']);
+  expect(reload).toHaveBeenCalledTimes(1);
+});
+
+test('POST /-/reload of a faulty configuration answers 500 with all its faults', async () => {
+  const faults = ['router-exporter.yaml:3:5: one', 'routers/a.yaml:1:1: two'];
+  const reload = () => Promise.resolve({ ok: false, faults } as const);
+  const { status, headers, text } = await ask('/-/reload', { ...ENABLED, content: { reload } }, { method: 'POST' });
+  expect(status).toBe(500);
+  expect(text).toBe(`The configuration is faulty; nothing was changed.\n${faults.join('\n')}\n`);
+  expect(headers.get('content-type')).toMatch(/^text\/plain/i);
+});
+
+test('POST /-/quit answers first, and then ends the agent', async () => {
+  const order: string[] = [];
+  const ended = Promise.withResolvers<void>();
+  await using bench = await openBench(
+    {
+      quit() {
+        order.push('quit');
+        ended.resolve();
+      },
+    },
+    { isLifecycleEnabled: true },
+  );
+  const { status, body } = await bench.get('/-/quit', { method: 'POST' });
+  order.push('answer');
+  expect([status, body.toString()]).toEqual([200, 'Ending.\n']);
+  await ended.promise;
+  expect(order.toSorted()).toEqual(['answer', 'quit']);
+});
+
+test('POST /-/quit lets its client have the answer though the server closes at once', async () => {
+  const closed = Promise.withResolvers<void>();
+  const bench = await openBench(
+    { quit: () => void bench.server.close().then(closed.resolve) },
+    { isLifecycleEnabled: true },
+  );
+  const { status, body } = await bench.get('/-/quit', { method: 'POST' });
+  expect([status, body.toString()]).toEqual([200, 'Ending.\n']);
+  await closed.promise;
+});
+
+const HOST = { host: 'exporter:9847' };
+
+test.for([
+  ['a program', HOST, 200],
+  ['a page of ours', { ...HOST, 'sec-fetch-site': 'same-origin', origin: 'http://exporter:9847' }, 200],
+  ['a person who typed the address', { ...HOST, 'sec-fetch-site': 'none' }, 200],
+  ['a page of another site', { ...HOST, 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }, 403],
+  ['a page of a neighbour', { ...HOST, 'sec-fetch-site': 'same-site', origin: 'http://other.example' }, 403],
+  [
+    'a page of another site that forges the rest',
+    { ...HOST, 'sec-fetch-site': 'cross-site', origin: 'http://exporter:9847' },
+    403,
+  ],
+  ['an old browser on a page of ours', { ...HOST, origin: 'http://exporter:9847' }, 200],
+  ['an old browser on a page of ours behind a proxy', { ...HOST, origin: 'https://example.com' }, 200],
+  ['an old browser on another page', { ...HOST, origin: 'http://exporter:9848' }, 403],
+  ['an old browser on a page without origin', { ...HOST, origin: 'null' }, 403],
+  ['an old browser on a page without origin, to no host', { origin: 'null' }, 403],
+] as const)('POST /-/reload by %s is answered as it deserves', async ([, headers, status]) => {
+  const reload = vi.fn<WebContent['reload']>(() => Promise.resolve({ ok: true }));
+  const settings: Settings = { ...ENABLED, content: { reload }, externalUrl: 'https://example.com/', routePrefix: '/' };
+  expect((await ask('/-/reload', settings, { method: 'POST', headers })).status).toBe(status);
+  expect(reload).toHaveBeenCalledTimes(status === 200 ? 1 : 0);
+});

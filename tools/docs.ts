@@ -1,0 +1,10 @@
+/** Writes the pages of docs/ that are made from the code. `npm run docs` runs it, and tests compare. */
+import { writeFileSync } from 'node:fs';
+import { renderMetricsReference } from '../src/agent/index.ts';
+import { loadShippedModules, renderConfigReference, renderFault } from '../src/config/index.ts';
+import { SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
+
+const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
+if (!shipped.ok) throw new SyntaxError(shipped.faults.map(renderFault).join('\n'));
+writeFileSync(new URL('../docs/config.md', import.meta.url), renderConfigReference());
+writeFileSync(new URL('../docs/metrics.md', import.meta.url), renderMetricsReference(shipped.modules));
