@@ -2,7 +2,7 @@
  * base: tools with no idea of routers.
  *
  * Owns: the clock and everything that waits on it, randomness, errors and how they are printed, secrets, the agent's
- * own log, units of the configuration file (durations, sizes), orderly stopping.
+ * own log, units of the configuration file (durations, sizes), patterns that cannot hang, orderly stopping.
  * Does not own: anything that knows what a router, a log record or a metric is.
  * Start reading at: clock.ts, errors.ts.
  */
@@ -15,6 +15,7 @@ export { CodedError, type CodedErrorOptions, type Disposition, renderErrorChain 
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
 export { Mutex } from './mutex.ts';
+export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret } from './secret.ts';
 export { ZoneOffsets } from './zone-offsets.ts';

@@ -28,8 +28,18 @@ export function checkSettings<Sound>(
   const value = env ? fillIn(file.source.value, env, file.faults) : structuredClone(file.source.value);
   const result = z.safeParse(form.schema, value);
   if (result.success) return result.data;
-  for (const issue of result.error.issues) addFaults(issue, form.schema, file);
-  return readSound(value, form, result.error.issues);
+  const issues = result.error.issues.flatMap(toInnerIssues);
+  for (const issue of issues) addFaults(issue, form.schema, file);
+  return readSound(value, form, issues);
+}
+
+/** What is wrong with a map where something else could stand, too: what is wrong inside of it. */
+function toInnerIssues(issue: Issue): Issue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const ofMap = issue.errors.find((inner) =>
+    inner.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'),
+  );
+  return ofMap?.flatMap((inner) => toInnerIssues({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
 }
 
 /** What is left of a value without its faulty parts. */
@@ -43,7 +53,7 @@ function readSound<Sound>(value: unknown, form: Form<Sound>, issues: readonly Is
     }
     const result = form.incomplete.safeParse(value);
     if (result.success) return result.data;
-    pending = result.error.issues;
+    pending = result.error.issues.flatMap(toInnerIssues);
   }
   return undefined;
 }
@@ -114,8 +124,11 @@ function findSchema(schema: z.core.$ZodType, path: KeyPath): z.core.$ZodType | u
   return next && findSchema(next, rest);
 }
 
+/** What a key or item is without its wrapping. Where a map is one of several kinds of values, the map. */
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
-  return schema instanceof z.ZodOptional || schema instanceof z.ZodNullable ? unwrap(schema.unwrap()) : schema;
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return unwrap(schema.unwrap());
+  if (!(schema instanceof z.ZodUnion)) return schema;
+  return schema.options.find((option) => option instanceof z.ZodObject) ?? schema;
 }
 
 /**

@@ -19,6 +19,10 @@ export interface Config {
   readonly backup: BackupSettings | undefined;
   /** None: logs have nowhere to go. */
   readonly sinks: readonly SinkSettings[];
+  /** The shipped ones among them, where `default` stands for them. Rules of one name have one type, help and list of labels. */
+  readonly logRules: readonly LogRuleSettings[];
+  /** Applied to every message, one after the other. */
+  readonly redact: readonly RedactSettings[];
 }
 
 export interface ListenAddress {
@@ -73,8 +77,8 @@ export interface PollSettings {
 export interface LogSettings {
   readonly enabled: boolean;
   readonly intervalMs: number;
-  /** What is read on first contact with a log. */
-  readonly start: 'all';
+  /** What is read on first contact with a log: all of it, what is written from then on, or a time back from then. */
+  readonly start: 'all' | 'now' | { readonly backMs: number };
   /** Globs; a leading `!` excludes. At least one includes. */
   readonly components: readonly string[];
 }
@@ -82,6 +86,30 @@ export interface LogSettings {
 export interface SinkSettings {
   readonly name: string;
   readonly type: 'stdout';
+}
+
+/** What becomes a number of the lines of logs. */
+export interface LogRuleSettings {
+  /** Name of the metric. */
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge';
+  /** Globs; a leading `!` excludes. At least one includes. */
+  readonly components: readonly string[];
+  /** In the syntax of RE2; it compiles. */
+  readonly pattern: string;
+  /** Groups of the pattern that become labels, beside `router` and `component`. */
+  readonly labels: readonly string[];
+  /** Group of the pattern that holds the value. Without one, which a gauge never is, every line counts 1. */
+  readonly value?: string | undefined;
+}
+
+/** What is removed from messages. */
+export interface RedactSettings {
+  /** In the syntax of RE2; it compiles, and does not match nothing. */
+  readonly pattern: string;
+  /** What stands there instead, as it is written. */
+  readonly replacement: string;
 }
 
 export interface BackupSettings {

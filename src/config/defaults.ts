@@ -24,6 +24,17 @@ export const POLL_STALE_AFTER_INTERVALS = 3;
 /** Half the poll interval: a log line is wanted sooner than a number. */
 export const LOGS_INTERVAL_MS = 30_000;
 
+/** What is read back on first contact is at least what a clock may be wrong by; most routers keep less than these years. */
+export const LOGS_START_BACK_MS_MIN = 1000;
+export const LOGS_START_BACK_MS_MAX = 10 * 365 * 86_400_000;
+/** Each looks at every line of its components. */
+export const LOG_RULES_MAX = 100;
+/** Each looks at every line. */
+export const REDACT_MAX = 100;
+/** A mark, not a text: a message may have thousands of them. */
+export const REPLACEMENT_CHARS_MAX = 64;
+export const REPLACEMENT_DEFAULT = '[redacted]';
+
 /** Many months of a profile that changes now and then. */
 export const BACKUP_KEEP_DEFAULT = 10;
 /** A folder of more files is no use to a person. */

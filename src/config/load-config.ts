@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { checkSettings } from './check-settings.ts';
-import type { BackupSettings, Config } from './config.ts';
+import type { BackupSettings, Config, LogRuleSettings } from './config.ts';
 import { type ConfigFile, ConfigFiles, type Place, renderPlace } from './config-file.ts';
 import {
   BACKUP_KEEP_DEFAULT,
@@ -12,13 +12,15 @@ import {
 } from './defaults.ts';
 import type { Environment } from './environment.ts';
 import type { ConfigFault } from './fault.ts';
+import { LogRuleList } from './logs/log-rule-list.ts';
+import { resolveRedact } from './logs/redact.ts';
 import { readListedModules } from './modules/module-files.ts';
 import { type AgentFamily, ModuleRegistry } from './modules/module-registry.ts';
 import { readShippedModules } from './modules/shipped-modules.ts';
 import { type PlacedLayer, readNamedFiles } from './named-files.ts';
 import type { RootExpected } from './parse-source.ts';
 import { type ListedRouters, type PlacedRouter, readListedRouters } from './router-files.ts';
-import { checkPassword, resolveRouter } from './router-settings.ts';
+import { checkPassword, type FleetContext, resolveRouter } from './router-settings.ts';
 import { CONFIG_FORM, type Settings } from './schema.ts';
 import { readTextFile } from './text-file.ts';
 import { readWebSecurity } from './web/load-web-config.ts';
@@ -44,6 +46,8 @@ export interface LoadOptions {
   readonly shippedModules?: URL | string | undefined;
   /** What the agent itself exposes about routers: no module may have a metric of the same name. */
   readonly agentFamilies?: readonly AgentFamily[] | undefined;
+  /** What `default` stands for in `log_rules`; without them it stands for nothing. Their metrics are not among the agent's families. */
+  readonly shippedRules?: readonly LogRuleSettings[] | undefined;
 }
 
 const MAIN_ROOT: RootExpected = {
@@ -88,6 +92,11 @@ async function resolveConfig(
   const shipped = options.shippedModules === undefined ? [] : await readShippedModules(options.shippedModules, files);
   const own = await readListedModules(main, settings, env, files);
   const registry = new ModuleRegistry(shipped, own, options.agentFamilies);
+  const rules = new LogRuleList(main, settings.log_rules, {
+    shipped: options.shippedRules ?? [],
+    moduleFamilies: registry.families,
+    agentFamilies: options.agentFamilies ?? [],
+  });
   return {
     web: {
       listen: settings.web?.listen ?? [{ host: undefined, port: LISTEN_PORT_DEFAULT }],
@@ -97,9 +106,11 @@ async function resolveConfig(
       path: resolve(main.folder, settings.storage?.path ?? STORAGE_PATH_DEFAULT),
       spoolBytesMax: settings.storage?.spool_max ?? SPOOL_BYTES_MAX_DEFAULT,
     },
-    routers: await resolveRouters(main, settings, routers, registry),
+    routers: await resolveRouters(main, settings, routers, { registry, rules }),
     backup: resolveBackup(main, settings.backup ?? {}),
     sinks: (settings.sinks ?? []).flatMap(({ name, type }) => (name && type ? [{ name, type }] : [])),
+    logRules: rules.rules,
+    redact: resolveRedact(main, settings.redact),
   };
 }
 
@@ -107,18 +118,18 @@ async function resolveRouters(
   main: ConfigFile,
   settings: Settings,
   routers: readonly PlacedRouter[],
-  registry: ModuleRegistry,
+  context: FleetContext,
 ): Promise<Config['routers']> {
   const layers: PlacedLayer[] = [{ file: main, path: ['defaults'], layer: settings.defaults ?? {} }, ...routers];
   for (const layer of layers) checkPassword(layer);
   const contents = await readNamedFiles(layers);
   const [defaults, ...own] = layers.map((layer, index) => ({ ...layer, files: contents[index] ?? {} }));
   // Perhaps no router inherits them.
-  if (settings.defaults?.modules !== undefined) registry.select(defaults);
+  if (settings.defaults?.modules !== undefined) context.registry.select(defaults);
   return routers.flatMap(({ layer: router }, index) => {
     const layer = own[index];
     if (!layer || !defaults) return [];
-    return resolveRouter(router, layer, defaults, registry) ?? [];
+    return resolveRouter(router, layer, defaults, context) ?? [];
   });
 }
 

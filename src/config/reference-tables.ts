@@ -71,7 +71,8 @@ function findMap({
   ...schema
 }: JsonSchema): { schema: JsonSchema; suffix: string } | undefined {
   if (schema.properties) return { schema, suffix: '' };
-  if (items?.properties) return { schema: items, suffix: '[]' };
+  const item = items?.properties ? items : items?.anyOf?.find(({ properties }) => properties);
+  if (item) return { schema: item, suffix: '[]' };
   return typeof named === 'object' && named.properties ? { schema: named, suffix: '.NAME' } : undefined;
 }
 
@@ -82,7 +83,7 @@ function joinTitle(title: string, key: string, suffix: string): string {
 function renderType(schema: JsonSchema, link: string | undefined): string {
   if (schema.kind === 'unsupported') return '—';
   if (link !== undefined) {
-    if (schema.items) return `list of [maps](#${link})`;
+    if (schema.items) return (schema.kind ?? 'list of maps').replace('maps', `[maps](#${link})`);
     return schema.properties ? `[map](#${link})` : `names and [maps](#${link})`;
   }
   if (schema.kind !== undefined) return renderCell(schema.kind);

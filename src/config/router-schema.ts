@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { renderDuration } from '../base/index.ts';
+import { parseDuration, renderDuration } from '../base/index.ts';
+import type { LogSettings } from './config.ts';
 import {
   LABEL_CHARS_MAX,
   LABELS_MAX,
   LOGS_INTERVAL_MS,
+  LOGS_START_BACK_MS_MAX,
+  LOGS_START_BACK_MS_MIN,
   MODULES_MAX,
   POLL_DEADLINE_MS,
   POLL_INTERVAL_MS,
@@ -13,7 +16,19 @@ import {
 import { labelName } from './modules/metric-schema.ts';
 import { DEFAULT_SET } from './modules/module-schema.ts';
 import { byteBudget, duration } from './schema-quantities.ts';
-import { choice, fingerprint, flag, name, routerUrl, secret, section, text, timeZone } from './schema-values.ts';
+import {
+  choice,
+  fingerprint,
+  flag,
+  globs,
+  name,
+  parsed,
+  routerUrl,
+  secret,
+  section,
+  text,
+  timeZone,
+} from './schema-values.ts';
 
 /**
  * Labels that the agent itself puts on series of routers or on records, whichever modules a router has. Those of modules
@@ -87,8 +102,14 @@ const poll = section('When the status of the router is read.', {
   }).optional(),
 });
 
-const COMPONENTS = 'a list of globs such as "*" and "!kernel", at least one of them without "!"';
-const GLOB = 'a glob such as "network" or "!kernel"';
+const START = `"all", "now", or a duration with its unit from ${renderDuration(LOGS_START_BACK_MS_MIN)} to ${renderDuration(LOGS_START_BACK_MS_MAX)}, such as 12h or 30d`;
+
+function parseStart(value: string): LogSettings['start'] | undefined {
+  if (value === 'all' || value === 'now') return value;
+  const backMs = parseDuration(value);
+  const isSound = backMs !== undefined && backMs >= LOGS_START_BACK_MS_MIN && backMs <= LOGS_START_BACK_MS_MAX;
+  return isSound ? { backMs } : undefined;
+}
 
 const logs = section('How the logs of the router are followed. Without a sink no log is read.', {
   enabled: flag({ description: 'Whether logs are read at all.', default: true }).optional(),
@@ -96,19 +117,17 @@ const logs = section('How the logs of the router are followed. Without a sink no
     description: 'Time from one look for new lines to the next.',
     default: renderDuration(LOGS_INTERVAL_MS),
   }).optional(),
-  start: z
-    .enum(['all'], { error: '"all", the only way to start that this version knows' })
-    .meta({ description: 'What is read on first contact with a log: `all` that the router still has.', default: 'all' })
-    .optional(),
-  components: z
-    .array(z.string({ error: GLOB }).regex(/^!?[^!\s]+$/, { error: GLOB }), { error: COMPONENTS })
-    .refine((globs) => globs.some((glob) => !glob.startsWith('!')), { error: COMPONENTS })
-    .meta({
-      description: 'Globs of the components to read; a leading `!` excludes.',
-      default: ['*'],
-      kind: 'list of globs',
-    })
-    .optional(),
+  start: parsed(
+    {
+      description:
+        'What is read on first contact with a log: `all` that the router still has, only what is written from `now` on, or a duration back from now, such as `30d`.',
+      default: 'all',
+      kind: '`all`, `now`, duration',
+    },
+    START,
+    parseStart,
+  ).optional(),
+  components: globs('Globs of the components to read; a leading `!` excludes.').optional(),
 });
 
 const MODULES = `a list of modules such as "${DEFAULT_SET}" and "!modem", at least one of them without "!"`;

@@ -2,6 +2,7 @@ import { Secret } from '../base/index.ts';
 import type { RouterSettings } from './config.ts';
 import type { Place } from './config-file.ts';
 import { LOGS_INTERVAL_MS } from './defaults.ts';
+import type { LogRuleList } from './logs/log-rule-list.ts';
 import type { ModuleRegistry } from './modules/module-registry.ts';
 import type { LayerFiles, PlacedLayer } from './named-files.ts';
 import { type PollKey, resolvePoll } from './poll-settings.ts';
@@ -12,12 +13,18 @@ export interface ReadLayer extends PlacedLayer {
   readonly files: LayerFiles;
 }
 
+/** What all routers have in common, beside `defaults`. */
+export interface FleetContext {
+  readonly registry: ModuleRegistry;
+  readonly rules: LogRuleList;
+}
+
 /** Merges a router over `defaults` and checks the outcome. `undefined` when something that is required is missing. */
 export function resolveRouter(
   router: ListedRouter,
   own: ReadLayer,
   defaults: ReadLayer,
-  registry: ModuleRegistry,
+  context: FleetContext,
 ): RouterSettings | undefined {
   const layers = [own, defaults];
   const merged = mergeLayers(defaults.layer, router);
@@ -50,9 +57,9 @@ export function resolveRouter(
   const password = passwordOf(own) ?? passwordOf(defaults) ?? nobody?.password;
   const username = merged.username ?? nobody?.username;
   checkClientCertificate(merged, layers);
-  const modules = registry.select(layers.find(({ layer }) => layer.modules !== undefined));
+  const modules = context.registry.select(layers.find(({ layer }) => layer.modules !== undefined));
   const labels = Object.fromEntries(Object.entries(merged.labels ?? {}).filter(([, value]) => value !== ''));
-  checkLabels(Object.keys(labels), modules, layers, registry);
+  checkLabels(Object.keys(labels), modules, layers, context);
   const { name, url } = router;
   if (name === undefined || url === undefined || username === undefined || !password) return undefined;
   return {
@@ -104,17 +111,18 @@ function checkClientCertificate(merged: Layer, layers: readonly PlacedLayer[]): 
   place?.file.faults.add([...place.path, 'tls', present], `"${present}" needs "${missing}" beside it`);
 }
 
-/** Refuses a label of the router that its modules, or the agent, put on the same series. */
+/** Refuses a label of the router that its modules, the agent or a log rule put on the same series. */
 function checkLabels(
   labels: readonly string[],
   modules: RouterSettings['modules'],
   layers: readonly PlacedLayer[],
-  registry: ModuleRegistry,
+  { registry, rules }: FleetContext,
 ): void {
   for (const label of labels) {
     const place = layers.find(({ layer }) => Object.hasOwn(layer.labels ?? {}, label));
-    const owner = place && registry.findLabelOwner(label, modules, place.file);
-    if (!place || owner === undefined) continue;
+    if (!place) continue;
+    const owner = registry.findLabelOwner(label, modules, place.file) ?? rules.findLabelOwner(label, place.file);
+    if (owner === undefined) continue;
     const message = `The label "${label}" is also a label of ${owner}; choose another name`;
     place.file.faults.add([...place.path, 'labels', label], message, { aim: 'key' });
   }

@@ -88,6 +88,17 @@ export function filePatterns(about: About) {
     .meta({ kind: 'list of paths and globs', ...about });
 }
 
+const COMPONENTS = 'a list of globs such as "*" and "!kernel", at least one of them without "!"';
+const GLOB = 'a glob such as "network" or "!kernel"';
+
+/** Components of logs; all of them by default. */
+export function globs(description: string) {
+  return z
+    .array(z.string({ error: GLOB }).regex(/^!?[^!\s]+$/, { error: GLOB }), { error: COMPONENTS })
+    .refine((items) => items.some((item) => !item.startsWith('!')), { error: COMPONENTS })
+    .meta({ description, default: ['*'], kind: 'list of globs' });
+}
+
 /** A key that others know and this program does not honour: refused with a reason, a whole sentence. */
 export function unsupported(reason: string) {
   return z

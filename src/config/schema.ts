@@ -8,6 +8,12 @@ import {
   LISTEN_PORT_DEFAULT,
   STORAGE_PATH_DEFAULT,
 } from './defaults.ts';
+import {
+  incompleteLogRulesSchema,
+  incompleteRedactSchema,
+  logRulesSchema,
+  redactSchema,
+} from './logs/log-rule-schema.ts';
 import { incompleteModulesSchema, modulesSchema } from './modules/module-schema.ts';
 import {
   incompleteRouterListSchema,
@@ -123,6 +129,8 @@ export const configSchema = section('Configuration of router-exporter.', {
     .array(sinkSchema, { error: 'a list of sinks' })
     .meta({ description: 'Where log records go. Without a sink no log is read.' })
     .optional(),
+  log_rules: logRulesSchema.optional(),
+  redact: redactSchema.optional(),
 });
 
 const incompleteConfigSchema = configSchema
@@ -130,6 +138,8 @@ const incompleteConfigSchema = configSchema
     routers: incompleteRouterListSchema,
     sinks: z.array(sinkSchema.partial()),
     modules: incompleteModulesSchema,
+    log_rules: incompleteLogRulesSchema,
+    redact: incompleteRedactSchema,
   })
   .partial();
 

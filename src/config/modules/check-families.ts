@@ -2,7 +2,8 @@ import type { FamilyDescription } from '../../model/index.ts';
 import { type Place, renderPlace } from '../config-file.ts';
 import type { ListedModule } from './listed-module.ts';
 
-interface PlacedFamily extends FamilyDescription {
+/** A metric of a module, and where it is written. */
+export interface PlacedFamily extends FamilyDescription {
   readonly module: string;
   readonly place: Place;
 }
@@ -11,10 +12,10 @@ interface PlacedFamily extends FamilyDescription {
  * Refuses a metric whose name another metric, or the agent, has for something else. Names are compared as OpenMetrics does,
  * where a counter `a_total`, an info metric `a_info` and a gauge `a` are all the family `a`.
  */
-export function checkFamilies(modules: readonly ListedModule[], agentFamilies: readonly FamilyDescription[]): void {
+export function checkFamilies(families: readonly PlacedFamily[], agentFamilies: readonly FamilyDescription[]): void {
   const ofAgent = new Map(agentFamilies.map((family) => [toFamilyName(family), family.name]));
   const first = new Map<string, PlacedFamily>();
-  for (const family of modules.flatMap(listFamilies)) {
+  for (const family of families) {
     const { file, path } = family.place;
     const key = toFamilyName(family);
     const agentName = ofAgent.get(key);
@@ -45,7 +46,8 @@ function refuseDifference(family: PlacedFamily, other: PlacedFamily): void {
   }
 }
 
-function listFamilies({ name: module, settings, place }: ListedModule): PlacedFamily[] {
+/** The metrics of a module that are sound. */
+export function listFamilies({ name: module, settings, place }: ListedModule): PlacedFamily[] {
   return (settings.resources ?? []).flatMap(({ metrics = [] }, resource) =>
     metrics.flatMap(({ name, help, type }, metric) => {
       if (name === undefined || help === undefined || type === undefined) return [];
@@ -56,7 +58,7 @@ function listFamilies({ name: module, settings, place }: ListedModule): PlacedFa
 }
 
 /** The name of the family in OpenMetrics. */
-function toFamilyName({ name, type }: FamilyDescription): string {
+export function toFamilyName({ name, type }: Pick<FamilyDescription, 'name' | 'type'>): string {
   if (type === 'counter') return name.replace(/_total$/, '');
   return type === 'info' ? name.replace(/_info$/, '') : name;
 }

@@ -61,7 +61,8 @@ export function checkMetric(metric: MetricSettings, resource: ResourceSettings, 
   checkLabels(metric, resource, place);
 }
 
-function findNameFault({ name, type }: MetricSettings): string | undefined {
+/** Says what is wrong with the name of a metric of this type. */
+export function findNameFault({ name, type }: Pick<MetricSettings, 'name' | 'type'>): string | undefined {
   if (name === undefined) return undefined;
   const prefix = PREFIXES_RESERVED.find((candidate) => name.startsWith(candidate));
   if (prefix !== undefined) return `The names that begin with "${prefix}" belong to others; choose another one`;

@@ -70,16 +70,19 @@ const TEXT = `text of at most ${LABEL_CHARS_MAX} characters (a number needs quot
 const STATE = `text of 1 to ${LABEL_CHARS_MAX} characters (a number needs quotes)`;
 const MAP = `a map of at most ${METRIC_TEXTS_MAX} texts to numbers`;
 
-const metricShape = {
-  name: checked(
-    {
-      description:
-        'Name of the metric. A counter ends in `_total`, an info metric in `_info`; other suffixes that OpenMetrics gives a meaning are refused.',
-      kind: 'metric name',
-    },
+/** The name of a metric. */
+export function metricName(description: string) {
+  return checked(
+    { description, kind: 'metric name' },
     'the name of a metric: letters, digits and "_", beginning with a letter',
     METRIC_NAME_CHARS_MAX,
     (value) => /^[a-zA-Z][a-zA-Z0-9_]*$/.test(value),
+  );
+}
+
+const metricShape = {
+  name: metricName(
+    'Name of the metric. A counter ends in `_total`, an info metric in `_info`; other suffixes that OpenMetrics gives a meaning are refused.',
   ),
   help: help('What the metric says, for people. The same in every module that has the metric.'),
   type: choice(

@@ -2,7 +2,7 @@ import type { FamilyDescription, ModuleDefinition } from '../../model/index.ts';
 import { type ConfigFile, renderPlace } from '../config-file.ts';
 import type { PlacedLayer } from '../named-files.ts';
 import { findNearest } from '../nearest.ts';
-import { checkFamilies } from './check-families.ts';
+import { checkFamilies, listFamilies, type PlacedFamily } from './check-families.ts';
 import { checkModule } from './check-module.ts';
 import { type ActiveModule, collectModules } from './collect-modules.ts';
 import { type ListedModule, toDefinition } from './listed-module.ts';
@@ -25,6 +25,8 @@ interface LabelOwner {
 /** The modules that there are, checked, and which of them a router has. */
 export class ModuleRegistry {
   readonly modules: readonly { readonly definition: ModuleDefinition; readonly isDefault: boolean }[];
+  /** The metrics of all modules. */
+  readonly families: readonly PlacedFamily[];
   readonly #active: ReadonlyMap<ModuleDefinition, ActiveModule>;
   readonly #byName: ReadonlyMap<string, ModuleDefinition>;
   readonly #agentLabels: ReadonlyMap<string, string>;
@@ -39,10 +41,8 @@ export class ModuleRegistry {
   ) {
     const active = collectModules(shipped, own);
     for (const module of [...shipped, ...own]) checkModule(module);
-    checkFamilies(
-      active.map(({ listed }) => listed),
-      agentFamilies,
-    );
+    this.families = active.flatMap(({ listed }) => listFamilies(listed));
+    checkFamilies(this.families, agentFamilies);
     const defined = active.map((module) => ({ module, definition: toDefinition(module.listed.name, module.settings) }));
     this.modules = defined.map(({ module, definition }) => ({ definition, isDefault: module.isDefault }));
     this.#active = new Map(defined.map(({ module, definition }) => [definition, module]));

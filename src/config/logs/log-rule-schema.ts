@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import {
+  LOG_RULES_MAX,
+  METRIC_LABELS_MAX,
+  REDACT_MAX,
+  REPLACEMENT_CHARS_MAX,
+  REPLACEMENT_DEFAULT,
+} from '../defaults.ts';
+import { help, labelName, metricName } from '../modules/metric-schema.ts';
+import { choice, globs, section, text } from '../schema-values.ts';
+
+/** Stands in the list for all shipped rules. */
+export const SHIPPED_RULES_WORD = 'default';
+
+const RULES = `a list of at most ${LOG_RULES_MAX} log rules`;
+const RULE = `a map of keys, or "${SHIPPED_RULES_WORD}" for the shipped log rules`;
+const LABELS = `a list of at most ${METRIC_LABELS_MAX} groups of the pattern`;
+const GROUP = 'the name of a group of the pattern';
+
+const ruleLabel = labelName.refine((label) => label !== 'component', {
+  error: 'a label name that the exporter does not use itself',
+});
+
+const ruleSchema = section('One log rule.', {
+  name: metricName(
+    'Name of the metric. A counter ends in `_total`. Several rules may have one: they then add to the same series.',
+  ),
+  help: help('What the metric says, for people. The same in every rule that has the metric.'),
+  type: choice(
+    {
+      description:
+        '`counter`: the lines that match are counted, or their values added. `gauge`: the value of the last line that matched.',
+    },
+    ['gauge', 'counter'],
+  ),
+  components: globs('Globs of the components whose lines are looked at; a leading `!` excludes.').optional(),
+  pattern: text({
+    description:
+      'Searched for in the message, in the syntax of RE2. `(?P<name>…)` names a group, `(?i)` at the start ignores case.',
+    kind: 'pattern',
+  }),
+  labels: z
+    .array(ruleLabel, { error: LABELS })
+    .max(METRIC_LABELS_MAX, { error: LABELS })
+    .meta({
+      description:
+        'Groups of the pattern that become labels, beside `router` and `component`, which every series of a rule has. A group that took no part in the match gives an empty label.',
+      default: [],
+      kind: 'list of names of groups',
+    })
+    .optional(),
+  value: z
+    .string({ error: GROUP })
+    .min(1, { error: GROUP })
+    .meta({
+      description:
+        'Group of the pattern that holds the value, a number. Required for a gauge; a counter counts 1 without it.',
+      kind: 'name of a group',
+    })
+    .optional(),
+});
+
+const shippedRules = z.enum([SHIPPED_RULES_WORD], { error: RULE });
+const toRules = <Rule extends z.ZodType>(rule: Rule) =>
+  z
+    .array(z.union([shippedRules, rule], { error: RULE }), { error: RULES })
+    .max(LOG_RULES_MAX, { error: RULES })
+    .meta({
+      description: `What becomes a number of the lines of logs. \`${SHIPPED_RULES_WORD}\` stands for the shipped rules; an empty list: none.`,
+      default: [SHIPPED_RULES_WORD],
+      kind: `list of \`${SHIPPED_RULES_WORD}\` and maps`,
+    });
+
+/** The key `log_rules`. */
+export const logRulesSchema = toRules(ruleSchema);
+export const incompleteLogRulesSchema = toRules(ruleSchema.partial());
+
+const REDACT = `a list of at most ${REDACT_MAX} patterns`;
+const REDACTED = 'a pattern as text, or a map of keys with one';
+const REPLACEMENT = `text of at most ${REPLACEMENT_CHARS_MAX} characters (a number needs quotes)`;
+
+const redactedSchema = section('One pattern.', {
+  pattern: text({
+    description: 'In the syntax of RE2. All of what it matches is removed, wherever it stands in a message.',
+    kind: 'pattern',
+  }),
+  replacement: z
+    .string({ error: REPLACEMENT })
+    .max(REPLACEMENT_CHARS_MAX, { error: REPLACEMENT })
+    .meta({ description: 'What stands there instead, as it is written.', default: REPLACEMENT_DEFAULT, kind: 'text' })
+    .optional(),
+});
+
+const plainPattern = text({ description: 'What is removed.', kind: 'pattern' });
+const toRedact = <Item extends z.ZodType>(item: Item) =>
+  z
+    .array(z.union([plainPattern, item], { error: REDACTED }), { error: REDACT })
+    .max(REDACT_MAX, { error: REDACT })
+    .meta({
+      description:
+        'Patterns that are removed from messages before anything is stored: from records, and before log rules look at them. A plain text is a pattern.',
+      default: [],
+      kind: 'list of patterns and maps',
+    });
+
+/** The key `redact`. */
+export const redactSchema = toRedact(redactedSchema);
+export const incompleteRedactSchema = toRedact(redactedSchema.partial());
+
+export type WrittenRules = z.output<typeof incompleteLogRulesSchema>;
+/** What is sound of a log rule. */
+export type WrittenRule = Exclude<WrittenRules[number], string>;
+export type WrittenRedact = z.output<typeof incompleteRedactSchema>;
