@@ -2,9 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { renderMetricsReference } from '../src/agent/index.ts';
 import { loadShippedModules, renderConfigReference, renderFault } from '../src/config/index.ts';
+import { SHIPPED_RULES } from '../src/logs/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
 
 const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
 if (!shipped.ok) throw new SyntaxError(shipped.faults.map(renderFault).join('\n'));
 writeFileSync(new URL('../docs/config.md', import.meta.url), renderConfigReference());
-writeFileSync(new URL('../docs/metrics.md', import.meta.url), renderMetricsReference(shipped.modules));
+writeFileSync(new URL('../docs/metrics.md', import.meta.url), renderMetricsReference(shipped.modules, SHIPPED_RULES));

@@ -9,6 +9,7 @@ import { EmbeddedStore } from '../store/index.ts';
 import { openWebServer, type ReloadResult } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { Fleet } from './fleet.ts';
+import { LinePolicy } from './line-policy.ts';
 import { createNoteBook } from './note-book.ts';
 import { RouterAgent, type RouterEvent } from './router-agent.ts';
 import type { BackupPlan } from './router-backup.ts';
@@ -151,6 +152,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       else logger.warn('A note could not be written', { error: renderErrorChain(cause) });
     });
     let backupPlan: BackupPlan | undefined;
+    let lines = new LinePolicy(config.logRules, config.redact);
     const fleet = new Fleet({
       scheduler,
       exposition,
@@ -158,6 +160,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
         new RouterAgent({
           settings,
           hasSinks,
+          lines,
           backup: backupPlan,
           store,
           notes,
@@ -182,6 +185,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     const apply = async (next: Config): Promise<void> => {
       using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
       backupPlan = await createBackupPlan(next.backup, clock, logger);
+      lines = new LinePolicy(next.logRules, next.redact);
       web.update({ security: toWebSecurity(next.web.security) });
       warnAboutRestart(config, next, logger);
       config = next;
@@ -258,8 +262,8 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   }
 }
 
-function toCommon({ sinks, backup }: Config) {
-  return { hasSinks: sinks.length > 0, backup };
+function toCommon({ sinks, backup, logRules, redact }: Config) {
+  return { hasSinks: sinks.length > 0, backup, logRules, redact };
 }
 
 async function createBackupPlan(

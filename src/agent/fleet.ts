@@ -16,8 +16,10 @@ export interface FleetOptions {
 /** What all routers have in common, and what they are created anew for when it changes. */
 export interface FleetCommon {
   readonly hasSinks: boolean;
-  /** The settings of backups; what is made of them is the creator's business. */
+  /** Settings that hold for all routers; what is made of them is the creator's business. */
   readonly backup: object | undefined;
+  readonly logRules: readonly object[];
+  readonly redact: readonly object[];
 }
 
 interface Member {

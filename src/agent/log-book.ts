@@ -23,10 +23,19 @@ export class LogBook {
   readonly #router: RouterIdentity;
   readonly #exposition: FleetExposition;
   readonly #clock: Clock;
+  readonly #ruleFamilies: ReadonlyMap<string, FamilyDescription>;
   readonly #pages = new Map<string, Page>();
+  /** Values of rules that are gauges: by metric, then by labels. The rules themselves bound how many there are. */
+  readonly #ruleValues = new Map<string, Map<string, readonly [Labels, number]>>();
 
-  constructor(router: RouterIdentity, exposition: FleetExposition, clock: Clock) {
+  constructor(
+    router: RouterIdentity,
+    exposition: FleetExposition,
+    clock: Clock,
+    ruleFamilies: ReadonlyMap<string, FamilyDescription>,
+  ) {
     this.#router = router;
+    this.#ruleFamilies = ruleFamilies;
     this.#exposition = exposition;
     this.#clock = clock;
   }
@@ -82,7 +91,11 @@ export class LogBook {
         this.#exposition.publish(this.#router, `log-retention:${component}`, [toFamily(F.logSecondsToLoss, samples)]);
         return;
       }
-      case 'log-rule-matched':
+      case 'log-rule-matched': {
+        const { component, metric, labels, value } = event;
+        this.#noteRule(metric, { component, ...labels }, value);
+        return;
+      }
       case 'log-zone-learnt':
       case 'log-zone-doubted':
       case 'archive-unfinished':
@@ -104,6 +117,15 @@ export class LogBook {
       lagSeconds: page.caughtUpAtMs === undefined ? null : (nowMs - page.caughtUpAtMs) / 1000,
       secondsToLoss: page.msToLoss === undefined ? null : page.msToLoss / 1000,
     }));
+  }
+
+  #noteRule(metric: string, labels: Labels, value: number): void {
+    const family = this.#ruleFamilies.get(metric);
+    if (family?.type === 'counter') this.#count(family, labels, value);
+    if (family?.type !== 'gauge') return;
+    const values = this.#ruleValues.get(metric) ?? new Map<string, readonly [Labels, number]>();
+    this.#ruleValues.set(metric, values.set(JSON.stringify(labels), [labels, value]));
+    this.#exposition.publish(this.#router, `log-rule:${metric}`, [toFamily(family, [...values.values()])]);
   }
 
   #page(component: string): Page {

@@ -1,4 +1,5 @@
 import { renderDuration } from '../base/index.ts';
+import type { LogRuleSettings } from '../config/index.ts';
 import type { MetricDefinition, ModuleDefinition } from '../model/index.ts';
 import { AGENT_FAMILIES } from './agent-families.ts';
 import { SelfMetrics } from './self-metrics.ts';
@@ -27,9 +28,10 @@ OpenMetrics 1.0.0, whichever the \`Accept\` header prefers.
 - Each metric of a module is **documented** by the vendor, **observed** on a device, or **inferred** from what similar fields look like. A field that a device does not have gives no series.
 `;
 
-/** The reference of all metrics in Markdown, from what the program itself exposes. `modules` are the shipped ones. */
+/** The reference of all metrics in Markdown, from what the program itself exposes: shipped modules and shipped log rules. */
 export function renderMetricsReference(
   modules: readonly { readonly definition: ModuleDefinition; readonly isDefault: boolean }[],
+  rules: readonly LogRuleSettings[],
 ): string {
   const self = new SelfMetrics('', {
     spooled: () => ({ records: 0, bytes: 0 }),
@@ -44,6 +46,9 @@ export function renderMetricsReference(
     renderTable(agent),
     '## What a router says\n',
     ...modules.filter(({ definition }) => !definition.reader).map(renderModule),
+    '## What the lines of the logs tell\n',
+    'By the shipped log rules, which `log_rules` replaces or adds to.\n',
+    renderTable(mergeRows(rules.map(toRuleRow))),
     '## The agent itself\n',
     renderTable(own.filter(isProduct)),
     '## Process and runtime\n',
@@ -76,6 +81,10 @@ function toRow(metric: MetricDefinition, shared: readonly string[]): Row {
   const { name, help, type, labels, stateLabel, source } = metric;
   const state = type === 'stateset' ? [stateLabel] : [];
   return { name, help, type, labels: [...shared, ...Object.keys(labels), ...state], sources: source ? [source] : [] };
+}
+
+function toRuleRow({ name, help, type, labels, fixedLabels }: LogRuleSettings): Row {
+  return { name, help, type, labels: ['component', ...labels, ...Object.keys(fixedLabels)], sources: [] };
 }
 
 /** One row per family, with what its definitions have between them. */

@@ -1,13 +1,22 @@
-import { matchesGlob } from 'node:path';
 import { type Clock, CodedError, type Logger, openDeadline } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
-import { type ArchivePool, type LogEvent, type RecordLog, TailMemory, tailOnce, Zone } from '../logs/index.ts';
+import {
+  type ArchivePool,
+  type LogEvent,
+  type LogRules,
+  type RecordLog,
+  TailMemory,
+  tailOnce,
+  Zone,
+} from '../logs/index.ts';
 import { RouterClient, RouterError, type SessionEvent } from '../router/index.ts';
 import type { Activity, Turn, TurnOutcome } from '../schedule/index.ts';
 import { ConfigurationReader, createLogFilesReader, StatusPoller } from '../status/index.ts';
 import { StoreError } from '../store/index.ts';
 import { ByteAccount } from './byte-account.ts';
+import { isSelected } from './globs.ts';
+import type { LinePolicy } from './line-policy.ts';
 import type { NoteBook } from './note-book.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { RouterObserver } from './router-observer.ts';
@@ -27,6 +36,7 @@ export interface RouterAgentOptions {
   readonly settings: RouterSettings;
   /** Whether its logs have somewhere to go. */
   readonly hasSinks: boolean;
+  readonly lines: LinePolicy;
   /** Absent: its profiles are not backed up. */
   readonly backup: BackupPlan | undefined;
   readonly store: RecordLog;
@@ -61,6 +71,7 @@ export class RouterAgent {
   readonly #backup: RouterBackup | undefined;
   readonly #zone: Zone;
   readonly #logMemory = new TailMemory();
+  readonly #logRules: LogRules | undefined;
   /** Where a turn over the logs made way for something else. */
   #logsAfter: string | undefined;
 
@@ -87,6 +98,7 @@ export class RouterAgent {
     });
     this.observer = new RouterObserver({
       settings,
+      ruleFamilies: options.lines.families,
       exposition,
       logger,
       clock,
@@ -127,6 +139,7 @@ export class RouterAgent {
         request: () => options.trigger(this.#key('backup')),
       });
     this.#zone = new Zone(settings.timezone);
+    this.#logRules = options.lines.createRules();
   }
 
   get settings(): RouterSettings {
@@ -243,7 +256,7 @@ export class RouterAgent {
   }
 
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<TurnOutcome> {
-    const { settings, clock, store, archives, report } = this.#options;
+    const { settings, clock, store, archives, lines, report } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
     try {
       this.#logsAfter = await tailOnce(
@@ -256,6 +269,8 @@ export class RouterAgent {
           zone: this.#zone,
           memory: this.#logMemory,
           start: settings.logs.start,
+          redact: lines.redact,
+          rules: this.#logRules,
           firmware: this.observer.identity.firmware,
           serial: this.observer.identity.serial,
           isWanted: (component) => isSelected(component, settings.logs.components),
@@ -298,13 +313,4 @@ export class RouterAgent {
 function toLogFloorMs(intervalMs: number): number {
   const parts = LOG_FLOOR_PARTS.find((count) => intervalMs % count === 0 && intervalMs / count >= LOG_FLOOR_MS) ?? 1;
   return intervalMs / parts;
-}
-
-/** Globs; those with a leading `!` take away from what the others give. */
-function isSelected(component: string, globs: readonly string[]): boolean {
-  const isMatch = (glob: string) => matchesGlob(component, glob);
-  return (
-    globs.some((glob) => !glob.startsWith('!') && isMatch(glob)) &&
-    !globs.some((glob) => glob.startsWith('!') && isMatch(glob.slice(1)))
-  );
 }

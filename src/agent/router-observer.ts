@@ -15,6 +15,8 @@ import type { RouterStateName } from './self-metrics.ts';
 
 export interface RouterObserverOptions {
   readonly settings: RouterSettings;
+  /** Families of the log rules, by the name of their metric. */
+  readonly ruleFamilies: ReadonlyMap<string, FamilyDescription>;
   readonly exposition: FleetExposition;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -45,10 +47,10 @@ export class RouterObserver {
   };
 
   constructor(options: RouterObserverOptions) {
-    const { settings, exposition, clock } = options;
+    const { settings, exposition, clock, ruleFamilies } = options;
     this.#options = options;
     this.#resources = new ResourceBook(settings, exposition);
-    this.#logs = new LogBook(settings, exposition, clock);
+    this.#logs = new LogBook(settings, exposition, clock, ruleFamilies);
     // Counters exist from the start, so that their first increase is seen.
     for (const family of [F.logins, F.loginFailures, F.tokenRefreshes]) this.#count(family, 0);
   }

@@ -1,5 +1,6 @@
 import { AGENT_FAMILIES } from '../agent/index.ts';
 import { type LoadedConfig, loadConfig, readEnvironment } from '../config/index.ts';
+import { SHIPPED_RULES } from '../logs/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../status/index.ts';
 
 /** Loads a configuration file with the environment of this process and the modules that the program ships. */
@@ -7,5 +8,6 @@ export function readConfig(path: string): Promise<LoadedConfig> {
   return loadConfig(path, readEnvironment(), {
     shippedModules: SHIPPED_MODULES_FOLDER,
     agentFamilies: AGENT_FAMILIES,
+    shippedRules: SHIPPED_RULES,
   });
 }

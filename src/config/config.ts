@@ -100,6 +100,8 @@ export interface LogRuleSettings {
   readonly pattern: string;
   /** Groups of the pattern that become labels, beside `router` and `component`. */
   readonly labels: readonly string[];
+  /** Labels with the same text on every series of the rule; none of them is among `labels`. */
+  readonly fixedLabels: Readonly<Record<string, string>>;
   /** Group of the pattern that holds the value. Without one, which a gauge never is, every line counts 1. */
   readonly value?: string | undefined;
 }

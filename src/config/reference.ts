@@ -1,9 +1,11 @@
 import {
   BCRYPT_COST_MAX,
   CONFIG_FILE_BYTES_MAX,
+  LOG_RULES_MAX,
   METRIC_LABELS_MAX,
   MODULE_RESOURCES_MAX,
   MODULES_MAX,
+  REDACT_MAX,
   RESOURCE_METRICS_MAX,
   ROUTER_FILES_BYTES_MAX,
   ROUTER_FILES_MAX,
@@ -82,6 +84,46 @@ modules:
 - At most ${MODULES_MAX} modules, ${MODULE_RESOURCES_MAX} resources in each, ${RESOURCE_METRICS_MAX} metrics in each of these, ${METRIC_LABELS_MAX} labels.
 `;
 
+const LOG_RULES = `
+<a id="log-rules-and-redaction"></a>
+
+## Log rules and redaction
+
+A log rule makes a metric of lines: it searches the message of every line of some components for a pattern. What is in \`redact\` is removed from messages first, so that it reaches neither records nor metrics.
+
+\`\`\`yaml
+log_rules:
+  # The shipped rules. Without this item they are off.
+  - default
+  # How many leases each interface gave: counts lines.
+  - name: router_dhcp_leases_total
+    help: Leases that the DHCP server gave.
+    type: counter
+    components: [network]
+    pattern: 'DHCPACK on .* via (?P<interface>\\w+)'
+    labels: [interface]
+  # The last value that a line told.
+  - name: router_ntp_adjustment_seconds
+    help: By how much the clock was last set right.
+    type: gauge
+    pattern: 'clock adjusted by (?P<seconds>[-+.\\d]+) s'
+    value: seconds
+redact:
+  # As text: [redacted] stands there instead.
+  - '\\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\\b'
+  - { pattern: 'password=\\S+', replacement: 'password=***' }
+\`\`\`
+
+- Patterns have the syntax of [RE2](https://github.com/google/re2/wiki/Syntax), which has no look-ahead, no look-behind and no references back: so no pattern can hang the program. \`(?i)\` at the start ignores case, \`^\` and \`$\` are the ends of the message. Put them in single quotes; the environment is filled in, so that \`\${\` is written \`$\${\`.
+- A pattern has at most 1000 characters, and not too many repetitions such as \`{200}\` inside of each other.
+- Every series of a rule has the labels \`router\` and \`component\`, and those of the router. These may not be labels of a rule.
+- At most 100 series of a metric for each router; further ones become one whose labels say \`other\`. A value that is no number, or that would make a counter fall, is passed over.
+- Names of metrics are as in [modules](#modules). Several rules may have the same one, if type, help and labels are the same; then they count together. No module and not the agent may have it.
+- The shipped rules guess: nobody has published how routers word their lines. They count logins (\`router_log_logins_total\`, by \`result\`), changes of the WAN chain (\`router_log_wan_changes_total\`) and of modems (\`router_log_modem_changes_total\`, by \`state\`), tunnels that came up or went down (\`router_log_vpn_changes_total\`, by \`state\`), and starts (\`router_log_reboots_total\`). To replace them, leave \`default\` out and write your own.
+- A pattern in \`redact\` may not match the empty text. Where a message has so many matches that they would take too long, or so many that it would grow without bound, all the rest of it is replaced.
+- At most ${LOG_RULES_MAX} log rules and ${REDACT_MAX} patterns in \`redact\`.
+`;
+
 const WEB = `
 <a id="web-configuration-file"></a>
 
@@ -106,6 +148,7 @@ export function renderConfigReference(): string {
     renderTables(configSchema, '', 3, { defaults: 'routers' }),
     FILES_OF_ROUTERS,
     MODULES,
+    LOG_RULES,
     WEB,
     renderTables(webSchema, '', 3),
   ].join('');

@@ -51,7 +51,7 @@ const labels = z
   .refine((map) => Object.keys(map).length <= LABELS_MAX, { error: `at most ${LABELS_MAX} labels` })
   .meta({
     description:
-      'Labels added to the series and log records of the router. An empty value takes away a label that `defaults` gives. No metric of a module of the router may have a label of the same name.',
+      'Labels added to the series and log records of the router. An empty value takes away a label that `defaults` gives. No metric of a module of the router, and no log rule, may have a label of the same name.',
     kind: 'map of label names to texts',
   });
 

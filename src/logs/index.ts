@@ -10,6 +10,7 @@ export { type ArchivePool, openArchivePool } from './archive/index.ts';
 export type { BodyFacts, LogEvent, LogSource, ReadLogOptions, RecordLog } from './contracts.ts';
 export { type LogRule, LogRules, type RuleHit } from './log-rules.ts';
 export { parseListing } from './names.ts';
+export { SHIPPED_RULES, type WrittenLogRule } from './shipped-rules.ts';
 export type { LogStart } from './start.ts';
 export { TailMemory } from './tail-memory.ts';
 export { type TailOnceOptions, tailOnce } from './tail-once.ts';

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { renderMetricsReference } from '../../src/agent/index.ts';
 import { loadShippedModules } from '../../src/config/index.ts';
+import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
 import { startFleet } from '../support/fleet.ts';
 
@@ -10,10 +11,12 @@ const REFERENCE = new URL('../../docs/metrics.md', import.meta.url);
 test('docs/metrics.md is what `npm run docs` makes of the program', async () => {
   const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
   if (!shipped.ok) throw new RangeError('The shipped modules have faults');
-  expect(readFileSync(REFERENCE, 'utf8')).toBe(renderMetricsReference(shipped.modules));
+  expect(readFileSync(REFERENCE, 'utf8')).toBe(renderMetricsReference(shipped.modules, SHIPPED_RULES));
 });
 
-test('every family that a fleet exposes stands in docs/metrics.md with its type and all of its labels', async () => {
+test('every family that a fleet exposes stands in docs/metrics.md with its type and all of its labels', {
+  timeout: 90_000,
+}, async () => {
   await using fleet = await startFleet({ routers: 24, router: { byteBudget: 50_000_000 } });
   fleet.router().appendLog('network', 'a line');
   await fleet.advance(120_000);

@@ -6,6 +6,7 @@ const URL_EXPECTED =
   'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 128 (a number needs quotes)';
 const ROUTERS = 'a list of at least one router, such as "- name: plant-7" with "url: https://192.0.2.10" below';
+const START = '"all", "now", or a duration with its unit from 1s to 10y, such as 12h or 30d';
 const GLOBS = 'a list of globs such as "*" and "!kernel", at least one of them without "!"';
 
 /** The faults without the name of the file, from a sound router with `more` keys from line 6, column 5. */
@@ -33,7 +34,7 @@ describe('loadConfig() on keys', () => {
     ]);
   });
 
-  it.each(['log_rules: []', 'redact: []', 'cluster: {}', '<<: {}', '__proto__: {}'])(
+  it.each(['cluster: {}', '<<: {}', '__proto__: {}'])(
     'refuses "%s", which this version does not honour',
     async (line) => {
       const lines = await linesOf(`${line}\n${withRouter()}`);
@@ -92,7 +93,10 @@ describe('loadConfig() on values', () => {
     ['poll: soon', '6:11', 'poll', 'a map of keys', '"soon"'],
     ['poll: [1, 2]', '6:11', 'poll', 'a map of keys', 'a list of 2'],
     ['logs: { enabled: yes }', '6:22', 'logs.enabled', 'true or false', '"yes"'],
-    ['logs: { start: 7d }', '6:20', 'logs.start', '"all", the only way to start that this version knows', '"7d"'],
+    ['logs: { start: yesterday }', '6:20', 'logs.start', START, '"yesterday"'],
+    ['logs: { start: 500ms }', '6:20', 'logs.start', START, '"500ms"'],
+    ['logs: { start: 11y }', '6:20', 'logs.start', START, '"11y"'],
+    ['logs: { start: 0 }', '6:20', 'logs.start', START, 'the number 0'],
     ['logs: { components: [] }', '6:25', 'logs.components', GLOBS, 'an empty list'],
     ['logs: { components: ["!a"] }', '6:25', 'logs.components', GLOBS, 'a list of 1'],
     ['logs: { components: [a, "!"] }', '6:29', 'logs.components[1]', 'a glob such as "network" or "!kernel"', '"!"'],

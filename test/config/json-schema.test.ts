@@ -41,6 +41,10 @@ describe('renderJsonSchema()', () => {
 
   it.each([
     ['only routers', withRouter()],
+    [
+      'log rules and patterns, both as text and as maps',
+      `log_rules: [default, "\${RULES}", { name: a_total, help: A., type: counter, pattern: a }]\nredact: [a, { pattern: b }]\n${withRouter()}`,
+    ],
     ['only files of routers', 'router_files: [a.yaml]'],
     [
       'numbers and flags as text',
@@ -68,6 +72,9 @@ describe('renderJsonSchema()', () => {
       'modules: { a: { resources: [{ path: x, metrics: [{ name: x, help: x }] }] } }\nrouters: []',
       ['/modules/a/resources/0/metrics/0'],
     ],
+    ['another word among log rules', `log_rules: [defaults]\n${withRouter()}`, ['/log_rules/0']],
+    ['a log rule without its pattern', `log_rules: [{ name: a, help: A. }]\n${withRouter()}`, ['/log_rules/0']],
+    ['a number for a pattern', `redact: [7]\n${withRouter()}`, ['/redact/0']],
     ['a label name that is none', withRouter('labels: { "a-b": x }'), ['/routers/0/labels']],
     ['a router name as a default', `defaults: { name: a }\n${withRouter()}`, ['/defaultsname']],
   ])('refuses %s, as check does', async (_, text, places) => {

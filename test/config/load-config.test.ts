@@ -40,6 +40,8 @@ describe('loadConfig()', () => {
       ],
       backup: undefined,
       sinks: [],
+      logRules: [],
+      redact: [],
     });
     expect(config?.routers[0]?.password.reveal()).toBe('pw');
   });
@@ -67,6 +69,11 @@ describe('loadConfig()', () => {
       logs: { components: ['*', '!kernel'] },
     });
     expect(config?.sinks).toEqual([{ name: 'console', type: 'stdout' }]);
+    expect(config?.logRules.map(({ name }) => name)).toEqual([
+      'router_dhcp_leases_total',
+      'router_ntp_adjustment_seconds',
+    ]);
+    expect(config?.redact.map(({ replacement }) => replacement)).toEqual(['[redacted]', '[redacted]']);
   });
 
   it('takes client certificate, key and fingerprint of a router', async () => {
@@ -196,6 +203,16 @@ routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", byte_budget:
   it('backs nothing up when the map is empty', async () => {
     const { config, lines } = await load(`backup: {}\n${withRouter()}`);
     expect([config?.backup, lines]).toEqual([undefined, []]);
+  });
+
+  it.each([
+    ['now', 'now'],
+    ['1s', { backMs: 1000 }],
+    ['30d', { backMs: 30 * 86_400_000 }],
+    ['10y', { backMs: 3650 * 86_400_000 }],
+  ])('starts a log at %s, which a router inherits', async (start, expected) => {
+    const text = `defaults: { auth: none, logs: { start: ${start} } }\nrouters: [{ name: a, url: "http://a" }]`;
+    expect((await load(text)).config?.routers[0]?.logs.start).toEqual(expected);
   });
 
   it('loads 1,000 routers that share files', async () => {

@@ -37,6 +37,9 @@ describe('renderConfigReference()', () => {
       '| `url` | URL | required | Address of the router: http or https, host, port and an optional path prefix. |',
     );
     expect(rows).toContain(
+      '| `log_rules` | list of `default` and [maps](#log-rules) |  | What becomes a number of the lines of logs. `default` stands for the shipped rules; an empty list: none. Default: `[default]`. |',
+    );
+    expect(rows).toContain(
       '| `timeout` | duration | `10s` | Limit of one request. The default shrinks to `deadline` when that is shorter. |',
     );
   });
@@ -50,12 +53,19 @@ describe('renderConfigReference()', () => {
   });
 
   it('shows files that can be loaded', async () => {
-    const [routers = '', modules = ''] = [...reference.matchAll(/```yaml\n(.*?)```/gs)].map(([, text]) => text ?? '');
+    const [routers = '', modules = '', rules = ''] = [...reference.matchAll(/```yaml\n(.*?)```/gs)].map(
+      ([, text]) => text ?? '',
+    );
     const { lines, config } = await load(
-      `defaults: { auth: none, modules: [fuel_level] }\nrouter_files: [routers.yaml]\n${modules}`,
+      `defaults: { auth: none, modules: [fuel_level] }\nrouter_files: [routers.yaml]\n${modules}${rules}`,
       { files: { 'routers.yaml': routers }, options: { shippedModules: SHIPPED_MODULES } },
     );
     expect(lines).toEqual([]);
+    expect(config?.logRules.map(({ name }) => name)).toEqual([
+      'router_dhcp_leases_total',
+      'router_ntp_adjustment_seconds',
+    ]);
+    expect(config?.redact).toHaveLength(2);
     expect(config?.routers.map(({ name, modules: [module] }) => [name, module?.name])).toEqual([
       ['plant-8', 'fuel_level'],
     ]);

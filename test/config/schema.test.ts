@@ -9,6 +9,7 @@ interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly items?: JsonSchema;
   readonly additionalProperties?: JsonSchema | boolean;
+  readonly anyOf?: readonly JsonSchema[];
 }
 
 /** The end of a flow map, with the router of `withRouter`. */
@@ -19,7 +20,8 @@ const root = z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema;
 /** Every key of the schema with its path. */
 function listKeys(schema: JsonSchema, path = ''): { path: string; schema: JsonSchema }[] {
   const named = typeof schema.additionalProperties === 'object' ? schema.additionalProperties.properties : {};
-  const keys = { ...schema.properties, ...schema.items?.properties, ...named };
+  const item = schema.items?.anyOf?.find(({ properties }) => properties) ?? schema.items;
+  const keys = { ...schema.properties, ...item?.properties, ...named };
   return Object.entries(keys).flatMap(([key, value]) => {
     const keyPath = path === '' ? key : `${path}.${key}`;
     return [{ path: keyPath, schema: value }, ...listKeys(value, keyPath)];
@@ -38,7 +40,8 @@ function writeDefaults(schema: JsonSchema | undefined): Record<string, unknown> 
 describe('configSchema', () => {
   it('describes every key in a sentence', () => {
     const keys = listKeys(root);
-    expect(keys.length).toBeGreaterThan(60);
+    expect(keys.length).toBeGreaterThan(90);
+    expect(keys.map(({ path }) => path)).toContain('log_rules.fixed_labels');
     expect(keys.filter(({ schema }) => !/^[A-Z`].*\.$/.test(schema.description ?? '')).map(({ path }) => path)).toEqual(
       [],
     );
@@ -49,7 +52,14 @@ describe('configSchema', () => {
     const storage = writeDefaults(root.properties?.['storage']);
     expect([layer, storage]).toMatchObject([{ poll: {}, logs: {}, tls: {} }, { path: './data' }]);
     const { labels: _, ...defaults } = layer;
-    const lists = { router_files: [], module_files: [], modules: {}, backup: {} };
+    const lists = {
+      router_files: [],
+      module_files: [],
+      modules: {},
+      backup: {},
+      log_rules: ['default'],
+      redact: root.properties?.['redact']?.default,
+    };
     const explicit = await load(JSON.stringify({ storage, defaults, ...lists }).replace(/}$/, ROUTERS_IN_FLOW));
     const implicit = await load(withRouter());
     expect(explicit.lines).toEqual([]);

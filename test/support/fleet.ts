@@ -17,6 +17,7 @@ import {
   loadShippedModules,
   type RouterSettings,
 } from '../../src/config/index.ts';
+import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import {
   type SimulatedRouter,
@@ -134,6 +135,8 @@ async function createConfig(simulator: Simulator, folder: string, options: Fleet
   const modules = shipped.modules.filter(({ isDefault }) => isDefault).map(({ definition }) => definition);
   return {
     backup: undefined,
+    logRules: SHIPPED_RULES,
+    redact: [],
     web: { listen: [{ host: '127.0.0.1', port: 0 }] },
     storage: { path: folder, spoolBytesMax: 64 * 1024 * 1024 },
     sinks: [{ name: 'console', type: 'stdout' }],

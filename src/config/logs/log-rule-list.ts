@@ -3,9 +3,7 @@ import type { LogRuleSettings } from '../config.ts';
 import { type ConfigFile, renderPlace } from '../config-file.ts';
 import type { KeyPath } from '../fault.ts';
 import { type PlacedFamily, toFamilyName } from '../modules/check-families.ts';
-import { findNameFault } from '../modules/check-metric.ts';
-import { findNearest } from '../nearest.ts';
-import { compileAt } from './compile-at.ts';
+import { checkLogRule, listLabels } from './check-log-rule.ts';
 import { SHIPPED_RULES_WORD, type WrittenRule, type WrittenRules } from './log-rule-schema.ts';
 
 /** What there is beside the rules that are written. */
@@ -34,7 +32,7 @@ export class LogRuleList {
     const listed = (written ?? [SHIPPED_RULES_WORD]).flatMap((item, index): ListedRule[] => {
       const path = ['log_rules', index];
       if (typeof item === 'object') {
-        checkRule(item, file, path);
+        checkLogRule(item, { file, path });
         return toRule(item).map((rule) => ({ rule, path, isShipped: false }));
       }
       const isFirst = written === undefined || written.indexOf(item) === index;
@@ -48,7 +46,7 @@ export class LogRuleList {
 
   /** Says, for a message about the file `from`, which rule puts this label on its series. */
   findLabelOwner(label: string, from: ConfigFile): string | undefined {
-    const owner = this.#listed.find(({ rule }) => rule.labels.includes(label));
+    const owner = this.#listed.find(({ rule }) => listLabels(rule).includes(label));
     return owner && this.#describe(owner, from);
   }
 
@@ -97,11 +95,18 @@ export class LogRuleList {
       refuse('type', `${name} has the type "${other.rule.type}"; a name has one type everywhere`);
     } else if (other.rule.help !== rule.help)
       refuse('help', `${name} has another help; a name has one help everywhere`);
-    else if (this.#file.faults.touches([...path, 'labels'])) return;
-    else if (rule.labels.toSorted().join(' ') !== other.rule.labels.toSorted().join(' ')) {
-      const labels = other.rule.labels.length === 0 ? 'no labels' : `the labels ${other.rule.labels.join(', ')}`;
-      refuse('labels', `${name} has ${labels}; a name has the same labels everywhere`);
-    }
+    else this.#refuseLabels(listed, other);
+  }
+
+  #refuseLabels({ rule, path }: ListedRule, { rule: other, ...place }: ListedRule): void {
+    const { faults } = this.#file;
+    const [labels, wanted] = [listLabels(rule), listLabels(other)];
+    // A label that is missing may be one that is faulty.
+    if (faults.touches([...path, 'labels']) || faults.touches([...path, 'fixed_labels'])) return;
+    if (labels.toSorted().join(' ') === wanted.toSorted().join(' ')) return;
+    const name = this.#describe({ rule: other, ...place }, this.#file);
+    const there = wanted.length === 0 ? 'no labels' : `the labels ${wanted.join(', ')}`;
+    faults.add([...path, 'labels'], `${name} has ${there}; a name has the same labels everywhere`);
   }
 
   #describe({ rule, path, isShipped }: ListedRule, from: ConfigFile): string {
@@ -110,35 +115,9 @@ export class LogRuleList {
   }
 }
 
-/** Checks what the schema cannot say about one rule. */
-function checkRule(rule: WrittenRule, file: ConfigFile, path: KeyPath): void {
-  const refuse = (keys: KeyPath, message: string, nearest?: string) =>
-    file.faults.add([...path, ...keys], message, { nearest });
-  const name = findNameFault(rule);
-  if (name !== undefined) refuse(['name'], name);
-  if (rule.type === 'gauge' && file.source.valueAt([...path, 'value']) === undefined) {
-    refuse(['value'], 'Missing key; a log rule of type "gauge" needs it');
-  }
-  const labels = rule.labels ?? [];
-  for (const [index, label] of labels.entries()) {
-    if (labels.indexOf(label) !== index) refuse(['labels', index], `The label "${label}" stands in the list already`);
-  }
-  const pattern = compileAt(rule.pattern, { file, path: [...path, 'pattern'] });
-  if (!pattern) return;
-  const { groups } = pattern;
-  const checkGroup = (group: string, keys: KeyPath) => {
-    if (groups.includes(group)) return;
-    const nearest = findNearest(group, groups);
-    const there = groups.length === 0 ? 'it has no named ones, such as (?P<name>…)' : `it has: ${groups.join(', ')}`;
-    const message = 'The pattern has no group of this name';
-    refuse(keys, nearest === undefined ? `${message}; ${there}` : message, nearest);
-  };
-  for (const [index, label] of labels.entries()) checkGroup(label, ['labels', index]);
-  if (rule.value !== undefined) checkGroup(rule.value, ['value']);
-}
-
 /** Applies the defaults. What lacks something that is required has its fault already and is left out. */
-function toRule({ name, help, type, components = ['*'], pattern, labels = [], value }: WrittenRule): LogRuleSettings[] {
+function toRule(written: WrittenRule): LogRuleSettings[] {
+  const { name, help, type, components = ['*'], pattern, labels = [], fixed_labels: fixedLabels = {}, value } = written;
   if (name === undefined || help === undefined || type === undefined || pattern === undefined) return [];
-  return [{ name, help, type, components, pattern, labels, value }];
+  return [{ name, help, type, components, pattern, labels, fixedLabels, value }];
 }

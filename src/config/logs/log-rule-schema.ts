@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  LABEL_CHARS_MAX,
   LOG_RULES_MAX,
   METRIC_LABELS_MAX,
   REDACT_MAX,
@@ -15,6 +16,7 @@ export const SHIPPED_RULES_WORD = 'default';
 const RULES = `a list of at most ${LOG_RULES_MAX} log rules`;
 const RULE = `a map of keys, or "${SHIPPED_RULES_WORD}" for the shipped log rules`;
 const LABELS = `a list of at most ${METRIC_LABELS_MAX} groups of the pattern`;
+const LABEL_VALUE = `text of at most ${LABEL_CHARS_MAX} characters (a number needs quotes)`;
 const GROUP = 'the name of a group of the pattern';
 
 const ruleLabel = labelName.refine((label) => label !== 'component', {
@@ -49,6 +51,17 @@ const ruleSchema = section('One log rule.', {
       kind: 'list of names of groups',
     })
     .optional(),
+  fixed_labels: z
+    .record(ruleLabel, z.string({ error: LABEL_VALUE }).max(LABEL_CHARS_MAX, { error: LABEL_VALUE }), {
+      error: 'a map of label names and values',
+    })
+    .refine((map) => Object.keys(map).length <= METRIC_LABELS_MAX, { error: `at most ${METRIC_LABELS_MAX} labels` })
+    .meta({
+      description: 'More labels, with the same value whatever the line is, such as `{ result: failure }`.',
+      default: {},
+      kind: 'map of label names to texts',
+    })
+    .optional(),
   value: z
     .string({ error: GROUP })
     .min(1, { error: GROUP })
@@ -62,12 +75,12 @@ const ruleSchema = section('One log rule.', {
 
 const shippedRules = z.enum([SHIPPED_RULES_WORD], { error: RULE });
 const toRules = <Rule extends z.ZodType>(rule: Rule) =>
+  // A default would be lost on the way to the reference, because parts of the items are parsed.
   z
     .array(z.union([shippedRules, rule], { error: RULE }), { error: RULES })
     .max(LOG_RULES_MAX, { error: RULES })
     .meta({
-      description: `What becomes a number of the lines of logs. \`${SHIPPED_RULES_WORD}\` stands for the shipped rules; an empty list: none.`,
-      default: [SHIPPED_RULES_WORD],
+      description: `What becomes a number of the lines of logs. \`${SHIPPED_RULES_WORD}\` stands for the shipped rules; an empty list: none. Default: \`[${SHIPPED_RULES_WORD}]\`.`,
       kind: `list of \`${SHIPPED_RULES_WORD}\` and maps`,
     });
 

@@ -1,0 +1,44 @@
+import { compilePattern } from '../base/index.ts';
+import type { LogRuleSettings, RedactSettings } from '../config/index.ts';
+import { type LogRule, LogRules } from '../logs/index.ts';
+import type { FamilyDescription } from '../model/index.ts';
+import { isSelected } from './globs.ts';
+
+/** What the configuration says about the lines of all routers, compiled once for all of them. */
+export class LinePolicy {
+  /** Families of the rules, by the name of their metric. */
+  readonly families: ReadonlyMap<string, FamilyDescription>;
+  /** Takes out of a text what must not be stored; `undefined` when there is nothing of that kind. */
+  readonly redact: ((text: string) => string) | undefined;
+  readonly #rules: readonly LogRule[];
+
+  constructor(rules: readonly LogRuleSettings[], redact: readonly RedactSettings[]) {
+    this.families = new Map(rules.map(({ name, help, type }) => [name, { name, help, type }]));
+    this.#rules = rules.map(toRule);
+    const removals = redact.map(({ pattern, replacement }) => ({ pattern: compilePattern(pattern), replacement }));
+    this.redact =
+      removals.length === 0
+        ? undefined
+        : (text) => removals.reduce((rest, { pattern, replacement }) => pattern.replaceAll(rest, replacement), text);
+  }
+
+  /** The rules for one router, with a bound on series of its own. */
+  createRules(): LogRules | undefined {
+    return this.#rules.length === 0 ? undefined : new LogRules(this.#rules);
+  }
+}
+
+function toRule({ name, type, components, pattern, labels, fixedLabels, value }: LogRuleSettings): LogRule {
+  const compiled = compilePattern(pattern);
+  return {
+    metric: name,
+    kind: type,
+    isMeant: (component) => isSelected(component, components),
+    match: (message) => {
+      const groups = compiled.match(message);
+      return groups && { ...groups, ...fixedLabels };
+    },
+    labels: [...labels, ...Object.keys(fixedLabels)],
+    value,
+  };
+}
