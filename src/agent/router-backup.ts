@@ -119,8 +119,12 @@ export class RouterBackup {
   }
 
   async #publish(): Promise<void> {
-    const { router, plan, exposition } = this.#options;
-    exposition.publish(router, 'backup', await describeBackups(plan.archive, router.name));
+    const { router, plan, exposition, logger } = this.#options;
+    try {
+      exposition.publish(router, 'backup', await describeBackups(plan.archive, router.name));
+    } catch (cause) {
+      logger.warn('The kept profiles could not be read', { router: router.name, error: renderErrorChain(cause) });
+    }
   }
 
   #onEvent(event: BackupEvent): void {

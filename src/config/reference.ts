@@ -95,9 +95,9 @@ A log rule makes a metric of lines: it searches the message of every line of som
 log_rules:
   # The shipped rules. Without this item they are off.
   - default
-  # How many leases each interface gave: counts lines.
-  - name: router_dhcp_leases_total
-    help: Leases that the DHCP server gave.
+  # How often each interface gave out an address: counts lines.
+  - name: router_dhcp_acks_total
+    help: Times that the DHCP server gave out an address.
     type: counter
     components: [network]
     pattern: 'DHCPACK on .* via (?P<interface>\\w+)'

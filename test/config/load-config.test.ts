@@ -70,7 +70,7 @@ describe('loadConfig()', () => {
     });
     expect(config?.sinks).toEqual([{ name: 'console', type: 'stdout' }]);
     expect(config?.logRules.map(({ name }) => name)).toEqual([
-      'router_dhcp_leases_total',
+      'router_dhcp_acks_total',
       'router_ntp_adjustment_seconds',
     ]);
     expect(config?.redact.map(({ replacement }) => replacement)).toEqual(['[redacted]', '[redacted]']);

@@ -62,7 +62,7 @@ describe('renderConfigReference()', () => {
     );
     expect(lines).toEqual([]);
     expect(config?.logRules.map(({ name }) => name)).toEqual([
-      'router_dhcp_leases_total',
+      'router_dhcp_acks_total',
       'router_ntp_adjustment_seconds',
     ]);
     expect(config?.redact).toHaveLength(2);

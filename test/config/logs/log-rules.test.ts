@@ -52,13 +52,9 @@ describe('loadConfig() on log_rules', () => {
 
   it('has the shipped rules without the key, and at the place of the word', async () => {
     expect(await rulesOf(withRouter())).toEqual([SHIPPED]);
-    const rules = await rulesOf(textOf([`{ ${RULE.gauge} }`, 'default', `{ ${RULE.counter} }`].toReversed()));
-    expect(rules?.map(({ name }) => name)).toEqual(['a_total', SHIPPED.name, 'a'].filter((name) => name !== 'a'));
-  });
-
-  it('has none with an empty list, and only its own without the word', async () => {
-    expect(await rulesOf(`log_rules: []\n${withRouter()}`)).toEqual([]);
-    expect(await rulesOf(textOf([`{ ${RULE.counter} }`]))).toMatchObject([{ name: 'a_total' }]);
+    const other = 'name: b, help: B., type: gauge, pattern: "x(?P<v>.)", value: v';
+    const rules = await rulesOf(textOf([`{ ${RULE.counter} }`, 'default', `{ ${other} }`]));
+    expect(rules?.map(({ name }) => name)).toEqual(['a_total', SHIPPED.name, 'b']);
   });
 
   it('takes several rules with one name, type, help and labels, from groups or fixed', async () => {
@@ -80,13 +76,16 @@ describe('loadConfig() on log_rules', () => {
 describe('loadConfig() on a faulty log rule', () => {
   it.each(
     [
-      ['{ nam: a_total }', '2:7', 'nam: Unknown key; did you mean "name"?'],
+      [
+        '{ nam: a_total, name: a_total, help: A., type: counter, pattern: x }',
+        '2:7',
+        'nam: Unknown key; did you mean "name"?',
+      ],
       [
         `{ ${RULE.counter}, labels: l }`,
-        '2:75',
+        '2:77',
         'labels: Expected a list of at most 16 groups of the pattern; found "l"',
       ],
-      [`{ ${RULE.counter}, type: info }`, undefined, undefined],
       [
         '{ name: a_total, help: A., type: countr, pattern: x }',
         '2:38',
@@ -99,17 +98,17 @@ describe('loadConfig() on a faulty log rule', () => {
       ],
       [
         `{ ${RULE.counter}, components: ["!a"] }`,
-        '2:79',
+        '2:81',
         'components: Expected a list of globs such as "*" and "!kernel", at least one of them without "!"; found a list of 1',
       ],
       [
         `{ ${RULE.counter}, labels: [component] }`,
-        '2:76',
+        '2:78',
         'labels[0]: Expected a label name that the exporter does not use itself; found "component"',
       ],
       [
         `{ ${RULE.counter}, fixed_labels: { router: x } }`,
-        '2:83',
+        '2:85',
         'fixed_labels.router: Expected a label name that the exporter does not use itself; found "router"',
       ],
       [
@@ -137,10 +136,10 @@ describe('loadConfig() on a faulty log rule', () => {
         '2:56',
         'pattern: A "(" is never closed; write \\( for the character',
       ],
-      [`{ ${RULE.counter}, labels: [m] }`, '2:76', 'labels[0]: The pattern has no group of this name; it has: l'],
+      [`{ ${RULE.counter}, labels: [other] }`, '2:78', 'labels[0]: The pattern has no group of this name; it has: l'],
       [
         '{ name: a_total, help: A., type: counter, pattern: "(?P<user>x)", labels: [usr] }',
-        '2:79',
+        '2:80',
         'labels[0]: The pattern has no group of this name; did you mean "user"?',
       ],
       [
@@ -148,10 +147,10 @@ describe('loadConfig() on a faulty log rule', () => {
         '2:66',
         'value: The pattern has no group of this name; it has no named ones, such as (?P<name>…)',
       ],
-      [`{ ${RULE.counter}, labels: [l, l] }`, '2:79', 'labels[1]: The label "l" stands in the list already'],
+      [`{ ${RULE.counter}, labels: [l, l] }`, '2:81', 'labels[1]: The label "l" stands in the list already'],
       [
         `{ ${RULE.labelled}, fixed_labels: { l: x } }`,
-        '2:96',
+        '2:98',
         'fixed_labels.l: The label "l" comes from a group already, which "labels" says',
       ],
     ].filter((row): row is [string, string, string] => row[1] !== undefined),
