@@ -53,7 +53,7 @@ function readSound<Sound>(value: unknown, form: Form<Sound>, issues: readonly Is
     }
     const result = form.incomplete.safeParse(value);
     if (result.success) return result.data;
-    pending = result.error.issues.flatMap(toInnerIssues);
+    pending = result.error.issues;
   }
   return undefined;
 }

@@ -157,8 +157,8 @@ describe('Pattern.replaceAll()', () => {
   });
 
   it('replaces the rest of the text where the result would grow beyond a bound', () => {
-    const result = compilePattern('x').replaceAll(`-${'x'.repeat(8000)}-`, '0123456789');
+    const result = compilePattern('x').replaceAll(`-${'x'.repeat(1000)}-`, '0123456789'.repeat(10));
     expect(result).toMatch(/^-(0123456789)+$/);
-    expect(result.length).toBeLessThanOrEqual(KIB_64 + 10);
+    expect(result.length).toBeLessThanOrEqual(KIB_64 + 200);
   });
 });

@@ -57,10 +57,10 @@ export class LogRuleList {
     const first = new Map<string, ListedRule>();
     // The shipped ones were there before, wherever they stand.
     for (const listed of this.#listed.toSorted((a, b) => Number(b.isShipped) - Number(a.isShipped))) {
-      const { rule, path, isShipped } = listed;
+      const { rule, path } = listed;
       const key = toFamilyName(rule);
       const module = ofModules.get(key);
-      const agent = isShipped ? undefined : ofAgent.get(key);
+      const agent = ofAgent.get(key);
       const other = first.get(key);
       if (agent) {
         const as =
@@ -84,9 +84,7 @@ export class LogRuleList {
   }
 
   #refuseDifference(listed: ListedRule, other: ListedRule): void {
-    const { rule, path, isShipped } = listed;
-    // Shipped rules do not contradict each other, and nobody could change them here.
-    if (isShipped) return;
+    const { rule, path } = listed;
     const name = this.#describe(other, this.#file);
     const refuse = (key: string, message: string) => this.#file.faults.add([...path, key], message);
     if (other.rule.name !== rule.name)

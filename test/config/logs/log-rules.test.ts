@@ -217,6 +217,13 @@ describe('loadConfig() on the metric of a log rule', () => {
     expect(line?.replace(/^3:\d+: /, '')).toBe(`log_rules[1].${key}: ${message}`);
   });
 
+  it('compares labels whatever their order, and not at all when one of them is faulty', async () => {
+    const start = 'name: a_total, help: A., type: counter, pattern: "(?P<l>x)(?P<m>y)"';
+    expect(await faultsOf([`{ ${start}, labels: [l, m] }`, `{ ${start}, labels: [m, l] }`])).toEqual([]);
+    const lines = await faultsOf([`{ ${start}, labels: [l, m] }`, `{ ${start}, labels: [l, 7] }`]);
+    expect(lines).toEqual([expect.stringContaining('log_rules[1].labels[1]: Expected a label name')]);
+  });
+
   it('says that the other rule has no labels, where it has none', async () => {
     const [line] = await faultsOf([`{ ${RULE.counter} }`, `{ ${RULE.labelled} }`]);
     expect(line).toContain(`log_rules[1].labels: ${OF_FIRST} has no labels;`);
