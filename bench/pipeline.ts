@@ -17,12 +17,13 @@ import { createLogText } from './log-text.ts';
 
 const TEXT_BYTES = 25_000_000;
 const ROUNDS = 5;
+const DELAY_BYTES = 200_000_000;
 const CHUNK_BYTES = 64 * 1024;
 const LARGE_BYTES = 2 ** 30;
 /** Like `bzcat | gawk`: takes the stamp and the word in brackets off each line and prints JSON. */
 const AWK = `{ gsub(/\\\\/, "\\\\\\\\"); gsub(/"/, "\\\\\\""); t = $3; gsub(/[][]/, "", t); m = substr($0, index($0, "] ") + 2); printf "{\\"timestamp\\":\\"%sT%sZ\\",\\"tag\\":\\"%s\\",\\"message\\":\\"%s\\"}\\n", $1, $2, t, m }`;
 
-/** Reads files of one router as the agent does, and throws their records away; resolves with their number. */
+/** Reads files of one router as the agent does, makes JSON lines of a batch and throws them away; resolves with their number. */
 async function readAll(
   files: ReadonlyMap<string, () => AsyncIterable<Uint8Array>>,
   archives: ArchivePool,
@@ -40,6 +41,8 @@ async function readAll(
         readPositions: () => new Map(),
         commit: ({ lines }) => {
           records += lines.length;
+          // Strings in pieces are none yet: as bytes they count.
+          jsonBytes += Buffer.from(lines.join('\n')).length;
         },
       },
       archives,
@@ -61,19 +64,35 @@ async function* repeat(bytes: Uint8Array, times: number): AsyncGenerator<Uint8Ar
   }
 }
 
+/** JSON of all readings so far. */
+let jsonBytes = 0;
+
 const NAME = 'network/log-2026-11-21-12:00:00.bz2';
 
 interface Contender {
   readonly name: string;
   readonly times: number;
-  readonly run: () => unknown;
+  /** Resolves with seconds of the processor, of all threads. */
+  readonly run: () => Promise<number> | number;
 }
+
+/** Programs with their arguments, which `bash` runs so that it can tell what of the processor they took. */
+const TIMES = /^(\d+\.\d+) (\d+\.\d+)$/m;
 
 function findPrograms(archive: Buffer): Contender[] {
   const pipe = (name: string, ...command: string[]): Contender[] => {
     const [program = ''] = command;
     if (spawnSync(program, ['--version'], { stdio: 'ignore', input: '' }).error) return [];
-    const run = () => execFileSync(program, command.slice(1), { input: archive, stdio: ['pipe', 'ignore', 'inherit'] });
+    const timed = ['-c', `TIMEFORMAT='%3U %3S'; time "$@"`, 'bash', ...command];
+    const run = () => {
+      const { stderr } = spawnSync('bash', timed, {
+        input: archive,
+        stdio: ['pipe', 'ignore', 'pipe'],
+        encoding: 'utf8',
+      });
+      const [, user, system] = TIMES.exec(stderr) ?? [];
+      return Number(user) + Number(system);
+    };
     return [{ name, times: 1, run }];
   };
   const hasAwk = spawnSync('bash', ['-c', 'command -v gawk'], { stdio: 'ignore' }).status === 0;
@@ -97,24 +116,37 @@ async function compareSpeed(archive: Buffer): Promise<void> {
   const own = (pool: ArchivePool, workers: number, logs: number): Contender => ({
     name: `decode, parse and JSON: ${workers} worker${workers > 1 ? 's' : ''}, ${logs} router${logs > 1 ? 's' : ''}`,
     times: logs,
-    run: () => Promise.all(Array.from({ length: logs }, () => readAll(new Map([[NAME, file]]), pool))),
+    run: async () => {
+      const before = process.cpuUsage();
+      await Promise.all(Array.from({ length: logs }, () => readAll(new Map([[NAME, file]]), pool)));
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1e6;
+    },
   });
   const contenders = [...findPrograms(archive), own(one, 1, 1), own(two, 2, 2)];
   const speeds = contenders.map((): number[] => []);
+  const costs = contenders.map((): number[] => []);
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [index, { run, times }] of contenders.entries()) {
       const start = performance.now();
-      await run();
+      const seconds = await run();
       const elapsed = performance.now() - start;
       // The first round warms up.
-      if (round > 0) speeds[index]?.push((TEXT_BYTES * times) / elapsed / 1000);
+      if (round === 0) continue;
+      speeds[index]?.push((TEXT_BYTES * times) / elapsed / 1000);
+      costs[index]?.push(seconds / times);
     }
   }
-  print('| From archive to | MB/s of text, median | times the first, median of rounds |', '|---|---|---|');
+  print(
+    '| From archive to | MB/s of text, median | times the first, median of rounds | processor seconds, median |',
+    '|---|---|---|---|',
+  );
   for (const [index, { name }] of contenders.entries()) {
     const measured = speeds[index] ?? [];
     const ratio = median(measured.map((speed, round) => speed / (speeds[0]?.[round] ?? Number.NaN)));
-    print(`| ${name} | ${median(measured).toFixed(1)} | ${ratio.toFixed(2)} |`);
+    print(
+      `| ${name} | ${median(measured).toFixed(1)} | ${ratio.toFixed(2)} | ${median(costs[index] ?? []).toFixed(2)} |`,
+    );
   }
 }
 
@@ -122,9 +154,16 @@ async function compareSpeed(archive: Buffer): Promise<void> {
 async function measureMemory(archive: Buffer): Promise<void> {
   const times = Math.ceil(LARGE_BYTES / TEXT_BYTES);
   const samples: number[] = [];
+  const describeDelay = () => {
+    const [half, most, max] = [delay.percentile(50), delay.percentile(99), delay.max].map((ns) =>
+      (ns / 1e6).toFixed(1),
+    );
+    return `p50 ${half} ms, p99 ${most} ms, max ${max} ms`;
+  };
+  let early = '';
   const watched = async function* () {
-    let copy = 0;
-    for (; copy < times; copy++) {
+    for (let copy = 0; copy < times; copy++) {
+      if (copy === DELAY_BYTES / TEXT_BYTES) early = describeDelay();
       yield* repeat(archive, 1);
       samples.push(process.memoryUsage.rss() / 1e6);
     }
@@ -141,7 +180,8 @@ async function measureMemory(archive: Buffer): Promise<void> {
   print(
     `${((times * TEXT_BYTES) / 2 ** 30).toFixed(2)} GiB in one archive: ${records} records in ${seconds.toFixed(1)} s.`,
     `Resident memory at the start, the quarters and the end, MB: ${quarters}.`,
-    `Event loop delay: p50 ${(delay.percentile(50) / 1e6).toFixed(1)} ms, p99 ${(delay.percentile(99) / 1e6).toFixed(1)} ms, max ${(delay.max / 1e6).toFixed(1)} ms.`,
+    `Event loop delay: ${early} in the first ${DELAY_BYTES / 1e6} MB, ${describeDelay()} in all.`,
+    `${(jsonBytes / 1e9).toFixed(1)} GB of JSON lines.`,
   );
 }
 

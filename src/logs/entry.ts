@@ -82,21 +82,31 @@ export function renderEntry(entry: Entry, frame: RecordFrame): string {
   const { timestamp, tag, severity, flags, lines, needsOriginal, original } = entry;
   const details = lines > 1 ? { end_offset: entry.end, lines, ...entry.details } : entry.details;
   let json = timestamp === undefined ? '{' : `{"timestamp":"${timestamp}",`;
-  json += `"observed_timestamp":"${renderObserved(entry.observedMs)}"${frame.head}`;
+  json += renderHead(frame, entry.observedMs);
   if (tag !== undefined) json += `,"tag":${renderText(tag)}`;
   if (severity) json += `,"severity":"${severity}"`;
   json += `,"message":${renderText(entry.message)},"uid":"${entry.uid}","file":"${entry.file}"`;
-  json += `,"offset":${entry.start}${frame.labels}`;
-  if (flags.length > 0) json += `,"flags":["${flags.join('","')}"]`;
+  json += `,"offset":${entry.start}${renderShared(frame, flags)}`;
   if (needsOriginal && original) json += `,"original":"${joinOriginal(original).toString('base64')}"`;
   if (details) json += `,"details":${JSON.stringify(details)}`;
   return `${json}}`;
 }
 
+/** What follows the timestamp, up to the fields of the line. */
+export function renderHead(frame: RecordFrame, observedMs: number): string {
+  return `"observed_timestamp":"${renderObserved(observedMs)}"${frame.head}`;
+}
+
+/** Labels and flags, which follow the offset; a comma before each. */
+export function renderShared(frame: RecordFrame, flags: readonly RecordFlag[]): string {
+  return flags.length > 0 ? `${frame.labels},"flags":["${flags.join('","')}"]` : frame.labels;
+}
+
 /** Text without anything that JSON would have to escape: printable ASCII but for the quotation mark and the backslash. */
 const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
 
-function renderText(text: string): string {
+/** A text as JSON. */
+export function renderText(text: string): string {
   return PLAIN_TEXT.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 

@@ -32,7 +32,7 @@ export function splitGlued(raw: RawLine, tornAt: readonly number[]): readonly Li
 /** Whether a line has to be looked at closely. Most lines have not. */
 export function mayBeGlued(raw: RawLine, tornAt: readonly number[]): boolean {
   const nextBlock = BLOCK_BYTES - (raw.start % BLOCK_BYTES);
-  return nextBlock < raw.length || tornAt.length > 0 || raw.nulBytes > 0 || !beginsLikeLine(raw.bytes);
+  return nextBlock < raw.length || tornAt.length > 0 || raw.nulBytes > 0 || !mayBeLine(raw);
 }
 
 /** Where in the line, in bytes, another one begins that is to be split off. */
@@ -47,6 +47,19 @@ function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
     if (!isWellFormed || bytes[at - 1] === 0 || place % BLOCK_BYTES === 0 || tornAt.includes(place)) return at;
   }
   return undefined;
+}
+
+function mayBeLine(raw: RawLine): boolean {
+  const { text } = raw;
+  if (text === undefined) return beginsLikeLine(raw.bytes);
+  const first = text.charCodeAt(0);
+  return (
+    first >= ZERO &&
+    first <= NINE &&
+    text.charCodeAt(4) === DASH &&
+    text.charCodeAt(STAMP_BYTES) === BLANK &&
+    text.charCodeAt(STAMP_BYTES + 1) === BRACKET
+  );
 }
 
 /** Whether bytes begin with `YYYY-…` and a bracket where a stamp of that form ends. */

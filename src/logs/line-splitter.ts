@@ -11,6 +11,10 @@ export interface RawLine {
   readonly bytes: Buffer;
   /** Whether all of `bytes` is ASCII. May be false although it is. */
   readonly isAscii: boolean;
+  /** The line, where all of it is ASCII without NUL bytes. May be absent although it is. */
+  readonly text?: string | undefined;
+  /** Whether JSON would escape nothing in `text`. May be false although it would not. */
+  readonly isPlain?: boolean | undefined;
   /** NUL bytes that were cut out. */
   readonly nulBytes: number;
   /** The line with its NUL bytes, as long as it is no longer than {@link LINE_BYTES_MAX}. */
@@ -22,7 +26,8 @@ export interface RawLine {
 /** Longest line that is kept whole; the device cuts messages at 8 KiB, so a longer one is damage. Bytes. */
 export const LINE_BYTES_MAX = 64 * 1024;
 
-const LINE_FEED = 0x0a;
+/** What JSON would escape, and what is not ASCII. */
+const SPECIAL = /[^\n !#-[\]-~]/g;
 const EMPTY = Buffer.alloc(0);
 
 /** Cuts a stream of chunks at its line feeds. Holds at most {@link LINE_BYTES_MAX} bytes, however long a line is. */
@@ -57,31 +62,26 @@ export class LineSplitter {
   /** Hands each line that ends in `chunk` to `onLine`, in order. The lines refer to the memory of `chunk`. */
   push(chunk: Uint8Array, onLine: (line: RawLine) => void): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    const isPlain = isAscii(bytes);
-    const hasNul = bytes.includes(0);
+    // One string for all lines: each of them is a view of it, and nothing is decoded twice.
+    const text = bytes.toString('latin1');
+    let special = -1;
     let from = 0;
     for (;;) {
-      const end = bytes.indexOf(LINE_FEED, from);
+      const end = text.indexOf('\n', from);
       if (end < 0) break;
-      if (this.#length === 0 && !hasNul && end - from <= LINE_BYTES_MAX) {
+      if (special < from) special = findSpecial(text, from);
+      const isPlain = special > end;
+      if (this.#length > 0 || end - from > LINE_BYTES_MAX || !(isPlain || isAsciiText(bytes.subarray(from, end)))) {
+        this.#keep(bytes.subarray(from, end));
+        this.#emit(onLine, 1);
+      } else {
         const start = this.#start;
         this.#start += end - from + 1;
-        onLine({
-          start,
-          length: end - from,
-          bytes: bytes.subarray(from, end),
-          isAscii: isPlain,
-          nulBytes: 0,
-          raw: undefined,
-          sha256: undefined,
-        });
-      } else {
-        this.#keep(bytes.subarray(from, end), isPlain);
-        this.#emit(onLine, 1);
+        onLine(new TextLine(start, text.slice(from, end), isPlain, bytes, from));
       }
       from = end + 1;
     }
-    if (from < bytes.length) this.#keep(bytes.subarray(from), isPlain);
+    if (from < bytes.length) this.#keep(bytes.subarray(from));
   }
 
   /** Hands out the unterminated rest, if there is one: only for a file that is known to be complete. */
@@ -89,9 +89,9 @@ export class LineSplitter {
     if (this.#length > 0) this.#emit(onLine, 0);
   }
 
-  #keep(bytes: Buffer, isPlain: boolean): void {
+  #keep(bytes: Buffer): void {
     this.#length += bytes.length;
-    if (!isPlain) this.#isAscii = false;
+    this.#isAscii &&= isAscii(bytes);
     if (!this.#hash && this.#length > LINE_BYTES_MAX) {
       this.#hash = createHash('sha256');
       const parts = this.#parts;
@@ -140,6 +140,57 @@ export class LineSplitter {
     this.#hash = undefined;
     onLine(line);
   }
+}
+
+/** A line within a chunk that needs no work: its bytes are cut out only when somebody asks for them. */
+class TextLine implements RawLine {
+  readonly start: number;
+  readonly text: string;
+  readonly isPlain: boolean;
+  readonly #chunk: Buffer;
+  readonly #from: number;
+
+  constructor(start: number, text: string, isPlain: boolean, chunk: Buffer, from: number) {
+    this.start = start;
+    this.text = text;
+    this.isPlain = isPlain;
+    this.#chunk = chunk;
+    this.#from = from;
+  }
+
+  get length(): number {
+    return this.text.length;
+  }
+
+  get bytes(): Buffer {
+    return this.#chunk.subarray(this.#from, this.#from + this.text.length);
+  }
+
+  get isAscii(): boolean {
+    return true;
+  }
+
+  get nulBytes(): number {
+    return 0;
+  }
+
+  get raw(): undefined {
+    return undefined;
+  }
+
+  get sha256(): undefined {
+    return undefined;
+  }
+}
+
+/** The place of the next character that is not plain; infinite when there is none. */
+function findSpecial(text: string, from: number): number {
+  SPECIAL.lastIndex = from;
+  return SPECIAL.test(text) ? SPECIAL.lastIndex - 1 : Number.POSITIVE_INFINITY;
+}
+
+function isAsciiText(bytes: Buffer): boolean {
+  return isAscii(bytes) && !bytes.includes(0);
 }
 
 /** Runs of NUL bytes are what a power cut leaves of blocks that never reached the disk. */

@@ -32,13 +32,15 @@ const REPEAT = /^ {16}- Last output repeated (?:twice|(\d{1,9}) times) -$/;
 export function parseLine(text: string, context: StampContext): ParsedLine {
   const stamp = parseStamp(text, context);
   const rest = stamp && parseRest(text, stamp.length);
-  return stamp && rest
-    ? { time: stamp, ...rest }
-    : { time: undefined, tag: undefined, severity: undefined, message: text };
+  if (!stamp || !rest) return { time: undefined, tag: undefined, severity: undefined, message: text };
+  return { time: stamp, tag: rest.tag, severity: rest.severity, message: rest.message };
 }
 
 /** What follows the stamp, which takes `from` characters; `undefined` when it is not what follows a stamp. */
-export function parseRest(text: string, from: number): Omit<ParsedLine, 'time'> | undefined {
+export function parseRest(
+  text: string,
+  from: number,
+): (Omit<ParsedLine, 'time'> & { readonly tag: string }) | undefined {
   if (text[from] !== ' ' || text[from + 1] !== '[') return undefined;
   const end = text.indexOf(']', from + 2);
   if (end < 0 || end - from > TAG_LENGTH_MAX) return undefined;

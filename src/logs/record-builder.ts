@@ -12,13 +12,14 @@ import {
 import { renderClockJump, renderRepeat } from './event-records.ts';
 import { mayBeGlued, splitGlued } from './glued.ts';
 import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
+import { LineRenderer, type UsualLine } from './line-renderer.ts';
 import type { RawLine } from './line-splitter.ts';
 import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
-import type { LogRules } from './log-rules.ts';
+import type { LogRules, RuleHit } from './log-rules.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
 import type { Instance } from './position.ts';
 import { isScrambled } from './scrambled.ts';
-import { type DateOrder, isLikeStamp, type Stamp, type StampContext } from './stamp.ts';
+import { type DateOrder, isLikeStamp, parseStamp, type Stamp, type StampContext } from './stamp.ts';
 import { copyStreamState, createStreamState, type StreamState } from './stream-state.ts';
 import { renderTimestamp, toSecond } from './timestamp.ts';
 import type { Zone } from './zone.ts';
@@ -91,6 +92,7 @@ export type ReadingEnd = 'more' | 'open' | 'closed';
 /** Lines that wait for the router's clock to be set. */
 const UNSYNCED_LINES_MAX = 1000;
 const NO_FLAGS: readonly RecordFlag[] = [];
+const NO_QUIRKS: Quirks = { needsOriginal: false, details: undefined };
 const NO_STAMP = { text: '', wall: undefined, shown: undefined };
 const CARRIAGE_RETURN = 0x0d;
 
@@ -113,7 +115,10 @@ export class RecordBuilder {
   readonly #clock: LogClock;
   readonly #frame: RecordFrame;
   readonly #state: StreamState;
+  readonly #renderer: LineRenderer;
   #waiting: Waiting[] = [];
+  /** The last line, which waits behind the others. */
+  #usual: WaitingUsual | undefined;
   /** UTC of the newest of them that is {@link Waiting.unsyncedUtcMs unsynced}, as the router's clock had it. */
   #newestUnsyncedMs: number | undefined;
   #batch = createBatch();
@@ -131,6 +136,13 @@ export class RecordBuilder {
     const { router, component } = context;
     this.#uidPrefix = createUidPrefix(router.name, component, instance);
     this.#frame = createFrame(router.name, component, router.labels);
+    this.#renderer = new LineRenderer({
+      observedMs: context.observedMs,
+      frame: this.#frame,
+      file: context.file,
+      uidPrefix: this.#uidPrefix,
+      flags: context.flags,
+    });
     this.#state = context.stream ? copyStreamState(context.stream) : createStreamState();
     this.#clock = new LogClock(this.#state.clock, !context.zone.isAssumed, context.skew);
     // The clock of a file that is read out of order is judged on its own.
@@ -174,6 +186,7 @@ export class RecordBuilder {
    * line may be the second half of one.
    */
   recover(block: number, offset: number): void {
+    this.#settle();
     this.#resolveUnsynced(undefined, 'more');
     this.#flush(this.#waiting.length);
     this.#recovered = { block, offset };
@@ -182,6 +195,7 @@ export class RecordBuilder {
 
   /** Takes the records of the lines so far. Between two readings the last one may be kept back in {@link state}. */
   take(end: ReadingEnd): ScanBatch {
+    this.#settle();
     this.#resolveUnsynced(undefined, end);
     const last = this.#waiting.at(-1);
     // Out of order there is no later reading that would go on here.
@@ -194,7 +208,52 @@ export class RecordBuilder {
     return batch;
   }
 
+  /** Takes a line by the short way, if it is a usual one: that of nearly all lines, and why reading is fast. */
+  #pushUsual(line: RawLine, lineText: string): boolean {
+    if (this.#isSkipping || this.#isHalf || this.#recovered || this.#newestUnsyncedMs !== undefined) return false;
+    const text = lineText.endsWith('\r') ? lineText.slice(0, -1) : lineText;
+    const last = this.#last;
+    const isSame = last.text !== '' && text.startsWith(last.text);
+    const time = isSame ? last.wall : parseStamp(text, this.#stampContext);
+    if (!time || time.hasFraction) return false;
+    const rest = parseRest(text, time.length);
+    if (!rest) return false;
+    if (!isSame) this.#last = { text: text.slice(0, time.length), wall: time, shown: undefined };
+    const shown = this.#placeTime(time, line.start, true);
+    const { component, isOwn, redact, rules } = this.#context;
+    if (shown.verdict !== 'sane' || isOwn?.(rest.message)) return false;
+    const message = redact ? redact(rest.message) : rest.message;
+    const isPlain = line.isPlain === true && message === rest.message;
+    const usual: UsualLine = { start: line.start, tag: rest.tag, severity: rest.severity, message, isPlain };
+    if (this.#waiting.length > 0) this.#flush(this.#waiting.length);
+    if (this.#usual) this.#batch.records.push(this.#usual.json);
+    this.#usual = { json: this.#renderer.render(usual, shown), line, parsed: rest, time, shown };
+    if (rules) for (const hit of rules.evaluate(component, message)) this.#noteHit(hit);
+    this.#instance.lastStart = line.start;
+    this.#batch.lines++;
+    this.#batch.bytes += line.length + 1;
+    return true;
+  }
+
+  /** Makes of a usual line that waits one as any other: what follows may change it, or has to come behind it. */
+  #settle(): void {
+    if (!this.#usual) return;
+    const { line, parsed, time, shown } = this.#usual;
+    this.#usual = undefined;
+    const timestamp = renderTimestamp(shown.utcMs, false, line.start, shown.isFirstSecond);
+    const flags = [...this.#context.flags, ...shown.flags];
+    const entry = this.#createEntry(line, { time, ...parsed }, flags, NO_QUIRKS, timestamp);
+    this.#waiting.push({ entry, unsyncedUtcMs: undefined });
+    this.#state.lastUid = entry.uid;
+  }
+
+  #noteHit(hit: RuleHit): void {
+    this.#batch.events.push({ type: 'log-rule-matched', component: this.#context.component, ...hit });
+  }
+
   #pushLine(line: RawLine, isGlued: boolean, isTail: boolean): void {
+    if (line.text !== undefined && !isGlued && this.#pushUsual(line, line.text)) return;
+    this.#settle();
     const { bytes } = line;
     const isCr = bytes.length > 0 && bytes[bytes.length - 1] === CARRIAGE_RETURN;
     const body = isCr ? bytes.subarray(0, -1) : bytes;
@@ -226,8 +285,7 @@ export class RecordBuilder {
 
   /** Marks what is unusual about the bytes of a line, and gives what has to go along with them. */
   #describeQuirks(line: RawLine, body: Buffer, text: string, flags: RecordFlag[]) {
-    if (line.isAscii && line.nulBytes === 0 && line.sha256 === undefined)
-      return { needsOriginal: false, details: undefined };
+    if (line.isAscii && line.nulBytes === 0 && line.sha256 === undefined) return NO_QUIRKS;
     const isLossy = !line.isAscii && text.includes('\uFFFD') && !Buffer.from(text, 'utf8').equals(body);
     if (line.sha256 !== undefined) flags.push('truncated');
     if (line.nulBytes > 0) flags.push('nul');
@@ -268,9 +326,7 @@ export class RecordBuilder {
     // The time in the text is not the one that is shown, so the text goes along.
     if (!isSane) entry.needsOriginal = true;
     const unsyncedUtcMs = shown.verdict === 'unsynced' ? shown.utcMs : undefined;
-    for (const hit of this.#context.rules?.evaluate(this.#context.component, entry.message) ?? []) {
-      this.#batch.events.push({ type: 'log-rule-matched', component: this.#context.component, ...hit });
-    }
+    for (const hit of this.#context.rules?.evaluate(this.#context.component, entry.message) ?? []) this.#noteHit(hit);
     this.#waiting.push({ entry, unsyncedUtcMs });
     this.#instance.lastStart = line.start;
     if (unsyncedUtcMs !== undefined) this.#newestUnsyncedMs = unsyncedUtcMs;
@@ -358,17 +414,20 @@ export class RecordBuilder {
       const rest = parseRest(text, last.text.length);
       if (rest) return { time: last.wall, ...rest };
     }
-    const context: StampContext = {
-      order: this.#state.order ?? this.#context.order ?? 'dmy',
-      nearMs: last.wall?.asUtcMs ?? this.#instance.lastUtcMs ?? this.#context.observedMs,
-    };
-    const parsed = parseLine(text, context);
+    const parsed = parseLine(text, this.#stampContext);
     // A fraction would have to be compared digit by digit to the end.
     if (parsed.time) {
       const { hasFraction, length } = parsed.time;
       this.#last = { text: hasFraction ? '' : text.slice(0, length), wall: parsed.time, shown: undefined };
     }
     return parsed;
+  }
+
+  get #stampContext(): StampContext {
+    return {
+      order: this.#state.order ?? this.#context.order ?? 'dmy',
+      nearMs: this.#last.wall?.asUtcMs ?? this.#instance.lastUtcMs ?? this.#context.observedMs,
+    };
   }
 
   #skips(time: Stamp): boolean {
@@ -388,6 +447,7 @@ export class RecordBuilder {
       observedMs,
     });
     if (jump && isShown) {
+      this.#settle();
       this.#resolveUnsynced(verdict === 'sane' ? utcMs : undefined, 'more');
       this.#flush(this.#waiting.length);
       this.#batch.records.push(renderClockJump(this.#context, { about: this.#uidPrefix, offset: start }, jump));
@@ -458,6 +518,15 @@ interface Shown {
   readonly verdict: ClockVerdict;
   readonly flags: readonly RecordFlag[];
   readonly isFirstSecond: boolean;
+}
+
+/** A usual line that waits for lines that continue it. */
+interface WaitingUsual {
+  readonly json: string;
+  readonly line: RawLine;
+  readonly parsed: Omit<ParsedLine, 'time'>;
+  readonly time: Stamp;
+  readonly shown: Shown;
 }
 
 interface Quirks {

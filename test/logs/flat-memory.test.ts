@@ -1,0 +1,17 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+/** More than the heap may hold, and four times that as records. */
+const FILE_BYTES = 64_000_000;
+const HEAP_MB = 48;
+
+test(`a file of ${FILE_BYTES / 1e6} MB becomes records in a heap of ${HEAP_MB} MB`, { timeout: 300_000 }, () => {
+  const child = fileURLToPath(new URL('./flat-memory.child.ts', import.meta.url));
+  const args = [`--max-old-space-size=${HEAP_MB}`, child, String(FILE_BYTES)];
+  const { stdout, status } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  expect({ stdout, status }).toEqual({ stdout: '1', status: 0 });
+});
