@@ -3,7 +3,7 @@ import type { RecordFlag } from '../model/index.ts';
 import { type Gap, type GapEdge, toGapEdge } from './event-records.ts';
 import { createUidPrefix } from './identity.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
-import type { FileFault, Instance, LogPosition, Waiting } from './position.ts';
+import type { BrokenLink, FileFault, Instance, LogPosition, Waiting } from './position.ts';
 import { isLinked, linkOffsetMs } from './rotation-link.ts';
 import type { Zone } from './zone.ts';
 
@@ -280,6 +280,8 @@ export class LogChain {
   reset(): Gap[] {
     const { position } = this;
     const lost = this.begun();
+    // What was missing before the deletion can turn up no more.
+    const links = position.brokenLinks.map((link) => this.#toLinkGap(link));
     const { lastUid } = position.stream;
     const { lastUtcMs } = position.stream.clock;
     for (const instance of lost) this.#giveUp(instance);
@@ -290,10 +292,11 @@ export class LogChain {
     position.isWiped = false;
     position.stream.clock.lastUtcMs = undefined;
     position.stream.lastUid = undefined;
-    if (lost.length > 0) return lost.map((instance) => this.#toGap('possible', 'reset', instance));
+    if (lost.length > 0) return [...links, ...lost.map((instance) => this.#toGap('possible', 'reset', instance))];
     // There may have been a file that was never seen.
     const from = lastUid === undefined ? undefined : { uid: lastUid, utcMs: lastUtcMs };
-    return [{ certainty: 'possible', reason: 'reset', from, file: `${this.#options.component}/current`, offset: 0 }];
+    const file = `${this.#options.component}/current`;
+    return [...links, { certainty: 'possible', reason: 'reset', from, file, offset: 0 }];
   }
 
   #giveUpWaiting(listed: ListedLog): Gap[] {
@@ -322,27 +325,30 @@ export class LogChain {
     this.position.brokenLinks = this.position.brokenLinks.filter((link) => !overdue.includes(link));
     // The next file is not expected to follow there any more.
     if (overdue.some(({ after }) => after === this.position.chainEnd?.stamp)) this.position.chainEnd = undefined;
-    return overdue.map(({ after, from }) => ({
+    return overdue.map((link) => this.#toLinkGap(link));
+  }
+
+  #toLinkGap({ after, from }: BrokenLink): Gap {
+    return {
       certainty: 'likely',
       reason: 'broken-link',
       from,
       file: `${this.#options.component}/log-${after}`,
       offset: 0,
-    }));
+    };
   }
 
   /** The gap of a rotated file that is lost. The oldest file whose rest is missing is taken to be this one. */
   #giveUpFile(stamp: string, name: string, reason: Gap['reason']): Gap {
     const instance = this.position.pending.shift()?.instance;
-    if (instance) {
-      this.#giveUp(instance);
-      return { ...this.#toGap('certain', reason, instance), file: name };
-    }
-    const { chainEnd, open } = this.position;
+    const { chainEnd } = this.position;
     const before = chainEnd && chainEnd.stamp < stamp ? chainEnd.edge : undefined;
-    // The next file is not linked to the one before this, and need not be looked for any more.
-    if (!open) this.position.chainEnd = undefined;
-    return { certainty: 'certain', reason, from: before, file: name, offset: 0 };
+    const from = instance ? this.edgeOf(instance) : before;
+    // Between the lost file and the next one that is read there may be others that were never seen.
+    if (!this.position.open && (!chainEnd || chainEnd.stamp < stamp)) this.position.chainEnd = { stamp, edge: from };
+    if (!instance) return { certainty: 'certain', reason, from, file: name, offset: 0 };
+    this.#giveUp(instance);
+    return { ...this.#toGap('certain', reason, instance), file: name };
   }
 
   #toGap(certainty: Gap['certainty'], reason: Gap['reason'], instance: Instance): Gap {
