@@ -5,9 +5,10 @@ import type { BackupSettings, Config, LoadedConfig, WatchedFiles } from '../conf
 import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
 import { Scheduler } from '../schedule/index.ts';
-import { EmbeddedStore } from '../store/index.ts';
+import { DeadLetterStore, EmbeddedStore, StoreError } from '../store/index.ts';
 import { openWebServer, type ReloadResult } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
+import { createSink } from './create-sink.ts';
 import { Fleet } from './fleet.ts';
 import { LinePolicy } from './line-policy.ts';
 import { createNoteBook } from './note-book.ts';
@@ -15,6 +16,7 @@ import { RouterAgent, type RouterEvent } from './router-agent.ts';
 import type { BackupPlan } from './router-backup.ts';
 import { SelfMetrics } from './self-metrics.ts';
 import { SinkRunner } from './sink-runner.ts';
+import { SpoolGuard } from './spool-guard.ts';
 import { createWebContent } from './web-content.ts';
 import { toWebSecurity } from './web-security.ts';
 
@@ -31,6 +33,8 @@ export interface AgentOptions {
   readonly logger: Logger;
   /** Where a sink of type `stdout` writes. */
   readonly stdout: Writable;
+  /** Ends the waiting for a disk that cannot be written, should it abort while the agent starts. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What is said about the web server on the command line, not in the configuration. */
@@ -77,8 +81,11 @@ const STOP_MS = {
   routers: 1500,
   web: 500,
   archives: 500,
-  store: 1000,
+  deadLetters: 200,
+  store: 800,
 };
+/** How often a disk that cannot be written is tried at the start. */
+const OPENING_RETRY_MS = 10_000;
 /** How long a reload waits for what it ends: the last deliveries of a sink, the logout of a router. */
 const RELOAD_PATIENCE_MS = 5000;
 
@@ -90,23 +97,39 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const quit = new AbortController();
   let { config } = options;
   try {
-    const store = new EmbeddedStore({
-      path: config.storage.path,
-      spoolBytesMax: config.storage.spoolBytesMax,
-      sinks: config.sinks.map(({ name }) => name),
-      onRebuilt: (rebuilt) =>
-        logger.error('The state was damaged and has been rebuilt from what could be read', rebuilt),
+    const { spoolBytesMax } = config.storage;
+    const metrics = new SelfMetrics(options.version, {
+      spooled: () => ({ ...store.spooled, bytesMax: spoolBytesMax }),
+      isHeldBack: () => spool.isHeldBack,
+      sinkLags: () => sinks.measureLags(),
+      deadLetters: () => sinks.countLetters(),
+      routers: () => fleet.countStates(),
     });
+    const openStore = () =>
+      new EmbeddedStore({
+        path: config.storage.path,
+        spoolBytesMax,
+        sinks: config.sinks,
+        now: () => clock.now(),
+        onRebuilt: (rebuilt) =>
+          logger.error('The state was damaged and has been rebuilt from what could be read', rebuilt),
+        onDamaged: (damaged) => {
+          metrics.damagedRecords.inc(damaged.records);
+          logger.error('Stored records were damaged; their log is read again from the router', damaged);
+        },
+      });
+    const store = await openWhenWritable(openStore, options);
     lifecycle.onStop('state', STOP_MS.store, () => store.close());
+    const openLetters = () =>
+      openDeadLetters(config, clock, logger, (sink, records) => metrics.deadLettersDropped.inc({ sink }, records));
+    const deadLetters = await openWhenWritable(openLetters, options);
+    lifecycle.onStop('dead letters', STOP_MS.deadLetters, () => deadLetters.close());
+    const spool = new SpoolGuard({ store, spoolBytesMax, clock, logger });
     const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
     lifecycle.onStop('decompression', STOP_MS.archives, () => archives.close());
 
     const counts = { polls: 0, recordsShipped: 0, gaps: 0 };
     const exposition = new FleetExposition();
-    const metrics = new SelfMetrics(options.version, {
-      spooled: () => store.spooled,
-      routers: () => fleet.countStates(),
-    });
     const scheduler = new Scheduler({
       clock,
       report: ({ key, lagMs, error }) => {
@@ -121,7 +144,14 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       random,
       logger,
       metrics,
-      stdout: options.stdout,
+      deadLetters,
+      create: (settings) =>
+        createSink(settings, {
+          clock,
+          stdout: options.stdout,
+          routers: () => fleet.routers.length,
+          version: options.version,
+        }),
       onDelivered: (records) => {
         counts.recordsShipped += records;
       },
@@ -162,7 +192,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
           hasSinks,
           lines,
           backup: backupPlan,
-          store,
+          records: spool,
           notes,
           archives,
           exposition,
@@ -211,6 +241,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
         metrics,
         clock,
         logger,
+        spool: () => ({ ...store.spooled, bytesMax: spoolBytesMax, isHeldBack: spool.isHeldBack }),
         isReady: () => isReady,
         reload: () => reloader.reload(),
         quit: () => quit.abort(),
@@ -260,6 +291,37 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     await lifecycle.stop();
     throw cause;
   }
+}
+
+/** A disk that is full or read-only when the agent starts is waited for: ending would only make a supervisor start it anew. */
+async function openWhenWritable<T>(open: () => T, { clock, logger, signal }: AgentOptions): Promise<T> {
+  for (;;) {
+    try {
+      return open();
+    } catch (cause) {
+      if (!(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
+      logger.error('The state cannot be opened; it is tried again', { error: renderErrorChain(cause) });
+      await clock.sleep(OPENING_RETRY_MS, signal);
+    }
+  }
+}
+
+function openDeadLetters(
+  { storage, deadLetters }: Config,
+  clock: Clock,
+  logger: Logger,
+  onDropped: (sink: string, records: number) => void,
+): DeadLetterStore {
+  return new DeadLetterStore({
+    path: storage.path,
+    ...deadLetters,
+    now: () => clock.now(),
+    onDropped: (sink, records) => {
+      onDropped(sink, records);
+      logger.error('Dead letters were dropped, because they were too old or too many', { sink, records });
+    },
+    onRebuilt: (rebuilt) => logger.error('The dead letters could not be read and were put aside', rebuilt),
+  });
 }
 
 function toCommon({ sinks, backup, logRules, redact }: Config) {

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { Secret } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
 import type { RouterAgent } from './router-agent.ts';
 import { ROUTER_STATES, type RouterStateName } from './self-metrics.ts';
+import { renderMark } from './settings-mark.ts';
 
 export interface FleetOptions {
   readonly scheduler: Scheduler;
@@ -56,7 +55,7 @@ export class Fleet {
    */
   async apply(settings: readonly RouterSettings[], common: FleetCommon, signal: AbortSignal): Promise<FleetChange> {
     const commonMark = JSON.stringify(common);
-    const wanted = new Map(settings.map((one) => [one.name, { settings: one, mark: renderMark(one) + commonMark }]));
+    const wanted = new Map(settings.map((one) => [one.name, { settings: one, mark: markRouter(one) + commonMark }]));
     const leaving = [...this.#members].filter(([name, { mark }]) => wanted.get(name)?.mark !== mark);
     await Promise.all(
       leaving.map(([, { agent }]) => this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal)),
@@ -102,22 +101,8 @@ export interface FleetChange {
 /** Routers with the same modules share one list of them, which is long. */
 const moduleMarks = new WeakMap<object, string>();
 
-/** A text that is equal for equal settings, secrets included, and tells none of them. */
-function renderMark(settings: RouterSettings): string {
-  const { modules, ...rest } = settings;
-  const moduleMark = moduleMarks.get(modules) ?? digest(JSON.stringify(modules));
+function markRouter({ modules, ...rest }: RouterSettings): string {
+  const moduleMark = moduleMarks.get(modules) ?? renderMark(modules);
   moduleMarks.set(modules, moduleMark);
-  return digest(JSON.stringify([moduleMark, toPlain(rest)]));
-}
-
-/** A copy in which secrets are what they hold; it never leaves the digest. */
-function toPlain(value: unknown): unknown {
-  if (value instanceof Secret) return { secret: value.reveal() };
-  if (Array.isArray(value)) return value.map(toPlain);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toPlain(item)]));
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64');
+  return renderMark([moduleMark, rest]);
 }

@@ -34,7 +34,10 @@ export function renderMetricsReference(
   rules: readonly LogRuleSettings[],
 ): string {
   const self = new SelfMetrics('', {
-    spooled: () => ({ records: 0, bytes: 0 }),
+    spooled: () => ({ records: 0, bytes: 0, bytesMax: 0 }),
+    isHeldBack: () => false,
+    sinkLags: () => new Map(),
+    deadLetters: () => new Map(),
     routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),
   });
   const agent = AGENT_FAMILIES.map((family) => ({ ...family, sources: [] }));

@@ -1,15 +1,7 @@
 import { type Clock, CodedError, type Logger, openDeadline } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
-import {
-  type ArchivePool,
-  type LogEvent,
-  type LogRules,
-  type RecordLog,
-  TailMemory,
-  tailOnce,
-  Zone,
-} from '../logs/index.ts';
+import { type ArchivePool, type LogEvent, type LogRules, TailMemory, tailOnce, Zone } from '../logs/index.ts';
 import { RouterClient, RouterError, type SessionEvent } from '../router/index.ts';
 import type { Activity, Turn, TurnOutcome } from '../schedule/index.ts';
 import { ConfigurationReader, createLogFilesReader, StatusPoller } from '../status/index.ts';
@@ -20,6 +12,7 @@ import type { LinePolicy } from './line-policy.ts';
 import type { NoteBook } from './note-book.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { RouterObserver } from './router-observer.ts';
+import type { SpoolGuard } from './spool-guard.ts';
 
 /** What the rest of the agent wants to know about a router. */
 export type RouterEvent =
@@ -39,7 +32,7 @@ export interface RouterAgentOptions {
   readonly lines: LinePolicy;
   /** Absent: its profiles are not backed up. */
   readonly backup: BackupPlan | undefined;
-  readonly store: RecordLog;
+  readonly records: SpoolGuard;
   readonly notes: NoteBook;
   readonly archives: ArchivePool;
   readonly exposition: FleetExposition;
@@ -154,6 +147,7 @@ export class RouterAgent {
   /** What the scheduler is to do. */
   activities(): Activity[] {
     const { name, logs } = this.settings;
+    const { records } = this.#options;
     const { budget } = this.#bytes;
     const isPaused = () => budget.isPaused;
     const activities: Activity[] = [
@@ -176,7 +170,7 @@ export class RouterAgent {
           const wantedMs = this.#logMemory.computeIntervalMs({ floorMs, ceilingMs: logs.intervalMs });
           return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.stretch('logs');
         },
-        isPaused,
+        isPaused: () => isPaused() || records.isHeldBack,
         run: (signal, turn) => this.#settled(this.#tail(signal, turn.isAwaited)),
       });
     }
@@ -256,14 +250,14 @@ export class RouterAgent {
   }
 
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<TurnOutcome> {
-    const { settings, clock, store, archives, lines, report } = this.#options;
+    const { settings, clock, records, archives, lines, report } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
     try {
       this.#logsAfter = await tailOnce(
         {
           router: settings,
           source: this.#client,
-          records: store,
+          records,
           archives,
           clock,
           zone: this.#zone,

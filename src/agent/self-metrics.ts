@@ -11,9 +11,17 @@ const LAG_BUCKETS = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60];
 export const ROUTER_STATES = ['up', 'down', 'budget', 'unknown'] as const;
 export type RouterStateName = (typeof ROUTER_STATES)[number];
 
+/** What becomes of a record at a sink. */
+const SINK_RESULTS = ['delivered', 'duplicate', 'dead_letter', 'rejected', 'skipped'] as const;
+
 /** Numbers that are read when they are scraped. */
 export interface SelfReadings {
-  readonly spooled: () => { readonly records: number; readonly bytes: number };
+  readonly spooled: () => { readonly records: number; readonly bytes: number; readonly bytesMax: number };
+  /** Whether reading of logs pauses, because what is read cannot be stored. */
+  readonly isHeldBack: () => boolean;
+  /** Age of the oldest record that each sink has yet to take. Seconds. */
+  readonly sinkLags: () => ReadonlyMap<string, number>;
+  readonly deadLetters: () => ReadonlyMap<string, number>;
   readonly routers: () => Readonly<Record<RouterStateName, number>>;
 }
 
@@ -33,6 +41,10 @@ export class SelfMetrics {
   readonly mappingErrors: Counter<'module' | 'metric'>;
   readonly sinkRecords: Counter<'sink' | 'result'>;
   readonly sinkUp: Gauge<'sink'>;
+  readonly sinkFailures: Counter<'sink' | 'reason'>;
+  readonly sinkSentBytes: Counter<'sink'>;
+  readonly damagedRecords: Counter;
+  readonly deadLettersDropped: Counter<'sink'>;
   readonly reloadSuccessful: Gauge;
   readonly reloadSuccessAt: Gauge;
 
@@ -88,6 +100,65 @@ export class SelfMetrics {
       labelNames: ['sink'],
       registers,
     });
+    this.sinkFailures = new Counter({
+      name: 'router_exporter_sink_failures_total',
+      help: 'Deliveries that failed as a whole and are tried again, by reason.',
+      labelNames: ['sink', 'reason'],
+      registers,
+    });
+    this.sinkSentBytes = new Counter({
+      name: 'router_exporter_sink_sent_bytes_total',
+      help: 'Bytes of deliveries that the sink took, compressed if they are.',
+      labelNames: ['sink'],
+      registers,
+    });
+    new Gauge({
+      name: 'router_exporter_sink_lag_seconds',
+      help: 'Age of the oldest record that the sink has yet to take; 0 when it has everything.',
+      labelNames: ['sink'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [sink, seconds] of readings.sinkLags()) this.set({ sink }, seconds);
+      },
+    });
+    new Gauge({
+      name: 'router_exporter_dead_letters',
+      help: 'Records that the sink refused for good and that are kept.',
+      labelNames: ['sink'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [sink, count] of readings.deadLetters()) this.set({ sink }, count);
+      },
+    });
+    this.deadLettersDropped = new Counter({
+      name: 'router_exporter_dead_letters_dropped_total',
+      help: 'Dead letters that were dropped because of their age or for want of room.',
+      labelNames: ['sink'],
+      registers,
+    });
+    this.damagedRecords = new Counter({
+      name: 'router_exporter_spool_damaged_records_total',
+      help: 'Stored records that could not be read back. Their log is read again from the router.',
+      registers,
+    });
+    new Gauge({
+      name: 'router_exporter_spool_max_bytes',
+      help: 'Bound of router_exporter_spool_bytes.',
+      registers,
+      collect() {
+        this.set(readings.spooled().bytesMax);
+      },
+    });
+    new Gauge({
+      name: 'router_exporter_spool_held_back',
+      help: 'Whether reading of logs pauses, because the spool or its disk has no room.',
+      registers,
+      collect() {
+        this.set(readings.isHeldBack() ? 1 : 0);
+      },
+    });
     new Gauge({
       name: 'router_exporter_spool_records',
       help: 'Records that a sink has yet to acknowledge.',
@@ -113,6 +184,20 @@ export class SelfMetrics {
         for (const [state, count] of Object.entries(readings.routers())) this.set({ state }, count);
       },
     });
+  }
+
+  /** Begins the series of a sink. */
+  greetSink(sink: string): void {
+    this.sinkUp.set({ sink }, 1);
+    for (const result of ['delivered', 'dead_letter']) this.sinkRecords.inc({ sink, result }, 0);
+  }
+
+  /** Ends the series of a sink that is gone. */
+  forgetSink(sink: string): void {
+    this.sinkUp.remove({ sink });
+    this.sinkSentBytes.remove({ sink });
+    for (const result of SINK_RESULTS) this.sinkRecords.remove({ sink, result });
+    this.deadLettersDropped.remove({ sink });
   }
 
   /** Without the mark at the end of OpenMetrics. */

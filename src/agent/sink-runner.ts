@@ -1,28 +1,40 @@
-import type { Writable } from 'node:stream';
-import { type Clock, type Logger, type Random, renderDuration, renderErrorChain } from '../base/index.ts';
+import {
+  type Clock,
+  CodedError,
+  type Logger,
+  type Random,
+  renderDuration,
+  renderErrorChain,
+  type Timer,
+} from '../base/index.ts';
 import type { SinkSettings } from '../config/index.ts';
-import { createStdoutSink, DeliveryError, deliverOnce, type Sink } from '../delivery/index.ts';
-import { Pump } from '../schedule/index.ts';
-import type { EmbeddedStore, SpoolCursor } from '../store/index.ts';
+import { Courier, DeliveryError, type DeliveryEvent, type Sink, type StepOptions } from '../delivery/index.ts';
+import { Pump, type PumpOutcome } from '../schedule/index.ts';
+import type { DeadLetterStore, EmbeddedStore, SpoolCursor } from '../store/index.ts';
 import type { SinkSummary } from '../web/index.ts';
 import type { SelfMetrics } from './self-metrics.ts';
+import { renderMark } from './settings-mark.ts';
+import { createSelection, type SinkSelection } from './sink-selection.ts';
 
 export interface SinkRunnerOptions {
   readonly store: EmbeddedStore;
+  readonly deadLetters: DeadLetterStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: SelfMetrics;
-  /** Where a sink of type `stdout` writes. */
-  readonly stdout: Writable;
+  readonly create: (settings: SinkSettings) => Sink;
   readonly onDelivered: (records: number) => void;
   /** Told when a sink has gone for good. */
   readonly onGone: (cause: DeliveryError) => void;
 }
 
-interface SinkState {
+interface RunningSink {
   readonly settings: SinkSettings;
+  readonly mark: string;
+  readonly sink: Sink;
   readonly pump: Pump;
+  readonly selection: SinkSelection;
   state: SinkSummary['state'];
   records: number;
   /** Wall time, milliseconds since the Unix epoch. */
@@ -30,52 +42,70 @@ interface SinkState {
   error: string | null;
 }
 
-/** A delivery that takes longer than this is worth a warning. It is not cut off: a slow reader is better than none. */
+/** A delivery that takes longer than this is worth a warning, even where it is not cut off. */
 const SINK_PATIENCE_MS = 30_000;
 const SINK_BACKOFF = { firstMs: 500, ceilingMs: 5 * 60_000 };
+/** A sink cannot keep its records waiting for longer by its own word. */
+const RETRY_AFTER_MS_MAX = 60 * 60_000;
+/** How often sinks look for dead letters that a command has marked to be tried again. */
+const REPLAY_LOOK_MS = 30_000;
+/** Wrong credentials are not tried often: some servers lock an account. */
+const OPERATOR_RETRY_MS = 60_000;
 
 /** The sinks of the configuration, each delivering at its own pace. */
 export class SinkRunner {
   readonly #options: SinkRunnerOptions;
-  readonly #sinks = new Map<string, SinkState>();
+  readonly #sinks = new Map<string, RunningSink>();
+  #look: Timer | undefined;
 
   constructor(options: SinkRunnerOptions) {
     this.#options = options;
   }
 
-  /** How many there are. */
-  get count(): number {
-    return this.#sinks.size;
-  }
-
   /** What each sink is doing, in the order of the configuration. */
   describe(): readonly SinkSummary[] {
     const { store } = this.#options;
-    return [...this.#sinks.values()].map(({ settings, state, records, lastSuccessMs, error }) => ({
-      name: settings.name,
-      type: settings.type,
-      state,
-      recordsDelivered: records,
-      recordsWaiting: store.countWaiting(settings.name),
-      lagSeconds: null,
-      deadLetters: 0,
-      lastSuccess: lastSuccessMs === undefined ? null : new Date(lastSuccessMs).toISOString(),
-      error,
+    const letters = this.countLetters();
+    return [...this.#sinks.values()].map((running) => ({
+      name: running.settings.name,
+      type: running.settings.type,
+      state: running.state,
+      recordsDelivered: running.records,
+      recordsWaiting: store.countWaiting(running.settings.name, running.selection.isWanted),
+      lagSeconds: this.#lagSecondsOf(running),
+      deadLetters: letters.get(running.settings.name) ?? 0,
+      lastSuccess: running.lastSuccessMs === undefined ? null : new Date(running.lastSuccessMs).toISOString(),
+      error: running.error,
     }));
   }
 
-  /** Starts sinks that are new, stops those that are gone, and leaves the others at their work. */
+  /** Age of the oldest record that each sink has yet to take, 0 without one. Seconds. */
+  measureLags(): Map<string, number> {
+    return new Map([...this.#sinks].map(([name, running]) => [name, this.#lagSecondsOf(running)]));
+  }
+
+  /** Dead letters by sink. */
+  countLetters(): Map<string, number> {
+    const counts = this.#options.deadLetters.counts();
+    return new Map([...this.#sinks.keys()].map((name) => [name, counts.get(name) ?? 0]));
+  }
+
+  /** Starts sinks that are new or have other settings, stops those that are gone, and leaves the others at their work. */
   async apply(settings: readonly SinkSettings[], signal: AbortSignal): Promise<void> {
-    const wanted = new Set(settings.map(({ name }) => name));
-    for (const [name, { pump }] of this.#sinks) {
-      if (wanted.has(name)) continue;
-      await pump.drain(signal);
+    const wanted = new Map(settings.map((one) => [one.name, { settings: one, mark: renderMark(one) }]));
+    for (const [name, running] of this.#sinks) {
+      const next = wanted.get(name);
+      if (next?.mark === running.mark) continue;
+      // What is new about it may be the very thing that lets it deliver: no time is spent on the old one.
+      await (next ? this.#halt(running) : running.pump.drain(signal));
+      await running.sink.close().catch((cause: unknown) => this.#noteFault(name, cause));
       this.#sinks.delete(name);
-      this.#options.metrics.sinkUp.remove({ sink: name });
+      if (!next) this.#options.metrics.forgetSink(name);
     }
-    this.#options.store.setSinks([...wanted]);
-    for (const one of settings) if (!this.#sinks.has(one.name)) this.#start(one);
+    this.#options.store.setSinks(settings);
+    for (const { settings: one, mark } of wanted.values()) if (!this.#sinks.has(one.name)) this.#start(one, mark);
     this.wake();
+    this.#lookAgain();
   }
 
   /** Says that there are records. */
@@ -87,67 +117,140 @@ export class SinkRunner {
     await Promise.all([...this.#sinks.values()].map(({ pump }) => pump.whenIdle()));
   }
 
-  /** Delivers what is spooled, as far as `signal` allows. */
+  /** Delivers what is spooled, as far as `signal` allows, and ends the sinks. */
   async drain(signal: AbortSignal): Promise<void> {
-    await Promise.all([...this.#sinks.values()].map(({ pump }) => pump.drain(signal)));
+    this.#look?.cancel();
+    await Promise.all(
+      [...this.#sinks.values()].map(async ({ pump, sink }) => {
+        await pump.drain(signal);
+        await sink.close();
+      }),
+    );
   }
 
-  #start(settings: SinkSettings): void {
-    const { clock, random, metrics } = this.#options;
-    const sink = createSink(settings, this.#options.stdout);
-    metrics.sinkUp.set({ sink: sink.name }, 1);
+  /** Looks for dead letters that are too old, and for those that a command has marked, which wakes nobody by itself. */
+  #lookAgain(): void {
+    const { clock, deadLetters, logger } = this.#options;
+    this.#look?.cancel();
+    this.#look = clock.setTimer(REPLAY_LOOK_MS, () => {
+      try {
+        deadLetters.expire(clock.now());
+      } catch (cause) {
+        logger.warn('Dead letters could not be looked through', { error: renderErrorChain(cause) });
+      }
+      this.wake();
+      this.#lookAgain();
+    });
+  }
+
+  #halt({ pump }: RunningSink): Promise<void> {
+    return pump.drain(AbortSignal.abort());
+  }
+
+  #start(settings: SinkSettings, mark: string): void {
+    const { clock, random, metrics, store, deadLetters, create } = this.#options;
+    const { name } = settings;
+    const sink = create(settings);
+    const selection = createSelection(settings.select);
+    const courier = new Courier<SpoolCursor>({
+      sink,
+      spool: store,
+      deadLetters,
+      clock,
+      ...selection,
+      report: (event) => this.#onDelivery(name, event),
+    });
     const pump = new Pump({
       clock,
       random,
       backoff: SINK_BACKOFF,
-      step: (signal) => this.#deliver(sink, signal),
-      onFailure: (cause) => this.#noteFailure(sink.name, cause),
+      step: (signal, turn) => this.#step(name, courier, signal, turn),
+      onFailure: (cause) => this.#noteFailure(name, cause),
     });
-    this.#sinks.set(sink.name, {
-      settings,
-      pump,
-      state: 'unknown',
-      records: 0,
-      lastSuccessMs: undefined,
-      error: null,
-    });
+    metrics.greetSink(name);
+    const running = { settings, mark, sink, pump, selection };
+    this.#sinks.set(name, { ...running, state: 'unknown', records: 0, lastSuccessMs: undefined, error: null });
   }
 
-  async #deliver(sink: Sink, signal: AbortSignal): Promise<'more' | 'idle'> {
-    const { clock, store } = this.#options;
+  async #step(
+    name: string,
+    courier: Courier<SpoolCursor>,
+    signal: AbortSignal,
+    turn: StepOptions,
+  ): Promise<PumpOutcome> {
+    const { clock, logger } = this.#options;
     const patience = clock.setTimer(SINK_PATIENCE_MS, () => {
       const waited = renderDuration(SINK_PATIENCE_MS);
-      this.#noteState(sink.name, false, `It has not taken records for ${waited}`);
-      this.#options.logger.warn('A sink does not take its records', { sink: sink.name, waited });
+      this.#noteState(name, false, `It has not taken records for ${waited}`);
+      logger.warn('A sink does not take its records', { sink: name, waited });
     });
     try {
-      return await deliverOnce<SpoolCursor>(store, sink, signal, ({ records }) =>
-        this.#noteSuccess(sink.name, records),
-      );
+      return await courier.step(signal, turn);
     } finally {
       patience.cancel();
     }
   }
 
-  #noteSuccess(name: string, records: number): void {
-    const { metrics, clock, onDelivered } = this.#options;
-    const sink = this.#sinks.get(name);
-    if (sink) {
-      sink.records += records;
-      sink.lastSuccessMs = clock.now();
+  #onDelivery(name: string, event: DeliveryEvent): void {
+    const { metrics, logger, clock, onDelivered } = this.#options;
+    const count = (result: string, records: number) => metrics.sinkRecords.inc({ sink: name, result }, records);
+    switch (event.type) {
+      case 'records-delivered': {
+        const sink = this.#sinks.get(name);
+        if (sink) {
+          sink.records += event.records;
+          sink.lastSuccessMs = clock.now();
+        }
+        this.#noteState(name, true, null);
+        count('delivered', event.records - event.duplicates);
+        if (event.duplicates > 0) count('duplicate', event.duplicates);
+        metrics.sinkSentBytes.inc({ sink: name }, event.bytes);
+        onDelivered(event.records);
+        return;
+      }
+      case 'records-skipped':
+        count('skipped', event.records);
+        return;
+      case 'records-refused': {
+        const { records, reason } = event;
+        count('dead_letter', records);
+        logger.warn('A sink refused records for good; they are dead letters', { sink: name, records, reason });
+        return;
+      }
+      case 'records-rejected': {
+        const { records, reason } = event;
+        count('rejected', records);
+        logger.error('A sink rejected records and does not say which', { sink: name, records, reason });
+        return;
+      }
+      case 'batch-split': {
+        const { records, reason } = event;
+        logger.info('A sink refused a batch, which goes on in halves', { sink: name, records, reason });
+        return;
+      }
+      case 'sink-warned':
+        logger.warn('A sink has something to say', { sink: name, message: event.message });
+        return;
     }
-    this.#noteState(name, true, null);
-    metrics.sinkRecords.inc({ sink: name, result: 'delivered' }, records);
-    onDelivered(records);
   }
 
-  #noteFailure(name: string, cause: unknown): void {
-    const { logger, onGone } = this.#options;
+  /** Gives the least wait until the next attempt. Milliseconds. */
+  #noteFailure(name: string, cause: unknown): number | undefined {
+    const { metrics, onGone } = this.#options;
+    this.#noteFault(name, cause);
+    const reason = cause instanceof CodedError ? String(cause.code) : 'failed';
+    metrics.sinkFailures.inc({ sink: name, reason });
+    if (!(cause instanceof DeliveryError)) return undefined;
+    // Nobody can open standard output again: a supervisor that restarts the agent can.
+    if (cause.code === 'closed') onGone(cause);
+    if (cause.disposition === 'operator') return OPERATOR_RETRY_MS;
+    return Math.min(cause.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
+  }
+
+  #noteFault(name: string, cause: unknown): void {
     const error = renderErrorChain(cause);
     this.#noteState(name, false, error);
-    // Nobody can open standard output again: a supervisor that restarts the agent can.
-    if (cause instanceof DeliveryError && cause.code === 'closed') onGone(cause);
-    else logger.warn('A sink failed', { sink: name, error });
+    this.#options.logger.warn('A sink failed', { sink: name, error });
   }
 
   #noteState(name: string, isUp: boolean, error: string | null): void {
@@ -157,11 +260,10 @@ export class SinkRunner {
     sink.state = isUp ? 'up' : 'down';
     sink.error = error;
   }
-}
 
-function createSink(settings: SinkSettings, stdout: Writable): Sink {
-  switch (settings.type) {
-    case 'stdout':
-      return createStdoutSink(settings.name, stdout);
+  #lagSecondsOf({ settings, selection }: RunningSink): number {
+    const { store, clock } = this.#options;
+    const oldestMs = store.oldestWaitingMs(settings.name, selection.isWanted);
+    return oldestMs === undefined ? 0 : Math.max(0, clock.now() - oldestMs) / 1000;
   }
 }

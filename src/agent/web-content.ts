@@ -2,7 +2,7 @@ import type { Clock, Logger } from '../base/index.ts';
 import { renderErrorChain } from '../base/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
-import type { MetricsFormat, MetricsScope, ReloadResult, WebContent } from '../web/index.ts';
+import type { MetricsFormat, MetricsScope, ReloadResult, SpoolSummary, WebContent } from '../web/index.ts';
 import type { Fleet } from './fleet.ts';
 import type { SelfMetrics } from './self-metrics.ts';
 import type { SinkRunner } from './sink-runner.ts';
@@ -15,6 +15,7 @@ export interface WebContentOptions {
   readonly metrics: SelfMetrics;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly spool: () => SpoolSummary;
   readonly isReady: () => boolean;
   readonly reload: () => Promise<ReloadResult>;
   readonly quit: () => void;
@@ -38,6 +39,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     listRouters: () => fleet.routers.map(({ observer }) => observer.summarize()),
     describeRouter: (name) => fleet.find(name)?.observer.describe(),
     listSinks: () => options.sinks.describe(),
+    describeSpool: options.spool,
     isReady: options.isReady,
     onFailed: (cause) => logger.error('A page could not be made', { error: renderErrorChain(cause) }),
   };

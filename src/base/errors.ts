@@ -36,6 +36,12 @@ const CAUSES_MAX = 8;
 
 /** The message of `error` and of its causes on one line, then the first hint. Takes anything that can be thrown. */
 export function renderErrorChain(error: unknown): string {
+  const { reason, hint } = explainError(error);
+  return hint ? `${reason}. ${hint}` : reason;
+}
+
+/** What {@link renderErrorChain} puts together: the messages on one line, and the first hint. */
+export function explainError(error: unknown): { readonly reason: string; readonly hint: string | undefined } {
   const parts: string[] = [];
   let hint: string | undefined;
   let current: unknown = error;
@@ -44,8 +50,7 @@ export function renderErrorChain(error: unknown): string {
     if (current instanceof CodedError) hint ??= current.hint;
     current = current instanceof Error ? current.cause : undefined;
   }
-  const chain = parts.join(': ');
-  return hint ? `${chain}. ${hint}` : chain;
+  return { reason: parts.join(': '), hint };
 }
 
 function toMessage(error: unknown): string {

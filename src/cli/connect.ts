@@ -1,6 +1,6 @@
-import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import { type Clock, createSystemClock, renderErrorChain } from '../base/index.ts';
 import { findNearest, type RouterSettings, renderFault } from '../config/index.ts';
-import { RouterClient } from '../router/index.ts';
+import { RouterClient, type RouterTls } from '../router/index.ts';
 import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 
@@ -34,10 +34,7 @@ export async function withRouter(
     io.stderr.write(`${renderUnknownRouter(name, routers, configFile)}\n`);
     return EXIT.usage;
   }
-  const clock = createSystemClock();
-  const { url, username, password, auth, poll } = settings;
-  const tls = { ...settings.tls, keyPem: settings.tls.keyPem?.reveal() };
-  const client = new RouterClient({ url, username, password, auth, tls, requestTimeoutMs: poll.timeoutMs, clock });
+  const client = createClient(settings, createSystemClock());
   try {
     const exitCode = await work({ settings, client });
     return io.signal.aborted ? EXIT.failed : exitCode;
@@ -45,12 +42,35 @@ export async function withRouter(
     if (!io.signal.aborted) io.stderr.write(`${name}: ${renderErrorChain(cause)}\n`);
     return EXIT.failed;
   } finally {
-    // Also after the signal: the session would stay open on the router until its auto-logout.
-    await client.close(AbortSignal.timeout(LOGOUT_MS)).catch(() => {});
+    await logOut(client);
   }
 }
 
-function renderUnknownRouter(name: string, routers: readonly RouterSettings[], configFile: string): string {
+/** The client that a command talks to a router with. */
+export function createClient(settings: RouterSettings, clock: Clock): RouterClient {
+  const { url, username, password, auth, poll } = settings;
+  return new RouterClient({
+    url,
+    username,
+    password,
+    auth,
+    tls: toRouterTls(settings),
+    requestTimeoutMs: poll.timeoutMs,
+    clock,
+  });
+}
+
+export function toRouterTls({ tls }: RouterSettings): RouterTls {
+  return { ...tls, keyPem: tls.keyPem?.reveal() };
+}
+
+/** Ends the session, also after a signal: it would stay open on the router until its auto-logout. Never rejects. */
+export async function logOut(client: RouterClient): Promise<void> {
+  await client.close(AbortSignal.timeout(LOGOUT_MS)).catch(() => {});
+}
+
+/** Says which router was perhaps meant. */
+export function renderUnknownRouter(name: string, routers: readonly RouterSettings[], configFile: string): string {
   const names = routers.map((router) => router.name);
   const nearest = findNearest(name, names);
   const hint = nearest

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
-import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './io.ts';
+import { addDeadLetterCommands } from './dead-letter-commands.ts';
+import { type CommandIo, EXIT, type ExitCode, endWithReader } from './io.ts';
 import { collect, configOption, parseWholeNumber } from './options.ts';
 import { addRouterCommands } from './router-commands.ts';
 import type { LogFlags } from './serve.ts';
@@ -105,17 +106,25 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     .command('check')
     .description('Check the configuration file and every file that it names.')
     .addOption(configOption())
+    .option('--sinks', 'also try each sink: reachable, authorised, takes a test record')
     .action(async (options: Record<string, unknown>) => {
       const { check } = await import('./check.ts');
-      finish(await check(String(options['config.file']), io));
+      const flags = { configFile: String(options['config.file']), triesSinks: options['sinks'] === true };
+      finish(await check(flags, io));
     });
 
   program
     .command('schema')
-    .description('Print the JSON Schema of the configuration file, for editors.')
-    .action(async () => {
-      const { renderJsonSchema } = await import('../config/index.ts');
-      await writeResult(renderJsonSchema(), io);
+    .description('Print the JSON Schema of the configuration file, for editors, or the index template of a sink.')
+    .addOption(configOption())
+    .option('--index-template <sink>', 'the index template of this sink of type elasticsearch instead')
+    .action(async (options: Record<string, unknown>) => {
+      const { schema } = await import('./schema.ts');
+      const flags = {
+        configFile: String(options['config.file']),
+        indexTemplateOf: options['indexTemplate'] as string | undefined,
+      };
+      finish(await schema(flags, io));
     });
 
   program
@@ -143,6 +152,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     });
 
   addRouterCommands(program, endWithReader(io), finish);
+  addDeadLetterCommands(program, endWithReader(io), finish);
   return program;
 }
 

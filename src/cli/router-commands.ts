@@ -7,7 +7,7 @@ const VERSIONS_MAX = 1000;
 
 type Options = Record<string, unknown>;
 
-/** Adds the commands that talk to one router of the configuration. */
+/** Adds the commands that talk to routers of the configuration. */
 export function addRouterCommands(program: Command, io: CommandIo, finish: (code: ExitCode) => void): void {
   program
     .command('api')
@@ -50,6 +50,24 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .action(async (router: string, resources: string[], options: Options) => {
       const { status } = await import('./status.ts');
       finish(await status({ ...toConfigFlag(options), router, resources, asMetrics: options['metrics'] === true }, io));
+    });
+
+  program
+    .command('doctor')
+    .description('Try step by step whether routers and sinks can be worked with, and say what stands in the way.')
+    .argument('[router...]', 'names in the configuration; default: all of them, then the sinks')
+    .addOption(configOption())
+    .option('--verbose', 'show all steps of every router, however many there are')
+    .option('--json', 'for programs')
+    .action(async (routers: string[], options: Options) => {
+      const { doctor } = await import('./doctor.ts');
+      const flags = {
+        ...toConfigFlag(options),
+        routers,
+        isVerbose: options['verbose'] === true,
+        isJson: options['json'] === true,
+      };
+      finish(await doctor(flags, io));
     });
 
   program

@@ -6,6 +6,7 @@ import {
   type Logger,
   type LogLevel,
   renderErrorChain,
+  Secret,
   systemRandom,
 } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
@@ -31,10 +32,16 @@ export function openLogger(
     output: io.stderr,
     secrets: () => secrets,
   });
-  const useSecretsOf = ({ routers }: Config) => {
-    secrets = [...new Set(routers.map(({ password }) => password.reveal()))];
+  const useSecretsOf = ({ routers, sinks }: Config) => {
+    const held = [...routers.map(({ password }) => password), ...findSecrets(sinks)];
+    secrets = [...new Set(held.map((secret) => secret.reveal()))];
   };
   return { logger, useSecretsOf };
+}
+
+function findSecrets(settings: unknown): readonly Secret[] {
+  if (settings instanceof Secret) return [settings];
+  return typeof settings === 'object' && settings !== null ? Object.values(settings).flatMap(findSecrets) : [];
 }
 
 export interface ServeOptions {
@@ -67,6 +74,7 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
     clock: createSystemClock(),
     random: systemRandom,
     stdout: io.stdout,
+    signal: io.signal,
   });
   if (reload) io.onHangup(() => void agent.reload());
   onStarted?.(agent);

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { ConfigFile } from './config-file.ts';
 import { YAML_DEPTH_MAX } from './defaults.ts';
-import { describeValue } from './describe-value.ts';
+import { describeValue, isInSinkHeaders } from './describe-value.ts';
 import { type Environment, fillIn } from './environment.ts';
 import { type KeyPath, renderKey } from './fault.ts';
 import { findNearest } from './nearest.ts';
+import { describeOwners, findVariant, toUntagged } from './tagged-union.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -28,18 +29,28 @@ export function checkSettings<Sound>(
   const value = env ? fillIn(file.source.value, env, file.faults) : structuredClone(file.source.value);
   const result = z.safeParse(form.schema, value);
   if (result.success) return result.data;
-  const issues = result.error.issues.flatMap(toInnerIssues);
-  for (const issue of issues) addFaults(issue, form.schema, file);
+  const issues = result.error.issues.flatMap((issue) => toInnerIssues(issue, form.schema, value));
+  for (const issue of issues) addFaults(issue, form.schema, value, file);
   return readSound(value, form, issues);
 }
 
-/** What is wrong with a map where something else could stand, too: what is wrong inside of it. */
-function toInnerIssues(issue: Issue): Issue[] {
+/** What is wrong with a map where something else could stand, too, or a map of another kind: what is wrong inside of it. */
+function toInnerIssues(issue: Issue, schema: z.core.$ZodType, value: unknown): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
+  if (issue.discriminator !== undefined) return listUntaggedIssues(issue, schema, value);
   const ofMap = issue.errors.find((inner) =>
     inner.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'),
   );
-  return ofMap?.flatMap((inner) => toInnerIssues({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
+  const toOuter = (inner: Issue): Issue => ({ ...inner, path: [...issue.path, ...inner.path] });
+  return ofMap?.flatMap((inner) => toInnerIssues(toOuter(inner), schema, value)) ?? [issue];
+}
+
+/** What is wrong with a map that does not say of which kind it is. */
+function listUntaggedIssues(issue: Issue, schema: z.core.$ZodType, value: unknown): Issue[] {
+  const path = issue.path.slice(0, -1);
+  const found = findSchema(schema, path as KeyPath, value);
+  const result = found && z.safeParse(found.schema, found.value);
+  return result?.error?.issues.map((inner) => ({ ...inner, path: [...path, ...inner.path] })) ?? [issue];
 }
 
 /** What is left of a value without its faulty parts. */
@@ -58,16 +69,19 @@ function readSound<Sound>(value: unknown, form: Form<Sound>, issues: readonly Is
   return undefined;
 }
 
-function addFaults(issue: Issue, schema: z.core.$ZodType, { source, faults }: ConfigFile): void {
+function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, { source, faults }: ConfigFile): void {
   const path = issue.path as KeyPath;
   if (issue.code === 'unrecognized_keys') {
+    const map = findSchema(schema, path, value);
+    const keys = map ? listKeys(map.schema) : [];
     for (const key of issue.keys) {
-      const keys = listKeys(schema, path);
-      const nearest = findNearest(key, keys);
-      const message = nearest === undefined ? `Unknown key; valid here: ${keys.join(', ')}` : 'Unknown key';
       const keyPath = [...path, key];
       // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
-      faults.add(keyPath, message, { aim: 'key', nearest, isKeyHidden: source.valueAt(keyPath) === null });
+      const isKeyHidden = source.valueAt(keyPath) === null;
+      const elsewhere = map?.union && describeOwners(map.union, map.value, key);
+      const nearest = elsewhere === undefined ? findNearest(key, keys) : undefined;
+      const message = nearest === undefined ? `Unknown key; valid here: ${keys.join(', ')}` : 'Unknown key';
+      faults.add(keyPath, elsewhere ?? message, { aim: 'key', nearest, isKeyHidden });
     }
     return;
   }
@@ -75,7 +89,9 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, { source, faults }: Co
   if (faults.covers(path)) return;
   if (issue.code === 'invalid_key') {
     const expected = issue.issues[0]?.message ?? 'another key';
-    faults.add(path, `Expected ${expected}; found "${renderKey(String(path.at(-1)))}"`, { aim: 'key' });
+    const isKeyHidden = source.valueAt(path) === null;
+    const found = isKeyHidden ? 'another one' : `"${renderKey(String(path.at(-1)))}"`;
+    faults.add(path, `Expected ${expected}; found ${found}`, { aim: 'key', isKeyHidden });
     return;
   }
   if (issue.code === 'custom' && issue.params?.['isSentence'] === true) {
@@ -88,7 +104,8 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, { source, faults }: Co
     raw === undefined
       ? `Missing key; expected ${issue.message}`
       : `Expected ${issue.message}; found ${describeValue(raw, path)}`,
-    { nearest: findNearestValue(issue, raw) },
+    // As with an unknown key: what has no value among headers may be the value of the one before it.
+    { nearest: findNearestValue(issue, raw), isKeyHidden: raw === null && isInSinkHeaders(path.slice(0, -1)) },
   );
 }
 
@@ -101,9 +118,8 @@ function findNearestValue(issue: Issue, raw: unknown): string | undefined {
     : undefined;
 }
 
-/** The keys that the schema knows for the map at `path`, without those that it knows only to refuse them. */
-function listKeys(schema: z.core.$ZodType, path: KeyPath): string[] {
-  const map = findSchema(schema, path);
+/** The keys of a map, without those that it knows only to refuse them. */
+function listKeys(map: z.core.$ZodType): string[] {
   if (!(map instanceof z.ZodObject)) return [];
   const shape: Readonly<Record<string, z.core.$ZodType>> = map.shape;
   return Object.keys(shape).filter((key) => {
@@ -112,22 +128,35 @@ function listKeys(schema: z.core.$ZodType, path: KeyPath): string[] {
   });
 }
 
-/** The schema of what stands at `path`. */
-function findSchema(schema: z.core.$ZodType, path: KeyPath): z.core.$ZodType | undefined {
+/** A part of a value, and what it has to look like. */
+interface SchemaAt {
+  readonly schema: z.core.$ZodType;
+  readonly value: unknown;
+  /** Of which `schema` is one of the maps. */
+  readonly union?: z.ZodDiscriminatedUnion;
+}
+
+/** The schema of what stands at `path` in `value`. */
+function findSchema(schema: z.core.$ZodType, path: KeyPath, value: unknown): SchemaAt | undefined {
   const inner = unwrap(schema);
   const [step, ...rest] = path;
-  if (step === undefined) return inner;
-  if (inner instanceof z.ZodArray) return findSchema(inner.element, rest);
-  if (inner instanceof z.ZodRecord) return findSchema(inner.valueType, rest);
+  if (inner instanceof z.ZodDiscriminatedUnion) {
+    const found = findSchema(findVariant(inner, value) ?? toUntagged(inner), path, value);
+    return found && step === undefined ? { ...found, union: inner } : found;
+  }
+  if (step === undefined) return { schema: inner, value };
+  const part: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, step) : undefined;
+  if (inner instanceof z.ZodArray) return findSchema(inner.element, rest, part);
+  if (inner instanceof z.ZodRecord) return findSchema(inner.valueType, rest, part);
   if (!(inner instanceof z.ZodObject)) return undefined;
   const next: z.core.$ZodType | undefined = inner.shape[step];
-  return next && findSchema(next, rest);
+  return next && findSchema(next, rest, part);
 }
 
 /** What a key or item is without its wrapping. Where a map is one of several kinds of values, the map. */
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return unwrap(schema.unwrap());
-  if (!(schema instanceof z.ZodUnion)) return schema;
+  if (!(schema instanceof z.ZodUnion) || schema instanceof z.ZodDiscriminatedUnion) return schema;
   return schema.options.find((option) => option instanceof z.ZodObject) ?? schema;
 }
 
@@ -142,7 +171,7 @@ function prune(root: unknown, path: KeyPath, schema: z.core.$ZodType): void {
     if (typeof holder !== 'object' || holder === null) break;
     const map: object = holder;
     if (typeof step === 'string') cut = () => void Reflect.deleteProperty(map, step);
-    else if (findSchema(schema, path.slice(0, index + 1)) instanceof z.ZodObject)
+    else if (findSchema(schema, path.slice(0, index + 1), root)?.schema instanceof z.ZodObject)
       cut = () => void Reflect.set(map, step, {});
     holder = Reflect.get(map, step);
   }

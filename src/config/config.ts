@@ -1,5 +1,7 @@
 import type { Secret } from '../base/index.ts';
 import type { ModuleDefinition, RouterIdentity } from '../model/index.ts';
+import type { DeadLetterSettings, SinkSettings } from './sinks/settings.ts';
+import type { TlsSettings } from './tls-settings.ts';
 
 /** Everything the agent runs with: defaults applied, files read, paths absolute. Times are ms, sizes bytes. */
 export interface Config {
@@ -19,6 +21,7 @@ export interface Config {
   readonly backup: BackupSettings | undefined;
   /** None: logs have nowhere to go. */
   readonly sinks: readonly SinkSettings[];
+  readonly deadLetters: DeadLetterSettings;
   /** The shipped ones among them, where `default` stands for them. Rules of one name have one type, help and list of labels. */
   readonly logRules: readonly LogRuleSettings[];
   /** Applied to every message, one after the other. */
@@ -51,19 +54,6 @@ export interface RouterSettings extends RouterIdentity {
   readonly byteBudget: number;
 }
 
-export interface TlsSettings {
-  /** Certificates of the authorities to trust instead of the system's, as PEM. */
-  readonly caPem: string | undefined;
-  /** Name that the certificate must carry, when it is not the host of the URL. */
-  readonly serverName: string | undefined;
-  /** Certificate and private key to show, as PEM. */
-  readonly certPem: string | undefined;
-  readonly keyPem: Secret | undefined;
-  /** 64 hexadecimal digits. */
-  readonly fingerprintSha256: string | undefined;
-  readonly insecureSkipVerify: boolean;
-}
-
 /** Holds: `timeoutMs` <= `deadlineMs` <= `intervalMs` < `staleAfterMs`. */
 export interface PollSettings {
   readonly intervalMs: number;
@@ -81,11 +71,6 @@ export interface LogSettings {
   readonly start: 'all' | 'now' | { readonly backMs: number };
   /** Globs; a leading `!` excludes. At least one includes. */
   readonly components: readonly string[];
-}
-
-export interface SinkSettings {
-  readonly name: string;
-  readonly type: 'stdout';
 }
 
 /** What becomes a number of the lines of logs. */

@@ -1,3 +1,4 @@
+import { isInSinkHeaders } from './describe-value.ts';
 import type { KeyPath } from './fault.ts';
 import type { FaultList } from './fault-list.ts';
 
@@ -11,6 +12,8 @@ export function readEnvironment(): Environment {
 
 /** `$${` first, so that it escapes; `${` last, so that what is left of it is a mistake. */
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
+
+const SECRET_KEYS: ReadonlySet<unknown> = new Set(['password', 'bearer_token', 'api_key']);
 
 /**
  * Copies a value with `${NAME}` and `${NAME:-default}` replaced in every text; the default also stands in for an empty
@@ -43,7 +46,7 @@ function fillInText(text: string, env: Environment, faults: FaultList, path: Key
     if (fallback !== undefined) return found || fallback;
     if (found === undefined) {
       // In a password of several parts, what looks like a name may be a part of the password.
-      const isNameable = match === text || path.at(-1) !== 'password';
+      const isNameable = match === text || !(SECRET_KEYS.has(path.at(-1)) || isInSinkHeaders(path));
       problems.add(
         isNameable
           ? `The environment variable ${name} is not set; set it, or write \${${name}:-default}`

@@ -16,8 +16,6 @@ export type {
   PollSettings,
   RedactSettings,
   RouterSettings,
-  SinkSettings,
-  TlsSettings,
   WebSecurity,
   WebTlsSettings,
 } from './config.ts';
@@ -30,5 +28,24 @@ export type { AgentFamily } from './modules/module-registry.ts';
 export { type LoadedModules, loadShippedModules, type ShippedModule } from './modules/shipped-modules.ts';
 export { findNearest } from './nearest.ts';
 export { renderConfigReference } from './reference.ts';
+export { createStdoutSettings } from './sinks/resolve-sinks.ts';
+export type {
+  DeadLetterSettings,
+  ElasticsearchSinkSettings,
+  FileSinkSettings,
+  HttpSinkSettings,
+  LokiSinkSettings,
+  NatsSinkSettings,
+  OtlpSinkSettings,
+  SinkAuthSettings,
+  SinkBatchSettings,
+  SinkFormat,
+  SinkSelection,
+  SinkSettings,
+  StdoutSinkSettings,
+  SyslogFacility,
+  SyslogSinkSettings,
+} from './sinks/settings.ts';
+export type { TlsSettings } from './tls-settings.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';
 export { type LoadedWebConfig, loadWebConfig } from './web/load-web-config.ts';

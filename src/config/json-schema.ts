@@ -15,6 +15,9 @@ export interface JsonSchema {
   readonly propertyNames?: JsonSchema;
   readonly additionalProperties?: JsonSchema | boolean;
   readonly anyOf?: readonly JsonSchema[];
+  /** Maps of which each has its own value of one key. */
+  readonly oneOf?: readonly JsonSchema[];
+  readonly const?: string;
 }
 
 /** Such text is judged when the environment has been filled in. */
@@ -49,7 +52,7 @@ function toEditorSchema(schema: JsonSchema): JsonSchema {
       anyOf: [own, REFERENCE],
     };
   }
-  const { properties, items, propertyNames, additionalProperties, anyOf } = node;
+  const { properties, items, propertyNames, additionalProperties, anyOf, oneOf } = node;
   return {
     ...node,
     ...(properties && {
@@ -60,7 +63,19 @@ function toEditorSchema(schema: JsonSchema): JsonSchema {
     ...(propertyNames && { propertyNames: withoutKind(propertyNames) }),
     ...(typeof additionalProperties === 'object' && { additionalProperties: toEditorSchema(additionalProperties) }),
     ...(anyOf && { anyOf: anyOf.map(toEditorSchema) }),
+    ...(oneOf && { oneOf: [...oneOf.map(toEditorSchema), ...listTagReferences(oneOf)] }),
   };
+}
+
+/** Maps that leave it to the environment which one of `variants` they are. */
+function listTagReferences(variants: readonly JsonSchema[]): JsonSchema[] {
+  return listTags(variants).map((tag) => ({ type: 'object', properties: { [tag]: REFERENCE }, required: [tag] }));
+}
+
+/** The keys whose values tell maps from each other. */
+export function listTags(variants: readonly JsonSchema[]): string[] {
+  const [first] = variants;
+  return Object.entries(first?.properties ?? {}).flatMap(([key, value]) => (value.const === undefined ? [] : [key]));
 }
 
 function withoutKind(schema: JsonSchema): JsonSchema {

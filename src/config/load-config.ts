@@ -6,12 +6,15 @@ import {
   BACKUP_KEEP_DEFAULT,
   BACKUP_PATH_DEFAULT,
   CONFIG_FILE_BYTES_MAX,
+  DEAD_LETTERS_BYTES_MAX_DEFAULT,
+  DEAD_LETTERS_KEEP_MS,
   LISTEN_PORT_DEFAULT,
   SPOOL_BYTES_MAX_DEFAULT,
   STORAGE_PATH_DEFAULT,
 } from './defaults.ts';
 import type { Environment } from './environment.ts';
 import type { ConfigFault } from './fault.ts';
+import { refuseBoth } from './key-checks.ts';
 import { LogRuleList } from './logs/log-rule-list.ts';
 import { resolveRedact } from './logs/redact.ts';
 import { readListedModules } from './modules/module-files.ts';
@@ -20,8 +23,9 @@ import { readShippedModules } from './modules/shipped-modules.ts';
 import { type PlacedLayer, readNamedFiles } from './named-files.ts';
 import type { RootExpected } from './parse-source.ts';
 import { type ListedRouters, type PlacedRouter, readListedRouters } from './router-files.ts';
-import { checkPassword, type FleetContext, resolveRouter } from './router-settings.ts';
+import { type FleetContext, resolveRouter } from './router-settings.ts';
 import { CONFIG_FORM, type Settings } from './schema.ts';
+import { resolveSinks } from './sinks/resolve-sinks.ts';
 import { readTextFile } from './text-file.ts';
 import { readWebSecurity } from './web/load-web-config.ts';
 
@@ -108,7 +112,11 @@ async function resolveConfig(
     },
     routers: await resolveRouters(main, settings, routers, { registry, rules }),
     backup: resolveBackup(main, settings.backup ?? {}),
-    sinks: (settings.sinks ?? []).flatMap(({ name, type }) => (name && type ? [{ name, type }] : [])),
+    sinks: await resolveSinks(main, settings.sinks ?? []),
+    deadLetters: {
+      bytesMax: settings.dead_letters?.max ?? DEAD_LETTERS_BYTES_MAX_DEFAULT,
+      keepMs: settings.dead_letters?.keep ?? DEAD_LETTERS_KEEP_MS,
+    },
     logRules: rules.rules,
     redact: resolveRedact(main, settings.redact),
   };
@@ -121,7 +129,7 @@ async function resolveRouters(
   context: FleetContext,
 ): Promise<Config['routers']> {
   const layers: PlacedLayer[] = [{ file: main, path: ['defaults'], layer: settings.defaults ?? {} }, ...routers];
-  for (const layer of layers) checkPassword(layer);
+  for (const layer of layers) refuseBoth(layer, 'password', 'password_file');
   const contents = await readNamedFiles(layers);
   const [defaults, ...own] = layers.map((layer, index) => ({ ...layer, files: contents[index] ?? {} }));
   // Perhaps no router inherits them.

@@ -13,11 +13,22 @@ export interface PlacedLayer extends Place {
   readonly layer: Layer;
 }
 
-/** What the files of a layer hold. */
-export interface LayerFiles {
+/** Files of the key `tls`. */
+interface NamedTlsFiles {
+  readonly ca_file?: string | undefined;
+  readonly cert_file?: string | undefined;
+  readonly key_file?: string | undefined;
+}
+
+/** What they hold. */
+export interface TlsFiles {
   readonly caPem?: string | undefined;
   readonly certPem?: string | undefined;
   readonly keyPem?: Secret | undefined;
+}
+
+/** What the files of a layer hold. */
+export interface LayerFiles extends TlsFiles {
   readonly password?: Secret | undefined;
 }
 
@@ -28,20 +39,27 @@ export async function readNamedFiles(layers: readonly PlacedLayer[]): Promise<La
   const queue = layers.entries();
   const work = async () => {
     for (const [index, { file, path, layer }] of queue) {
-      const { ca_file: ca, cert_file: cert, key_file: key } = layer.tls ?? {};
       const password = layer.password_file;
-      const at = (...steps: KeyPath): Place => ({ file, path: [...path, ...steps] });
+      const passwordPlace = { file, path: [...path, 'password_file'] };
       files[index] = {
-        caPem: ca === undefined ? undefined : await reader.readCertificates(at('tls', 'ca_file'), ca),
-        certPem: cert === undefined ? undefined : await reader.readCertificates(at('tls', 'cert_file'), cert),
-        keyPem: key === undefined ? undefined : await reader.readKey(at('tls', 'key_file'), key),
-        password: password === undefined ? undefined : await reader.readPassword(at('password_file'), password),
+        ...(await reader.readTls({ file, path: [...path, 'tls'] }, layer.tls ?? {})),
+        password: password === undefined ? undefined : await reader.readSecret(passwordPlace, password),
       };
     }
   };
   await Promise.all(Array.from({ length: FILE_READS_MAX }, work));
   return files;
 }
+
+/** What a file with a secret has to hold. */
+export interface SecretKind {
+  /** Completes "Expected a file that holds …". */
+  readonly expected: string;
+  readonly isValid?: (text: string) => boolean;
+  readonly bytesMax?: number;
+}
+
+const PASSWORD: SecretKind = { expected: 'the password' };
 
 /** Reads files that values name, each once however many values name it. A fault stands at the value. */
 export class NamedFileReader {
@@ -70,10 +88,27 @@ export class NamedFileReader {
     return undefined;
   }
 
-  async readPassword(place: Place, name: string): Promise<Secret | undefined> {
-    const text = (await this.#read(place, name, PASSWORD_FILE_BYTES_MAX))?.replace(/\r?\n$/, '');
+  /** Reads the files of the key `tls`, which stands at `place`. */
+  async readTls(
+    { file, path }: Place,
+    { ca_file: ca, cert_file: cert, key_file: key }: NamedTlsFiles,
+  ): Promise<TlsFiles> {
+    const at = (step: string): Place => ({ file, path: [...path, step] });
+    return {
+      caPem: ca === undefined ? undefined : await this.readCertificates(at('ca_file'), ca),
+      certPem: cert === undefined ? undefined : await this.readCertificates(at('cert_file'), cert),
+      keyPem: key === undefined ? undefined : await this.readKey(at('key_file'), key),
+    };
+  }
+
+  /** Reads a secret of one line, without its line end. */
+  async readSecret(place: Place, name: string, kind: SecretKind = PASSWORD): Promise<Secret | undefined> {
+    const text = (await this.#read(place, name, kind.bytesMax ?? PASSWORD_FILE_BYTES_MAX))?.replace(/\r?\n$/, '');
     if (text === '') {
-      place.file.faults.add(place.path, 'Expected a file that holds the password; found an empty one');
+      place.file.faults.add(place.path, `Expected a file that holds ${kind.expected}; found an empty one`);
+    } else if (text !== undefined && kind.isValid?.(text) === false) {
+      place.file.faults.add(place.path, `Expected a file that holds ${kind.expected}; found other content`);
+      return undefined;
     }
     return text ? new Secret(text) : undefined;
   }

@@ -1,9 +1,12 @@
 import type { z } from 'zod';
 import { type JsonSchema, toJsonSchema } from './json-schema.ts';
+import { splitVariants } from './reference-variants.ts';
 
 /** A map of keys in the reference. */
 interface Section {
   readonly title: string;
+  /** Which of several maps it is that can stand there. */
+  readonly word?: string;
   readonly schema: JsonSchema;
 }
 
@@ -30,12 +33,22 @@ export function toAnchor(title: string): string {
 }
 
 function listSections(section: Section, elsewhere: Readonly<Record<string, string>>): Section[] {
+  if (section.schema.oneOf) return listVariantSections(section, elsewhere);
   const inner = listKeys(section.schema).flatMap(([key, value]) => {
     const found = findMap(value);
     if (!found || key in elsewhere) return [];
     return listSections({ title: joinTitle(section.title, key, found.suffix), schema: found.schema }, elsewhere);
   });
   return [section, ...inner];
+}
+
+/** What all maps have, what each has beside it, and the maps inside of them, which several can share. */
+function listVariantSections({ title, schema }: Section, elsewhere: Readonly<Record<string, string>>): Section[] {
+  const { common, variants } = splitVariants(schema);
+  const sections = variants.map((variant) => listSections({ title, schema: variant.schema }, elsewhere));
+  const own = variants.map(({ word, schema: rest }) => ({ title, word, schema: rest }));
+  const inner = new Map(sections.flatMap(([, ...others]) => others.map((other) => [other.title, other])));
+  return [...listSections({ title, schema: common }, elsewhere), ...own, ...inner.values()];
 }
 
 /** The keys of a map. Of one whose value may be left out (`key:`), what may stand there. */
@@ -47,7 +60,7 @@ function listKeys({ properties = {} }: JsonSchema): [string, JsonSchema][] {
 }
 
 function renderSection(
-  { title, schema }: Section,
+  { title, word, schema }: Section,
   root: string,
   level: number,
   elsewhere: Readonly<Record<string, string>>,
@@ -59,8 +72,11 @@ function renderSection(
     const type = renderType(value, link);
     return `| \`${key}\` | ${type} | ${required.has(key) ? 'required' : renderDefault(value)} | ${renderCell(value.description ?? '')} |`;
   });
-  const heading = title === root ? '' : `<a id="${toAnchor(title)}"></a>\n\n${'#'.repeat(level)} \`${title}\`\n\n`;
-  const text = title === root ? '' : `${schema.description ?? ''}\n\n`;
+  const isRoot = title === root && word === undefined;
+  const name = word === undefined ? `\`${title}\`` : `\`${title}\`: \`${word}\``;
+  const anchor = toAnchor(`${title} ${word ?? ''}`);
+  const heading = isRoot ? '' : `<a id="${anchor}"></a>\n\n${'#'.repeat(level)} ${name}\n\n`;
+  const text = isRoot ? '' : `${schema.description ?? ''}\n\n`;
   return `${heading}${text}| Key | Type | Default | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
 }
 
@@ -71,7 +87,7 @@ function findMap({
   ...schema
 }: JsonSchema): { schema: JsonSchema; suffix: string } | undefined {
   if (schema.properties) return { schema, suffix: '' };
-  const item = items?.properties ? items : items?.anyOf?.find(({ properties }) => properties);
+  const item = items?.properties || items?.oneOf ? items : items?.anyOf?.find(({ properties }) => properties);
   if (item) return { schema: item, suffix: '[]' };
   return typeof named === 'object' && named.properties ? { schema: named, suffix: '.NAME' } : undefined;
 }

@@ -9,6 +9,7 @@ import {
   RESOURCE_METRICS_MAX,
   ROUTER_FILES_BYTES_MAX,
   ROUTER_FILES_MAX,
+  SINKS_MAX,
 } from './defaults.ts';
 import { renderTables } from './reference-tables.ts';
 import { configSchema } from './schema.ts';
@@ -124,6 +125,46 @@ redact:
 - At most ${LOG_RULES_MAX} log rules and ${REDACT_MAX} patterns in \`redact\`.
 `;
 
+const SINKS = `
+<a id="sinks-and-dead-letters"></a>
+
+## Sinks and dead letters
+
+A sink is where log records go. Each has its own place in the spool: one that is down holds nobody else back, and gets what it missed when it is up again.
+
+\`\`\`yaml
+sinks:
+  - name: loki
+    type: loki
+    url: https://loki.example.net
+    tenant: plants
+    username: agent
+    password_file: loki.pw
+  # Warnings and worse, and everything that says that lines are missing.
+  - name: archive
+    type: file
+    path: logs/warnings.jsonl
+    severities: [warning, error, critical, alert, emergency, none]
+    components: ["*", "!kernel"]
+    events: [line, log.gap]
+  - name: search
+    type: elasticsearch
+    url: https://search.example.net:9200
+    headers: { X-Team: plants }
+    batch: { records: 2000 }
+dead_letters: { max: 16MiB, keep: 7d }
+\`\`\`
+
+- The type decides which keys there are. A key of another type is a fault that says to which it belongs.
+- A record goes to a sink when router, component, severity and kind of record fit one of its globs each, and none that begins with \`!\`.
+- There is one way to prove who the agent is: \`username\` with \`password\`, a \`bearer_token\`, and, where there are such keys, \`api_key\` or \`credentials_file\`. Without any, nothing is proven.
+- The values of headers are secrets. \`Content-Type\` and other headers that belong to the connection or the body cannot be set.
+- An \`url\` has neither credentials nor query: VictoriaLogs, for instance, takes as headers (\`VL-Stream-Fields\`) what it takes as a query.
+- \`tls\` is a fault where the address is not one of TLS, because it would not protect as it seems to.
+- \`0\` needs no unit.
+- Two sinks have neither one name nor one file. At most ${SINKS_MAX} sinks.
+`;
+
 const WEB = `
 <a id="web-configuration-file"></a>
 
@@ -148,6 +189,7 @@ export function renderConfigReference(): string {
     renderTables(configSchema, '', 3, { defaults: 'routers' }),
     FILES_OF_ROUTERS,
     MODULES,
+    SINKS,
     LOG_RULES,
     WEB,
     renderTables(webSchema, '', 3),

@@ -90,15 +90,6 @@ export function resolveRouter(
   };
 }
 
-/** Refuses a layer that gives its password twice. */
-export function checkPassword({ file, path }: PlacedLayer): void {
-  const isTwice = ['password', 'password_file'].every((key) => file.source.valueAt([...path, key]) !== undefined);
-  if (!isTwice) return;
-  file.faults.add([...path, 'password_file'], 'Both "password" and "password_file" are set; keep one of them', {
-    aim: 'key',
-  });
-}
-
 /** Refuses a client certificate without its key, and a key without its certificate. */
 function checkClientCertificate(merged: Layer, layers: readonly PlacedLayer[]): void {
   const { cert_file: cert, key_file: key } = merged.tls ?? {};

@@ -3,16 +3,36 @@ import { parseByteSize, parseDuration, renderDuration } from '../base/index.ts';
 import { BYTE_BUDGET_LEAST, DURATION_MS_MAX, DURATION_MS_MIN, SPOOL_BYTES_LEAST } from './defaults.ts';
 import { type About, parsed } from './schema-values.ts';
 
-const DURATION = `a duration with its unit from ${renderDuration(DURATION_MS_MIN)} to ${renderDuration(DURATION_MS_MAX)}, such as 30s or 1h30m`;
-
 /** A Prometheus duration, to milliseconds. */
-export function duration(about: About) {
-  return parsed({ kind: 'duration', ...about }, DURATION, (value) => {
-    const durationMs = parseDuration(value);
-    return durationMs !== undefined && durationMs >= DURATION_MS_MIN && durationMs <= DURATION_MS_MAX
-      ? durationMs
-      : undefined;
-  });
+export function duration(about: About, leastMs: number = DURATION_MS_MIN, mostMs: number = DURATION_MS_MAX) {
+  return parsed({ kind: 'duration', ...about }, describeDuration(leastMs, mostMs), (value) =>
+    parseWithin(value, leastMs, mostMs),
+  );
+}
+
+/** A Prometheus duration, to milliseconds; 0, which needs no unit, is none at all. */
+export function durationOrNone(about: About, leastMs: number, mostMs: number) {
+  const expected = `${describeDuration(leastMs, mostMs)}, or 0`;
+  return z
+    .union([z.string(), z.literal(0)], { error: expected })
+    .meta({ kind: 'duration', ...about })
+    .transform((value, context) => {
+      const isNone = value === 0 || parseDuration(value) === 0;
+      const durationMs = isNone ? 0 : parseWithin(value, leastMs, mostMs);
+      if (durationMs !== undefined) return durationMs;
+      context.issues.push({ code: 'custom', message: expected, input: value });
+      return z.NEVER;
+    });
+}
+
+function parseWithin(value: string, leastMs: number, mostMs: number): number | undefined {
+  const durationMs = parseDuration(value);
+  return durationMs !== undefined && durationMs >= leastMs && durationMs <= mostMs ? durationMs : undefined;
+}
+
+function describeDuration(leastMs: number, mostMs: number): string {
+  const example = leastMs < 60_000 ? '30s or 1h30m' : '12h or 30d';
+  return `a duration with its unit from ${renderDuration(leastMs)} to ${renderDuration(mostMs)}, such as ${example}`;
 }
 
 const SIZE = `a size of at least ${SPOOL_BYTES_LEAST / 1024 ** 2}MiB, such as 512MiB or 1GiB`;
@@ -28,6 +48,26 @@ const BUDGET = `a size of at least ${BYTE_BUDGET_LEAST / 1024}KiB, such as 20MiB
 export function byteBudget(about: About) {
   return size(about, BUDGET, (bytes) => bytes === 0 || bytes >= BYTE_BUDGET_LEAST);
 }
+
+/** A size between two bounds, to bytes; a plain number is bytes. */
+export function byteSizeWithin(about: About, least: number, most: number) {
+  const example = typeof about.default === 'string' ? about.default : '512KiB';
+  const expected = `a size from ${renderByteSize(least)} to ${renderByteSize(most)}, such as ${example}`;
+  return size(about, expected, (bytes) => bytes >= least && bytes <= most);
+}
+
+/** Renders a size with the largest unit of which it is a whole number. */
+export function renderByteSize(bytes: number): string {
+  const [unit, unitBytes] = BINARY_UNITS.find(([, it]) => bytes >= it && bytes % it === 0) ?? ['B', 1];
+  return `${bytes / unitBytes}${unit}`;
+}
+
+const BINARY_UNITS = [
+  ['TiB', 1024 ** 4],
+  ['GiB', 1024 ** 3],
+  ['MiB', 1024 ** 2],
+  ['KiB', 1024],
+] as const;
 
 function size(about: About, expected: string, isValid: (bytes: number) => boolean) {
   return z

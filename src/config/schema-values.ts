@@ -1,7 +1,9 @@
+import { matchesGlob } from 'node:path';
 import { z } from 'zod';
 import { Secret } from '../base/index.ts';
 import { FILE_PATTERNS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX } from './defaults.ts';
 import { parseListenAddress } from './listen-address.ts';
+import { findNearest } from './nearest.ts';
 import { parseRouterUrl } from './router-url.ts';
 import { findNearestTimeZone, isTimeZone } from './time-zone.ts';
 
@@ -88,15 +90,41 @@ export function filePatterns(about: About) {
     .meta({ kind: 'list of paths and globs', ...about });
 }
 
-const COMPONENTS = 'a list of globs such as "*" and "!kernel", at least one of them without "!"';
-const GLOB = 'a glob such as "network" or "!kernel"';
-
-/** Components of logs; all of them by default. */
-export function globs(description: string) {
+/**
+ * A list of globs; `*` by default. Messages show two examples of names. Where there are only some `words`, each glob must fit
+ * one of them.
+ */
+export function globs(
+  description: string,
+  { examples: [one, other] = ['network', 'kernel'], words }: GlobOptions = {},
+) {
+  const list = `a list of globs such as "*" and "!${other}", at least one of them without "!"`;
+  const item = `a glob such as "${one}" or "!${other}"`;
+  const noWord = `a glob that fits one of ${words?.join(', ')}`;
+  const glob = z
+    .string({ error: item })
+    .regex(/^!?[^!\s]+$/, { error: item, abort: true })
+    .superRefine((value, context) => {
+      const plain = value.replace(/^!/, '');
+      if (!words || words.some((word) => matchesGlob(word, plain))) return;
+      context.addIssue({ code: 'custom', message: noWord, params: { nearest: findNearestWord(plain, words) } });
+    });
   return z
-    .array(z.string({ error: GLOB }).regex(/^!?[^!\s]+$/, { error: GLOB }), { error: COMPONENTS })
-    .refine((items) => items.some((item) => !item.startsWith('!')), { error: COMPONENTS })
+    .array(glob, { error: list })
+    .refine((items) => items.some((it) => !it.startsWith('!')), { error: list })
     .meta({ description, default: ['*'], kind: 'list of globs' });
+}
+
+export interface GlobOptions {
+  readonly examples?: readonly [string, string];
+  readonly words?: readonly string[];
+}
+
+/** Others write the first letters of a word instead of the word, such as `warn` and `crit`. */
+function findNearestWord(word: string, words: readonly string[]): string | undefined {
+  const start = word.toLowerCase();
+  const longer = start.length < 3 ? undefined : words.find((candidate) => candidate.startsWith(start));
+  return longer ?? findNearest(word, words);
 }
 
 /** A key that others know and this program does not honour: refused with a reason, a whole sentence. */

@@ -1,10 +1,17 @@
 import { z } from 'zod';
+import { renderDuration } from '../base/index.ts';
 import type { Form } from './check-settings.ts';
 import { parseSchedule } from './cron.ts';
 import {
   BACKUP_KEEP_DEFAULT,
   BACKUP_KEEP_MAX,
   BACKUP_PATH_DEFAULT,
+  DEAD_LETTERS_BYTES_LEAST,
+  DEAD_LETTERS_BYTES_MAX_DEFAULT,
+  DEAD_LETTERS_BYTES_MOST,
+  DEAD_LETTERS_KEEP_MS,
+  DEAD_LETTERS_KEEP_MS_MAX,
+  DEAD_LETTERS_KEEP_MS_MIN,
   LISTEN_PORT_DEFAULT,
   STORAGE_PATH_DEFAULT,
 } from './defaults.ts';
@@ -22,15 +29,9 @@ import {
   routerListSchema,
   routerSchema,
 } from './router-schema.ts';
-import { byteSize, wholeNumber } from './schema-quantities.ts';
-import { choice, filePatterns, listenAddress, name, parsed, section, text } from './schema-values.ts';
-
-const sinkSchema = section('Where log records go.', {
-  name: name({ description: 'Unique name of the sink: its label `sink` in metrics, and the key of its position.' }),
-  type: z
-    .enum(['stdout'], { error: 'the type of a sink, which is "stdout"' })
-    .meta({ description: '`stdout` writes one JSON object per line to standard output.' }),
-});
+import { byteSize, byteSizeWithin, duration, renderByteSize, wholeNumber } from './schema-quantities.ts';
+import { choice, filePatterns, listenAddress, parsed, section, text } from './schema-values.ts';
+import { incompleteSinksSchema, sinksSchema } from './sinks/sink-schema.ts';
 
 const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
 /** What must be there, in `routers` or by `router_files`. */
@@ -125,10 +126,22 @@ export const configSchema = section('Configuration of router-exporter.', {
     default: [],
   }).optional(),
   backup: backupSchema.optional(),
-  sinks: z
-    .array(sinkSchema, { error: 'a list of sinks' })
-    .meta({ description: 'Where log records go. Without a sink no log is read.' })
-    .optional(),
+  sinks: sinksSchema.optional(),
+  dead_letters: section('Records that a sink refused for good. They are kept to be looked at and tried again.', {
+    max: byteSizeWithin(
+      {
+        description: 'Size that those of all sinks may take together; the oldest go first.',
+        default: renderByteSize(DEAD_LETTERS_BYTES_MAX_DEFAULT),
+      },
+      DEAD_LETTERS_BYTES_LEAST,
+      DEAD_LETTERS_BYTES_MOST,
+    ).optional(),
+    keep: duration(
+      { description: 'How long they are kept.', default: renderDuration(DEAD_LETTERS_KEEP_MS) },
+      DEAD_LETTERS_KEEP_MS_MIN,
+      DEAD_LETTERS_KEEP_MS_MAX,
+    ).optional(),
+  }).optional(),
   log_rules: logRulesSchema.optional(),
   redact: redactSchema.optional(),
 });
@@ -136,7 +149,7 @@ export const configSchema = section('Configuration of router-exporter.', {
 const incompleteConfigSchema = configSchema
   .extend({
     routers: incompleteRouterListSchema,
-    sinks: z.array(sinkSchema.partial()),
+    sinks: incompleteSinksSchema,
     modules: incompleteModulesSchema,
     log_rules: incompleteLogRulesSchema,
     redact: incompleteRedactSchema,

@@ -55,7 +55,10 @@ export interface DeadLetterBox {
   /** Durable once it returns. The same record of the same sink again replaces what was there. */
   add(sink: string, letters: readonly DeadLetter[]): void;
   /** Letters of `sink` that are to be tried again, the oldest first. */
-  readReplayed(sink: string, bounds: { readonly recordsMax: number; readonly bytesMax: number }): readonly ReplayedLetter[];
+  readReplayed(
+    sink: string,
+    bounds: { readonly recordsMax: number; readonly bytesMax: number },
+  ): readonly ReplayedLetter[];
   /** Takes away letters that the sink has taken now. */
   remove(ids: readonly number[]): void;
 }
@@ -80,7 +83,9 @@ export interface DeliveryReport {
   /** Refused for good, and the sink does not say which. They are not sent again, because the others would come twice. */
   readonly refusedUnnamed?: { readonly records: number; readonly reason: string } | undefined;
   /** To be sent again, by index in rising order. */
-  readonly retry?: { readonly indexes: readonly number[]; readonly reason: string; readonly retryAfterMs?: number | undefined } | undefined;
+  readonly retry?:
+    | { readonly indexes: readonly number[]; readonly reason: string; readonly retryAfterMs?: number | undefined }
+    | undefined;
   /** Something that an operator should read; nothing was lost. */
   readonly warning?: string | undefined;
 }

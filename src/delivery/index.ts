@@ -1,10 +1,32 @@
 /**
  * delivery: from the spool to the sinks.
  *
- * Owns: one step of delivery, the sinks (one file each), what their failures mean.
- * Does not own: where records wait, and when a step is made.
- * Start reading at: deliver.ts.
+ * Owns: how records are carried to a sink (batches, halving, dead letters), the sinks (one file each), what their answers
+ * mean.
+ * Does not own: where records and dead letters wait, and when a step is made.
+ * Start reading at: courier.ts, contracts.ts.
  */
-export { deliverOnce, type RecordsDelivered, type Sink, type Spool } from './deliver.ts';
+export type {
+  BatchBounds,
+  DeadLetter,
+  DeadLetterBox,
+  PreflightFinding,
+  PreflightFleet,
+  ReplayedLetter,
+  Sink,
+  Slice,
+  SliceBounds,
+  Spool,
+} from './contracts.ts';
+export { Courier, type CourierOptions, type DeliveryEvent, type StepOptions, type StepOutcome } from './courier.ts';
 export { DeliveryError } from './errors.ts';
+export { OutgoingRecord } from './outgoing-record.ts';
+export { createElasticsearchSink } from './sinks/elasticsearch.ts';
+export { renderIndexTemplate } from './sinks/elasticsearch-template.ts';
+export { createFileSink } from './sinks/file.ts';
+export { createHttpSink } from './sinks/http.ts';
+export { createLokiSink } from './sinks/loki.ts';
+export { createNatsSink } from './sinks/nats.ts';
+export { createOtlpSink } from './sinks/otlp.ts';
 export { createStdoutSink } from './sinks/stdout.ts';
+export { createSyslogSink } from './sinks/syslog.ts';

@@ -6,10 +6,11 @@
  * Does not own: where records and positions are kept, and when a router is read.
  * Start reading at: tail-once.ts, component-tail.ts, then the diagram in position.ts; for lines record-builder.ts.
  */
-export { type ArchivePool, openArchivePool } from './archive/index.ts';
+export { type ArchivePool, openArchivePool, SNIFF_BYTES, sniffFormat } from './archive/index.ts';
 export type { BodyFacts, LogEvent, LogSource, ReadLogOptions, RecordLog } from './contracts.ts';
 export { type LogRule, LogRules, type RuleHit } from './log-rules.ts';
-export { parseListing } from './names.ts';
+export { type ListedLog, type Listing, parseListing } from './names.ts';
+export { findOffsetEvidence, type OffsetEvidence } from './offset-evidence.ts';
 export { SHIPPED_RULES, type WrittenLogRule } from './shipped-rules.ts';
 export type { LogStart } from './start.ts';
 export { TailMemory } from './tail-memory.ts';

@@ -93,6 +93,11 @@ export class Caller {
     );
   }
 
+  /** Makes sure of valid credentials, without a call. */
+  async logIn(signal: AbortSignal): Promise<void> {
+    await this.#turn.run(() => this.#credentials.authorization(signal), signal);
+  }
+
   /** Logs out and closes the connection; bounded by `signal`. */
   async close(signal: AbortSignal): Promise<void> {
     try {

@@ -102,6 +102,11 @@ export class RouterClient implements AsyncDisposable {
     return this.#caller.wire.certificate;
   }
 
+  /** Logs in now, unless there is a session; every other call does so by itself. Nothing without `auth: 'token'`. */
+  logIn(signal: AbortSignal = NEVER): Promise<void> {
+    return this.#caller.logIn(signal);
+  }
+
   /**
    * Any GET of the interface that is answered with JSON: the whole body, undecoded. `path` stands below the root of the
    * interface, begins with a slash, is percent-encoded already and may have a query after `?`, as in
@@ -158,7 +163,7 @@ export class RouterClient implements AsyncDisposable {
 
   /**
    * `GET /download/log?log_file=<name>`: hands the body to `consume` while it arrives. An unknown file is status 404.
-   * With `start`, only the bytes from there on are asked for; `consume` is told where the body really begins, which is 0
+   * With `start`, only the bytes from there on, or up to and with `last`, are asked for; `consume` is told where the body really begins, which is 0
    * on a router that does not support ranges, the body's entity tag and the router's time. With `unlessEtag`, a router that
    * supports entity tags answers an unchanged file with status 304.
    */
@@ -166,12 +171,16 @@ export class RouterClient implements AsyncDisposable {
     name: string,
     signal: AbortSignal,
     consume: ConsumeDownload<T>,
-    options: { readonly start?: number | undefined; readonly unlessEtag?: string | undefined } = {},
+    options: {
+      readonly start?: number | undefined;
+      readonly last?: number | undefined;
+      readonly unlessEtag?: string | undefined;
+    } = {},
   ): Promise<T> {
     const query = { log_file: name };
-    const { start: rangeStart, unlessEtag } = options;
+    const { start: rangeStart, last: rangeLast, unlessEtag } = options;
     return this.#caller.download(
-      { method: 'GET', path: '/download/log', query, signal, rangeStart, unlessEtag },
+      { method: 'GET', path: '/download/log', query, signal, rangeStart, rangeLast, unlessEtag },
       consume,
     );
   }

@@ -2,10 +2,9 @@ import { type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock } from '../base/index.ts';
 import type { RouterCertificate } from './certificate.ts';
-import { RouterError } from './errors.ts';
 import { HandshakeMemory } from './handshake-memory.ts';
 import { Opening } from './opening.ts';
-import { openSecureContext } from './secure-context.ts';
+import { openTrustedContext } from './secure-context.ts';
 import type { RouterTls } from './trust.ts';
 import { type WireBytes, WireMeter } from './wire-meter.ts';
 
@@ -97,18 +96,5 @@ export class Connector implements WireFacts {
     const context = openTrustedContext(this.#options.tls, groups);
     this.#contexts.set(groups, context);
     return context;
-  }
-}
-
-function openTrustedContext(tls: RouterTls, groups: string | undefined): SecureContext {
-  try {
-    return openSecureContext(tls, groups);
-  } catch (cause) {
-    throw new RouterError('tls', 'The certificates that are configured for this router cannot be used', {
-      disposition: 'operator',
-      hint: 'Check tls.ca_file, tls.cert_file and tls.key_file of this router',
-      cause,
-      isUnsent: true,
-    });
   }
 }

@@ -58,6 +58,8 @@ const BROKEN_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNABORTED', 'E
 const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 const TLS_CODE =
   /^(ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/;
+/** What the other side says of the certificate that was shown to it, or was not. */
+const CLIENT_REFUSED = /_ALERT_(NO_|BAD_|UNSUPPORTED_)?CERTIFICATE|_ALERT_UNKNOWN_CA$/;
 
 /** Turns whatever the HTTP client threw into a {@link RouterError}; `what` names the attempt, as in "GET /profiles". */
 export function toRouterError(cause: unknown, what: string): RouterError {
@@ -80,7 +82,9 @@ export function toRouterError(cause: unknown, what: string): RouterError {
     });
   }
   if (TLS_CODE.test(code)) {
-    const hint = 'Check tls.ca_file and tls.server_name of this router';
+    const hint = CLIENT_REFUSED.test(code)
+      ? 'The router wants a certificate of its client, or another one: see tls.cert_file and tls.key_file of this router'
+      : 'Check tls.ca_file and tls.server_name of this router';
     return new RouterError('tls', `${what} was not trusted`, { disposition: 'operator', hint, cause, isUnsent: true });
   }
   if (BROKEN_CODES.has(code) || UNSENT_CODES.has(code)) {

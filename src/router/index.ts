@@ -26,7 +26,10 @@ export { type AnswerWord, ROUTER_FAILURES, RouterError, type RouterFailure } fro
 export { type Condition, contains, equals, type Filter } from './filter.ts';
 export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
 export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';
+export { RouterProbe, type RouterProbeOptions, type TlsFinding } from './probe.ts';
 export { checkValues, decodeScheme, type ParameterScheme, SCHEME_TYPES, type SchemeFault } from './scheme.ts';
 export type { SessionEvent } from './session.ts';
+export type { ShownCertificate } from './shown-certificate.ts';
+export type { DownloadFacts } from './transport.ts';
 export type { RouterTls } from './trust.ts';
 export type { WireBytes } from './wire-meter.ts';

@@ -80,14 +80,7 @@ export class Opening {
 
   #dial(): void {
     const { target, meter, timeoutMs } = this.#options;
-    const socket = connectTcp({
-      host: target.hostname,
-      port: Number(target.port) || (DEFAULT_PORT[target.protocol] ?? 0),
-      autoSelectFamilyAttemptTimeout: Math.min(ADDRESS_MS_MAX, Math.ceil(timeoutMs / 2)),
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: SIGN_OF_LIFE_MS,
-    });
+    const socket = connectTcp(toTcpOptions(toAddress(target), timeoutMs));
     meter.watch(socket);
     this.#socket = socket;
     socket.on('error', (cause) => {
@@ -154,6 +147,29 @@ export class Opening {
     }
     this.#settle(null, socket);
   }
+}
+
+/** Host without brackets, and port, of what undici and URLs call a target. */
+export function toAddress({
+  hostname,
+  port,
+  protocol,
+}: Pick<buildConnector.Options, 'hostname' | 'port' | 'protocol'>): {
+  readonly host: string;
+  readonly port: number;
+} {
+  return { host: hostname.replaceAll(/^\[|\]$/g, ''), port: Number(port) || (DEFAULT_PORT[protocol] ?? 0) };
+}
+
+/** How a connection to a router is opened. */
+export function toTcpOptions(address: { readonly host: string; readonly port: number }, timeoutMs: number) {
+  return {
+    ...address,
+    autoSelectFamilyAttemptTimeout: Math.min(ADDRESS_MS_MAX, Math.ceil(timeoutMs / 2)),
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: SIGN_OF_LIFE_MS,
+  };
 }
 
 function isOffering({ session, groups }: HandshakeOffer): boolean {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { RouterError } from './errors.ts';
 import type { RouterTls } from './trust.ts';
 
 /**
@@ -32,4 +33,18 @@ export function openSecureContext(
   });
   contexts.set(key, new WeakRef(context));
   return context;
+}
+
+/** The same, for a router: what its certificates are not good for becomes a {@link RouterError}. */
+export function openTrustedContext(tls: RouterTls, groups?: string): SecureContext {
+  try {
+    return openSecureContext(tls, groups);
+  } catch (cause) {
+    throw new RouterError('tls', 'The certificates that are configured for this router cannot be used', {
+      disposition: 'operator',
+      hint: 'Check tls.ca_file, tls.cert_file and tls.key_file of this router',
+      cause,
+      isUnsent: true,
+    });
+  }
 }

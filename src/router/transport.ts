@@ -23,6 +23,8 @@ export interface TransportRequest {
   readonly json?: unknown;
   /** First byte that is wanted, for a router that supports ranges. */
   readonly rangeStart?: number | undefined;
+  /** Last byte that is wanted, with `rangeStart`. Absent: all to the end. */
+  readonly rangeLast?: number | undefined;
   /** Only wanted if its entity tag is another one; a router that agrees answers with 304. */
   readonly unlessEtag?: string | undefined;
   readonly signal: AbortSignal;
@@ -43,6 +45,12 @@ export interface DownloadFacts {
   readonly etag: string | undefined;
   /** The router's own time, milliseconds since the Unix epoch. */
   readonly dateMs: number | undefined;
+  /** Whether it is a part of the file, because one was asked for and the router supports that. */
+  readonly isPartial: boolean;
+  /** Bytes of the whole file, as far as the router says. */
+  readonly fileBytes: number | undefined;
+  /** In which it came compressed for the way, as in `gzip`. */
+  readonly encoding: string | undefined;
 }
 
 /** Hands over a body while it arrives, with the place of its first byte. */
@@ -158,7 +166,9 @@ export class Transport {
       headers: {
         accept: '*/*',
         ...(options.authorization !== undefined && { authorization: options.authorization }),
-        ...(options.rangeStart !== undefined && { range: `bytes=${options.rangeStart}-` }),
+        ...(options.rangeStart !== undefined && {
+          range: `bytes=${options.rangeStart}-${options.rangeLast ?? ''}`,
+        }),
         ...(options.unlessEtag !== undefined && { 'if-none-match': options.unlessEtag }),
         ...(options.json !== undefined && { 'content-type': 'application/json' }),
       },
@@ -260,12 +270,21 @@ function findRangeStart(
   return start !== undefined && Number(start) === options.rangeStart ? options.rangeStart : undefined;
 }
 
-function decodeFacts({ headers }: Dispatcher.ResponseData): DownloadFacts {
-  const { etag, date } = headers;
+/** A longer name of an encoding is none. Characters. */
+const ENCODING_LENGTH_MAX = 20;
+
+function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): DownloadFacts {
+  const { etag, date, 'content-encoding': encoding } = headers;
+  const isPartial = statusCode === 206;
+  const length = isPartial ? /\/(\d+)$/.exec(String(headers['content-range']))?.[1] : headers['content-length'];
+  const fileBytes = typeof length === 'string' && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
   const dateMs = typeof date === 'string' ? Date.parse(date) : Number.NaN;
   return {
     etag: typeof etag === 'string' && etag.length <= ETAG_LENGTH_MAX ? etag : undefined,
     dateMs: Number.isNaN(dateMs) ? undefined : dateMs,
+    isPartial,
+    fileBytes,
+    encoding: typeof encoding === 'string' && encoding.length <= ENCODING_LENGTH_MAX ? encoding : undefined,
   };
 }
 

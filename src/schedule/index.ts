@@ -8,5 +8,5 @@
  */
 export type { Activity, TriggerOutcome, Turn, TurnEnded, TurnOutcome } from './activity.ts';
 export { ByteBudget, type ByteBudgetOptions, type BytesUsed, type StretchKind } from './byte-budget.ts';
-export { Pump, type PumpOptions } from './pump.ts';
+export { Pump, type PumpOptions, type PumpOutcome } from './pump.ts';
 export { Scheduler, type SchedulerOptions } from './scheduler.ts';

@@ -1,28 +1,41 @@
 import { type BackoffBounds, type Clock, computeBackoffMs, type Random } from '../base/index.ts';
 
 export interface PumpOptions {
-  /** Does one step; `idle` means that there is nothing to do until the next {@link Pump.wake}. */
-  readonly step: (signal: AbortSignal) => Promise<'more' | 'idle'>;
-  /** Told of every step that failed; the pump goes on after a growing wait, for ever. */
-  readonly onFailure: (cause: unknown) => void;
+  /**
+   * Does one step. `idle`: there is nothing to do until the next {@link Pump.wake}; a wait: the next step is made after it.
+   * `isLast`: the pump is being drained, and there is no time to wait.
+   */
+  readonly step: (signal: AbortSignal, turn: { readonly isLast: boolean }) => Promise<PumpOutcome>;
+  /** Told of every step that failed; the pump goes on after a growing wait, for ever. Gives the least wait in ms, if any. */
+  readonly onFailure: (cause: unknown) => number | undefined;
   readonly backoff: BackoffBounds;
   readonly clock: Clock;
   readonly random: Random;
 }
+
+/** What a step left to do. */
+export type PumpOutcome = 'more' | 'idle' | { readonly waitMs: number };
+
+type PumpState = 'resting' | 'stepping' | 'lingering' | 'waiting' | 'stopped';
 
 /**
  * Repeats a step for as long as there is work, sleeps until it is woken, and waits longer after each failure.
  *
  * ```
  *   resting ── wake() ──▶ stepping ── failed ──▶ waiting ── back-off over ──▶ stepping
- *      ▲                     │
- *      └── idle, not woken ──┘            any ── drain() : last steps ──▶ stopped
+ *      ▲                   │    │
+ *      └─ idle, not woken ─┘    └── asked for a wait ──▶ lingering ── over, or drain() ──▶ stepping
+ *
+ *   any ── drain() : last steps, none after a failure ──▶ stopped
  * ```
  */
 export class Pump {
   readonly #options: PumpOptions;
   readonly #stop = new AbortController();
-  #state: 'resting' | 'stepping' | 'waiting' | 'stopped' = 'resting';
+  #state: PumpState = 'resting';
+  /** Aborts when records need not be waited for any more. */
+  readonly #linger = new AbortController();
+  #running: Promise<void> | undefined;
   #isAwake = false;
   #isDraining = false;
   #idleWaiters: (() => void)[] = [];
@@ -31,10 +44,10 @@ export class Pump {
     this.#options = options;
   }
 
-  /** Says that there may be work. A back-off under way is not cut short. */
+  /** Says that there may be work. A wait under way is not cut short. */
   wake(): void {
     this.#isAwake = true;
-    if (this.#state === 'resting') void this.#run();
+    if (this.#state === 'resting') this.#running = this.#run();
   }
 
   /** Resolves when no step is under way and none follows at once. */
@@ -51,7 +64,8 @@ export class Pump {
     signal.addEventListener('abort', expire, { once: true });
     if (this.#state !== 'waiting') {
       this.wake();
-      await this.whenIdle();
+      this.#linger.abort();
+      await this.#running;
     }
     signal.removeEventListener('abort', expire);
     this.#stop.abort();
@@ -59,30 +73,36 @@ export class Pump {
   }
 
   async #run(): Promise<void> {
-    const { clock, random, backoff, step, onFailure } = this.#options;
+    const { random, backoff, step, onFailure } = this.#options;
     const { signal } = this.#stop;
     let failures = 0;
     this.#enter('stepping');
     while (this.#isAwake && !signal.aborted) {
       this.#isAwake = false;
       try {
-        const outcome = await step(signal);
+        const outcome = await step(signal, { isLast: this.#isDraining });
         failures = 0;
-        if (outcome === 'more') this.#isAwake = true;
+        if (outcome === 'idle') continue;
+        this.#isAwake = true;
+        if (outcome !== 'more') await this.#rest('lingering', outcome.waitMs, this.#linger.signal);
       } catch (cause) {
         if (signal.aborted) break;
-        onFailure(cause);
+        const leastMs = onFailure(cause) ?? 0;
         if (this.#isDraining) break;
         this.#isAwake = true;
-        this.#enter('waiting');
-        await clock.sleep(computeBackoffMs(++failures, backoff, random), signal).catch(() => {});
-        this.#enter('stepping');
+        await this.#rest('waiting', Math.max(leastMs, computeBackoffMs(++failures, backoff, random)), signal);
       }
     }
     this.#enter('resting');
   }
 
-  #enter(state: 'resting' | 'stepping' | 'waiting' | 'stopped'): void {
+  async #rest(state: 'lingering' | 'waiting', durationMs: number, signal: AbortSignal): Promise<void> {
+    this.#enter(state);
+    await this.#options.clock.sleep(durationMs, signal).catch(() => {});
+    this.#enter('stepping');
+  }
+
+  #enter(state: PumpState): void {
     if (this.#state !== 'stopped') this.#state = state;
     if (state === 'stepping') return;
     for (const resolve of this.#idleWaiters.splice(0)) resolve();

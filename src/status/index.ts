@@ -35,7 +35,9 @@ export {
 } from './mapping/compile-modules.ts';
 export { MAPPING_FAULT_REASONS, type MappingFault, type MappingFaultReason } from './mapping/mapping-fault.ts';
 export { SHIPPED_MODULES_FOLDER } from './modules-folder.ts';
+export { createPollPlan, type PollPlan, type PollTarget } from './poll-plan.ts';
 export type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
 export { type PollOptions, StatusPoller, type StatusPollerOptions } from './poller.ts';
+export { type ReadContext, readTarget, type TargetReading } from './read-target.ts';
 export type { ReaderContext, StatusReader } from './reader.ts';
 export { expandPath, STATUS_PATHS } from './status-paths.ts';

@@ -2,15 +2,13 @@
  * store: durable state.
  *
  * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, the transactions over
- * them, and notes (small facts about a router).
+ * them, notes (small facts about a router), and dead letters (records that a sink refused for good).
  * Does not own: what a position, a record or a note means.
  * Start reading at: embedded-store.ts.
  */
-export {
-  EmbeddedStore,
-  type EmbeddedStoreOptions,
-  type LogCommit,
-  type SpoolCursor,
-  type SpoolSlice,
-} from './embedded-store.ts';
+export type { DeadLetterOptions } from './dead-letter-file.ts';
+export { DeadLetterStore, type ListOptions } from './dead-letter-store.ts';
+export type { LetterSelection, StoredLetter } from './dead-letters.ts';
+export { EmbeddedStore, type EmbeddedStoreOptions, type LogCommit } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
+export type { LogChoice, SinkStart, SliceBounds, SpoolCursor, SpoolSlice } from './spool-table.ts';

@@ -1,8 +1,8 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { StoreError } from './errors.ts';
+import type { SqliteFile } from './sqlite-file.ts';
 
 /** Each entry lifts the database by one format version; entries are never changed once released. */
-const MIGRATIONS: readonly string[] = [
+export const STATE_MIGRATIONS: readonly string[] = [
   `CREATE TABLE log (
      router TEXT NOT NULL, component TEXT NOT NULL, position TEXT NOT NULL,
      PRIMARY KEY (router, component)
@@ -15,18 +15,34 @@ const MIGRATIONS: readonly string[] = [
    ) WITHOUT ROWID, STRICT;`,
   // Routers that are not configured any more, and since when (wall time, milliseconds since the Unix epoch).
   'CREATE TABLE absence (router TEXT PRIMARY KEY, since_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;',
+  // What is in each batch of the spool, apart from the bodies: a million of these rows are looked through in no time. A
+  // batch of the time before has no router, and counts as committed when it was lifted.
+  `CREATE TABLE batch (
+     id INTEGER PRIMARY KEY, router TEXT NOT NULL, component TEXT NOT NULL, committed_ms INTEGER NOT NULL,
+     records INTEGER NOT NULL, bytes INTEGER NOT NULL
+   ) STRICT;
+   INSERT INTO batch SELECT batch, '', '', 0, records, length(body) FROM spool;`,
 ];
 
 /** Brings the database to the format of this program. Throws {@link StoreError} when a newer program wrote it. */
-export function migrate(database: DatabaseSync): void {
-  const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
-  if (version > MIGRATIONS.length) {
-    throw new StoreError('broken', `The state has format ${version}, and this program knows ${MIGRATIONS.length}`, {
+export function migrate(file: SqliteFile, migrations: readonly string[]): void {
+  const version = readFormat(file);
+  if (version > migrations.length) {
+    throw new StoreError('broken', `The state has format ${version}, and this program knows ${migrations.length}`, {
       disposition: 'operator',
       hint: 'Run the version of router-exporter that wrote it, or a later one',
     });
   }
-  for (let next = version; next < MIGRATIONS.length; next++) {
-    database.exec(`BEGIN; ${MIGRATIONS[next]}; PRAGMA user_version = ${next + 1}; COMMIT`);
+  for (let next = version; next < migrations.length; next++) {
+    file.transact(() => file.exec(`${migrations[next]}; PRAGMA user_version = ${next + 1}`));
   }
+}
+
+/** Writes to the disk without changing anything: throws what stands in the way of writing. */
+export function touch(file: SqliteFile): void {
+  file.transact(() => file.exec(`PRAGMA user_version = ${readFormat(file)}`));
+}
+
+function readFormat(file: SqliteFile): number {
+  return Number(file.get('PRAGMA user_version')?.['user_version']);
 }

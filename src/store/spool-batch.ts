@@ -12,7 +12,7 @@ export function packLines(lines: readonly string[]): Uint8Array {
   });
 }
 
-/** The records of a body made by {@link packLines}. */
+/** The records of a body made by {@link packLines}. Throws whatever the codec throws when the checksum is wrong. */
 export function unpackLines(body: Uint8Array): string[] {
   return zstdDecompressSync(body, { maxOutputLength: BATCH_BYTES_MAX }).toString('utf8').split('\n');
 }

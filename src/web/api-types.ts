@@ -98,7 +98,17 @@ export interface PollSummary {
   readonly error: string | null;
 }
 
-/** One entry of `GET /api/v1/sinks`, which answers `{"sinks": [...]}`. */
+/** Beside the sinks in the answer of `GET /api/v1/sinks`: where records wait for them. */
+export interface SpoolSummary {
+  readonly records: number;
+  /** On disk, compressed. */
+  readonly bytes: number;
+  readonly bytesMax: number;
+  /** Whether reading of logs pauses, because the spool or its disk has no room. */
+  readonly isHeldBack: boolean;
+}
+
+/** One entry of `GET /api/v1/sinks`, which answers `{"sinks": [...], "spool": {...}}`. */
 export interface SinkSummary {
   readonly name: string;
   readonly type: string;
@@ -109,7 +119,7 @@ export interface SinkSummary {
   /** Records that the sink has yet to acknowledge. */
   readonly recordsWaiting: number;
   /** Age of the oldest record that it has yet to acknowledge; 0 when there is none. */
-  readonly lagSeconds: number | null;
+  readonly lagSeconds: number;
   /** Records that it refused for good. */
   readonly deadLetters: number;
   readonly lastSuccess: string | null;

@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import type { Clock } from '../base/index.ts';
 import type { BasicAuth } from './basic-auth.ts';
 import { answerJson, answerText } from './cached-answer.ts';
+import type { WebContent } from './content.ts';
 import { WebError } from './errors.ts';
 import { listByName, withoutCredentials } from './fleet-list.ts';
 import { Gate } from './gate.ts';
@@ -9,7 +10,7 @@ import { createLifecycleHandlers } from './lifecycle-routes.ts';
 import { createScrapeHandlers } from './scrape.ts';
 import type { Handler, Served, WebContext, WebEnv } from './served.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
-import { PAGE_HEADERS, renderStatusPage } from './status-page.ts';
+import { type Delivery, PAGE_HEADERS, renderStatusPage } from './status-page.ts';
 
 /** Who is let in, and what is added to every answer. A reload replaces it. */
 export interface Doorkeeper {
@@ -61,7 +62,8 @@ function createRoutes(served: Served): Routes {
   const base = externalUrl ? externalUrl.pathname.replace(/\/?$/, '/') : '';
   const home: Handler = async (context) => {
     for (const [name, value] of Object.entries(PAGE_HEADERS)) context.header(name, value);
-    return answerText(context, 'text/html; charset=utf-8', await renderStatusPage(listByName(served.content), base));
+    const page = renderStatusPage(listByName(served.content), describeDelivery(served.content), base);
+    return answerText(context, 'text/html; charset=utf-8', await page);
   };
   const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
   const gate = new Gate(PAGES_MAX);
@@ -74,7 +76,7 @@ function createRoutes(served: Served): Routes {
     '/sd': page(createDiscoveryHandler(served)),
     '/api/v1/routers': page((context) => answerJson(context, { routers: listByName(served.content) })),
     '/api/v1/routers/:name': page((context) => describeRouter(served, context)),
-    '/api/v1/sinks': page((context) => answerJson(context, { sinks: served.content.listSinks() })),
+    '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(served.content))),
     '/-/healthy': { GET: (context) => context.text('Healthy.\n') },
     '/-/ready': {
       GET: (context) => (served.content.isReady() ? context.text('Ready.\n') : context.text('Not ready.\n', 503)),
@@ -86,6 +88,10 @@ function createRoutes(served: Served): Routes {
     ...(routePrefix !== '' && { '/': { GET: toHome }, [routePrefix]: { GET: toHome } }),
     ...Object.fromEntries(Object.entries(below).map(([path, handlers]) => [routePrefix + path, handlers])),
   };
+}
+
+function describeDelivery(content: WebContent): Delivery {
+  return { sinks: content.listSinks(), spool: content.describeSpool() };
 }
 
 /** The handler, bounded in how many of its answers there are at a time, and in how long each may be on its way. */

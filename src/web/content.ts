@@ -1,4 +1,4 @@
-import type { RouterDetail, RouterSummary, SinkSummary } from './api-types.ts';
+import type { RouterDetail, RouterSummary, SinkSummary, SpoolSummary } from './api-types.ts';
 
 /** `text` is the Prometheus text format 0.0.4, `openmetrics` OpenMetrics 1.0.0. */
 export type MetricsFormat = 'text' | 'openmetrics';
@@ -33,6 +33,7 @@ export interface WebContent {
   listRouters(): readonly RouterSummary[];
   describeRouter(name: string): RouterDetail | undefined;
   listSinks(): readonly SinkSummary[];
+  describeSpool(): SpoolSummary;
   /** Whether the configuration is loaded and the state is open. */
   isReady(): boolean;
   /** Told what prevented an answer. A client that went away is no such thing. */

@@ -16,6 +16,7 @@ export type {
   RouterState,
   RouterSummary,
   SinkSummary,
+  SpoolSummary,
 } from './api-types.ts';
 export type { MetricsFormat, MetricsScope, ReloadResult, WebContent } from './content.ts';
 export { WebError, type WebFailure } from './errors.ts';

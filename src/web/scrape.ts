@@ -1,13 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
-import { DeadlineExceeded, openDeadline } from '../base/index.ts';
+import { DeadlineExceeded, openDeadline, untilAborted } from '../base/index.ts';
 import type { MetricsFormat, MetricsScope } from './content.ts';
 import { WebError } from './errors.ts';
 import { Gate } from './gate.ts';
 import { chooseMetricsFormat, isGzipWanted } from './negotiate.ts';
 import type { Handler, Served, WebContext } from './served.ts';
 import { openTextStream } from './text-stream.ts';
-import { untilAborted } from './until-aborted.ts';
 
 const METRICS_TYPES: Readonly<Record<MetricsFormat, string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import type { RouterState, RouterSummary } from './api-types.ts';
+import type { RouterState, RouterSummary, SinkSummary, SpoolSummary } from './api-types.ts';
 
 const STATES: Readonly<Record<RouterState, string>> = {
   up: 'up',
@@ -15,11 +15,17 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Referrer-Policy': 'no-referrer',
 };
 
+/** What is on its way to the sinks. */
+export interface Delivery {
+  readonly sinks: readonly SinkSummary[];
+  readonly spool: SpoolSummary;
+}
+
 /**
- * The fleet as one table. Everything in it is escaped. `base` stands before all links: empty, or a path with a slash at
+ * The fleet as one table, and the sinks as another. Everything in it is escaped. `base` stands before all links: empty, or a path with a slash at
  * its end.
  */
-export function renderStatusPage(routers: readonly RouterSummary[], base: string) {
+export function renderStatusPage(routers: readonly RouterSummary[], { sinks, spool }: Delivery, base: string) {
   const upCount = routers.filter(({ state }) => state === 'up').length;
   return html`<!doctype html>
 <html lang="en">
@@ -45,8 +51,29 @@ export function renderStatusPage(routers: readonly RouterSummary[], base: string
     ${routers.map((router) => renderRow(router, base))}
   </tbody>
 </table>
+<h2>Sinks</h2>
+${spool.isHeldBack ? html`<p role="alert"><strong>Reading of logs pauses: there is no room for more records.</strong></p>` : ''}
+<p>${spool.records} records wait, in ${toMebibytes(spool.bytes)} of ${toMebibytes(spool.bytesMax)} MiB.</p>
+<table>
+  <thead><tr><th>Sink</th><th>Type</th><th>State</th><th>Delivered</th><th>Waiting</th><th>Lag</th><th>Dead letters</th><th>Error</th></tr></thead>
+  <tbody>
+    ${sinks.map(renderSink)}
+  </tbody>
+</table>
 </html>
 `;
+}
+
+function renderSink(sink: SinkSummary) {
+  const { name, type, state, recordsDelivered, recordsWaiting, lagSeconds, deadLetters, error } = sink;
+  return html`<tr><td>${name}</td><td>${type}</td><td>${state}</td><td>${recordsDelivered}</td><td>${recordsWaiting}</td><td>${Math.round(
+    lagSeconds,
+  )} s</td><td>${deadLetters}</td><td>${error ?? ''}</td></tr>
+    `;
+}
+
+function toMebibytes(bytes: number): string {
+  return (bytes / 1024 ** 2).toFixed(1);
 }
 
 function renderRow({ name, state, lastSuccess, url, failure }: RouterSummary, base: string) {

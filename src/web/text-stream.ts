@@ -1,6 +1,6 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import { untilAborted } from './until-aborted.ts';
+import { untilAborted } from '../base/index.ts';
 
 export interface TextStreamOptions {
   readonly chunks: AsyncIterable<string> | Iterable<string>;

@@ -13,6 +13,10 @@ export interface CommandOptions {
   readonly typed?: string;
   /** Whether stderr is a terminal. Default false. */
   readonly isTerminal?: boolean;
+  /** Ends the command early. */
+  readonly signal?: AbortSignal;
+  /** Told what is written to stderr. */
+  readonly onStderr?: (text: string) => unknown;
 }
 
 /** Runs a command in this process. */
@@ -24,6 +28,7 @@ export async function runCommand(args: readonly string[], options: CommandOption
         decodeStrings: false,
         write(chunk: string | Buffer, _encoding, done) {
           output[name] += chunk.toString();
+          if (name === 'stderr') options.onStderr?.(chunk.toString());
           done();
         },
       }),
@@ -34,7 +39,7 @@ export async function runCommand(args: readonly string[], options: CommandOption
     stdin: Object.assign(stdin, { isTTY: options.typed !== undefined }),
     stdout: collect('stdout', false),
     stderr: collect('stderr', options.isTerminal === true),
-    signal: new AbortController().signal,
+    signal: options.signal ?? new AbortController().signal,
     onHangup: () => {},
   });
   return { code, ...output };

@@ -30,6 +30,15 @@ describe('renderJsonSchema()', () => {
     });
   });
 
+  it('offers the keys of each type of sink', () => {
+    const { oneOf } = schema.properties.sinks.items;
+    const words = oneOf.map((variant: { properties: { type: { const?: string } } }) => variant.properties.type.const);
+    expect(words).toEqual(['stdout', 'file', 'http', 'loki', 'elasticsearch', 'otlp', 'syslog', 'nats', undefined]);
+    expect(oneOf[3].properties.tenant.description).toBe('Tenant, sent as `X-Scope-OrgID`.');
+    expect(oneOf[3].required).toEqual(['name', 'type', 'url']);
+    expect(Object.keys(oneOf[0].properties)).not.toContain('path');
+  });
+
   it('has nothing in it that only the reference needs', () => {
     expect(renderJsonSchema()).not.toContain('"kind"');
   });
@@ -46,6 +55,10 @@ describe('renderJsonSchema()', () => {
       `log_rules: [default, "\${RULES}", { name: a_total, help: A., type: counter, pattern: a }]\nredact: [a, { pattern: b }]\n${withRouter()}`,
     ],
     ['only files of routers', 'router_files: [a.yaml]'],
+    [
+      'sinks of several types, and one whose type the environment knows',
+      'sinks: [{ name: a, type: stdout }, { name: b, type: nats, servers: [a], batch: { wait: 0, records: "5" } }, { name: c, type: loki, url: "${URL}", max_age: 0, headers: { A: "${A}" } }, { name: d, type: "${TYPE}", path: a }]\nrouters: []',
+    ],
     [
       'numbers and flags as text',
       'backup: { keep: "3" }\nstorage: { spool_max: 2097152 }\ndefaults: { tls: { insecure_skip_verify: "true" } }\nrouters: []',
@@ -75,6 +88,15 @@ describe('renderJsonSchema()', () => {
     ['another word among log rules', `log_rules: [defaults]\n${withRouter()}`, ['/log_rules/0']],
     ['a log rule without its pattern', `log_rules: [{ name: a, help: A. }]\n${withRouter()}`, ['/log_rules/0']],
     ['a number for a pattern', `redact: [7]\n${withRouter()}`, ['/redact/0']],
+    ['a sink without its type', `sinks: [{ name: a }]\n${withRouter()}`, ['/sinks/0']],
+    ['a sink of another type', `sinks: [{ name: a, type: lokki }]\n${withRouter()}`, ['/sinks/0/type']],
+    ['a key of another type', `sinks: [{ name: a, type: stdout, path: b }]\n${withRouter()}`, ['/sinks/0path']],
+    ['a sink without its address', `sinks: [{ name: a, type: http }]\n${withRouter()}`, ['/sinks/0']],
+    [
+      'a format that the type does not have',
+      `sinks: [{ name: a, type: otlp, url: "http://a", format: ecs }]\n${withRouter()}`,
+      ['/sinks/0/format'],
+    ],
     ['a label name that is none', withRouter('labels: { "a-b": x }'), ['/routers/0/labels']],
     ['a router name as a default', `defaults: { name: a }\n${withRouter()}`, ['/defaultsname']],
   ])('refuses %s, as check does', async (_, text, places) => {

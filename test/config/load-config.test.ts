@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadConfig, renderFault } from '../../src/config/index.ts';
+import { createStdoutSettings, loadConfig, renderFault } from '../../src/config/index.ts';
 import { CERTIFICATE, load, SHIPPED_MODULES, withRouter } from './configuration-folder.ts';
 
 const EXAMPLE = new URL('../../docs/router-exporter.example.yaml', import.meta.url);
@@ -40,6 +40,7 @@ describe('loadConfig()', () => {
       ],
       backup: undefined,
       sinks: [],
+      deadLetters: { bytesMax: 67_108_864, keepMs: 2_592_000_000 },
       logRules: [],
       redact: [],
     });
@@ -68,12 +69,37 @@ describe('loadConfig()', () => {
       poll: { intervalMs: 120_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },
       logs: { components: ['*', '!kernel'] },
     });
-    expect(config?.sinks).toEqual([{ name: 'console', type: 'stdout' }]);
+    expect(config?.sinks.map(({ name, type, format }) => [name, type, format])).toEqual([
+      ['console', 'stdout', 'native'],
+      ['loki', 'loki', 'native'],
+      ['search', 'elasticsearch', 'ecs'],
+    ]);
+    expect(config?.sinks[0]).toEqual(createStdoutSettings('console'));
     expect(config?.logRules.map(({ name }) => name)).toEqual([
       'router_dhcp_acks_total',
       'router_ntp_adjustment_seconds',
     ]);
     expect(config?.redact.map(({ replacement }) => replacement)).toEqual(['[redacted]', '[redacted]']);
+  });
+
+  it('loads the documented example with the sinks that stand in comments there', async () => {
+    const text = await readFile(EXAMPLE, 'utf8');
+    const all = text
+      .replace(/^ {2}# (?= |- name)/gm, '  ')
+      .replaceAll(/^ {4}# (?=pipeline|header_files|username|password_file: loki|tls)/gm, '    ');
+    const { config, lines } = await load(all.replace('fingerprint_sha256: "5f:70:…", ', ''), {
+      env: { ROUTER_PASSWORD: 'x' },
+      files: {
+        ...{ 'plant-7.pw': 'x', 'ca.pem': CERTIFICATE, 'agent.pem': CERTIFICATE, 'agent.key': KEY },
+        ...{ 'loki.pw': 'x', 'token.txt': 'x', 'agent.creds': '-BEGIN NATS USER JWT-\n-BEGIN USER NKEY SEED-' },
+      },
+      options: { shippedModules: SHIPPED_MODULES },
+    });
+    expect(lines).toEqual([]);
+    expect(config?.sinks.map(({ type }) => type)).toEqual(
+      'stdout loki elasticsearch file http otlp syslog nats'.split(' '),
+    );
+    expect(config?.sinks[1]).toMatchObject({ auth: { kind: 'basic' }, tls: { serverName: 'loki' } });
   });
 
   it('takes client certificate, key and fingerprint of a router', async () => {

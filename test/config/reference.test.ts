@@ -44,6 +44,28 @@ describe('renderConfigReference()', () => {
     );
   });
 
+  it('lists the keys of each type of sink, and those that all have once', () => {
+    const [, loki = ''] = reference.split('### `sinks[]`: `loki`');
+    const [table = ''] = loki.split('### ');
+    expect(table).toContain('\n| `tenant` | name |');
+    expect(table).toContain(
+      '\n| `batch` | [map](#sinks-batch) |  | How many records go at once; what is left out keeps its default. Default: `{ records: 1000, bytes: 1MiB, wait: 1s }`. |',
+    );
+    expect(table).not.toContain('`name`');
+    expect(table).not.toContain('`type`');
+    expect(reference.split('\n| `severities` |')).toHaveLength(2);
+    expect(reference).toContain('\n| `type` | `stdout`, `file`, `http`, ');
+  });
+
+  it('has one table for maps of the same name in several types of sinks, because they are the same', () => {
+    const { items } = toJsonSchema(configSchema).properties?.['sinks'] ?? {};
+    for (const key of ['batch', 'tls']) {
+      const maps = (items?.oneOf ?? []).flatMap(({ properties }) => properties?.[key]?.properties ?? []);
+      expect(maps.length).toBeGreaterThan(1);
+      expect(new Set(maps.map((map) => JSON.stringify(map))).size).toBe(1);
+    }
+  });
+
   it('links only to places that are there, each once', () => {
     const anchors = [...reference.matchAll(/<a id="([^"]+)"><\/a>/g)].map(([, anchor]) => anchor);
     const links = [...reference.matchAll(/\]\(#([^)]+)\)/g)].map(([, link]) => link);
@@ -53,12 +75,12 @@ describe('renderConfigReference()', () => {
   });
 
   it('shows files that can be loaded', async () => {
-    const [routers = '', modules = '', rules = ''] = [...reference.matchAll(/```yaml\n(.*?)```/gs)].map(
+    const [routers = '', modules = '', sinks = '', rules = ''] = [...reference.matchAll(/```yaml\n(.*?)```/gs)].map(
       ([, text]) => text ?? '',
     );
     const { lines, config } = await load(
-      `defaults: { auth: none, modules: [fuel_level] }\nrouter_files: [routers.yaml]\n${modules}${rules}`,
-      { files: { 'routers.yaml': routers }, options: { shippedModules: SHIPPED_MODULES } },
+      `defaults: { auth: none, modules: [fuel_level] }\nrouter_files: [routers.yaml]\n${modules}${sinks}${rules}`,
+      { files: { 'routers.yaml': routers, 'loki.pw': 'x' }, options: { shippedModules: SHIPPED_MODULES } },
     );
     expect(lines).toEqual([]);
     expect(config?.logRules.map(({ name }) => name)).toEqual([
@@ -66,6 +88,7 @@ describe('renderConfigReference()', () => {
       'router_ntp_adjustment_seconds',
     ]);
     expect(config?.redact).toHaveLength(2);
+    expect(config?.sinks.map(({ name }) => name)).toEqual(['loki', 'archive', 'search']);
     expect(config?.routers.map(({ name, modules: [module] }) => [name, module?.name])).toEqual([
       ['plant-8', 'fuel_level'],
     ]);

@@ -101,13 +101,13 @@ describe('loadConfig() on YAML', () => {
 
   it('answers with a configuration or with faults inside the file, whatever the text', async () => {
     const token = fc.constantFrom(
-      ...'routers:|sinks:|defaults:|web:|listen:|name:|url:|password:|password_file:|tls:|ca_file:|labels:|poll:|interval:|modules:|resources:|metrics:|router_files:|backup:'.split(
+      ...'routers:|sinks:|defaults:|web:|listen:|name:|url:|password:|password_file:|tls:|ca_file:|labels:|poll:|interval:|modules:|resources:|metrics:|router_files:|backup:|type:|batch:|headers:|severities:'.split(
         '|',
       ),
       ...'\n|\n  |\n    |- | |: |, |[|]|{|}|"|\'|&a |*a|!t |!!set |!!binary |? |#|%|---\n|<<: *a|__proto__:|\\x|\0|\t|${A}|${|$${'.split(
         '|',
       ),
-      ...'a|60s|https://h|1|true|null|~|.nan|0x1f|2001-01-01|\ud800|é'.split('|'),
+      ...'a|60s|stdout|loki|https://h|1|true|null|~|.nan|0x1f|2001-01-01|\ud800|é'.split('|'),
     );
     const text = fc.oneof(
       fc.array(token, { maxLength: 40 }).map((tokens) => tokens.join('')),

@@ -19,6 +19,21 @@ test.each<[string, unknown, Partial<RouterError>]>([
   ['a self-signed certificate', coded('DEPTH_ZERO_SELF_SIGNED_CERT'), { code: 'tls', disposition: 'operator' }],
   ['a certificate of another host', coded('ERR_TLS_CERT_ALTNAME_INVALID'), { code: 'tls', isUnsent: true }],
   ['an expired certificate', coded('CERT_HAS_EXPIRED'), { code: 'tls', isUnsent: true }],
+  [
+    'an alert about our certificate',
+    coded('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'),
+    { code: 'tls', hint: expect.stringContaining('tls.cert_file') as string },
+  ],
+  [
+    'an authority that it does not know',
+    coded('ERR_SSL_TLSV1_ALERT_UNKNOWN_CA'),
+    { code: 'tls', hint: expect.stringContaining('tls.cert_file') as string },
+  ],
+  [
+    'a certificate that we do not trust',
+    coded('SELF_SIGNED_CERT_IN_CHAIN'),
+    { code: 'tls', hint: expect.stringContaining('tls.ca_file') as string },
+  ],
   ['our deadline', new DeadlineExceeded(10_000), { code: 'timeout', isUnsent: false }],
   ['a parser', coded('HPE_INVALID_CONSTANT'), { code: 'http', isUnsent: false }],
   ['no error at all', 'text', { code: 'http', isUnsent: false }],

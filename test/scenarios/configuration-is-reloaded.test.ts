@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Config, RouterSettings } from '../../src/config/index.ts';
+import { type Config, createStdoutSettings, type RouterSettings } from '../../src/config/index.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { startFleet } from '../support/fleet.ts';
 
@@ -131,7 +131,7 @@ test('sinks that are added by a reload get what comes from then on, and logs beg
   await fleet.advance(2 * MINUTE_MS);
   expect(fleet.records).toEqual([]);
 
-  await fleet.reload((config) => ({ ...config, sinks: [{ name: 'console', type: 'stdout' }] }));
+  await fleet.reload((config) => ({ ...config, sinks: [createStdoutSettings('console')] }));
   await fleet.advance(2 * MINUTE_MS);
   expect(fleet.records.map(({ message }) => message)).toEqual(['a line']);
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createStdoutSettings } from '../../src/config/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 
 const SECOND_MS = 1000;
@@ -63,7 +64,7 @@ test('on first contact a log is read from now on, or as far back as configured',
     await fleet.advance(30 * 60 * SECOND_MS);
     fleet.router().appendLog('network', 'recent');
     await fleet.advance(60 * SECOND_MS);
-    await fleet.reload((config) => ({ ...config, sinks: [{ name: 'console', type: 'stdout' }] }));
+    await fleet.reload((config) => ({ ...config, sinks: [createStdoutSettings('console')] }));
     await fleet.advance(60 * SECOND_MS);
     fleet.router().appendLog('network', 'after');
     await fleet.advance(60 * SECOND_MS);

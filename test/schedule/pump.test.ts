@@ -1,17 +1,20 @@
 import { expect, test, vi } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { Pump, type PumpOptions } from '../../src/schedule/index.ts';
+import { Pump, type PumpOptions, type PumpOutcome } from '../../src/schedule/index.ts';
 
-function createBench(step: PumpOptions['step']) {
+function createBench(step: PumpOptions['step'], leastWaitMs?: number) {
   const clock = createSteppedClock(0);
   const stepsMs: number[] = [];
   const failures: unknown[] = [];
   const pump = new Pump({
-    step: (signal) => {
+    step: (signal, turn) => {
       stepsMs.push(clock.monotonic());
-      return step(signal);
+      return step(signal, turn);
     },
-    onFailure: (cause) => void failures.push(cause),
+    onFailure: (cause) => {
+      failures.push(cause);
+      return leastWaitMs;
+    },
     backoff: { firstMs: 1000, ceilingMs: 8000 },
     clock,
     // The whole of each wait, so that waits can be told apart.
@@ -21,7 +24,7 @@ function createBench(step: PumpOptions['step']) {
 }
 
 /** A step that hands out one outcome after the other, and after that is idle. */
-function scripted(...outcomes: ('more' | 'idle' | Error)[]): PumpOptions['step'] {
+function scripted(...outcomes: (PumpOutcome | Error)[]): PumpOptions['step'] {
   return () => {
     const outcome = outcomes.shift() ?? 'idle';
     return outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(outcome);
@@ -174,4 +177,39 @@ test('Pump.drain() makes no step with a signal that has been aborted', async () 
   const { pump, stepsMs } = createBench(scripted('more', 'more', 'idle'));
   await pump.drain(AbortSignal.abort());
   expect(stepsMs).toHaveLength(0);
+});
+
+test('Pump waits as long as a step asks for, counts as idle meanwhile, and steps again', async () => {
+  const { clock, pump, stepsMs } = createBench(scripted({ waitMs: 300 }, 'idle'));
+  pump.wake();
+  await pump.whenIdle();
+  expect(stepsMs).toEqual([0]);
+  pump.wake();
+  expect(stepsMs).toEqual([0]);
+  await clock.advance(300);
+  await pump.whenIdle();
+  expect(stepsMs).toEqual([0, 300]);
+});
+
+test('Pump.drain() cuts such a wait short and says that it is the end', async () => {
+  const turns: boolean[] = [];
+  const { pump } = createBench((_, { isLast }) => {
+    turns.push(isLast);
+    return Promise.resolve(isLast ? 'idle' : { waitMs: 300 });
+  });
+  pump.wake();
+  await pump.whenIdle();
+  await pump.drain(never());
+  expect(turns).toEqual([false, true]);
+});
+
+test('Pump waits at least as long as its owner says after a failure', async () => {
+  const { clock, pump, stepsMs } = createBench(scripted(new RangeError('busy'), 'idle'), 5000);
+  pump.wake();
+  await pump.whenIdle();
+  await clock.advance(4999);
+  expect(stepsMs).toEqual([0]);
+  await clock.advance(1);
+  await pump.whenIdle();
+  expect(stepsMs).toEqual([0, 5000]);
 });

@@ -29,17 +29,18 @@ export function startRouterExporter(...args: string[]): Program {
   return startProgram(process.execPath, [BIN, ...args]);
 }
 
-/** `cwd` is the folder that it starts in; by default that of the tests. */
+/** `cwd` is the folder that it starts in; by default that of the tests. `stdin`: whether the test writes its input. */
 export function startProgram(
   file: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
   cwd?: string,
+  stdin: 'ignore' | 'pipe' = 'ignore',
 ): Program {
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env }, cwd });
+  const child = spawn(file, args, { stdio: [stdin, 'pipe', 'pipe'], env: { ...process.env, ...env }, cwd });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
       output[name] += text;
     });
   }
@@ -64,7 +65,7 @@ export function startProgram(
           return match !== null;
         };
         if (look()) return;
-        child[stream].on('data', look);
+        child[stream]?.on('data', look);
         ended.then(
           (end) => look() || reject(new RangeError(`The program ended without ${pattern}: ${JSON.stringify(end)}`)),
           reject,

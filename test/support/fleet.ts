@@ -13,6 +13,7 @@ import {
 import {
   type Config,
   type ConfigFault,
+  createStdoutSettings,
   type LoadedConfig,
   loadShippedModules,
   type RouterSettings,
@@ -139,7 +140,8 @@ async function createConfig(simulator: Simulator, folder: string, options: Fleet
     redact: [],
     web: { listen: [{ host: '127.0.0.1', port: 0 }] },
     storage: { path: folder, spoolBytesMax: 64 * 1024 * 1024 },
-    sinks: [{ name: 'console', type: 'stdout' }],
+    sinks: [createStdoutSettings('console')],
+    deadLetters: { bytesMax: 64 * 1024 * 1024, keepMs: 30 * 86_400_000 },
     routers: simulator.routers.map(({ name, url }) => ({
       name,
       url,

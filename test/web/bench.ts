@@ -34,6 +34,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     listRouters: () => [ROUTER],
     describeRouter: () => undefined,
     listSinks: () => [],
+    describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1024 ** 3, isHeldBack: false }),
     isReady: () => true,
     onFailed: () => {},
     ...content,

@@ -1,5 +1,6 @@
 import type { Place } from '../config-file.ts';
 import type { KeyPath } from '../fault.ts';
+import { refuseBoth } from '../key-checks.ts';
 import { checkMetric } from './check-metric.ts';
 import { canHaveOuterRow, hasSlot, isRootPath } from './grammar.ts';
 import type { ListedModule } from './listed-module.ts';
@@ -9,10 +10,7 @@ import { type ResourceSettings, ROWS_DEFAULT } from './module-schema.ts';
 export function checkModule({ settings, place, isShipped }: ListedModule): void {
   const { file, path } = place;
   const isSet = (key: string) => file.source.valueAt([...path, key]) !== undefined;
-  if (isSet('interval') && isSet('min_interval')) {
-    const message = 'Both "interval" and "min_interval" are set; keep one of them';
-    file.faults.add([...path, 'min_interval'], message, { aim: 'key' });
-  }
+  refuseBoth(place, 'interval', 'min_interval');
   // What is faulty may only be a misspelt key.
   if (isShipped && isSet('reader') === isSet('resources') && !file.faults.touches(path)) {
     const message = 'A shipped module has either "resources" or a "reader"';

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import { type Clock, createSystemClock } from '../../base/index.ts';
+import { type Clock, createSystemClock, untilAborted } from '../../base/index.ts';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveEnd, ArchiveFormat, ArchiveItem, ArchiveLimits } from './archive-item.ts';
 import { ArchiveThread, startArchiveWorker } from './archive-thread.ts';
@@ -7,7 +7,6 @@ import { inflate } from './inflate.ts';
 import { checkOutput } from './output-meter.ts';
 import { SNIFF_BYTES, sniffFormat } from './sniff.ts';
 import { SourceReader } from './source-reader.ts';
-import { untilAborted } from './until-aborted.ts';
 
 export interface ArchivePoolOptions {
   /** Most files decoded at the same time, one thread each; threads start when first needed. */

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Clock, Timer } from '../../base/index.ts';
+import { type Clock, type Timer, untilAborted } from '../../base/index.ts';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveLimits, BlockLost, BlockRecovered } from './archive-item.ts';
 import {
@@ -11,7 +11,6 @@ import {
 } from './archive-protocol.ts';
 import type { Bzip2End } from './bzip2/decoder.ts';
 import type { SourceReader } from './source-reader.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** The worker's file stands beside this one, as a source in a checkout and compiled in a package. */
 const WORKER_URL = new URL(

@@ -17,3 +17,4 @@ export type {
 } from './archive-item.ts';
 export { type ArchivePool, type ArchivePoolOptions, type DecodeOptions, openArchivePool } from './archive-pool.ts';
 export { Bzip2Decoder } from './bzip2/decoder.ts';
+export { SNIFF_BYTES, sniffFormat } from './sniff.ts';

@@ -1,4 +1,4 @@
-import { untilAborted } from './until-aborted.ts';
+import { untilAborted } from '../../base/index.ts';
 
 /**
  * Reads a source chunk by chunk, with the first bytes looked at in advance. A failure of the source reads like its end,

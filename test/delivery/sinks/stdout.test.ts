@@ -1,10 +1,18 @@
 import { Writable } from 'node:stream';
 import { expect, test, vi } from 'vitest';
-import { createStdoutSink, DeliveryError } from '../../../src/delivery/index.ts';
+import type { BatchBounds } from '../../../src/delivery/contracts.ts';
+import { DeliveryError } from '../../../src/delivery/errors.ts';
+import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
+import { createStdoutSink, type StdoutSinkOptions } from '../../../src/delivery/sinks/stdout.ts';
+import { sampleRecord } from '../../support/sinks/sample-records.ts';
 
 const never = new AbortController().signal;
+const batch: BatchBounds = { recordsMax: 5000, bytesMax: 1024 * 1024, waitMs: 0 };
 
-test('StdoutSink writes one record per line, whole batches at a time', async () => {
+const createSink = (output: Writable, options: Partial<StdoutSinkOptions> = {}) =>
+  createStdoutSink({ name: 'console', batch, output, ...options });
+
+function collect() {
   const written: string[] = [];
   const output = new Writable({
     decodeStrings: false,
@@ -13,18 +21,39 @@ test('StdoutSink writes one record per line, whole batches at a time', async () 
       done();
     },
   });
-  const sink = createStdoutSink('console', output);
-  await sink.deliver(['{"a":1}', '{"b":"ü"}'], never);
-  await sink.deliver(['{"c":3}'], never);
-  expect(sink.name).toBe('console');
+  return { written, output };
+}
+
+test('StdoutSink writes one record per line, whole batches at a time', async () => {
+  const { written, output } = collect();
+  const sink = createSink(output);
+  expect(await sink.deliver([new OutgoingRecord('{"a":1}'), new OutgoingRecord('{"b":"ü"}')], never)).toEqual({
+    bytes: 19,
+  });
+  await sink.deliver([new OutgoingRecord('{"c":3}')], never);
+  expect(sink).toMatchObject({ name: 'console', batch });
+  expect(sink.timeoutMs).toBeUndefined();
   expect(written).toEqual(['{"a":1}\n{"b":"ü"}\n', '{"c":3}\n']);
+});
+
+test('StdoutSink writes the format that is asked for, and nothing at all for an empty batch', async () => {
+  const { written, output } = collect();
+  await createSink(output, { format: 'ecs' }).deliver([sampleRecord('a')], never);
+  await createSink(output, { format: 'otel' }).deliver([sampleRecord('a')], never);
+  expect(await createSink(output).deliver([], never)).toEqual({});
+  const [ecs = '', otel = '', ...more] = written;
+  expect(JSON.parse(ecs)).toMatchObject({ event: { id: 'a' } });
+  expect(JSON.parse(otel)).toHaveProperty('resourceLogs');
+  expect(more).toEqual([]);
 });
 
 test('StdoutSink.deliver() resolves when the system has taken the bytes, and not before', async () => {
   const taken = Promise.withResolvers<() => void>();
   const output = new Writable({ write: (_chunk, _encoding, done) => taken.resolve(done) });
   const delivered = vi.fn();
-  const delivering = createStdoutSink('console', output).deliver(['1'], never).then(delivered);
+  const delivering = createSink(output)
+    .deliver([sampleRecord('a')], never)
+    .then(delivered);
   const done = await taken.promise;
   await new Promise((resolve) => setImmediate(resolve));
   expect(delivered).not.toHaveBeenCalled();
@@ -36,20 +65,38 @@ test('StdoutSink.deliver() resolves when the system has taken the bytes, and not
 test('StdoutSink.deliver() throws closed when the reader has gone, then and ever after, and ends no process', async () => {
   const cause = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
   const output = new Writable({ write: (_chunk, _encoding, done) => done(cause) });
-  const sink = createStdoutSink('console', output);
-  const error: unknown = await sink.deliver(['1'], never).catch((thrown: unknown) => thrown);
+  const sink = createSink(output);
+  const error: unknown = await sink.deliver([sampleRecord('a')], never).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(DeliveryError);
-  expect(error).toMatchObject({ code: 'closed', disposition: 'operator', cause });
+  expect(error).toMatchObject({
+    code: 'closed',
+    disposition: 'operator',
+    hint: 'The program that read it has ended',
+    cause,
+  });
   // The stream also raises an event, which nobody in this test listens to.
   await new Promise((resolve) => setImmediate(resolve));
-  await expect(sink.deliver(['2'], never)).rejects.toMatchObject({ code: 'closed' });
+  await expect(sink.deliver([sampleRecord('b')], never)).rejects.toMatchObject({ code: 'closed' });
 });
 
-test('StdoutSink.deliver() rejects with the reason when aborted while nobody reads', async () => {
-  const output = new Writable({ write: () => {} });
+test('StdoutSink.deliver() rejects with the reason when aborted while nobody reads, and writes nothing when aborted before', async () => {
+  const write = vi.fn();
+  const output = new Writable({ write });
   const abort = new AbortController();
   const reason = new RangeError('time is over');
-  const delivering = createStdoutSink('console', output).deliver(['1'], abort.signal);
+  const sink = createSink(output);
+  const delivering = sink.deliver([sampleRecord('a')], abort.signal);
   abort.abort(reason);
   await expect(delivering).rejects.toBe(reason);
+  await expect(sink.deliver([sampleRecord('b')], abort.signal)).rejects.toBe(reason);
+  expect(write).toHaveBeenCalledTimes(1);
+});
+
+test('StdoutSink.preflight() writes nothing, and close() leaves the output open', async () => {
+  const { written, output } = collect();
+  const sink = createSink(output);
+  expect(await sink.preflight({ routers: 1, labelValues: {} }, never)).toMatchObject([{ verdict: 'ok' }]);
+  await sink.close();
+  expect(written).toEqual([]);
+  expect(output.writableEnded).toBe(false);
 });

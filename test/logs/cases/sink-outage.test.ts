@@ -5,21 +5,17 @@ import { expect, test } from 'vitest';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { EmbeddedStore } from '../../../src/store/index.ts';
 import { gapsOf, linesOf, MINUTE_MS, messagesOf, openLogBench, SECOND_MS } from '../../support/log-bench.ts';
+import { drain, toStarts } from '../../support/store-folder.ts';
 
 /** Takes everything that is spooled, as a sink that works again. */
-function drain(store: EmbeddedStore): LogRecord[] {
-  const records: LogRecord[] = [];
-  for (let slice = store.readSlice('a'); slice; slice = store.readSlice('a')) {
-    records.push(...slice.lines.map((line) => JSON.parse(line) as LogRecord));
-    store.acknowledge('a', slice.next);
-  }
-  return records;
+function takeAll(store: EmbeddedStore): LogRecord[] {
+  return drain(store, 'a').map((line) => JSON.parse(line) as LogRecord);
 }
 
 test('case 75: while a sink is out the spool fills and reading stops; what the router deletes meanwhile is a gap, and the rest comes in order', async () => {
   const path = await mkdtemp(join(tmpdir(), 'router-exporter-outage-'));
   try {
-    using store = new EmbeddedStore({ path, sinks: ['a'], spoolBytesMax: 2500 });
+    using store = new EmbeddedStore({ path, sinks: toStarts(['a']), spoolBytesMax: 2500, now: () => 0 });
     await using bench = await openLogBench({
       simulator: { logs: { compressionMs: 0, maxFiles: 3 } },
       turns: { records: store },
@@ -37,11 +33,11 @@ test('case 75: while a sink is out the spool fills and reading stops; what the r
       }
     }
     expect(isFull).toBe(true);
-    const before = drain(store);
+    const before = takeAll(store);
     const after: LogRecord[] = [];
     for (let turn = 0; turn < 40; turn++) {
       await bench.reader.turn().catch(() => {});
-      after.push(...drain(store));
+      after.push(...takeAll(store));
       await bench.clock.advance(30 * SECOND_MS);
     }
     const all = [...before, ...after];

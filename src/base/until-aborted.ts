@@ -1,6 +1,6 @@
 /**
- * Waits for `promise`, or rejects with the signal's reason when that comes first. The listener is removed either way,
- * so that a long file does not pile up listeners on a long-lived signal.
+ * Waits for `promise`, or rejects with the signal's reason when that comes first. Leaves no listener behind, so that long
+ * work does not pile them up on a long-lived signal. Without a signal it just waits.
  */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise;

@@ -1,0 +1,31 @@
+import type { SinkSettings } from '../config/index.ts';
+import type { LogRecord } from '../model/index.ts';
+import { isSelected } from './globs.ts';
+
+/** Which records a sink gets. */
+export interface SinkSelection {
+  readonly isWanted: (router: string, component: string) => boolean;
+  /** Absent: every record of a log that is wanted. */
+  readonly isSelected: ((record: LogRecord) => boolean) | undefined;
+}
+
+/** Logs whose selection is remembered; a fleet has some tens of thousands. */
+const REMEMBERED_MAX = 100_000;
+
+/** Compiles the globs of a sink. A record without a severity counts as `none`, one that is no event as `line`. */
+export function createSelection({ routers, components, severities, events }: SinkSettings['select']): SinkSelection {
+  const known = new Map<string, boolean>();
+  const takesAll = [severities, events].every((globs) => globs.length === 1 && globs[0] === '*');
+  return {
+    isWanted(router, component) {
+      const key = `${router}/${component}`;
+      const answer = known.get(key) ?? (isSelected(router, routers) && isSelected(component, components));
+      if (known.size >= REMEMBERED_MAX) known.clear();
+      known.set(key, answer);
+      return answer;
+    },
+    isSelected: takesAll
+      ? undefined
+      : ({ severity = 'none', event = 'line' }) => isSelected(severity, severities) && isSelected(event, events),
+  };
+}

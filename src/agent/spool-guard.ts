@@ -1,0 +1,74 @@
+import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
+import type { RecordLog } from '../logs/index.ts';
+import { type EmbeddedStore, StoreError } from '../store/index.ts';
+
+export interface SpoolGuardOptions {
+  readonly store: Pick<EmbeddedStore, 'readPositions' | 'commit' | 'spooled' | 'checkWritable'>;
+  /** Bound of what is spooled. Bytes. */
+  readonly spoolBytesMax: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Reading goes on when so much of the spool is free: one record more or less must not start and stop a fleet. */
+const ROOM_SHARE = 0.1;
+/** How often a disk without room is tried. */
+const DISK_TRIAL_MS = 10_000;
+
+/**
+ * What the routers' logs are written to. While there is no room for records, in the spool or on its disk, no log is read:
+ * what would be downloaded could not be kept, and the router keeps it for free. Says so once for all routers.
+ */
+export class SpoolGuard implements RecordLog {
+  readonly #options: SpoolGuardOptions;
+  #isHeldBack = false;
+  #nextTrialMs = 0;
+
+  constructor(options: SpoolGuardOptions) {
+    this.#options = options;
+  }
+
+  /** Whether reading of logs pauses; asked before each turn, which is also when it is seen that there is room again. */
+  get isHeldBack(): boolean {
+    if (this.#isHeldBack && this.#hasRoom()) {
+      this.#isHeldBack = false;
+      this.#options.logger.info('Reading of logs goes on: there is room again');
+    }
+    return this.#isHeldBack;
+  }
+
+  readPositions(router: string): ReadonlyMap<string, string> {
+    return this.#options.store.readPositions(router);
+  }
+
+  commit(commit: Parameters<RecordLog['commit']>[0]): void {
+    try {
+      this.#options.store.commit(commit);
+    } catch (cause) {
+      if (cause instanceof StoreError && cause.disposition === 'hold-back') this.#holdBack(cause);
+      throw cause;
+    }
+  }
+
+  #holdBack(cause: StoreError): void {
+    const { clock, logger } = this.#options;
+    this.#nextTrialMs = clock.monotonic() + DISK_TRIAL_MS;
+    if (this.#isHeldBack) return;
+    this.#isHeldBack = true;
+    logger.error('Reading of logs pauses: what is read could not be kept', { error: renderErrorChain(cause) });
+  }
+
+  #hasRoom(): boolean {
+    const { store, spoolBytesMax, clock } = this.#options;
+    if (store.spooled.bytes > spoolBytesMax * (1 - ROOM_SHARE)) return false;
+    if (clock.monotonic() < this.#nextTrialMs) return false;
+    this.#nextTrialMs = clock.monotonic() + DISK_TRIAL_MS;
+    try {
+      store.checkWritable();
+      return true;
+    } catch (cause) {
+      if (cause instanceof StoreError) return false;
+      throw cause;
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { parseDuration } from '../base/index.ts';
+import type { CommandIo, ExitCode } from './io.ts';
+import { configOption, parseWholeNumber } from './options.ts';
+
+/** Most letters of one list. */
+const LIST_MAX = 100_000;
+
+type Options = Record<string, unknown>;
+
+/** Adds `dead-letters` with its commands. They work beside a running agent. */
+export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (code: ExitCode) => void): void {
+  const letters = program.command('dead-letters').description('Records that a sink has refused for good.');
+  letters
+    .command('list')
+    .description('List them, the newest first.')
+    .addOption(configOption())
+    .option('--sink <name>', 'of this sink alone')
+    .option('--limit <count>', 'how many', parseWholeNumber(1, LIST_MAX), 50)
+    .option('--json', 'for programs')
+    .action(async (options: Options) => {
+      const { listLetters } = await import('./dead-letters.ts');
+      const flags = { ...toFlags(options), limit: Number(options['limit']), isJson: options['json'] === true };
+      finish(await listLetters(flags, io));
+    });
+  letters
+    .command('show')
+    .description('Show one of them whole, with its record.')
+    .argument('<number>', 'as dead-letters list shows it', parseNumber)
+    .addOption(configOption())
+    .action(async (id: number, options: Options) => {
+      const { showLetter } = await import('./dead-letters.ts');
+      finish(await showLetter({ ...toFlags(options), id }, io));
+    });
+  letters
+    .command('replay')
+    .description('Let the agent try them again, within a minute if it runs.')
+    .argument('[number...]', 'as dead-letters list shows them', collectNumber)
+    .addOption(configOption())
+    .option('--sink <name>', 'of this sink alone')
+    .option('--all', 'all, or all of --sink')
+    .action(async (ids: readonly number[] | undefined, options: Options) => {
+      requireChoice(letters, ids, options);
+      const { replayLetters } = await import('./dead-letters.ts');
+      finish(await replayLetters({ ...toFlags(options), ids: ids ?? [] }, io));
+    });
+  letters
+    .command('drop')
+    .description('Remove them for good. Asks first.')
+    .argument('[number...]', 'as dead-letters list shows them', collectNumber)
+    .addOption(configOption())
+    .option('--sink <name>', 'of this sink alone')
+    .option('--older-than <duration>', 'only those that are older, as in 7d', parseAge)
+    .option('--all', 'all, or all of --sink')
+    .option('--yes', 'do not ask')
+    .action(async (ids: readonly number[] | undefined, options: Options) => {
+      requireChoice(letters, ids, options);
+      const { dropLetters } = await import('./dead-letters.ts');
+      const flags = {
+        ...toFlags(options),
+        ids: ids ?? [],
+        olderThanMs: options['olderThan'] as number | undefined,
+        isAgreed: options['yes'] === true,
+      };
+      finish(await dropLetters(flags, io));
+    });
+}
+
+function toFlags(options: Options): { readonly configFile: string; readonly sink: string | undefined } {
+  return { configFile: String(options['config.file']), sink: options['sink'] as string | undefined };
+}
+
+/** Without a word about which, nothing is done: `drop` alone would be a dangerous way to say all. */
+function requireChoice(command: Command, ids: readonly number[] | undefined, options: Options): void {
+  const isChosen = (ids?.length ?? 0) > 0 || options['all'] === true || options['olderThan'] !== undefined;
+  if (!isChosen) command.error('error: say which: numbers as dead-letters list shows them, or --all');
+}
+
+function parseNumber(text: string): number {
+  return parseWholeNumber(1, Number.MAX_SAFE_INTEGER)(text);
+}
+
+function collectNumber(text: string, earlier: readonly number[] = []): readonly number[] {
+  return [...earlier, parseNumber(text)];
+}
+
+function parseAge(text: string): number {
+  const ageMs = parseDuration(text);
+  if (ageMs === undefined) throw new InvalidArgumentError('Expected a duration with its unit, as in 12h or 7d.');
+  return ageMs;
+}

@@ -1,0 +1,118 @@
+import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import { type Config, renderFault } from '../config/index.ts';
+import { DeadLetterStore, StoreError, type StoredLetter } from '../store/index.ts';
+import { readConfig } from './configuration.ts';
+import { confirm } from './confirm.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
+import { renderTable } from './table.ts';
+
+interface LetterFlags {
+  readonly configFile: string;
+}
+
+/** Which letters are meant. */
+export interface LetterSelection {
+  /** Numbers that `list` shows; empty: all that the other keys allow. */
+  readonly ids: readonly number[];
+  readonly sink: string | undefined;
+}
+
+/** `dead-letters list`: what sinks have refused for good, the newest first. */
+export function listLetters(
+  flags: LetterFlags & { readonly sink: string | undefined; readonly limit: number; readonly isJson: boolean },
+  io: CommandIo,
+): Promise<ExitCode> {
+  return withLetters(flags, io, async (letters) => {
+    const { sink, limit, isJson } = flags;
+    const found = letters.list({ sink, limit });
+    const json = found.map(toEntry);
+    const rows = json.map(({ id, sink: name, at, router, component, code = '', reason, isReplayed }) => [
+      String(id),
+      name,
+      at,
+      `${router}/${component}`,
+      code,
+      isReplayed ? `${reason} (to be tried again)` : reason,
+    ]);
+    const header = ['NUMBER', 'SINK', 'TIME (UTC)', 'LOG', 'CODE', 'REASON'];
+    await writeResult(isJson ? `${JSON.stringify(json, null, 2)}\n` : renderTable(header, rows), io);
+    const total = letters.count(sink);
+    if (total > found.length) io.stderr.write(`${found.length} of ${total} shown; raise --limit for more\n`);
+    return EXIT.done;
+  });
+}
+
+/** `dead-letters show`: one of them whole, with the record as it was stored. */
+export function showLetter(flags: LetterFlags & { readonly id: number }, io: CommandIo): Promise<ExitCode> {
+  return withLetters(flags, io, async (letters) => {
+    const letter = letters.get(flags.id);
+    if (!letter) {
+      io.stderr.write(`There is no dead letter ${flags.id}; see dead-letters list\n`);
+      return EXIT.failed;
+    }
+    const whole = { ...toEntry(letter), record: JSON.parse(letter.line) as unknown };
+    await writeResult(`${JSON.stringify(whole, null, 2)}\n`, io);
+    return EXIT.done;
+  });
+}
+
+/** `dead-letters replay`: marks letters to be tried again, which the running agent does within a minute, or the next one at its start. */
+export function replayLetters(flags: LetterFlags & LetterSelection, io: CommandIo): Promise<ExitCode> {
+  return withLetters(flags, io, async (letters, { sinks }) => {
+    const count = letters.markReplay(toSelection(flags));
+    await writeResult(`${count} dead letters will be tried again\n`, io);
+    const { sink } = flags;
+    if (sink !== undefined && !sinks.some(({ name }) => name === sink)) {
+      io.stderr.write(`There is no sink "${sink}" in the configuration: they wait until there is\n`);
+    }
+    return EXIT.done;
+  });
+}
+
+/** `dead-letters drop`: removes letters for good; asks first. */
+export function dropLetters(
+  flags: LetterFlags & LetterSelection & { readonly olderThanMs: number | undefined; readonly isAgreed: boolean },
+  io: CommandIo,
+): Promise<ExitCode> {
+  return withLetters(flags, io, async (letters) => {
+    const question = 'Drop these dead letters? Their records are not delivered to the sink and cannot be brought back.';
+    if (!(await confirm(question, flags.isAgreed, io))) return EXIT.failed;
+    const count = letters.drop({ ...toSelection(flags), olderThanMs: flags.olderThanMs });
+    await writeResult(`${count} dead letters dropped\n`, io);
+    return EXIT.done;
+  });
+}
+
+/** A letter without its record, which `show` gives. */
+function toEntry({ id, sink, uid, router, component, timestamp, reason, code, atMs, isReplayed }: StoredLetter) {
+  return { id, sink, uid, router, component, timestamp, reason, code, at: new Date(atMs).toISOString(), isReplayed };
+}
+
+function toSelection({ ids, sink }: LetterSelection) {
+  return { ids: ids.length === 0 ? undefined : ids, sink };
+}
+
+async function withLetters(
+  { configFile }: LetterFlags,
+  io: CommandIo,
+  work: (letters: DeadLetterStore, config: Config) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const loaded = await readConfig(configFile);
+  if (!loaded.ok) {
+    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
+    return EXIT.usage;
+  }
+  const { config } = loaded;
+  try {
+    using letters = new DeadLetterStore({
+      path: config.storage.path,
+      ...config.deadLetters,
+      now: () => createSystemClock().now(),
+    });
+    return await work(letters, config);
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause;
+    io.stderr.write(`${renderErrorChain(cause)}\n`);
+    return EXIT.failed;
+  }
+}

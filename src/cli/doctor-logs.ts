@@ -1,0 +1,179 @@
+import type { Clock } from '../base/index.ts';
+import {
+  findOffsetEvidence,
+  type ListedLog,
+  type Listing,
+  parseListing,
+  SNIFF_BYTES,
+  sniffFormat,
+  Zone,
+} from '../logs/index.ts';
+import type { DownloadFacts, RouterClient } from '../router/index.ts';
+import type { Examination } from './doctor-examination.ts';
+import type { Finding } from './doctor-steps.ts';
+
+/** As much of a log as its first line takes, most likely. Bytes. */
+const HEAD_BYTES = 512;
+/** A clock that is further off is worth a word. Milliseconds. */
+const CLOCK_OFFSET_MS_MAX = 60_000;
+
+/** Lists the logs, and reads the first bytes of one and of its newest archive. Resolves with whether the router is still there. */
+export async function examineLogs(examination: Examination): Promise<boolean> {
+  const { settings, recorder, client, signal, hasSinks } = examination;
+  if (!settings.logs.enabled) {
+    recorder.skip('logs', 'logs.enabled is false');
+    return true;
+  }
+  let listing: Listing | undefined;
+  await recorder.run('log list', async () => {
+    try {
+      const names = await client.listLogs(signal);
+      listing = parseListing(names);
+      return describeListing(listing, names.length, examination);
+    } catch (error) {
+      if (Object(error).status !== 403) throw error;
+      const hint = 'Give the account the group read on the router, or set logs.enabled: false';
+      return { verdict: hasSinks ? 'failed' : 'warning', message: 'not permitted for this account', hint };
+    }
+  });
+  if (!listing) {
+    recorder.skip('log file', 'not tried after log list');
+    return true;
+  }
+  const [component, log] = chooseLog(listing) ?? [];
+  if (component === undefined || !log) {
+    recorder.skip('log file', 'there is none');
+    return true;
+  }
+  await examineCurrent(component, log, examination);
+  await examineArchive(log, examination);
+  return true;
+}
+
+function describeListing({ logs, unknown }: Listing, files: number, { learnt }: Examination): Finding {
+  learnt.logs = { components: logs.size, files, unknown };
+  const left = unknown > 0 ? `; ${unknown} with names of no known form are left alone` : '';
+  if (logs.size > 0) return { message: `${files} files in ${logs.size} logs${left}` };
+  return { message: `no log files${left}`, verdict: 'warning', hint: 'See whether the router writes logs at all' };
+}
+
+/** The log that was rotated last: its live file is young, and its first line shows the zone. */
+function chooseLog({ logs }: Listing): readonly [string, ListedLog] | undefined {
+  const newest = ([, { rotated }]: readonly [string, ListedLog]) => rotated.at(-1)?.stamp ?? '';
+  return [...logs]
+    .filter(([, { current }]) => current !== undefined)
+    .toSorted((a, b) => (newest(a) < newest(b) ? 1 : -1))[0];
+}
+
+async function examineCurrent(component: string, log: ListedLog, examination: Examination): Promise<void> {
+  const { recorder, client, signal, learnt, clock, settings } = examination;
+  const { current } = log;
+  if (current === undefined) return;
+  await recorder.run(`log ${current}`, async () => {
+    const read = await readHead(client, current, HEAD_BYTES, signal, clock);
+    if ('message' in read) {
+      learnt.hasRanges = read.hasRanges;
+      return read;
+    }
+    const { head, facts, observedMs } = read;
+    learnt.hasRanges = facts.isPartial;
+    learnt.hasEntityTags = facts.etag !== undefined;
+    learnt.encoding = facts.encoding;
+    if (facts.dateMs !== undefined) learnt.clockOffsetMs = facts.dateMs - observedMs;
+    const evidence = findOffsetEvidence(log, head);
+    if (evidence) learnt.offset = { ...evidence, component };
+    const of = facts.fileBytes === undefined ? '' : ` of ${facts.fileBytes}`;
+    const cut = facts.isPartial || head.length === facts.fileBytes ? '' : '; it sends whole files, and was cut off';
+    return { ...judgeTime(examination, settings.timezone), message: `the first ${head.length}${of} bytes${cut}` };
+  });
+}
+
+/** What the router's clock and zone give reason to say. */
+function judgeTime({ learnt }: Examination, timezone: string | undefined): Partial<Finding> {
+  const { offset, clockOffsetMs } = learnt;
+  if (timezone !== undefined && offset?.offsetMs !== undefined) {
+    const configuredMs = new Zone(timezone).offsetAt(offset.rotatedUtcMs);
+    if (configuredMs !== offset.offsetMs) {
+      const hint = `Check timezone of this router: its lines are at UTC${renderOffset(offset.offsetMs)}, and ${timezone} was at UTC${renderOffset(configuredMs)}`;
+      return { verdict: 'warning', hint };
+    }
+  }
+  if (clockOffsetMs === undefined || Math.abs(clockOffsetMs) <= CLOCK_OFFSET_MS_MAX) return {};
+  const seconds = Math.round(Math.abs(clockOffsetMs) / 1000);
+  const side = clockOffsetMs > 0 ? 'ahead of' : 'behind';
+  return {
+    verdict: 'warning',
+    hint: `The clock of the router is ${seconds} s ${side} that of this machine, and so are the times of its lines: set it, or let it follow a time server`,
+  };
+}
+
+async function examineArchive({ rotated }: ListedLog, examination: Examination): Promise<void> {
+  const { recorder, client, signal, learnt, clock } = examination;
+  const name = rotated.findLast((file) => /\.\w+$/.test(file.name))?.name;
+  if (name === undefined) {
+    recorder.skip('log archive', 'there is none of this log');
+    return;
+  }
+  await recorder.run(`log ${name}`, async () => {
+    const read = await readHead(client, name, SNIFF_BYTES, signal, clock);
+    if ('message' in read) return read;
+    if (read.head.length === 0) return { message: 'empty: the router is perhaps still compressing it' };
+    const sniffed = sniffFormat(read.head);
+    learnt.archives =
+      sniffed.kind === 'format' ? sniffed.format : sniffed.kind === 'unsupported' ? sniffed.name : undefined;
+    if (sniffed.kind === 'unsupported') {
+      return { verdict: 'failed', message: `arrives as ${sniffed.name}, which cannot be read` };
+    }
+    return { message: `arrives as ${learnt.archives ?? 'a format that the first bytes do not show'}` };
+  });
+}
+
+interface Head {
+  readonly head: Buffer;
+  readonly facts: DownloadFacts;
+  /** When the answer began to arrive, wall time. Milliseconds since the Unix epoch. */
+  readonly observedMs: number;
+}
+
+/** What a status says that a range may be answered with. */
+const ODD_ANSWERS: ReadonlyMap<unknown, Finding & { readonly hasRanges: boolean | undefined }> = new Map([
+  [206, { hasRanges: false, message: 'not the part that was asked for: the agent will read whole files' }],
+  [416, { hasRanges: true, message: 'empty' }],
+  [404, { hasRanges: undefined, message: 'listed, and now gone' }],
+]);
+
+/** Reads the beginning of a file, and no more of it than what a router that knows no ranges has sent until it is cut off. */
+async function readHead(
+  client: RouterClient,
+  name: string,
+  bytes: number,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<Head | (Finding & { readonly hasRanges: boolean | undefined })> {
+  const consume = async (body: AsyncIterable<Uint8Array>, _start: number, facts: DownloadFacts): Promise<Head> => {
+    const observedMs = clock.now();
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      length += chunk.length;
+      // An answer of just as many bytes ends by itself, and its connection lives on.
+      if (length > bytes) break;
+    }
+    return { head: Buffer.concat(chunks).subarray(0, bytes), facts, observedMs };
+  };
+  try {
+    return await client.readLog(name, signal, consume, { start: 0, last: bytes - 1 });
+  } catch (error) {
+    const odd = ODD_ANSWERS.get(Object(error).status);
+    if (!odd) throw error;
+    return odd;
+  }
+}
+
+/** As in `+01:00`. */
+export function renderOffset(offsetMs: number): string {
+  const minutes = Math.abs(Math.round(offsetMs / 60_000));
+  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0'));
+  return `${offsetMs < 0 ? '-' : '+'}${hours}:${rest}`;
+}

@@ -1,0 +1,205 @@
+import { styleText } from 'node:util';
+import type { Learnt, RouterReport } from './doctor-examination.ts';
+import { renderOffset } from './doctor-logs.ts';
+import type { Step, Verdict } from './doctor-steps.ts';
+import type { CommandIo } from './io.ts';
+import { renderTable } from './table.ts';
+
+/** A step as any table of findings shows it. */
+export type ShownStep = Pick<Step, 'step' | 'verdict' | 'message' | 'hint' | 'durationMs' | 'bytes'>;
+
+const COLOURS: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'gray'>> = {
+  ok: 'green',
+  warning: 'yellow',
+  failed: 'red',
+  skipped: 'gray',
+};
+
+/** Gives a text the colour of a verdict where results go to a terminal that wants colours. */
+export function paintVerdict(text: string, verdict: string, io: CommandIo): string {
+  const colour = COLOURS[verdict];
+  // With a stream, Node.js heeds NO_COLOR and what the terminal can do.
+  return colour && io.stdout.isTTY ? styleText(colour, text, { stream: io.stdout }) : text;
+}
+
+const isVerdict = (text: string): text is Verdict => Object.hasOwn(COLOURS, text.trim());
+
+/** Steps as a table: with what they cost, if they were measured. A hint stands below its step. */
+export function renderSteps(steps: readonly ShownStep[], io: CommandIo): string {
+  const isMeasured = steps.some(({ durationMs }) => durationMs !== undefined);
+  const header = isMeasured ? ['STEP', 'RESULT', 'TIME', 'BYTES', 'FOUND'] : ['STEP', 'RESULT', 'FOUND'];
+  const rows = steps.flatMap(({ step, verdict, message, hint, durationMs, bytes }) => {
+    const cost = isMeasured ? [durationMs === undefined ? '' : renderMs(durationMs), renderCount(bytes)] : [];
+    const below = header.map((_, column) => (column === header.length - 1 ? `→ ${hint}` : ''));
+    return [[step, verdict, ...cost, message], ...(hint === undefined ? [] : [below])];
+  });
+  const paint = (text: string, row: readonly string[], column: number) =>
+    column === 1 && isVerdict(row[1] ?? '') ? paintVerdict(text, row[1]?.trim() ?? '', io) : text;
+  return indent(renderTable(header, rows, paint));
+}
+
+/** One router: how it went, the steps, and what was learnt. */
+export function renderRouter(report: RouterReport, io: CommandIo): string {
+  const { router, url, steps, learnt } = report;
+  const facts = listFacts(report, learnt);
+  const table = facts.length > 0 ? indent(renderTable(['LEARNT', ''], facts)) : '';
+  return `${paintVerdict(`${router}  ${url}  ${renderResult(report)}`, report.verdict, io)}\n${renderSteps(gatherAbsent(steps), io)}${table}`;
+}
+
+/** All routers, a line each. */
+export function renderFleet(reports: readonly RouterReport[], io: CommandIo): string {
+  const rows = reports.map(({ router, verdict, steps }) => {
+    const worst = steps.find((step) => step.verdict === verdict && verdict !== 'ok');
+    return [router, verdict, worst?.step ?? '', worst ? [worst.message, worst.hint].filter(Boolean).join('. ') : ''];
+  });
+  const paint = (text: string, row: readonly string[], column: number) =>
+    column === 1 ? paintVerdict(text, row[1] ?? '', io) : text;
+  return renderTable(['ROUTER', 'RESULT', 'STEP', 'FOUND'], rows, paint);
+}
+
+function renderResult({ verdict, steps }: RouterReport): string {
+  if (verdict === 'ok') return 'ok';
+  const found = steps.filter((step) => step.verdict === verdict);
+  return verdict === 'failed' ? `failed: ${found.map(({ step }) => step).join(', ')}` : `${found.length} warnings`;
+}
+
+/** Cards that a device does not have are many, and of no interest one by one. */
+function gatherAbsent(steps: readonly Step[]): readonly Step[] {
+  const isAbsent = ({ verdict, durationMs }: Step) => verdict === 'skipped' && durationMs !== undefined;
+  const absent = steps.filter(isAbsent);
+  const [first] = absent;
+  if (!first || absent.length === 1) return steps;
+  const sum = (read: (step: Step) => number | undefined) => absent.reduce((all, step) => all + (read(step) ?? 0), 0);
+  const gathered: Step = {
+    ...first,
+    step: `status, ${absent.length} more`,
+    durationMs: sum(({ durationMs }) => durationMs),
+    bytes: sum(({ bytes }) => bytes),
+  };
+  const last = absent.at(-1);
+  return steps.flatMap((step) => (step === last ? gathered : isAbsent(step) ? [] : step));
+}
+
+function listFacts({ bytes, durationMs }: RouterReport, learnt: Readonly<Learnt>): string[][] {
+  const { certificate, account, logs, archives, offset, clockOffsetMs } = learnt;
+  const total = bytes.sent + bytes.received;
+  return [
+    ...(certificate
+      ? [
+          ['certificate', `${certificate.subject}, signed by ${certificate.issuer}`],
+          ['', `until ${renderDay(certificate.notAfterMs)}, SHA-256 ${certificate.fingerprintSha256}`],
+        ]
+      : []),
+    ...(account
+      ? [['account', account === 'no configuration' ? 'no right to read the configuration' : `group ${account.group}`]]
+      : []),
+    ...(logs ? [['logs', `${logs.components} logs, ${logs.files} files`]] : []),
+    ...(learnt.hasRanges === undefined ? [] : [['log downloads', renderDownloads(learnt)]]),
+    ...(archives === undefined ? [] : [['log archives', `arrive as ${archives}`]]),
+    ...(offset ? [['UTC offset', renderEvidence(offset)]] : []),
+    ...(clockOffsetMs === undefined ? [] : [['clock', renderClock(clockOffsetMs)]]),
+    ...(total > 0
+      ? [['cost', `${renderCount(total)} bytes on the wire (${renderCount(bytes.sent)} sent), ${renderMs(durationMs)}`]]
+      : []),
+  ];
+}
+
+function renderDownloads({ hasRanges, hasEntityTags, encoding }: Readonly<Learnt>): string {
+  const parts = [
+    hasRanges ? 'in part (Range): yes' : 'in part (Range): no, every look at a log that has changed downloads it whole',
+    ...(hasEntityTags === undefined ? [] : [`entity tags: ${hasEntityTags ? 'yes' : 'no'}`]),
+    ...(encoding === undefined ? [] : [`encoding: ${encoding}`]),
+  ];
+  return parts.join('; ');
+}
+
+function renderEvidence({
+  component,
+  rotatedUtcMs,
+  firstWallAsUtcMs,
+  offsetMs,
+}: NonNullable<Learnt['offset']>): string {
+  const seen = `${component} was rotated at ${renderTime(rotatedUtcMs)} UTC, its next line says ${renderTime(firstWallAsUtcMs)}`;
+  return offsetMs === undefined ? `not shown: ${seen}` : `UTC${renderOffset(offsetMs)}: ${seen}`;
+}
+
+/** Routers tell whole seconds, and the answer takes its time. Milliseconds. */
+const CLOCK_SLACK_MS = 2000;
+
+function renderClock(offsetMs: number): string {
+  if (Math.abs(offsetMs) <= CLOCK_SLACK_MS) return 'as that of this machine';
+  const seconds = Math.round(Math.abs(offsetMs) / 1000);
+  return `${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} that of this machine`;
+}
+
+function renderDay(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10);
+}
+
+function renderTime(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(11, 19);
+}
+
+function renderMs(durationMs: number): string {
+  return `${Math.round(durationMs)} ms`;
+}
+
+function renderCount(count: number | undefined): string {
+  return count === undefined ? '' : count.toLocaleString('en-US');
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^(?=.)/gm, '  ');
+}
+
+/** A router in the document that `--json` prints. */
+export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, bytes }: RouterReport): object {
+  const { certificate, account, offset } = learnt;
+  return {
+    router,
+    url,
+    result: verdict,
+    duration_ms: Math.round(durationMs),
+    sent_bytes: bytes.sent,
+    received_bytes: bytes.received,
+    steps: steps.map(toStepJson),
+    learnt: {
+      tls_version: learnt.tlsVersion,
+      certificate: certificate && {
+        subject: certificate.subject,
+        issuer: certificate.issuer,
+        names: certificate.names,
+        not_after: new Date(certificate.notAfterMs).toISOString(),
+        fingerprint_sha256: certificate.fingerprintSha256,
+      },
+      account:
+        account &&
+        (account === 'no configuration'
+          ? { reads_configuration: false }
+          : { reads_configuration: true, group: account.group }),
+      logs: learnt.logs,
+      log_ranges: learnt.hasRanges,
+      log_entity_tags: learnt.hasEntityTags,
+      log_encoding: learnt.encoding,
+      log_archives: learnt.archives,
+      utc_offset: offset && {
+        seconds: offset.offsetMs === undefined ? undefined : offset.offsetMs / 1000,
+        component: offset.component,
+        rotated_utc: new Date(offset.rotatedUtcMs).toISOString(),
+        first_line_wall: new Date(offset.firstWallAsUtcMs).toISOString().slice(0, -1),
+      },
+      clock_offset_seconds: learnt.clockOffsetMs === undefined ? undefined : learnt.clockOffsetMs / 1000,
+    },
+  };
+}
+
+export function toStepJson({ step, verdict, message, hint, durationMs, bytes }: ShownStep): object {
+  return {
+    step,
+    result: verdict,
+    message,
+    hint,
+    duration_ms: durationMs === undefined ? undefined : Math.round(durationMs),
+    bytes,
+  };
+}

@@ -1,0 +1,195 @@
+import { type Clock, openDeadline } from '../base/index.ts';
+import type { RouterSettings } from '../config/index.ts';
+import { equals, type RouterClient, RouterProbe, type ShownCertificate } from '../router/index.ts';
+import { createClient, logOut, toRouterTls } from './connect.ts';
+import type { Examination, Learnt, RouterReport } from './doctor-examination.ts';
+import { examineLogs } from './doctor-logs.ts';
+import { examineStatus } from './doctor-status.ts';
+import { createCleaner, type Finding, judge, StepRecorder, toFailure } from './doctor-steps.ts';
+
+export interface ExaminationOptions {
+  readonly clock: Clock;
+  /** Ends the command. */
+  readonly signal: AbortSignal;
+  /** Whether there is anywhere for log records to go. */
+  readonly hasSinks: boolean;
+  /** Told what happens next. */
+  readonly onStep: (step: string) => void;
+}
+
+/** All steps with one router, however slowly it answers. Milliseconds. */
+const ROUTER_MS_MAX = 5 * 60_000;
+/** A certificate that ends sooner is a warning. Milliseconds. */
+const EXPIRY_MS_MIN = 30 * 86_400_000;
+const DAY_MS = 86_400_000;
+
+/** Each resolves with whether it makes sense to go on. */
+const STAGES: readonly (readonly [step: string, run: (examination: Examination) => Promise<boolean>])[] = [
+  ['resolve', resolve],
+  ['connect', connect],
+  ['tls', secure],
+  ['login', logIn],
+  ['rights', findRights],
+  ['status', examineStatus],
+  ['logs', examineLogs],
+];
+
+/** Tries one router step by step, and logs out. Rejects only with the signal's reason. */
+export async function examineRouter(settings: RouterSettings, options: ExaminationOptions): Promise<RouterReport> {
+  const { clock, hasSinks, onStep } = options;
+  using deadline = openDeadline(clock, ROUTER_MS_MAX, options.signal);
+  const { url, poll, password } = settings;
+  const probe = new RouterProbe({ url, tls: toRouterTls(settings), timeoutMs: poll.timeoutMs, clock });
+  const client = createClient(settings, clock);
+  const countBytes = () => [probe, client].reduce((sum, { wireBytes }) => sum + wireBytes.sent + wireBytes.received, 0);
+  const clean = createCleaner([password.reveal()]);
+  const recorder = new StepRecorder({ clock, countBytes, clean, signal: options.signal, onStep });
+  const learnt: Learnt = {};
+  const startedMs = clock.monotonic();
+  try {
+    const examination = { settings, client, probe, recorder, learnt, clock, signal: deadline.signal, hasSinks, clean };
+    let stoppedAt: string | undefined;
+    for (const [step, run] of STAGES) {
+      if (stoppedAt !== undefined) recorder.skip(step, `not tried after ${stoppedAt}`);
+      else if (!(await run(examination))) stoppedAt = step;
+    }
+  } finally {
+    probe.close();
+    await logOut(client);
+  }
+  return {
+    router: settings.name,
+    url,
+    verdict: judge(recorder.steps),
+    steps: recorder.steps,
+    learnt,
+    durationMs: clock.monotonic() - startedMs,
+    bytes: {
+      sent: probe.wireBytes.sent + client.wireBytes.sent,
+      received: probe.wireBytes.received + client.wireBytes.received,
+    },
+  };
+}
+
+function resolve({ recorder, probe, signal }: Examination): Promise<boolean> {
+  return recorder.run('resolve', async () => ({ message: (await probe.resolve(signal)).join(', ') }));
+}
+
+function connect({ recorder, probe, signal }: Examination): Promise<boolean> {
+  const hint = 'Nothing answers: check host and port in the url of this router, and the firewalls on the way';
+  return recorder.run(
+    'connect',
+    async () => {
+      const { address, port } = await probe.connect(signal);
+      return { message: `${address} port ${port}` };
+    },
+    hint,
+  );
+}
+
+async function secure({ recorder, probe, signal, learnt, clock, settings }: Examination): Promise<boolean> {
+  if (!probe.isTls) {
+    recorder.skip('tls', 'the url says http: everything, the password included, goes unencrypted');
+    return true;
+  }
+  const isDone = await recorder.run('tls', async () => {
+    const { protocol, certificate, fault } = await probe.secure(signal);
+    learnt.certificate = certificate;
+    learnt.tlsVersion = protocol;
+    if (fault) throw fault;
+    return judgeCertificate(certificate, protocol, clock.now(), settings);
+  });
+  // The client opens its own; two at once may be one too many for a small device.
+  probe.close();
+  return isDone;
+}
+
+function judgeCertificate(
+  certificate: ShownCertificate | undefined,
+  protocol: string,
+  nowMs: number,
+  { tls }: RouterSettings,
+): Finding {
+  if (!certificate) return { message: `${protocol}, a certificate that cannot be read`, verdict: 'warning' };
+  const { subject, notAfterMs, fingerprintSha256 } = certificate;
+  const shown = `${protocol}, ${subject}`;
+  if (tls.insecureSkipVerify && tls.fingerprintSha256 === undefined) {
+    const hint = `Trust this certificate alone instead of tls.insecure_skip_verify: tls: { fingerprint_sha256: "${fingerprintSha256}" }`;
+    return { message: `${shown}, not checked`, verdict: 'warning', hint };
+  }
+  const leftMs = notAfterMs - nowMs;
+  if (leftMs >= EXPIRY_MS_MIN) return { message: `${shown}, valid for ${Math.floor(leftMs / DAY_MS)} days` };
+  const hint = 'Renew the certificate on the router, and tls.ca_file or tls.fingerprint_sha256 with it';
+  const ends = leftMs < 0 ? 'has expired' : `expires in ${Math.floor(leftMs / DAY_MS)} days`;
+  return { message: `${shown}, ${ends}`, verdict: 'warning', hint };
+}
+
+function logIn({ recorder, client, probe, signal, settings }: Examination): Promise<boolean> {
+  const { auth, username } = settings;
+  const suspicion = probe.isTls
+    ? 'Perhaps the router wants a certificate of its client: see tls.cert_file and tls.key_file of this router'
+    : 'Perhaps the router expects TLS on this port: see scheme and port in the url of this router';
+  return recorder.run(
+    'login',
+    async () => {
+      if (auth === 'token') {
+        await client.logIn(signal);
+        return { message: `as ${username}` };
+      }
+      if (await isAnswered(client, signal))
+        return { message: auth === 'basic' ? `as ${username}, with each request` : 'not needed' };
+      const hint =
+        auth === 'basic'
+          ? 'Check username and password of this router, and whether it takes auth: basic'
+          : 'The router wants to know who asks: set auth, username and password of this router';
+      return { message: 'The router refused the request with 401', verdict: 'failed', hint };
+    },
+    suspicion,
+  );
+}
+
+/** Asks for what every device has; any answer but 401 will do. */
+async function isAnswered(client: RouterClient, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.readStatus('device_info', signal);
+    return true;
+  } catch (error) {
+    const status: unknown = Object(error).status;
+    if (status === undefined) throw error;
+    return status !== 401;
+  }
+}
+
+/** The account's entry in the list of users says its group; an account that may not read the list learns that it may not. */
+async function findRights({ recorder, client, signal, learnt, settings, clean }: Examination): Promise<boolean> {
+  const { auth, username } = settings;
+  if (auth === 'none') {
+    recorder.skip('rights', 'no account');
+    return true;
+  }
+  await recorder.run('rights', async () => {
+    try {
+      const filter = [equals('username', username)];
+      const { list } = await client.configuration.read('administration/users', { filter }, signal);
+      const group = list.find(({ parameters }) => parameters['username'] === username)?.parameters['group'];
+      if (group === undefined) return { message: 'may read the configuration; its group is not told' };
+      learnt.account = { group: clean(group) };
+      const isMore = group === 'readwrite' ? ', more than is needed: the agent changes nothing' : '';
+      return { message: `group ${group}${isMore}` };
+    } catch (error) {
+      const status: unknown = Object(error).status;
+      // Not every firmware has this list.
+      if (status === 404) return { message: 'not told' };
+      // It stands in the way of nothing.
+      if (status !== 403) return { ...toFailure(error), verdict: 'warning' };
+      learnt.account = 'no configuration';
+      return {
+        message: 'may not read the configuration',
+        verdict: 'warning',
+        hint: 'Give the account the group read on the router, unless its status is all that is wanted',
+      };
+    }
+  });
+  // Whatever goes wrong here, status and logs say themselves what is permitted.
+  return true;
+}

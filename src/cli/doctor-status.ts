@@ -1,0 +1,88 @@
+import { createPollPlan, type PollPlan, type PollTarget, readTarget, type TargetReading } from '../status/index.ts';
+import type { Examination } from './doctor-examination.ts';
+import { type Finding, toFailure } from './doctor-steps.ts';
+
+/** A router that is silent for so many resources in a row is gone: each costs the time of a request. */
+const SILENCES_MAX = 2;
+
+/** What became of all resources so far. */
+interface Tally {
+  readonly read: Set<string>;
+  failed: number;
+  silences: number;
+}
+
+/**
+ * Reads each status resource that the agent would read, as the agent reads it. Resolves with whether the router is still
+ * there.
+ */
+export async function examineStatus(examination: Examination): Promise<boolean> {
+  const { settings, recorder } = examination;
+  const plan = createPollPlan(settings.modules, settings.poll.intervalMs);
+  const tally: Tally = { read: new Set(), failed: 0, silences: 0 };
+  for (const [index, target] of plan.targets.entries()) {
+    if (await examineResource(target, examination, tally)) continue;
+    const left = plan.targets.length - index - 1;
+    if (left > 0) recorder.skip('status', `${left} more resources not tried after ${target.name}`);
+    return false;
+  }
+  noteAbsence(plan, tally, examination);
+  return true;
+}
+
+/** Resolves with whether the router is still there. */
+async function examineResource(target: PollTarget, examination: Examination, tally: Tally): Promise<boolean> {
+  const { client: source, clock, settings, signal, recorder } = examination;
+  let isGone = false;
+  await recorder.run(`status ${target.name}`, async () => {
+    const context = { source, clock, zone: settings.timezone, configHash: undefined };
+    const reading = await readTarget(target, context, signal);
+    const isSilent = reading.state === 'failed' && !reading.isAnswered;
+    tally.silences = isSilent && reading.code === 'timeout' ? tally.silences + 1 : 0;
+    // A resource that is slow may be alone with that.
+    isGone = isSilent && (tally.silences === 0 || tally.silences >= SILENCES_MAX);
+    if (reading.state === 'read') tally.read.add(target.path);
+    if (reading.state === 'failed') tally.failed++;
+    return toFinding(target, reading);
+  });
+  return !isGone;
+}
+
+function toFinding(target: PollTarget, { state, families, faults, error, code }: TargetReading): Finding {
+  switch (state) {
+    case 'read': {
+      const series = families.reduce((sum, { samples }) => sum + samples.length, 0);
+      const unread = faults.length > 0 ? `, ${faults.length} values not understood` : '';
+      return { message: `${series} series${unread}` };
+    }
+    case 'forbidden': {
+      const hint = `Give the account the group read on the router, or leave out what needs it: ${renderLeftOut(target)}`;
+      return { verdict: 'warning', message: 'not permitted for this account', hint };
+    }
+    case 'unsupported': {
+      if (target.isOptional || !target.isNamed) return { verdict: 'skipped', message: 'not on this device' };
+      const hint = `Make it optional in its module, or leave the module out: ${renderLeftOut(target)}`;
+      return { verdict: 'warning', message: 'this router does not have it', hint };
+    }
+    case 'failed':
+      return toFailure(error, code === 'timeout' ? SLOW_HINT : undefined);
+  }
+}
+
+const SLOW_HINT = 'If the router is only slow, raise poll.timeout of this router';
+
+function renderLeftOut({ modules }: Pick<PollTarget, 'modules'>): string {
+  return `modules: [default, ${modules.map((name) => `"!${name}"`).join(', ')}]`;
+}
+
+function noteAbsence({ patterns }: PollPlan, { read, failed }: Tally, { recorder }: Examination): void {
+  if (read.size === 0 && failed === 0) {
+    recorder.note('status', { verdict: 'failed', message: 'the router gave none of the resources' });
+    return;
+  }
+  for (const { path, names, isOptional } of patterns) {
+    if (isOptional || failed > 0 || names.some((name) => read.has(name))) continue;
+    const hint = 'Make the resource optional in its module, or leave the module out of modules of this router';
+    recorder.note(`status ${path}`, { verdict: 'warning', message: 'this router has none of these', hint });
+  }
+}

@@ -1,0 +1,112 @@
+import { createSystemClock } from '../base/index.ts';
+import { type Config, type RouterSettings, renderFault } from '../config/index.ts';
+import { readConfig } from './configuration.ts';
+import { renderUnknownRouter } from './connect.ts';
+import type { RouterReport } from './doctor-examination.ts';
+import { renderFleet, renderRouter, toRouterJson } from './doctor-report.ts';
+import { examineRouter } from './doctor-router.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
+import { openProgress } from './progress.ts';
+import { preflightSinks, type SinkPreflight } from './sink-preflight.ts';
+
+export interface DoctorFlags {
+  readonly configFile: string;
+  /** Names of routers; none: all of them, and the sinks. */
+  readonly routers: readonly string[];
+  readonly isJson: boolean;
+  /** Shows all steps of every router, however many there are. */
+  readonly isVerbose: boolean;
+}
+
+/** Routers that are examined at the same time. */
+const ROUTERS_AT_ONCE = 8;
+/** With more routers than this, those that are well are a line each. */
+const WHOLE_REPORTS_MAX = 3;
+
+/** `doctor`: tries step by step whether the agent could work with routers and sinks, and says what stands in the way. */
+export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCode> {
+  const loaded = await readConfig(flags.configFile);
+  if (!loaded.ok) {
+    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
+    return EXIT.usage;
+  }
+  const { config } = loaded;
+  const routers = chooseRouters(flags, config, io);
+  if (!routers) return EXIT.usage;
+  if (routers.length + config.sinks.length === 0) io.stderr.write(`${flags.configFile} has no routers and no sinks\n`);
+  const reports = await examineRouters(routers, config.sinks.length > 0, io);
+  const sinks = flags.routers.length === 0 && !io.signal.aborted ? await trySinks(config, io) : undefined;
+  const text = flags.isJson ? renderJson(reports, sinks) : renderReports(reports, sinks, flags.isVerbose, io);
+  await writeResult(text, io);
+  const hasFailed = sinks?.hasFailed === true || reports.some(({ verdict }) => verdict === 'failed');
+  return hasFailed || io.signal.aborted ? EXIT.failed : EXIT.done;
+}
+
+/** `undefined` when a name is unknown, with the reason on stderr. */
+function chooseRouters(
+  { routers: names, configFile }: DoctorFlags,
+  { routers }: Config,
+  io: CommandIo,
+): readonly RouterSettings[] | undefined {
+  if (names.length === 0) return routers;
+  const unknown = names.filter((name) => !routers.some((router) => router.name === name));
+  for (const name of unknown) io.stderr.write(`${renderUnknownRouter(name, routers, configFile)}\n`);
+  return unknown.length > 0 ? undefined : routers.filter(({ name }) => names.includes(name));
+}
+
+/** In the order of `routers`; without those that were not finished when the command had to end. */
+async function examineRouters(
+  routers: readonly RouterSettings[],
+  hasSinks: boolean,
+  io: CommandIo,
+): Promise<readonly RouterReport[]> {
+  const clock = createSystemClock();
+  const progress = openProgress(io);
+  const reports = new Map<RouterSettings, RouterReport>();
+  const waiting = routers.values();
+  const work = async () => {
+    // All workers take from the same iterator.
+    for (const settings of waiting) {
+      const onStep = (step: string) =>
+        progress.update(`${reports.size} of ${routers.length} routers  ${settings.name}: ${step}`);
+      reports.set(settings, await examineRouter(settings, { clock, signal: io.signal, hasSinks, onStep }));
+    }
+  };
+  // Also those that are to end early have their time to log out.
+  const ends = await Promise.allSettled(Array.from({ length: ROUTERS_AT_ONCE }, work));
+  progress.end();
+  for (const end of ends) if (end.status === 'rejected' && !io.signal.aborted) throw end.reason;
+  return routers.flatMap((settings) => reports.get(settings) ?? []);
+}
+
+async function trySinks(config: Config, io: CommandIo): Promise<SinkPreflight | undefined> {
+  const progress = openProgress(io);
+  progress.update(`${config.sinks.length} sinks`);
+  try {
+    return await preflightSinks(config, io);
+  } catch (cause) {
+    if (!io.signal.aborted) throw cause;
+    return undefined;
+  } finally {
+    progress.end();
+  }
+}
+
+function renderReports(
+  reports: readonly RouterReport[],
+  sinks: SinkPreflight | undefined,
+  isVerbose: boolean,
+  io: CommandIo,
+): string {
+  const isMany = reports.length > WHOLE_REPORTS_MAX;
+  const shown = reports.filter(({ verdict }) => isVerbose || !isMany || verdict !== 'ok');
+  return [
+    ...(isMany ? [renderFleet(reports, io)] : []),
+    ...shown.map((report) => renderRouter(report, io)),
+    ...(sinks && sinks.text !== '' ? [sinks.text] : []),
+  ].join('\n');
+}
+
+function renderJson(reports: readonly RouterReport[], sinks: SinkPreflight | undefined): string {
+  return `${JSON.stringify({ routers: reports.map(toRouterJson), ...(sinks && { sinks: sinks.json }) }, null, 2)}\n`;
+}

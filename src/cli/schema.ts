@@ -1,0 +1,32 @@
+import { renderFault, renderJsonSchema } from '../config/index.ts';
+import { renderIndexTemplate } from '../delivery/index.ts';
+import { readConfig } from './configuration.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
+
+export interface SchemaFlags {
+  readonly configFile: string;
+  /** A sink of type `elasticsearch`; absent: the schema of the configuration file. */
+  readonly indexTemplateOf: string | undefined;
+}
+
+/** `schema`: the JSON Schema of the configuration file, or the index template that suits a sink of it. */
+export async function schema({ configFile, indexTemplateOf }: SchemaFlags, io: CommandIo): Promise<ExitCode> {
+  if (indexTemplateOf === undefined) {
+    await writeResult(renderJsonSchema(), io);
+    return EXIT.done;
+  }
+  const loaded = await readConfig(configFile);
+  if (!loaded.ok) {
+    for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
+    return EXIT.usage;
+  }
+  const sink = loaded.config.sinks.find(({ name }) => name === indexTemplateOf);
+  if (sink?.type !== 'elasticsearch') {
+    const names = loaded.config.sinks.filter(({ type }) => type === 'elasticsearch').map(({ name }) => `"${name}"`);
+    const there = names.length > 0 ? `there is ${names.join(', ')}` : 'there is none';
+    io.stderr.write(`There is no sink "${indexTemplateOf}" of type elasticsearch in ${configFile}; ${there}\n`);
+    return EXIT.usage;
+  }
+  await writeResult(renderIndexTemplate(sink), io);
+  return EXIT.done;
+}

@@ -1,0 +1,112 @@
+import { PassThrough } from 'node:stream';
+import { createSink } from '../agent/index.ts';
+import { type Clock, createSystemClock, openDeadline, systemRandom, untilAborted } from '../base/index.ts';
+import type { Config, SinkSettings } from '../config/index.ts';
+import type { PreflightFleet } from '../delivery/index.ts';
+import { paintVerdict, renderSteps, type ShownStep, toStepJson } from './doctor-report.ts';
+import { createCleaner, judge, toFailure } from './doctor-steps.ts';
+import type { CommandIo } from './io.ts';
+import { findSecrets } from './secrets.ts';
+
+/** What came of trying the sinks of a configuration. */
+export interface SinkPreflight {
+  /** A block for each sink, for humans. */
+  readonly text: string;
+  /** For programs, one of each sink. */
+  readonly json: readonly object[];
+  readonly hasFailed: boolean;
+}
+
+/** What tests replace. */
+export interface PreflightTools {
+  readonly clock: Clock;
+  readonly create: typeof createSink;
+}
+
+/** One sink, however slowly it answers. Milliseconds. */
+const PREFLIGHT_MS_MAX = 30_000;
+/** How long its connections may take to end. Milliseconds. */
+const CLOSE_MS_MAX = 2000;
+
+/**
+ * Tries each sink of a configuration, all at once: reachable, authorised, takes a test record that says that it is one. Rejects
+ * only with the reason of the signal. Nothing of it goes to standard output.
+ */
+export async function preflightSinks(
+  config: Config,
+  io: CommandIo,
+  tools: PreflightTools = { clock: createSystemClock(), create: createSink },
+): Promise<SinkPreflight> {
+  const fleet = describeFleet(config);
+  const results = await Promise.all(
+    config.sinks.map(async (settings) => ({ settings, findings: await preflight(settings, fleet, io, tools) })),
+  );
+  io.signal.throwIfAborted();
+  return {
+    text: results
+      .map(
+        ({ settings: { name, type }, findings }) =>
+          `${paintVerdict(`sink ${name}  ${type}  ${judge(findings)}`, judge(findings), io)}\n${renderSteps(findings, io)}`,
+      )
+      .join('\n'),
+    json: results.map(({ settings: { name, type }, findings }) => ({
+      sink: name,
+      type,
+      result: judge(findings),
+      steps: findings.map(toStepJson),
+    })),
+    hasFailed: results.some(({ findings }) => judge(findings) === 'failed'),
+  };
+}
+
+async function preflight(
+  settings: SinkSettings,
+  fleet: PreflightFleet,
+  io: CommandIo,
+  { clock, create }: PreflightTools,
+): Promise<readonly ShownStep[]> {
+  const clean = createCleaner(findSecrets(settings).map((secret) => secret.reveal()));
+  using deadline = openDeadline(clock, PREFLIGHT_MS_MAX, io.signal);
+  try {
+    const surroundings = {
+      clock,
+      random: systemRandom,
+      stdout: new PassThrough().resume(),
+      routers: () => fleet.routers,
+    };
+    const sink = create(settings, surroundings);
+    try {
+      // A sink that forgets the signal is not waited for.
+      const findings = await untilAborted(sink.preflight(fleet, deadline.signal), deadline.signal);
+      return findings.map(({ step, verdict, message, hint }) => ({
+        step: clean(step),
+        verdict,
+        message: clean(message),
+        hint: hint === undefined ? undefined : clean(hint),
+      }));
+    } finally {
+      using end = openDeadline(clock, CLOSE_MS_MAX);
+      await untilAborted(sink.close(), end.signal).catch(() => {});
+    }
+  } catch (error) {
+    const { message, hint } = toFailure(
+      error,
+      'See whether the sink answers at all, and what is between it and this machine',
+    );
+    return [{ step: 'preflight', verdict: 'failed', message: clean(message), hint: hint && clean(hint) }];
+  }
+}
+
+function describeFleet({ routers }: Config): PreflightFleet {
+  const values = new Map<string, Set<string>>();
+  for (const { labels } of routers) {
+    for (const [name, value] of Object.entries(labels)) {
+      const known = values.get(name) ?? new Set();
+      values.set(name, known.add(value));
+    }
+  }
+  return {
+    routers: routers.length,
+    labelValues: Object.fromEntries([...values].map(([name, { size }]) => [name, size])),
+  };
+}

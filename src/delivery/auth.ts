@@ -1,0 +1,26 @@
+import type { Secret } from '../base/index.ts';
+
+/** With what a sink is to be persuaded. */
+export type SinkAuth =
+  | { readonly kind: 'basic'; readonly username: string; readonly password: Secret }
+  | { readonly kind: 'bearer'; readonly token: Secret }
+  /** `Authorization: ApiKey …`, as Elasticsearch has it. */
+  | { readonly kind: 'api-key'; readonly key: Secret };
+
+/** Value of the header `Authorization`. Holds the secret in clear text. */
+export function renderAuthorization(auth: SinkAuth): string {
+  switch (auth.kind) {
+    case 'basic':
+      return `Basic ${Buffer.from(`${auth.username}:${auth.password.reveal()}`, 'utf8').toString('base64')}`;
+    case 'bearer':
+      return `Bearer ${auth.token.reveal()}`;
+    case 'api-key':
+      return `ApiKey ${auth.key.reveal()}`;
+  }
+}
+
+/** Every text that must not appear in anything that is shown. */
+export function listSecrets(auth: SinkAuth): readonly string[] {
+  const [, credentials = ''] = renderAuthorization(auth).split(' ', 2);
+  return auth.kind === 'basic' ? [credentials, auth.password.reveal()] : [credentials];
+}

@@ -1,0 +1,18 @@
+import type { OutgoingRecord } from '../outgoing-record.ts';
+import { renderEcs } from './ecs.ts';
+import { renderNative } from './native.ts';
+import { renderOtel } from './otel.ts';
+
+/** How records are written: as they were stored, as documents of the Elastic Common Schema, or as OTLP in JSON. */
+export type RecordFormat = 'native' | 'ecs' | 'otel';
+
+const RENDERERS: Readonly<Record<RecordFormat, (record: OutgoingRecord) => string>> = {
+  native: renderNative,
+  ecs: renderEcs,
+  otel: renderOtel,
+};
+
+/** Renders a record as one line of JSON without a line end. The same record always gives the same text. */
+export function renderRecord(record: OutgoingRecord, format: RecordFormat): string {
+  return RENDERERS[format](record);
+}

@@ -1,0 +1,78 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import type { buildConnector } from 'undici';
+import { DeliveryError } from '../errors.ts';
+import { FINGERPRINT_HINT, findTlsFault, type SinkTls, toTlsOptions } from '../tls.ts';
+
+const HTTPS = 'https:';
+/** An idle connection shows a sign of life this often, so that neither a firewall nor an end forgets it. Milliseconds. */
+const SIGN_OF_LIFE_MS = 60_000;
+
+/**
+ * Opens the connections to one sink. A certificate that is not trusted ends a connection before anything is sent. It has
+ * no time limit: who waits for a connection ends it.
+ */
+export class SinkConnector {
+  readonly #tls: SinkTls;
+  readonly #openings = new Set<(cause: Error) => void>();
+
+  constructor(tls: SinkTls) {
+    this.#tls = tls;
+  }
+
+  /** Opens one connection; the form is the one that undici asks for. */
+  readonly connect: buildConnector.connector = (target, callback) => {
+    const settle = (...result: Parameters<buildConnector.Callback>) => {
+      if (!this.#openings.delete(fail)) return;
+      if (result[0]) tcp.destroy();
+      callback(...result);
+    };
+    const fail = (cause: Error) => settle(cause, null);
+    this.#openings.add(fail);
+    const isTls = target.protocol === HTTPS;
+    const tcp = connectTcp({
+      host: target.hostname,
+      port: Number(target.port) || (isTls ? 443 : 80),
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: SIGN_OF_LIFE_MS,
+    });
+    tcp.on('error', fail);
+    tcp.once('connect', () => {
+      if (!isTls) return settle(null, tcp);
+      try {
+        const secured = this.#secure(tcp, target);
+        secured.on('error', fail);
+        secured.once('close', () => fail(toUnreachable('The connection ended during the TLS handshake')));
+        secured.once('secureConnect', () => {
+          const fault = this.#judge(secured);
+          if (fault) fail(fault);
+          else settle(null, secured);
+        });
+      } catch (cause) {
+        // A certificate or key that is none.
+        fail(cause instanceof Error ? cause : new TypeError(String(cause)));
+      }
+    });
+  };
+
+  /** Ends the connections that are on their way. Those that stand belong to who asked for them. */
+  endOpenings(): void {
+    for (const fail of [...this.#openings]) fail(toUnreachable('The attempt to connect was given up'));
+  }
+
+  #secure(socket: Socket, target: buildConnector.Options): TLSSocket {
+    return connectTls({ ...toTlsOptions(this.#tls, target.hostname), socket, ALPNProtocols: ['http/1.1'] });
+  }
+
+  #judge(socket: TLSSocket): Error | undefined {
+    const fault = findTlsFault(this.#tls, socket);
+    if (fault === undefined) return undefined;
+    return new DeliveryError('misdirected', fault, { disposition: 'operator', hint: FINGERPRINT_HINT });
+  }
+}
+
+/** An error of undici's own for broken sockets would make it connect again, at once and for ever. */
+function toUnreachable(message: string): DeliveryError {
+  return new DeliveryError('unreachable', message, { disposition: 'retry' });
+}

@@ -1,0 +1,68 @@
+import type { Secret } from '../../base/index.ts';
+import { renderAuthorization, type SinkAuth } from '../auth.ts';
+import { DeliveryError } from '../errors.ts';
+
+/** Headers that say how the request is made. They are never configured. */
+const OWN_HEADERS = new Set([
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'idempotency-key',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** What HTTP allows in a value, given that it has to be sent as Latin-1. */
+const VALUE = /^[\t\x20-\x7e\xa0-\xff]*$/;
+
+/**
+ * The configured headers, their names in lower case. Throws `misdirected` for one that cannot be sent or that belongs to
+ * the request itself: an overwritten Content-Type would otherwise be found by a sink that refuses every record.
+ */
+export function revealHeaders(sink: string, headers: Readonly<Record<string, Secret>>): Record<string, string> {
+  const revealed: Record<string, string> = {};
+  for (const [name, secret] of Object.entries(headers)) {
+    const value = secret.reveal();
+    const lower = name.toLowerCase();
+    const fault = findFault(lower, value);
+    if (fault !== undefined) {
+      throw new DeliveryError('misdirected', `Sink ${sink} cannot send the header ${JSON.stringify(name)}: ${fault}`, {
+        disposition: 'operator',
+        hint: `Check headers of sink ${sink}`,
+      });
+    }
+    revealed[lower] = value;
+  }
+  return revealed;
+}
+
+/** The header `authorization`, or nothing. Throws `misdirected` for credentials that no header can carry. */
+export function revealAuthorization({
+  name,
+  auth,
+}: {
+  readonly name: string;
+  readonly auth?: SinkAuth | undefined;
+}): Record<string, string> {
+  if (!auth) return {};
+  const authorization = renderAuthorization(auth);
+  if (VALUE.test(authorization)) return { authorization };
+  throw new DeliveryError('misdirected', `Sink ${name} cannot send its credentials: a character fits into no header`, {
+    disposition: 'operator',
+    hint: `Check the token or key of sink ${name}, and that its file holds nothing else`,
+  });
+}
+
+function findFault(name: string, value: string): string | undefined {
+  if (!NAME.test(name)) return 'it is no name of a header';
+  if (OWN_HEADERS.has(name)) return 'it says how the request is made, which is not configured';
+  if (!VALUE.test(value)) return 'its value has a character that no header can carry';
+  return undefined;
+}

@@ -1,0 +1,68 @@
+import { errors } from 'undici';
+import { DeliveryError } from '../errors.ts';
+import { findTlsHint } from '../tls.ts';
+
+const DNS_CODES = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME']);
+const UNREACHABLE_CODES = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'EADDRNOTAVAIL']);
+/** The other side does not speak HTTP. */
+const PROTOCOL_CODE = /^(HPE_|UND_ERR_HEADERS_OVERFLOW)/;
+
+/** Turns whatever the HTTP client threw into a {@link DeliveryError}. `place` is the address without anything secret. */
+export function toTransportError(cause: unknown, sink: string, place: string): DeliveryError {
+  if (cause instanceof DeliveryError) {
+    const { code, disposition, hint, retryAfterMs, answer } = cause;
+    return new DeliveryError(code, `Sink ${sink} could not use ${place}: ${cause.message}`, {
+      disposition,
+      hint,
+      retryAfterMs,
+      answer,
+    });
+  }
+  const reason = findReason(cause);
+  const hint = findTlsHint(reason);
+  if (hint !== undefined) {
+    return new DeliveryError('misdirected', `Sink ${sink} could not establish trust with ${place}`, {
+      disposition: 'operator',
+      hint,
+      cause,
+    });
+  }
+  const code = readCode(reason);
+  if (reason instanceof errors.HTTPParserError || PROTOCOL_CODE.test(code)) {
+    return new DeliveryError('unintelligible', `What answers sink ${sink} at ${place} does not speak HTTP`, {
+      disposition: 'retry',
+      hint: 'Check host, port and scheme in the url of this sink',
+      cause,
+    });
+  }
+  if (DNS_CODES.has(code)) {
+    return new DeliveryError('unreachable', `Sink ${sink} found no address of ${place}`, {
+      disposition: 'retry',
+      hint: 'Check the host name in the url of this sink, and the name server of this machine',
+      cause,
+    });
+  }
+  const isUnreachable = UNREACHABLE_CODES.has(code);
+  return new DeliveryError(
+    'unreachable',
+    `Sink ${sink} ${isUnreachable ? 'could not connect' : 'lost its connection'} to ${place}`,
+    {
+      disposition: 'retry',
+      ...(isUnreachable && { hint: 'Check host and port in the url of this sink, and that it is running' }),
+      cause,
+    },
+  );
+}
+
+/** The innermost error that has a code of its own. */
+function findReason(cause: unknown): unknown {
+  if (!(cause instanceof Error)) return undefined;
+  const code = readCode(cause);
+  const isOuter = code === '' || code.startsWith('UND_ERR_');
+  return isOuter && cause.cause instanceof Error ? findReason(cause.cause) : cause;
+}
+
+function readCode(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  return typeof code === 'string' ? code : '';
+}

@@ -1,0 +1,98 @@
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+
+/** What a collector says of the records that it took: `ExportLogsPartialSuccess`. */
+export interface PartialSuccess {
+  /** How many records it does not take, ever. */
+  readonly rejected: number;
+  /** Why, or a warning when none was rejected. Untrusted; empty when there is nothing to say. */
+  readonly message: string;
+}
+
+const RESPONSE = { partialSuccess: 1 } as const;
+const PARTIAL_SUCCESS = { rejectedLogRecords: 1, errorMessage: 2 } as const;
+/** `google.rpc.Status`, with which failures are told. */
+const STATUS = { message: 2 } as const;
+
+/** Decodes an `ExportLogsServiceResponse`; `undefined` when the bytes are none. The caller has bounded them. */
+export function decodeExportResponse(bytes: Uint8Array): PartialSuccess | undefined {
+  return tryDecode(() => {
+    const success = { rejected: 0, message: '' };
+    readFields(new BinaryReader(bytes), (field, type, reader) => {
+      if (field !== RESPONSE.partialSuccess || type !== WireType.LengthDelimited) return false;
+      readFields(new BinaryReader(reader.bytes()), (inner, innerType, partial) => {
+        if (inner === PARTIAL_SUCCESS.rejectedLogRecords && innerType === WireType.Varint) {
+          success.rejected = Number(partial.int64());
+        } else if (inner === PARTIAL_SUCCESS.errorMessage && innerType === WireType.LengthDelimited) {
+          success.message = partial.string();
+        } else return false;
+        return true;
+      });
+      return true;
+    });
+    return success;
+  });
+}
+
+/** The message of a `google.rpc.Status`; `undefined` when the bytes are none or have no message. */
+export function decodeStatusMessage(bytes: Uint8Array): string | undefined {
+  return tryDecode(() => {
+    let message: string | undefined;
+    readFields(new BinaryReader(bytes), (field, type, reader) => {
+      if (field !== STATUS.message || type !== WireType.LengthDelimited) return false;
+      message = reader.string();
+      return true;
+    });
+    return message;
+  });
+}
+
+/** The same answers in JSON, which collectors give to whom they take for a client of JSON. */
+export function decodeExportResponseJson(text: string): PartialSuccess | undefined {
+  const partial = readMember(parseJson(text), 'partialSuccess', 'partial_success');
+  if (partial === undefined) return parseJson(text) === undefined ? undefined : { rejected: 0, message: '' };
+  // 64-bit numbers are texts in the JSON of protobuf.
+  const rejected = Number(readMember(partial, 'rejectedLogRecords', 'rejected_log_records') ?? 0);
+  const message = readMember(partial, 'errorMessage', 'error_message');
+  return { rejected: Number.isInteger(rejected) ? rejected : 0, message: typeof message === 'string' ? message : '' };
+}
+
+/** The message of a `google.rpc.Status` in JSON. */
+export function decodeStatusMessageJson(text: string): string | undefined {
+  const message = readMember(parseJson(text), 'message');
+  return typeof message === 'string' ? message : undefined;
+}
+
+/** Calls `take` for each field; one that it does not take is passed over. */
+function readFields(
+  reader: BinaryReader,
+  take: (field: number, type: WireType, reader: BinaryReader) => boolean,
+): void {
+  while (reader.pos < reader.len) {
+    const [field, type] = reader.tag();
+    if (!take(field, type, reader)) reader.skip(type, field);
+  }
+}
+
+function tryDecode<T>(decode: () => T): T | undefined {
+  try {
+    return decode();
+  } catch {
+    // The reader throws for bytes that are no protobuf; there is nothing to learn from its words.
+    return undefined;
+  }
+}
+
+function parseJson(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function readMember(value: unknown, ...names: readonly string[]): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const name of names) if (Object.hasOwn(value, name)) return Reflect.get(value, name);
+  return undefined;
+}

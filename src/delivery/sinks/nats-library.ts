@@ -1,0 +1,16 @@
+/** What of the client library this sink uses. */
+export type NatsLibrary = Awaited<ReturnType<typeof loadNatsLibrary>>;
+
+/** Loads the client library: most agents have no such sink, and it takes as long as the rest of the start. */
+export async function loadNatsLibrary() {
+  const [transport, jetstream] = await Promise.all([import('@nats-io/transport-node'), import('@nats-io/jetstream')]);
+  return {
+    connect: transport.connect,
+    credsAuthenticator: transport.credsAuthenticator,
+    headers: transport.headers,
+    errors: transport.errors,
+    jetstream: jetstream.jetstream,
+    jetstreamManager: jetstream.jetstreamManager,
+    JetStreamApiError: jetstream.JetStreamApiError,
+  };
+}

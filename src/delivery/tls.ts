@@ -1,0 +1,83 @@
+import { isIP } from 'node:net';
+import type { ConnectionOptions, TLSSocket } from 'node:tls';
+
+/** How a sink's certificate is checked, and which one is shown to it. */
+export interface SinkTls {
+  /** Authorities that are trusted instead of the machine's own, as PEM. */
+  readonly caPem?: string | undefined;
+  /** The name that the certificate must carry, when it is not the host of the address. */
+  readonly serverName?: string | undefined;
+  /** Certificate and key of the client, as PEM, for sinks that ask for one. */
+  readonly certPem?: string | undefined;
+  readonly keyPem?: string | undefined;
+  /**
+   * SHA-256 of the sink's certificate, as hex with or without colons. The certificate must be this one; without `caPem`
+   * it needs nobody else to vouch for it.
+   */
+  readonly fingerprintSha256?: string | undefined;
+  /** Accepts any certificate. Default false. */
+  readonly insecureSkipVerify?: boolean | undefined;
+}
+
+/**
+ * What the TLS library has to be told. With `host`, the host of the sink's address, the name to be greeted and checked is
+ * in it. The caller looks for {@link findTlsFault} before it sends anything.
+ */
+export function toTlsOptions(tls: SinkTls, host?: string): ConnectionOptions {
+  const { caPem, certPem, keyPem, fingerprintSha256, insecureSkipVerify } = tls;
+  const name = tls.serverName ?? host;
+  const isPinnedOnly = fingerprintSha256 !== undefined && caPem === undefined;
+  return {
+    // An address may stand in a certificate, but never in the greeting.
+    ...(name !== undefined && { host: name, servername: isIP(name) ? '' : name }),
+    ...(caPem !== undefined && { ca: caPem }),
+    ...(certPem !== undefined && { cert: certPem }),
+    ...(keyPem !== undefined && { key: keyPem }),
+    rejectUnauthorized: insecureSkipVerify !== true && !isPinnedOnly,
+  };
+}
+
+/** What is wrong with the certificate of a finished full handshake beyond what the TLS library has checked. */
+export function findTlsFault(tls: SinkTls, socket: TLSSocket): string | undefined {
+  if (tls.fingerprintSha256 === undefined) return undefined;
+  const found = socket.getPeerX509Certificate()?.fingerprint256;
+  if (found !== undefined && toHex(found) === toHex(tls.fingerprintSha256)) return undefined;
+  return `Its certificate has another fingerprint: ${found ?? 'none'}`;
+}
+
+/** What to do about {@link findTlsFault}. */
+export const FINGERPRINT_HINT =
+  'If the certificate was renewed, put this fingerprint into tls.fingerprint_sha256 of this sink';
+
+const TLS_CODE =
+  /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/;
+const HINTS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^(ERR_TLS_CERT_ALTNAME|HOSTNAME_MISMATCH)/,
+    'Put a name that the certificate carries into tls.server_name of this sink',
+  ],
+  [/^CERT_HAS_EXPIRED/, "Renew the sink's certificate, and check the clock of this machine"],
+  [/^CERT_NOT_YET_VALID/, 'Check the clock of this machine'],
+  [/WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG/, 'Check whether this port of the sink speaks TLS at all'],
+  [
+    /CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|ALERT_BAD_CERTIFICATE|ALERT_UNKNOWN_CA|CERTIFICATE_UNKNOWN|ALERT_CERTIFICATE/,
+    'Check tls.cert_file and tls.key_file of this sink: it may ask for a certificate of the client',
+  ],
+  [/^ERR_OSSL_|PEM|KEY_VALUES_MISMATCH/, 'Check tls.ca_file, tls.cert_file and tls.key_file of this sink'],
+];
+
+/** What an operator should do about an error of the TLS library; `undefined` for one that has nothing to do with TLS. */
+export function findTlsHint(cause: unknown): string | undefined {
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
+  if (typeof code !== 'string' || !TLS_CODE.test(code)) return undefined;
+  // Node.js puts what OpenSSL said of a broken handshake into the message alone.
+  const text = code === 'EPROTO' && cause instanceof Error ? cause.message.toUpperCase().replaceAll(' ', '_') : code;
+  return (
+    HINTS.find(([pattern]) => pattern.test(text))?.[1] ??
+    'Check tls.ca_file, tls.server_name and tls.fingerprint_sha256 of this sink'
+  );
+}
+
+function toHex(fingerprint: string): string {
+  return fingerprint.replaceAll(':', '').toLowerCase();
+}

@@ -1,0 +1,149 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
+import { RouterError, toRouterError } from './errors.ts';
+import { toAddress, toConnectError, toTcpOptions } from './opening.ts';
+import { openTrustedContext } from './secure-context.ts';
+import { decodeShownCertificate, judgeTrust, type ShownCertificate } from './shown-certificate.ts';
+import type { RouterTls } from './trust.ts';
+import { type WireBytes, WireMeter } from './wire-meter.ts';
+
+export interface RouterProbeOptions {
+  /** Scheme, host and port; what stands behind them is of no matter. */
+  readonly url: string;
+  readonly tls?: RouterTls | undefined;
+  /** Of each step. Milliseconds. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+}
+
+/** What a handshake has shown. */
+export interface TlsFinding {
+  /** As in `TLSv1.3`. */
+  readonly protocol: string;
+  readonly certificate: ShownCertificate | undefined;
+  /** Why the product would end the connection here; `undefined` when it would go on. */
+  readonly fault: RouterError | undefined;
+}
+
+/**
+ * The way to a router, step by step, so that it shows where it ends: name, TCP, TLS. It sends nothing but the handshake,
+ * and judges a certificate as {@link RouterClient} does, but also tells what an untrusted one says. Each step throws
+ * {@link RouterError}, or the signal's reason. Close it to end the connection.
+ */
+export class RouterProbe {
+  readonly #options: RouterProbeOptions;
+  readonly #url: URL;
+  readonly #meter = new WireMeter();
+  #socket: Socket | undefined;
+
+  constructor(options: RouterProbeOptions) {
+    this.#options = options;
+    this.#url = new URL(options.url);
+  }
+
+  /** Of its own connection; the question for a name is not counted. */
+  get wireBytes(): WireBytes {
+    return this.#meter.read();
+  }
+
+  get isTls(): boolean {
+    return this.#url.protocol === 'https:';
+  }
+
+  /** The addresses of the host in the order in which they are tried; the host itself when it is an address. */
+  async resolve(signal: AbortSignal): Promise<readonly string[]> {
+    const { host } = this.#address;
+    if (isIP(host) !== 0) return [host];
+    return this.#bound(`The name ${host}`, signal, async (limit) => {
+      const found = await untilAborted(lookup(host, { all: true }), limit);
+      return found.map(({ address }) => address);
+    });
+  }
+
+  /** Opens the TCP connection; resolves with the address that took it, as in `192.0.2.10` and `443`. */
+  async connect(signal: AbortSignal): Promise<{ readonly address: string; readonly port: number }> {
+    const { host, port } = this.#address;
+    return this.#bound(`TCP to ${host} port ${port}`, signal, async (limit) => {
+      const socket = connectTcp(toTcpOptions({ host, port }, this.#options.timeoutMs));
+      this.#socket = socket;
+      this.#meter.watch(socket);
+      // Whoever waits for the socket hears of its errors; later ones are nobody's business.
+      socket.on('error', () => {});
+      try {
+        await once(socket, 'connect', { signal: limit });
+      } catch (cause) {
+        const target = { hostname: host, protocol: this.#url.protocol, port: String(port) };
+        throw cause instanceof Error ? toConnectError(cause, { target, timeoutMs: this.#options.timeoutMs }) : cause;
+      }
+      return { address: socket.remoteAddress ?? host, port };
+    });
+  }
+
+  /** The TLS handshake on the connection. An untrusted certificate is a finding, no error. */
+  async secure(signal: AbortSignal): Promise<TlsFinding> {
+    const { tls = {} } = this.#options;
+    const { host, port } = this.#address;
+    return this.#bound(`TLS to ${host} port ${port}`, signal, async (limit) => {
+      const socket = await this.#shakeHands(tls, limit);
+      const certificate = socket.getPeerX509Certificate();
+      return {
+        protocol: socket.getProtocol() ?? 'TLS',
+        certificate: decodeShownCertificate(certificate),
+        fault: judgeTrust(socket, tls, certificate),
+      };
+    });
+  }
+
+  /** Ends the connection at once. */
+  close(): void {
+    this.#socket?.destroy();
+  }
+
+  get #address(): { readonly host: string; readonly port: number } {
+    const { hostname, port, protocol } = this.#url;
+    return toAddress({ hostname, port, protocol });
+  }
+
+  async #shakeHands(tls: RouterTls, signal: AbortSignal): Promise<TLSSocket> {
+    const name = tls.serverName ?? this.#address.host;
+    const socket = connectTls({
+      ...(this.#socket && { socket: this.#socket }),
+      host: name,
+      // An address may stand in a certificate, but never in the greeting.
+      servername: isIP(name) ? '' : name,
+      secureContext: openTrustedContext(tls),
+      // The certificate is to be looked at; nothing is sent over this connection.
+      rejectUnauthorized: false,
+      ALPNProtocols: ['http/1.1'],
+    });
+    this.#socket = socket;
+    socket.on('error', () => {});
+    try {
+      await once(socket, 'secureConnect', { signal });
+      return socket;
+    } catch (cause) {
+      signal.throwIfAborted();
+      const { host, port } = this.#address;
+      throw new RouterError('tls', `What answers at ${host} port ${port} does not complete a TLS handshake`, {
+        disposition: 'operator',
+        hint: 'Check scheme and port in the url of this router, and whether it asks for a certificate (tls.cert_file, tls.key_file)',
+        cause,
+        isUnsent: true,
+      });
+    }
+  }
+
+  /** Bounds a step in time, and turns what goes wrong into what the room's errors say. */
+  async #bound<T>(what: string, signal: AbortSignal, step: (limit: AbortSignal) => Promise<T>): Promise<T> {
+    using deadline = openDeadline(this.#options.clock, this.#options.timeoutMs, signal);
+    try {
+      return await step(deadline.signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw toRouterError(deadline.signal.aborted ? deadline.signal.reason : cause, what);
+    }
+  }
+}

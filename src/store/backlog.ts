@@ -1,0 +1,28 @@
+/** Records of one log. */
+export interface LogCount {
+  readonly router: string;
+  readonly component: string;
+  readonly records: number;
+}
+
+/**
+ * How many records of which log a sink has yet to get, in whole batches. It is kept in memory, because metrics ask for it
+ * all the time, and a long outage leaves millions of batches.
+ */
+export class Backlog {
+  readonly #logs = new Map<string, LogCount>();
+
+  /** Adds the records of a log, or takes them away when there are fewer than none. */
+  add({ router, component, records }: LogCount): void {
+    const key = `${router}\n${component}`;
+    const sum = (this.#logs.get(key)?.records ?? 0) + records;
+    if (sum > 0) this.#logs.set(key, { router, component, records: sum });
+    else this.#logs.delete(key);
+  }
+
+  count(isWanted: (router: string, component: string) => boolean): number {
+    let records = 0;
+    for (const log of this.#logs.values()) if (isWanted(log.router, log.component)) records += log.records;
+    return records;
+  }
+}

@@ -1,0 +1,127 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { LETTER_MIGRATIONS } from './dead-letters.ts';
+import { StoreError } from './errors.ts';
+import { putAside } from './salvage.ts';
+import { migrate } from './schema.ts';
+import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
+import { SqliteFile } from './sqlite-file.ts';
+
+export interface DeadLetterOptions {
+  /** Folder of the file `dead-letters.db`: that of the embedded store. */
+  readonly path: string;
+  /** Bound of all letters together; the oldest go first. Bytes; default 64 MiB. */
+  readonly bytesMax?: number | undefined;
+  /** How long a letter is kept. Milliseconds; default 30 days. */
+  readonly keepMs?: number | undefined;
+  /** Wall time, milliseconds since the Unix epoch. */
+  readonly now: () => number;
+  /**
+   * Who opens it. The agent (`owner`, the default) makes what is missing and puts aside what is damaged; a command beside it
+   * (`guest`) does neither: the agent may have the file open.
+   */
+  readonly role?: 'owner' | 'guest' | undefined;
+  /** Told when letters went that nobody had asked to drop: too many, too old, or damaged on disk. */
+  readonly onDropped?: ((sink: string, letters: number) => void) | undefined;
+  /** Told when the file was found damaged, was put aside, and an empty one was begun. */
+  readonly onRebuilt?: ((rebuilt: { readonly damagedFile: string }) => void) | undefined;
+}
+
+/** How long the other process may take over what it does with the file. */
+const LOCK_WAIT_MS = 2000;
+
+/** The database of dead letters, opened again by itself when the disk failed and began anew when it is damaged. */
+export class DeadLetterFile {
+  readonly #options: DeadLetterOptions;
+  readonly #path: string;
+  #file: SqliteFile | undefined;
+  #isClosed = false;
+
+  constructor(options: DeadLetterOptions) {
+    this.#options = options;
+    this.#path = join(options.path, 'dead-letters.db');
+    this.attempt(() => {});
+  }
+
+  /** Throws {@link StoreError} for whatever `work` meets. */
+  attempt<T>(work: (file: SqliteFile) => T): T {
+    if (this.#isClosed) {
+      throw new StoreError('broken', `The dead letters in ${this.#path} are closed`, { disposition: 'operator' });
+    }
+    try {
+      return work(this.#use());
+    } catch (cause) {
+      if (isDiskFault(cause)) this.#letGo();
+      if (!isDamage(cause)) throw this.#toError(cause);
+      return this.#beginAnew(cause, work);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#letGo();
+  }
+
+  #use(): SqliteFile {
+    this.#file ??= this.#open();
+    return this.#file;
+  }
+
+  #open(): SqliteFile {
+    if (this.#options.role === 'guest') {
+      if (!existsSync(this.#path)) {
+        throw new StoreError('absent', `There is no file ${this.#path}`, {
+          disposition: 'operator',
+          hint: 'Check storage.path of the configuration; the agent makes the file when it starts',
+        });
+      }
+    } else {
+      mkdirSync(this.#options.path, { recursive: true, mode: 0o700 });
+    }
+    const file = new SqliteFile(this.#path, LOCK_WAIT_MS);
+    try {
+      // A journal and not a write-ahead log: the agent and a command share the file, and writes are rare.
+      file.exec('PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
+      migrate(file, LETTER_MIGRATIONS);
+      return file;
+    } catch (cause) {
+      file.close();
+      throw cause;
+    }
+  }
+
+  #beginAnew<T>(cause: unknown, work: (file: SqliteFile) => T): T {
+    this.#letGo();
+    if (this.#options.role === 'guest') {
+      throw new StoreError('damaged', `The dead letters in ${this.#path} are damaged`, {
+        disposition: 'operator',
+        hint: 'The agent puts the file aside and begins a new one, at its next start at the latest',
+        cause,
+      });
+    }
+    try {
+      const damagedFile = putAside(this.#path);
+      const file = this.#use();
+      this.#options.onRebuilt?.({ damagedFile });
+      return work(file);
+    } catch (second) {
+      throw this.#toError(second);
+    }
+  }
+
+  #toError(cause: unknown): StoreError {
+    const error = toStoreError(cause, this.#path);
+    if (error.code !== 'locked') return error;
+    return new StoreError('locked', `The dead letters in ${this.#path} are in use by another process`, {
+      disposition: 'retry',
+      hint: 'Try again in a moment',
+      cause,
+    });
+  }
+
+  #letGo(): void {
+    const file = this.#file;
+    this.#file = undefined;
+    file?.close();
+  }
+}

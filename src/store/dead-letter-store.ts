@@ -1,0 +1,198 @@
+import { DeadLetterFile, type DeadLetterOptions } from './dead-letter-file.ts';
+import {
+  INSERT_LETTER,
+  isIntact,
+  type LetterSelection,
+  type RefusedRecord,
+  type StoredLetter,
+  toCondition,
+  toLetter,
+  toValues,
+} from './dead-letters.ts';
+import type { Row, SqliteFile } from './sqlite-file.ts';
+
+export interface ListOptions {
+  /** Default: letters of all sinks. */
+  readonly sink?: string | undefined;
+  /** Most letters of one answer; at most 10,000. */
+  readonly limit: number;
+  /** Default: the newest first. */
+  readonly order?: 'newest' | 'oldest' | undefined;
+  /** The last letter of the answer before: what comes behind it in that order. */
+  readonly afterId?: number | undefined;
+}
+
+const BYTES_MAX = 64 * 1024 * 1024;
+const KEEP_MS = 30 * 86_400_000;
+const LIST_MAX = 10_000;
+/** How many letters are looked at in one go when some have to leave. */
+const LEAVING_MAX = 100;
+
+/**
+ * Records that a sink refused for good, in a file of their own, so that a command can look at them and change what becomes of
+ * them while the agent runs. Durable when a method returns, against a power cut too: the sink's cursor moves on them.
+ *
+ * All methods throw {@link StoreError}: `locked` when another process keeps the file for more than 2 s, `full` and
+ * `unwritable` (disposition `hold-back`) when the disk is in the way.
+ */
+export class DeadLetterStore implements Disposable {
+  readonly #options: DeadLetterOptions;
+  readonly #letters: DeadLetterFile;
+
+  /** Opens the file; also throws `absent` and `damaged` to a guest. */
+  constructor(options: DeadLetterOptions) {
+    this.#options = options;
+    this.#letters = new DeadLetterFile(options);
+  }
+
+  /**
+   * Keeps letters of a sink; one of the same record takes the place of what was there, and does not wait to be tried again. The
+   * oldest of any sink leave when the bound is reached.
+   */
+  add(sink: string, letters: readonly RefusedRecord[]): void {
+    if (letters.length === 0) return;
+    const atMs = this.#options.now();
+    this.#drop((file) => {
+      for (const letter of letters) {
+        file.run('DELETE FROM letter WHERE sink = ? AND uid = ?', sink, letter.uid);
+        file.run(INSERT_LETTER, ...toValues(sink, letter, atMs));
+      }
+      return takeOldest(file, this.#options.bytesMax ?? BYTES_MAX);
+    });
+  }
+
+  /** Letters of a sink that are to be tried again, the oldest first; one above `bytesMax` comes alone. */
+  readReplayed(
+    sink: string,
+    bounds: { readonly recordsMax: number; readonly bytesMax: number },
+  ): readonly StoredLetter[] {
+    const rows = this.#letters.attempt((file) => readReplayedRows(file, sink, bounds));
+    const damaged = rows.filter((row) => !isIntact(row)).map(({ id }) => Number(id));
+    if (damaged.length > 0) this.#drop((file) => takeWhere(file, { ids: damaged }, 0));
+    return rows.filter(isIntact).map(toLetter);
+  }
+
+  /** Takes away letters that the sink has taken now. */
+  remove(ids: readonly number[]): void {
+    if (ids.length > 0) this.drop({ ids });
+  }
+
+  /** Letters in the order in which they were refused. */
+  list({ sink, limit, order = 'newest', afterId }: ListOptions): readonly StoredLetter[] {
+    const [direction, behind] = order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
+    const { where, values } = toCondition({ sink }, 0);
+    const from = afterId === undefined ? '' : `AND id ${behind} ?`;
+    const sql = `SELECT * FROM letter WHERE ${where} ${from} ORDER BY id ${direction} LIMIT ?`;
+    const place = afterId === undefined ? [] : [afterId];
+    return this.#letters.attempt((file) =>
+      file.all(sql, ...values, ...place, Math.min(Math.max(0, limit), LIST_MAX)).map(toLetter),
+    );
+  }
+
+  get(id: number): StoredLetter | undefined {
+    return this.#letters.attempt((file) => {
+      const row = file.get('SELECT * FROM letter WHERE id = ?', id);
+      return row && toLetter(row);
+    });
+  }
+
+  /** Has letters tried again, before what is new for their sink; gives how many that are. */
+  markReplay(selection: LetterSelection): number {
+    const { where, values } = toCondition(selection, this.#options.now());
+    return this.#letters.attempt((file) =>
+      file.transact(() => file.run(`UPDATE letter SET is_replayed = 1 WHERE ${where}`, ...values).changes),
+    );
+  }
+
+  /** Drops letters for good; gives how many. */
+  drop(selection: LetterSelection): number {
+    const { where, values } = toCondition(selection, this.#options.now());
+    return this.#letters.attempt((file) =>
+      file.transact(() => file.run(`DELETE FROM letter WHERE ${where}`, ...values).changes),
+    );
+  }
+
+  /** Drops what is older than letters are kept. */
+  expire(nowMs: number): void {
+    this.#drop((file) => takeWhere(file, { olderThanMs: this.#options.keepMs ?? KEEP_MS }, nowMs));
+  }
+
+  /** Letters of a sink, or of all. */
+  count(sink?: string): number {
+    if (sink !== undefined) return this.counts().get(sink) ?? 0;
+    return [...this.counts().values()].reduce((sum, letters) => sum + letters, 0);
+  }
+
+  /** Letters by sink; sinks without any are left out. */
+  counts(): Map<string, number> {
+    const rows = this.#letters.attempt((file) => file.all('SELECT sink, letters FROM tally'));
+    return new Map(rows.map((row) => [String(row['sink']), Number(row['letters'])]));
+  }
+
+  /** What all letters take, as the bound counts it. */
+  get bytes(): number {
+    return this.#letters.attempt(readBytes);
+  }
+
+  close(): void {
+    this.#letters.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** Takes letters out in one transaction with whatever else `work` does, and says of which sinks they were. */
+  #drop(work: (file: SqliteFile) => readonly string[]): void {
+    const dropped = new Map<string, number>();
+    const sinks = this.#letters.attempt((file) => file.transact(() => work(file)));
+    for (const sink of sinks) dropped.set(sink, (dropped.get(sink) ?? 0) + 1);
+    for (const [sink, letters] of dropped) this.#options.onDropped?.(sink, letters);
+  }
+}
+
+function readBytes(file: SqliteFile): number {
+  return Number(file.get('SELECT coalesce(sum(bytes), 0) AS bytes FROM tally')?.['bytes']);
+}
+
+/** Deletes the oldest letters above the bound; gives the sink of each. */
+function takeOldest(file: SqliteFile, bytesMax: number): string[] {
+  const sinks: string[] = [];
+  for (let bytes = readBytes(file); bytes > bytesMax; ) {
+    for (const row of file.all('SELECT id, sink, bytes FROM letter ORDER BY id LIMIT ?', LEAVING_MAX)) {
+      if (bytes <= bytesMax) break;
+      file.run('DELETE FROM letter WHERE id = ?', Number(row['id']));
+      bytes -= Number(row['bytes']);
+      sinks.push(String(row['sink']));
+    }
+  }
+  return sinks;
+}
+
+function takeWhere(file: SqliteFile, selection: LetterSelection, nowMs: number): string[] {
+  const { where, values } = toCondition(selection, nowMs);
+  return file.all(`DELETE FROM letter WHERE ${where} RETURNING sink`, ...values).map(({ sink }) => String(sink));
+}
+
+function readReplayedRows(
+  file: SqliteFile,
+  sink: string,
+  { recordsMax, bytesMax }: { readonly recordsMax: number; readonly bytesMax: number },
+): readonly Row[] {
+  const rows: Row[] = [];
+  let bytes = 0;
+  let next = 0;
+  while (rows.length < recordsMax) {
+    const row = file.get(
+      'SELECT * FROM letter WHERE sink = ? AND id >= ? AND is_replayed = 1 ORDER BY id LIMIT 1',
+      sink,
+      next,
+    );
+    if (!row) break;
+    bytes += Buffer.byteLength(String(row['line']));
+    if (rows.length > 0 && bytes > bytesMax) break;
+    rows.push(row);
+    next = Number(row['id']) + 1;
+  }
+  return rows;
+}

@@ -1,0 +1,287 @@
+import { Backlog, type LogCount } from './backlog.ts';
+import type { Row, SqliteFile } from './sqlite-file.ts';
+import { UnpackedBatches } from './unpacked-batches.ts';
+
+/** A place in the spool: everything before `index` of batch `batch` is behind it. */
+export interface SpoolCursor {
+  readonly batch: number;
+  readonly index: number;
+}
+
+/** A configured sink, and where it begins when it is new: at the oldest record that is spooled, or behind the newest. */
+export interface SinkStart {
+  readonly name: string;
+  readonly start: 'oldest' | 'newest';
+}
+
+/** Whether a sink wants a log. Batches of the format before, whose log is not known, are always wanted. */
+export type LogChoice = (router: string, component: string) => boolean;
+
+/** How much {@link SpoolTable.readSlice} gives at once. */
+export interface SliceBounds {
+  readonly recordsMax: number;
+  /** Of the stored records, decompressed; a single larger record comes alone. Bytes. */
+  readonly bytesMax: number;
+  readonly isWanted: LogChoice;
+}
+
+/** Records that a sink has yet to acknowledge, in the order of their commits. */
+export interface SpoolSlice {
+  /** May be empty, when all that was looked at is not wanted. */
+  readonly lines: readonly string[];
+  /** Where the sink stands once all of `lines` are settled. */
+  readonly next: SpoolCursor;
+  /** When the oldest of `lines` was committed; 0 without any. Wall time, milliseconds since the Unix epoch. */
+  readonly oldestMs: number;
+  /** Whether a bound ended it: there may be more behind it. */
+  readonly isFull: boolean;
+  /** Records of logs that are not wanted. */
+  readonly skipped: number;
+}
+
+/** What is known of a batch without its body. */
+export interface BatchEntry {
+  readonly id: number;
+  /** Empty in a batch of the format before. */
+  readonly router: string;
+  readonly component: string;
+  readonly committedMs: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** A batch whose body does not give what was put into it. */
+export class DamagedBatch {
+  readonly entry: BatchEntry;
+  constructor(entry: BatchEntry) {
+    this.entry = entry;
+  }
+}
+
+/** How many entries are read at once: few at first, because one batch often fills a slice. */
+const ENTRIES_MIN = 16;
+const ENTRIES_MAX = 1024;
+/** One call passes over at most so many batches that are not wanted, which takes some twenty milliseconds. */
+const PASSED_MAX = 2000;
+const START: SpoolCursor = { batch: 0, index: 0 };
+
+/** The tables `spool`, `batch` and `cursor` of an open database, and what they add up to. */
+export class SpoolTable {
+  readonly #file: SqliteFile;
+  readonly #unpacked = new UnpackedBatches();
+  readonly #backlogs = new Map<string, Backlog>();
+  #bytes = 0;
+  #records = 0;
+
+  constructor(file: SqliteFile) {
+    this.#file = file;
+    const sums = file.get('SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(records), 0) AS records FROM batch');
+    this.#bytes = Number(sums?.['bytes']);
+    this.#records = Number(sums?.['records']);
+  }
+
+  /** Records that not every sink has, and their compressed bytes. */
+  get totals(): { readonly records: number; readonly bytes: number } {
+    return { records: this.#records, bytes: this.#bytes };
+  }
+
+  /** Adds a batch. To be called in a transaction; what it returns, after it. */
+  append(entry: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array): () => void {
+    const { router, component, records, committedMs } = entry;
+    const { lastId } = this.#file.run('INSERT INTO spool (records, body) VALUES (?, ?)', records, body);
+    this.#file.run(
+      'INSERT INTO batch (id, router, component, committed_ms, records, bytes) VALUES (?, ?, ?, ?, ?, ?)',
+      lastId,
+      router,
+      component,
+      committedMs,
+      records,
+      body.length,
+    );
+    return () => {
+      this.#bytes += body.length;
+      this.#records += records;
+      for (const backlog of this.#backlogs.values()) backlog.add({ router, component, records });
+    };
+  }
+
+  /** Takes a batch out. To be called in a transaction; what it returns, after it. */
+  remove(entry: BatchEntry): () => void {
+    const holders = this.#file.all('SELECT sink FROM cursor WHERE batch <= ?', entry.id);
+    this.#file.run('DELETE FROM spool WHERE batch = ?', entry.id);
+    this.#file.run('DELETE FROM batch WHERE id = ?', entry.id);
+    return () => {
+      this.#bytes -= entry.bytes;
+      this.#records -= entry.records;
+      this.#unpacked.forget(entry.id);
+      for (const { sink } of holders) this.#backlogs.get(String(sink))?.add({ ...entry, records: -entry.records });
+    };
+  }
+
+  /** Makes `sinks` those that have a cursor. To be called in a transaction; what it returns, after it. */
+  setSinks(sinks: readonly SinkStart[]): () => void {
+    const names = new Set(sinks.map(({ name }) => name));
+    for (const row of this.#file.all('SELECT sink FROM cursor')) {
+      const sink = String(row['sink']);
+      if (!names.has(sink)) this.#file.run('DELETE FROM cursor WHERE sink = ?', sink);
+    }
+    for (const { name, start } of sinks) {
+      const batch = start === 'newest' ? this.#newest() + 1 : START.batch;
+      this.#file.run('INSERT INTO cursor (sink, batch, idx) VALUES (?, ?, 0) ON CONFLICT DO NOTHING', name, batch);
+    }
+    // What only a sink that is gone was to get would otherwise fill the spool until another sink gets something.
+    const settle = this.#dropDelivered();
+    return () => {
+      settle();
+      for (const sink of this.#backlogs.keys()) if (!names.has(sink)) this.#backlogs.delete(sink);
+      this.#countBacklogs([...names].filter((name) => !this.#backlogs.has(name)));
+    };
+  }
+
+  /** Moves a cursor on. To be called in a transaction; what it returns, after it. */
+  acknowledge(sink: string, cursor: SpoolCursor): () => void {
+    const from = this.cursorOf(sink);
+    const isBehind = cursor.batch < from.batch || (cursor.batch === from.batch && cursor.index <= from.index);
+    if (isBehind) return () => {};
+    this.#file.run('UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?', cursor.batch, cursor.index, sink);
+    const passed = this.#countLogs('id >= ? AND id < ?', from.batch, cursor.batch);
+    const settle = this.#dropDelivered();
+    return () => {
+      settle();
+      const backlog = this.#backlogs.get(sink);
+      for (const log of passed) backlog?.add({ ...log, records: -log.records });
+    };
+  }
+
+  cursorOf(sink: string): SpoolCursor {
+    const row = this.#file.get('SELECT batch, idx FROM cursor WHERE sink = ?', sink);
+    return row ? { batch: Number(row['batch']), index: Number(row['idx']) } : START;
+  }
+
+  /** The next records for a sink, `undefined` when it has everything, or the damage that stands in front of them. */
+  readSlice(sink: string, { recordsMax, bytesMax, isWanted }: SliceBounds): SpoolSlice | DamagedBatch | undefined {
+    let { batch, index } = this.cursorOf(sink);
+    const lines: string[] = [];
+    let bytes = 0;
+    let oldestMs = 0;
+    let skipped = 0;
+    let passed = 0;
+    const toSlice = (isFull: boolean) => ({ lines, next: { batch, index }, oldestMs, isFull, skipped });
+    for (const entry of this.#entriesFrom(batch)) {
+      if (entry.id !== batch) [batch, index] = [entry.id, 0];
+      if (entry.router !== '' && !isWanted(entry.router, entry.component)) {
+        if (passed++ === PASSED_MAX) return toSlice(true);
+        skipped += entry.records - index;
+      } else {
+        const all = this.#unpacked.take(entry.id, entry.records, () => this.#readBody(entry.id));
+        if (!all) return lines.length > 0 ? toSlice(true) : new DamagedBatch(entry);
+        for (; index < all.length; index++) {
+          const line = all[index] ?? '';
+          bytes += Buffer.byteLength(line);
+          if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);
+          if (lines.length === 0) oldestMs = entry.committedMs;
+          lines.push(line);
+        }
+      }
+      [batch, index] = [entry.id + 1, 0];
+    }
+    if (lines.length === 0 && skipped === 0) return undefined;
+    return toSlice(lines.length >= recordsMax || bytes >= bytesMax);
+  }
+
+  /** Records that a sink has yet to acknowledge. */
+  countWaiting(sink: string, isWanted: LogChoice): number {
+    const count = this.#backlogs.get(sink)?.count((router, component) => router === '' || isWanted(router, component));
+    if (!count) return 0;
+    const { batch, index } = this.cursorOf(sink);
+    if (index === 0) return count;
+    const head = toEntry(this.#file.get('SELECT * FROM batch WHERE id = ?', batch));
+    return head && (head.router === '' || isWanted(head.router, head.component)) ? count - index : count;
+  }
+
+  /** When the oldest batch was committed that a sink has yet to get. Looks at so many batches at most; the next counts then. */
+  oldestWaitingMs(sink: string, isWanted: LogChoice): number | undefined {
+    let passed = 0;
+    for (const { router, component, committedMs } of this.#entriesFrom(this.cursorOf(sink).batch)) {
+      if (router === '' || isWanted(router, component) || passed++ === PASSED_MAX) return committedMs;
+    }
+    return undefined;
+  }
+
+  /** Entries from a batch on; the file may be written to between them. */
+  *#entriesFrom(batch: number): Generator<BatchEntry> {
+    let next = batch;
+    for (let limit = ENTRIES_MIN; ; limit = Math.min(ENTRIES_MAX, limit * 4)) {
+      const rows = this.#file.all('SELECT * FROM batch WHERE id >= ? ORDER BY id LIMIT ?', next, limit);
+      for (const row of rows) {
+        const entry = toEntry(row);
+        next = entry.id + 1;
+        yield entry;
+      }
+      if (rows.length < limit) return;
+    }
+  }
+
+  #readBody(batch: number): Uint8Array | undefined {
+    const body = this.#file.get('SELECT body FROM spool WHERE batch = ?', batch)?.['body'];
+    return body instanceof Uint8Array ? body : undefined;
+  }
+
+  /** Number of the last batch that there ever was: a place is never used twice. */
+  #newest(): number {
+    return Number(this.#file.get(`SELECT seq FROM sqlite_sequence WHERE name = 'spool'`)?.['seq'] ?? 0);
+  }
+
+  #countBacklogs(sinks: readonly string[]): void {
+    // Sinks often stand at the same place, and to count what is behind it is the slowest part of a start after an outage.
+    const counted = new Map<number, readonly LogCount[]>();
+    for (const sink of sinks) {
+      const { batch } = this.cursorOf(sink);
+      const logs = counted.get(batch) ?? this.#countLogs('id >= ?', batch);
+      counted.set(batch, logs);
+      const backlog = new Backlog();
+      for (const log of logs) backlog.add(log);
+      this.#backlogs.set(sink, backlog);
+    }
+  }
+
+  #countLogs(where: string, ...values: number[]): LogCount[] {
+    const sql = `SELECT router, component, sum(records) AS records FROM batch WHERE ${where} GROUP BY router, component`;
+    return this.#file.all(sql, ...values).map((row) => ({
+      router: String(row['router']),
+      component: String(row['component']),
+      records: Number(row['records']),
+    }));
+  }
+
+  /** Drops the batches that every sink has; without any sink none. */
+  #dropDelivered(): () => void {
+    const batch = this.#file.get('SELECT min(batch) AS batch FROM cursor')?.['batch'];
+    if (typeof batch !== 'number') return () => {};
+    const sums = this.#file.get(
+      'SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(records), 0) AS records FROM batch WHERE id < ?',
+      batch,
+    );
+    this.#file.run('DELETE FROM spool WHERE batch < ?', batch);
+    this.#file.run('DELETE FROM batch WHERE id < ?', batch);
+    return () => {
+      this.#bytes -= Number(sums?.['bytes']);
+      this.#records -= Number(sums?.['records']);
+      this.#unpacked.forgetBefore(batch);
+    };
+  }
+}
+
+function toEntry(row: Row): BatchEntry;
+function toEntry(row: Row | undefined): BatchEntry | undefined;
+function toEntry(row: Row | undefined): BatchEntry | undefined {
+  if (!row) return undefined;
+  return {
+    id: Number(row['id']),
+    router: String(row['router']),
+    component: String(row['component']),
+    committedMs: Number(row['committed_ms']),
+    records: Number(row['records']),
+    bytes: Number(row['bytes']),
+  };
+}

@@ -1,0 +1,62 @@
+import { StoreError } from './errors.ts';
+
+/** Codes of SQLite (sqlite.org/rescode.html): a malformed database, and a file that is none. */
+const DAMAGE_KINDS: readonly unknown[] = [11, 26];
+/** Another process holds the lock. */
+const BUSY_KINDS: readonly unknown[] = [5, 6];
+/** No room to write: the disk is full. */
+const FULL_KIND = 13;
+/** Read-only, an error of the disk, and a file that cannot be opened. */
+const DISK_KINDS: readonly unknown[] = [8, 10, 14];
+/** What the system says of a folder that cannot be made for the same reasons. */
+const FULL_SYSTEM_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
+// Making a folder and those above it on a read-only disk gives ENOENT in Node.js.
+const DISK_SYSTEM_CODES: readonly unknown[] = ['EROFS', 'EIO', 'ENOENT'];
+
+/** Whether the structure of the database is damaged. */
+export function isDamage(cause: unknown): boolean {
+  return DAMAGE_KINDS.includes(kindOf(cause));
+}
+
+/** Whether the disk failed, so that the files may have to be opened again before they work. */
+export function isDiskFault(cause: unknown): boolean {
+  return DISK_KINDS.includes(kindOf(cause));
+}
+
+export function toStoreError(cause: unknown, where: string): StoreError {
+  if (cause instanceof StoreError) return cause;
+  const kind = kindOf(cause);
+  const systemCode: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
+  if (BUSY_KINDS.includes(kind)) {
+    return new StoreError('locked', `The state in ${where} is in use by another process`, {
+      disposition: 'operator',
+      hint: 'Stop the other agent, or give this one a storage.path of its own',
+      cause,
+    });
+  }
+  if (kind === FULL_KIND || FULL_SYSTEM_CODES.includes(systemCode)) {
+    return new StoreError('full', `There is no room to write the state in ${where}`, {
+      disposition: 'hold-back',
+      hint: 'Free some space on its disk; work goes on by itself where it stopped',
+      cause,
+    });
+  }
+  if (DISK_KINDS.includes(kind) || DISK_SYSTEM_CODES.includes(systemCode)) {
+    return new StoreError('unwritable', `The disk does not take the state in ${where}`, {
+      disposition: 'hold-back',
+      hint: 'Look whether its disk is mounted read-only or fails, and whether the folder may be written to; work goes on by itself',
+      cause,
+    });
+  }
+  return new StoreError('broken', `The state in ${where} could not be used`, {
+    disposition: 'operator',
+    hint: 'Check that the folder can be written to and that its disk is not full',
+    cause,
+  });
+}
+
+/** The low byte of SQLite's code is the kind of the error, the rest says more. */
+function kindOf(cause: unknown): number | undefined {
+  const errcode: unknown = cause instanceof Error ? Reflect.get(cause, 'errcode') : undefined;
+  return typeof errcode === 'number' ? errcode % 256 : undefined;
+}

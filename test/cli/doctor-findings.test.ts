@@ -1,0 +1,393 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { createServer } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createSteppedClock, createSystemClock } from '../../src/base/index.ts';
+import { examineRouter } from '../../src/cli/doctor-router.ts';
+import { type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
+import { load } from '../config/configuration-folder.ts';
+import { advanceUntil } from '../support/advance-until.ts';
+import { doctor, examine, listen, listSteps, serve, writeConfig } from './doctor-bench.ts';
+import { runCommand } from './run-command.ts';
+
+/** A router that supports ranges, and one that does not. */
+let ranged: Simulator;
+let plain: Simulator;
+let router: SimulatedRouter;
+
+const configureFor = ({ url }: SimulatedRouter, extra = '') =>
+  `routers:\n  - { name: plant-7, url: "${url}", username: monitor, password: simulated, tls: { ca_file: ca.pem }${extra && `, ${extra}`} }\n`;
+const examineWith = (extra = '') => examine(configureFor(router, extra), plain.caPem);
+const first = ({ routers: [one] }: Simulator) => {
+  if (!one) throw new RangeError('There is no router');
+  return one;
+};
+/** Some hundred KiB in `network/current` behind a rotation. */
+const writeLogs = async (one: SimulatedRouter) => {
+  one.appendLog('network', 'the first line');
+  one.rotate('network');
+  await one.whenQuiet();
+  for (let line = 0; line < 1000; line++) one.appendLog('network', `${line} ${'x'.repeat(500)}`);
+};
+
+beforeAll(async () => {
+  const options = { routers: 1, clock: createSystemClock(), seed: 3, logs: { compressionMs: 0, maxSizeBytes: 0 } };
+  [ranged, plain] = await Promise.all([
+    startSimulator({ ...options, features: { rangeRequests: true } }),
+    startSimulator(options),
+  ]);
+  router = first(plain);
+  await Promise.all([writeLogs(first(ranged)), writeLogs(router)]);
+});
+afterEach(() => router.clearFault());
+afterAll(() => Promise.all([ranged.close(), plain.close()]));
+
+describe('doctor and status resources', () => {
+  test('says that one resource has failed, with the words of the router, and goes on', async () => {
+    await router.fault('http_500', { path: '/status/sysstat/wan' });
+    const { code, find, steps } = await examineWith();
+    expect(code).toBe(1);
+    expect(listSteps(steps).filter((step) => step.endsWith('failed'))).toEqual(['status sysstat/wan failed']);
+    expect(find('status sysstat/wan')).toMatchObject({
+      message: 'GET /status/sysstat/wan was answered with 500 (config: could not be stored)',
+      hint: expect.stringContaining('see its own log') as string,
+    });
+    expect(find('log list')?.result).toBe('ok');
+  });
+
+  test.each([
+    ['garbage_json', 'was not answered with JSON'],
+    ['html_200', 'was not answered with JSON'],
+  ] as const)('says that an answer is %s', async (fault, message) => {
+    await router.fault(fault, { path: '/status/device_info' });
+    const { find } = await examineWith();
+    expect(find('status device_info')).toMatchObject({
+      result: 'failed',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+
+  test('says that an answer has an unknown shape', async () => {
+    const url = await serve(answer({ device_info: (_request, response) => response.end('{"hello":"world"}') }, []));
+    const { code, find } = await examine(onPlainHttp(url));
+    expect(code).toBe(1);
+    expect(find('status device_info')).toMatchObject({
+      result: 'failed',
+      message: 'The answer for device_info has an unknown shape',
+    });
+  });
+
+  test('gives up a router that hangs after two resources, within their time limit', async () => {
+    await router.fault('hang', { path: '/status/' });
+    const { code, steps, find } = await examineWith('poll: { timeout: 150ms }');
+    expect(code).toBe(1);
+    const status = steps.filter(({ step }) => step.startsWith('status'));
+    expect(status.map(({ result }) => result)).toEqual(['failed', 'failed', 'skipped']);
+    expect(status[0]).toMatchObject({
+      message: 'GET /status/device_info took longer than 150 ms',
+      hint: 'If the router is only slow, raise poll.timeout of this router',
+    });
+    expect(status[2]?.message).toMatch(/^\d+ more resources not tried after /);
+    expect(find('logs')).toEqual({ step: 'logs', result: 'skipped', message: 'not tried after status' });
+  });
+
+  test('goes on after one resource that hangs', async () => {
+    await router.fault('hang', { path: '/status/sysstat/wan' });
+    const { steps, find } = await examineWith('poll: { timeout: 300ms }');
+    expect(listSteps(steps).filter((step) => step.endsWith('failed'))).toEqual(['status sysstat/wan failed']);
+    expect(find('log list')?.result).toBe('ok');
+  });
+
+  test('gives up a router whose connection breaks', async () => {
+    await router.fault('reset_mid_body', { path: '/status/device_info' });
+    const { steps } = await examineWith();
+    expect(listSteps(steps).slice(5)).toEqual(['status device_info failed', 'status skipped', 'logs skipped']);
+  });
+
+  test('warns of a resource that a module needs and the router lacks, and names what to change', async () => {
+    const modules = `modules:
+  mine:
+    resources:
+      - path: gnss1
+        metrics: [{ name: router_satellites, help: Seen., type: gauge, value: satellites }]
+      - path: gps*
+        metrics: [{ name: router_gps_satellites, help: Seen., type: gauge, value: satellites }]
+`;
+    const { code, find } = await examine(modules + configureFor(router, 'modules: [default, mine]'), plain.caPem);
+    expect(code).toBe(0);
+    expect(find('status gnss1')).toMatchObject({
+      result: 'warning',
+      message: 'this router does not have it',
+      hint: 'Make it optional in its module, or leave the module out: modules: [default, "!mine"]',
+    });
+    expect(find('status gps1')).toMatchObject({ result: 'skipped', message: 'not on this device' });
+    expect(find('status gps*')).toMatchObject({ result: 'warning', message: 'this router has none of these' });
+  });
+
+  test('only warns when the list of users cannot be read', async () => {
+    await router.fault('http_500', { path: '/configuration/administration/users' });
+    const { code, find } = await examineWith();
+    expect(code).toBe(0);
+    expect(find('rights')).toMatchObject({
+      result: 'warning',
+      message: expect.stringContaining('answered with 500') as string,
+    });
+  });
+
+  test('has failed when the account may read nothing at all', async () => {
+    await router.fault('forbidden', { path: '/status/' });
+    const { code, find } = await examineWith('modules: [system]');
+    expect(code).toBe(1);
+    expect(find('status')).toEqual({
+      step: 'status',
+      result: 'failed',
+      message: 'the router gave none of the resources',
+    });
+  });
+});
+
+describe('doctor and logs', () => {
+  test('asks a router with ranges for the first bytes, and keeps its connection', async () => {
+    const { code, learnt, find, steps } = await examine(configureFor(first(ranged)), ranged.caPem);
+    expect(code).toBe(0);
+    expect(learnt).toMatchObject({ log_ranges: true, log_entity_tags: true, log_archives: 'bzip2' });
+    expect(find('log network/current')?.message).toMatch(/^the first 512 of 5\d{5} bytes$/);
+    expect(find('log network/current')?.bytes).toBeLessThan(2000);
+    const archive = steps.find(({ step }) => step.endsWith('.bz2'));
+    // No handshake was needed in between.
+    expect(archive?.bytes).toBeLessThan(1000);
+  });
+
+  test('cuts a router without ranges off after the first bytes', async () => {
+    const { code, learnt, find } = await examineWith();
+    expect(code).toBe(0);
+    expect(learnt).toMatchObject({ log_ranges: false, log_entity_tags: false, log_archives: 'bzip2' });
+    expect(find('log network/current')?.message).toMatch(
+      /^the first 512 of 5\d{5} bytes; it sends whole files, and was cut off$/,
+    );
+    expect(find('log network/current')?.bytes).toBeLessThan(256 * 1024);
+  });
+
+  test('cuts off a log that never ends', async () => {
+    const cut = Promise.withResolvers<void>();
+    const endless = (response: ServerResponse) => {
+      response.once('close', cut.resolve);
+      const pump = () => {
+        while (!response.destroyed && response.write('2026-01-01 00:00:00 [wan] again\n'.repeat(100)));
+        if (!response.destroyed) response.once('drain', pump);
+      };
+      pump();
+    };
+    const url = await serve(
+      answer({ 'log_file=wan%2Fcurrent': (_request, response) => endless(response) }, ['wan/current']),
+    );
+    const { code, find } = await examine(onPlainHttp(url));
+    expect(code).toBe(0);
+    expect(find('log wan/current')?.message).toBe('the first 512 bytes; it sends whole files, and was cut off');
+    await cut.promise;
+  });
+
+  test('compares what the rotation shows with timezone of the configuration', async () => {
+    const wrong = await examineWith('timezone: America/New_York');
+    expect(wrong.code).toBe(0);
+    expect(wrong.find('log network/current')).toMatchObject({
+      result: 'warning',
+      hint: expect.stringMatching(
+        /^Check timezone of this router: its lines are at UTC\+0[12]:00, and America\/New_York was at UTC-0[45]:00$/,
+      ) as string,
+    });
+    const right = await examineWith('timezone: Europe/Berlin');
+    expect(right.find('log network/current')?.result).toBe('ok');
+  });
+
+  test('says how far the clock of the router is off', async () => {
+    router.jumpClock(15 * 60_000);
+    const { code, find, learnt } = await examineWith();
+    const human = await doctor(configureFor(router), { caPem: plain.caPem });
+    router.jumpClock(-15 * 60_000);
+    expect(code).toBe(0);
+    expect(find('log network/current')?.hint).toMatch(
+      /^The clock of the router is (899|900) s ahead of that of this machine/,
+    );
+    expect(Number(learnt['clock_offset_seconds'])).toBeGreaterThan(890);
+    expect(human.stdout).toMatch(/^ {2}clock +(899|900) s ahead of that of this machine$/m);
+  });
+
+  test.each([
+    ['text', 'archive_as_text'],
+    ['bzip2', 'truncated_archive'],
+  ] as const)('says that archives arrive as %s when they do: %s', async (format, fault) => {
+    await router.fault(fault);
+    expect((await examineWith()).learnt).toMatchObject({ log_archives: format });
+  });
+
+  test('says that the listing has failed, and tries no file then', async () => {
+    await router.fault('http_500', { path: '/download/log' });
+    const { code, find } = await examineWith();
+    expect(code).toBe(1);
+    expect(find('log list')?.result).toBe('failed');
+    expect(find('log file')).toEqual({ step: 'log file', result: 'skipped', message: 'not tried after log list' });
+  });
+
+  test.each([
+    ['an empty file', 416, { 'content-range': 'bytes */0' }, true, 'empty'],
+    [
+      'another part than was asked for',
+      206,
+      { 'content-range': 'bytes 5-9/100' },
+      false,
+      'not the part that was asked for: the agent will read whole files',
+    ],
+    ['a file that has just gone', 404, {}, undefined, 'listed, and now gone'],
+  ])('says what came of %s', async (_what, status, headers, hasRanges, message) => {
+    const file: RequestListener = (_request, response) => response.writeHead(status, headers).end();
+    const url = await serve(answer({ 'log_file=wan%2Fcurrent': file }, ['wan/current']));
+    const { code, find, learnt } = await examine(onPlainHttp(url));
+    expect(code).toBe(0);
+    expect(find('log wan/current')?.message).toBe(message);
+    expect(learnt['log_ranges']).toBe(hasRanges);
+  });
+
+  test('says that there are no logs, and how many names it does not know', async () => {
+    const url = await serve(answer({}, ['../etc/passwd']));
+    const { code, find, learnt } = await examine(onPlainHttp(url));
+    expect(code).toBe(0);
+    expect(find('log list')).toMatchObject({
+      result: 'warning',
+      message: 'no log files; 1 with names of no known form are left alone',
+    });
+    expect(find('log file')?.message).toBe('there is none');
+    expect(learnt['logs']).toEqual({ components: 0, files: 1, unknown: 1 });
+  });
+
+  test('has failed when archives come in a format that cannot be read', async () => {
+    const archive = 'wan/log-2026-01-01-00:00:00.xz';
+    const xz: RequestListener = (_request, response) => response.end(Buffer.from('fd377a585a000000ff', 'hex'));
+    const url = await serve(answer({ [`log_file=${encodeURIComponent(archive)}`]: xz }, ['wan/current', archive]));
+    const { code, find } = await examine(onPlainHttp(url));
+    expect(code).toBe(1);
+    expect(find(`log ${archive}`)?.message).toBe('arrives as xz, which cannot be read');
+  });
+});
+
+describe('doctor and hostile routers', () => {
+  test('shows neither control characters nor secrets of theirs, and cuts long words', async () => {
+    const words = JSON.stringify({
+      error: [{ 'a\u001b[2J\u202e': `you sent hidden-password ${'long '.repeat(500)}` }],
+    });
+    const refuse: RequestListener = (_request, response) => response.writeHead(400).end(words);
+    const users: RequestListener = (_request, response) => {
+      const list = [{ username: 'a', group: 'read\u001b[31m\n  plant-7 ok hidden-password' }];
+      response.end(JSON.stringify({ config: { list } }));
+    };
+    const url = await serve(answer({ '/status/': refuse, '/administration/users': users }, []));
+    const text = onPlainHttp(url).replace('simulated', 'hidden-password');
+    const { find } = await examine(text);
+    expect(find('status device_info')?.message).toMatch(/answered with 400 .*you sent \[secret\] long/);
+    expect(find('status device_info')?.message.length).toBeLessThan(600);
+    const human = await doctor(text);
+    expect(human.stdout + human.stderr).not.toMatch(/hidden-password|[^\P{Cc}\n]|\p{Cf}/u);
+    expect(human.stdout).not.toMatch(/^ +plant-7 ok/m);
+    expect(human.stdout).toContain('group read [31m plant-7 ok [secret]');
+  });
+});
+
+describe('doctor with many routers', () => {
+  const many = () =>
+    `routers:\n${Array.from({ length: 4 }, (_none, index) => configureFor(router).replace('routers:\n', '').replace('plant-7', `plant-${index}`)).join('')}  - { name: dead, url: "https://127.0.0.1:1", username: a, password: hidden-password }\n`;
+
+  test('shows a line for each, and whole reports only of those that are not well', async () => {
+    const { code, stdout } = await doctor(many(), { caPem: plain.caPem });
+    expect(code).toBe(1);
+    const lines = stdout.split('\n');
+    expect(lines[0]).toMatch(/^ROUTER +RESULT +STEP +FOUND$/);
+    expect(lines.slice(1, 5).every((line) => /^plant-\d +ok$/.test(line))).toBe(true);
+    expect(lines[5]).toMatch(
+      /^dead +failed +connect +TCP to 127\.0\.0\.1 port 1 could not connect: .*ECONNREFUSED.*\. Check host and port/,
+    );
+    expect(stdout.match(/^ {2}STEP/gm)).toHaveLength(1);
+    expect(stdout).toContain('\ndead  https://127.0.0.1:1  failed: connect\n');
+  });
+
+  test('shows whole reports of all of them with --verbose', async () => {
+    const { stdout } = await doctor(many(), { caPem: plain.caPem, args: ['--verbose'] });
+    expect(stdout.match(/^ {2}STEP/gm)).toHaveLength(5);
+  });
+});
+
+describe('doctor and its usage', () => {
+  test('shows what is finished, and logs out of the rest, when it is to end early', async () => {
+    await router.fault('hang', { path: '/status/sysstat/wan' });
+    const text = `${configureFor(router)}  - { name: dead, url: "https://127.0.0.1:1", username: a, password: hidden-password }\n`;
+    const stop = new AbortController();
+    const before = router.counters.logouts;
+    const { code, stdout } = await doctor(text, {
+      caPem: plain.caPem,
+      args: ['--json'],
+      isTerminal: true,
+      signal: stop.signal,
+      onStderr: (said) => said.includes('plant-7: status sysstat/wan') && stop.abort(),
+    });
+    expect(code).toBe(1);
+    const { routers } = JSON.parse(stdout) as { routers: { router: string }[] };
+    expect(routers.map(({ router: name }) => name)).toEqual(['dead']);
+    expect(router.counters.logouts).toBe(before + 1);
+  });
+
+  test('takes no longer than five minutes for a router, whatever its time limits are', async () => {
+    const silent = createServer();
+    onTestFinished(() => void silent.close());
+    const poll = 'poll: { interval: 2h, timeout: 1h, deadline: 1h, stale_after: 9h }';
+    const url = `https://127.0.0.1:${await listen(silent)}`;
+    const { config } = await load(
+      `routers: [{ name: plant-7, url: "${url}", username: a, password: hidden-password, ${poll} }]\n`,
+    );
+    const [settings] = config?.routers ?? [];
+    if (!settings) throw new RangeError('The configuration is not sound');
+    const clock = createSteppedClock(0);
+    const { signal } = new AbortController();
+    const examined = examineRouter(settings, { clock, signal, hasSinks: false, onStep: () => {} });
+    const { steps, durationMs } = await advanceUntil(examined, clock, 10_000);
+    expect(steps[2]).toMatchObject({ step: 'tls', verdict: 'failed', message: 'The limit of 300000 ms was reached' });
+    expect(steps[3]?.verdict).toBe('skipped');
+    expect(durationMs).toBeLessThan(310_000);
+  });
+
+  test('says that there is nothing to examine', async () => {
+    const { code, stdout, stderr } = await doctor('router_files: [none/*.yaml]\n');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(stderr).toContain('has no routers and no sinks');
+  });
+
+  test('names the nearest router when the configuration has no such router, with exit code 2', async () => {
+    const file = await writeConfig(configureFor(router), plain.caPem);
+    expect(await runCommand(['doctor', 'plant-7', 'plan-7', '--config.file', file])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `${file} has no router "plan-7"; did you mean plant-7?\n`,
+    });
+  });
+
+  test('names the faults of a configuration, with exit code 2', async () => {
+    const { code, stdout, stderr } = await doctor('routers: [{ nmae: x }]\n');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('nmae');
+  });
+});
+
+/** A router on plain HTTP that answers everything with something, unless a path says otherwise. */
+function answer(paths: Readonly<Record<string, RequestListener>>, logs: readonly string[]): RequestListener {
+  const reply = (response: ServerResponse, body: unknown) => response.end(JSON.stringify(body));
+  return (request: IncomingMessage, response: ServerResponse) => {
+    const url = request.url ?? '';
+    const own = Object.entries(paths).find(([part]) => url.includes(part));
+    if (own) return own[1](request, response);
+    if (url.includes('/auth/')) return reply(response, { access: 'access-token', refresh: 'refresh-token' });
+    if (url.includes('list_files')) return reply(response, { log_files: logs });
+    if (url.includes('device_info')) return reply(response, { status: { list: [{ board_type: 'M3CPU' }] } });
+    return response.writeHead(404).end();
+  };
+}
+
+function onPlainHttp(url: string): string {
+  return `routers: [{ name: plant-7, url: "${url}", username: a, password: simulated, modules: [device] }]\n`;
+}

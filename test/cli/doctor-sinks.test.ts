@@ -1,0 +1,131 @@
+import { Readable, Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
+import { preflightSinks } from '../../src/cli/sink-preflight.ts';
+import type { PreflightFinding, Sink } from '../../src/delivery/index.ts';
+import { load, withRouter } from '../config/configuration-folder.ts';
+import { advanceUntil } from '../support/advance-until.ts';
+
+const SINKS = 'sinks: [{ name: one, type: stdout }, { name: two, type: stdout }]\n';
+const OK: PreflightFinding = { step: 'connect', verdict: 'ok', message: 'It answers' };
+
+/** Tries two sinks of which `two` does what `preflight` says. */
+async function tryTwo(preflight: Sink['preflight'], clock: SteppedClock, close: Sink['close'] = async () => {}) {
+  const { config } = await load(withRouter() + SINKS);
+  if (!config) throw new RangeError('The configuration is not sound');
+  const stop = new AbortController();
+  const output = Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { isTTY: false });
+  const io = { stdin: Readable.from([]), stdout: output, stderr: output, signal: stop.signal, onHangup: () => {} };
+  const create = ({ name }: { readonly name: string }): Sink => ({
+    name,
+    batch: { recordsMax: 1, bytesMax: 1, waitMs: 0 },
+    deliver: async () => ({}),
+    preflight: name === 'two' ? preflight : async () => [OK],
+    close,
+  });
+  return { stop, result: preflightSinks(config, io, { clock, create }) };
+}
+
+test('preflightSinks() shows the findings of each sink in order, with what to do below', async () => {
+  const findings: PreflightFinding[] = [
+    OK,
+    { step: 'authorise', verdict: 'failed', message: 'It does not know us', hint: 'Check username' },
+  ];
+  const { result } = await tryTwo(async () => findings, createSteppedClock(0));
+  expect(await result).toEqual({
+    text: `sink one  stdout  ok
+  STEP     RESULT  FOUND
+  connect  ok      It answers
+
+sink two  stdout  failed
+  STEP       RESULT  FOUND
+  connect    ok      It answers
+  authorise  failed  It does not know us
+                     → Check username
+`,
+    json: [
+      { sink: 'one', type: 'stdout', result: 'ok', steps: [{ step: 'connect', result: 'ok', message: 'It answers' }] },
+      {
+        sink: 'two',
+        type: 'stdout',
+        result: 'failed',
+        steps: [
+          { step: 'connect', result: 'ok', message: 'It answers' },
+          { step: 'authorise', result: 'failed', message: 'It does not know us', hint: 'Check username' },
+        ],
+      },
+    ],
+    hasFailed: true,
+  });
+});
+
+test('preflightSinks() has not failed with warnings', async () => {
+  const { result } = await tryTwo(async () => [{ ...OK, verdict: 'warning' }], createSteppedClock(0));
+  expect(await result).toMatchObject({ hasFailed: false, json: [{ result: 'ok' }, { result: 'warning' }] });
+});
+
+test('preflightSinks() tells the sinks how many routers there are, and how many values their labels have', async () => {
+  const seen: unknown[] = [];
+  const { result } = await tryTwo(async (fleet) => {
+    seen.push(fleet);
+    return [];
+  }, createSteppedClock(0));
+  await result;
+  expect(seen).toEqual([{ routers: 1, labelValues: {} }]);
+});
+
+test.each([
+  [
+    'heeds the signal',
+    (signal: AbortSignal) =>
+      new Promise<never>((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      }),
+  ],
+  ['forgets the signal', () => new Promise<never>(() => {})],
+])('preflightSinks() waits half a minute for a sink that %s, and says so', async (_what, wait) => {
+  const clock = createSteppedClock(0);
+  const { result } = await tryTwo(
+    (_fleet, signal) => wait(signal),
+    clock,
+    () => new Promise<never>(() => {}),
+  );
+  const { json, hasFailed } = await advanceUntil(result, clock, 1000);
+  expect(hasFailed).toBe(true);
+  expect(json[1]).toMatchObject({
+    result: 'failed',
+    steps: [
+      {
+        step: 'preflight',
+        result: 'failed',
+        message: 'The limit of 30000 ms was reached',
+        hint: expect.any(String) as string,
+      },
+    ],
+  });
+  expect(clock.monotonic()).toBeLessThan(40_000);
+});
+
+test('preflightSinks() says that a sink cannot even be made, or breaks its word', async () => {
+  const { result } = await tryTwo(() => Promise.reject(new TypeError('x is not a function')), createSteppedClock(0));
+  expect(await result).toMatchObject({ json: [{ result: 'ok' }, { steps: [{ message: 'x is not a function' }] }] });
+});
+
+test('preflightSinks() rejects when the command is to end', async () => {
+  const { result, stop } = await tryTwo(() => new Promise<never>(() => {}), createSteppedClock(0));
+  const rejected = expect(result).rejects.toThrow('aborted');
+  stop.abort();
+  await rejected;
+});
+
+test('preflightSinks() shows no control characters of a sink', async () => {
+  const { result } = await tryTwo(
+    async () => [
+      { step: 'connect', verdict: 'failed', message: 'no\u001b[2J\nsink one  stdout  ok', hint: 'a\u0007b' },
+    ],
+    createSteppedClock(0),
+  );
+  const { text } = await result;
+  expect(text).toContain('no [2J sink one stdout ok');
+  expect(text).not.toMatch(/[^\P{Cc}\n]/u);
+});

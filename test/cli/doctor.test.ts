@@ -1,0 +1,420 @@
+import { createServer } from 'node:net';
+import { Writable } from 'node:stream';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import { runCli } from '../../src/cli/index.ts';
+import { type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { createSelfSigned, doctor, examine, listen, listSteps, serve, writeConfig } from './doctor-bench.ts';
+
+const SINK = 'sinks: [{ name: console, type: stdout }]\n';
+const READ_STEPS = ['resolve ok', 'connect ok', 'tls ok', 'login ok', 'rights ok'];
+
+let simulator: Simulator;
+let router: SimulatedRouter;
+let other: SimulatedRouter;
+
+const router1 = (extra = '', base = 'username: monitor, tls: { ca_file: ca.pem }') =>
+  `  - { name: plant-7, url: "${router.url}", password: simulated, ${base}${extra && `, ${extra}`} }\n`;
+const configure = (extra = '', base?: string) => `routers:\n${router1(extra, base)}`;
+
+beforeAll(async () => {
+  simulator = await startSimulator({ routers: 2, clock: createSystemClock(), seed: 3, logs: { compressionMs: 0 } });
+  const [first, second] = simulator.routers;
+  if (!first || !second) throw new RangeError('There are no routers');
+  [router, other] = [first, second];
+  router.appendLog('network', 'a line');
+  router.rotate('network');
+  await router.whenQuiet();
+});
+afterEach(async () => {
+  await router.clearFault();
+  await other.clearFault();
+});
+afterAll(() => simulator.close());
+
+describe('doctor with a router that is well', () => {
+  test('shows every step, what was learnt and what it has cost, and ends with exit code 0', async () => {
+    const { code, stdout, stderr } = await doctor(configure() + SINK, { caPem: simulator.caPem });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [title, ...lines] = stdout.split('\n');
+    expect(title).toBe(`plant-7  ${router.url}  ok`);
+    expect(lines[0]).toMatch(/^ {2}STEP +RESULT +TIME +BYTES +FOUND$/);
+    expect(stdout).toMatch(/^ {2}resolve +ok +\d+ ms +0 +127\.0\.0\.1$/m);
+    expect(stdout).toMatch(/^ {2}connect +ok +\d+ ms +0 +127\.0\.0\.1 port \d+$/m);
+    expect(stdout).toMatch(/^ {2}tls +ok +\d+ ms +[\d,]{5,} +TLSv1\.3, CN=sim-1, valid for \d+ days$/m);
+    expect(stdout).toMatch(/^ {2}login +ok .* as monitor$/m);
+    expect(stdout).toMatch(/^ {2}rights +ok .* group read$/m);
+    expect(stdout).toMatch(/^ {2}status device_info +ok .* \d+ series$/m);
+    expect(stdout).toMatch(/^ {2}status, \d\d more +skipped .* not on this device$/m);
+    expect(stdout).not.toContain('status lte3');
+    expect(stdout).toMatch(/^ {2}log list +ok .* \d+ files in \d+ logs$/m);
+    expect(stdout).toMatch(/^ {2}log network\/current +ok .* the first \d+ of \d+ bytes$/m);
+    expect(stdout).toMatch(/^ {2}log network\/log-\S+\.bz2 +ok .* arrives as bzip2$/m);
+    expect(stdout).toMatch(
+      /^ {2}certificate +CN=sim-1, signed by CN=router-exporter simulator\n +until 2049-12-31, SHA-256 ([\dA-F]{2}:){31}/m,
+    );
+    expect(stdout).toMatch(/^ {2}log archives +arrive as bzip2$/m);
+    expect(stdout).toMatch(
+      /^ {2}UTC offset +UTC\+0[12]:00: network was rotated at [\d:]{8} UTC, its next line says [\d:]{8}$/m,
+    );
+    expect(stdout).toMatch(/^ {2}clock +as that of this machine$/m);
+    expect(stdout).toMatch(/^ {2}cost +[\d,]+ bytes on the wire \([\d,]+ sent\), \d+ ms$/m);
+    expect(stdout).toMatch(/^sink console {2}stdout {2}ok\n {2}STEP +RESULT +FOUND\n {2}standard output +ok /m);
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  test('logs in once and logs out at the end', async () => {
+    const before = router.counters;
+    await examine(configure(), simulator.caPem);
+    expect(router.counters.logins).toBe(before.logins + 1);
+    expect(router.counters.logouts).toBe(before.logouts + 1);
+  });
+
+  test('logs out of a router that fails under way, too', async () => {
+    const before = router.counters.logouts;
+    await router.fault('reset_mid_body', { path: '/status/' });
+    expect(await examine(configure(), simulator.caPem)).toMatchObject({ code: 1 });
+    expect(router.counters.logouts).toBe(before + 1);
+  });
+
+  test('gives one document with --json', async () => {
+    const { code, routers, sinks, steps, learnt, find } = await examine(configure() + SINK, simulator.caPem);
+    expect(code).toBe(0);
+    expect(routers).toEqual([
+      {
+        router: 'plant-7',
+        url: router.url,
+        result: 'ok',
+        duration_ms: expect.any(Number) as number,
+        sent_bytes: expect.any(Number) as number,
+        received_bytes: expect.any(Number) as number,
+        steps,
+        learnt,
+      },
+    ]);
+    expect(find('tls')).toEqual({
+      step: 'tls',
+      result: 'ok',
+      message: expect.stringMatching(/^TLSv1\.3, CN=sim-1, valid for \d+ days$/) as string,
+      duration_ms: expect.any(Number) as number,
+      bytes: expect.any(Number) as number,
+    });
+    expect(find('status lte3')).toMatchObject({ result: 'skipped', message: 'not on this device' });
+    expect(learnt).toEqual({
+      tls_version: 'TLSv1.3',
+      certificate: {
+        subject: 'CN=sim-1',
+        issuer: 'CN=router-exporter simulator',
+        names: expect.arrayContaining(['sim-1', '127.0.0.1']) as string[],
+        not_after: '2049-12-31T23:59:59.000Z',
+        fingerprint_sha256: expect.stringMatching(/^([\dA-F]{2}:){31}[\dA-F]{2}$/) as string,
+      },
+      account: { reads_configuration: true, group: 'read' },
+      logs: { components: expect.any(Number) as number, files: expect.any(Number) as number, unknown: 0 },
+      log_ranges: false,
+      log_entity_tags: false,
+      log_archives: 'bzip2',
+      utc_offset: {
+        seconds: expect.toSatisfy((seconds: number) => seconds === 3600 || seconds === 7200) as number,
+        component: 'network',
+        rotated_utc: expect.stringMatching(/Z$/) as string,
+        first_line_wall: expect.stringMatching(/^\d{4}-.*\d$/) as string,
+      },
+      clock_offset_seconds: expect.any(Number) as number,
+    });
+    expect(Math.abs(Number(learnt['clock_offset_seconds']))).toBeLessThan(2);
+    expect(sinks).toEqual([
+      {
+        sink: 'console',
+        type: 'stdout',
+        result: 'ok',
+        steps: [{ step: 'standard output', result: 'ok', message: expect.any(String) as string }],
+      },
+    ]);
+  });
+
+  test('counts all bytes of the steps and no more than a logout beside them', async () => {
+    const { routers, steps } = await examine(configure(), simulator.caPem);
+    const inSteps = steps.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
+    const total = (routers[0]?.sent_bytes ?? 0) + (routers[0]?.received_bytes ?? 0);
+    expect(total).toBeGreaterThan(inSteps);
+    expect(total - inSteps).toBeLessThan(2000);
+  });
+
+  test('examines the named routers alone, and no sinks then', async () => {
+    const text = `routers:\n${router1()}  - { name: plant-8, url: "https://127.0.0.1:1", username: a, password: bcdefg }\n${SINK}`;
+    const { code, routers, sinks } = await examine(text, simulator.caPem, ['plant-7']);
+    expect({ code, sinks, names: routers.map(({ router: name }) => name) }).toEqual({
+      code: 0,
+      sinks: undefined,
+      names: ['plant-7'],
+    });
+  });
+
+  test('shows progress on a terminal alone', async () => {
+    const { stderr } = await doctor(configure(), { caPem: simulator.caPem, isTerminal: true });
+    expect(stderr).toContain('0 of 1 routers  plant-7: login');
+    expect(stderr.endsWith('\r\u001b[2K')).toBe(true);
+  });
+
+  test('paints results on a terminal', async () => {
+    const config = await writeConfig(configure(), simulator.caPem);
+    let stdout = '';
+    const write = (chunk: string | Buffer) => {
+      stdout += chunk.toString();
+    };
+    const open = (isTTY: boolean, take: (chunk: string | Buffer) => void) =>
+      Object.assign(
+        new Writable({
+          decodeStrings: false,
+          write(chunk: string | Buffer, _encoding, done) {
+            take(chunk);
+            done();
+          },
+        }),
+        { isTTY, getColorDepth: () => 8 },
+      );
+    await runCli(['doctor', '--config.file', config], {
+      stdin: process.stdin,
+      stdout: open(true, write),
+      stderr: open(false, () => {}),
+      signal: new AbortController().signal,
+      onHangup: () => {},
+    });
+    expect(stdout).toContain('\u001b[32mok');
+  });
+});
+
+describe('doctor with a router that cannot be reached', () => {
+  test('says that a name has no address, and tries nothing behind it', async () => {
+    const text =
+      'routers: [{ name: plant-7, url: "https://plant-7.invalid", username: a, password: hidden-password }]\n';
+    const { code, steps, find } = await examine(text);
+    expect(code).toBe(1);
+    expect(listSteps(steps)).toEqual([
+      'resolve failed',
+      'connect skipped',
+      'tls skipped',
+      'login skipped',
+      'rights skipped',
+      'status skipped',
+      'logs skipped',
+    ]);
+    expect(find('resolve')).toMatchObject({
+      message: expect.stringMatching(/^The name plant-7\.invalid found no address: getaddrinfo E/) as string,
+      hint: expect.stringContaining('host name in the url') as string,
+    });
+    expect(find('connect')).toEqual({ step: 'connect', result: 'skipped', message: 'not tried after resolve' });
+  });
+
+  test('says that nothing listens, behind a name that was resolved', async () => {
+    const port = await findFreePort();
+    const text = `routers: [{ name: plant-7, url: "https://localhost:${port}", username: a, password: hidden-password }]\n`;
+    const { code, steps, find } = await examine(text);
+    expect(code).toBe(1);
+    expect(listSteps(steps).slice(0, 3)).toEqual(['resolve ok', 'connect failed', 'tls skipped']);
+    expect(find('connect')).toMatchObject({
+      message: expect.stringMatching(`^TCP to localhost port ${port} could not connect: .*ECONNREFUSED`) as string,
+      hint: expect.stringContaining('host and port in the url') as string,
+    });
+  });
+
+  test('says that what listens does not speak TLS', async () => {
+    const url = await serve((_request, response) => response.end());
+    const text = `routers: [{ name: plant-7, url: "${url.replace('http:', 'https:')}", username: a, password: hidden-password }]\n`;
+    const { code, steps, find } = await examine(text);
+    expect(code).toBe(1);
+    expect(listSteps(steps).slice(0, 4)).toEqual(['resolve ok', 'connect ok', 'tls failed', 'login skipped']);
+    expect(find('tls')?.message).toMatch(/ does not complete a TLS handshake: /);
+    expect(find('tls')?.hint).toContain('scheme and port in the url');
+  });
+
+  test('waits no longer than poll.timeout for a handshake that nobody answers', async () => {
+    const silent = createServer(() => {});
+    onTestFinished(() => void silent.close());
+    const closed = Promise.withResolvers<void>();
+    silent.on('connection', (socket) => socket.resume().once('close', closed.resolve));
+    const text = `routers: [{ name: plant-7, url: "https://127.0.0.1:${await listen(silent)}", username: a, password: hidden-password, poll: { timeout: 100ms } }]\n`;
+    const { code, find } = await examine(text);
+    expect(code).toBe(1);
+    expect(find('tls')).toMatchObject({
+      result: 'failed',
+      message: expect.stringContaining('longer than 100 ms') as string,
+    });
+    // Nothing is left open.
+    await closed.promise;
+  });
+
+  test('says of two routers which one is dead, and examines the other one', async () => {
+    await other.fault('down');
+    const text = `routers:\n${router1()}${router1().replace('plant-7', 'plant-8').replace(router.url, other.url)}`;
+    const { code, routers } = await examine(text, simulator.caPem);
+    expect(code).toBe(1);
+    expect(routers.map(({ router: name, result }) => [name, result])).toEqual([
+      ['plant-7', 'ok'],
+      ['plant-8', 'failed'],
+    ]);
+    const { stdout } = await doctor(text, { caPem: simulator.caPem });
+    expect(stdout).toContain(`\nplant-8  ${other.url}  failed: connect\n`);
+  });
+});
+
+describe('doctor and certificates', () => {
+  test('shows the fingerprint of an untrusted certificate, which makes it trusted when it is pasted', async () => {
+    const { code, steps, find, learnt } = await examine(configure('', 'username: monitor'));
+    expect(code).toBe(1);
+    expect(listSteps(steps).slice(0, 4)).toEqual(['resolve ok', 'connect ok', 'tls failed', 'login skipped']);
+    expect(find('tls')?.message).toBe("The router's certificate is not trusted: its authority is not a trusted one");
+    expect(find('tls')?.hint).toMatch(/tls\.ca_file, or trust this one: tls: \{ fingerprint_sha256: "/);
+    expect(learnt['certificate']).toMatchObject({ subject: 'CN=sim-1' });
+    const paste = /tls: \{ fingerprint_sha256: "[\dA-F:]+" \}/.exec(find('tls')?.hint ?? '')?.[0] ?? '';
+    const healed = await examine(configure('', `username: monitor, ${paste}`));
+    expect(healed.code).toBe(0);
+    expect(listSteps(healed.steps).slice(0, 5)).toEqual(READ_STEPS);
+  });
+
+  test('says that ca_file has to go when the fingerprint is to do', async () => {
+    await router.fault('bad_certificate');
+    const { find } = await examine(configure(), simulator.caPem);
+    expect(find('tls')?.message).toContain('is not trusted');
+    expect(find('tls')?.hint).toMatch(/or, without tls\.ca_file, trust this one: tls: \{ fingerprint_sha256/);
+  });
+
+  test('says that another certificate was renewed or is a stranger', async () => {
+    const text = configure('', `username: monitor, tls: { fingerprint_sha256: "${'ab:'.repeat(31)}ab" }`);
+    const { find, learnt } = await examine(text);
+    const { fingerprint_sha256: found } = learnt['certificate'] as { fingerprint_sha256: string };
+    expect(find('tls')).toMatchObject({
+      result: 'failed',
+      message: `The router's certificate has another fingerprint: ${found}`,
+      hint: expect.stringContaining('tls.fingerprint_sha256') as string,
+    });
+  });
+
+  test('shows the names of a certificate that is for another one', async () => {
+    const { find } = await examine(
+      configure('', 'username: monitor, tls: { ca_file: ca.pem, server_name: plant-7 }'),
+      simulator.caPem,
+    );
+    expect(find('tls')).toMatchObject({
+      result: 'failed',
+      message: "The router's certificate is not trusted: it is for another name",
+      hint: expect.stringMatching(/tls\.server_name of this router: sim-1, localhost, 127\.0\.0\.1/) as string,
+    });
+  });
+
+  test.each([
+    [40, 'ok', 'valid for 40 days', undefined],
+    [20, 'warning', 'expires in 20 days', 'Renew the certificate on the router'],
+    [-3, 'warning', 'has expired', 'Renew the certificate on the router'],
+  ])(
+    'warns of the end of a certificate that is trusted by its fingerprint: %i days',
+    async (days, result, message, hint) => {
+      const certificate = createSelfSigned('plant-7', days);
+      const url = await serve((_request, response) => response.writeHead(401).end('{}'), certificate);
+      const text = (tls: string) =>
+        `routers: [{ name: plant-7, url: "${url}", username: a, password: hidden-password${tls} }]\n`;
+      const first = await examine(text(''));
+      expect(first.find('tls')?.message).toMatch(/signed by itself|has expired/);
+      const paste = /tls: \{.*\}/.exec(first.find('tls')?.hint ?? '')?.[0] ?? '';
+      const { find } = await examine(text(`, ${paste}`));
+      expect(find('tls')?.result).toBe(result);
+      expect(find('tls')?.message).toContain(message);
+      if (hint) expect(find('tls')?.hint).toContain(hint);
+      else expect(find('tls')).not.toHaveProperty('hint');
+    },
+  );
+
+  test('says that the router wants a certificate of its client', async () => {
+    const certificate = createSelfSigned('plant-7', 400);
+    const url = await serve((_request, response) => response.end('{}'), { ...certificate, requestCert: true });
+    const tls = 'tls: { insecure_skip_verify: true }';
+    const { find } = await examine(
+      `routers: [{ name: plant-7, url: "${url}", username: a, password: hidden-password, ${tls} }]\n`,
+    );
+    expect(find('login')).toMatchObject({
+      result: 'failed',
+      hint: expect.stringContaining('tls.cert_file and tls.key_file') as string,
+    });
+  });
+
+  test('warns where any certificate is accepted, and shows what to trust instead', async () => {
+    const { code, find } = await examine(configure('', 'username: monitor, tls: { insecure_skip_verify: true }'));
+    expect(code).toBe(0);
+    expect(find('tls')).toMatchObject({
+      result: 'warning',
+      hint: expect.stringContaining('fingerprint_sha256: "') as string,
+    });
+  });
+});
+
+describe('doctor and accounts', () => {
+  test('says that the password is wrong, and shows it nowhere', async () => {
+    const text = configure('', 'username: nobody, tls: { ca_file: ca.pem }').replace('simulated', 'hidden-password');
+    const { code, steps, find, stdout, stderr } = await examine(text, simulator.caPem);
+    expect(code).toBe(1);
+    expect(listSteps(steps)).toEqual([
+      ...READ_STEPS.slice(0, 3),
+      'login failed',
+      'rights skipped',
+      'status skipped',
+      'logs skipped',
+    ]);
+    expect(find('login')).toMatchObject({
+      message: 'The router refused to log in user "nobody"',
+      hint: expect.stringContaining('username and password') as string,
+    });
+    const human = await doctor(text, { caPem: simulator.caPem });
+    expect(stdout + stderr + human.stdout + human.stderr).not.toMatch(/hidden-password|simulated"/);
+    expect(human.stdout).toMatch(/ login +failed .*\n +→ Check username and password/);
+  });
+
+  test('says what an account without rights may not do; logs that have somewhere to go have failed then', async () => {
+    const text = configure('', 'username: status, tls: { ca_file: ca.pem }');
+    const { code, find, learnt } = await examine(text + SINK, simulator.caPem);
+    expect(code).toBe(1);
+    expect(find('rights')).toMatchObject({ result: 'warning', message: 'may not read the configuration' });
+    expect(learnt['account']).toEqual({ reads_configuration: false });
+    expect(find('status device_info')?.result).toBe('ok');
+    expect(find('status profiles')).toMatchObject({
+      result: 'warning',
+      message: 'not permitted for this account',
+      hint: expect.stringContaining('modules: [default, "!profiles"]') as string,
+    });
+    expect(find('log list')).toMatchObject({
+      result: 'failed',
+      message: 'not permitted for this account',
+      hint: expect.stringContaining('logs.enabled: false') as string,
+    });
+    const withoutSinks = await examine(text, simulator.caPem);
+    expect(withoutSinks.code).toBe(0);
+    expect(withoutSinks.find('log list')?.result).toBe('warning');
+    expect(withoutSinks.routers[0]?.result).toBe('warning');
+  });
+
+  test('leaves logs alone that are not wanted', async () => {
+    const { code, steps, find } = await examine(configure('logs: { enabled: false }') + SINK, simulator.caPem);
+    expect(code).toBe(0);
+    expect(find('logs')).toEqual({ step: 'logs', result: 'skipped', message: 'logs.enabled is false' });
+    expect(steps.some(({ step }) => step.startsWith('log '))).toBe(false);
+  });
+
+  test('says that readwrite is more than is needed', async () => {
+    const { find } = await examine(configure('', 'username: admin, tls: { ca_file: ca.pem }'), simulator.caPem);
+    expect(find('rights')?.message).toBe('group readwrite, more than is needed: the agent changes nothing');
+  });
+
+  test.each([
+    ['auth: basic, username: a', 'hidden-password', 'auth: basic'],
+    ['auth: none', undefined, 'wants to know who asks'],
+  ])('says with %s that the router takes no such requests', async (auth, password, hint) => {
+    const url = await serve((_request, response) => response.writeHead(401).end());
+    const secret = password === undefined ? '' : `, password: ${password}`;
+    const { code, steps, find } = await examine(`routers: [{ name: plant-7, url: "${url}", ${auth}${secret} }]\n`);
+    expect(code).toBe(1);
+    expect(listSteps(steps).slice(2, 5)).toEqual(['tls skipped', 'login failed', 'rights skipped']);
+    expect(find('tls')?.message).toContain('unencrypted');
+    expect(find('login')?.hint).toContain(hint);
+  });
+});

@@ -1,0 +1,298 @@
+import { expect, test } from 'vitest';
+import { createSteppedClock } from '../../src/base/index.ts';
+import {
+  Courier,
+  type CourierOptions,
+  DeliveryError,
+  type DeliveryEvent,
+  type OutgoingRecord,
+  type Sink,
+} from '../../src/delivery/index.ts';
+import { MemoryLetters, MemorySpool, renderLine } from '../support/memory-spool.ts';
+
+type Deliver = (uids: readonly string[], signal: AbortSignal) => ReturnType<Sink['deliver']>;
+
+const never = new AbortController().signal;
+const taken = { bytes: 10 };
+
+function createBench(
+  deliver: Deliver,
+  {
+    sink = {},
+    batch = {},
+    ...options
+  }: Partial<Pick<CourierOptions<number>, 'isWanted' | 'isSelected'>> & {
+    sink?: Partial<Pick<Sink, 'findRefusal' | 'timeoutMs'>>;
+    batch?: Partial<Sink['batch']>;
+  } = {},
+) {
+  const clock = createSteppedClock(0);
+  const order: string[] = [];
+  const spool = new MemorySpool((name, cursor) => void order.push(`cursor of ${name} at ${cursor}`));
+  const letters = new MemoryLetters();
+  const events: DeliveryEvent[] = [];
+  const attempts: string[][] = [];
+  const courier = new Courier<number>({
+    sink: {
+      name: 'archive',
+      batch: { recordsMax: 8, bytesMax: 1_000_000, waitMs: 0, ...batch },
+      deliver: (records: readonly OutgoingRecord[], signal) => {
+        const uids = records.map(({ fields }) => fields.uid);
+        attempts.push(uids);
+        return deliver(uids, signal);
+      },
+      preflight: () => Promise.resolve([]),
+      close: () => Promise.resolve(),
+      ...sink,
+    },
+    spool,
+    deadLetters: letters,
+    clock,
+    isWanted: () => true,
+    report: (event) => {
+      events.push(event);
+      order.push(event.type);
+    },
+    ...options,
+  });
+  /** Steps until nothing is left; gives what stood in the way of steps. */
+  const drain = async (stepsMax = 100) => {
+    const faults: unknown[] = [];
+    for (let step = 0; step < stepsMax; step++) {
+      try {
+        if ((await courier.step(never)) === 'idle') return faults;
+      } catch (cause) {
+        faults.push(cause);
+      }
+    }
+    throw new RangeError('The courier does not come to an end');
+  };
+  return { clock, spool, letters, events, attempts, order, courier, drain };
+}
+
+/** A sink that refuses every batch with one of these records in it, as a whole. */
+function refusing(...poison: readonly string[]): Deliver {
+  return (uids) =>
+    uids.some((uid) => poison.includes(uid))
+      ? Promise.reject(new DeliveryError('refused', 'Bad field', { disposition: 'dead-letter', answer: '400' }))
+      : Promise.resolve(taken);
+}
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => `r${index}`);
+
+test('Courier is idle, and touches no sink, when the sink has everything', async () => {
+  const { courier, attempts, order } = createBench(() => Promise.resolve(taken));
+  expect(await courier.step(never)).toBe('idle');
+  expect(attempts).toEqual([]);
+  expect(order).toEqual([]);
+});
+
+test('Courier moves the cursor only after the sink has the records', async () => {
+  const bench = createBench(async () => {
+    await Promise.resolve();
+    bench.order.push('taken');
+    return taken;
+  });
+  bench.spool.add(numbers(10));
+  expect(await bench.drain()).toEqual([]);
+  const one = ['taken', 'records-delivered'];
+  expect(bench.order).toEqual([...one, 'cursor of archive at 8', ...one, 'cursor of archive at 10']);
+  expect(bench.attempts).toEqual([numbers(8), ['r8', 'r9']]);
+});
+
+test('Courier tries the same records again when the sink fails, and passes its error on', async () => {
+  const cause = new DeliveryError('failed', 'Out of order', { disposition: 'retry', retryAfterMs: 7 });
+  const outcomes = [Promise.reject(cause), Promise.resolve(taken)];
+  const bench = createBench(() => outcomes.shift() ?? Promise.resolve(taken));
+  bench.spool.add(numbers(3));
+  expect(await bench.drain()).toEqual([cause]);
+  expect(bench.attempts).toEqual([numbers(3), numbers(3)]);
+  expect(bench.letters.letters).toEqual([]);
+});
+
+test('Courier isolates a record that the sink refuses by halving, keeps the order, and goes on', async () => {
+  const bench = createBench(refusing('r5'));
+  bench.spool.add(numbers(12));
+  expect(await bench.drain()).toEqual([]);
+  const delivered = bench.attempts.filter((uids) => !uids.includes('r5')).flat();
+  expect(delivered).toEqual(numbers(12).filter((uid) => uid !== 'r5'));
+  expect(bench.letters.letters).toMatchObject([
+    { sink: 'archive', uid: 'r5', line: renderLine('r5'), reason: 'Bad field', code: '400' },
+  ]);
+  expect(bench.attempts.length).toBeLessThan(12);
+  expect(bench.events).toContainEqual({ type: 'records-refused', records: 1, reason: 'Bad field' });
+});
+
+test('Courier makes batches large again after a refused record', async () => {
+  const bench = createBench(refusing('r0'), { batch: { recordsMax: 16 } });
+  bench.spool.add(numbers(64));
+  await bench.drain();
+  // 16 → 8 → 4 → 2 → 1, then the rest of the slice by 2, 4, 8 and what is left of it, then whole slices.
+  expect(bench.attempts.map(({ length }) => length)).toEqual([16, 8, 4, 2, 1, 2, 4, 8, 1, 16, 16, 16]);
+});
+
+test('Courier stores dead letters before the cursor moves past them', async () => {
+  const bench = createBench(refusing('r1'));
+  bench.letters.add = () => void bench.order.push('letters');
+  bench.spool.add(numbers(2));
+  await bench.drain();
+  expect(bench.order.indexOf('letters')).toBeLessThan(bench.order.indexOf('cursor of archive at 2'));
+});
+
+test('Courier settles again what could not be stored, and asks the sink no second time', async () => {
+  const bench = createBench(refusing('r1'));
+  bench.spool.add(numbers(2));
+  const add = bench.letters.add.bind(bench.letters);
+  let isFull = true;
+  bench.letters.add = (...args) => {
+    if (isFull) throw new RangeError('disk full');
+    add(...args);
+  };
+  for (let step = 0; step < 6; step++) await bench.courier.step(never).catch(() => {});
+  const { length } = bench.attempts;
+  expect(bench.spool.cursors.get('archive')).toBeUndefined();
+  isFull = false;
+  await bench.drain();
+  expect(bench.attempts).toHaveLength(length);
+  expect(bench.letters.letters).toHaveLength(1);
+});
+
+test('Courier sends again only the records that the sink asked for, then the rest', async () => {
+  let isFirst = true;
+  const bench = createBench(() => {
+    const report = isFirst
+      ? {
+          refused: [{ index: 0, reason: 'mapping', code: '400' }],
+          retry: { indexes: [1, 3], reason: 'queue full', retryAfterMs: 2000 },
+          duplicates: 1,
+        }
+      : taken;
+    isFirst = false;
+    return Promise.resolve(report);
+  });
+  bench.spool.add(numbers(5));
+  const [fault] = await bench.drain();
+  expect(fault).toMatchObject({ code: 'throttled', retryAfterMs: 2000, disposition: 'retry' });
+  expect(bench.attempts).toEqual([numbers(5), ['r1', 'r3']]);
+  expect(bench.letters.letters).toMatchObject([{ uid: 'r0', reason: 'mapping', code: '400' }]);
+  expect(bench.events.filter(({ type }) => type === 'records-delivered')).toEqual([
+    { type: 'records-delivered', records: 2, duplicates: 1, bytes: 0 },
+    { type: 'records-delivered', records: 2, duplicates: 0, bytes: 10 },
+  ]);
+});
+
+test('Courier counts what a sink rejected without saying which, and does not send it again', async () => {
+  const bench = createBench(() =>
+    Promise.resolve({ refusedUnnamed: { records: 3, reason: 'no quota' }, warning: 'slow' }),
+  );
+  bench.spool.add(numbers(5));
+  expect(await bench.drain()).toEqual([]);
+  expect(bench.attempts).toHaveLength(1);
+  expect(bench.events).toEqual([
+    { type: 'records-delivered', records: 2, duplicates: 0, bytes: 0 },
+    { type: 'records-rejected', records: 3, reason: 'no quota' },
+    { type: 'sink-warned', message: 'slow' },
+  ]);
+});
+
+test('Courier makes a dead letter of a record that the sink is known to refuse, unsent', async () => {
+  const findRefusal = ({ fields }: OutgoingRecord) => (fields.uid === 'r1' ? { reason: 'too old' } : undefined);
+  const bench = createBench(() => Promise.resolve(taken), { sink: { findRefusal } });
+  bench.spool.add(numbers(3));
+  await bench.drain();
+  expect(bench.attempts).toEqual([['r0', 'r2']]);
+  expect(bench.letters.letters).toMatchObject([{ uid: 'r1', reason: 'too old' }]);
+});
+
+test('Courier gives up an attempt at the time limit and sends the same again', async () => {
+  let isHanging = true;
+  const bench = createBench(
+    (_, signal) =>
+      isHanging
+        ? new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        : Promise.resolve(taken),
+    { sink: { timeoutMs: 30_000 } },
+  );
+  bench.spool.add(numbers(2));
+  const step = bench.courier.step(never);
+  const failure = expect(step).rejects.toMatchObject({ code: 'timeout', disposition: 'retry' });
+  await bench.clock.advance(30_000);
+  await failure;
+  isHanging = false;
+  await bench.drain();
+  expect(bench.attempts).toEqual([numbers(2), numbers(2)]);
+});
+
+test('Courier passes an abort on as it is', async () => {
+  const stop = new AbortController();
+  const bench = createBench(
+    (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  );
+  bench.spool.add(['r0']);
+  const step = bench.courier.step(stop.signal);
+  stop.abort(new RangeError('the end'));
+  await expect(step).rejects.toThrow('the end');
+});
+
+test('Courier asks for a wait while a batch may still fill, and not at the end', async () => {
+  const { clock, spool, courier, attempts } = createBench(() => Promise.resolve(taken), { batch: { waitMs: 1000 } });
+  await clock.advance(5000);
+  spool.add(['r0'], { committedMs: 4400 });
+  expect(await courier.step(never)).toEqual({ waitMs: 400 });
+  expect(attempts).toEqual([]);
+  expect(await courier.step(never, { isLast: true })).toBe('more');
+  expect(attempts).toEqual([['r0']]);
+  spool.add(['r1'], { committedMs: 4400 });
+  await clock.advance(400);
+  expect(await courier.step(never)).toBe('more');
+});
+
+test('Courier waits for nothing when the batch is full, or when the wall clock was set back', async () => {
+  const { clock, spool, courier } = createBench(() => Promise.resolve(taken), {
+    batch: { waitMs: 1000, recordsMax: 2 },
+  });
+  await clock.advance(5000);
+  spool.add(['r0', 'r1'], { committedMs: 5000 });
+  expect(await courier.step(never)).toBe('more');
+  spool.add(['r2'], { committedMs: 9000 });
+  expect(await courier.step(never)).toBe('more');
+});
+
+test('Courier passes over logs and records that the sink does not want, and moves its cursor', async () => {
+  const bench = createBench(() => Promise.resolve(taken), {
+    isWanted: (router, component) => router !== 'lab' && component === 'network',
+    isSelected: ({ message }) => !message.startsWith('debug'),
+  });
+  bench.spool.add(['a', 'debug 1']);
+  bench.spool.add(['b'], { router: 'lab' });
+  bench.spool.add(['c'], { component: 'kernel' });
+  await bench.drain();
+  expect(bench.attempts).toEqual([['a']]);
+  expect(bench.spool.cursors.get('archive')).toBe(4);
+  expect(bench.events).toContainEqual({ type: 'records-skipped', records: 3 });
+});
+
+test('Courier moves the cursor past a slice with nothing in it for the sink', async () => {
+  const bench = createBench(() => Promise.resolve(taken), { isWanted: () => false });
+  bench.spool.add(numbers(20));
+  expect(await bench.drain()).toEqual([]);
+  expect(bench.attempts).toEqual([]);
+  expect(bench.spool.cursors.get('archive')).toBe(20);
+});
+
+test('Courier tries marked dead letters again before what is new, and drops those that are taken', async () => {
+  const bench = createBench(refusing('bad'));
+  bench.letters.add('archive', [
+    { uid: 'good', line: renderLine('good'), reason: 'then' },
+    { uid: 'bad', line: renderLine('bad'), reason: 'then' },
+    { uid: 'other', line: renderLine('other'), reason: 'then' },
+  ]);
+  for (const letter of bench.letters.letters) letter.isReplayed = letter.uid !== 'other';
+  bench.spool.add(['new']);
+  await bench.drain();
+  expect(bench.attempts).toEqual([['good', 'bad'], ['good'], ['bad'], ['new']]);
+  expect(bench.letters.letters).toMatchObject([
+    { uid: 'other', reason: 'then' },
+    { uid: 'bad', reason: 'Bad field', isReplayed: false },
+  ]);
+});

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { renderEcs } from '../../../src/delivery/formats/ecs.ts';
+import { renderNative } from '../../../src/delivery/formats/native.ts';
+import { renderOtel, renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
+import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
+import { renderClockJump, renderGap, renderRepeat, renderReset } from '../../../src/logs/event-records.ts';
+
+const PAGE = readFileSync(new URL('../../../docs/log-records.md', import.meta.url), 'utf8');
+const examples = [...PAGE.matchAll(/```json\n([^`]+)\n```/g)].map(([, text = '']) => text);
+const record = new OutgoingRecord(examples[0] ?? '');
+
+const context = {
+  router: { name: 'plant-7', labels: { site: 'munich' } },
+  component: 'network',
+  file: 'network/current',
+  observedMs: Date.UTC(2025, 9, 26, 1, 0, 31, 412),
+};
+const edge = { uid: 'k7d2m4q2x4t5h7ca-00000e2f', utcMs: Date.UTC(2025, 9, 26, 0, 59, 58) };
+
+describe('docs/log-records.md', () => {
+  test.for([
+    [0, 'format native', renderNative(record)],
+    [
+      1,
+      'a gap',
+      renderGap(context, {
+        certainty: 'certain',
+        reason: 'expired',
+        from: edge,
+        to: { uid: 'm2b6x7zqjw4nd3ka-00000000', utcMs: Date.UTC(2025, 9, 26, 4) },
+        bytesMin: 51_200,
+        file: 'network/current',
+        offset: 18_302,
+      }),
+    ],
+    [2, 'a reset', renderReset(context, 'wiped', edge)],
+    [
+      3,
+      'a clock jump',
+      renderClockJump(
+        context,
+        { about: 'k7d2m4q2x4t5h7ca', offset: 18_302 },
+        { beforeUtcMs: edge.utcMs, afterUtcMs: Date.UTC(2025, 9, 27) },
+      ),
+    ],
+    [
+      4,
+      'a repeat',
+      renderRepeat(
+        context,
+        {
+          offset: 18_302,
+          uid: 'k7d2m4q2x4t5h7ca-00000e4e',
+          timestamp: '2025-10-26T00:59:58.000018302Z',
+          message: '- Last output repeated 4 times -',
+        },
+        { count: 4, ofUid: edge.uid },
+      ),
+    ],
+    [6, 'format otel', renderOtel(record)],
+  ] as const)('shows as example %s what is rendered: %s', ([index, , rendered]) => {
+    expect(examples[index]).toBe(rendered);
+  });
+
+  test.for([
+    [5, 'format ecs', renderEcs(record)],
+    [7, 'format otel in Elasticsearch', renderOtelDocument(record)],
+  ] as const)('shows as example %s, but for line breaks, what is rendered: %s', ([index, , rendered]) => {
+    expect(JSON.stringify(JSON.parse(examples[index] ?? ''))).toBe(rendered);
+    expect(examples).toHaveLength(8);
+  });
+
+  test('names every flag, field, event and reason of the model', () => {
+    const model = readFileSync(new URL('../../../src/model/record.ts', import.meta.url), 'utf8');
+    const events = readFileSync(new URL('../../../src/logs/event-records.ts', import.meta.url), 'utf8');
+    const reasons = /export type GapReason =([^;]+);/.exec(events)?.[1] ?? '';
+    const words = [
+      ...[...`${model}${reasons}`.matchAll(/'([a-z][a-z_.-]+)'/g)].map(([, word]) => word ?? ''),
+      ...[...model.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, word]) => word ?? ''),
+    ].filter((word) => !word.startsWith('./'));
+    expect(words.length).toBeGreaterThan(50);
+    expect(words.filter((word) => !PAGE.includes(`\`${word}\``))).toEqual([]);
+  });
+});

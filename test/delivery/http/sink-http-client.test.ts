@@ -1,0 +1,458 @@
+import { getEventListeners, once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createSteppedClock, renderErrorChain, Secret } from '../../../src/base/index.ts';
+import { DeliveryError } from '../../../src/delivery/errors.ts';
+import { type HttpSinkOptions, SinkHttpClient } from '../../../src/delivery/http/sink-http-client.ts';
+import {
+  type MisbehavingServerOptions,
+  openMisbehavingServer,
+  type Reply,
+} from '../../support/sinks/misbehaving-server.ts';
+import { createTestAuthority } from '../../web/certificates.ts';
+
+const signal = new AbortController().signal;
+const clock = createSteppedClock(Date.UTC(2025, 9, 26));
+
+function openClient(url: string, options: Partial<HttpSinkOptions> = {}): SinkHttpClient {
+  const client = new SinkHttpClient({ name: 'web', url, headers: {}, compress: 'none', clock, ...options });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+async function openServer(reply: Reply = { status: 200, body: 'ok' }, options: MisbehavingServerOptions = {}) {
+  const server = await openMisbehavingServer(() => reply, options);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+const post = (client: SinkHttpClient, body = 'records', options = {}) =>
+  client.post({ contentType: 'text/plain', body, ...options }, signal);
+
+/** The error with which a request fails. */
+async function failureOf(work: Promise<unknown>): Promise<DeliveryError> {
+  const error = await work.then(
+    () => undefined,
+    (cause: unknown) => cause,
+  );
+  expect(error).toBeInstanceOf(DeliveryError);
+  return error as DeliveryError;
+}
+
+describe('SinkHttpClient', () => {
+  test('posts over one kept connection and gives the whole answer', async () => {
+    const server = await openServer({ status: 202, body: 'grüße', headers: { 'X-Thing': 'a' } });
+    const client = openClient(`${server.url}/in`);
+    const answer = await post(client, 'ä');
+    await post(client);
+    expect(answer).toMatchObject({ status: 202, body: 'grüße', sentBytes: 2 });
+    expect([answer.header('x-thing'), answer.header('x-other')]).toEqual(['a', undefined]);
+    expect(server.requests.map(({ method, path, body, connection }) => [method, path, `${body}`, connection])).toEqual([
+      ['POST', '/in', 'ä', 1],
+      ['POST', '/in', 'records', 1],
+    ]);
+    expect(server.requests[0]?.headers).toMatchObject({
+      'content-type': 'text/plain',
+      'content-length': '2',
+      'accept-encoding': 'identity',
+    });
+    expect(server.violations).toEqual([]);
+  });
+
+  test('compresses bodies when asked to, the same ones to the same bytes', async () => {
+    const server = await openServer();
+    const client = openClient(server.url, { compress: 'gzip' });
+    const body = 'the same line again\n'.repeat(1000);
+    const answers = [await post(client, body), await post(client, body)];
+    expect(server.requests.map(({ headers, body: arrived }) => [headers['content-encoding'], `${arrived}`])).toEqual([
+      ['gzip', body],
+      ['gzip', body],
+    ]);
+    const [first] = server.requests;
+    expect(answers.map(({ sentBytes }) => sentBytes)).toEqual([first?.wireBytes, first?.wireBytes]);
+    expect(first?.wireBytes).toBeLessThan(500);
+  });
+
+  test.for([
+    ['/base/', '/v1/logs', '/base/v1/logs'],
+    ['', '/v1/logs', '/v1/logs'],
+    ['/base/', undefined, '/base/'],
+    ['/base?key=1', '/logs?b=2', '/base/logs?key=1&b=2'],
+    ['/base?key=1', undefined, '/base?key=1'],
+  ] as const)('puts paths behind that of the url: %s and %s', async ([base, path, expected]) => {
+    const server = await openServer();
+    const client = openClient(`${server.url}${base}`);
+    await client.get(path, signal);
+    expect(server.requests.map((request) => request.path)).toEqual([expected]);
+  });
+
+  test('authorises and sends the configured headers', async () => {
+    const server = await openServer({ status: 200 }, { authorization: 'Basic bWU6cMOkc3M=' });
+    const client = openClient(server.url, {
+      headers: { 'X-Tenant': new Secret('plant'), authorization: new Secret('other') },
+      auth: { kind: 'basic', username: 'me', password: new Secret('päss') },
+    });
+    expect((await post(client)).status).toBe(200);
+    expect(server.requests[0]?.headers['x-tenant']).toBe('plant');
+  });
+
+  test.for([
+    [{ kind: 'bearer', token: new Secret('t0ken') }, 'Bearer t0ken'],
+    [{ kind: 'api-key', key: new Secret('k3y==') }, 'ApiKey k3y=='],
+  ] as const)('authorises: %s', async ([auth, expected]) => {
+    const server = await openServer();
+    await post(openClient(server.url, { auth }));
+    expect(server.requests[0]?.headers.authorization).toBe(expected);
+  });
+
+  test.for([
+    ['Content-Type', 'text/html'],
+    ['content-length', '7'],
+    ['HOST', 'elsewhere'],
+    ['Transfer-Encoding', 'chunked'],
+    ['Content-Encoding', 'br'],
+    ['Idempotency-Key', 'mine'],
+    ['a b', 'x'],
+    ['X-Key', 'secret\r\nX-Other: 1'],
+    ['X-Key', 'secret 🎉'],
+  ])('refuses the header %s when it is created', ([name, value]) => {
+    const create = () =>
+      new SinkHttpClient({
+        name: 'web',
+        url: 'http://localhost',
+        headers: { [`${name}`]: new Secret(`${value}`) },
+        compress: 'none',
+        clock,
+      });
+    expect(create).toThrow(expect.objectContaining({ code: 'misdirected', disposition: 'operator' }));
+    expect(create).toThrow(expect.objectContaining({ message: expect.not.stringContaining('secret') }));
+  });
+
+  test('refuses a token that no header can carry when it is created', () => {
+    const auth = { kind: 'bearer', token: new Secret('two\nlines') } as const;
+    expect(
+      () => new SinkHttpClient({ name: 'web', url: 'http://x', headers: {}, compress: 'none', clock, auth }),
+    ).toThrow('Sink web cannot send its credentials: a character fits into no header');
+  });
+
+  test('follows no redirect', async () => {
+    const server = await openServer({ status: 307, headers: { location: 'http://127.0.0.1:1/' } });
+    expect((await post(openClient(server.url))).status).toBe(307);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.for([
+    ['17', 17_000],
+    ['Sun, 26 Oct 2025 00:02:00 GMT', 120_000],
+    ['Sat, 25 Oct 2025 00:00:00 GMT', 0],
+    ['999999999', 86_400_000],
+    ['-1', undefined],
+    ['1.5', undefined],
+    ['soon', undefined],
+  ] as const)('reads Retry-After: %s', async ([header, expected]) => {
+    const server = await openServer({ status: 429, headers: { 'retry-after': header } });
+    expect((await post(openClient(server.url))).retryAfterMs).toBe(expected);
+  });
+
+  test('blanks its secrets in answers that will be shown, and only in those', async () => {
+    const options: Partial<HttpSinkOptions> = {
+      headers: { 'x-short': new Secret('y'), 'x-key': new Secret('header-secret-pass-secret') },
+      auth: { kind: 'basic', username: 'me', password: new Secret('pass-secret') },
+    };
+    const encoded = Buffer.from('me:pass-secret').toString('base64');
+    const body = `you sent ${encoded}, pass-secret and header-secret-pass-secret`;
+    const refusing = await openServer({ status: 400, body, headers: { location: '/?header-secret-pass-secret' } });
+    const answer = await post(openClient(refusing.url, options));
+    expect(answer.body).toBe('you sent [secret], [secret] and [secret]');
+    expect(answer.header('location')).toBe('/?[secret]');
+    const taking = await openServer({ status: 200, body });
+    expect((await post(openClient(taking.url, options))).body).toBe(body);
+  });
+
+  test('gives bytes as one character each when asked to', async () => {
+    const server = await openServer({ status: 200, body: 'ü' });
+    expect((await post(openClient(server.url), '', { answerEncoding: 'bytes' })).body).toBe('\xc3\xbc');
+  });
+
+  test('fails when the answer is too long', async () => {
+    const server = await openServer();
+    server.misbehave({ kind: 'flood', bytes: 64 * 1024 }, 1);
+    const client = openClient(server.url);
+    expect((await post(client)).body).toHaveLength(64 * 1024);
+    server.misbehave({ kind: 'flood', bytes: 64 * 1024 + 1 }, 2);
+    expect(await failureOf(post(client))).toMatchObject({
+      code: 'unintelligible',
+      disposition: 'retry',
+      message: `Sink web could not use ${server.url}/: The answer has more than 65536 bytes`,
+    });
+    expect((await post(client, '', { isAnswerCut: true })).body).toHaveLength(64 * 1024);
+    server.misbehave({ kind: 'status', status: 500, body: 'x'.repeat(1_000_000) });
+    expect(await post(client)).toMatchObject({ status: 500, body: 'x'.repeat(64 * 1024) });
+    server.misbehave({ kind: 'flood', bytes: 1_000_000 });
+    expect((await post(client, '', { answerBytesMax: 1_000_000 })).body).toHaveLength(1_000_000);
+  });
+
+  test.for(['hang', 'stall'] as const)(
+    'throws the reason of the signal when the sink does not answer: %s',
+    async (kind) => {
+      const server = await openServer();
+      server.misbehave({ kind });
+      const client = openClient(server.url);
+      const controller = new AbortController();
+      const arrival = server.nextArrival();
+      const failure = client.post({ contentType: 'text/plain', body: '' }, controller.signal).catch((cause) => cause);
+      await arrival;
+      controller.abort(new RangeError('enough'));
+      expect(await failure).toEqual(new RangeError('enough'));
+      // The connection that hangs is not used again.
+      expect((await post(client)).status).toBe(200);
+      expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2]);
+    },
+  );
+
+  test('leaves nothing behind at a signal that lives on', async () => {
+    const server = await openServer();
+    const { signal: long } = new AbortController();
+    const client = openClient(server.url);
+    await client.get('/', long);
+    await client.post({ contentType: 'a/b', body: '' }, long);
+    expect(getEventListeners(long, 'abort')).toEqual([]);
+  });
+
+  test('throws the reason of a signal that is aborted already, and asks nothing', async () => {
+    const server = await openServer();
+    const aborted = AbortSignal.abort(new RangeError('no'));
+    await expect(openClient(server.url).get('/', aborted)).rejects.toThrow('no');
+    await expect(openClient(server.url).post({ contentType: 'a/b', body: '' }, aborted)).rejects.toThrow('no');
+    expect(server.requests).toEqual([]);
+  });
+
+  test('gives up a handshake that hangs with the signal, and the next request opens another connection', async () => {
+    const silent = createServer();
+    silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    onTestFinished(() => void silent.close());
+    const { port } = silent.address() as AddressInfo;
+    const client = openClient(`https://127.0.0.1:${port}`);
+    const greetings = [];
+    for (const reason of ['first', 'second']) {
+      const controller = new AbortController();
+      const connected = once(silent, 'connection') as Promise<[Socket]>;
+      const failure = client.get('/', controller.signal).catch((cause: unknown) => cause);
+      const [socket] = await connected;
+      greetings.push(socket);
+      const ended = once(socket.resume(), 'close');
+      controller.abort(reason);
+      expect(await failure).toBe(reason);
+      await ended;
+    }
+    expect(greetings).toHaveLength(2);
+  });
+
+  test.for([
+    ['vanish', 'unreachable', 'lost its connection to'],
+    ['cut', 'unreachable', 'lost its connection to'],
+    ['garbage', 'unintelligible', 'does not speak HTTP'],
+  ] as const)('names what happened when the sink misbehaves: %s', async ([kind, code, words]) => {
+    const server = await openServer();
+    server.misbehave({ kind });
+    const error = await failureOf(post(openClient(`${server.url}/in?token=hidden`)));
+    expect(error).toMatchObject({ code, disposition: 'retry' });
+    expect(error.message).toContain(words);
+    expect(renderErrorChain(error)).toContain(`${server.url}/in`);
+    expect(renderErrorChain(error)).not.toContain('hidden');
+  });
+
+  test('says that nobody listens, and that a name has no address', async () => {
+    const server = await openServer();
+    await server.close();
+    expect(await failureOf(post(openClient(server.url)))).toMatchObject({
+      code: 'unreachable',
+      disposition: 'retry',
+      message: `Sink web could not connect to ${server.url}/`,
+      hint: 'Check host and port in the url of this sink, and that it is running',
+    });
+    expect(await failureOf(post(openClient('http://me:hidden@nowhere.invalid:9')))).toMatchObject({
+      code: 'unreachable',
+      message: 'Sink web found no address of http://nowhere.invalid:9/',
+    });
+  });
+
+  test('reaches a sink by its IPv6 address', async () => {
+    const server = createServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+    server.listen(0, '::1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    expect((await openClient(`http://[::1]:${port}`).get('/', signal)).status).toBe(204);
+  });
+});
+
+describe('SinkHttpClient.close()', () => {
+  test('ends a request under way, and one that still connects', async () => {
+    const server = await openServer();
+    server.misbehave({ kind: 'hang' });
+    const asking = new SinkHttpClient({ name: 'web', url: server.url, headers: {}, compress: 'none', clock });
+    const arrival = server.nextArrival();
+    const failure = failureOf(post(asking));
+    await arrival;
+    await asking.close();
+    expect(await failure).toMatchObject({ code: 'unreachable', disposition: 'retry' });
+
+    const silent = createServer();
+    silent.listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    onTestFinished(() => void silent.close());
+    const { port } = silent.address() as AddressInfo;
+    const url = `https://127.0.0.1:${port}`;
+    const connecting = new SinkHttpClient({ name: 'web', url, headers: {}, compress: 'none', clock });
+    const connected = once(silent, 'connection') as Promise<[Socket]>;
+    const other = failureOf(post(connecting));
+    const [socket] = await connected;
+    const ended = once(socket.resume(), 'close');
+    await connecting.close();
+    expect(await other).toMatchObject({ code: 'unreachable', disposition: 'retry' });
+    await ended;
+  });
+});
+
+describe('SinkHttpClient over TLS', () => {
+  const authority = createTestAuthority('test');
+  const stranger = createTestAuthority('stranger');
+  const openTls = (hosts: readonly string[] = ['127.0.0.1', 'localhost'], extra = {}) =>
+    openServer({ status: 200, body: 'ok' }, { certificate: { ...authority.issue('server', ...hosts), ...extra } });
+  const fingerprintOf = async (url: string) => {
+    const error = await failureOf(post(openClient(url, { tls: { fingerprintSha256: '00' } })));
+    return /fingerprint: ([0-9A-F:]{95})$/.exec(error.message)?.[1] ?? '';
+  };
+
+  test('trusts the configured authority, and the name of the host', async () => {
+    const server = await openTls();
+    expect((await post(openClient(server.url, { tls: { caPem: authority.caPem } }))).status).toBe(200);
+    const byName = server.url.replace('127.0.0.1', 'localhost');
+    expect((await post(openClient(byName, { tls: { caPem: authority.caPem } }))).status).toBe(200);
+  });
+
+  test.for([
+    ['no authority', () => ({}), /tls\.ca_file/],
+    ['another authority', () => ({ caPem: stranger.caPem }), /tls\.ca_file/],
+    [
+      'an authority that is none',
+      () => ({ caPem: '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n' }),
+      /tls\.ca_file/,
+    ],
+    ['another name', () => ({ caPem: authority.caPem, serverName: 'sink.example' }), /tls\.server_name/],
+    ['another fingerprint', () => ({ fingerprintSha256: 'ab'.repeat(32) }), /tls\.fingerprint_sha256/],
+    [
+      'another fingerprint in spite of insecure_skip_verify',
+      () => ({ fingerprintSha256: 'ab'.repeat(32), insecureSkipVerify: true }),
+      /tls\.fingerprint_sha256/,
+    ],
+  ] as const)('sends nothing to whom it does not trust: %s', async ([, toTls, hint]) => {
+    const server = await openTls();
+    const error = await failureOf(post(openClient(server.url, { tls: toTls() })));
+    expect(error).toMatchObject({ code: 'misdirected', disposition: 'operator', hint: expect.stringMatching(hint) });
+    expect(server.requests).toEqual([]);
+  });
+
+  test('takes the address of the url for the name, and greets with a name only', async () => {
+    const greeted: string[] = [];
+    const SNICallback = (name: string, done: (error: null) => void) => {
+      greeted.push(name);
+      done(null);
+    };
+    const byAddress = await openTls(['127.0.0.1'], { SNICallback });
+    const tls = { caPem: authority.caPem };
+    expect((await post(openClient(byAddress.url, { tls }))).status).toBe(200);
+    expect(greeted).toEqual([]);
+    const named = openClient(byAddress.url, { tls: { serverName: 'sink.example', insecureSkipVerify: true } });
+    expect((await post(named)).status).toBe(200);
+    expect(greeted).toEqual(['sink.example']);
+  });
+
+  test('says so for every request when the name is another one', async () => {
+    const server = await openTls(['127.0.0.1']);
+    const client = openClient(server.url.replace('127.0.0.1', 'localhost'), { tls: { caPem: authority.caPem } });
+    for (const _ of [1, 2]) {
+      expect(await failureOf(post(client))).toMatchObject({
+        code: 'misdirected',
+        hint: 'Put a name that the certificate carries into tls.server_name of this sink',
+      });
+    }
+  });
+
+  test('fails when the connection ends during the handshake', async () => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections++;
+      socket.once('data', () => socket.end()).on('error', () => {});
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    expect(await failureOf(post(openClient(`https://127.0.0.1:${port}`)))).toMatchObject({ code: 'unreachable' });
+    expect(connections).toBe(1);
+  });
+
+  test('asks for the configured name instead of the host', async () => {
+    const server = await openTls(['sink.example']);
+    const tls = { caPem: authority.caPem, serverName: 'sink.example' };
+    expect((await post(openClient(server.url, { tls }))).status).toBe(200);
+    expect(await failureOf(post(openClient(server.url, { tls: { caPem: authority.caPem } })))).toMatchObject({
+      code: 'misdirected',
+    });
+  });
+
+  test('trusts a fingerprint alone, in every spelling, and together with an authority', async () => {
+    const server = await openTls();
+    const fingerprintSha256 = await fingerprintOf(server.url);
+    const spellings = [fingerprintSha256, fingerprintSha256.replaceAll(':', '').toLowerCase()];
+    for (const spelling of spellings) {
+      expect((await post(openClient(server.url, { tls: { fingerprintSha256: spelling } }))).status).toBe(200);
+    }
+    const almost = `${fingerprintSha256.slice(0, -1)}${fingerprintSha256.endsWith('0') ? '1' : '0'}`;
+    expect(await failureOf(post(openClient(server.url, { tls: { fingerprintSha256: almost } })))).toMatchObject({
+      code: 'misdirected',
+    });
+    const pinned = { fingerprintSha256, caPem: authority.caPem };
+    expect((await post(openClient(server.url, { tls: pinned }))).status).toBe(200);
+    const strange = { fingerprintSha256, caPem: stranger.caPem };
+    expect(await failureOf(post(openClient(server.url, { tls: strange })))).toMatchObject({ code: 'misdirected' });
+  });
+
+  test('judges the fingerprint of every connection', async () => {
+    const server = await openTls();
+    const client = openClient(server.url, { tls: { fingerprintSha256: await fingerprintOf(server.url) } });
+    await post(client);
+    server.disconnect();
+    expect((await post(client).catch(() => post(client))).status).toBe(200);
+  });
+
+  test('accepts anything when told to', async () => {
+    const server = await openTls(['elsewhere.example']);
+    expect((await post(openClient(server.url, { tls: { insecureSkipVerify: true } }))).status).toBe(200);
+  });
+
+  test('shows a certificate to a sink that asks for one', async () => {
+    const { cert: certPem, key: keyPem } = stranger.issue('client', 'agent');
+    const server = await openTls(undefined, { requestCert: true, ca: stranger.caPem });
+    const tls = { caPem: authority.caPem };
+    expect((await post(openClient(server.url, { tls: { ...tls, certPem, keyPem } }))).status).toBe(200);
+    expect(await failureOf(post(openClient(server.url, { tls })))).toMatchObject({ disposition: 'retry' });
+    const halved = { ...tls, certPem, keyPem: certPem };
+    expect(await failureOf(post(openClient(server.url, { tls: halved })))).toMatchObject({
+      code: 'misdirected',
+      hint: expect.stringMatching(/tls\.cert_file/),
+    });
+  });
+
+  test('says that a port does not speak TLS', async () => {
+    const server = await openServer();
+    const error = await failureOf(post(openClient(server.url.replace('http:', 'https:'))));
+    expect(error).toMatchObject({
+      code: 'misdirected',
+      hint: 'Check whether this port of the sink speaks TLS at all',
+    });
+  });
+});

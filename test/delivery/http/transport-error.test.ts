@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import { toTransportError } from '../../../src/delivery/http/transport-error.ts';
+
+const failWith = (code: string | undefined, cause?: unknown, message = 'x') =>
+  Object.assign(new Error(message, { cause }), code === undefined ? {} : { code });
+
+describe('toTransportError()', () => {
+  test.for([
+    ['ECONNREFUSED', 'unreachable', 'could not connect to', 'Check host and port'],
+    ['EHOSTUNREACH', 'unreachable', 'could not connect to', 'Check host and port'],
+    ['EAI_AGAIN', 'unreachable', 'found no address of', 'Check the host name'],
+    ['ECONNRESET', 'unreachable', 'lost its connection to', undefined],
+    ['EPIPE', 'unreachable', 'lost its connection to', undefined],
+    ['UND_ERR_SOCKET', 'unreachable', 'lost its connection to', undefined],
+    [undefined, 'unreachable', 'lost its connection to', undefined],
+    ['UND_ERR_HEADERS_OVERFLOW', 'unintelligible', 'does not speak HTTP', 'Check host, port and scheme'],
+    ['HPE_INVALID_CONSTANT', 'unintelligible', 'does not speak HTTP', 'Check host, port and scheme'],
+    ['CERT_HAS_EXPIRED', 'misdirected', 'could not establish trust with', 'Renew'],
+    ['CERT_NOT_YET_VALID', 'misdirected', 'could not establish trust with', 'Check the clock'],
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'misdirected', 'could not establish trust with', 'Check tls.ca_file'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'misdirected', 'could not establish trust', 'Check tls.cert_file'],
+    ['ERR_OSSL_PEM_NO_START_LINE', 'misdirected', 'could not establish trust with', 'Check tls.ca_file'],
+  ] as const)('calls %s %s', ([code, expected, words, hint]) => {
+    const error = toTransportError(failWith(code), 'web', 'http://sink/');
+    expect([error.code, error.disposition]).toEqual([expected, expected === 'misdirected' ? 'operator' : 'retry']);
+    expect(error.message).toContain(words);
+    expect(error.message).toContain('http://sink/');
+    expect(error.hint ?? '').toMatch(hint === undefined ? /^$/ : new RegExp(`^${hint}`));
+  });
+
+  test('looks behind an error that only says that something went wrong', () => {
+    const inner = failWith('ENOTFOUND');
+    expect(toTransportError(failWith('UND_ERR_SOCKET', inner), 'web', 'x').message).toContain('found no address');
+    expect(toTransportError(failWith(undefined, inner), 'web', 'x').message).toContain('found no address');
+    expect(toTransportError(failWith('ECONNREFUSED', failWith(undefined)), 'web', 'x').message).toContain(
+      'could not connect',
+    );
+  });
+
+  test('knows a port without TLS by what OpenSSL says', () => {
+    const error = failWith('EPROTO', undefined, 'write EPROTO 80:error:0A00010B:SSL routines::wrong version number');
+    expect(toTransportError(error, 'web', 'x').hint).toBe('Check whether this port of the sink speaks TLS at all');
+  });
+});

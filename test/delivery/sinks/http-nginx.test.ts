@@ -1,0 +1,130 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createSteppedClock, Secret } from '../../../src/base/index.ts';
+import { createHttpSink, type HttpSinkOptions } from '../../../src/delivery/sinks/http.ts';
+import { openHttpServer } from '../../support/sinks/http-server.ts';
+import { NGINX_PATH, startNginx } from '../../support/sinks/nginx.ts';
+import { sampleRecords } from '../../support/sinks/sample-records.ts';
+import { findTool } from '../../support/tools.ts';
+import { createTestAuthority } from '../../web/certificates.ts';
+
+const { signal } = new AbortController();
+const { isMissing, note } = findTool('nginx', NGINX_PATH);
+
+/** A strict receiver behind nginx, whose block `server` is `config` and a location that passes everything on. */
+async function openBench(config: string, files: Readonly<Record<string, string>> = {}) {
+  const server = await openHttpServer();
+  const nginx = await startNginx(`${config}\nlocation / { proxy_pass http://127.0.0.1:${server.port}; }`, files);
+  onTestFinished(async () => {
+    await nginx[Symbol.asyncDispose]();
+    await server.close();
+  });
+  const open = (scheme: 'http' | 'https', options: Partial<HttpSinkOptions> = {}) => {
+    const sink = createHttpSink({
+      name: 'web',
+      batch: { recordsMax: 1000, bytesMax: 1 << 20, waitMs: 1000 },
+      timeoutMs: 30_000,
+      url: `${scheme}://127.0.0.1:${nginx.port}/ingest`,
+      headers: {},
+      compress: 'none',
+      clock: createSteppedClock(0),
+      ...options,
+    });
+    onTestFinished(() => sink.close());
+    return sink;
+  };
+  return { server, open };
+}
+
+const PLAIN = 'listen 127.0.0.1:$PORT;';
+
+describe.skipIf(isMissing)(`createHttpSink() with nginx before the receiver${note}`, () => {
+  test('delivers through it, as it is and compressed', async () => {
+    const { server, open } = await openBench(PLAIN);
+    await open('http').deliver(sampleRecords('a', 100), signal);
+    await open('http', { compress: 'gzip' }).deliver(sampleRecords('b', 100), signal);
+    expect(server.records()).toHaveLength(200);
+    expect(server.violations).toEqual([]);
+    expect(server.requests.map(({ headers }) => headers['content-encoding'])).toEqual([undefined, 'gzip']);
+  });
+
+  test.for([100, 40_000])('is told that a batch is too large, and delivers its halves: %s records', async (count) => {
+    const { server, open } = await openBench(`${PLAIN} client_max_body_size ${count * 200};`);
+    const sink = open('http');
+    const records = sampleRecords('a', count);
+    await expect(sink.deliver(records, signal)).rejects.toMatchObject({
+      code: 'too-large',
+      disposition: 'dead-letter',
+      answer: '413',
+      message: expect.stringContaining('413 Request Entity Too Large'),
+    });
+    expect(server.requests).toEqual([]);
+    await sink.deliver(records.slice(0, count / 2), signal);
+    expect(server.records()).toHaveLength(count / 2);
+  });
+
+  test('knows wrong credentials from right ones', async () => {
+    const { server, open } = await openBench(`${PLAIN} auth_basic "logs"; auth_basic_user_file $FOLDER/users;`, {
+      users: 'me:{PLAIN}right one\n',
+    });
+    const authOf = (password: string) => ({ kind: 'basic', username: 'me', password: new Secret(password) }) as const;
+    for (const options of [{}, { auth: authOf('wrong one') }]) {
+      await expect(open('http', options).deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
+        code: 'unauthorized',
+        disposition: 'operator',
+        message: expect.not.stringContaining('wrong one'),
+      });
+    }
+    await open('http', { auth: authOf('right one') }).deliver(sampleRecords('a', 1), signal);
+    expect(server.records()).toHaveLength(1);
+  });
+
+  test('comes again when the receiver behind it is gone, or nginx allows no more', async () => {
+    const gone = await openBench(PLAIN);
+    await gone.server.close();
+    await expect(gone.open('http').deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
+      code: 'failed',
+      disposition: 'retry',
+      answer: '502',
+    });
+    const limited = await openBench(`${PLAIN} location /ingest { limit_except GET { deny all; } }`);
+    await expect(limited.open('http').deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
+      code: 'unauthorized',
+    });
+  });
+
+  test('delivers over TLS, with a certificate of its own where nginx asks for one', async () => {
+    const authority = createTestAuthority('test');
+    const own = authority.issue('server', '127.0.0.1');
+    const { cert: certPem, key: keyPem } = authority.issue('client', 'agent');
+    const { server, open } = await openBench(
+      `listen 127.0.0.1:$PORT ssl; ssl_certificate $FOLDER/cert; ssl_certificate_key $FOLDER/key;
+      ssl_client_certificate $FOLDER/ca; ssl_verify_client on;`,
+      { cert: own.cert, key: own.key, ca: authority.caPem },
+    );
+    const tls = { caPem: authority.caPem };
+    await open('https', { tls: { ...tls, certPem, keyPem } }).deliver(sampleRecords('a', 1), signal);
+    expect(server.records()).toHaveLength(1);
+    // What nginx answers with status 400 says nothing about the records.
+    for (const sink of [open('https', { tls }), open('http')]) {
+      await expect(sink.deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
+        code: 'misdirected',
+        disposition: 'operator',
+        answer: '400',
+      });
+    }
+    await expect(open('https').deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
+      code: 'misdirected',
+      disposition: 'operator',
+      hint: expect.stringContaining('tls.ca_file'),
+    });
+  });
+
+  test('does not follow it elsewhere', async () => {
+    const { server, open } = await openBench(`${PLAIN} location /ingest { return 307 http://127.0.0.1:$PORT/other; }`);
+    await expect(open('http').deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
+      code: 'misdirected',
+      hint: expect.stringMatching(/redirects to http:\/\/127\.0\.0\.1:\d+\/other,/),
+    });
+    expect(server.requests).toEqual([]);
+  });
+});

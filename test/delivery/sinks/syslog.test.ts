@@ -1,0 +1,375 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createSteppedClock, createSystemClock } from '../../../src/base/index.ts';
+import { createSyslogSink, type SyslogSinkOptions } from '../../../src/delivery/sinks/syslog.ts';
+import { advanceUntil } from '../../support/advance-until.ts';
+import { findFreePort } from '../../support/free-port.ts';
+import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
+import { openSyslogServer, type SyslogServer } from '../../support/sinks/syslog-server.ts';
+import { createTestAuthority } from '../../web/certificates.ts';
+
+const never = new AbortController().signal;
+const fleet = { routers: 1, labelValues: {} };
+
+function createSink(options: Pick<SyslogSinkOptions, 'port'> & Partial<SyslogSinkOptions>) {
+  const sink = createSyslogSink({
+    name: 'collector',
+    batch: { recordsMax: 500, bytesMax: 256 * 1024, waitMs: 0 },
+    timeoutMs: 30_000,
+    host: '127.0.0.1',
+    protocol: 'tcp',
+    facility: 'local0',
+    appName: 'router-exporter',
+    messageBytesMax: 8192,
+    replayMs: 5000,
+    graceMs: 0,
+    clock: createSteppedClock(0),
+    ...options,
+  });
+  onTestFinished(() => sink.close());
+  return sink;
+}
+
+/** uids as they arrived, those that are marked as replays with a star. */
+const arrivals = (server: SyslogServer) =>
+  server.messages.map(({ data }) => `${data['record@0']?.['uid']}${data['record@0']?.['replayed'] ? '*' : ''}`);
+
+async function catchError(promise: Promise<unknown>): Promise<unknown> {
+  return await promise.then(
+    () => expect.unreachable('it was delivered'),
+    (thrown: unknown) => thrown,
+  );
+}
+
+describe('SyslogSink over TCP', () => {
+  test('sends octet-counted messages in order over one connection, and ends it when it is closed', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    const sink = createSink({ port: server.port, facility: 'user', appName: 'agent' });
+    const { bytes } = await sink.deliver(sampleRecords('a', 100, { message: 'Zeile\n1 <13>1 ü' }), never);
+    await sink.deliver(sampleRecords('b', 100), never);
+    await sink.close();
+    await vi.waitFor(() => expect(server.messages).toHaveLength(200));
+    expect(server.uids).toEqual(
+      [...sampleRecords('a', 100), ...sampleRecords('b', 100)].map(({ fields }) => fields.uid),
+    );
+    expect(server.messages[0]).toMatchObject({ facility: 1, appName: 'agent', text: 'Zeile\n1 <13>1 ü' });
+    const frames = server.messages.slice(0, 100).map((message) => `${message.bytes} `.length + message.bytes);
+    expect(bytes).toBe(frames.reduce((sum, length) => sum + length));
+    expect(server).toMatchObject({ connections: 1, violations: [] });
+    expect(sink).toMatchObject({ name: 'collector', timeoutMs: 30_000, batch: { recordsMax: 500 } });
+  });
+
+  test('cuts messages at the bound that is set', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    await createSink({ port: server.port, messageBytesMax: 1000 }).deliver(
+      [sampleRecord('a', { message: 'x'.repeat(5000) })],
+      never,
+    );
+    await vi.waitFor(() => expect(server.messages).toMatchObject([{ bytes: 1000 }]));
+  });
+
+  test('fails as unreachable while nobody listens, and delivers once somebody does', async () => {
+    const port = await findFreePort();
+    const sink = createSink({ port });
+    const error = await catchError(sink.deliver([sampleRecord('a')], never));
+    expect(error).toMatchObject({
+      code: 'unreachable',
+      disposition: 'retry',
+      message: `Sink collector could not connect to 127.0.0.1:${port}`,
+      cause: { code: 'ECONNREFUSED' },
+    });
+    const server = createServer().listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    await sink.deliver([sampleRecord('a')], never);
+    await sink.close();
+    server.close();
+  });
+
+  test.for(['end', 'reset'] as const)(
+    'sends what it sent last again, marked, after the collector ended the connection with %s',
+    async (kind) => {
+      await using server = await openSyslogServer({ protocol: 'tcp' });
+      server.misbehave({ kind, messages: 3 });
+      const sink = createSink({ port: server.port });
+      await sink.deliver(sampleRecords('a', 5), never);
+      await vi.waitFor(() => expect(server.uids).toHaveLength(3));
+      server.misbehave(undefined);
+      const report = await vi.waitFor(async () => {
+        // Its end may not have come to light yet.
+        const delivered = await sink.deliver([sampleRecord('b')], never);
+        expect(delivered.warning).toBeDefined();
+        return delivered;
+      });
+      expect(report.warning).toMatch(
+        /^The connection of sink collector to 127\.0\.0\.1:\d+ had ended: \d+ messages were sent again, and earlier ones may be lost$/,
+      );
+      await vi.waitFor(() => expect(arrivals(server).at(-1)).toMatch(/^b/));
+      expect(arrivals(server).slice(0, 8)).toEqual(['a-0', 'a-1', 'a-2', 'a-0*', 'a-1*', 'a-2*', 'a-3*', 'a-4*']);
+      expect(server.violations).toEqual([]);
+      expect((await sink.deliver([sampleRecord('c')], never)).warning).toBeUndefined();
+    },
+  );
+
+  test('sends nothing again that it sent long before the collector ended the connection in an orderly way', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    const clock = createSteppedClock(0);
+    const sink = createSink({ port: server.port, clock });
+    await sink.deliver([sampleRecord('old')], never);
+    await clock.advance(3000);
+    await sink.deliver([sampleRecord('young')], never);
+    await vi.waitFor(() => expect(server.uids).toHaveLength(2));
+    await clock.advance(2000);
+    server.disconnect('end');
+    await vi.waitFor(async () => {
+      await sink.deliver([sampleRecord('new')], never);
+      expect(server.connections).toBe(2);
+    });
+    await vi.waitFor(() => expect(arrivals(server)).toContain('young*'));
+    expect(arrivals(server)).not.toContain('old*');
+  });
+
+  test('sends the last messages again after a broken connection, however long ago they were sent', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    const clock = createSteppedClock(0);
+    const sink = createSink({ port: server.port, clock });
+    await sink.deliver([sampleRecord('old')], never);
+    await clock.advance(5000);
+    await sink.deliver([sampleRecord('young')], never);
+    await vi.waitFor(() => expect(server.uids).toHaveLength(2));
+    await clock.advance(3_600_000);
+    server.disconnect('reset');
+    await vi.waitFor(async () => {
+      await sink.deliver([sampleRecord('new')], never).catch(() => {});
+      expect(server.connections).toBe(2);
+    });
+    await vi.waitFor(() => expect(arrivals(server)).toContain('young*'));
+    expect(arrivals(server)).not.toContain('old*');
+  });
+
+  test('sends nothing again when replay is 0', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    server.misbehave({ kind: 'end', messages: 1 });
+    const sink = createSink({ port: server.port, replayMs: 0 });
+    await sink.deliver([sampleRecord('a')], never);
+    await vi.waitFor(() => expect(server.uids).toHaveLength(1));
+    server.misbehave(undefined);
+    await vi.waitFor(async () => {
+      expect((await sink.deliver([sampleRecord('b')], never)).warning).toBeUndefined();
+      expect(server.uids).toContain('b');
+    });
+    expect(arrivals(server)).not.toContain('a*');
+  });
+
+  test('keeps no more than 4 MiB to be sent again', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    const sink = createSink({ port: server.port, messageBytesMax: 1000 });
+    const large = { message: 'x'.repeat(1024 * 1024) };
+    await sink.deliver(sampleRecords('a', 5, large), never);
+    await vi.waitFor(() => expect(server.uids).toHaveLength(5));
+    server.disconnect('end');
+    await vi.waitFor(async () => {
+      await sink.deliver([sampleRecord('b')], never);
+      expect(server.connections).toBe(2);
+    });
+    await vi.waitFor(() => expect(arrivals(server)).toContain('a-4*'));
+    const replayed = arrivals(server).filter((uid) => /^a.*\*$/.test(uid));
+    expect(replayed.length).toBeLessThanOrEqual(3);
+  });
+
+  test('gives up when aborted while the collector does not read, and marks what comes again', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    server.misbehave({ kind: 'stop-reading' });
+    const sink = createSink({ port: server.port, messageBytesMax: 2 ** 20 });
+    const records = sampleRecords('a', 40, { message: 'x'.repeat(500_000) });
+    const abort = new AbortController();
+    const reason = new RangeError('time is over');
+    const delivering = sink.deliver(records, abort.signal);
+    await vi.waitFor(() => expect(server.connections).toBe(1));
+    abort.abort(reason);
+    await expect(delivering).rejects.toBe(reason);
+    await expect(sink.deliver(records, abort.signal)).rejects.toBe(reason);
+    server.misbehave(undefined);
+    await sink.deliver([...records.slice(0, 2), sampleRecord('b')], never);
+    await vi.waitFor(() => expect(arrivals(server)).toEqual(['a-0*', 'a-1*', 'b']));
+    expect(server).toMatchObject({ connections: 2, violations: [] });
+  });
+
+  test('takes nothing for delivered when the collector ends a new connection at once', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    server.misbehave({ kind: 'refuse' });
+    const clock = createSteppedClock(0);
+    const sink = createSink({ port: server.port, clock, graceMs: undefined });
+    await expect(sink.deliver([sampleRecord('a')], never)).rejects.toMatchObject({
+      code: 'unreachable',
+      disposition: 'retry',
+    });
+    server.misbehave(undefined);
+    const delivered = vi.fn();
+    const delivering = sink.deliver([sampleRecord('a')], never).then(delivered);
+    await vi.waitFor(() => expect(arrivals(server)).toEqual(['a*']));
+    expect(delivered).not.toHaveBeenCalled();
+    await advanceUntil(delivering, clock, 500);
+    // That is over for this connection.
+    await sink.deliver([sampleRecord('b')], never);
+    await vi.waitFor(() => expect(arrivals(server)).toEqual(['a*', 'b']));
+  });
+});
+
+describe('SyslogSink over TLS', () => {
+  const authority = createTestAuthority('logs');
+  const certificate = authority.issue('server', 'collector.example');
+  const fingerprint = (pem: string) => new X509Certificate(pem).fingerprint256;
+
+  test.for([
+    ['an authority and a name', { caPem: authority.caPem, serverName: 'collector.example' }],
+    ['a fingerprint', { fingerprintSha256: fingerprint(certificate.cert) }],
+    ['nothing', { insecureSkipVerify: true }],
+  ] as const)('delivers when the certificate is checked against %s', async ([, tls]) => {
+    await using server = await openSyslogServer({ protocol: 'tls', certificate });
+    await createSink({ port: server.port, protocol: 'tls', tls }).deliver(sampleRecords('a', 3), never);
+    await vi.waitFor(() => expect(server.uids).toHaveLength(3));
+    expect(server.violations).toEqual([]);
+  });
+
+  test.for([
+    ['an unknown authority', {}, 'DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER'],
+    ['another name', { caPem: authority.caPem, serverName: 'other.example' }, 'ERR_TLS_CERT_ALTNAME_INVALID'],
+  ] as const)('does not trust %s', async ([, tls, code]) => {
+    await using server = await openSyslogServer({ protocol: 'tls', certificate });
+    const error = await catchError(
+      createSink({ port: server.port, protocol: 'tls', tls }).deliver([sampleRecord('a')], never),
+    );
+    expect(error).toMatchObject({ code: 'misdirected', disposition: 'operator', hint: expect.any(String) });
+    expect(error).toMatchObject({ cause: { code: expect.stringMatching(code) } });
+    expect(server.messages).toEqual([]);
+  });
+
+  test('does not trust another fingerprint', async () => {
+    await using server = await openSyslogServer({ protocol: 'tls', certificate });
+    const tls = { caPem: authority.caPem, serverName: 'collector.example', fingerprintSha256: 'ab'.repeat(32) };
+    const error = await catchError(
+      createSink({ port: server.port, protocol: 'tls', tls }).deliver([sampleRecord('a')], never),
+    );
+    expect(error).toMatchObject({
+      code: 'misdirected',
+      disposition: 'operator',
+      message: expect.stringContaining(fingerprint(certificate.cert)),
+    });
+    expect(server.messages).toEqual([]);
+  });
+
+  test('says that a client certificate is asked for, and takes nothing for delivered', async () => {
+    const asking = { ...certificate, requestCert: true, rejectUnauthorized: true, ca: authority.caPem };
+    await using server = await openSyslogServer({ protocol: 'tls', certificate: asking });
+    const trust = { caPem: authority.caPem, serverName: 'collector.example' };
+    const sink = createSink({ port: server.port, protocol: 'tls', tls: trust, graceMs: undefined });
+    const error = await catchError(sink.deliver([sampleRecord('a')], never));
+    expect(error).toMatchObject({ name: 'DeliveryError', disposition: 'operator', code: 'misdirected' });
+    expect(error).toMatchObject({ hint: expect.stringContaining('tls.cert_file') });
+    const client = authority.issue('client', 'agent');
+    const tls = { ...trust, certPem: client.cert, keyPem: client.key };
+    await createSink({ port: server.port, protocol: 'tls', tls }).deliver([sampleRecord('a')], never);
+    await vi.waitFor(() => expect(server.uids).toEqual(['a']));
+  });
+
+  test('says that the port does not speak TLS', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    const error = await catchError(
+      createSink({ port: server.port, protocol: 'tls' }).deliver([sampleRecord('a')], never),
+    );
+    expect(error).toMatchObject({ name: 'DeliveryError' });
+  });
+});
+
+describe('SyslogSink over UDP', () => {
+  test.for(['127.0.0.1', '::1', 'localhost'])('sends one message a datagram to %s', async (host) => {
+    await using server = await openSyslogServer({ protocol: 'udp', host: host === 'localhost' ? '127.0.0.1' : host });
+    const sink = createSink({ port: server.port, protocol: 'udp', host });
+    const { bytes } = await sink.deliver(sampleRecords('a', 20), never);
+    await vi.waitFor(() => expect(server.uids).toHaveLength(20));
+    expect(server.violations).toEqual([]);
+    expect(bytes).toBe(server.messages.reduce((sum, message) => sum + message.bytes, 0));
+  });
+
+  test('cuts a message at what a datagram can carry', async () => {
+    await using server = await openSyslogServer({ protocol: 'udp' });
+    const sink = createSink({ port: server.port, protocol: 'udp', messageBytesMax: 2 ** 20 });
+    expect(await sink.deliver([sampleRecord('a', { message: 'x'.repeat(100_000) })], never)).toEqual({ bytes: 65_507 });
+    await vi.waitFor(() => expect(server.messages).toMatchObject([{ bytes: 65_507 }]));
+  });
+
+  test('fails as unreachable once the system has heard that nobody listens, and marks what comes again', async () => {
+    const server = await openSyslogServer({ protocol: 'udp' });
+    await server.close();
+    const sink = createSink({ port: server.port, protocol: 'udp' });
+    const error = await vi.waitFor(async () => await catchError(sink.deliver([sampleRecord('a')], never)));
+    expect(error).toMatchObject({ code: 'unreachable', disposition: 'retry', cause: { code: 'ECONNREFUSED' } });
+  });
+
+  test('fails as unreachable when there is no such host, and rejects with the reason when aborted', async () => {
+    const sink = createSink({ port: 514, protocol: 'udp', host: 'no.such.host.invalid' });
+    await expect(sink.deliver([sampleRecord('a')], never)).rejects.toMatchObject({ code: 'unreachable' });
+    const reason = new RangeError('time is over');
+    await expect(sink.deliver([sampleRecord('a')], AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});
+
+describe('SyslogSink.preflight()', () => {
+  const verdicts = async (sink: ReturnType<typeof createSink>) =>
+    (await sink.preflight(fleet, never)).map(({ step, verdict }) => `${step} ${verdict}`);
+
+  test('sends a test record over a connection of its own and says that nobody acknowledges it', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    const sink = createSink({ port: server.port, clock: createSystemClock(), graceMs: 10 });
+    const findings = await sink.preflight(fleet, never);
+    expect(findings.map(({ verdict }) => verdict)).toEqual(['ok', 'ok', 'ok']);
+    expect(findings.at(-1)?.message).toContain('no acknowledgements');
+    await vi.waitFor(() =>
+      expect(server.messages).toMatchObject([{ msgId: 'preflight', hostname: 'router-exporter' }]),
+    );
+    await sink.deliver([sampleRecord('a')], never);
+    expect(server).toMatchObject({ connections: 2, violations: [] });
+  });
+
+  test('fails when nobody listens, when the certificate is not trusted and when the connection is ended at once', async () => {
+    const clock = createSystemClock();
+    expect(await verdicts(createSink({ port: await findFreePort(), clock }))).toEqual([
+      'message size ok',
+      'connect failed',
+    ]);
+    const certificate = createTestAuthority('logs').issue('server', 'collector.example');
+    await using secure = await openSyslogServer({ protocol: 'tls', certificate });
+    const findings = await createSink({ port: secure.port, protocol: 'tls', clock }).preflight(fleet, never);
+    expect(findings.at(-1)).toMatchObject({
+      step: 'connect',
+      verdict: 'failed',
+      hint: expect.stringContaining('tls.'),
+    });
+    expect(findings.at(-1)?.message).not.toContain(findings.at(-1)?.hint);
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    server.misbehave({ kind: 'refuse' });
+    expect(await verdicts(createSink({ port: server.port, clock, graceMs: 20_000 }))).toEqual([
+      'message size ok',
+      'connect ok',
+      'test record failed',
+    ]);
+  });
+
+  test('warns of UDP, and of messages that are larger than usual', async () => {
+    await using server = await openSyslogServer({ protocol: 'udp' });
+    const sink = createSink({ port: server.port, protocol: 'udp', clock: createSystemClock(), graceMs: 10 });
+    expect(await verdicts(sink)).toEqual(['message size warning', 'connect ok', 'test record warning']);
+    await server.close();
+    expect(await verdicts(sink)).toEqual(['message size warning', 'connect ok', 'test record failed']);
+    await using stream = await openSyslogServer({ protocol: 'tcp' });
+    const large = createSink({ port: stream.port, messageBytesMax: 9000, clock: createSystemClock(), graceMs: 10 });
+    expect(await verdicts(large)).toEqual(['message size warning', 'connect ok', 'test record ok']);
+  });
+
+  test('rejects with the reason when aborted', async () => {
+    const reason = new RangeError('time is over');
+    await expect(createSink({ port: 9 }).preflight(fleet, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});

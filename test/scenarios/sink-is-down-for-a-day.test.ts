@@ -1,0 +1,93 @@
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import type { Config, SinkSettings } from '../../src/config/index.ts';
+import { startFleet } from '../support/fleet.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { createFileSettings, createHttpSettings } from '../support/sink-settings.ts';
+import { readRotatedRecords } from '../support/sinks/file-records.ts';
+import { openHttpServer } from '../support/sinks/http-server.ts';
+
+const HOUR_MS = 3_600_000;
+const LINES_PER_HOUR = 800;
+const MEBIBYTE = 1024 ** 2;
+
+function createSinks(url: string, path: string): SinkSettings[] {
+  return [
+    createFileSettings('disk', path, { bytesMax: 4 * MEBIBYTE, ageMs: 30 * 24 * HOUR_MS }),
+    createHttpSettings('collector', url),
+  ];
+}
+
+test('case 70: while one sink is down for a day the other is current; then the first catches up without loss or repeat, and memory stays flat', async () => {
+  const port = await findFreePort();
+  let folder = '';
+  await using fleet = await startFleet({
+    simulator: { logs: { maxFiles: 100 } },
+    router: {
+      poll: { intervalMs: HOUR_MS, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 3 * HOUR_MS },
+      logs: { enabled: true, intervalMs: 20 * 60_000, start: 'all', components: ['network'] },
+    },
+    config: (config: Config) => {
+      folder = config.storage.path;
+      return { ...config, sinks: createSinks(`http://127.0.0.1:${port}/ingest`, join(folder, 'records.jsonl')) };
+    },
+  });
+  const router = fleet.router();
+  let written = 0;
+  const live = async (hours: number) => {
+    for (let hour = 0; hour < hours; hour++) {
+      for (let line = 0; line < LINES_PER_HOUR; line++) {
+        router.appendLog('network', `line ${written++} ${String(written * 7919).repeat(60).slice(0, 400)}`);
+      }
+      await fleet.advance(HOUR_MS);
+    }
+  };
+
+  await live(1);
+  const heapBefore = measureHeap();
+  await live(24);
+  const heapAfter = measureHeap();
+  const before = await readSinks(fleet);
+  expect(before['disk']).toMatchObject({ state: 'up', recordsWaiting: 0, lagSeconds: 0 });
+  expect(before['collector']).toMatchObject({ state: 'down', recordsDelivered: 0 });
+  expect(before['collector']?.recordsWaiting).toBe(25 * LINES_PER_HOUR);
+  expect(before['collector']?.lagSeconds).toBeGreaterThan(23 * 3600);
+  expect(await fleet.metrics('/metrics/agent')).toMatch(/^router_exporter_sink_up\{sink="collector"\} 0$/m);
+  // What waits is about 14 MiB as text.
+  expect(heapAfter - heapBefore).toBeLessThan(6 * MEBIBYTE);
+
+  await using server = await openHttpServer({ port });
+  await fleet.advance(10 * 60_000);
+  const after = await readSinks(fleet);
+  expect(after['collector']).toMatchObject({ state: 'up', recordsWaiting: 0, lagSeconds: 0, error: null });
+
+  const onDisk = toUids(await readRotatedRecords(join(folder, 'records.jsonl')));
+  expect(onDisk).toHaveLength(25 * LINES_PER_HOUR);
+  expect(new Set(onDisk).size).toBe(onDisk.length);
+  // In the same order, each once.
+  expect(toUids(server.records())).toEqual(onDisk);
+  expect(server.violations).toEqual([]);
+}, 180_000);
+
+async function readSinks(fleet: { metrics(path: string): Promise<string> }) {
+  const { sinks } = JSON.parse(await fleet.metrics('/api/v1/sinks')) as { sinks: SinkState[] };
+  return Object.fromEntries(sinks.map((sink) => [sink.name, sink]));
+}
+
+interface SinkState {
+  readonly name: string;
+  readonly recordsWaiting: number;
+  readonly lagSeconds: number;
+}
+
+function measureHeap(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().heapUsed;
+}
+
+function toUids(records: readonly Readonly<Record<string, unknown>>[]): string[] {
+  return records.map(({ uid }) => String(uid));
+}

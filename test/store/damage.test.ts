@@ -1,0 +1,268 @@
+import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test, vi } from 'vitest';
+import { packLines } from '../../src/store/spool-batch.ts';
+import {
+  commitOf,
+  createStoreFolder,
+  drain,
+  NOW_MS,
+  noisyLines,
+  readSlice,
+  runSql,
+  thrownBy,
+} from '../support/store-folder.ts';
+
+/** Changes one bit in the middle of what is stored of a batch. */
+function flipBit(file: string, batch: number): void {
+  using database = new DatabaseSync(file);
+  const body = database.prepare('SELECT body FROM spool WHERE batch = ?').get(batch)?.['body'];
+  if (!(body instanceof Uint8Array)) throw new TypeError(`There is no batch ${batch}`);
+  const middle = body.length >> 1;
+  body[middle] = (body[middle] ?? 0) ^ 0x10;
+  database.prepare('UPDATE spool SET body = ? WHERE batch = ?').run(body, batch);
+}
+
+/** Overwrites the page from which the tree of `table` grows. */
+async function destroyTree(file: string, table: string): Promise<void> {
+  const [row] = runSql(file, '', `SELECT rootpage FROM sqlite_schema WHERE name = '${table}'`);
+  const bytes = await readFile(file);
+  const start = (Number(row?.['rootpage']) - 1) * 4096;
+  await writeFile(file, bytes.fill(0xff, start, start + 4096));
+}
+
+test('EmbeddedStore drops a batch that is damaged on disk, tells it, forgets how far its log was read, and keeps the rest', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open({ sinks: ['a', 'b'] });
+    store.commit(commitOf(['1', '2'], 'n1'));
+    store.commit(commitOf(['3', '4', '5'], 's1', 'system'));
+    store.commit(commitOf(['6'], 'n2'));
+    store.commit(commitOf(['7'], 'other', 'system', 'plant-8'));
+  }
+  flipBit(folder.database, 2);
+  const onDamaged = vi.fn();
+  const onRebuilt = vi.fn();
+  using store = folder.open({ sinks: ['a', 'b'], onDamaged, onRebuilt });
+  // What stands before it is given first.
+  expect(readSlice(store, 'a')).toMatchObject({ lines: ['1', '2'], isFull: true });
+  expect(onDamaged).not.toHaveBeenCalled();
+  expect(drain(store, 'a')).toEqual(['1', '2', '6', '7']);
+  expect(onDamaged).toHaveBeenCalledExactlyOnceWith({ router: 'plant-7', component: 'system', records: 3 });
+  expect(onRebuilt).not.toHaveBeenCalled();
+  expect(store.readPositions('plant-7')).toEqual(new Map([['network', 'n2']]));
+  expect(store.readPositions('plant-8').size).toBe(1);
+  expect(store.spooled.records).toBe(4);
+  expect(store.countWaiting('b')).toBe(4);
+  expect(drain(store, 'b')).toEqual(['1', '2', '6', '7']);
+  expect(store.spooled).toEqual({ records: 0, bytes: 0 });
+});
+
+test('EmbeddedStore drops a batch that was cut short or holds other records than it should', async () => {
+  await using folder = await createStoreFolder();
+  const onDamaged = vi.fn();
+  {
+    using store = folder.open();
+    for (const line of ['1', '2', '3']) store.commit(commitOf([line, line], line));
+  }
+  using database = new DatabaseSync(folder.database);
+  database.exec('UPDATE spool SET body = substr(body, 1, length(body) - 3) WHERE batch = 1');
+  database.prepare('UPDATE spool SET body = ? WHERE batch = 2').run(packLines(['other']));
+  database.close();
+  using store = folder.open({ onDamaged });
+  expect(drain(store, 'a')).toEqual(['3', '3']);
+  expect(onDamaged.mock.calls.map(([{ records }]) => records as number)).toEqual([2, 2]);
+});
+
+test('EmbeddedStore.commit() refuses what a turn knows from before its lines were lost, until positions are read again', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['1'], 'before'));
+  }
+  flipBit(folder.database, 1);
+  using store = folder.open();
+  expect(store.readPositions('plant-7').get('network')).toBe('before');
+  expect(readSlice(store, 'a')).toBeUndefined();
+  expect(thrownBy(() => store.commit(commitOf(['2'], 'after')))).toMatchObject({
+    code: 'damaged',
+    disposition: 'retry',
+  });
+  expect(store.spooled.records).toBe(0);
+  store.commit(commitOf(['other log'], 'p', 'system'));
+  store.commit(commitOf(['other router'], 'p', 'network', 'plant-8'));
+  store.readPositions('plant-8');
+  expect(thrownBy(() => store.commit(commitOf(['2'], 'after'))).code).toBe('damaged');
+  expect(store.readPositions('plant-7').get('network')).toBeUndefined();
+  store.commit(commitOf(['1', '2'], 'after'));
+  expect(drain(store, 'a')).toEqual(['other log', 'other router', '1', '2']);
+});
+
+test('EmbeddedStore only counts a damaged batch whose log it does not know', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['1'], 'kept'));
+    store.commit({ router: '', component: '', position: 'kept too', lines: [] });
+  }
+  runSql(folder.database, `UPDATE batch SET router = '', component = ''`);
+  flipBit(folder.database, 1);
+  const onDamaged = vi.fn();
+  using store = folder.open({ onDamaged });
+  expect(readSlice(store, 'a')).toBeUndefined();
+  expect(onDamaged).toHaveBeenCalledExactlyOnceWith({ router: '', component: '', records: 1 });
+  store.commit(commitOf(['2']));
+  store.commit({ router: '', component: '', position: 'x', lines: [] });
+  expect(store.readPositions('plant-7').size).toBe(1);
+});
+
+test('EmbeddedStore.readSlice() drops no more than 100 damaged batches in one call, and goes on at the next', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open();
+    for (let index = 0; index < 150; index++) store.commit(commitOf([`${index}`]));
+    store.commit(commitOf(['good']));
+  }
+  runSql(folder.database, `UPDATE spool SET body = x'0102030405' WHERE batch <= 150`);
+  const onDamaged = vi.fn();
+  using store = folder.open({ onDamaged });
+  expect(readSlice(store, 'a')).toMatchObject({ lines: [], isFull: true, skipped: 0 });
+  expect(onDamaged).toHaveBeenCalledTimes(100);
+  expect(drain(store, 'a')).toEqual(['good']);
+  expect(onDamaged).toHaveBeenCalledTimes(150);
+});
+
+test('EmbeddedStore counts what waits rightly when the batch is damaged of which a sink has a part', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open({ sinks: ['a', 'b'] });
+    store.commit(commitOf(['1', '2', '3']));
+    store.commit(commitOf(['4']));
+    store.acknowledge('a', { batch: 1, index: 2 });
+    expect(store.countWaiting('a')).toBe(2);
+  }
+  flipBit(folder.database, 1);
+  using store = folder.open({ sinks: ['a', 'b'] });
+  expect(readSlice(store, 'b')?.lines).toEqual(['4']);
+  expect(store.countWaiting('a')).toBe(1);
+  expect(drain(store, 'a')).toEqual(['4']);
+  expect(store.countWaiting('a')).toBe(0);
+});
+
+test('case 46: a database that is damaged in the middle goes on with the records that are whole, and without their positions', async () => {
+  await using folder = await createStoreFolder();
+  const batches = Array.from({ length: 60 }, (_, index) => noisyLines(50, index + 1));
+  {
+    using store = folder.open({ sinks: ['a', 'b'] });
+    for (const lines of batches) store.commit(commitOf(lines));
+    const slice = readSlice(store, 'a');
+    if (slice) store.acknowledge('a', slice.next);
+  }
+  const bytes = await readFile(folder.database);
+  bytes.fill(0xff, Math.floor(bytes.length / 2), Math.floor(bytes.length / 2) + 12_000);
+  await writeFile(folder.database, bytes);
+
+  const onRebuilt = vi.fn();
+  using store = folder.open({ sinks: ['a', 'b'], onRebuilt });
+  const saved: string[] = [];
+  const readUntilDamage = () => saved.push(...drain(store, 'b'));
+  expect(thrownBy(readUntilDamage)).toMatchObject({ code: 'damaged', disposition: 'retry' });
+  expect(onRebuilt).toHaveBeenCalledOnce();
+  expect(onRebuilt).toHaveBeenCalledWith(expect.objectContaining({ recordsSaved: store.spooled.records }));
+  saved.push(...drain(store, 'b'));
+  const written = batches.flat();
+  expect(new Set(saved).size).toBeGreaterThan(1000);
+  expect(new Set(saved).size).toBeLessThan(written.length);
+  expect(saved.every((line) => written.includes(line))).toBe(true);
+  // A turn that is under way knows a position that may be ahead of what was lost.
+  expect(thrownBy(() => store.commit(commitOf(['new'])))).toMatchObject({ code: 'damaged' });
+  // Without positions the lines are read again.
+  expect(store.readPositions('plant-7')).toEqual(new Map());
+  expect(thrownBy(() => store.commit(commitOf(['new'], 'p', 'network', 'plant-8'))).code).toBe('damaged');
+  store.commit(commitOf(['new']));
+  expect(drain(store, 'b')).toEqual(['new']);
+  expect(drain(store, 'a').at(-1)).toBe('new');
+});
+
+test('a rebuilt database keeps of which log and from when its batches are', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open({ now: () => 1000 });
+    store.commit(commitOf(['network']));
+    store.commit(commitOf(['system'], 'p', 'system'));
+  }
+  await destroyTree(folder.database, 'log');
+  using store = folder.open();
+  expect(thrownBy(() => store.readPositions('plant-7')).code).toBe('damaged');
+  const slice = readSlice(store, 'a', { isWanted: (_, component) => component === 'system' });
+  expect(slice).toMatchObject({ lines: ['system'], oldestMs: 1000, skipped: 1 });
+  expect(store.spooled.records).toBe(2);
+});
+
+test('a rebuilt database gives every sink the batches whose log cannot be read any more', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['network']));
+  }
+  await destroyTree(folder.database, 'batch');
+  const onRebuilt = vi.fn();
+  using store = folder.open({ onRebuilt });
+  expect(onRebuilt).toHaveBeenCalledWith({ recordsSaved: 1, damagedFile: `${folder.database}.damaged` });
+  expect(readSlice(store, 'a', { isWanted: () => false })).toMatchObject({ lines: ['network'], oldestMs: NOW_MS });
+  // Found while opening: no turn can know an older position.
+  store.commit(commitOf(['new']));
+});
+
+test('a rebuilt database numbers new batches behind those that the sinks already have', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open();
+    for (let count = 0; count < 5; count++) store.commit(commitOf([`delivered ${count}`]));
+    drain(store, 'a');
+    store.commit(commitOf(['1', '2']));
+  }
+  await destroyTree(folder.database, 'spool');
+  const onRebuilt = vi.fn();
+  using store = folder.open({ onRebuilt });
+  expect(onRebuilt).toHaveBeenCalledOnce();
+  expect(readSlice(store, 'a')).toBeUndefined();
+  store.commit(commitOf(['new']));
+  expect(drain(store, 'a')).toEqual(['new']);
+});
+
+test('EmbeddedStore finishes a rebuild that a crash has ended, wherever it was', async () => {
+  await using folder = await createStoreFolder();
+  await using finished = await createStoreFolder();
+  {
+    using store = finished.open();
+    store.commit(commitOf(['saved']));
+  }
+  for (const left of ['damaged database and its log', 'damaged database', 'nothing'] as const) {
+    await rm(folder.database, { force: true });
+    if (left !== 'nothing') await writeFile(folder.database, 'damaged beyond repair '.repeat(1000));
+    if (left === 'damaged database and its log') await writeFile(`${folder.database}-wal`, 'log of the damaged one');
+    await copyFile(finished.database, `${folder.database}.rebuilt`);
+    const onRebuilt = vi.fn();
+    using store = folder.open({ onRebuilt });
+    // Beside the new database it would be taken for its own.
+    expect(await readFile(`${folder.database}.damaged-wal`, 'utf8')).toBe('log of the damaged one');
+    expect(drain(store, 'a')).toEqual(['saved']);
+    expect(onRebuilt).not.toHaveBeenCalled();
+  }
+});
+
+test('EmbeddedStore begins a rebuild again that a crash has ended before it was finished', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['saved']));
+  }
+  await copyFile(folder.database, join(folder.path, 'half'));
+  await destroyTree(folder.database, 'log');
+  await rename(join(folder.path, 'half'), `${folder.database}.rebuilding`);
+  using store = folder.open();
+  expect(thrownBy(() => store.readPositions('plant-7')).code).toBe('damaged');
+  expect(drain(store, 'a')).toEqual(['saved']);
+});

@@ -1,0 +1,83 @@
+import type { DeadLetter, DeadLetterBox, ReplayedLetter, SliceBounds, Spool } from '../../src/delivery/index.ts';
+
+interface SpooledLine {
+  readonly line: string;
+  readonly router: string;
+  readonly component: string;
+  readonly committedMs: number;
+}
+
+/** A spool in memory: a cursor is the number of the next line. */
+export class MemorySpool implements Spool<number> {
+  readonly lines: SpooledLine[] = [];
+  readonly cursors = new Map<string, number>();
+  /** Told of each acknowledgement, so that a test sees the order of things. */
+  readonly onAcknowledged: (sink: string, cursor: number) => void;
+
+  constructor(onAcknowledged: (sink: string, cursor: number) => void = () => {}) {
+    this.onAcknowledged = onAcknowledged;
+  }
+
+  /** Adds records of one log; text without braces stands for a record with that message and uid. */
+  add(texts: readonly string[], { router = 'plant-7', component = 'network', committedMs = 0 } = {}): void {
+    for (const text of texts)
+      this.lines.push({ line: renderLine(text, router, component), router, component, committedMs });
+  }
+
+  readSlice(sink: string, { recordsMax, isWanted }: SliceBounds) {
+    const start = this.cursors.get(sink) ?? 0;
+    if (start >= this.lines.length) return undefined;
+    const taken: SpooledLine[] = [];
+    let next = start;
+    while (next < this.lines.length && taken.length < recordsMax) {
+      const one = this.lines[next++];
+      if (one && isWanted(one.router, one.component)) taken.push(one);
+    }
+    return {
+      lines: taken.map(({ line }) => line),
+      next,
+      oldestMs: taken[0]?.committedMs ?? 0,
+      isFull: taken.length >= recordsMax,
+      skipped: next - start - taken.length,
+    };
+  }
+
+  acknowledge(sink: string, cursor: number): void {
+    this.onAcknowledged(sink, cursor);
+    this.cursors.set(sink, cursor);
+  }
+}
+
+/** Dead letters in memory. */
+export class MemoryLetters implements DeadLetterBox {
+  letters: (DeadLetter & { readonly id: number; readonly sink: string; isReplayed: boolean })[] = [];
+  #id = 0;
+
+  add(sink: string, letters: readonly DeadLetter[]): void {
+    const uids = new Set(letters.map(({ uid }) => uid));
+    this.letters = this.letters.filter((one) => one.sink !== sink || !uids.has(one.uid));
+    for (const letter of letters) this.letters.push({ ...letter, sink, id: ++this.#id, isReplayed: false });
+  }
+
+  readReplayed(sink: string, { recordsMax }: { readonly recordsMax: number }): readonly ReplayedLetter[] {
+    return this.letters.filter((one) => one.sink === sink && one.isReplayed).slice(0, recordsMax);
+  }
+
+  remove(ids: readonly number[]): void {
+    this.letters = this.letters.filter(({ id }) => !ids.includes(id));
+  }
+}
+
+/** A record as it is stored, with `text` as its message and its uid. */
+export function renderLine(text: string, router = 'plant-7', component = 'network'): string {
+  if (text.startsWith('{')) return text;
+  return JSON.stringify({
+    observed_timestamp: '2026-11-21T12:00:00.000Z',
+    router,
+    component,
+    message: text,
+    uid: text,
+    file: `${component}/current`,
+    offset: 0,
+  });
+}

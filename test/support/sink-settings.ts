@@ -1,0 +1,38 @@
+import type { FileSinkSettings, HttpSinkSettings } from '../../src/config/index.ts';
+
+const common = {
+  format: 'native',
+  start: 'oldest',
+  batch: { recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 0 },
+  timeoutMs: 30_000,
+  select: { routers: ['*'], components: ['*'], severities: ['*'], events: ['*'] },
+} as const;
+const tls = {
+  caPem: undefined,
+  serverName: undefined,
+  certPem: undefined,
+  keyPem: undefined,
+  fingerprintSha256: undefined,
+  insecureSkipVerify: false,
+};
+
+/** A sink of type `http` that sends at once. */
+export function createHttpSettings(name: string, url: string, change: Partial<HttpSinkSettings> = {}): HttpSinkSettings {
+  return { ...common, name, type: 'http', url, auth: undefined, headers: {}, tls, compress: 'none', ...change };
+}
+
+/** A sink of type `file` that does not wait for the disk. */
+export function createFileSettings(name: string, path: string, change: Partial<FileSinkSettings> = {}): FileSinkSettings {
+  return {
+    ...common,
+    name,
+    type: 'file',
+    path,
+    bytesMax: 100 * 1024 ** 2,
+    ageMs: 86_400_000,
+    keep: 1000,
+    compress: 'gzip',
+    fsync: 'never',
+    ...change,
+  };
+}
