@@ -1,6 +1,6 @@
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import { type Config, renderFault } from '../config/index.ts';
-import { DeadLetterStore, StoreError, type StoredLetter } from '../store/index.ts';
+import { DeadLetterStore, type StoredLetter, StoreError } from '../store/index.ts';
 import { readConfig } from './configuration.ts';
 import { confirm } from './confirm.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
@@ -104,11 +104,8 @@ async function withLetters(
   }
   const { config } = loaded;
   try {
-    using letters = new DeadLetterStore({
-      path: config.storage.path,
-      ...config.deadLetters,
-      now: () => createSystemClock().now(),
-    });
+    const clock = createSystemClock();
+    using letters = new DeadLetterStore({ path: config.storage.path, role: 'guest', now: () => clock.now() });
     return await work(letters, config);
   } catch (cause) {
     if (!(cause instanceof StoreError)) throw cause;

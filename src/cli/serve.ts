@@ -6,12 +6,12 @@ import {
   type Logger,
   type LogLevel,
   renderErrorChain,
-  Secret,
   systemRandom,
 } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { DeliveryError } from '../delivery/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { findSecrets } from './secrets.ts';
 import { readVersion } from './version.ts';
 
 export interface LogFlags {
@@ -37,11 +37,6 @@ export function openLogger(
     secrets = [...new Set(held.map((secret) => secret.reveal()))];
   };
   return { logger, useSecretsOf };
-}
-
-function findSecrets(settings: unknown): readonly Secret[] {
-  if (settings instanceof Secret) return [settings];
-  return typeof settings === 'object' && settings !== null ? Object.values(settings).flatMap(findSecrets) : [];
 }
 
 export interface ServeOptions {

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { createSink } from '../agent/index.ts';
-import { type Clock, createSystemClock, openDeadline, systemRandom, untilAborted } from '../base/index.ts';
+import { type Clock, createSystemClock, openDeadline, untilAborted } from '../base/index.ts';
 import type { Config, SinkSettings } from '../config/index.ts';
 import type { PreflightFleet } from '../delivery/index.ts';
 import { paintVerdict, renderSteps, type ShownStep, toStepJson } from './doctor-report.ts';
@@ -70,7 +70,6 @@ async function preflight(
   try {
     const surroundings = {
       clock,
-      random: systemRandom,
       stdout: new PassThrough().resume(),
       routers: () => fleet.routers,
     };

@@ -27,8 +27,11 @@ export interface DeadLetterOptions {
   readonly onRebuilt?: ((rebuilt: { readonly damagedFile: string }) => void) | undefined;
 }
 
-/** How long the other process may take over what it does with the file. */
-const LOCK_WAIT_MS = 2000;
+/**
+ * How long the other process may take over what it does with the file. The agent stands still meanwhile, so it tries again later
+ * instead; nobody waits for a command.
+ */
+const LOCK_WAIT_MS = { owner: 2000, guest: 15_000 };
 
 /** The database of dead letters, opened again by itself when the disk failed and began anew when it is damaged. */
 export class DeadLetterFile {
@@ -78,7 +81,7 @@ export class DeadLetterFile {
     } else {
       mkdirSync(this.#options.path, { recursive: true, mode: 0o700 });
     }
-    const file = new SqliteFile(this.#path, LOCK_WAIT_MS);
+    const file = new SqliteFile(this.#path, LOCK_WAIT_MS[this.#options.role ?? 'owner']);
     try {
       // A journal and not a write-ahead log: the agent and a command share the file, and writes are rare.
       file.exec('PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');

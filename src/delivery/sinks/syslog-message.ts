@@ -130,8 +130,10 @@ function toSdName(name: string): string {
 
 /** Section 6.3.3; control characters become a question mark, because many collectors write values into lines. */
 function escapeValue(value: string): string {
-  const bounded = value.length > VALUE_MAX ? value.slice(0, VALUE_MAX).toWellFormed() : value;
-  return bounded.replaceAll(/\p{Cc}/gu, '?').replaceAll(/["\\\]]/g, '\\$&');
+  return value
+    .slice(0, VALUE_MAX)
+    .replaceAll(/\p{Cc}/gu, '?')
+    .replaceAll(/["\\\]]/g, '\\$&');
 }
 
 /** The first bytes of a text in UTF-8, at most `bytesMax`, without a part of a character at the end. */

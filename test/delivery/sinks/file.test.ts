@@ -289,11 +289,11 @@ describe('FileSink.deliver()', () => {
     abort.abort(reason);
     await expect(delivering).rejects.toBe(reason);
     // The next one waits for it, for as long as it may.
+    const closing = vi.spyOn(prototype, 'sync');
     await expect(sink.deliver(records, abort.signal)).rejects.toBe(reason);
-    const close = vi.spyOn(prototype, 'close');
     const again = sink.deliver(records, never);
     for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
-    expect(close).not.toHaveBeenCalled();
+    expect(closing).not.toHaveBeenCalled();
     goOn.resolve();
     expect(await again).toEqual({ bytes: 0, duplicates: 2 });
     expect(readAll()).toBe(toText(records));

@@ -146,6 +146,14 @@ describe('SyslogSink over TCP', () => {
     });
     await vi.waitFor(() => expect(arrivals(server)).toContain('young*'));
     expect(arrivals(server)).not.toContain('old*');
+
+    // They count as sent just now, and may be lost again.
+    server.disconnect('reset');
+    await vi.waitFor(async () => {
+      await sink.deliver([sampleRecord('newest')], never).catch(() => {});
+      expect(server.connections).toBe(3);
+    });
+    await vi.waitFor(() => expect(arrivals(server).filter((uid) => uid === 'young*')).toHaveLength(2));
   });
 
   test('sends nothing again when replay is 0', async () => {
@@ -214,6 +222,12 @@ describe('SyslogSink over TCP', () => {
     // That is over for this connection.
     await sink.deliver([sampleRecord('b')], never);
     await vi.waitFor(() => expect(arrivals(server)).toEqual(['a*', 'b']));
+
+    server.misbehave({ kind: 'refuse' });
+    server.disconnect('end');
+    await vi.waitFor(async () => {
+      expect(await catchError(sink.deliver([sampleRecord('c')], never))).toMatchObject({ code: 'unreachable' });
+    });
   });
 });
 

@@ -1,0 +1,164 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { DeadLetterStore } from '../../src/store/index.ts';
+import { renderLine } from '../support/memory-spool.ts';
+import { openElasticsearchServer } from '../support/sinks/elasticsearch-server.ts';
+import { openHttpServer } from '../support/sinks/http-server.ts';
+import { type CommandOptions, runCommand } from './run-command.ts';
+
+const DAY_MS = 86_400_000;
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'router-exporter-sinks-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function configure(sinks: readonly string[] = ['{ name: archive, type: stdout }']): Promise<string> {
+  const file = join(folder, 'router-exporter.yaml');
+  const routers = 'routers: [{ name: plant-7, url: "https://192.0.2.10", auth: none }]';
+  await writeFile(
+    file,
+    `${routers}\nstorage: { path: state }\nsinks:\n${sinks.map((sink) => `  - ${sink}\n`).join('')}`,
+  );
+  return file;
+}
+
+describe('dead-letters', () => {
+  /** Three letters of two sinks, the first ten days old. */
+  function openLetters() {
+    let nowMs = Date.now() - 10 * DAY_MS;
+    const letters = new DeadLetterStore({ path: join(folder, 'state'), now: () => nowMs });
+    letters.add('archive', [
+      { uid: 'u1', line: renderLine('u1'), reason: 'mapper_parsing_exception: bad', code: '400' },
+    ]);
+    nowMs = Date.now();
+    letters.add('archive', [{ uid: 'u2', line: renderLine('u2', 'plant-8'), reason: 'too old' }]);
+    letters.add('lake', [{ uid: 'u3', line: renderLine('u3'), reason: 'no' }]);
+    return letters;
+  }
+
+  async function ask(args: readonly string[], options?: CommandOptions) {
+    return runCommand(['dead-letters', ...args, '--config.file', await configure()], options);
+  }
+
+  test('list shows them with the words of the sink, the newest first, while the agent has the file open', async () => {
+    using _letters = openLetters();
+    const { code, stdout } = await ask(['list']);
+    expect(code).toBe(0);
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/));
+    expect(rows.map(([number, sink, , log]) => [number, sink, log])).toEqual([
+      ['NUMBER', 'SINK', 'LOG'],
+      ['3', 'lake', 'plant-7/network'],
+      ['2', 'archive', 'plant-8/network'],
+      ['1', 'archive', 'plant-7/network'],
+    ]);
+    expect(rows[3]?.slice(-2)).toEqual(['400', 'mapper_parsing_exception: bad']);
+  });
+
+  test('list --json --sink --limit gives those of one sink for programs, and says that there are more', async () => {
+    using _letters = openLetters();
+    const { stdout, stderr } = await ask(['list', '--json', '--sink', 'archive', '--limit', '1']);
+    expect(JSON.parse(stdout)).toMatchObject([
+      { id: 2, sink: 'archive', uid: 'u2', reason: 'too old', isReplayed: false },
+    ]);
+    expect(stderr).toBe('1 of 2 shown; raise --limit for more\n');
+  });
+
+  test('show gives one whole, with its record', async () => {
+    using _letters = openLetters();
+    const { code, stdout } = await ask(['show', '1']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ id: 1, code: '400', record: { uid: 'u1', message: 'u1' } });
+    expect(await ask(['show', '9'])).toMatchObject({
+      code: 1,
+      stderr: 'There is no dead letter 9; see dead-letters list\n',
+    });
+  });
+
+  test('replay marks letters for the agent', async () => {
+    using letters = openLetters();
+    expect(await ask(['replay', '1', '3'])).toMatchObject({ code: 0, stdout: '2 dead letters will be tried again\n' });
+    const bounds = { recordsMax: 10, bytesMax: 1e6 };
+    expect(letters.readReplayed('archive', bounds)).toMatchObject([{ uid: 'u1' }]);
+    expect(letters.readReplayed('lake', bounds)).toMatchObject([{ uid: 'u3' }]);
+    const { stdout, stderr } = await ask(['replay', '--all', '--sink', 'lake']);
+    expect([stdout, stderr]).toEqual([
+      '1 dead letters will be tried again\n',
+      'There is no sink "lake" in the configuration: they wait until there is\n',
+    ]);
+  });
+
+  test('drop asks, and removes those that are meant', async () => {
+    using letters = openLetters();
+    const refused = await ask(['drop', '2']);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('add --yes');
+    expect((await ask(['drop', '2'], { typed: 'n\n' })).code).toBe(1);
+    expect(letters.count()).toBe(3);
+    expect((await ask(['drop', '--older-than', '7d', '--yes'])).stdout).toBe('1 dead letters dropped\n');
+    expect(letters.list({ limit: 9 }).map(({ uid }) => uid)).toEqual(['u3', 'u2']);
+    expect((await ask(['drop', '--all', '--sink', 'archive'], { typed: 'y\n' })).stdout).toBe(
+      '1 dead letters dropped\n',
+    );
+    expect(letters.list({ limit: 9 }).map(({ uid }) => uid)).toEqual(['u3']);
+  });
+
+  test.for(['replay', 'drop'])('%s without a word about which is wrong usage', async (command) => {
+    using letters = openLetters();
+    const { code, stderr } = await ask([command]);
+    expect([code, letters.count()]).toEqual([2, 3]);
+    expect(stderr).toContain('say which');
+  });
+
+  test('says where it looked when there is no file yet', async () => {
+    const { code, stderr } = await ask(['list']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(join(folder, 'state', 'dead-letters.db'));
+    expect(stderr).toContain('storage.path');
+  });
+});
+
+test('check --sinks tries each sink and tells which would not take records', async () => {
+  await using good = await openHttpServer();
+  await using guarded = await openHttpServer({ authorization: 'Bearer right' });
+  const file = await configure([
+    `{ name: good, type: http, url: "${good.url}" }`,
+    `{ name: guarded, type: http, url: "${guarded.url}", bearer_token: wr0ng-token }`,
+  ]);
+  const { code, stdout, stderr } = await runCommand(['check', '--sinks', '--config.file', file]);
+  expect(code).toBe(1);
+  expect(stdout).toContain('no faults (routers: 1, sinks: 2)');
+  expect(stdout).toMatch(/sink good {2}http {2}ok/);
+  expect(stdout).toMatch(/sink guarded {2}http {2}failed/);
+  expect(stdout + stderr).not.toContain('wr0ng-token');
+  expect(good.records()).toMatchObject([{ router: 'router-exporter', component: 'preflight' }]);
+  const { code: fine } = await runCommand(['check', '--sinks', '--config.file', await configure()]);
+  expect(fine).toBe(0);
+});
+
+test('check alone asks no sink', async () => {
+  await using server = await openHttpServer();
+  const file = await configure([`{ name: good, type: http, url: "${server.url}" }`]);
+  expect((await runCommand(['check', '--config.file', file])).code).toBe(0);
+  expect(server.requests).toEqual([]);
+});
+
+test('schema --index-template prints the index template of a sink', async () => {
+  await using server = await openElasticsearchServer();
+  const file = await configure([
+    `{ name: search, type: elasticsearch, url: "${server.url}", index: logs-plant-default }`,
+    '{ name: console, type: stdout }',
+  ]);
+  const { code, stdout } = await runCommand(['schema', '--index-template', 'search', '--config.file', file]);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ index_patterns: ['logs-plant-default'], data_stream: {} });
+  const wrong = await runCommand(['schema', '--index-template', 'console', '--config.file', file]);
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toContain('there is "search"');
+});
