@@ -74,8 +74,13 @@ export function listSteps(steps: readonly JsonStep[]): string[] {
 }
 
 /** Serves on loopback until the end of the test; resolves with the URL. */
-export async function serve(listener: RequestListener, certificate?: ServerOptions): Promise<string> {
+export async function serve(
+  listener: RequestListener,
+  certificate?: ServerOptions,
+  watch: (server: TcpServer) => void = () => {},
+): Promise<string> {
   const server = certificate ? createTlsServer(certificate, listener) : createServer(listener);
+  watch(server);
   onTestFinished(async () => {
     server.closeAllConnections();
     server.close();

@@ -97,6 +97,21 @@ describe('doctor and status resources', () => {
     expect(find('log list')?.result).toBe('ok');
   });
 
+  test('goes on after two resources that hang, when another one answers in between', async () => {
+    const hang: RequestListener = () => {};
+    const profiles: RequestListener = (_request, response) => response.end('{"profiles":[]}');
+    const url = await serve(answer({ dhcp_leases: hang, '/profiles': profiles, 'sysstat/wan': hang }, []));
+    const text = onPlainHttp(url).replace('[device]', '[device, dhcp, profiles, wan], poll: { timeout: 300ms }');
+    const { steps, find } = await examine(text);
+    expect(listSteps(steps).filter((step) => step.startsWith('status'))).toEqual([
+      'status device_info ok',
+      'status sysdetail/dhcp_leases failed',
+      'status profiles ok',
+      'status sysstat/wan failed',
+    ]);
+    expect(find('log list')?.result).toBe('warning');
+  });
+
   test('gives up a router whose connection breaks', async () => {
     await router.fault('reset_mid_body', { path: '/status/device_info' });
     const { steps } = await examineWith();
@@ -245,6 +260,15 @@ describe('doctor and logs', () => {
     expect(code).toBe(0);
     expect(find('log wan/current')?.message).toBe(message);
     expect(learnt['log_ranges']).toBe(hasRanges);
+  });
+
+  test('looks at the log that was rotated last', async () => {
+    const logs = ['wan/current', 'wan/log-2026-01-01-00:00:00.bz2', 'vpn/current', 'vpn/log-2026-01-02-00:00:00.bz2'];
+    const line: RequestListener = (_request, response) => response.end('2026-01-01 23:00:00 [vpn] up\n');
+    const url = await serve(answer({ log_file: line }, [...logs, 'ssh/current']));
+    const { steps, learnt } = await examine(onPlainHttp(url));
+    expect(steps.map(({ step }) => step).slice(-2)).toEqual(['log vpn/current', 'log vpn/log-2026-01-02-00:00:00.bz2']);
+    expect(learnt).toMatchObject({ utc_offset: { seconds: -3600, component: 'vpn' }, log_archives: 'text' });
   });
 
   test('says that there are no logs, and how many names it does not know', async () => {

@@ -10,8 +10,13 @@ const SINKS = 'sinks: [{ name: one, type: stdout }, { name: two, type: stdout }]
 const OK: PreflightFinding = { step: 'connect', verdict: 'ok', message: 'It answers' };
 
 /** Tries two sinks of which `two` does what `preflight` says. */
-async function tryTwo(preflight: Sink['preflight'], clock: SteppedClock, close: Sink['close'] = async () => {}) {
-  const { config } = await load(withRouter() + SINKS);
+async function tryTwo(
+  preflight: Sink['preflight'],
+  clock: SteppedClock,
+  close: Sink['close'] = async () => {},
+  text = withRouter() + SINKS,
+) {
+  const { config } = await load(text);
   if (!config) throw new RangeError('The configuration is not sound');
   const stop = new AbortController();
   const output = Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { isTTY: false });
@@ -66,12 +71,27 @@ test('preflightSinks() has not failed with warnings', async () => {
 
 test('preflightSinks() tells the sinks how many routers there are, and how many values their labels have', async () => {
   const seen: unknown[] = [];
-  const { result } = await tryTwo(async (fleet) => {
+  const router = (name: string, labels: string) =>
+    `  - { name: ${name}, url: "https://192.0.2.1", username: a, password: hidden, labels: { ${labels} } }\n`;
+  const routers = router('a', 'site: munich') + router('b', 'site: munich, kind: x') + router('c', 'site: paris');
+  const preflight: Sink['preflight'] = async (fleet) => {
     seen.push(fleet);
     return [];
-  }, createSteppedClock(0));
+  };
+  const { result } = await tryTwo(preflight, createSteppedClock(0), undefined, `routers:\n${routers}${SINKS}`);
   await result;
-  expect(seen).toEqual([{ routers: 1, labelValues: {} }]);
+  expect(seen).toEqual([{ routers: 3, labelValues: { site: 2, kind: 1 } }]);
+});
+
+test('preflightSinks() shows no secret of a sink, whoever repeats it', async () => {
+  const sinks = 'sinks: [{ name: two, type: http, url: "http://127.0.0.1:1", bearer_token: very-hidden-token }]\n';
+  const repeat = async (): Promise<PreflightFinding[]> => [
+    { step: 'connect', verdict: 'failed', message: 'What is very-hidden-token?', hint: 'No very-hidden-token' },
+  ];
+  const { result } = await tryTwo(repeat, createSteppedClock(0), undefined, withRouter() + sinks);
+  const { text, json } = await result;
+  expect(text).toContain('What is [secret]?');
+  expect(text + JSON.stringify(json)).not.toContain('very-hidden-token');
 });
 
 test.each([

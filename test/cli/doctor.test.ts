@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { runCli } from '../../src/cli/index.ts';
 import { type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
@@ -150,6 +150,33 @@ describe('doctor with a router that is well', () => {
       sinks: undefined,
       names: ['plant-7'],
     });
+  });
+
+  test('has one connection at a time', async () => {
+    let open = 0;
+    const seen: number[] = [];
+    const url = await serve(
+      (_request, response) => {
+        seen.push(open);
+        response.writeHead(401).end();
+      },
+      createSelfSigned('plant-7', 400),
+      (server) =>
+        server.on('connection', (socket) => {
+          open++;
+          socket.once('close', () => open--);
+        }),
+    );
+    const tls = 'tls: { insecure_skip_verify: true }';
+    await examine(`routers: [{ name: plant-7, url: "${url}", username: a, password: hidden-password, ${tls} }]\n`);
+    expect(seen).toEqual([1]);
+  });
+
+  test('paints nothing elsewhere, whatever the environment says', async () => {
+    vi.stubEnv('FORCE_COLOR', '1');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { stdout } = await doctor(configure(), { caPem: simulator.caPem });
+    expect(stdout).not.toContain('\u001b');
   });
 
   test('shows progress on a terminal alone', async () => {

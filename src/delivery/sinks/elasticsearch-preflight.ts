@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/index.ts';
 import type { DeliveryReport, PreflightFinding } from '../contracts.ts';
-import type { RecordFormat } from '../formats/format.ts';
 import { type HttpAnswer, toAnswerError } from '../http/answer.ts';
 import { toFindings } from '../http/findings.ts';
 import type { SinkHttpClient } from '../http/sink-http-client.ts';
@@ -14,7 +13,6 @@ export interface ElasticsearchTarget {
   readonly name: string;
   readonly index: string;
   readonly pipeline?: string | undefined;
-  readonly format: RecordFormat;
   readonly clock: Clock;
 }
 
@@ -137,7 +135,7 @@ class ElasticsearchCheck {
       'index',
       'warning',
       `No index template makes ${index} a data stream: the first record creates an index whose types are guessed`,
-      `\`router-exporter index-template --format ${this.#target.format} ${index}\` prints a template for it`,
+      `\`router-exporter schema --index-template ${this.#target.name}\` prints a template for it`,
     );
   }
 

@@ -51,7 +51,7 @@ export function createElasticsearchSink(options: ElasticsearchSinkOptions): Sink
     batch,
     timeoutMs,
     deliver,
-    preflight: (_fleet, signal) => checkElasticsearch(client, deliver, { ...options, format }, signal),
+    preflight: (_fleet, signal) => checkElasticsearch(client, deliver, options, signal),
     close: () => client.close(),
   };
 }

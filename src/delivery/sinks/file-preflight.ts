@@ -2,7 +2,7 @@ import { constants, type Stats } from 'node:fs';
 import { access, lstat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { PreflightFinding } from '../contracts.ts';
-import { toFailedFinding } from './failed-finding.ts';
+import { toFailedFinding } from '../failed-finding.ts';
 import { readSystemCode, toFileError } from './file-errors.ts';
 
 export interface FilePlace {

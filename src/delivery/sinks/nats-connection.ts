@@ -1,4 +1,4 @@
-import type { NatsConnection, TlsOptions } from '@nats-io/transport-node';
+import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import { type Clock, openDeadline, type Secret, untilAborted } from '../../base/index.ts';
 import type { SinkAuth } from '../auth.ts';
 import { DeliveryError } from '../errors.ts';
@@ -86,7 +86,7 @@ async function connectToServer(
 }
 
 function toCredentials(nats: NatsLibrary, auth: SinkAuth | undefined, credentials: Secret | undefined) {
-  if (credentials) return { authenticator: nats.credsAuthenticator(Buffer.from(credentials.reveal())) };
+  if (credentials) return { authenticator: readCredentials(nats, credentials) };
   switch (auth?.kind) {
     case 'basic':
       return { user: auth.username, pass: auth.password.reveal() };
@@ -97,4 +97,19 @@ function toCredentials(nats: NatsLibrary, auth: SinkAuth | undefined, credential
     case undefined:
       return {};
   }
+}
+
+function readCredentials(nats: NatsLibrary, credentials: Secret): Authenticator {
+  const authenticator = nats.credsAuthenticator(Buffer.from(credentials.reveal()));
+  try {
+    // The library would find out in the middle of a greeting, and only say that the connection is closed.
+    authenticator('nonce');
+  } catch {
+    // What it says may repeat a part of the file.
+    throw new DeliveryError('unauthorized', 'The credentials cannot be read', {
+      disposition: 'operator',
+      hint: 'Check credentials_file of this sink: it has to hold the JWT and the seed of a user',
+    });
+  }
+  return authenticator;
 }

@@ -65,8 +65,7 @@ class NatsSink implements Sink {
       id: record.fields.uid,
       payload: renderRecord(record, format),
     }));
-    const isOver = () =>
-      signal.aborted || publisher.connection.isClosed() || clock.monotonic() - startMs >= this.timeoutMs * BUDGET_SHARE;
+    const isOver = () => signal.aborted || clock.monotonic() - startMs >= this.timeoutMs * BUDGET_SHARE;
     let outcome: LanesOutcome;
     try {
       outcome = await untilAborted(

@@ -1,8 +1,8 @@
 import { type Clock, untilAborted } from '../../base/index.ts';
 import type { PreflightFinding } from '../contracts.ts';
+import { toFailedFinding } from '../failed-finding.ts';
 import { createTestRecord } from '../test-record.ts';
 import type { SinkTls } from '../tls.ts';
-import { toFailedFinding } from './failed-finding.ts';
 import { SyslogDatagrams } from './syslog-datagrams.ts';
 import { renderPlace } from './syslog-errors.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './syslog-message.ts';

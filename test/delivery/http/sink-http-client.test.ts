@@ -47,7 +47,9 @@ describe('SinkHttpClient', () => {
     await post(client);
     expect(answer).toMatchObject({ status: 202, body: 'grüße', sentBytes: 2 });
     expect([answer.header('x-thing'), answer.header('x-other')]).toEqual(['a', undefined]);
-    expect(server.requests.map(({ method, path, body, connection }) => [method, path, `${body}`, connection])).toEqual([
+    expect(
+      server.requests.map(({ method, path, body, connection }) => [method, path, body.toString(), connection]),
+    ).toEqual([
       ['POST', '/in', 'ä', 1],
       ['POST', '/in', 'records', 1],
     ]);
@@ -64,7 +66,9 @@ describe('SinkHttpClient', () => {
     const client = openClient(server.url, { compress: 'gzip' });
     const body = 'the same line again\n'.repeat(1000);
     const answers = [await post(client, body), await post(client, body)];
-    expect(server.requests.map(({ headers, body: arrived }) => [headers['content-encoding'], `${arrived}`])).toEqual([
+    expect(
+      server.requests.map(({ headers, body: arrived }) => [headers['content-encoding'], arrived.toString()]),
+    ).toEqual([
       ['gzip', body],
       ['gzip', body],
     ]);

@@ -130,7 +130,7 @@ describe('the preflight of Elasticsearch', () => {
     const { sink } = await openBench({ answers: { '/_index_template': templates() } }, { format: 'otel' });
     const findings = await sink.preflight(fleet, signal);
     expect(findings.find(({ step }) => step === 'index')?.hint).toBe(
-      '`router-exporter index-template --format otel logs-router-default` prints a template for it',
+      '`router-exporter schema --index-template elastic` prints a template for it',
     );
   });
 

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { headers } from '@nats-io/transport-node';
+import { credsAuthenticator, headers } from '@nats-io/transport-node';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock, createSystemClock, Secret } from '../../../src/base/index.ts';
 import { createNatsSink, type NatsSinkOptions } from '../../../src/delivery/sinks/nats.ts';
 import { findFreePort } from '../../support/free-port.ts';
+import { createNatsAccount } from '../../support/sinks/nats-account.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { findTool } from '../../support/tools.ts';
@@ -231,6 +232,29 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     const bearer = { kind: 'bearer', token: new Secret('t0ken') } as const;
     await createSink(tokenServer.url, { auth: bearer }).deliver([sampleRecord('a')], never);
     expect(await tokenServer.read('LOGS')).toHaveLength(1);
+  });
+
+  test('shows the credentials of a file', async () => {
+    const { config, credentials } = createNatsAccount();
+    const admin = { authenticator: credsAuthenticator(Buffer.from(credentials)) };
+    await using server = await openNatsServer({ config, admin });
+    await server.addStream(LOGS);
+    await createSink(server.url, { credentials: new Secret(credentials) }).deliver([sampleRecord('a')], never);
+    expect(await server.read('LOGS')).toHaveLength(1);
+    const stranger = createNatsAccount().credentials;
+    const sinks = [createSink(server.url, { credentials: new Secret(stranger) }), createSink(server.url)];
+    for (const sink of sinks) {
+      expect(await catchError(sink.deliver([sampleRecord('b')], never))).toMatchObject({
+        code: 'unauthorized',
+        disposition: 'operator',
+      });
+    }
+    const broken = createSink(server.url, { credentials: new Secret('nothing of the kind') });
+    expect(await catchError(broken.deliver([sampleRecord('b')], never))).toMatchObject({
+      code: 'unauthorized',
+      disposition: 'operator',
+      hint: expect.stringContaining('credentials_file'),
+    });
   });
 
   test('stops at a subject that the account must not publish to, and delivers the others', async () => {

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock, createSystemClock } from '../../../src/base/index.ts';
 import { createSyslogSink, type SyslogSinkOptions } from '../../../src/delivery/sinks/syslog.ts';
@@ -154,6 +154,23 @@ describe('SyslogSink over TCP', () => {
       expect(server.connections).toBe(3);
     });
     await vi.waitFor(() => expect(arrivals(server).filter((uid) => uid === 'young*')).toHaveLength(2));
+  });
+
+  test('sees the end of a connection behind what a collector says', async () => {
+    let connections = 0;
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      connections++;
+      socket.resume().on('error', () => {});
+      socket.end('Welcome to the collector\n');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const sink = createSink({ port: (server.address() as AddressInfo).port });
+    await vi.waitFor(async () => {
+      await sink.deliver([sampleRecord('a')], never).catch(() => {});
+      expect(connections).toBeGreaterThan(1);
+    });
+    await sink.close();
+    server.close();
   });
 
   test('sends nothing again when replay is 0', async () => {

@@ -1,5 +1,5 @@
-import { explainError } from '../../base/index.ts';
-import type { PreflightFinding } from '../contracts.ts';
+import { explainError } from '../base/index.ts';
+import type { PreflightFinding } from './contracts.ts';
 
 /** The finding of a step that threw `cause`. */
 export function toFailedFinding(step: string, cause: unknown): PreflightFinding {
