@@ -256,7 +256,7 @@ describe('FileSink.deliver()', () => {
   });
 
   test('refuses a path that is no regular file, without waiting for anybody', async () => {
-    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'pipe')]);
     symlinkSync(join(folder, 'elsewhere'), join(folder, 'link'));
     writeFileSync(join(folder, 'plain'), '');
     for (const name of ['pipe', 'link', 'plain/router.log', '']) {
