@@ -82,7 +82,7 @@ export interface DeliveryReport {
   readonly refused?: readonly ({ readonly index: number } & Refusal)[] | undefined;
   /** Refused for good, and the sink does not say which. They are not sent again, because the others would come twice. */
   readonly refusedUnnamed?: { readonly records: number; readonly reason: string } | undefined;
-  /** To be sent again, by index in rising order. */
+  /** To be sent again, by index in rising order; after a wait, unless `retryAfterMs` is 0. */
   readonly retry?:
     | { readonly indexes: readonly number[]; readonly reason: string; readonly retryAfterMs?: number | undefined }
     | undefined;

@@ -157,7 +157,8 @@ export class Courier<Cursor> {
     if (records > 0) report({ type: 'records-delivered', records, duplicates, bytes });
     if (refusedUnnamed) report({ type: 'records-rejected', ...refusedUnnamed });
     if (warning !== undefined) report({ type: 'sink-warned', message: warning });
-    if (retry) {
+    // Asked for at once, it is no failure: the sink has merely run out of its time.
+    if (retry && retry.retryAfterMs !== 0) {
       throw new DeliveryError(
         'throttled',
         `Sink ${this.#options.sink.name} did not take ${again.length} records yet: ${retry.reason}`,

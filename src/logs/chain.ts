@@ -2,6 +2,7 @@ import type { Clock } from '../base/index.ts';
 import type { RecordFlag } from '../model/index.ts';
 import { type Gap, type GapEdge, toGapEdge } from './event-records.ts';
 import { createUidPrefix } from './identity.ts';
+import { FLOOR_MS } from './log-clock.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
 import type { BrokenLink, FileFault, Instance, LogPosition, Waiting } from './position.ts';
 import { isLinked, linkOffsetMs } from './rotation-link.ts';
@@ -45,6 +46,8 @@ export class LogChain {
   readonly #options: ChainOptions;
   /** UTC at which the youngest of the rotated files begins that continue nothing and were written to for long. */
   #strangersSinceMs = Number.NEGATIVE_INFINITY;
+  /** Stamps of new files that were found to come before what was read last. */
+  readonly #lateStamps = new Set<string>();
 
   constructor(position: LogPosition, options: ChainOptions) {
     this.position = position;
@@ -128,14 +131,19 @@ export class LogChain {
 
   /**
    * Whether a new file may be read now: not while one is likely to be missing before it. The first line of a file and
-   * the name of the one before it say so. A break that is found first is noted.
+   * the name of the one before it say so. A break that is found first is noted. A rotated file, one with a `stamp`, may
+   * also be older than what was read last: nothing waits for that.
    */
-  admits(firstWallAsUtcMs: number): boolean {
+  admits(firstWallAsUtcMs: number, stamp?: string): boolean {
     const { chainEnd, brokenLinks } = this.position;
     if (!chainEnd) return true;
     const offsetMs = linkOffsetMs(firstWallAsUtcMs, chainEnd.stamp, this.#options.zone());
     if (offsetMs !== undefined) {
       this.#options.onLink?.({ utcMs: parseStampUtcMs(chainEnd.stamp), offsetMs });
+      return true;
+    }
+    if (stamp !== undefined && stamp < chainEnd.stamp) {
+      this.#lateStamps.add(stamp);
       return true;
     }
     const known = brokenLinks.find(({ after }) => after === chainEnd.stamp);
@@ -151,7 +159,7 @@ export class LogChain {
   noteStranger(stamp: string, firstWallAsUtcMs: number | undefined): void {
     if (firstWallAsUtcMs === undefined || this.#options.zone().isAssumed) return;
     const firstUtcMs = this.#options.zone().place(firstWallAsUtcMs, undefined).utcMs;
-    if (parseStampUtcMs(stamp) - firstUtcMs <= HOLD_MS) return;
+    if (parseStampUtcMs(stamp) - firstUtcMs <= HOLD_MS || firstUtcMs < FLOOR_MS) return;
     this.#strangersSinceMs = Math.max(this.#strangersSinceMs, firstUtcMs);
     this.#markPassed();
   }
@@ -159,8 +167,10 @@ export class LogChain {
   #markPassed(): void {
     for (const entry of this.position.pending) {
       const { lastUtcMs } = entry.instance;
+      // Times of a clock that was not set say nothing of what came first.
+      if (lastUtcMs === undefined || lastUtcMs < FLOOR_MS) continue;
       // A file that was begun as a rotated one has appeared already.
-      if (!entry.isRotated && lastUtcMs !== undefined && lastUtcMs <= this.#strangersSinceMs) entry.isPassed = true;
+      if (!entry.isRotated && lastUtcMs <= this.#strangersSinceMs) entry.isPassed = true;
     }
   }
 
@@ -182,7 +192,8 @@ export class LogChain {
     const { open, pending } = this.position;
     const own = pending.find((entry) => entry.instance === instance);
     if (own) return own.isOvertaken;
-    return stamp !== undefined && open !== undefined && open !== instance;
+    if (stamp === undefined) return false;
+    return this.#lateStamps.has(stamp) || (open !== undefined && open !== instance);
   }
 
   /** A file is the one that is being written now. */
@@ -203,13 +214,13 @@ export class LogChain {
   }
 
   /** A new file becomes part of the position with its first lines, so that a crash finds it again. */
-  adopt(instance: Instance, isClosed: boolean): void {
+  adopt(instance: Instance, stamp: string | undefined): void {
     if (this.isBegun(instance)) return;
-    if (!isClosed) {
+    if (stamp === undefined) {
       this.open(instance);
       return;
     }
-    const isLate = this.position.open !== undefined;
+    const isLate = this.isLate(instance, stamp);
     if (!isLate) this.#overtake(instance);
     this.#await(instance, { isOvertaken: isLate, isRotated: true });
     this.#recall(instance);
@@ -233,7 +244,7 @@ export class LogChain {
     if (isInOrder) {
       this.#overtake(instance);
       position.chainEnd = { stamp, edge: this.edgeOf(instance) };
-    } else if (this.#options.zone().isNamed && !this.#hasSuccessor(stamp)) {
+    } else if (this.#options.zone().isNamed && !this.#hasSuccessor(stamp, instance)) {
       position.brokenLinks.push({ after: stamp, from: this.edgeOf(instance), sinceMs: this.#nowMs });
     }
   }
@@ -284,6 +295,8 @@ export class LogChain {
     const links = position.brokenLinks.map((link) => this.#toLinkGap(link));
     const { lastUid } = position.stream;
     const { lastUtcMs } = position.stream.clock;
+    const last = lastUid === undefined ? undefined : { uid: lastUid, utcMs: lastUtcMs };
+    const from = position.chainEnd?.edge ?? last;
     for (const instance of lost) this.#giveUp(instance);
     position.open = undefined;
     position.pending = [];
@@ -292,11 +305,12 @@ export class LogChain {
     position.isWiped = false;
     position.stream.clock.lastUtcMs = undefined;
     position.stream.lastUid = undefined;
-    if (lost.length > 0) return [...links, ...lost.map((instance) => this.#toGap('possible', 'reset', instance))];
-    // There may have been a file that was never seen.
-    const from = lastUid === undefined ? undefined : { uid: lastUid, utcMs: lastUtcMs };
+    const gaps = [...links, ...lost.map((instance) => this.#toGap('possible', 'reset', instance))];
+    const { router, component } = this.#options;
+    if (lost.some((instance) => from?.uid.startsWith(createUidPrefix(router, component, instance)))) return gaps;
+    // Behind what was read last there may have been files that were never seen.
     const file = `${this.#options.component}/current`;
-    return [...links, { certainty: 'possible', reason: 'reset', from, file, offset: 0 }];
+    return [...gaps, { certainty: 'possible', reason: 'reset', from, file, offset: 0 }];
   }
 
   #giveUpWaiting(listed: ListedLog): Gap[] {
@@ -304,7 +318,9 @@ export class LogChain {
     return listed.rotated.flatMap(({ stamp, name }) => {
       const entry = waiting[stamp];
       const isGone = entry?.fault === 'gone' && entry.attempts >= GONE_ATTEMPTS;
-      const isCut = entry?.fault === 'cut' && this.#isOlder(entry.sinceMs, GRACE_MS);
+      // A file that was not looked at for long may have been finished meanwhile: it is read once more before that.
+      const isLookedAt = this.#options.isOnlyTurn === true || (entry && entry.notBeforeMs - entry.sinceMs >= GRACE_MS);
+      const isCut = entry?.fault === 'cut' && isLookedAt && this.#isOlder(entry.sinceMs, GRACE_MS);
       if (!isGone && !isCut) return [];
       this.#markDone(stamp);
       return [this.#giveUpFile(stamp, name, isGone ? 'expired' : 'damaged')];
@@ -338,11 +354,15 @@ export class LogChain {
     };
   }
 
-  /** The gap of a rotated file that is lost. The oldest file whose rest is missing is taken to be this one. */
+  /** The gap of a rotated file that is lost. The oldest file whose rest is missing and that it may be is taken to be this one. */
   #giveUpFile(stamp: string, name: string, reason: Gap['reason']): Gap {
-    const instance = this.position.pending.shift()?.instance;
-    const { chainEnd } = this.position;
-    const before = chainEnd && chainEnd.stamp < stamp ? chainEnd.edge : undefined;
+    const { chainEnd, pending } = this.position;
+    const isNewest = chainEnd !== undefined && chainEnd.stamp < stamp;
+    // What was overtaken by the file that was read last is older than that one.
+    const entry = pending.find(({ isOvertaken }) => !(isOvertaken && isNewest));
+    const instance = entry?.instance;
+    this.position.pending = pending.filter((other) => other !== entry);
+    const before = isNewest ? chainEnd.edge : undefined;
     const from = instance ? this.edgeOf(instance) : before;
     // Between the lost file and the next one that is read there may be others that were never seen.
     if (!this.position.open && (!chainEnd || chainEnd.stamp < stamp)) this.position.chainEnd = { stamp, edge: from };
@@ -374,8 +394,11 @@ export class LogChain {
     for (const pending of this.position.pending) if (pending.instance !== instance) pending.isOvertaken = true;
   }
 
-  #hasSuccessor(stamp: string): boolean {
-    return this.remembered().some(({ firstUtcMs }) => firstUtcMs !== undefined && isLinked(firstUtcMs, stamp));
+  /** Whether a file is known that begins where `instance` was rotated. */
+  #hasSuccessor(stamp: string, instance: Instance): boolean {
+    return this.remembered().some(
+      (other) => other !== instance && other.firstUtcMs !== undefined && isLinked(other.firstUtcMs, stamp),
+    );
   }
 
   #forgetContents(): void {

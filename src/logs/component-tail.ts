@@ -88,6 +88,14 @@ export class ComponentTail {
     return 'settled';
   }
 
+  /** What is listed while the log does not have its turn counts as seen: it may be gone when it has. */
+  noteListed(listed: ListedLog, isSettled: boolean): void {
+    if (this.#isFirstContact || !this.#chain.isNews(listed)) return;
+    this.#chain.noteFresh(listed);
+    // Otherwise what is read next makes it durable.
+    if (isSettled) this.#store([]);
+  }
+
   /** Ships the record that was kept back. */
   #release(held: HeldEntry): void {
     const { router } = this.#turn;
@@ -329,11 +337,13 @@ export class ComponentTail {
       return 'withheld';
     }
     if (result.kind === 'stranger') {
-      this.#chain.noteStranger(file.stamp, result.firstWallAsUtcMs);
-      if (!acceptsNew || !result.suspect) return 'stranger';
+      const { suspect } = result;
       // Another file that begins alike: the proof failed, so the next reading does not consider it.
-      const others = candidates.filter((candidate) => candidate !== result.suspect);
-      return this.#readRotated(file, others, acceptsNew, signal, isRetry);
+      const others = candidates.filter((candidate) => candidate !== suspect);
+      if (suspect && (acceptsNew || others.some(({ key }) => key === suspect.key)))
+        return this.#readRotated(file, others, acceptsNew, signal, isRetry);
+      this.#chain.noteStranger(file.stamp, result.firstWallAsUtcMs);
+      return 'stranger';
     }
     const instance = result.kind === 'taken' ? result.instance : undefined;
     const batch = scan.takeBatch('closed');
@@ -438,15 +448,17 @@ export class ComponentTail {
       isClosed,
       isStampExpected: this.#position.hasHistory,
       // What is read behind the live log is linked to nothing, and waits for nothing.
-      admits: (firstWallAsUtcMs) =>
-        (stamp !== undefined && this.#position.open !== undefined) || this.#chain.admits(firstWallAsUtcMs),
+      admits: (firstWallAsUtcMs, known) =>
+        (known !== undefined && this.#chain.isBegun(known)) ||
+        (stamp !== undefined && this.#position.open !== undefined) ||
+        this.#chain.admits(firstWallAsUtcMs, stamp),
       nextGen: (key) => this.#chain.nextGen(key),
       endMs: stamp === undefined ? this.#observedMs : parseStampUtcMs(stamp),
       order: this.#position.stream.order,
       batchBytes,
       onBatch: (instance, batch) => {
         const stream = this.#isInOrder(instance, stamp) ? scan.stream : undefined;
-        this.#chain.adopt(instance, isClosed);
+        this.#chain.adopt(instance, stamp);
         this.#commit(batch, instance, stream);
       },
     });
@@ -493,7 +505,7 @@ export class ComponentTail {
     const batch = scan.takeBatch('more');
     const stream = this.#isInOrder(instance, stamp) ? scan.stream : undefined;
     if (batch.records.length === 0 && stream?.held === undefined) return;
-    this.#chain.adopt(instance, stamp !== undefined);
+    this.#chain.adopt(instance, stamp);
     this.#commit(batch, instance, stream);
   }
 
@@ -575,5 +587,7 @@ async function* linesOf(
     if (item instanceof Uint8Array) yield item;
     else if (item.kind === 'block-recovered') yield item;
     else if (item.kind === 'block-lost') lost.push(item);
+    // Nothing is rotated before it has a line, and a compressed file has bytes even when it holds none: it is yet to grow.
+    else if (item.inputBytes === 0) throw new ArchiveError('truncated', 'The rotated file is empty', { bit: 0 });
   }
 }

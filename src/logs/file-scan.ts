@@ -22,8 +22,8 @@ export interface ScanOptions {
   readonly isClosed: boolean;
   /** Whether a body without a single time stamp can be no log. */
   readonly isStampExpected: boolean;
-  /** Whether a new file whose first stamped line has this wall time may be read now. */
-  readonly admits: (firstWallAsUtcMs: number) => boolean;
+  /** Whether a file whose first stamped line has this wall time may be read now; `known` is the candidate that begins alike. */
+  readonly admits: (firstWallAsUtcMs: number, known: Instance | undefined) => boolean;
   /** The generation of a new file that begins with `key`. */
   readonly nextGen: (key: string) => number;
   /** About when the file ends: its rotation or its download. Milliseconds since the Unix epoch. */
@@ -38,7 +38,7 @@ export interface ScanOptions {
 /**
  * `taken`: the file is a candidate, or new and accepted, and its lines were handed out from where `instance` stood.
  * `stranger`: it is none of the candidates; `suspect` is the one that begins alike, if there is one.
- * `withheld`: it is new, and was not admitted.
+ * `withheld`: it was not admitted.
  * `nothing`: it holds no complete line.
  */
 export type ScanResult =
@@ -187,7 +187,7 @@ export class FileScan {
     if (head.firstWallAsUtcMs === undefined && (isStampExpected || looksForeign(bytes))) throw this.#toForeignError();
     const alike = candidates.filter(({ key }) => key === head.key).toSorted((a, b) => b.off - a.off)[0];
     if (!alike && !acceptsNew) this.#outcome = this.#toStranger(undefined);
-    else if (!alike && head.firstWallAsUtcMs !== undefined && !admits(head.firstWallAsUtcMs)) {
+    else if (head.firstWallAsUtcMs !== undefined && !admits(head.firstWallAsUtcMs, alike)) {
       this.#outcome = { kind: 'withheld' };
     }
     if (this.#outcome) return;

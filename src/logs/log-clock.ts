@@ -29,8 +29,8 @@ export interface LineWindow {
   readonly observedMs: number;
 }
 
-/** No router was made before this; a clock that shows less was never set. */
-const FLOOR_MS = Date.UTC(2020, 0, 1);
+/** No router was made before this; a clock that shows less was never set. UTC, milliseconds since the Unix epoch. */
+export const FLOOR_MS = Date.UTC(2020, 0, 1);
 /** Lines of several processes are now and then written in another order than stamped. */
 const BACKWARD_SLACK_MS = 5000;
 /** Falling back further than this is a clock without a battery at a restart, and not one that was corrected. */

@@ -44,8 +44,14 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter(
     (component) => component !== FACTS && isWanted(component),
   );
+  const settled: typeof tails = [];
+  const noteListing = () => {
+    for (const { component, tail } of tails) tail.noteListed(listing.logs.get(component) ?? NOT_LISTED, false);
+    for (const { component, tail } of settled) tail.noteListed(listing.logs.get(component) ?? NOT_LISTED, true);
+  };
   const relist = async (component: string) => {
     listing = await list();
+    noteListing();
     return listing.logs.get(component) ?? NOT_LISTED;
   };
   const tails = sortByTurn(components, after, memory, clock.now()).map((component) => ({
@@ -54,11 +60,13 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   }));
   let last: string | undefined;
   try {
+    noteListing();
     if (isReplaced) for (const { component, tail } of tails) if (positions.has(component)) tail.replace();
     for (let next = tails.shift(); next; next = tails.shift()) {
       if (last !== undefined && shouldYield()) return last;
       last = next.component;
-      if ((await next.tail.run(listing.logs.get(last) ?? NOT_LISTED, signal)) === 'more') tails.push(next);
+      const outcome = await next.tail.run(listing.logs.get(last) ?? NOT_LISTED, signal);
+      (outcome === 'more' ? tails : settled).push(next);
     }
     return undefined;
   } finally {

@@ -18,6 +18,9 @@ const CACHED_SLOTS_MAX = 16_384;
 /** Lines of several processes are now and then written in another order than stamped; that is no second pass. */
 const DISORDER_MS = 5000;
 
+/** One for each zone, and there are a few hundred of those: making one takes as long as converting many times. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
 /** The UTC offset that a router's lines were seen to have from a moment on. */
 export interface OffsetSeen {
   readonly utcMs: number;
@@ -46,16 +49,7 @@ export class Zone {
     this.isNamed = name !== undefined;
     this.isAssumed = name === undefined && seen.length === 0;
     this.#seen = seen.toSorted((a, b) => a.utcMs - b.utcMs);
-    this.#format = new Intl.DateTimeFormat('en-US', {
-      timeZone: name ?? 'UTC',
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-    });
+    this.#format = formatOf(name ?? 'UTC');
   }
 
   /**
@@ -118,4 +112,21 @@ export class Zone {
     this.#offsets.set(slot, offsetMs);
     return offsetMs;
   }
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone);
+  if (known) return known;
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  });
+  formats.set(timeZone, format);
+  return format;
 }

@@ -10,16 +10,16 @@ export function addAuthRoutes(api: Hono<RestEnv>): void {
   api.post('/auth/login', async (context) => {
     const credentials = parseCredentials(await readBody(context));
     if (credentials instanceof Fault) return answerFault(context, credentials);
-    const tokens = await context.env.device.sessions.login(credentials.username, credentials.password);
+    const tokens = context.env.device.sessions.login(credentials.username, credentials.password);
     if (tokens) return answerJson(context, 200, tokens);
     return answerFault(context, Fault.of(401, 'login', 'wrong username or password, or locked after a failed attempt'));
   });
   api.post('/auth/refresh', async (context) => {
-    const tokens = await context.env.device.sessions.refresh(readBearer(context));
+    const tokens = context.env.device.sessions.refresh(readBearer(context));
     return tokens ? answerJson(context, 200, tokens) : answerUnauthorized(context);
   });
   api.post('/auth/logout', async (context) => {
-    const isEnded = await context.env.device.sessions.logout(readBearer(context));
+    const isEnded = context.env.device.sessions.logout(readBearer(context));
     return isEnded ? answerJson(context, 200, {}) : answerUnauthorized(context);
   });
 }
@@ -27,7 +27,7 @@ export function addAuthRoutes(api: Hono<RestEnv>): void {
 /** Lets only requests with a valid access token pass, and remembers whose it is. */
 export const requireAccess: MiddlewareHandler<RestEnv> = createMiddleware<RestEnv>(async (context, next) => {
   const { sessions } = context.env.device;
-  const account = (await sessions.authenticate(readBearer(context))) ?? readBasicAccount(context);
+  const account = sessions.authenticate(readBearer(context)) ?? readBasicAccount(context);
   if (!account) return answerUnauthorized(context);
   context.set('account', account);
   return next();

@@ -1,4 +1,3 @@
-import { sign, verify } from 'hono/jwt';
 import type { Random } from '../base/index.ts';
 import { type Account, findAccount, verifyAccount } from './accounts.ts';
 import type { Configuration } from './configuration/state.ts';
@@ -6,6 +5,7 @@ import { readWebSettings } from './configuration/web-settings.ts';
 import type { RouterClock } from './router-clock.ts';
 import type { RouterCounters } from './router-counters.ts';
 import { randomHex } from './seeded.ts';
+import { signToken, verifyToken } from './token.ts';
 
 /** What a login or a refresh gives. The field names are those of the interface. */
 export interface TokenPair {
@@ -72,7 +72,7 @@ export class Sessions {
   }
 
   /** Opens a session; `undefined` when name or password are wrong, or the name is locked. */
-  async login(username: string, password: string): Promise<TokenPair | undefined> {
+  login(username: string, password: string): TokenPair | undefined {
     const account = this.verify(username, password);
     if (!account) return undefined;
     this.#counters.add('logins');
@@ -99,8 +99,8 @@ export class Sessions {
   }
 
   /** Exchanges a refresh token for a new pair; `undefined` when it does not count (any more). */
-  async refresh(token: string): Promise<TokenPair | undefined> {
-    const claims = await this.#verifySignature(token);
+  refresh(token: string): TokenPair | undefined {
+    const claims = this.#verifySignature(token);
     const session = this.#find(claims);
     const account = session && findAccount(this.#configuration(), session.username);
     if (claims?.usage !== 'refresh' || !session || !account) return undefined;
@@ -110,13 +110,12 @@ export class Sessions {
     }
     this.#counters.add('refreshes');
     this.#touch(session);
-    // Everything up to here ran without waiting since the signature check, so of two equal tokens one loses.
     return this.#issue(session, account);
   }
 
   /** The account behind an access token; `undefined` when the token is not valid. Counts as activity. */
-  async authenticate(token: string): Promise<Account | undefined> {
-    const claims = await this.#verifySignature(token);
+  authenticate(token: string): Account | undefined {
+    const claims = this.#verifySignature(token);
     const session = this.#find(claims);
     if (!claims || !session || !this.#isLiveAccess(session, claims)) return undefined;
     this.#touch(session);
@@ -124,8 +123,8 @@ export class Sessions {
   }
 
   /** Ends the session of either of its valid tokens; false when the token is not valid. */
-  async logout(token: string): Promise<boolean> {
-    const claims = await this.#verifySignature(token);
+  logout(token: string): boolean {
+    const claims = this.#verifySignature(token);
     const session = this.#find(claims);
     if (!claims || !session) return false;
     if (claims.jti !== session.refreshId && !this.#isLiveAccess(session, claims)) return false;
@@ -188,32 +187,26 @@ export class Sessions {
     }
   }
 
-  async #issue(session: Session, account: Account): Promise<TokenPair> {
+  #issue(session: Session, account: Account): TokenPair {
     for (const [id, issuedMs] of session.accessTokens) {
       if (this.#monotonic() - issuedMs >= ACCESS_TOKEN_MS) session.accessTokens.delete(id);
     }
     const accessId = randomHex(this.#random, 32);
     session.accessTokens.set(accessId, this.#monotonic());
     session.refreshId = randomHex(this.#random, 32);
-    const [access, refresh] = await Promise.all([
-      this.#sign(session, account, 'access', accessId),
-      this.#sign(session, account, 'refresh', session.refreshId),
-    ]);
-    return { access, refresh };
+    return {
+      access: this.#sign(session, account, 'access', accessId),
+      refresh: this.#sign(session, account, 'refresh', session.refreshId),
+    };
   }
 
   /** No `exp`, and `iat` in seconds since the router started: a client has to count the minutes by itself. */
-  #sign({ id }: Session, { group, username }: Account, usage: Claims['usage'], jti: string): Promise<string> {
+  #sign({ id }: Session, { group, username }: Account, usage: Claims['usage'], jti: string): string {
     const iat = Math.floor(this.#clock.uptimeMs() / 1000);
-    return sign({ group, iat, jti, name: username, session_id: id, usage }, this.#key, 'HS256');
+    return signToken({ group, iat, jti, name: username, session_id: id, usage }, this.#key);
   }
 
-  async #verifySignature(token: string): Promise<Claims | undefined> {
-    try {
-      // `iat` is no date here, so the library must not compare it with one.
-      return (await verify(token, this.#key, { alg: 'HS256', iat: false })) as unknown as Claims;
-    } catch {
-      return undefined;
-    }
+  #verifySignature(token: string): Claims | undefined {
+    return verifyToken(token, this.#key) as Claims | undefined;
   }
 }

@@ -45,7 +45,8 @@ describe('dead-letters', () => {
   }
 
   test('list shows them with the words of the sink, the newest first, while the agent has the file open', async () => {
-    using _letters = openLetters();
+    using letters = openLetters();
+    expect(letters.count()).toBe(3);
     const { code, stdout } = await ask(['list']);
     expect(code).toBe(0);
     const rows = stdout
@@ -62,7 +63,8 @@ describe('dead-letters', () => {
   });
 
   test('list --json --sink --limit gives those of one sink for programs, and says that there are more', async () => {
-    using _letters = openLetters();
+    using letters = openLetters();
+    expect(letters.count()).toBe(3);
     const { stdout, stderr } = await ask(['list', '--json', '--sink', 'archive', '--limit', '1']);
     expect(JSON.parse(stdout)).toMatchObject([
       { id: 2, sink: 'archive', uid: 'u2', reason: 'too old', isReplayed: false },
@@ -71,7 +73,8 @@ describe('dead-letters', () => {
   });
 
   test('show gives one whole, with its record', async () => {
-    using _letters = openLetters();
+    using letters = openLetters();
+    expect(letters.count()).toBe(3);
     const { code, stdout } = await ask(['show', '1']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ id: 1, code: '400', record: { uid: 'u1', message: 'u1' } });

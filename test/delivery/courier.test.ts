@@ -181,6 +181,18 @@ test('Courier sends again only the records that the sink asked for, then the res
   ]);
 });
 
+test('Courier sends the rest at once, and calls it no failure, when the sink asks for no wait', async () => {
+  let isFirst = true;
+  const bench = createBench(() => {
+    const report = isFirst ? { retry: { indexes: [2, 3], reason: 'out of time', retryAfterMs: 0 } } : taken;
+    isFirst = false;
+    return Promise.resolve(report);
+  });
+  bench.spool.add(numbers(4));
+  expect(await bench.drain()).toEqual([]);
+  expect(bench.attempts).toEqual([numbers(4), ['r2', 'r3']]);
+});
+
 test('Courier counts what a sink rejected without saying which, and does not send it again', async () => {
   const bench = createBench(() =>
     Promise.resolve({ refusedUnnamed: { records: 3, reason: 'no quota' }, warning: 'slow' }),

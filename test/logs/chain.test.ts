@@ -89,6 +89,37 @@ describe('LogChain.admits()', () => {
     expect(chain.giveUpOverdue(listed(FIRST))).toEqual([]);
   });
 
+  test('a rotated file older than what was read last is late, and waits for nothing', async () => {
+    chain.complete(SECOND, createInstance('c', Date.parse('2026-11-21T11:10:00Z')));
+    const between = '2026-11-21-11:10:00';
+    expect(chain.admits(wallAfter(FIRST, 0), between)).toBe(true);
+    const late = createInstance('b', Date.parse('2026-11-21T11:00:00Z'));
+    expect(chain.flagsFor(late, between)).toEqual(['late']);
+    chain.adopt(late, between);
+    chain.complete(between, late);
+    expect(chain.position.chainEnd?.stamp).toBe(SECOND);
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST, between, SECOND))).toEqual([]);
+  });
+
+  test('a rotated file that follows what was read last is in order, although the clock was set back', () => {
+    chain.complete(SECOND, createInstance('c', Date.parse('2026-11-21T11:00:00Z')));
+    expect(chain.admits(wallAfter(SECOND, 0), '2026-11-21-10:45:00')).toBe(true);
+    expect(chain.isLate(createInstance('d'), '2026-11-21-10:45:00')).toBe(false);
+  });
+
+  test('a late file that lasted a second is not its own successor', async () => {
+    chain.complete(SECOND, createInstance('c', Date.parse('2026-11-21T11:20:00Z')));
+    const short = '2026-11-21-11:10:01';
+    expect(chain.admits(wallAfter('2026-11-21-11:10:00', 0), short)).toBe(true);
+    const instance = createInstance('b', Date.parse('2026-11-21T11:10:00Z'));
+    chain.complete(short, instance);
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST, short, SECOND))).toMatchObject([
+      { certainty: 'likely', reason: 'broken-link', from: chain.edgeOf(instance) },
+    ]);
+  });
+
   test('a link is whole again when the missing file was read', async () => {
     chain.admits(wallAfter(SECOND, 0));
     chain.complete(SECOND, createInstance('b', Date.parse('2026-11-21T11:00:00Z')));
@@ -125,6 +156,58 @@ describe('LogChain', () => {
     ]);
     expect(chain.forgetUnlisted(listed())).toEqual([]);
     expect(chain.begun()).toEqual([]);
+  });
+
+  test('a file that stays cut is given up only when it was looked at again after the time of grace', async () => {
+    chain.noteFresh(listed(FIRST));
+    chain.noteFault(FIRST, 'cut');
+    await clock.advance(20 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST))).toEqual([]);
+    chain.noteFault(FIRST, 'cut');
+    await clock.advance(60_000);
+    expect(chain.giveUpOverdue(listed(FIRST))).toMatchObject([{ certainty: 'certain', reason: 'damaged' }]);
+  });
+
+  test('a file from before the clock was set is not lost because of a younger one', async () => {
+    chain.open({ ...createInstance('a'), lastUtcMs: Date.UTC(2000, 0, 1, 0, 0, 20) });
+    chain.shelveOpen();
+    const wallMs = Date.UTC(2026, 10, 21, 12, 0, 0);
+    chain.noteStranger(SECOND, wallMs);
+    chain.noteStranger(SECOND, Date.UTC(2000, 0, 1, 1, 0, 30));
+    expect(chain.giveUpOverdue(listed(SECOND))).toEqual([]);
+  });
+
+  test('a rotated file that vanishes is not the rest of one that newer lines have overtaken', () => {
+    const shelved = createInstance('a');
+    chain.open(shelved);
+    chain.shelveOpen();
+    chain.complete(FIRST, createInstance('b'));
+    chain.noteFresh(listed(SECOND));
+    expect(chain.forgetUnlisted(listed(FIRST))).toMatchObject([
+      { certainty: 'certain', reason: 'expired', from: chain.edgeOf(createInstance('b')) },
+    ]);
+    expect(chain.begun()).toEqual([shelved]);
+  });
+
+  test('a reset is a gap behind the files that were begun, and behind what was read last', () => {
+    const begun = createInstance('a');
+    chain.open(begun);
+    chain.shelveOpen();
+    chain.complete(FIRST, createInstance('b'));
+    chain.position.brokenLinks = [{ after: FIRST, from: undefined, sinceMs: NOON }];
+    expect(chain.reset()).toMatchObject([
+      { certainty: 'likely', reason: 'broken-link', file: `network/log-${FIRST}` },
+      { certainty: 'possible', reason: 'reset', from: chain.edgeOf(begun) },
+      { certainty: 'possible', reason: 'reset', from: chain.edgeOf(createInstance('b')) },
+    ]);
+  });
+
+  test('a reset while the last file is open is one gap', () => {
+    const open = createInstance('a');
+    chain.open(open);
+    const edge = chain.edgeOf(open);
+    chain.position.stream.lastUid = edge?.uid;
+    expect(chain.reset()).toMatchObject([{ certainty: 'possible', reason: 'reset', from: edge }]);
   });
 
   test('a rotated file that was read to its end is no news and no gap when it goes', () => {

@@ -161,7 +161,7 @@ describe('a new file', () => {
     const { result, records } = await scan(FIRST + SECOND, { admits });
     expect(result).toEqual({ kind: 'withheld' });
     expect(records).toEqual([]);
-    expect(admits).toHaveBeenCalledWith(Date.UTC(2026, 10, 21, 9, 36, 49));
+    expect(admits).toHaveBeenCalledWith(Date.UTC(2026, 10, 21, 9, 36, 49), undefined);
   });
 });
 

@@ -3,7 +3,7 @@ import { judgeLife } from '../support/judge-life.ts';
 import { live } from '../support/life-oracle.ts';
 
 /** Lives in all; ORACLE_SEEDS=1..2000 lives others, ORACLE_SEEDS=137 repeats one. */
-const SEEDS = 40;
+const SEEDS = 200;
 const SHARDS = 4;
 const LIFE_MS_MAX = 120_000;
 

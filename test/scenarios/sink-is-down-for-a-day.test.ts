@@ -39,7 +39,12 @@ test('case 70: while one sink is down for a day the other is current; then the f
   const live = async (hours: number) => {
     for (let hour = 0; hour < hours; hour++) {
       for (let line = 0; line < LINES_PER_HOUR; line++) {
-        router.appendLog('network', `line ${written++} ${String(written * 7919).repeat(60).slice(0, 400)}`);
+        router.appendLog(
+          'network',
+          `line ${written++} ${String(written * 7919)
+            .repeat(60)
+            .slice(0, 400)}`,
+        );
       }
       await fleet.advance(HOUR_MS);
     }

@@ -1,12 +1,35 @@
+import { existsSync } from 'node:fs';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createSeededRandom, createSteppedClock, type Random, type SteppedClock } from '../../src/base/index.ts';
-import { type LogEvent, openArchivePool, type RecordLog, TailMemory, tailOnce, Zone } from '../../src/logs/index.ts';
+import type { ScanResult } from '../../src/logs/file-scan.ts';
+import {
+  type LogEvent,
+  type LogSource,
+  openArchivePool,
+  type RecordLog,
+  TailMemory,
+  tailOnce,
+  Zone,
+} from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { RouterClient } from '../../src/router/index.ts';
 import { type FaultName, type SimulatedRouter, startSimulator } from '../../src/simulator/index.ts';
+import { EmbeddedStore } from '../../src/store/index.ts';
+import { drain, toStarts } from './store-folder.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const DAY_MS = 24 * 60 * MINUTE_MS;
+const SINK = 'oracle';
+/** In memory where that is to be had: what a power cut would do is not played here. */
+const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+const SPOOL_BYTES_MAX = 1024 * 1024 * 1024;
+/** Where a router without a battery begins after each boot. */
+const BOOT_MS = Date.UTC(2000, 0, 1, 0, 0, 20);
+/** One life of so many has no faults, kills and jumps: lines, rotations and expiry only. */
+const CALM_EVERY = 8;
 const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
 const COMPONENTS = ['network', 'system'];
 /** Faults of downloads and of the whole interface. What waits on the clock is left to scenarios of its own. */
@@ -14,6 +37,7 @@ const FAULTS: readonly FaultName[] = [
   'reset_mid_body',
   'truncate_body',
   'http_500',
+  'http_503',
   'unauthorized',
   'forbidden',
   'garbage_json',
@@ -26,18 +50,32 @@ const FAULTS: readonly FaultName[] = [
 
 /** A life of 24 virtual hours of one router, and what an agent that is killed now and then made of it. */
 export interface Life {
-  /** Every line that the router ever wrote, by component, with the number that the line carries. */
+  readonly router: string;
+  readonly timezone: string;
+  /** Every line that the router ever wrote and that was not lost before the agent first came, by component. */
   readonly truth: ReadonlyMap<string, readonly WrittenLine[]>;
   readonly records: readonly LogRecord[];
   readonly events: readonly LogEvent[];
+  /** Events whose report died with the process right behind the commit of their record. */
+  readonly unreported: ReadonlyMap<string, number>;
+  /** Rotated files that were listed in a turn that came to its end, as `<component>/log-<stamp>`. */
+  readonly knownFiles: ReadonlySet<string>;
+  /** Files that were downloaded to their end in a turn that no kill ended, as `<component>/log-<stamp>`. */
+  readonly readFiles: ReadonlySet<string>;
+  /** Whether nothing went wrong at either side: then every file comes in its turn. */
+  readonly isCalm: boolean;
+  /** Whether the router's clock was ever set: then names of files say little about their order. */
+  readonly hasJumps: boolean;
   /** What happened, for a failure's message. */
   readonly story: readonly string[];
 }
 
 export interface WrittenLine {
-  readonly id: number;
+  /** Numbers of the messages in it; a line torn by a crash may hold none or two. */
+  readonly ids: readonly number[];
   readonly text: string;
-  readonly lost: boolean;
+  readonly bytes: Buffer;
+  readonly offset: number;
   readonly loss: string | undefined;
   readonly generation: number;
 }
@@ -47,25 +85,93 @@ class Killed extends RangeError {
   override readonly name = 'Killed';
 }
 
-/** Positions and records in one transaction, as the store keeps them, and a way to die at either side of it. */
-class MortalLog implements RecordLog {
-  readonly positions = new Map<string, string>();
-  readonly lines: string[] = [];
+/** The store of the product, and a way to die at either side of a transaction. */
+class MortalLog implements RecordLog, Disposable {
+  readonly #path: string;
+  #store: EmbeddedStore;
   /** Commits until the agent dies; before (`false`) or after (`true`) the transaction. */
   death: { commits: number; isAfter: boolean } | undefined;
+  readonly unreported = new Map<string, number>();
 
-  readPositions(): ReadonlyMap<string, string> {
-    return new Map(this.positions);
+  constructor(path: string) {
+    this.#path = path;
+    this.#store = this.#open();
   }
 
-  commit({ component, position, lines }: Parameters<RecordLog['commit']>[0]): void {
+  readPositions(router: string): ReadonlyMap<string, string> {
+    return this.#store.readPositions(router);
+  }
+
+  commit(commit: Parameters<RecordLog['commit']>[0]): void {
     const isDying = this.death !== undefined && this.death.commits-- <= 0;
     if (isDying && !this.death?.isAfter) throw new Killed('before the transaction');
-    this.positions.set(component, position);
-    for (const line of lines) this.lines.push(line);
-    if (isDying) throw new Killed('after the transaction');
+    this.#store.commit(commit);
+    if (!isDying) return;
+    for (const { event } of commit.lines.map((line) => JSON.parse(line) as LogRecord)) {
+      if (event) this.unreported.set(event, (this.unreported.get(event) ?? 0) + 1);
+    }
+    throw new Killed('after the transaction');
+  }
+
+  /** Another process opens the database. */
+  reopen(): void {
+    this.death = undefined;
+    this.#store.close();
+    this.#store = this.#open();
+  }
+
+  /** All records, in the order in which a sink gets them. */
+  takeRecords(): LogRecord[] {
+    return drain(this.#store, SINK).map((line) => JSON.parse(line) as LogRecord);
+  }
+
+  [Symbol.dispose](): void {
+    this.#store.close();
+  }
+
+  #open(): EmbeddedStore {
+    return new EmbeddedStore({
+      path: this.#path,
+      sinks: toStarts([SINK]),
+      spoolBytesMax: SPOOL_BYTES_MAX,
+      now: () => 0,
+    });
   }
 }
+
+/** The router as the agent sees it; between two requests, something may happen to either. */
+class Wire implements LogSource {
+  readonly #client: () => LogSource;
+  readonly #meddle: (moment: 'listed' | 'downloaded', name: string) => void;
+  /** Names of rotated files that were listed in this turn. */
+  listed: string[] = [];
+  /** Names of files that were downloaded to their end in this turn. */
+  downloaded: string[] = [];
+
+  constructor(client: () => LogSource, meddle: (moment: 'listed' | 'downloaded', name: string) => void) {
+    this.#client = client;
+    this.#meddle = meddle;
+  }
+
+  async listLogs(signal: AbortSignal): Promise<readonly string[]> {
+    const names = await this.#client().listLogs(signal);
+    this.listed.push(...names.filter((name) => name.includes('/log-')));
+    this.#meddle('listed', '');
+    return names;
+  }
+
+  readonly readLog: LogSource['readLog'] = async (name, signal, consume, options) => {
+    const result = await this.#client().readLog(name, signal, consume, options);
+    // Of a file that turned out to be another one, only the beginning was read.
+    const { kind } = result as Partial<ScanResult>;
+    if (kind === 'taken' || kind === 'nothing') this.downloaded.push(name.replace(/\.bz2$/, ''));
+    this.#meddle('downloaded', name);
+    return result;
+  };
+}
+
+/** One for all lives of a process: threads are dear to start, and it keeps nothing from one archive to the next. */
+const archives = openArchivePool({ workers: 1 });
 
 /** Lives the life of this seed. */
 export async function live(seed: number): Promise<Life> {
@@ -75,7 +181,8 @@ export async function live(seed: number): Promise<Life> {
   const clock = createSteppedClock(START_MS);
   const timezone = chance(0.5) ? 'Europe/Berlin' : 'America/New_York';
   const hasRepeats = chance(0.5);
-  const compressionMs = [0, 3, 20, 90][upTo(4)] ?? 0;
+  const isCalm = seed % CALM_EVERY === 0;
+  const compressionMs = [0, 3, 20, 90][isCalm ? 0 : upTo(4)] ?? 0;
   await using simulator = await startSimulator({
     routers: 1,
     clock,
@@ -95,24 +202,47 @@ export async function live(seed: number): Promise<Life> {
   });
   const [router] = simulator.routers;
   if (!router) throw new RangeError('There is no router');
-  await using archives = openArchivePool({ workers: 1 });
   const isZoneKnown = chance(0.6);
-  const log = new MortalLog();
+  const zone = new Zone(isZoneKnown ? timezone : undefined);
+  /** Logs in a folder in memory, and no battery behind the clock: boots begin with the same line. */
+  const isVolatile = !isCalm && chance(0.2);
+  const hasJumps = isVolatile || (!isCalm && chance(0.5));
+  await using folder = await mkdtempDisposable(join(FOLDER, 'oracle-'));
+  using log = new MortalLog(folder.path);
   const events: LogEvent[] = [];
   const story: string[] = [];
   const tell = (text: string) => story.push(`${new Date(clock.now()).toISOString().slice(11, 19)} ${text}`);
   let client = createClient(router, clock);
   let memory = new TailMemory();
+  const knownFiles = new Set<string>();
+  const readFiles = new Set<string>();
+  const writer = new Writer(router, random, hasRepeats ? 0 : 0.05);
+  let isMeddling = false;
+  let isRotating = false;
+  const wire = new Wire(
+    () => client,
+    (moment, name) => {
+      if (isRotating) writer.rotate();
+      isRotating = false;
+      if (!isMeddling) return;
+      // Lines and rotations come between a listing and a download too, and so does death.
+      if (chance(0.05)) writer.burst(upTo(12));
+      if (!isCalm && moment === 'downloaded' && chance(0.002)) throw new Killed(`behind the download of ${name}`);
+    },
+  );
   const turn = async () => {
+    wire.listed = [];
+    wire.downloaded = [];
+    let isKilled = false;
     try {
       await tailOnce(
         {
           router: { name: router.name, labels: {} },
-          source: client,
+          source: wire,
           records: log,
           archives,
           clock,
-          zone: new Zone(isZoneKnown ? timezone : undefined),
+          zone,
           isWanted: () => true,
           report: (event) => {
             events.push(event);
@@ -123,27 +253,36 @@ export async function live(seed: number): Promise<Life> {
         },
         new AbortController().signal,
       );
+      for (const name of wire.listed) knownFiles.add(name.replace(/\.bz2$/, ''));
     } catch (cause) {
       tell(`turn ended: ${cause instanceof Error ? cause.message : String(cause)}`);
       if (!(cause instanceof Killed)) return;
+      isKilled = true;
       // Another process, on the same state.
-      log.death = undefined;
+      log.reopen();
       memory = new TailMemory();
       await client.close();
       client = createClient(router, clock);
+    } finally {
+      // What the dead knew of the ends of files may have died with it.
+      if (!isKilled) for (const name of wire.downloaded) readFiles.add(name);
     }
   };
 
-  const writer = new Writer(router, random, hasRepeats ? 0 : 0.05);
   // What is there at first contact, archives included; what was deleted before that nobody can know.
-  for (let bursts = 1 + upTo(20); bursts > 0; bursts--) {
-    writer.burst(upTo(12));
+  for (let bursts = isCalm ? 1 : 1 + upTo(20); bursts > 0; bursts--) {
+    writer.burst(isCalm ? 12 : upTo(12));
     await clock.advance(MINUTE_MS);
   }
+  // Where nothing is known yet that a file could follow, only a second listing shows a rotation behind the first.
+  isRotating = isCalm;
   await turn();
-  const unknown = new Set(
-    COMPONENTS.flatMap((one) => readTruth(router, one).flatMap((line) => (line.loss ? line.id : []))),
+  const lost = new Set(
+    COMPONENTS.flatMap((one) =>
+      readTruth(router, one).flatMap((line) => (line.loss ? `${one}/${line.generation}` : [])),
+    ),
   );
+  isMeddling = true;
   const endOfMonotonic = clock.monotonic() + DAY_MS;
   let isDown = false;
   while (clock.monotonic() < endOfMonotonic) {
@@ -153,16 +292,29 @@ export async function live(seed: number): Promise<Life> {
       await clock.advance(Math.floor(lullMs / 4));
       writer.burst(upTo(12));
     }
-    if (chance(0.04)) tell(`jump ${writer.jump()}`);
-    if (chance(0.03)) {
+    // The name of what is new soon is gone again.
+    if (chance(0.05))
+      for (let rotations = 1 + upTo(6); rotations > 0; rotations--) {
+        writer.rotate();
+        await clock.advance((1 + upTo(30)) * SECOND_MS);
+      }
+    if (hasJumps && !isVolatile && chance(0.08)) tell(`jump ${writer.jump()}`);
+    if (isVolatile && chance(0.08)) {
+      for (let boots = 1 + upTo(2); boots > 0; boots--) {
+        await router.factoryReset();
+        writer.boot(clock.now(), 1 + upTo(8));
+      }
+      tell('boot without logs');
+    }
+    if (!isCalm && chance(0.03)) {
       router.restart();
       tell('restart');
     }
-    if (chance(0.01)) {
+    if (!isCalm && !isVolatile && chance(0.01)) {
       await router.factoryReset();
       tell('factory reset');
     }
-    if (chance(0.12)) {
+    if (!isCalm && chance(0.12)) {
       const name = FAULTS[upTo(FAULTS.length)] ?? 'http_500';
       if (name === 'down') {
         await router.fault('down');
@@ -170,12 +322,21 @@ export async function live(seed: number): Promise<Life> {
       } else await router.fault(name, { path: chance(0.8) ? '/download/log' : '', times: 1 + upTo(4) });
       tell(`fault ${name}`);
     }
-    if (chance(0.06)) {
+    if (!isCalm && chance(0.06)) {
+      // Archives that come as text and break off: a part of their lines counts.
+      await router.fault('archive_as_text', { path: '/download/log', times: 20 });
+      await router.fault(chance(0.5) ? 'truncate_body' : 'reset_mid_body', {
+        path: '/download/log',
+        times: 2 + upTo(8),
+      });
+      tell('text that breaks off');
+    }
+    if (!isCalm && chance(0.06)) {
       log.death = { commits: upTo(4), isAfter: chance(0.5) };
       tell(`will be killed ${log.death.isAfter ? 'after' : 'before'} ${log.death.commits}`);
     }
     await clock.advance(Math.floor(lullMs / 4));
-    for (let turns = chance(0.3) ? 4 : 1; turns > 0; turns--) {
+    for (let turns = chance(0.3) ? 3 : 1; turns > 0; turns--) {
       await turn();
       await clock.advance(30 * SECOND_MS);
     }
@@ -186,17 +347,31 @@ export async function live(seed: number): Promise<Life> {
   }
   // Quiet, and long enough for everything that is late to come or to be given up.
   await router.clearFault();
+  isMeddling = false;
   log.death = undefined;
   // What the log daemon still has in its buffer would else be nowhere.
-  for (const component of COMPONENTS) if (router.truth(component).length > 0) router.rotate(component, 'the end');
-  for (let turns = 0; turns < 24; turns++) {
+  for (const component of writer.hasWritten) router.rotate(component, 'the end');
+  for (let turns = 0; turns < 12; turns++) {
     await turn();
-    await clock.advance(MINUTE_MS);
+    await clock.advance(2 * MINUTE_MS);
   }
   await client.close();
-  const records = log.lines.map((line) => JSON.parse(line) as LogRecord);
-  const truth = new Map(COMPONENTS.map((one) => [one, readTruth(router, one).filter(({ id }) => !unknown.has(id))]));
-  return { truth, records, events, story };
+  const truth = COMPONENTS.map(
+    (one) => [one, readTruth(router, one).filter(({ generation }) => !lost.has(`${one}/${generation}`))] as const,
+  );
+  return {
+    router: router.name,
+    timezone,
+    truth: new Map(truth),
+    records: log.takeRecords(),
+    events,
+    unreported: log.unreported,
+    knownFiles,
+    readFiles,
+    isCalm,
+    hasJumps,
+    story,
+  };
 }
 
 function createClient(router: SimulatedRouter, clock: SteppedClock): RouterClient {
@@ -213,6 +388,7 @@ class Writer {
   readonly #repeatShare: number;
   #count = 0;
   #offsetMs = 0;
+  readonly hasWritten = new Set<string>();
 
   constructor(router: SimulatedRouter, random: Random, repeatShare: number) {
     this.#router = router;
@@ -225,8 +401,28 @@ class Writer {
       const component = COMPONENTS[Math.floor(this.#random() * COMPONENTS.length)] ?? 'network';
       const message = `<${++this.#count}> ${'x'.repeat(Math.floor(this.#random() * 120))}`;
       this.#router.appendLog(component, message);
+      this.hasWritten.add(component);
       if (this.#random() < this.#repeatShare) this.#router.appendLog(component, message);
     }
+  }
+
+  /** A message of each log finds the limit reached. */
+  rotate(): void {
+    for (const component of COMPONENTS) {
+      if (this.hasWritten.has(component)) this.#router.rotate(component, `<${++this.#count}> rotated`);
+    }
+  }
+
+  /** The router starts with its clock at the same moment as every time, which it only later sets right. */
+  boot(nowMs: number, lines: number): void {
+    this.#router.jumpClock(BOOT_MS - nowMs - this.#offsetMs);
+    for (const component of COMPONENTS) {
+      this.#router.appendLog(component, 'boot');
+      this.hasWritten.add(component);
+    }
+    this.burst(lines);
+    this.#router.jumpClock(nowMs - BOOT_MS);
+    this.#offsetMs = 0;
   }
 
   /** Sets the router's clock: mostly a little, sometimes years, and back again the next time. */
@@ -241,9 +437,12 @@ class Writer {
 }
 
 function readTruth(router: SimulatedRouter, component: string): WrittenLine[] {
-  return router
-    .truth(component)
-    .flatMap(({ text, lostUnread, loss, generation }) =>
-      [...text.matchAll(/<(\d+)>/g)].map(([, id]) => ({ id: Number(id), text, lost: lostUnread, loss, generation })),
-    );
+  return router.truth(component).map(({ text, bytes, offset, loss, generation }) => ({
+    ids: [...text.matchAll(/<(\d+)>/g)].map(([, id]) => Number(id)),
+    text,
+    bytes,
+    offset,
+    loss,
+    generation,
+  }));
 }

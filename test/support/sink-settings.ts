@@ -17,12 +17,20 @@ const tls = {
 };
 
 /** A sink of type `http` that sends at once. */
-export function createHttpSettings(name: string, url: string, change: Partial<HttpSinkSettings> = {}): HttpSinkSettings {
+export function createHttpSettings(
+  name: string,
+  url: string,
+  change: Partial<HttpSinkSettings> = {},
+): HttpSinkSettings {
   return { ...common, name, type: 'http', url, auth: undefined, headers: {}, tls, compress: 'none', ...change };
 }
 
 /** A sink of type `file` that does not wait for the disk. */
-export function createFileSettings(name: string, path: string, change: Partial<FileSinkSettings> = {}): FileSinkSettings {
+export function createFileSettings(
+  name: string,
+  path: string,
+  change: Partial<FileSinkSettings> = {},
+): FileSinkSettings {
   return {
     ...common,
     name,

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import type { LogSource } from '../../../src/logs/index.ts';
+import { gapsOf, linesOf, MINUTE_MS, messagesOf, openFileBench, SECOND_MS } from '../../support/log-bench.ts';
+
+/** What lives of the oracle have shown about files that are missing, empty, alike or gone before their turn. */
+const CURRENT = 'network/current';
+const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
+
+test('case 25: a rotated file that is still empty is not done with', async () => {
+  const first = line('12:00:00', 'first');
+  await using bench = await openFileBench(new Map([[CURRENT, first]]));
+  await bench.reader.turn();
+  const name = 'network/log-2026-11-21-12:00:00.bz2';
+  bench.files.set(name, '').set(CURRENT, line('13:00:00', 'third'));
+  const before = await bench.reader.turn();
+  expect(before).toEqual([]);
+  bench.files.set(name, first + line('12:30:00', 'second'));
+  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  expect(messagesOf(linesOf(records))).toEqual(['second', 'third']);
+  expect(gapsOf(records)).toEqual([]);
+});
+
+test('of two files that begin alike and wait for their rest, the right one goes on, and the other is not lost for it', async () => {
+  const boot = line('12:00:00', 'boot');
+  const long = boot + line('12:00:05', 'a line of the longer one');
+  await using bench = await openFileBench(new Map([[CURRENT, long]]));
+  await bench.reader.turn();
+  bench.files.set(CURRENT, boot);
+  expect(messagesOf(await bench.reader.turnsFor(2 * MINUTE_MS))).toEqual(['boot']);
+  bench.files.set(CURRENT, line('13:00:00', 'newest'));
+  bench.files.set('network/log-2026-11-21-12:00:00.bz2', boot + line('12:10:00', 'rest'));
+  const records = await bench.reader.turn();
+  expect(messagesOf(linesOf(records))).toEqual(['rest', 'newest']);
+  expect(gapsOf(records)).toEqual([]);
+});
+
+test('a file that looks like one from long ago does not close the gap before it', async () => {
+  const boot = line('10:00:00', 'boot');
+  const start = line('11:00:00', 'before') + line('11:10:00', 'last');
+  await using bench = await openFileBench(new Map([['network/log-2026-11-21-09:30:00.bz2', boot]]));
+  await bench.reader.turn();
+  bench.files.clear();
+  bench.files.set('network/log-2026-11-21-10:30:00.bz2', start);
+  bench.files.set('network/log-2026-11-21-11:30:00.bz2', boot + line('12:20:00', 'alike'));
+  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  expect(messagesOf(linesOf(records))).toEqual(['before', 'last', 'alike']);
+  const { details, file } = gapsOf(records).find((gap) => gap.file.includes('10:30:00')) ?? {};
+  expect([details?.['reason'], file]).toEqual(['broken-link', 'network/log-2026-11-21-10:30:00']);
+});
+
+/** Turns over two logs of which the listings are as given, one after the other, and then stay as the last one. */
+async function openListings(contents: ReadonlyMap<string, string>, ...listings: string[][]) {
+  const bench = await openFileBench(new Map(contents));
+  const source: LogSource = {
+    listLogs: () => Promise.resolve((listings.length > 1 ? listings.shift() : listings[0]) ?? []),
+    readLog: (name, _signal, consume) =>
+      consume(
+        (async function* () {
+          yield Buffer.from(contents.get(name) ?? '');
+        })(),
+      ),
+  };
+  return { bench, turn: () => bench.reader.turn({ source }) };
+}
+
+const BOTH = [CURRENT, 'system/current'];
+const LOST = 'log-2026-11-21-12:30:00.bz2';
+const CONTENTS = new Map([
+  [CURRENT, line('13:00:00', 'network')],
+  ['system/current', line('13:00:00', 'system')],
+]);
+
+test('a file that was listed before its log had its turn, and is gone by then, is a certain gap', async () => {
+  const { bench, turn } = await openListings(
+    CONTENTS,
+    // At first contact the log network takes up its file only after another listing.
+    ['system/current'],
+    ['system/current'],
+    [...BOTH, `system/${LOST}`],
+    BOTH,
+  );
+  await using _ = bench;
+  await turn();
+  await bench.clock.advance(SECOND_MS);
+  const gaps = gapsOf(await turn());
+  expect(gaps).toMatchObject([{ file: 'system/log-2026-11-21-12:30:00', details: { certainty: 'certain' } }]);
+});
+
+test('a file that was listed after its log had its turn, and is gone at the next, is a certain gap', async () => {
+  const { bench, turn } = await openListings(CONTENTS, [CURRENT], [CURRENT], BOTH, [...BOTH, `network/${LOST}`], BOTH);
+  await using _ = bench;
+  await turn();
+  await bench.clock.advance(SECOND_MS);
+  expect(gapsOf(await turn())).toEqual([]);
+  await bench.clock.advance(SECOND_MS);
+  const gaps = gapsOf(await turn());
+  expect(gaps).toMatchObject([{ file: 'network/log-2026-11-21-12:30:00', details: { certainty: 'certain' } }]);
+});

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { EmbeddedStore } from '../../src/store/index.ts';
+import { openLogBench, SECOND_MS } from '../support/log-bench.ts';
+import { drain, toStarts } from '../support/store-folder.ts';
+
+const SINK = 'keyed';
+/** Twice so many: before and after the sink is served. */
+const ROTATIONS = 6;
+const LINES_PER_FILE = 200;
+
+/** Text that compression does not make small, so that the database has pages in its middle. */
+function renderMessage(number: number): string {
+  return `line ${number} ${createHash('sha512').update(String(number)).digest('base64')}`;
+}
+
+test('case 46: with a rebuilt database everything is read again with the same uids, and a sink with keys holds each line once', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'damaged-'));
+  await using bench = await openLogBench({ simulator: { logs: { compressionMs: 0, maxFiles: 2 * ROTATIONS } } });
+  let rebuilt = 0;
+  const onRebuilt = () => void rebuilt++;
+  const open = () =>
+    new EmbeddedStore({
+      path: folder.path,
+      sinks: toStarts([SINK]),
+      spoolBytesMax: 64 * 1024 * 1024,
+      now: () => 0,
+      onRebuilt,
+    });
+  /** What the sink holds, by uid, and how often it was sent something that it had. */
+  const held = new Map<string, string>();
+  let repeats = 0;
+  const deliver = (store: EmbeddedStore) => {
+    for (const line of drain(store, SINK)) {
+      const { uid, message } = JSON.parse(line) as { uid: string; message: string };
+      if (held.has(uid)) repeats++;
+      expect(held.get(uid) ?? message).toBe(message);
+      held.set(uid, message);
+    }
+  };
+
+  const messages: string[] = [];
+  const write = async () => {
+    for (let rotation = 0; rotation < ROTATIONS; rotation++) {
+      const lines = Array.from({ length: LINES_PER_FILE }, (_, line) => renderMessage(messages.length + line));
+      for (const message of lines) bench.router.appendLog('network', message);
+      await bench.clock.advance(SECOND_MS);
+      messages.push(...lines, `rotation ${messages.length}`);
+      bench.router.rotate('network', messages.at(-1) ?? '');
+    }
+  };
+  {
+    using store = open();
+    await write();
+    await bench.reader.turn({ records: store });
+    deliver(store);
+    await write();
+    await bench.reader.turn({ records: store });
+  }
+  expect(held.size).toBeLessThan(messages.length);
+  const file = join(folder.path, 'router-exporter.db');
+  const bytes = await readFile(file);
+  bytes.fill(0xff, Math.floor(bytes.length / 2), Math.floor(bytes.length / 2) + 12_000);
+  await writeFile(file, bytes);
+
+  using store = open();
+  bench.reader.restart();
+  // Damage is found when it is met: at the opening, or by the sink when it comes to it.
+  expect(() => deliver(store)).toThrow(expect.objectContaining({ code: 'damaged', disposition: 'retry' }));
+  expect(rebuilt).toBe(1);
+  await bench.reader.turn({ records: store });
+  deliver(store);
+  expect([...held.values()].toSorted()).toEqual(messages.toSorted());
+  // What had been delivered came again, under the keys that the sink knows.
+  expect(repeats).toBeGreaterThan(0);
+});
