@@ -93,6 +93,11 @@ export function createSteppedClock(startMs: number): SteppedClock {
   return clock;
 }
 
+/** Lets everything else happen that is due: what takes long does it in steps and awaits this between them. */
+export function yieldToLoop(): Promise<void> {
+  return setImmediate();
+}
+
 /** `Clock.sleep` by the timers of any clock. */
 export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -8,7 +8,15 @@
  */
 export { type BackoffBounds, computeBackoffMs } from './backoff.ts';
 export { parseByteSize } from './byte-size.ts';
-export { type Clock, createSteppedClock, createSystemClock, type SteppedClock, sleepOn, type Timer } from './clock.ts';
+export {
+  type Clock,
+  createSteppedClock,
+  createSystemClock,
+  type SteppedClock,
+  sleepOn,
+  type Timer,
+  yieldToLoop,
+} from './clock.ts';
 export { type Deadline, DeadlineExceeded, openDeadline } from './deadline.ts';
 export { parseDuration, renderDuration } from './duration.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';

@@ -1,6 +1,7 @@
 import type { ArchiveItem, BlockLost, BlockRecovered } from './archive/index.ts';
 import { ArchiveError } from './archive/index.ts';
 import { LogChain } from './chain.ts';
+import type { RecordLines } from './contracts.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from './entry.ts';
 import { type Gap, renderGap, renderReset } from './event-records.ts';
 import { dispositionOf, isBodyCut, isOwnFault, statusOf, toFileFault } from './failure.ts';
@@ -553,7 +554,8 @@ export class ComponentTail {
             },
           ];
     const context = this.#createContext(`${this.#component}/current`, []);
-    this.#store([...gaps.map((gap) => renderGap(context, gap)), ...batch.records]);
+    this.#store(gaps.length > 0 ? [...gaps.map((gap) => renderGap(context, gap)), ...batch.records] : batch.records);
+    batch.records.release();
     this.#turnBytes += batch.bytes;
     this.#shareBytes += batch.bytes;
     const { report } = this.#turn;
@@ -568,7 +570,7 @@ export class ComponentTail {
     report({ type: 'log-read', component: this.#component, lines, bytes, unparsed, own, nulBytes, newestUtcMs });
   }
 
-  #store(lines: readonly string[]): void {
+  #store(lines: RecordLines): void {
     this.#turn.records.commit({
       router: this.#turn.router.name,
       component: this.#component,

@@ -32,12 +32,20 @@ export interface LogSource {
   ): Promise<T>;
 }
 
+/** Rendered records, none of which holds a line feed. */
+export interface RecordLines extends Iterable<string> {
+  /** How many there are. */
+  readonly length: number;
+  /** All of them in UTF-8 with a line feed between two, where they stand like that. Valid during the call that brings them. */
+  readonly bytes?: Uint8Array | undefined;
+}
+
 /** Where records and positions become durable. */
 export interface RecordLog {
   /** Positions by component. The empty name stands for what was learnt of the router as a whole. */
   readPositions(router: string): ReadonlyMap<string, string>;
   /** Stores both or neither; throws with disposition `hold-back` when there is no room. */
-  commit(commit: { router: string; component: string; position: string; lines: readonly string[] }): void;
+  commit(commit: { router: string; component: string; position: string; lines: RecordLines }): void;
 }
 
 /** What a line made known; told when its record is safe. All but what rules find is a record of its own too. */

@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
+import { yieldToLoop } from '../base/index.ts';
 import type { BlockRecovered } from './archive/index.ts';
 import { LogError } from './errors.ts';
 import { findHead, type Head, looksForeign } from './file-head.ts';
@@ -53,6 +54,8 @@ export type ScanResult =
   | { readonly kind: 'nothing' };
 
 const LINE_FEED = 0x0a;
+/** Lines of so many bytes are worked through at once, or the chunk that came: a few milliseconds. */
+const STEP_BYTES = 96 * 1024;
 /** Lines of a head that are looked at for the order of their dates. */
 const ORDER_LINES_MAX = 200;
 /** Ends of a file within one line that are remembered. */
@@ -97,10 +100,18 @@ export class FileScan {
 
   /** Reads `body` to its end or until the file is known to be a stranger. Throws what `body` throws, and `LogError`. */
   async read(body: AsyncIterable<Uint8Array | BlockRecovered>): Promise<ScanResult> {
+    let stepBytes = 0;
     for await (const item of body) {
-      if (item instanceof Uint8Array) this.#push(item);
-      else this.#recover(item);
+      if (item instanceof Uint8Array) {
+        this.#push(item);
+        stepBytes += item.length;
+      } else this.#recover(item);
       if (this.#outcome) return this.#outcome;
+      // Chunks that have come already would be worked through in one go, and what is due meanwhile would wait for all.
+      if (stepBytes >= STEP_BYTES) {
+        stepBytes = 0;
+        await yieldToLoop();
+      }
       if (this.#track && this.#track.builder.batchBytes >= this.#options.batchBytes) {
         this.#options.onBatch(this.#track.instance, this.takeBatch('more'));
       }

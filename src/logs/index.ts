@@ -7,7 +7,7 @@
  * Start reading at: tail-once.ts, component-tail.ts, then the diagram in position.ts; for lines record-builder.ts.
  */
 export { type ArchivePool, openArchivePool, SNIFF_BYTES, sniffFormat } from './archive/index.ts';
-export type { BodyFacts, LogEvent, LogSource, ReadLogOptions, RecordLog } from './contracts.ts';
+export type { BodyFacts, LogEvent, LogSource, ReadLogOptions, RecordLines, RecordLog } from './contracts.ts';
 export { type LogRule, LogRules, type RuleHit } from './log-rules.ts';
 export { type ListedLog, type Listing, parseListing } from './names.ts';
 export { findOffsetEvidence, type OffsetEvidence } from './offset-evidence.ts';

@@ -31,7 +31,8 @@ const OTHER = 'other';
 export class LogRules {
   readonly #rules: readonly LogRule[];
   readonly #seriesMax: number;
-  readonly #series = new Map<string, Set<string>>();
+  /** Labels of the series of each metric, by what they are of. */
+  readonly #series = new Map<string, Map<string, RuleHit['labels']>>();
 
   constructor(rules: readonly LogRule[], seriesMax: number = SERIES_MAX) {
     this.#rules = rules;
@@ -55,11 +56,14 @@ export class LogRules {
       rule.labels.map((name) => [name, (groups[name] ?? '').slice(0, LABEL_LENGTH_MAX)]),
     );
     const key = JSON.stringify(labels);
-    const known = this.#series.get(rule.metric) ?? new Set<string>();
-    this.#series.set(rule.metric, known);
-    if (known.has(key)) return labels;
-    if (known.size >= this.#seriesMax) return Object.fromEntries(rule.labels.map((name) => [name, OTHER]));
-    known.add(key);
-    return labels;
+    const series = this.#series.get(rule.metric) ?? new Map<string, RuleHit['labels']>();
+    this.#series.set(rule.metric, series);
+    const known = series.get(key);
+    if (known) return known;
+    if (series.size >= this.#seriesMax) return Object.fromEntries(rule.labels.map((name) => [name, OTHER]));
+    // A copy: what a pattern finds is a part of the text of a whole chunk, and would keep that as long as there is a series.
+    const copy = JSON.parse(key) as RuleHit['labels'];
+    series.set(key, copy);
+    return copy;
   }
 }

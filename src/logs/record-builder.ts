@@ -18,6 +18,7 @@ import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
 import type { LogRules, RuleHit } from './log-rules.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
 import type { Instance } from './position.ts';
+import { RecordBuffer } from './record-buffer.ts';
 import { isScrambled } from './scrambled.ts';
 import { type DateOrder, isLikeStamp, parseStamp, type Stamp, type StampContext } from './stamp.ts';
 import { copyStreamState, createStreamState, type StreamState } from './stream-state.ts';
@@ -52,7 +53,7 @@ export interface RecordContext {
 
 /** Lines read since the last batch, as records. */
 export interface ScanBatch {
-  readonly records: string[];
+  readonly records: RecordBuffer;
   /** Lines of the log in `records`; the rest are events. */
   lines: number;
   /** Bytes of these lines, with their line ends. */
@@ -73,7 +74,7 @@ export interface ScanBatch {
 /** A batch without anything in it. */
 export function createBatch(): ScanBatch {
   return {
-    records: [],
+    records: new RecordBuffer(),
     lines: 0,
     bytes: 0,
     unparsed: 0,
@@ -100,7 +101,7 @@ const CARRIAGE_RETURN = 0x0d;
 interface Waiting {
   readonly entry: Entry;
   /** Of a clock that was not set; its time is still to be found. */
-  readonly unsyncedUtcMs: number | undefined;
+  unsyncedUtcMs: number | undefined;
 }
 
 /**
@@ -117,10 +118,12 @@ export class RecordBuilder {
   readonly #state: StreamState;
   readonly #renderer: LineRenderer;
   #waiting: Waiting[] = [];
-  /** The last line, which waits behind the others. */
+  /** The last line, whose record is the last one of the batch; nothing else waits then. */
   #usual: WaitingUsual | undefined;
   /** UTC of the newest of them that is {@link Waiting.unsyncedUtcMs unsynced}, as the router's clock had it. */
   #newestUnsyncedMs: number | undefined;
+  /** Where in `#waiting` the first of them stands. */
+  #unsyncedFrom = 0;
   #batch = createBatch();
   /** The stamp that was read last: most lines have that of the line before. */
   #last: { readonly text: string; readonly wall: Stamp | undefined; shown: Shown | undefined } = NO_STAMP;
@@ -226,8 +229,8 @@ export class RecordBuilder {
     const isPlain = line.isPlain === true && message === rest.message;
     const usual: UsualLine = { start: line.start, tag: rest.tag, severity: rest.severity, message, isPlain };
     if (this.#waiting.length > 0) this.#flush(this.#waiting.length);
-    if (this.#usual) this.#batch.records.push(this.#usual.json);
-    this.#usual = { json: this.#renderer.render(usual, shown), line, parsed: rest, time, shown };
+    this.#renderer.render(usual, shown, this.#batch.records);
+    this.#usual = { line, parsed: rest, time, shown };
     if (rules) for (const hit of rules.evaluate(component, message)) this.#noteHit(hit);
     this.#instance.lastStart = line.start;
     this.#batch.lines++;
@@ -240,6 +243,7 @@ export class RecordBuilder {
     if (!this.#usual) return;
     const { line, parsed, time, shown } = this.#usual;
     this.#usual = undefined;
+    this.#batch.records.dropLast();
     const timestamp = renderTimestamp(shown.utcMs, false, line.start, shown.isFirstSecond);
     const flags = [...this.#context.flags, ...shown.flags];
     const entry = this.#createEntry(line, { time, ...parsed }, flags, NO_QUIRKS, timestamp);
@@ -329,7 +333,10 @@ export class RecordBuilder {
     for (const hit of this.#context.rules?.evaluate(this.#context.component, entry.message) ?? []) this.#noteHit(hit);
     this.#waiting.push({ entry, unsyncedUtcMs });
     this.#instance.lastStart = line.start;
-    if (unsyncedUtcMs !== undefined) this.#newestUnsyncedMs = unsyncedUtcMs;
+    if (unsyncedUtcMs !== undefined) {
+      if (this.#newestUnsyncedMs === undefined) this.#unsyncedFrom = this.#waiting.length - 1;
+      this.#newestUnsyncedMs = unsyncedUtcMs;
+    }
     this.#state.lastUid = entry.uid;
     this.#batch.lines++;
     this.#batch.bytes += line.length + 1;
@@ -487,8 +494,10 @@ export class RecordBuilder {
     this.#newestUnsyncedMs = undefined;
     const isTrusted = saneUtcMs === undefined && end === 'closed' && this.#state.clock.unsyncedBelowMs !== undefined;
     if (isTrusted) this.#clock.trust();
-    this.#waiting = this.#waiting.map(({ entry, unsyncedUtcMs }) => {
-      if (unsyncedUtcMs === undefined) return { entry, unsyncedUtcMs };
+    // Not from the first one that waits: a thousand of them would be gone through again with each further line.
+    for (const waiting of this.#waiting.slice(this.#unsyncedFrom)) {
+      const { entry, unsyncedUtcMs } = waiting;
+      if (unsyncedUtcMs === undefined) continue;
       if (saneUtcMs !== undefined) {
         entry.timestamp = renderTimestamp(
           toSecond(saneUtcMs - (newest - unsyncedUtcMs)) * 1000,
@@ -501,8 +510,8 @@ export class RecordBuilder {
         entry.timestamp = renderTimestamp(unsyncedUtcMs, false, entry.start, this.#isFirstSecond(unsyncedUtcMs));
         entry.flags = [...entry.flags.filter((flag) => flag !== 'unsynced'), 'clock_uncertain'];
       } else entry.timestamp = renderTimestamp(this.#observedSecondMs, false, entry.start, false);
-      return { entry, unsyncedUtcMs: undefined };
-    });
+      waiting.unsyncedUtcMs = undefined;
+    }
   }
 
   /** Renders the first `count` entries that wait. */
@@ -522,7 +531,6 @@ interface Shown {
 
 /** A usual line that waits for lines that continue it. */
 interface WaitingUsual {
-  readonly json: string;
   readonly line: RawLine;
   readonly parsed: Omit<ParsedLine, 'time'>;
   readonly time: Stamp;

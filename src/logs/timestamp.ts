@@ -24,13 +24,12 @@ export function renderTimestamp(utcMs: number, hasFraction: boolean, offset: num
   }
   const second = toSecond(utcMs);
   if (second !== lastSecond.second) lastSecond = { second, text: renderSecond(second) };
-  const ns = (isFirstSecond ? HALF_SECOND_NS : 0) + clampOffset(offset);
-  return `${lastSecond.text}.${String(BILLION + ns).slice(1)}Z`;
+  return `${lastSecond.text}.${String(BILLION + toNanoseconds(offset, isFirstSecond)).slice(1)}Z`;
 }
 
-/** What an offset gives a time that is a whole second. Nanoseconds. */
-export function clampOffset(offset: number): number {
-  return Math.min(offset, HALF_SECOND_NS - 1);
+/** What comes below a time that is a whole second: the nine decimals of {@link renderTimestamp} as a number. */
+export function toNanoseconds(offset: number, isFirstSecond: boolean): number {
+  return (isFirstSecond ? HALF_SECOND_NS : 0) + Math.min(offset, HALF_SECOND_NS - 1);
 }
 
 /** As `YYYY-MM-DDThh:mm:ss`. */

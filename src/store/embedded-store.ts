@@ -52,8 +52,14 @@ export interface LogCommit {
   readonly component: string;
   /** The log's position, as text that only the room `logs` reads. */
   readonly position: string;
-  /** Rendered records without line ends. */
-  readonly lines: readonly string[];
+  readonly lines: CommitLines;
+}
+
+/** Rendered records without line ends. */
+export interface CommitLines extends Iterable<string> {
+  readonly length: number;
+  /** All of them in UTF-8 with a line feed between two, where they stand like that already; packing is faster then. */
+  readonly bytes?: Uint8Array | undefined;
 }
 
 /** Notes are small facts, and they are read and written whole. */

@@ -6,8 +6,8 @@ const ZSTD_LEVEL = 1;
 const BATCH_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Packs records to one body; a record holds no line feed, because JSON escapes it. */
-export function packLines(lines: readonly string[]): Uint8Array {
-  return zstdCompressSync(lines.join('\n'), {
+export function packLines(lines: Iterable<string> & { readonly bytes?: Uint8Array | undefined }): Uint8Array {
+  return zstdCompressSync(lines.bytes ?? [...lines].join('\n'), {
     params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
   });
 }

@@ -1,8 +1,17 @@
 import { getEventListeners } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import { createSteppedClock, createSystemClock } from '../../src/base/index.ts';
+import { createSteppedClock, createSystemClock, yieldToLoop } from '../../src/base/index.ts';
 
 const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
+
+test('yieldToLoop() resolves after what was due before it', async () => {
+  const order: string[] = [];
+  setImmediate(() => order.push('due'));
+  await Promise.resolve();
+  await yieldToLoop();
+  order.push('on');
+  expect(order).toEqual(['due', 'on']);
+});
 
 test('SteppedClock stands still until it is told to move', async () => {
   const clock = createSteppedClock(START_MS);

@@ -65,9 +65,8 @@ async function scan(content: string | Uint8Array | readonly Uint8Array[], option
   const chunks = typeof content === 'string' || content instanceof Uint8Array ? [Buffer.from(content)] : content;
   const reading = new FileScan(createOptions(options));
   const result = await reading.read(bodyOf(chunks));
-  const records = reading
-    .takeBatch(options.isClosed ? 'closed' : 'open')
-    .records.map((json) => JSON.parse(json) as LogRecord);
+  const batch = reading.takeBatch(options.isClosed ? 'closed' : 'open');
+  const records = [...batch.records].map((json) => JSON.parse(json) as LogRecord);
   return {
     result,
     records,
@@ -297,7 +296,7 @@ describe('a body that breaks off', () => {
     })();
     await expect(reading.read(body)).rejects.toThrow('cut');
     expect(reading.instance).toBeUndefined();
-    expect(reading.takeBatch('open').records).toEqual([]);
+    expect(reading.takeBatch('open').records).toHaveLength(0);
     expect(begun.off).toBe(FIRST.length + SECOND.length);
   });
 });
@@ -322,11 +321,25 @@ describe('batches', () => {
     expect(count + records.length).toBe(100);
   });
 
+  test('FileScan lets everything else go on while it reads chunks that are there already', async () => {
+    const chunk = Buffer.from('2026-11-21 09:36:49 [wan] line\n'.repeat(2048));
+    let turns = 0;
+    const count = () => {
+      turns++;
+      turn = setImmediate(count);
+    };
+    let turn = setImmediate(count);
+    const { records } = await scan(Array.from({ length: 16 }, () => chunk));
+    clearImmediate(turn);
+    expect(records).toHaveLength(16 * 2048);
+    expect(turns).toBeGreaterThanOrEqual(4);
+  });
+
   test('FileScan counts the bytes of the lines and those without a time', async () => {
     const reading = new FileScan(createOptions());
     await reading.read(bodyOf([Buffer.from(`${FIRST}2026-13-45 no\n${SECOND}`)]));
     expect(reading.takeBatch('open')).toMatchObject({ bytes: FIRST.length + SECOND.length + 14, unparsed: 1 });
-    expect(reading.takeBatch('open')).toMatchObject({ records: [], bytes: 0, unparsed: 0 });
+    expect(reading.takeBatch('open')).toMatchObject({ records: { length: 0 }, bytes: 0, unparsed: 0 });
   });
 });
 

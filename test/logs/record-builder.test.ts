@@ -40,7 +40,7 @@ function buildAll(
 }
 
 function renderAll(...args: Parameters<typeof buildAll>): LogRecord[] {
-  return buildAll(...args).records.map((json) => JSON.parse(json) as LogRecord);
+  return [...buildAll(...args).records].map((json) => JSON.parse(json) as LogRecord);
 }
 
 function render(line: string | Buffer, context?: RecordContext): LogRecord {
@@ -58,7 +58,7 @@ test('RecordBuilder renders a line with the fields of the contract, in their ord
   const line = '2025-10-26 01:59:58 [wan] wan1: connection check failed, retry 3';
   const { records, unparsed } = buildAll([line], context, createInstance({ off: 18_231 }));
   expect(unparsed).toBe(0);
-  expect(records[0]).toBe(
+  expect([...records][0]).toBe(
     '{"timestamp":"2025-10-25T23:59:58.500018231Z","observed_timestamp":"2026-11-21T12:00:00.412Z","router":"plant-7",' +
       '"component":"network","tag":"wan","message":"wan1: connection check failed, retry 3",' +
       '"uid":"jlcs53nw45cduak3-00000e2f","file":"network/current","offset":18231,"labels":{"site":"munich"},"flags":["late"]}',
@@ -208,6 +208,26 @@ test.each([
   expect(Buffer.from(record.original ?? '', 'base64')).toEqual(line);
 });
 
+/** A router that never got to know the time writes on and on; the time for it must not grow with the square of the lines. */
+test('RecordBuilder gets through 60,000 lines of a clock that was never set, and the last ones still get their times', {
+  timeout: 20_000,
+}, () => {
+  const wall = (second: number) => new Date(second * 1000).toISOString().slice(0, 19).replace('T', ' ');
+  const lines = Array.from({ length: 60_000 }, (_, index) => `${wall(index)} [wan] unset ${index}`);
+  const builder = new RecordBuilder(createContext(), createInstance());
+  const splitter = new LineSplitter(0);
+  splitter.push(Buffer.from(`${lines.join('\n')}\n`), (raw) => builder.push(raw));
+  const unset = [...builder.take('more').records].map((json) => JSON.parse(json) as LogRecord);
+  const last = [`${wall(60_000)} [wan] unset`, `${wall(60_002)} [wan] unset`, '2026-11-21 09:36:49 [wan] set'];
+  splitter.push(Buffer.from(`${last.join('\n')}\n`), (raw) => builder.push(raw));
+  const records = [...builder.take('closed').records].map((json) => JSON.parse(json) as LogRecord);
+  expect(unset).toHaveLength(60_000);
+  expect(new Set(unset.map(({ timestamp }) => timestamp?.slice(0, 19)))).toEqual(new Set(['2026-11-21T12:00:00']));
+  expect(
+    records.filter(({ flags }) => flags?.includes('remapped')).map(({ timestamp }) => timestamp?.slice(11, 19)),
+  ).toEqual(['09:36:47', '09:36:49']);
+});
+
 test('RecordBuilder renders one line of JSON for any bytes, and keeps them when they are no text', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), fc.boolean(), (tail, hasTime) => {
@@ -215,8 +235,9 @@ test('RecordBuilder renders one line of JSON for any bytes, and keeps them when 
       const bytes = Buffer.concat([Buffer.from(hasTime ? '2026-11-21 09:36:49 [wan] ' : '~'), text]);
       const { records } = buildAll([bytes], createContext(), createInstance({ off: 5 }));
       expect(records).toHaveLength(1);
-      expect(records[0]).not.toContain('\n');
-      const record = JSON.parse(records[0] ?? '') as LogRecord;
+      const [json = '', ...others] = records;
+      expect(others).toEqual([]);
+      const record = JSON.parse(json) as LogRecord;
       expect(record.offset).toBe(5);
       const stripped = bytes.at(-1) === 0x0d ? bytes.subarray(0, -1) : bytes;
       const isText = Buffer.from(stripped.toString('utf8')).equals(stripped);

@@ -12,7 +12,7 @@ async function readAll(source: LogSource): Promise<string[]> {
   const messages: string[] = [];
   const records: RecordLog = {
     readPositions: () => new Map(),
-    commit: ({ lines }) => void messages.push(...lines.map((line) => (JSON.parse(line) as LogRecord).message)),
+    commit: ({ lines }) => void messages.push(...[...lines].map((line) => (JSON.parse(line) as LogRecord).message)),
   };
   const clock = createSteppedClock(Date.UTC(2026, 10, 21, 12));
   const router = { name: 'plant-7', labels: {} };

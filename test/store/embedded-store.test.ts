@@ -28,6 +28,16 @@ test('EmbeddedStore makes its folder, open to nobody but its owner', async () =>
   }
 });
 
+test('EmbeddedStore takes lines as bytes, as they stand, and counts them as their maker does', async () => {
+  await using folder = await createStoreFolder();
+  using store = folder.open();
+  const lines = ['{"straße":1}', '{"n":2}'];
+  store.commit({ ...commitOf([]), lines: Object.assign([...lines], { bytes: Buffer.from(lines.join('\n')) }) });
+  store.commit({ ...commitOf([]), lines: { length: 1, *[Symbol.iterator]() {}, bytes: Buffer.from('{"n":3}') } });
+  expect(store.spooled.records).toBe(3);
+  expect(drain(store, 'a')).toEqual([...lines, '{"n":3}']);
+});
+
 test('EmbeddedStore keeps positions by router and component over a restart, the last one of each', async () => {
   await using folder = await createStoreFolder();
   {

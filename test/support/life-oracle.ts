@@ -107,7 +107,7 @@ class MortalLog implements RecordLog, Disposable {
     if (isDying && !this.death?.isAfter) throw new Killed('before the transaction');
     this.#store.commit(commit);
     if (!isDying) return;
-    for (const { event } of commit.lines.map((line) => JSON.parse(line) as LogRecord)) {
+    for (const { event } of Array.from(commit.lines, (line) => JSON.parse(line) as LogRecord)) {
       if (event) this.unreported.set(event, (this.unreported.get(event) ?? 0) + 1);
     }
     throw new Killed('after the transaction');

@@ -2,8 +2,11 @@ import type { ArchiveErrorCode } from './archive-error.ts';
 import type { ArchiveLimits, BlockLost, BlockRecovered } from './archive-item.ts';
 import type { Bzip2End } from './bzip2/decoder.ts';
 
-/** Decoded bytes are posted in chunks of at most this size, so that a reader that works through one holds its loop briefly. */
-export const OUTPUT_CHUNK_BYTES = 256 * 1024;
+/**
+ * Decoded bytes are posted in chunks of at most this size, so that a reader that works through one holds its loop briefly.
+ * As a string one still fits where V8 keeps young objects; above 128 KiB each would get memory of its own.
+ */
+export const OUTPUT_CHUNK_BYTES = 96 * 1024;
 /** Decoded bytes under way to the reader; the worker stops at that. Room for two blocks, so that the next one is decoded meanwhile. */
 export const OUTPUT_WINDOW_BYTES = 2 * 1024 * 1024;
 /** Compressed bytes are posted in chunks of at most this size. */

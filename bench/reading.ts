@@ -1,0 +1,33 @@
+/** Reads one log of one router as the agent does. */
+import { createSystemClock } from '../src/base/index.ts';
+import { type ArchivePool, type RecordLog, tailOnce, Zone } from '../src/logs/index.ts';
+
+const NAME = 'network/log-2026-11-21-12:00:00.bz2';
+
+/** All lines of `body` become records of `router`, and `commit` takes them. */
+export async function readLog(
+  router: string,
+  body: () => AsyncIterable<Uint8Array>,
+  archives: ArchivePool,
+  commit: RecordLog['commit'],
+): Promise<void> {
+  await tailOnce(
+    {
+      router: { name: router, labels: { site: 'munich' } },
+      source: {
+        listLogs: () => Promise.resolve([NAME]),
+        readLog: (_name, _signal, consume) => consume(body()),
+      },
+      records: { readPositions: () => new Map(), commit },
+      archives,
+      clock: createSystemClock(),
+      zone: new Zone('Europe/Berlin'),
+      isWanted: () => true,
+      isOnlyTurn: true,
+      report: (event) => {
+        if (event.type === 'log-failed') throw event.cause;
+      },
+    },
+    new AbortController().signal,
+  );
+}

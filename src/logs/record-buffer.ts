@@ -1,0 +1,94 @@
+/** Room for the records of one poll, and what a batch at its bound takes. Bytes. */
+const BYTES_MIN = 16 * 1024;
+/** Memory that is given back is kept for the next batches: as much as routers are read at a time, of no more than this. */
+const KEPT_BUFFERS_MAX = 2;
+const KEPT_BYTES_MAX = 4 * 1024 * 1024;
+/** UTF-8 has no more for a code unit of a string. */
+const UTF8_BYTES_MAX = 3;
+const LINE_FEED = 0x0a;
+
+const EMPTY = Buffer.alloc(0);
+const kept: Buffer[] = [];
+
+/**
+ * Rendered records one behind the other, as bytes in UTF-8 with a line feed between two. Bytes because a record is of
+ * long pieces that are those of the record before: copying them is several times as fast as joining strings. The memory
+ * is used again once {@link release} has given it back.
+ */
+export class RecordBuffer {
+  #memory: Buffer = EMPTY;
+  /** Where the last record ends. */
+  #end = 0;
+  /** Where the record before the last one ends. */
+  #endBefore = 0;
+  #length = 0;
+
+  /** Number of records. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** All records. Valid until the buffer is written to or released. */
+  get bytes(): Uint8Array {
+    return this.#memory.subarray(0, this.#end);
+  }
+
+  /** The records as strings. */
+  *[Symbol.iterator](): Generator<string, void, undefined> {
+    if (this.#length > 0) yield* this.#memory.toString('utf8', 0, this.#end).split('\n');
+  }
+
+  /** Adds a rendered record, which holds no line feed, because JSON escapes it. */
+  push(record: string): void {
+    const memory = this.reserve(record.length * UTF8_BYTES_MAX);
+    this.commit(this.start + memory.write(record, this.start, 'utf8'));
+  }
+
+  /** Memory with room for a record of `bytes` at {@link start}; whoever has written it there calls {@link commit}. */
+  reserve(bytes: number): Buffer {
+    const needed = this.#end + 1 + bytes;
+    if (needed > this.#memory.length) this.#grow(needed);
+    return this.#memory;
+  }
+
+  /** Where the next record begins. */
+  get start(): number {
+    return this.#length > 0 ? this.#end + 1 : 0;
+  }
+
+  /** Adds the record that was written from {@link start} to `end`. */
+  commit(end: number): void {
+    if (this.#length > 0) this.#memory[this.#end] = LINE_FEED;
+    this.#endBefore = this.#end;
+    this.#end = end;
+    this.#length++;
+  }
+
+  /** Takes the last record away; once only after each that was added. */
+  dropLast(): void {
+    this.#end = this.#endBefore;
+    this.#length--;
+  }
+
+  /** Empties the buffer and gives its memory to later ones: {@link bytes} of before are not valid any more. */
+  release(): void {
+    const memory = this.#memory;
+    this.#memory = EMPTY;
+    this.#end = 0;
+    this.#endBefore = 0;
+    this.#length = 0;
+    if (memory.length > 0 && memory.length <= KEPT_BYTES_MAX && kept.length < KEPT_BUFFERS_MAX) kept.push(memory);
+  }
+
+  #grow(needed: number): void {
+    const spare = this.#memory.length === 0 ? kept.pop() : undefined;
+    if (spare && spare.length >= needed) {
+      this.#memory = spare;
+      return;
+    }
+    const size = Math.max(BYTES_MIN, 2 ** Math.ceil(Math.log2(needed)));
+    const memory = Buffer.allocUnsafeSlow(size);
+    this.#memory.copy(memory, 0, 0, this.#end);
+    this.#memory = memory;
+  }
+}

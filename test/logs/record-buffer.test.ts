@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { RecordBuffer } from '../../src/logs/record-buffer.ts';
+
+function fill(...records: readonly string[]): RecordBuffer {
+  const buffer = new RecordBuffer();
+  for (const record of records) buffer.push(record);
+  return buffer;
+}
+
+function textOf(buffer: RecordBuffer): string {
+  return Buffer.from(buffer.bytes).toString('utf8');
+}
+
+test('RecordBuffer gives records as strings, and as bytes with a line feed between two', () => {
+  const buffer = fill('{"a":1}', '{"straße":"東京"}', '{}');
+  expect(buffer).toHaveLength(3);
+  expect([...buffer]).toEqual(['{"a":1}', '{"straße":"東京"}', '{}']);
+  expect(textOf(buffer)).toBe('{"a":1}\n{"straße":"東京"}\n{}');
+});
+
+test('RecordBuffer holds nothing at first', () => {
+  const buffer = new RecordBuffer();
+  expect(buffer).toHaveLength(0);
+  expect([...buffer]).toEqual([]);
+  expect(buffer.bytes).toHaveLength(0);
+});
+
+test('RecordBuffer keeps what it holds when it grows', () => {
+  const records = Array.from({ length: 2000 }, (_, index) => `{"n":"${'ü'.repeat(index % 97)}${index}"}`);
+  records.push(`{"long":"${'東'.repeat(300_000)}"}`);
+  expect([...fill(...records)]).toEqual(records);
+});
+
+test('RecordBuffer takes the last record away again', () => {
+  const buffer = fill('{"first":1}');
+  buffer.dropLast();
+  expect(buffer).toHaveLength(0);
+  expect([...buffer]).toEqual([]);
+  for (const record of ['{"second":2}', '{"third":3}']) buffer.push(record);
+  buffer.dropLast();
+  buffer.push('{}');
+  expect(textOf(buffer)).toBe('{"second":2}\n{}');
+});
+
+test('RecordBuffer uses memory again that was released, and never that of a buffer in use', () => {
+  const first = fill('{"first":1}');
+  const { buffer: memory } = first.bytes;
+  first.release();
+  expect([...first]).toEqual([]);
+  const second = fill('{"second":2}');
+  expect(second.bytes.buffer).toBe(memory);
+  first.push('{"again":1}');
+  const third = fill('{"third":3}');
+  expect([first, second, third].map(textOf)).toEqual(['{"again":1}', '{"second":2}', '{"third":3}']);
+  first.release();
+  first.release();
+  const [fourth, fifth] = [fill('4'), fill('5')];
+  expect([fourth, fifth].map(textOf)).toEqual(['4', '5']);
+  fourth.release();
+  const long = 'x'.repeat(100_000);
+  expect([...fill(long)]).toEqual([long]);
+});
