@@ -13,6 +13,7 @@ import { Fleet } from './fleet.ts';
 import { LinePolicy } from './line-policy.ts';
 import { createNoteBook } from './note-book.ts';
 import { RouterAgent, type RouterEvent } from './router-agent.ts';
+import { RecentRecords } from './recent-records.ts';
 import type { BackupPlan } from './router-backup.ts';
 import { SelfMetrics } from './self-metrics.ts';
 import { SinkRunner } from './sink-runner.ts';
@@ -181,6 +182,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       if (cause.code === 'broken') failure.abort(cause);
       else logger.warn('A note could not be written', { error: renderErrorChain(cause) });
     });
+    const recent = new RecentRecords();
     let backupPlan: BackupPlan | undefined;
     let lines = new LinePolicy(config.logRules, config.redact);
     const fleet = new Fleet({
@@ -196,6 +198,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
           notes,
           archives,
           exposition,
+          recent,
           clock,
           logger,
           report: onRouter,
@@ -234,6 +237,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       externalUrl: options.web?.externalUrl,
       isLifecycleEnabled: options.web?.isLifecycleEnabled ?? false,
       content: createWebContent({
+        config: () => config,
         fleet,
         sinks,
         scheduler,

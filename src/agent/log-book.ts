@@ -2,8 +2,9 @@ import type { Clock } from '../base/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { LogEvent } from '../logs/index.ts';
 import type { FamilyDescription, Labels, RouterIdentity } from '../model/index.ts';
-import type { RouterLogSummary } from '../web/index.ts';
+import type { LogGapSummary, RouterLogSummary } from '../web/index.ts';
 import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
+import type { RecordPlace } from './recent-records.ts';
 
 interface Page {
   lines: number;
@@ -16,7 +17,11 @@ interface Page {
   newestMs: number | undefined;
   /** Monotonic. */
   caughtUpAtMs: number | undefined;
+  position: { readonly file: string; readonly offset: number } | undefined;
 }
+
+/** Gaps that are remembered, of all logs of a router. */
+const GAPS_MAX = 10;
 
 /** What became of each log of a router, and the series that say so. */
 export class LogBook {
@@ -25,6 +30,8 @@ export class LogBook {
   readonly #clock: Clock;
   readonly #ruleFamilies: ReadonlyMap<string, FamilyDescription>;
   readonly #pages = new Map<string, Page>();
+  /** The newest first. */
+  readonly #gaps: LogGapSummary[] = [];
   /** Values of rules that are gauges: by metric, then by labels. The rules themselves bound how many there are. */
   readonly #ruleValues = new Map<string, Map<string, readonly [Labels, number]>>();
 
@@ -70,7 +77,10 @@ export class LogBook {
         return;
       }
       case 'log-gap-found': {
-        const { component, certainty, bytesMin } = event;
+        const { component, certainty, reason, bytesMin } = event;
+        const at = new Date(this.#clock.now()).toISOString();
+        this.#gaps.unshift({ at, component, certainty, reason, bytesMin: bytesMin ?? null });
+        this.#gaps.splice(GAPS_MAX);
         this.#page(component).gaps += this.#count(F.logGaps, { component, certainty }, 1);
         this.#count(F.logGapBytes, { component, certainty }, bytesMin ?? 0);
         return;
@@ -104,6 +114,25 @@ export class LogBook {
     }
   }
 
+  /** Takes over where the last record begins that was stored. */
+  notePlace({ component, file, offset }: RecordPlace): void {
+    this.#page(component).position = { file, offset };
+  }
+
+  get gaps(): readonly LogGapSummary[] {
+    return [...this.#gaps];
+  }
+
+  /** How long it is since all of what the router had was read, of the log that is furthest behind. Milliseconds. */
+  get lagMs(): number | undefined {
+    const nowMs = this.#clock.monotonic();
+    let lagMs: number | undefined;
+    for (const { caughtUpAtMs } of this.#pages.values()) {
+      if (caughtUpAtMs !== undefined) lagMs = Math.max(lagMs ?? 0, nowMs - caughtUpAtMs);
+    }
+    return lagMs;
+  }
+
   describe(): readonly RouterLogSummary[] {
     const nowMs = this.#clock.monotonic();
     return [...this.#pages].map(([component, page]) => ({
@@ -116,6 +145,7 @@ export class LogBook {
       newest: page.newestMs === undefined ? null : new Date(page.newestMs).toISOString(),
       lagSeconds: page.caughtUpAtMs === undefined ? null : (nowMs - page.caughtUpAtMs) / 1000,
       secondsToLoss: page.msToLoss === undefined ? null : page.msToLoss / 1000,
+      position: page.position ?? null,
     }));
   }
 
@@ -140,6 +170,7 @@ export class LogBook {
       archives: undefined,
       newestMs: undefined,
       caughtUpAtMs: undefined,
+      position: undefined,
     };
     this.#pages.set(component, page);
     return page;

@@ -11,6 +11,7 @@ import { isSelected } from './globs.ts';
 import type { LinePolicy } from './line-policy.ts';
 import type { NoteBook } from './note-book.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
+import type { RecentRecords } from './recent-records.ts';
 import { RouterObserver } from './router-observer.ts';
 import type { SpoolGuard } from './spool-guard.ts';
 
@@ -36,6 +37,8 @@ export interface RouterAgentOptions {
   readonly notes: NoteBook;
   readonly archives: ArchivePool;
   readonly exposition: FleetExposition;
+  /** What pages show of the records of all routers. */
+  readonly recent: RecentRecords;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly report: (event: RouterEvent) => void;
@@ -93,6 +96,7 @@ export class RouterAgent {
       settings,
       ruleFamilies: options.lines.families,
       exposition,
+      recent: options.recent,
       logger,
       clock,
       bytes: () => ({ ...this.#client.wireBytes, budget: this.#bytes.budget }),
@@ -208,6 +212,7 @@ export class RouterAgent {
     } finally {
       this.#bytes.settle();
       this.#bytes.close();
+      this.#options.recent.forget(this.settings.name);
     }
   }
 
@@ -233,11 +238,13 @@ export class RouterAgent {
     const { notes, report } = this.#options;
     const { budget } = this.#bytes;
     const state = this.#configuration.state;
+    const before = this.#client.wireBytes;
     const result = await this.#poller.pollOnce(signal, {
       stretch: (isSlow) => (isSlow ? budget.stretch('slow') : 1),
       isFresh: turn.isTriggered,
     });
-    this.observer.onPoll(result);
+    const { sent, received } = this.#client.wireBytes;
+    this.observer.onPoll(result, { sent: sent - before.sent, received: received - before.received });
     for (const { module, metric } of result.resources.flatMap(({ faults }) => faults)) {
       report({ type: 'mapping-failed', module, metric });
     }
@@ -257,7 +264,13 @@ export class RouterAgent {
         {
           router: settings,
           source: this.#client,
-          records,
+          records: {
+            readPositions: (router) => records.readPositions(router),
+            commit: (commit) => {
+              records.commit(commit);
+              this.observer.onRecords(commit.lines);
+            },
+          },
           archives,
           clock,
           zone: this.#zone,

@@ -1,27 +1,37 @@
 import { type Clock, type Logger, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
-import type { LogEvent } from '../logs/index.ts';
+import type { LogEvent, RecordLines } from '../logs/index.ts';
 import type { FamilyDescription, Labels, MetricFamily } from '../model/index.ts';
 import { ROUTER_FAILURES, type RouterCertificate, type SessionEvent } from '../router/index.ts';
 import type { ByteBudget } from '../schedule/index.ts';
 import type { PollResult } from '../status/index.ts';
-import type { RouterDetail, RouterSummary } from '../web/index.ts';
+import type { PollFault, RouterDetail, RouterFailureSummary, RouterLogSummary, RouterSummary } from '../web/index.ts';
+import { findStep } from './failing-step.ts';
 import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
 import { LogBook } from './log-book.ts';
 import { PollHistory } from './poll-history.ts';
+import { PollSamples } from './poll-samples.ts';
+import type { RecentRecords } from './recent-records.ts';
 import { ResourceBook } from './resource-book.ts';
 import type { RouterStateName } from './self-metrics.ts';
+import { SessionBook } from './session-book.ts';
 
 export interface RouterObserverOptions {
   readonly settings: RouterSettings;
   /** Families of the log rules, by the name of their metric. */
   readonly ruleFamilies: ReadonlyMap<string, FamilyDescription>;
   readonly exposition: FleetExposition;
+  readonly recent: RecentRecords;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: ByteBudget };
   readonly certificate: () => RouterCertificate | undefined;
+}
+
+interface WireBytes {
+  readonly sent: number;
+  readonly received: number;
 }
 
 /** Value of the label `resource` for the logs as a whole. */
@@ -33,14 +43,20 @@ export class RouterObserver {
   readonly #resources: ResourceBook;
   readonly #logs: LogBook;
   readonly #polls = new PollHistory();
-  readonly #session = { logins: 0, loginFailures: 0, refreshes: 0 };
+  readonly #samples = new PollSamples();
+  readonly #session: SessionBook;
   /** What is failing now, so that the log says it once and not at every poll. */
   readonly #failing = new Set<string>();
   #state: RouterStateName = 'unknown';
+  /** Wall time, milliseconds since the Unix epoch. */
+  #sinceMs: number | undefined;
   #failures = 0;
+  #lastDurationMs: number | undefined;
+  /** When the values of the last good poll are no longer served, on the monotonic clock. */
+  #staleAtMs = Number.POSITIVE_INFINITY;
   /** Wall time, milliseconds since the Unix epoch. */
   #lastSuccessMs: number | undefined;
-  #failure: { reason: string; error: string } | undefined;
+  #failure: RouterFailureSummary | undefined;
   #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
     firmware: undefined,
     serial: undefined,
@@ -50,6 +66,7 @@ export class RouterObserver {
     const { settings, exposition, clock, ruleFamilies } = options;
     this.#options = options;
     this.#resources = new ResourceBook(settings, exposition);
+    this.#session = new SessionBook(clock);
     this.#logs = new LogBook(settings, exposition, clock, ruleFamilies);
     // Counters exist from the start, so that their first increase is seen.
     for (const family of [F.logins, F.loginFailures, F.tokenRefreshes]) this.#count(family, 0);
@@ -64,17 +81,18 @@ export class RouterObserver {
     return this.#identity;
   }
 
-  onPoll(result: PollResult): void {
+  /** Called after every turn; `wire` is what went over the wire in it. Bytes. */
+  onPoll(result: PollResult, wire: WireBytes): void {
     if (result.isIdle) return;
     const { settings, exposition, clock } = this.#options;
-    if (result.isUp) exposition.keepFresh(settings, clock.monotonic() + settings.poll.staleAfterMs);
+    if (result.isUp) {
+      this.#staleAtMs = clock.monotonic() + settings.poll.staleAfterMs;
+      exposition.keepFresh(settings, this.#staleAtMs);
+    }
     this.#identity = { firmware: result.firmwareVersion, serial: result.serialNumber };
-    this.#noteState(result);
-    this.#polls.add({
-      atMs: clock.now() - result.durationMs,
-      durationMs: result.durationMs,
-      failure: this.#failure,
-    });
+    const fault = this.#findFault(result, wire);
+    this.#noteState(result, fault);
+    this.#notePoll(result, fault);
     this.#publishState(result.durationMs);
     this.#publishCertificate();
     this.#resources.note(result);
@@ -93,9 +111,10 @@ export class RouterObserver {
   /** Called after every turn, with what the budget says then. */
   onBytes(budget: ByteBudget): void {
     if (!budget.isSpent || this.#state === 'budget') return;
-    this.#state = 'budget';
+    this.#enter('budget');
     this.#failure = {
       reason: 'budget',
+      step: null,
       error: 'The byte budget of this day is used up; the next one begins at midnight UTC',
     };
     this.#log('warn', 'The byte budget of the router is used up', { until: new Date(budget.nextDayMs).toISOString() });
@@ -103,14 +122,13 @@ export class RouterObserver {
   }
 
   onSession(event: SessionEvent): void {
+    this.#session.note(event);
     switch (event.type) {
       case 'session-opened':
-        this.#session.logins++;
         this.#count(F.logins, 1);
         this.#log('info', 'Logged in');
         return;
       case 'session-refreshed':
-        this.#session.refreshes++;
         this.#count(F.tokenRefreshes, 1);
         this.#log('debug', 'Refreshed the session');
         return;
@@ -121,7 +139,6 @@ export class RouterObserver {
         this.#log('info', 'Logged out');
         return;
       case 'login-failed':
-        this.#session.loginFailures++;
         this.#count(F.loginFailures, 1);
         this.#log('debug', 'Could not log in', { error: renderErrorChain(event.cause) });
         return;
@@ -190,6 +207,12 @@ export class RouterObserver {
     }
   }
 
+  /** Records that were stored, as they were. */
+  onRecords(lines: RecordLines): void {
+    const place = this.#options.recent.note(this.#options.settings.name, lines);
+    if (place) this.#logs.notePlace(place);
+  }
+
   /** A turn over the logs that came to its end. */
   onLogsRead(): void {
     this.#failing.delete(LOGS);
@@ -206,29 +229,41 @@ export class RouterObserver {
 
   /** The router in a list. */
   summarize(): RouterSummary {
-    const { name, url, labels } = this.#options.settings;
+    const { settings, clock } = this.#options;
+    const { name, url, labels, byteBudget } = settings;
     return {
       name,
       url,
       labels,
       state: this.#state,
+      since: toTime(this.#sinceMs),
+      isStale: clock.monotonic() >= this.#staleAtMs,
       lastSuccess: toTime(this.#lastSuccessMs),
       failure: this.#failure ?? null,
       consecutiveFailures: this.#failures,
+      durationSeconds: toSeconds(this.#lastDurationMs),
+      logLagSeconds: toSeconds(this.#logs.lagMs),
+      bytesToday: this.#options.bytes().budget.used.bytes,
+      byteBudget: byteBudget === 0 ? null : byteBudget,
     };
+  }
+
+  describeLogs(): readonly RouterLogSummary[] {
+    return this.#logs.describe();
   }
 
   /** Everything that is known about the router. */
   describe(): RouterDetail {
-    const { clock, settings } = this.#options;
+    const { clock, settings, recent } = this.#options;
     const { sent, received, budget } = this.#options.bytes();
     const certificate = this.#options.certificate();
     const notAfter = toTime(certificate?.notAfterMs);
     return {
       ...this.summarize(),
       firmware: this.#identity.firmware ?? null,
+      serial: this.#identity.serial ?? null,
       resources: this.#resources.describe(clock.monotonic()),
-      session: { ...this.#session },
+      session: this.#session.describe(),
       bytes: {
         sent,
         received,
@@ -238,24 +273,53 @@ export class RouterObserver {
       },
       certificate: notAfter === null ? null : { notAfter },
       logs: this.#logs.describe(),
+      recentGaps: this.#logs.gaps,
+      recentRecords: recent.list(settings.name),
       recentPolls: this.#polls.describe(),
+      history: this.#samples.describe(),
     };
   }
 
-  #noteState(result: PollResult): void {
+  #findFault({ error, resources }: PollResult, wire: WireBytes): PollFault | undefined {
+    const failed = resources.find(({ state }) => state === 'failed');
+    if (!failed) return undefined;
+    const step = findStep(error, {
+      ...wire,
+      isLogin: this.#session.isFailureOf(error),
+      isTls: this.#options.settings.url.startsWith('https:'),
+      isRepeated: this.#failures > 0,
+    });
+    const hasResource = step === 'resource' || step === 'parse';
+    return { step, resource: hasResource ? failed.name : null, error: renderErrorChain(error) };
+  }
+
+  #notePoll({ durationMs, isUp }: PollResult, fault: PollFault | undefined): void {
+    const atMs = this.#options.clock.now() - durationMs;
+    this.#lastDurationMs = durationMs;
+    this.#polls.add({ atMs, durationMs, failure: this.#failure, fault });
+    this.#samples.add({ atMs, durationMs, isOk: isUp, lagMs: this.#logs.lagMs });
+  }
+
+  #enter(state: RouterStateName): void {
+    if (this.#state !== state) this.#sinceMs = this.#options.clock.now();
+    this.#state = state;
+  }
+
+  #noteState(result: PollResult, fault: PollFault | undefined): void {
     const before = this.#state;
     if (result.isUp) {
       this.#failures = 0;
       this.#failure = undefined;
-      this.#state = 'up';
+      this.#enter('up');
       this.#lastSuccessMs = this.#options.clock.now();
       if (before !== 'up') this.#log('info', 'The router is up');
       return;
     }
     this.#failures++;
-    this.#failure = { reason: result.failure ?? 'http', error: renderErrorChain(result.error) };
-    this.#state = 'down';
-    this.#log(before === 'down' ? 'debug' : 'warn', 'The router is down', this.#failure);
+    const [reason, error] = [result.failure ?? 'http', renderErrorChain(result.error)];
+    this.#failure = { reason, step: fault?.step ?? null, error };
+    this.#enter('down');
+    this.#log(before === 'down' ? 'debug' : 'warn', 'The router is down', { reason, error });
   }
 
   #publishState(durationMs: number | undefined): void {
@@ -293,6 +357,10 @@ export class RouterObserver {
   #log(level: keyof Logger, message: string, fields: Readonly<Record<string, unknown>> = {}): void {
     this.#options.logger[level](message, { router: this.#options.settings.name, ...fields });
   }
+}
+
+function toSeconds(durationMs: number | undefined): number | null {
+  return durationMs === undefined ? null : durationMs / 1000;
 }
 
 /** RFC 3339. */

@@ -1,5 +1,6 @@
 import type { Clock, Logger } from '../base/index.ts';
 import { renderErrorChain } from '../base/index.ts';
+import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
 import type { MetricsFormat, MetricsScope, ReloadResult, SpoolSummary, WebContent } from '../web/index.ts';
@@ -8,6 +9,8 @@ import type { SelfMetrics } from './self-metrics.ts';
 import type { SinkRunner } from './sink-runner.ts';
 
 export interface WebContentOptions {
+  /** What runs now. */
+  readonly config: () => Config;
   readonly fleet: Fleet;
   readonly sinks: SinkRunner;
   readonly scheduler: Scheduler;
@@ -38,6 +41,15 @@ export function createWebContent(options: WebContentOptions): WebContent {
     quit: options.quit,
     listRouters: () => fleet.routers.map(({ observer }) => observer.summarize()),
     describeRouter: (name) => fleet.find(name)?.observer.describe(),
+    listLogs: () =>
+      fleet.routers.flatMap(({ settings, observer }) =>
+        observer.describeLogs().map((log) => ({ router: settings.name, ...log })),
+      ),
+    renderConfig: () => renderEffectiveConfig(options.config()),
+    renderRouterConfig(name) {
+      const router = fleet.find(name);
+      return router && renderEffectiveRouter(router.settings);
+    },
     listSinks: () => options.sinks.describe(),
     describeSpool: options.spool,
     isReady: options.isReady,

@@ -19,6 +19,7 @@ export type {
   WebSecurity,
   WebTlsSettings,
 } from './config.ts';
+export { renderEffectiveConfig, renderEffectiveRouter } from './effective/render-effective.ts';
 export { readEnvironment } from './environment.ts';
 export { type ConfigFault, renderFault } from './fault.ts';
 export { renderJsonSchema } from './json-schema.ts';

@@ -6,6 +6,13 @@
 /** `unknown`: not polled yet. `budget`: not polled any more today, because its byte budget is used up. */
 export type RouterState = 'up' | 'down' | 'unknown' | 'budget';
 
+/**
+ * The steps of the way to a value, in their order: the name is resolved, a connection opened, the certificate trusted, the
+ * account let in, the resource answered, its document understood.
+ */
+export const POLL_STEPS = ['dns', 'tcp', 'tls', 'login', 'resource', 'parse'] as const;
+export type PollStep = (typeof POLL_STEPS)[number];
+
 /** One entry of `GET /api/v1/routers`, which answers `{"routers": [...]}` in the order of names. */
 export interface RouterSummary {
   /** The configured name: label `router`. */
@@ -15,17 +22,30 @@ export interface RouterSummary {
   /** The configured labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly state: RouterState;
+  /** Since when it is in this state; null before the first poll. */
+  readonly since: string | null;
+  /** Whether its values are no longer served, because no poll has reached it for as long as `poll.stale_after`. */
+  readonly isStale: boolean;
   /** End of the last poll that reached the router and logged in. */
   readonly lastSuccess: string | null;
   /** Why the last poll failed; null when it did not. */
   readonly failure: RouterFailureSummary | null;
   /** Polls that failed since the last one that succeeded. */
   readonly consecutiveFailures: number;
+  /** How long the last poll took, whatever came of it. */
+  readonly durationSeconds: number | null;
+  /** The longest lag of its logs, as in {@link RouterLogSummary.lagSeconds}. */
+  readonly logLagSeconds: number | null;
+  /** What went over the wire today (UTC), and what may; null without a budget. */
+  readonly bytesToday: number;
+  readonly byteBudget: number | null;
 }
 
 export interface RouterFailureSummary {
   /** The label `reason` of `router_failure_reason`. */
   readonly reason: string;
+  /** Where on the way it failed; null when nothing was tried, as when the byte budget is used up. */
+  readonly step: PollStep | null;
   /** In words. */
   readonly error: string;
 }
@@ -34,15 +54,33 @@ export interface RouterFailureSummary {
 export interface RouterDetail extends RouterSummary {
   /** Firmware version of the first board. */
   readonly firmware: string | null;
+  /** Serial number of the first board. */
+  readonly serial: string | null;
   readonly resources: readonly ResourceSummary[];
-  /** Counted since the agent started. */
-  readonly session: { readonly logins: number; readonly loginFailures: number; readonly refreshes: number };
+  readonly session: SessionSummary;
   readonly bytes: RouterBytes;
   /** What the router showed in the last handshake; null without TLS. */
   readonly certificate: { readonly notAfter: string } | null;
   readonly logs: readonly RouterLogSummary[];
+  /** Places where log lines are missing, the newest first; the last 10 since the agent started. */
+  readonly recentGaps: readonly LogGapSummary[];
+  /** What was stored for delivery last, redacted, the newest first; at most 20. */
+  readonly recentRecords: readonly RecordSummary[];
   /** The newest first; those that failed are kept longer. */
   readonly recentPolls: readonly PollSummary[];
+  /** Numbers of the last 60 polls, the oldest first. */
+  readonly history: readonly PollPoint[];
+}
+
+export interface SessionSummary {
+  /** `none`: nobody has logged in yet, or nobody has to. `lost`: the router ended it. `failed`: the last login did. */
+  readonly state: 'none' | 'open' | 'lost' | 'failed' | 'closed';
+  /** Since when. */
+  readonly since: string | null;
+  /** Counted since the agent started. */
+  readonly logins: number;
+  readonly loginFailures: number;
+  readonly refreshes: number;
 }
 
 export interface ResourceSummary {
@@ -86,6 +124,28 @@ export interface RouterLogSummary {
   readonly lagSeconds: number | null;
   /** Until the router deletes what is not read yet. */
   readonly secondsToLoss: number | null;
+  /** Where the last record that was stored begins; null until the agent has stored one since it started. */
+  readonly position: { readonly file: string; readonly offset: number } | null;
+}
+
+export interface LogGapSummary {
+  /** When it was found. */
+  readonly at: string;
+  readonly component: string;
+  /** The label `certainty` of `router_log_gaps_total`. */
+  readonly certainty: string;
+  readonly reason: string;
+  /** Bytes that are missing at least; null when that is not known. */
+  readonly bytesMin: number | null;
+}
+
+export interface RecordSummary {
+  /** As the record has it; null when its line has no time. */
+  readonly timestamp: string | null;
+  readonly component: string;
+  readonly severity: string | null;
+  /** Cut to 240 characters. */
+  readonly message: string;
 }
 
 export interface PollSummary {
@@ -96,6 +156,26 @@ export interface PollSummary {
   /** The label `reason` of `router_failure_reason`; null when the poll succeeded. */
   readonly reason: string | null;
   readonly error: string | null;
+  /** What failed first in it, also in a poll that reached the router; null when nothing did. */
+  readonly fault: PollFault | null;
+}
+
+export interface PollFault {
+  readonly step: PollStep;
+  /** Which one, where the way had led to one. */
+  readonly resource: string | null;
+  /** In words. */
+  readonly error: string;
+}
+
+/** One poll as numbers. */
+export interface PollPoint {
+  /** When it began. */
+  readonly at: string;
+  readonly durationSeconds: number;
+  readonly ok: boolean;
+  /** The longest lag of the logs at its end. */
+  readonly logLagSeconds: number | null;
 }
 
 /** Beside the sinks in the answer of `GET /api/v1/sinks`: where records wait for them. */

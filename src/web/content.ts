@@ -1,4 +1,4 @@
-import type { RouterDetail, RouterSummary, SinkSummary, SpoolSummary } from './api-types.ts';
+import type { RouterDetail, RouterLogSummary, RouterSummary, SinkSummary, SpoolSummary } from './api-types.ts';
 
 /** `text` is the Prometheus text format 0.0.4, `openmetrics` OpenMetrics 1.0.0. */
 export type MetricsFormat = 'text' | 'openmetrics';
@@ -11,6 +11,11 @@ export type MetricsScope =
 
 /** What became of a reload. Each fault is one line that names file, line and column; none of them holds a secret. */
 export type ReloadResult = { readonly ok: true } | { readonly ok: false; readonly faults: readonly string[] };
+
+/** One log of one router. */
+export interface LogRow extends RouterLogSummary {
+  readonly router: string;
+}
 
 /** What is served. Everything but {@link refresh} comes from memory, so that no request waits for a router. */
 export interface WebContent {
@@ -32,6 +37,12 @@ export interface WebContent {
   /** All routers. The order on pages is by name, whatever it is here. */
   listRouters(): readonly RouterSummary[];
   describeRouter(name: string): RouterDetail | undefined;
+  /** The logs of all routers, in any order. */
+  listLogs(): readonly LogRow[];
+  /** What runs but for the routers, as YAML without secrets. */
+  renderConfig(): string;
+  /** What runs of one router, as YAML without secrets. */
+  renderRouterConfig(name: string): string | undefined;
   listSinks(): readonly SinkSummary[];
   describeSpool(): SpoolSummary;
   /** Whether the configuration is loaded and the state is open. */

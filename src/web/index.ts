@@ -4,10 +4,16 @@
  * Owns: the listening sockets with their TLS, who is let in, the routes, formats and encodings of answers, the status page,
  * and the JSON behind it.
  * Does not own: what is shown; it is handed over ready.
- * Start reading at: server.ts and app.ts, then scrape.ts. api-types.ts is the contract of `/api/v1/`.
+ * Start reading at: server.ts and app.ts, then scrape.ts; pages/page-routes.ts for the pages. api-types.ts is the contract
+ * of `/api/v1/`.
  */
 export type {
+  LogGapSummary,
+  PollFault,
+  PollPoint,
+  PollStep,
   PollSummary,
+  RecordSummary,
   ResourceSummary,
   RouterBytes,
   RouterDetail,
@@ -15,10 +21,11 @@ export type {
   RouterLogSummary,
   RouterState,
   RouterSummary,
+  SessionSummary,
   SinkSummary,
   SpoolSummary,
 } from './api-types.ts';
-export type { MetricsFormat, MetricsScope, ReloadResult, WebContent } from './content.ts';
+export type { LogRow, MetricsFormat, MetricsScope, ReloadResult, WebContent } from './content.ts';
 export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
 export type { WebClientAuth, WebSecurity, WebTls, WebTlsVersion } from './security.ts';

@@ -1,0 +1,325 @@
+import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
+import * as units from '@grafana/grafana-foundation-sdk/units';
+import * as kit from './kit/index.ts';
+
+const of = kit.selectBy(kit.BY_JOB, kit.BY_SITE, kit.BY_ROUTER);
+const { linkToLogs, linkToRouter } = kit;
+
+const PICKED_NETWORK = ['provider_name=~"$provider_name"', 'access_technology=~"$access_technology"'];
+const NETWORK = of('router_modem_info', ...PICKED_NETWORK);
+/** A value of every modem in the networks that are picked, with the labels of its network. */
+const withNetwork = (expr: string) =>
+  `${expr} * on (job, router, modem) group_left (provider_name, access_technology) max by (job, router, modem, provider_name, access_technology) (${NETWORK})`;
+const inNetwork = (metric: string) => withNetwork(`max by (job, site, router, modem) (${of(metric)})`);
+
+interface Grade {
+  readonly name: string;
+  readonly from?: number;
+  readonly below?: number;
+}
+
+/** How many modems have which grade of a value, best first. */
+function countGrades(metric: string, grades: readonly Grade[]): readonly [kit.Query, ...kit.Query[]] {
+  const [first, ...others] = grades.map(({ name, from, below }): kit.Query => {
+    const bounds = [...(from === undefined ? [] : [`>= ${from}`]), ...(below === undefined ? [] : [`< ${below}`])];
+    return { expr: `count((${inNetwork(metric)}) ${bounds.join(' ')}) or vector(0)`, legend: name };
+  });
+  if (!first) throw new RangeError('There is no grade');
+  return [first, ...others];
+}
+
+const now: kit.Section = {
+  title: 'Now',
+  panels: [
+    kit.stat({
+      title: 'Modems',
+      description: 'Modems that say something in the networks that are picked.',
+      width: 4,
+      unit: units.NoUnit,
+      queries: [{ expr: `count(max by (job, router, modem) (${NETWORK}))` }],
+    }),
+    kit.stat({
+      title: 'Without a data session',
+      description: 'Modems whose state is not "Online". Their routers are reached by another way, or they are dialling.',
+      width: 4,
+      unit: units.NoUnit,
+      limits: kit.NONE_WANTED,
+      queries: [{ expr: `count(${of('router_modem_online')} == 0) or vector(0)` }],
+    }),
+    kit.stat({
+      title: 'SIM card faulty',
+      description: 'Modems that say that their SIM card is missing or broken.',
+      width: 4,
+      unit: units.NoUnit,
+      limits: kit.NONE_ALLOWED,
+      queries: [{ expr: `count(${of('router_modem_sim_ok')} == 0) or vector(0)` }],
+    }),
+    kit.stat({
+      title: 'On another SIM card',
+      description: 'Modems that use a SIM card other than "SIM 1": the first operator failed them.',
+      width: 4,
+      unit: units.NoUnit,
+      limits: kit.NONE_WANTED,
+      queries: [{ expr: `count(${of('router_modem_info', ...PICKED_NETWORK, 'used_sim!="SIM 1"', 'used_sim!=""')}) or vector(0)` }],
+    }),
+    kit.stat({
+      title: 'Poor signal',
+      description: 'Share of modems in LTE with an RSRP below -110 dBm, at which connections begin to break.',
+      width: 4,
+      unit: units.PercentUnit,
+      decimals: 1,
+      limits: kit.SHARE_BAD,
+      queries: [
+        {
+          expr: `(count((${inNetwork('router_modem_rsrp_dbm')}) < -110) or vector(0)) / count(${inNetwork('router_modem_rsrp_dbm')})`,
+        },
+      ],
+    }),
+    kit.stat({
+      title: 'PIN attempts lost',
+      description: 'Modems with fewer than three attempts left to enter the PIN. With none left the card must be unlocked with its PUK; 0 also shows while there is no card.',
+      width: 4,
+      unit: units.NoUnit,
+      limits: kit.NONE_ALLOWED,
+      queries: [{ expr: `count(${of('router_modem_pin_retries')} < 3) or vector(0)` }],
+    }),
+  ],
+};
+
+const signal: kit.Section = {
+  title: 'Signal',
+  panels: [
+    kit.trend({
+      title: 'Modems by RSRP',
+      description: 'Received power of the LTE reference signal: how far the cell is, and how good the antenna. A shift of many modems at once is the network, of one is its antenna.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      isStacked: true,
+      queries: countGrades('router_modem_rsrp_dbm', [
+        { name: 'good: -90 dBm or more', from: -90 },
+        { name: 'fair: from -100 dBm', from: -100, below: -90 },
+        { name: 'weak: from -110 dBm', from: -110, below: -100 },
+        { name: 'poor: below -110 dBm', below: -110 },
+      ]),
+    }),
+    kit.trend({
+      title: 'Modems by RSRQ',
+      description: 'Quality of the LTE reference signal: low with a good RSRP means a busy cell.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      isStacked: true,
+      queries: countGrades('router_modem_rsrq_db', [
+        { name: 'good: -10 dB or more', from: -10 },
+        { name: 'fair: from -15 dB', from: -15, below: -10 },
+        { name: 'weak: from -20 dB', from: -20, below: -15 },
+        { name: 'poor: below -20 dB', below: -20 },
+      ]),
+    }),
+    kit.trend({
+      title: 'Modems by SINR',
+      description: 'Signal to interference and noise: it bounds the speed.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      isStacked: true,
+      queries: countGrades('router_modem_sinr_db', [
+        { name: 'good: 13 dB or more', from: 13 },
+        { name: 'fair: from 5 dB', from: 5, below: 13 },
+        { name: 'weak: from 0 dB', from: 0, below: 5 },
+        { name: 'poor: below 0 dB', below: 0 },
+      ]),
+    }),
+    kit.trend({
+      title: 'RSRP by operator',
+      description: 'Median and lowest tenth of the modems of each operator. One operator that drops alone has a fault; complain there.',
+      width: 12,
+      unit: units.DecibelMilliWatt,
+      limits: kit.RSRP,
+      showsLimits: true,
+      queries: [
+        { expr: `quantile by (provider_name) (0.5, ${inNetwork('router_modem_rsrp_dbm')})`, legend: '{{provider_name}}, median' },
+        { expr: `quantile by (provider_name) (0.1, ${inNetwork('router_modem_rsrp_dbm')})`, legend: '{{provider_name}}, lowest tenth' },
+      ],
+    }),
+    kit.trend({
+      title: 'Strength by technology',
+      description: 'Median of the received signal strength (RSSI) by access technology, which all technologies have.',
+      width: 12,
+      unit: units.DecibelMilliWatt,
+      limits: kit.RSSI,
+      showsLimits: true,
+      queries: [
+        { expr: `quantile by (access_technology) (0.5, ${inNetwork('router_modem_rssi_dbm')})`, legend: '{{access_technology}}' },
+      ],
+    }),
+    kit.ranking({
+      title: 'Sites with the weakest signal',
+      description: 'Median RSRP of the modems of a site, the ten lowest.',
+      width: 8,
+      height: 10,
+      unit: units.DecibelMilliWatt,
+      min: -140,
+      max: -44,
+      limits: kit.RSRP,
+      links: [kit.linkToSite('label')],
+      queries: [{ expr: `bottomk(10, quantile by (site) (0.5, ${inNetwork('router_modem_rsrp_dbm')}))`, legend: '{{site}}' }],
+    }),
+    kit.table({
+      title: 'Modems with the weakest signal',
+      description: 'The 50 modems with the lowest RSRP, with what tells a bad antenna (RSRP) from a busy cell (RSRQ, SINR).',
+      width: 16,
+      height: 10,
+      sortBy: 'RSRP',
+      isDescending: false,
+      hidden: ['job'],
+      columns: [
+        { label: 'router', title: 'Router', links: [linkToRouter('column'), linkToLogs('column')] },
+        { label: 'site', title: 'Site', links: [kit.linkToSite('column')] },
+        { label: 'modem', title: 'Modem' },
+        { label: 'provider_name', title: 'Operator' },
+        { label: 'access_technology', title: 'Technology' },
+        ...(
+          [
+            ['RSRP', 'router_modem_rsrp_dbm', units.DecibelMilliWatt, kit.RSRP],
+            ['RSRQ', 'router_modem_rsrq_db', units.Decibel, kit.RSRQ],
+            ['SINR', 'router_modem_sinr_db', units.Decibel, kit.SINR],
+            ['RSSI', 'router_modem_rssi_dbm', units.DecibelMilliWatt, kit.RSSI],
+          ] as const
+        ).map(([title, metric, unit, limits]) => ({
+          title,
+          unit,
+          limits,
+          expr: `${inNetwork(metric)} and on (job, router, modem) bottomk(50, ${inNetwork('router_modem_rsrp_dbm')})`,
+        })),
+      ],
+    }),
+  ],
+};
+
+const networks: kit.Section = {
+  title: 'Networks and SIM cards',
+  panels: [
+    kit.trend({
+      title: 'Modems by operator',
+      description: 'With whom modems are registered. Another operator than usual is roaming, which may cost.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      isStacked: true,
+      queries: [{ expr: `count by (provider_name) (${NETWORK})`, legend: '{{provider_name}}' }],
+    }),
+    kit.trend({
+      title: 'Modems by technology',
+      description: 'LTE, UMTS, GSM. Modems that fall back to an older technology lose their LTE cell.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      isStacked: true,
+      queries: [{ expr: `count by (access_technology) (${NETWORK})`, legend: '{{access_technology}}' }],
+    }),
+    kit.trend({
+      title: 'Modems by SIM card',
+      description: 'Which of its SIM cards a modem uses.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      isStacked: true,
+      queries: [{ expr: `count by (used_sim) (${NETWORK})`, legend: '{{used_sim}}' }],
+    }),
+    kit.trend({
+      title: 'Modems by state',
+      description: 'States of modems on their way to a data session. Those that stay below "Online" are dialling in vain.',
+      width: 12,
+      unit: units.NoUnit,
+      min: 0,
+      isStacked: true,
+      queries: [{ expr: `sum by (state) (${of('router_modem_state')}) > 0`, legend: '{{state}}' }],
+    }),
+    kit.ranking({
+      title: 'Modems that change their state most',
+      description: 'Changes of the state of modems in the logs of routers, in the time that is shown. Such a link comes and goes. The wording of these lines is a guess: no line of a modem counted does not mean a quiet modem.',
+      width: 12,
+      unit: units.NoUnit,
+      limits: kit.NEUTRAL,
+      links: [linkToRouter('label'), linkToLogs('label')],
+      queries: [
+        { expr: `topk(10, sum by (job, router) (${kit.growthShown(of('router_log_modem_changes_total'))}) > 0)`, legend: '{{router}}' },
+      ],
+    }),
+  ],
+};
+
+const CELLULAR = 'interface=~"lte.*"';
+const volumeShown = (by: string) =>
+  `sum by (${by}) (${kit.growthShown(of('router_interface_receive_bytes_total', CELLULAR))}) + sum by (${by}) (${kit.growthShown(of('router_interface_transmit_bytes_total', CELLULAR))})`;
+const volumeRate = (metric: string) => `sum(rate(${of(metric, CELLULAR)}[$__rate_interval]))`;
+
+const volume: kit.Section = {
+  title: 'Data volume',
+  panels: [
+    kit.trend({
+      title: 'Traffic over cellular',
+      description: 'Traffic of all users on the cellular interfaces, not only that of the agent.',
+      width: 8,
+      unit: units.BytesPerSecondIEC,
+      min: 0,
+      queries: [
+        { expr: volumeRate('router_interface_receive_bytes_total'), legend: 'received' },
+        { expr: volumeRate('router_interface_transmit_bytes_total'), legend: 'sent' },
+      ],
+    }),
+    kit.stat({
+      title: 'In 30 days, at this rate',
+      description: 'Volume over cellular in the time that is shown, counted up to 30 days: what a month may cost. Counters of routers begin anew with each connection, which is taken into account.',
+      width: 4,
+      height: 8,
+      unit: units.BytesIEC,
+      queries: [
+        {
+          expr: `30 * 86400 / $__range_s * (sum(${kit.growthShown(of('router_interface_receive_bytes_total', CELLULAR))}) + sum(${kit.growthShown(of('router_interface_transmit_bytes_total', CELLULAR))}))`,
+        },
+      ],
+    }),
+    kit.ranking({
+      title: 'Routers with the most volume',
+      description: 'Received and sent over cellular in the time that is shown, the ten that have most.',
+      width: 6,
+      unit: units.BytesIEC,
+      min: 0,
+      links: [linkToRouter('label')],
+      queries: [{ expr: `topk(10, ${volumeShown('job, router')})`, legend: '{{router}}' }],
+    }),
+    kit.ranking({
+      title: 'Hottest modems',
+      description: 'Temperature of modems. Above their limit they slow down or switch off.',
+      width: 6,
+      unit: units.Celsius,
+      min: 0,
+      max: 90,
+      limits: kit.MODEM_HEAT,
+      links: [linkToRouter('label')],
+      queries: [{ expr: `topk(10, ${of('router_modem_temperature_celsius')})`, legend: '{{router}} {{modem}}' }],
+    }),
+  ],
+};
+
+/** The networks that routers are reached by. */
+export function createCellularDashboard(): Dashboard {
+  return kit.composeDashboard({
+    name: 'cellular',
+    title: 'Routers / Cellular',
+    description: 'The networks that routers are reached by: signal by operator, technology and site, SIM cards, data volume.',
+    variables: [
+      kit.datasourceVariable(),
+      kit.jobVariable(),
+      kit.siteVariable(),
+      kit.routersVariable(),
+      kit.operatorVariable(),
+      kit.technologyVariable(),
+    ],
+    from: 'now-24h',
+    sections: [now, signal, networks, volume],
+  });
+}

@@ -1,0 +1,399 @@
+import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
+import * as units from '@grafana/grafana-foundation-sdk/units';
+import * as kit from './kit/index.ts';
+
+const of = kit.selectBy(kit.BY_JOB, kit.BY_SITE);
+const agentOf = kit.selectBy(kit.BY_JOB);
+const { linkToLogs, linkToRouter, linkToSite } = kit;
+
+/** One series per router, whoever scraped it. */
+const PER_ROUTER = 'max by (job, router, site)';
+const UP = of('router_up');
+const AVAILABILITY = `sum(${UP}) / count(${UP})`;
+/** Routers that are not up, those that failed most often first. */
+const WORST = `topk(100, ${PER_ROUTER} (${of('router_consecutive_failures')} and on (job, router) (${UP} == 0)))`;
+const ofWorst = (expr: string) => `(${expr}) and on (job, router) ${WORST}`;
+const BOARD = of('router_board_info', 'slot="1"');
+/** Bytes on the wire of every router, both ways. */
+const rateOfBytes = (by: string) =>
+  `sum${by} (rate(${of('router_received_bytes_total')}[$__rate_interval])) + sum${by} (rate(${of('router_sent_bytes_total')}[$__rate_interval]))`;
+const bytesShown = (by: string) =>
+  `sum${by} (${kit.growthShown(of('router_received_bytes_total'))}) + sum${by} (${kit.growthShown(of('router_sent_bytes_total'))})`;
+const SECONDS_OF_DAY = 86_400;
+
+const now: kit.Section = {
+  title: 'Now',
+  panels: [
+    kit.stat({
+      title: 'Routers',
+      description: 'Routers that an agent has polled at least once. Those that wait for their first poll are on the dashboard Agent.',
+      width: 3,
+      unit: units.NoUnit,
+      queries: [{ expr: `count(${UP})` }],
+    }),
+    kit.stat({
+      title: 'Up',
+      description: 'Routers whose last poll reached them and logged in.',
+      width: 3,
+      unit: units.NoUnit,
+      limits: kit.YES_WANTED,
+      queries: [{ expr: `sum(${UP})` }],
+    }),
+    kit.stat({
+      title: 'Down',
+      description: 'Routers whose last poll failed. Why stands in the table below; `router-exporter doctor NAME` walks the way to one step by step.',
+      width: 3,
+      unit: units.NoUnit,
+      limits: kit.NONE_ALLOWED,
+      queries: [{ expr: `sum(1 - ${UP}) - sum(${of('router_failure_reason', 'reason="budget"')})` }],
+    }),
+    kit.stat({
+      title: 'Login refused',
+      description: 'Routers that refuse user or password. Routers may lock an account that fails often: correct the credentials soon.',
+      width: 3,
+      unit: units.NoUnit,
+      limits: kit.NONE_ALLOWED,
+      queries: [{ expr: `sum(${of('router_failure_reason', 'reason="auth"')})` }],
+    }),
+    kit.stat({
+      title: 'Budget used up',
+      description: 'Routers that are left alone until midnight UTC, because they have cost their bytes of the day.',
+      width: 3,
+      unit: units.NoUnit,
+      limits: kit.NONE_WANTED,
+      queries: [{ expr: `sum(${of('router_failure_reason', 'reason="budget"')})` }],
+    }),
+    kit.stat({
+      title: 'Up, data incomplete',
+      description: 'Routers that answer, but of which a status resource or the logs could not be read the last time. The dashboard Router names the resource.',
+      width: 3,
+      unit: units.NoUnit,
+      limits: kit.NONE_WANTED,
+      queries: [
+        {
+          expr: `count(count by (job, router) (${of('router_resource_up')} == 0) and on (job, router) (${UP} == 1)) or vector(0)`,
+        },
+      ],
+    }),
+    kit.stat({
+      title: 'Availability',
+      description: 'Average share of routers that were up, over the time that is shown.',
+      width: 3,
+      unit: units.PercentUnit,
+      decimals: 2,
+      limits: kit.AVAILABILITY,
+      queries: [{ expr: kit.averageShown(AVAILABILITY) }],
+    }),
+    kit.stat({
+      title: 'Sinks down',
+      description: 'Sinks whose last delivery failed, over all agents of the jobs. Records wait in the spool meanwhile; see the dashboard Agent.',
+      width: 3,
+      unit: units.NoUnit,
+      limits: kit.NONE_ALLOWED,
+      queries: [{ expr: `count(${agentOf('router_exporter_sink_up')} == 0) or vector(0)` }],
+    }),
+  ],
+};
+
+const notUp: kit.Section = {
+  title: 'Routers that are not up',
+  panels: [
+    kit.table({
+      title: 'Routers that are not up',
+      description: 'At most 100, those with the most failures in a row first. Click a router for its dashboard, a site for the fleet of that site alone: many of one site point at its operator or its power.',
+      width: 24,
+      sortBy: 'Failures in a row',
+      hidden: ['job'],
+      columns: [
+        { label: 'router', title: 'Router', links: [linkToRouter('column'), linkToLogs('column')] },
+        { label: 'site', title: 'Site', links: [linkToSite('column')] },
+        { label: 'reason', title: 'Reason' },
+        { title: 'Failures in a row', expr: WORST, unit: units.NoUnit },
+        {
+          title: 'Last success',
+          expr: ofWorst(`${PER_ROUTER} (${of('router_last_success_timestamp_seconds')}) * 1000`),
+          unit: units.DateTimeFromNow,
+        },
+        { label: 'board_type', title: 'Board' },
+        { label: 'firmware_version', title: 'Firmware' },
+      ],
+      labelQueries: [
+        ofWorst(`max by (job, router, site, reason) (${of('router_failure_reason')} == 1)`),
+        ofWorst(`max by (job, router, site, board_type, firmware_version) (${BOARD})`),
+      ],
+    }),
+  ],
+};
+
+const availability: kit.Section = {
+  title: 'Availability',
+  panels: [
+    kit.trend({
+      title: 'Routers by state',
+      description: 'Up, down, and left alone because of their byte budget.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      isStacked: true,
+      queries: [
+        { expr: `sum(${UP})`, legend: 'up' },
+        { expr: `sum(1 - ${UP}) - sum(${of('router_failure_reason', 'reason="budget"')})`, legend: 'down' },
+        { expr: `sum(${of('router_failure_reason', 'reason="budget"')})`, legend: 'budget' },
+      ],
+    }),
+    kit.trend({
+      title: 'Availability',
+      description: 'Share of routers that are up.',
+      width: 8,
+      unit: units.PercentUnit,
+      max: 1,
+      limits: kit.AVAILABILITY,
+      showsLimits: true,
+      queries: [{ expr: AVAILABILITY, legend: 'available' }],
+    }),
+    kit.trend({
+      title: 'Why routers are not up',
+      description: 'dns, connect and timeout: the way to the router. tls and auth: certificates and accounts. http and parse: the router answers strangely. budget: the agent spares bytes.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      isStacked: true,
+      queries: [{ expr: `sum by (reason) (${of('router_failure_reason')})`, legend: '{{reason}}' }],
+    }),
+    kit.ranking({
+      title: 'Sites with the worst availability',
+      description: 'The ten sites whose routers were up the least in the time that is shown. Needs a label `site` on routers.',
+      width: 12,
+      unit: units.PercentUnit,
+      decimals: 1,
+      min: 0,
+      max: 1,
+      limits: kit.AVAILABILITY,
+      links: [linkToSite('label')],
+      queries: [{ expr: `bottomk(10, ${kit.averageShown(`avg by (site) (${UP})`)})`, legend: '{{site}}' }],
+    }),
+    kit.ranking({
+      title: 'Routers with the worst availability',
+      description: 'The ten routers that were up the least in the time that is shown.',
+      width: 12,
+      unit: units.PercentUnit,
+      decimals: 1,
+      min: 0,
+      max: 1,
+      limits: kit.AVAILABILITY,
+      links: [linkToRouter('label')],
+      queries: [{ expr: `bottomk(10, ${kit.averageShown(UP)})`, legend: '{{router}}' }],
+    }),
+  ],
+};
+
+const allRouters: kit.Section = {
+  title: 'All routers',
+  isClosed: true,
+  panels: [
+    kit.table({
+      title: 'All routers',
+      description: 'Every router of the sites that are picked, worst state first. Of thousands of routers this is a large answer: pick sites first.',
+      width: 24,
+      height: 20,
+      sortBy: 'State',
+      isDescending: false,
+      hidden: ['job'],
+      columns: [
+        { label: 'router', title: 'Router', links: [linkToRouter('column'), linkToLogs('column')] },
+        { label: 'site', title: 'Site', links: [linkToSite('column')] },
+        { title: 'State', expr: `${PER_ROUTER} (${UP})`, unit: units.NoUnit, mappings: kit.UP_OR_DOWN },
+        { label: 'reason', title: 'Reason' },
+        {
+          title: 'Age of data',
+          expr: `time() - ${PER_ROUTER} (${of('router_last_success_timestamp_seconds')})`,
+          unit: units.Seconds,
+          limits: kit.DATA_AGE,
+        },
+        {
+          title: 'Failing resources',
+          expr: `count by (job, router, site) (${of('router_resource_up')} == 0)`,
+          unit: units.NoUnit,
+          limits: kit.NONE_WANTED,
+        },
+        { label: 'board_type', title: 'Board' },
+        { label: 'firmware_version', title: 'Firmware' },
+        { title: 'RSRP', expr: `${PER_ROUTER} (${of('router_modem_rsrp_dbm')})`, unit: units.DecibelMilliWatt, limits: kit.RSRP },
+        { title: 'CSQ', expr: `${PER_ROUTER} (${of('router_modem_signal_csq')})`, unit: units.NoUnit, limits: kit.CSQ },
+        { title: 'Uptime', expr: `${PER_ROUTER} (${of('router_uptime_seconds')})`, unit: units.DurationSeconds, limits: kit.UPTIME },
+        { title: 'Log gaps', expr: `sum by (job, router, site) (${of('router_log_gaps_total')})`, unit: units.NoUnit, limits: kit.NONE_WANTED },
+        { title: 'Bytes shown', expr: bytesShown(' by (job, router, site)'), unit: units.BytesIEC },
+        { title: 'Profile changed', expr: `${PER_ROUTER} (${of('router_profile_modified')})`, unit: units.NoUnit, mappings: kit.NO_OR_YES },
+      ],
+      labelQueries: [
+        `max by (job, router, site, reason) (${of('router_failure_reason')} == 1)`,
+        `max by (job, router, site, board_type, firmware_version) (${BOARD})`,
+      ],
+    }),
+  ],
+};
+
+const inventory: kit.Section = {
+  title: 'What runs where, and what has changed',
+  panels: [
+    kit.ranking({
+      title: 'Firmware',
+      description: 'Routers by the firmware version of their main board. What is not wanted any more is listed in the table of all routers.',
+      width: 6,
+      unit: units.NoUnit,
+      min: 0,
+      queries: [{ expr: `sort_desc(count by (firmware_version) (${BOARD}))`, legend: '{{firmware_version}}' }],
+    }),
+    kit.ranking({
+      title: 'Boards',
+      description: 'Routers by the type of their main board.',
+      width: 6,
+      unit: units.NoUnit,
+      min: 0,
+      queries: [{ expr: `sort_desc(count by (board_type) (${BOARD}))`, legend: '{{board_type}}' }],
+    }),
+    kit.ranking({
+      title: 'Started last',
+      description: 'The ten routers with the shortest uptime. Several of one site at the same time: its power.',
+      width: 6,
+      unit: units.DurationSeconds,
+      limits: kit.UPTIME,
+      links: [linkToRouter('label')],
+      queries: [{ expr: `bottomk(10, ${of('router_uptime_seconds')})`, legend: '{{router}}' }],
+    }),
+    kit.ranking({
+      title: 'Certificates that expire next',
+      description: 'The ten routers whose TLS certificate ends first, as seen at the last handshake.',
+      width: 6,
+      unit: units.DurationSeconds,
+      limits: kit.VALIDITY,
+      links: [linkToRouter('label')],
+      queries: [
+        { expr: `bottomk(10, ${of('router_tls_certificate_not_after_timestamp_seconds')} - time())`, legend: '{{router}}' },
+      ],
+    }),
+    kit.table({
+      title: 'Profiles that are changed and not activated',
+      description: 'What such a router does and what its profile says are two things until somebody activates the profile. At most 100.',
+      width: 12,
+      sortBy: 'Router',
+      isDescending: false,
+      hidden: ['job'],
+      columns: [
+        { label: 'router', title: 'Router', links: [linkToRouter('column')] },
+        { label: 'site', title: 'Site', links: [linkToSite('column')] },
+        { label: 'profile', title: 'Profile' },
+        {
+          title: 'Changed',
+          expr: `topk(100, max by (job, router, site, profile) (${of('router_profile_modified')} == 1))`,
+          unit: units.NoUnit,
+          mappings: kit.NO_OR_YES,
+        },
+      ],
+    }),
+    kit.table({
+      title: 'Backups that failed',
+      description: 'Profiles whose last backup did not succeed, the one that is out of date for longest first. Without `backup` in the configuration there are none. At most 100.',
+      width: 12,
+      sortBy: 'Last good backup',
+      isDescending: false,
+      hidden: ['job'],
+      columns: [
+        { label: 'router', title: 'Router', links: [linkToRouter('column')] },
+        { label: 'site', title: 'Site', links: [linkToSite('column')] },
+        { label: 'profile', title: 'Profile' },
+        {
+          title: 'Last good backup',
+          expr: `bottomk(100, max by (job, router, site, profile) (${of('router_backup_last_success_timestamp_seconds')} and (${of('router_backup_success')} == 0))) * 1000`,
+          unit: units.DateTimeFromNow,
+        },
+      ],
+    }),
+  ],
+};
+
+const bytes: kit.Section = {
+  title: 'Bytes that the agent costs',
+  panels: [
+    kit.trend({
+      title: 'Bytes per day, at the present rate',
+      description: 'What polling, logs and backups cost on the links of all routers, TLS included, TCP and IP headers not. See "Links that are paid by the byte" in the operations guide.',
+      width: 8,
+      unit: units.BytesIEC,
+      min: 0,
+      queries: [{ expr: `${SECONDS_OF_DAY} * (${rateOfBytes('')})`, legend: 'bytes per day' }],
+    }),
+    kit.ranking({
+      title: 'Sites that cost most',
+      description: 'Bytes on the links in the time that is shown, by site.',
+      width: 8,
+      unit: units.BytesIEC,
+      min: 0,
+      links: [linkToSite('label')],
+      queries: [{ expr: `topk(10, ${bytesShown(' by (site)')})`, legend: '{{site}}' }],
+    }),
+    kit.ranking({
+      title: 'Byte budgets that are used most',
+      description: 'Share of the budget of this UTC day that is used; with 1 the router is left alone until midnight. Empty without `byte_budget`.',
+      width: 8,
+      unit: units.PercentUnit,
+      min: 0,
+      max: 1,
+      limits: kit.FILLING,
+      links: [linkToRouter('label')],
+      queries: [
+        {
+          expr: `topk(10, ${of('router_byte_budget_used_bytes')} / ${of('router_byte_budget_bytes')})`,
+          legend: '{{router}}',
+        },
+      ],
+    }),
+  ],
+};
+
+const logs: kit.Section = {
+  title: 'Logs and sinks',
+  panels: [
+    kit.trend({
+      title: 'Log lines',
+      description: 'Lines that were read and made durable, by log. A log that falls silent on all routers at once is a fault of reading, not of routers.',
+      width: 8,
+      unit: units.CountsPerSecond,
+      min: 0,
+      queries: [
+        { expr: `sum by (component) (rate(${of('router_log_lines_total')}[$__rate_interval]))`, legend: '{{component}}' },
+      ],
+    }),
+    kit.ranking({
+      title: 'Routers with missing lines',
+      description: 'Places where log lines are missing, since the agent began to count. The record `log.gap` says which.',
+      width: 8,
+      unit: units.NoUnit,
+      limits: kit.NONE_WANTED,
+      links: [linkToLogs('label')],
+      queries: [{ expr: `topk(10, sum by (job, router) (${of('router_log_gaps_total')}) > 0)`, legend: '{{router}}' }],
+    }),
+    kit.trend({
+      title: 'Lag of sinks',
+      description: 'Age of the oldest record that a sink does not have yet. It grows while a sink is down, and nothing is lost as long as the spool has room.',
+      width: 8,
+      unit: units.Seconds,
+      min: 0,
+      limits: kit.DELIVERY_LAG,
+      showsLimits: true,
+      queries: [{ expr: `max by (sink) (${agentOf('router_exporter_sink_lag_seconds')})`, legend: '{{sink}}' }],
+    }),
+  ],
+};
+
+/** All routers at once, and which of them need somebody. */
+export function createFleetDashboard(): Dashboard {
+  return kit.composeDashboard({
+    name: 'fleet',
+    title: 'Routers / Fleet',
+    description: 'All routers at once: how many are up, why others are not, and which of them need somebody.',
+    variables: [kit.datasourceVariable(), kit.jobVariable(), kit.siteVariable()],
+    from: 'now-6h',
+    sections: [now, notUp, availability, allRouters, inventory, bytes, logs],
+  });
+}

@@ -1,0 +1,81 @@
+import {
+  MappingType,
+  type Threshold,
+  ThresholdsConfigBuilder,
+  ThresholdsMode,
+  type ValueMapping,
+} from '@grafana/grafana-foundation-sdk/dashboard';
+
+/** From which value on which colour applies. */
+export type Limits = readonly [Threshold, ...Threshold[]];
+
+function limits(base: string, ...steps: readonly (readonly [number, string])[]): Limits {
+  return [{ value: null, color: base }, ...steps.map(([value, color]) => ({ value, color }))];
+}
+
+/** A number that is neither good nor bad. */
+export const NEUTRAL = limits('blue');
+/** Things of which there should be none. */
+export const NONE_WANTED = limits('green', [1, 'orange']);
+/** Things that want somebody at once. */
+export const NONE_ALLOWED = limits('green', [1, 'red']);
+/** Anything above zero, in numbers that are not whole. */
+export const ZERO_WANTED = limits('green', [Number.MIN_VALUE, 'orange']);
+/** 1 is good, 0 is not. */
+export const YES_WANTED = limits('red', [1, 'green']);
+/** Share of routers or time. */
+export const AVAILABILITY = limits('red', [0.95, 'orange'], [0.99, 'green']);
+/** Share of a bound that is used up. */
+export const FILLING = limits('green', [0.75, 'orange'], [0.9, 'red']);
+/** Share of a whole that should be small. */
+export const SHARE_BAD = limits('green', [0.05, 'orange'], [0.2, 'red']);
+/** Seconds since a router was last asked with success, for intervals of a minute or so. */
+export const DATA_AGE = limits('green', [180, 'orange'], [900, 'red']);
+/** Seconds that a poll or a reading takes. */
+export const DURATION = limits('green', [5, 'orange'], [20, 'red']);
+/** Seconds that records wait. */
+export const DELIVERY_LAG = limits('green', [300, 'orange'], [3600, 'red']);
+/** Seconds until a router deletes unread lines. */
+export const TIME_LEFT = limits('red', [3600, 'orange'], [21_600, 'green']);
+/** Seconds that turns begin late; pollers are planned in tens of seconds. */
+export const SCHEDULE_LAG = limits('green', [1, 'orange'], [10, 'red']);
+/** Seconds that the event loop is held up. */
+export const LOOP_LAG = limits('green', [0.1, 'orange'], [0.5, 'red']);
+/** Seconds that a certificate is valid yet: 7 and 30 days. */
+export const VALIDITY = limits('red', [7 * 86_400, 'orange'], [30 * 86_400, 'green']);
+/** Seconds since a router has started. */
+export const UPTIME = limits('orange', [3600, 'green']);
+/** Seconds that a clock is off, either way. */
+export const CLOCK = limits('red', [-60, 'orange'], [-5, 'green'], [5, 'orange'], [60, 'red']);
+/** Seconds since the last backup: one and three days. */
+export const BACKUP_AGE = limits('green', [2 * 86_400, 'orange'], [7 * 86_400, 'red']);
+/** How many times as long as configured intervals are. */
+export const STRETCH = limits('green', [1.01, 'orange'], [4, 'red']);
+
+/** The usual grades of LTE reception. */
+export const RSRP = limits('red', [-110, 'orange'], [-100, 'yellow'], [-90, 'green']);
+export const RSRQ = limits('red', [-20, 'orange'], [-15, 'yellow'], [-10, 'green']);
+export const SINR = limits('red', [0, 'orange'], [5, 'yellow'], [13, 'green']);
+export const RSSI = limits('red', [-95, 'orange'], [-85, 'yellow'], [-75, 'green']);
+/** On the scale of AT+CSQ, 0 to 31. */
+export const CSQ = limits('red', [5, 'orange'], [10, 'yellow'], [15, 'green']);
+/** Modems of industrial routers work up to 70 °C or so, and slow down before. */
+export const MODEM_HEAT = limits('blue', [0, 'green'], [65, 'orange'], [80, 'red']);
+/** PIN attempts that are left. */
+export const PIN_RETRIES = limits('red', [2, 'orange'], [3, 'green']);
+
+export function toThresholds(steps: Limits): ThresholdsConfigBuilder {
+  return new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps([...steps]);
+}
+
+/** Words and colours instead of numbers. */
+function words(options: Readonly<Record<string, { readonly text: string; readonly color: string }>>): ValueMapping[] {
+  return [{ type: MappingType.ValueToText, options: { ...options } }];
+}
+
+export const UP_OR_DOWN = words({ '0': { text: 'down', color: 'red' }, '1': { text: 'up', color: 'green' } });
+export const YES_OR_NO = words({ '0': { text: 'no', color: 'red' }, '1': { text: 'yes', color: 'green' } });
+/** Where yes is what somebody should look at. */
+export const NO_OR_YES = words({ '0': { text: 'no', color: 'green' }, '1': { text: 'yes', color: 'orange' } });
+/** Where neither is better. */
+export const ON_OR_OFF = words({ '0': { text: 'off', color: 'text' }, '1': { text: 'on', color: 'blue' } });

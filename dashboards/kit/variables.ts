@@ -1,0 +1,110 @@
+import {
+  CustomVariableBuilder,
+  DatasourceVariableBuilder,
+  QueryVariableBuilder,
+  TextBoxVariableBuilder,
+  VariableRefresh,
+  VariableSort,
+} from '@grafana/grafana-foundation-sdk/dashboard';
+import { BY_JOB, BY_SITE, PROMETHEUS } from './queries.ts';
+
+export type Variable =
+  | CustomVariableBuilder
+  | DatasourceVariableBuilder
+  | QueryVariableBuilder
+  | TextBoxVariableBuilder;
+
+const ALL = { text: 'All', value: '$__all' };
+
+function createLabelVariable(name: string, label: string, description: string, of: string): QueryVariableBuilder {
+  return new QueryVariableBuilder(name)
+    .label(label)
+    .description(description)
+    .datasource(PROMETHEUS)
+    .query(`label_values(${of}, ${name})`)
+    .refresh(VariableRefresh.OnTimeRangeChanged)
+    .sort(VariableSort.NaturalAsc);
+}
+
+/** Several values or all. All is a pattern, and not a list of what there is: it stays short, and it fits no label, too. */
+function severalOf(variable: QueryVariableBuilder): QueryVariableBuilder {
+  return variable.multi(true).includeAll(true).allValue('.*').current(ALL);
+}
+
+export const datasourceVariable = (): Variable =>
+  new DatasourceVariableBuilder('datasource')
+    .label('Metrics')
+    .description('The Prometheus that scrapes the agents.')
+    .type('prometheus');
+
+export const lokiVariable = (): Variable =>
+  new DatasourceVariableBuilder('loki')
+    .label('Logs')
+    .description('The Loki that a sink of type loki delivers to.')
+    .type('loki');
+
+/** Of the agents' own series and of those about routers, which may have different jobs. */
+export const jobVariable = (): Variable =>
+  severalOf(
+    createLabelVariable(
+      'job',
+      'Job',
+      'Jobs of Prometheus: those that scrape routers, and those that scrape agents.',
+      '{__name__=~"router_up|router_exporter_build_info"}',
+    ),
+  );
+
+export const siteVariable = (): Variable =>
+  severalOf(
+    createLabelVariable('site', 'Site', 'The label `site` of routers, where the configuration gives one.', `router_up{${BY_JOB}}`),
+  );
+
+export const instanceVariable = (): Variable =>
+  severalOf(
+    createLabelVariable('instance', 'Agent', 'One process of the agent: a shard.', `router_exporter_build_info{${BY_JOB}}`),
+  );
+
+const createRouterVariable = () =>
+  createLabelVariable('router', 'Router', 'Name of the router in the configuration.', `router_up{${BY_JOB}, ${BY_SITE}}`);
+
+export const oneRouterVariable = (): Variable => createRouterVariable().multi(false).includeAll(false);
+export const routersVariable = (): Variable => severalOf(createRouterVariable());
+
+export const operatorVariable = (): Variable =>
+  severalOf(
+    createLabelVariable(
+      'provider_name',
+      'Operator',
+      'The network that the modem is registered with.',
+      `router_modem_info{${BY_JOB}, ${BY_SITE}}`,
+    ),
+  );
+
+export const technologyVariable = (): Variable =>
+  severalOf(
+    createLabelVariable(
+      'access_technology',
+      'Technology',
+      'How the modem reaches its network.',
+      `router_modem_info{${BY_JOB}, ${BY_SITE}}`,
+    ),
+  );
+
+export const componentVariable = (): Variable =>
+  severalOf(
+    createLabelVariable('component', 'Log', 'The log of the router: a folder of its log files.', `router_log_lines_total{${BY_JOB}, ${BY_SITE}}`),
+  );
+
+/** Only what is at least as bad; lines without a severity are shown with all. */
+export const severityVariable = (): Variable =>
+  new CustomVariableBuilder('severity')
+    .label('Severity')
+    .description('Lines that carry at least this severity; most lines of routers carry none and stand under all.')
+    .values('all : .*, warning : warning|error|critical|alert|emergency, error : error|critical|alert|emergency')
+    .current({ text: 'all', value: '.*' });
+
+export const searchVariable = (): Variable =>
+  new TextBoxVariableBuilder('search')
+    .label('Search')
+    .description('Text in the line, as a regular expression; upper and lower case are the same.')
+    .defaultValue('');

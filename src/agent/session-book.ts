@@ -1,0 +1,55 @@
+import type { Clock } from '../base/index.ts';
+import type { SessionEvent } from '../router/index.ts';
+import type { SessionSummary } from '../web/index.ts';
+
+const STATES: Readonly<Record<Exclude<SessionEvent['type'], 'session-refreshed'>, SessionSummary['state']>> = {
+  'session-opened': 'open',
+  'session-lost': 'lost',
+  'session-closed': 'closed',
+  'login-failed': 'failed',
+};
+
+/** What became of the sessions with a router. */
+export class SessionBook {
+  readonly #clock: Clock;
+  #state: SessionSummary['state'] = 'none';
+  /** Wall time, milliseconds since the Unix epoch. */
+  #sinceMs: number | undefined;
+  #logins = 0;
+  #loginFailures = 0;
+  #refreshes = 0;
+  #loginFailure: unknown;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  note(event: SessionEvent): void {
+    if (event.type === 'session-opened') this.#logins++;
+    if (event.type === 'login-failed') this.#loginFailures++;
+    if (event.type === 'login-failed') this.#loginFailure = event.cause;
+    if (event.type === 'session-refreshed') {
+      this.#refreshes++;
+      return;
+    }
+    const state = STATES[event.type];
+    // A login that fails again and again has done so since the first time.
+    if (state !== this.#state || state === 'open') this.#sinceMs = this.#clock.now();
+    this.#state = state;
+  }
+
+  /** Whether this is what the last login that failed has ended with. */
+  isFailureOf(error: unknown): boolean {
+    return error !== undefined && error === this.#loginFailure;
+  }
+
+  describe(): SessionSummary {
+    return {
+      state: this.#state,
+      since: this.#sinceMs === undefined ? null : new Date(this.#sinceMs).toISOString(),
+      logins: this.#logins,
+      loginFailures: this.#loginFailures,
+      refreshes: this.#refreshes,
+    };
+  }
+}
