@@ -40,7 +40,8 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Without a data session',
-      description: 'Modems whose state is not "Online". Their routers are reached by another way, or they are dialling.',
+      description:
+        'Modems whose state is not "Online". Their routers are reached by another way, or they are dialling.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -60,7 +61,11 @@ const now: kit.Section = {
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
-      queries: [{ expr: `count(${of('router_modem_info', ...PICKED_NETWORK, 'used_sim!="SIM 1"', 'used_sim!=""')}) or vector(0)` }],
+      queries: [
+        {
+          expr: `count(${of('router_modem_info', ...PICKED_NETWORK, 'used_sim!="SIM 1"', 'used_sim!=""')}) or vector(0)`,
+        },
+      ],
     }),
     kit.stat({
       title: 'Poor signal',
@@ -77,7 +82,8 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'PIN attempts lost',
-      description: 'Modems with fewer than three attempts left to enter the PIN. With none left the card must be unlocked with its PUK; 0 also shows while there is no card.',
+      description:
+        'Modems with fewer than three attempts left to enter the PIN. With none left the card must be unlocked with its PUK; 0 also shows while there is no card.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -91,7 +97,8 @@ const signal: kit.Section = {
   panels: [
     kit.trend({
       title: 'Modems by RSRP',
-      description: 'Received power of the LTE reference signal: how far the cell is, and how good the antenna. A shift of many modems at once is the network, of one is its antenna.',
+      description:
+        'Received power of the LTE reference signal: how far the cell is, and how good the antenna. A shift of many modems at once is the network, of one is its antenna.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -133,14 +140,21 @@ const signal: kit.Section = {
     }),
     kit.trend({
       title: 'RSRP by operator',
-      description: 'Median and lowest tenth of the modems of each operator. One operator that drops alone has a fault; complain there.',
+      description:
+        'Median and lowest tenth of the modems of each operator. One operator that drops alone has a fault; complain there.',
       width: 12,
       unit: units.DecibelMilliWatt,
       limits: kit.RSRP,
       showsLimits: true,
       queries: [
-        { expr: `quantile by (provider_name) (0.5, ${inNetwork('router_modem_rsrp_dbm')})`, legend: '{{provider_name}}, median' },
-        { expr: `quantile by (provider_name) (0.1, ${inNetwork('router_modem_rsrp_dbm')})`, legend: '{{provider_name}}, lowest tenth' },
+        {
+          expr: `quantile by (provider_name) (0.5, ${inNetwork('router_modem_rsrp_dbm')})`,
+          legend: '{{provider_name}}, median',
+        },
+        {
+          expr: `quantile by (provider_name) (0.1, ${inNetwork('router_modem_rsrp_dbm')})`,
+          legend: '{{provider_name}}, lowest tenth',
+        },
       ],
     }),
     kit.trend({
@@ -151,7 +165,10 @@ const signal: kit.Section = {
       limits: kit.RSSI,
       showsLimits: true,
       queries: [
-        { expr: `quantile by (access_technology) (0.5, ${inNetwork('router_modem_rssi_dbm')})`, legend: '{{access_technology}}' },
+        {
+          expr: `quantile by (access_technology) (0.5, ${inNetwork('router_modem_rssi_dbm')})`,
+          legend: '{{access_technology}}',
+        },
       ],
     }),
     kit.ranking({
@@ -164,11 +181,14 @@ const signal: kit.Section = {
       max: -44,
       limits: kit.RSRP,
       links: [kit.linkToSite('label')],
-      queries: [{ expr: `bottomk(10, quantile by (site) (0.5, ${inNetwork('router_modem_rsrp_dbm')}))`, legend: '{{site}}' }],
+      queries: [
+        { expr: `bottomk(10, quantile by (site) (0.5, ${inNetwork('router_modem_rsrp_dbm')}))`, legend: '{{site}}' },
+      ],
     }),
     kit.table({
       title: 'Modems with the weakest signal',
-      description: 'The 50 modems with the lowest RSRP, with what tells a bad antenna (RSRP) from a busy cell (RSRQ, SINR).',
+      description:
+        'The 50 modems with the lowest RSRP, with what tells a bad antenna (RSRP) from a busy cell (RSRQ, SINR).',
       width: 16,
       height: 10,
       sortBy: 'RSRP',
@@ -230,7 +250,8 @@ const networks: kit.Section = {
     }),
     kit.trend({
       title: 'Modems by state',
-      description: 'States of modems on their way to a data session. Those that stay below "Online" are dialling in vain.',
+      description:
+        'States of modems on their way to a data session. Those that stay below "Online" are dialling in vain.',
       width: 12,
       unit: units.NoUnit,
       min: 0,
@@ -239,13 +260,17 @@ const networks: kit.Section = {
     }),
     kit.ranking({
       title: 'Modems that change their state most',
-      description: 'Changes of the state of modems in the logs of routers, in the time that is shown. Such a link comes and goes. The wording of these lines is a guess: no line of a modem counted does not mean a quiet modem.',
+      description:
+        'Changes of the state of modems in the logs of routers, in the time that is shown. Such a link comes and goes. The wording of these lines is a guess: no line of a modem counted does not mean a quiet modem.',
       width: 12,
       unit: units.NoUnit,
       limits: kit.NEUTRAL,
       links: [linkToRouter('label'), linkToLogs('label')],
       queries: [
-        { expr: `topk(10, sum by (job, router) (${kit.growthShown(of('router_log_modem_changes_total'))}) > 0)`, legend: '{{router}}' },
+        {
+          expr: `topk(10, sum by (job, router) (${kit.growthShown(of('router_log_modem_changes_total'))}) > 0)`,
+          legend: '{{router}}',
+        },
       ],
     }),
   ],
@@ -272,7 +297,8 @@ const volume: kit.Section = {
     }),
     kit.stat({
       title: 'In 30 days, at this rate',
-      description: 'Volume over cellular in the time that is shown, counted up to 30 days: what a month may cost. Counters of routers begin anew with each connection, which is taken into account.',
+      description:
+        'Volume over cellular in the time that is shown, counted up to 30 days: what a month may cost. Counters of routers begin anew with each connection, which is taken into account.',
       width: 4,
       height: 8,
       unit: units.BytesIEC,
@@ -310,7 +336,8 @@ export function createCellularDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'cellular',
     title: 'Routers / Cellular',
-    description: 'The networks that routers are reached by: signal by operator, technology and site, SIM cards, data volume.',
+    description:
+      'The networks that routers are reached by: signal by operator, technology and site, SIM cards, data volume.',
     variables: [
       kit.datasourceVariable(),
       kit.jobVariable(),

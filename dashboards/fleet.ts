@@ -26,7 +26,8 @@ const now: kit.Section = {
   panels: [
     kit.stat({
       title: 'Routers',
-      description: 'Routers that an agent has polled at least once. Those that wait for their first poll are on the dashboard Agent.',
+      description:
+        'Routers that an agent has polled at least once. Those that wait for their first poll are on the dashboard Agent.',
       width: 3,
       unit: units.NoUnit,
       queries: [{ expr: `count(${UP})` }],
@@ -41,7 +42,8 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Down',
-      description: 'Routers whose last poll failed. Why stands in the table below; `router-exporter doctor NAME` walks the way to one step by step.',
+      description:
+        'Routers whose last poll failed. Why stands in the table below; `router-exporter doctor NAME` walks the way to one step by step.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -49,7 +51,8 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Login refused',
-      description: 'Routers that refuse user or password. Routers may lock an account that fails often: correct the credentials soon.',
+      description:
+        'Routers that refuse user or password. Routers may lock an account that fails often: correct the credentials soon.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -65,7 +68,8 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Up, data incomplete',
-      description: 'Routers that answer, but of which a status resource or the logs could not be read the last time. The dashboard Router names the resource.',
+      description:
+        'Routers that answer, but of which a status resource or the logs could not be read the last time. The dashboard Router names the resource.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -86,7 +90,8 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Sinks down',
-      description: 'Sinks whose last delivery failed, over all agents of the jobs. Records wait in the spool meanwhile; see the dashboard Agent.',
+      description:
+        'Sinks whose last delivery failed, over all agents of the jobs. Records wait in the spool meanwhile; see the dashboard Agent.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -100,7 +105,8 @@ const notUp: kit.Section = {
   panels: [
     kit.table({
       title: 'Routers that are not up',
-      description: 'At most 100, those with the most failures in a row first. Click a router for its dashboard, a site for the fleet of that site alone: many of one site point at its operator or its power.',
+      description:
+        'At most 100, those with the most failures in a row first. Click a router for its dashboard, a site for the fleet of that site alone: many of one site point at its operator or its power.',
       width: 24,
       sortBy: 'Failures in a row',
       hidden: ['job'],
@@ -153,7 +159,8 @@ const availability: kit.Section = {
     }),
     kit.trend({
       title: 'Why routers are not up',
-      description: 'dns, connect and timeout: the way to the router. tls and auth: certificates and accounts. http and parse: the router answers strangely. budget: the agent spares bytes.',
+      description:
+        'dns, connect and timeout: the way to the router. tls and auth: certificates and accounts. http and parse: the router answers strangely. budget: the agent spares bytes.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -162,7 +169,8 @@ const availability: kit.Section = {
     }),
     kit.ranking({
       title: 'Sites with the worst availability',
-      description: 'The ten sites whose routers were up the least in the time that is shown. Needs a label `site` on routers.',
+      description:
+        'The ten sites whose routers were up the least in the time that is shown. Needs a label `site` on routers.',
       width: 12,
       unit: units.PercentUnit,
       decimals: 1,
@@ -193,7 +201,8 @@ const allRouters: kit.Section = {
   panels: [
     kit.table({
       title: 'All routers',
-      description: 'Every router of the sites that are picked, worst state first. Of thousands of routers this is a large answer: pick sites first.',
+      description:
+        'Every router of the sites that are picked, worst state first. Of thousands of routers this is a large answer: pick sites first.',
       width: 24,
       height: 20,
       sortBy: 'State',
@@ -218,12 +227,32 @@ const allRouters: kit.Section = {
         },
         { label: 'board_type', title: 'Board' },
         { label: 'firmware_version', title: 'Firmware' },
-        { title: 'RSRP', expr: `${PER_ROUTER} (${of('router_modem_rsrp_dbm')})`, unit: units.DecibelMilliWatt, limits: kit.RSRP },
+        {
+          title: 'RSRP',
+          expr: `${PER_ROUTER} (${of('router_modem_rsrp_dbm')})`,
+          unit: units.DecibelMilliWatt,
+          limits: kit.RSRP,
+        },
         { title: 'CSQ', expr: `${PER_ROUTER} (${of('router_modem_signal_csq')})`, unit: units.NoUnit, limits: kit.CSQ },
-        { title: 'Uptime', expr: `${PER_ROUTER} (${of('router_uptime_seconds')})`, unit: units.DurationSeconds, limits: kit.UPTIME },
-        { title: 'Log gaps', expr: `sum by (job, router, site) (${of('router_log_gaps_total')})`, unit: units.NoUnit, limits: kit.NONE_WANTED },
+        {
+          title: 'Uptime',
+          expr: `${PER_ROUTER} (${of('router_uptime_seconds')})`,
+          unit: units.DurationSeconds,
+          limits: kit.UPTIME,
+        },
+        {
+          title: 'Log gaps',
+          expr: `sum by (job, router, site) (${of('router_log_gaps_total')})`,
+          unit: units.NoUnit,
+          limits: kit.NONE_WANTED,
+        },
         { title: 'Bytes shown', expr: bytesShown(' by (job, router, site)'), unit: units.BytesIEC },
-        { title: 'Profile changed', expr: `${PER_ROUTER} (${of('router_profile_modified')})`, unit: units.NoUnit, mappings: kit.NO_OR_YES },
+        {
+          title: 'Profile changed',
+          expr: `${PER_ROUTER} (${of('router_profile_modified')})`,
+          unit: units.NoUnit,
+          mappings: kit.NO_OR_YES,
+        },
       ],
       labelQueries: [
         `max by (job, router, site, reason) (${of('router_failure_reason')} == 1)`,
@@ -238,7 +267,8 @@ const inventory: kit.Section = {
   panels: [
     kit.ranking({
       title: 'Firmware',
-      description: 'Routers by the firmware version of their main board. What is not wanted any more is listed in the table of all routers.',
+      description:
+        'Routers by the firmware version of their main board. What is not wanted any more is listed in the table of all routers.',
       width: 6,
       unit: units.NoUnit,
       min: 0,
@@ -269,12 +299,16 @@ const inventory: kit.Section = {
       limits: kit.VALIDITY,
       links: [linkToRouter('label')],
       queries: [
-        { expr: `bottomk(10, ${of('router_tls_certificate_not_after_timestamp_seconds')} - time())`, legend: '{{router}}' },
+        {
+          expr: `bottomk(10, ${of('router_tls_certificate_not_after_timestamp_seconds')} - time())`,
+          legend: '{{router}}',
+        },
       ],
     }),
     kit.table({
       title: 'Profiles that are changed and not activated',
-      description: 'What such a router does and what its profile says are two things until somebody activates the profile. At most 100.',
+      description:
+        'What such a router does and what its profile says are two things until somebody activates the profile. At most 100.',
       width: 12,
       sortBy: 'Router',
       isDescending: false,
@@ -293,7 +327,8 @@ const inventory: kit.Section = {
     }),
     kit.table({
       title: 'Backups that failed',
-      description: 'Profiles whose last backup did not succeed, the one that is out of date for longest first. Without `backup` in the configuration there are none. At most 100.',
+      description:
+        'Profiles whose last backup did not succeed, the one that is out of date for longest first. Without `backup` in the configuration there are none. At most 100.',
       width: 12,
       sortBy: 'Last good backup',
       isDescending: false,
@@ -317,7 +352,8 @@ const bytes: kit.Section = {
   panels: [
     kit.trend({
       title: 'Bytes per day, at the present rate',
-      description: 'What polling, logs and backups cost on the links of all routers, TLS included, TCP and IP headers not. See "Links that are paid by the byte" in the operations guide.',
+      description:
+        'What polling, logs and backups cost on the links of all routers, TLS included, TCP and IP headers not. See "Links that are paid by the byte" in the operations guide.',
       width: 8,
       unit: units.BytesIEC,
       min: 0,
@@ -334,7 +370,8 @@ const bytes: kit.Section = {
     }),
     kit.ranking({
       title: 'Byte budgets that are used most',
-      description: 'Share of the budget of this UTC day that is used; with 1 the router is left alone until midnight. Empty without `byte_budget`.',
+      description:
+        'Share of the budget of this UTC day that is used; with 1 the router is left alone until midnight. Empty without `byte_budget`.',
       width: 8,
       unit: units.PercentUnit,
       min: 0,
@@ -356,17 +393,22 @@ const logs: kit.Section = {
   panels: [
     kit.trend({
       title: 'Log lines',
-      description: 'Lines that were read and made durable, by log. A log that falls silent on all routers at once is a fault of reading, not of routers.',
+      description:
+        'Lines that were read and made durable, by log. A log that falls silent on all routers at once is a fault of reading, not of routers.',
       width: 8,
       unit: units.CountsPerSecond,
       min: 0,
       queries: [
-        { expr: `sum by (component) (rate(${of('router_log_lines_total')}[$__rate_interval]))`, legend: '{{component}}' },
+        {
+          expr: `sum by (component) (rate(${of('router_log_lines_total')}[$__rate_interval]))`,
+          legend: '{{component}}',
+        },
       ],
     }),
     kit.ranking({
       title: 'Routers with missing lines',
-      description: 'Places where log lines are missing, since the agent began to count. The record `log.gap` says which.',
+      description:
+        'Places where log lines are missing, since the agent began to count. The record `log.gap` says which.',
       width: 8,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -375,7 +417,8 @@ const logs: kit.Section = {
     }),
     kit.trend({
       title: 'Lag of sinks',
-      description: 'Age of the oldest record that a sink does not have yet. It grows while a sink is down, and nothing is lost as long as the spool has room.',
+      description:
+        'Age of the oldest record that a sink does not have yet. It grows while a sink is down, and nothing is lost as long as the spool has room.',
       width: 8,
       unit: units.Seconds,
       min: 0,

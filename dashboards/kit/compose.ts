@@ -79,7 +79,11 @@ class Grid {
 
   place({ builder, width, height }: SizedPanel): { build(): Panel } {
     if (this.#x + width > GRID_WIDTH) this.#endLine();
-    const panel: Panel = { ...builder.build(), id: this.nextId(), gridPos: { x: this.#x, y: this.#y, w: width, h: height } };
+    const panel: Panel = {
+      ...builder.build(),
+      id: this.nextId(),
+      gridPos: { x: this.#x, y: this.#y, w: width, h: height },
+    };
     this.#x += width;
     this.#lineHeight = Math.max(this.#lineHeight, height);
     return { build: () => panel };

@@ -75,9 +75,7 @@ function fill<B extends ValuePanelBuilder>(builder: B, spec: ValueSpec, shape: Q
   builder.description(spec.description);
   builder.datasource(isLoki ? LOKI : PROMETHEUS);
   for (const [index, query] of spec.queries.entries()) {
-    builder.withTarget(
-      isLoki ? renderLokiQuery(query, index, shape) : renderPrometheusQuery(query, index, shape),
-    );
+    builder.withTarget(isLoki ? renderLokiQuery(query, index, shape) : renderPrometheusQuery(query, index, shape));
   }
   builder.unit(spec.unit);
   builder.thresholds(toThresholds(spec.limits ?? NEUTRAL));

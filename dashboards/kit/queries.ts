@@ -1,5 +1,5 @@
 import { DataqueryBuilder as LokiQuery } from '@grafana/grafana-foundation-sdk/loki';
-import { PromQueryFormat, DataqueryBuilder as PrometheusQuery } from '@grafana/grafana-foundation-sdk/prometheus';
+import { DataqueryBuilder as PrometheusQuery, PromQueryFormat } from '@grafana/grafana-foundation-sdk/prometheus';
 
 /** The data sources that the reader picks; a dashboard names no other. */
 export const PROMETHEUS = { type: 'prometheus', uid: '${datasource}' } as const;

@@ -1,7 +1,4 @@
-import {
-  TableCellDisplayMode,
-  TableSortByFieldStateBuilder,
-} from '@grafana/grafana-foundation-sdk/common';
+import { TableCellDisplayMode, TableSortByFieldStateBuilder } from '@grafana/grafana-foundation-sdk/common';
 import type { DashboardLinkBuilder, DynamicConfigValue, ValueMapping } from '@grafana/grafana-foundation-sdk/dashboard';
 import { PanelBuilder as TableBuilder } from '@grafana/grafana-foundation-sdk/table';
 import { NoUnit } from '@grafana/grafana-foundation-sdk/units';
@@ -87,7 +84,11 @@ function toProperties(column: LabelColumn | ValueColumn): DynamicConfigValue[] {
   const { links, width } = column;
   const properties: DynamicConfigValue[] = [];
   const set = (id: string, value: unknown) => void properties.push({ id, value });
-  if (links) set('links', links.map((link) => link.build()));
+  if (links)
+    set(
+      'links',
+      links.map((link) => link.build()),
+    );
   if (width !== undefined) set('custom.width', width);
   if (!('expr' in column)) return properties;
   set('unit', column.unit);

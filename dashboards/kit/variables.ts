@@ -56,16 +56,31 @@ export const jobVariable = (): Variable =>
 
 export const siteVariable = (): Variable =>
   severalOf(
-    createLabelVariable('site', 'Site', 'The label `site` of routers, where the configuration gives one.', `router_up{${BY_JOB}}`),
+    createLabelVariable(
+      'site',
+      'Site',
+      'The label `site` of routers, where the configuration gives one.',
+      `router_up{${BY_JOB}}`,
+    ),
   );
 
 export const instanceVariable = (): Variable =>
   severalOf(
-    createLabelVariable('instance', 'Agent', 'One process of the agent: a shard.', `router_exporter_build_info{${BY_JOB}}`),
+    createLabelVariable(
+      'instance',
+      'Agent',
+      'One process of the agent: a shard.',
+      `router_exporter_build_info{${BY_JOB}}`,
+    ),
   );
 
 const createRouterVariable = () =>
-  createLabelVariable('router', 'Router', 'Name of the router in the configuration.', `router_up{${BY_JOB}, ${BY_SITE}}`);
+  createLabelVariable(
+    'router',
+    'Router',
+    'Name of the router in the configuration.',
+    `router_up{${BY_JOB}, ${BY_SITE}}`,
+  );
 
 export const oneRouterVariable = (): Variable => createRouterVariable().multi(false).includeAll(false);
 export const routersVariable = (): Variable => severalOf(createRouterVariable());
@@ -92,7 +107,12 @@ export const technologyVariable = (): Variable =>
 
 export const componentVariable = (): Variable =>
   severalOf(
-    createLabelVariable('component', 'Log', 'The log of the router: a folder of its log files.', `router_log_lines_total{${BY_JOB}, ${BY_SITE}}`),
+    createLabelVariable(
+      'component',
+      'Log',
+      'The log of the router: a folder of its log files.',
+      `router_log_lines_total{${BY_JOB}, ${BY_SITE}}`,
+    ),
   );
 
 /** Only what is at least as bad; lines without a severity are shown with all. */

@@ -65,7 +65,9 @@ function takeLast(lines: RecordLines, count: number): string[] {
   if (!bytes) return [...lines].slice(-count);
   let start = bytes.length;
   for (let taken = 0; taken < count && start > 0; taken++) start = bytes.lastIndexOf(LINE_FEED, start - 1);
-  return Buffer.from(bytes.subarray(start + 1)).toString().split('\n');
+  return Buffer.from(bytes.subarray(start + 1))
+    .toString()
+    .split('\n');
 }
 
 function parseRecord(line: string): { readonly summary: RecordSummary; readonly place: RecordPlace } {

@@ -10,8 +10,8 @@ import { ByteAccount } from './byte-account.ts';
 import { isSelected } from './globs.ts';
 import type { LinePolicy } from './line-policy.ts';
 import type { NoteBook } from './note-book.ts';
-import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import type { RecentRecords } from './recent-records.ts';
+import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { RouterObserver } from './router-observer.ts';
 import type { SpoolGuard } from './spool-guard.ts';
 

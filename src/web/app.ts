@@ -1,16 +1,15 @@
 import { Hono } from 'hono';
 import type { Clock } from '../base/index.ts';
 import type { BasicAuth } from './basic-auth.ts';
-import { answerJson, answerText } from './cached-answer.ts';
-import type { WebContent } from './content.ts';
+import { answerJson } from './cached-answer.ts';
 import { WebError } from './errors.ts';
 import { listByName, withoutCredentials } from './fleet-list.ts';
 import { Gate } from './gate.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
+import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
 import { createScrapeHandlers } from './scrape.ts';
 import type { Handler, Served, WebContext, WebEnv } from './served.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
-import { type Delivery, PAGE_HEADERS, renderStatusPage } from './status-page.ts';
 
 /** Who is let in, and what is added to every answer. A reload replaces it. */
 export interface Doorkeeper {
@@ -56,20 +55,14 @@ const PAGE_MS_MAX = 60_000;
 
 /** Every path that there is. What is not here is not found, and what a path does not name is not allowed. */
 function createRoutes(served: Served): Routes {
-  const { routePrefix, externalUrl } = served;
+  const { routePrefix } = served;
   const scrape = createScrapeHandlers(served);
   const { reload, quit } = createLifecycleHandlers(served);
-  const base = externalUrl ? externalUrl.pathname.replace(/\/?$/, '/') : '';
-  const home: Handler = async (context) => {
-    for (const [name, value] of Object.entries(PAGE_HEADERS)) context.header(name, value);
-    const page = renderStatusPage(listByName(served.content), describeDelivery(served.content), base);
-    return answerText(context, 'text/html; charset=utf-8', await page);
-  };
   const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
   const gate = new Gate(PAGES_MAX);
   const page = (handler: Handler) => ({ GET: boundPage(served.clock, gate, handler) });
   const below = {
-    '/': page(home),
+    ...Object.fromEntries(Object.entries(createPageRoutes(served)).map(([path, handler]) => [path, page(handler)])),
     '/metrics': { GET: scrape.all },
     '/metrics/agent': { GET: scrape.agent },
     '/probe': { GET: scrape.probe },
@@ -88,10 +81,6 @@ function createRoutes(served: Served): Routes {
     ...(routePrefix !== '' && { '/': { GET: toHome }, [routePrefix]: { GET: toHome } }),
     ...Object.fromEntries(Object.entries(below).map(([path, handlers]) => [routePrefix + path, handlers])),
   };
-}
-
-function describeDelivery(content: WebContent): Delivery {
-  return { sinks: content.listSinks(), spool: content.describeSpool() };
 }
 
 /** The handler, bounded in how many of its answers there are at a time, and in how long each may be on its way. */

@@ -5,17 +5,20 @@ import { expect, test, vi } from 'vitest';
 import type { RouterDetail, RouterSummary, SinkSummary } from '../../src/web/index.ts';
 import { ask, createApp, openBench, ROUTER } from './bench.ts';
 
+const FAULT = { step: 'resource', resource: 'lte2', error: 'No answer' } as const;
+
 const DETAIL: RouterDetail = {
   ...ROUTER,
   state: 'down',
-  failure: { reason: 'timeout', error: 'No answer within 10 s' },
+  failure: { reason: 'timeout', step: 'resource', error: 'No answer within 10 s' },
   consecutiveFailures: 2,
   firmware: '9.5',
+  serial: '4711',
   resources: [
     { resource: 'lte2', state: 'up', ageSeconds: 12.5, durationSeconds: 0.2, error: null },
     { resource: 'sfp2', state: 'unsupported', ageSeconds: null, durationSeconds: null, error: null },
   ],
-  session: { logins: 2, loginFailures: 1, refreshes: 7 },
+  session: { state: 'open', since: '2026-11-21T11:00:00.000Z', logins: 2, loginFailures: 1, refreshes: 7 },
   bytes: { sent: 1000, received: 20_000, budget: 5_000_000, usedToday: 21_000, stretch: 1 },
   certificate: { notAfter: '2027-01-01T00:00:00Z' },
   logs: [
@@ -29,12 +32,16 @@ const DETAIL: RouterDetail = {
       newest: '2026-11-21T11:59:58.000Z',
       lagSeconds: 4,
       secondsToLoss: null,
+      position: { file: 'network/current', offset: 1000 },
     },
   ],
   recentPolls: [
-    { at: '2026-11-21T12:01:00.000Z', durationSeconds: 10, ok: false, reason: 'timeout', error: 'No answer' },
-    { at: '2026-11-21T12:00:00.000Z', durationSeconds: 0.4, ok: true, reason: null, error: null },
+    { at: '2026-11-21T12:01:00.000Z', durationSeconds: 10, ok: false, reason: 'timeout', error: 'No answer', fault: FAULT },
+    { at: '2026-11-21T12:00:00.000Z', durationSeconds: 0.4, ok: true, reason: null, error: null, fault: null },
   ],
+  recentGaps: [],
+  recentRecords: [],
+  history: [],
 };
 
 const SINK: SinkSummary = {
@@ -94,7 +101,7 @@ test('GET / names the sinks, and says it when reading of logs pauses', async () 
   ).not.toContain('pauses');
 });
 
-test.for(['/', '/sd', '/api/v1/routers', '/api/v1/routers/plant-7', '/api/v1/sinks'])(
+test.for(['/', '/router/plant-7', '/logs', '/sinks', '/sd', '/api/v1/routers', '/api/v1/routers/plant-7', '/api/v1/sinks'])(
   'GET %s is sent again only when it changed, and compressed when that is accepted',
   async (path) => {
     const listRouters = () =>

@@ -18,9 +18,15 @@ export const ROUTER: RouterSummary = {
   url: 'https://192.0.2.10',
   labels: { site: 'munich' },
   state: 'up',
+  since: '2026-11-21T11:00:00.000Z',
+  isStale: false,
   lastSuccess: '2026-11-21T12:00:00.000Z',
   failure: null,
   consecutiveFailures: 0,
+  durationSeconds: 0.4,
+  logLagSeconds: 4,
+  bytesToday: 21_000,
+  byteBudget: null,
 };
 
 /** One router, up; nothing fails. */
@@ -33,6 +39,9 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     quit: () => {},
     listRouters: () => [ROUTER],
     describeRouter: () => undefined,
+    listLogs: () => [],
+    renderConfig: () => 'web: {}\n',
+    renderRouterConfig: () => 'name: plant-7\n',
     listSinks: () => [],
     describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1024 ** 3, isHeldBack: false }),
     isReady: () => true,

@@ -44,7 +44,14 @@ function toOwnKeys(sink: SinkSettings): object {
     }
     case 'loki': {
       const { tenant, layout, streamLimit, shards, maxAgeMs } = sink;
-      return { ...toWebKeys(sink), tenant, layout, stream_limit: streamLimit, shards, max_age: renderDuration(maxAgeMs) };
+      return {
+        ...toWebKeys(sink),
+        tenant,
+        layout,
+        stream_limit: streamLimit,
+        shards,
+        max_age: renderDuration(maxAgeMs),
+      };
     }
     case 'elasticsearch': {
       const { index, pipeline, compress } = sink;

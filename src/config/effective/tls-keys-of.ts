@@ -3,7 +3,8 @@ import type { TlsSettings } from '../tls-settings.ts';
 /** How TLS is checked, by the keys of the configuration file; `undefined` where nothing was said. */
 export function toTlsKeys(tls: TlsSettings): object | undefined {
   const keys = {
-    ca_file: tls.caPem === undefined ? undefined : `[${tls.caPem.split('-----BEGIN CERTIFICATE').length - 1} certificates]`,
+    ca_file:
+      tls.caPem === undefined ? undefined : `[${tls.caPem.split('-----BEGIN CERTIFICATE').length - 1} certificates]`,
     server_name: tls.serverName,
     cert_file: tls.certPem === undefined ? undefined : '[certificate]',
     key_file: tls.keyPem,

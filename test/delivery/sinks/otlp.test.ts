@@ -1,3 +1,5 @@
+import official from '@opentelemetry/otlp-transformer/build/src/generated/root.js';
+import type { Type } from 'protobufjs';
 import { expect, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
 import { DeliveryError } from '../../../src/delivery/errors.ts';
@@ -5,6 +7,15 @@ import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
 import { createOtlpSink, type OtlpSinkOptions } from '../../../src/delivery/sinks/otlp.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { openOtlpServer } from '../../support/sinks/otlp-server.ts';
+
+/** What the generated module holds of what is used here; its own types do not say. */
+interface OfficialDefinitions {
+  readonly opentelemetry: {
+    readonly proto: {
+      readonly collector: { readonly logs: { readonly v1: { readonly ExportLogsServiceRequest: Type } } };
+    };
+  };
+}
 
 const never = new AbortController().signal;
 const noFleet = { routers: 1, labelValues: {} };
@@ -390,4 +401,51 @@ test('createOtlpSink().preflight() throws when it is aborted', async () => {
   await using sink = openSink(server.url);
   const reason = new RangeError('enough');
   await expect(sink.preflight(noFleet, AbortSignal.abort(reason))).rejects.toBe(reason);
+});
+
+test('createOtlpSink() sends what the definitions that OpenTelemetry publishes read as the record', async () => {
+  await using server = await openOtlpServer();
+  await using sink = openSink(server.url, { version: '1.2.3' });
+  await sink.deliver([outgoing({ severity: 'warning', labels: { site: 'munich' }, flags: ['late'] })], never);
+  const { ExportLogsServiceRequest } = (official as unknown as OfficialDefinitions).opentelemetry.proto.collector.logs
+    .v1;
+  const body = server.bodies[0] ?? new Uint8Array();
+  const message = ExportLogsServiceRequest.decode(body);
+  const text = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+  expect(ExportLogsServiceRequest.toObject(message, { longs: String, enums: String })).toEqual({
+    resourceLogs: [
+      {
+        resource: {
+          attributes: [
+            text('service.name', 'router-exporter'),
+            text('host.name', 'plant-7'),
+            text('router.label.site', 'munich'),
+          ],
+        },
+        scopeLogs: [
+          {
+            scope: { name: 'router-exporter', version: '1.2.3' },
+            logRecords: [
+              {
+                timeUnixNano: '1761440398000018231',
+                observedTimeUnixNano: '1761440431412000000',
+                severityNumber: 'SEVERITY_NUMBER_WARN',
+                severityText: 'warning',
+                body: { stringValue: 'wan1: connection check failed, retry 3' },
+                attributes: [
+                  text('log.record.uid', 'k7d2m4q2x4t5h7ca-00000e2f'),
+                  text('log.file.path', 'network/current'),
+                  { key: 'log.file.record_offset', value: { intValue: '18231' } },
+                  text('router.component', 'network'),
+                  { key: 'router.flags', value: { arrayValue: { values: [{ stringValue: 'late' }] } } },
+                ],
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+  // Nothing is in it that they do not know.
+  expect(Buffer.from(ExportLogsServiceRequest.encode(message).finish()).length).toBe(body.length);
 });

@@ -60,12 +60,20 @@ export interface MisbehavingServerOptions {
   readonly host?: string | undefined;
   /** Default: a free one. */
   readonly port?: number | undefined;
+  /** Larger bodies are answered with 413. */
+  readonly bodyBytesMax?: number | undefined;
 }
 
 /** A server on loopback that does `work`, unless it is told to misbehave. */
 export async function openMisbehavingServer(
   work: (request: ArrivedRequest, violations: string[]) => Reply,
-  { certificate, authorization, host = '127.0.0.1', port: wanted = 0 }: MisbehavingServerOptions = {},
+  {
+    certificate,
+    authorization,
+    host = '127.0.0.1',
+    port: wanted = 0,
+    bodyBytesMax = Infinity,
+  }: MisbehavingServerOptions = {},
 ): Promise<MisbehavingServer> {
   const requests: ArrivedRequest[] = [];
   const violations: string[] = [];
@@ -92,6 +100,7 @@ export async function openMisbehavingServer(
       misbehave(plan, socket, response, () => work(request, violations));
       return;
     }
+    if (request.body.length > bodyBytesMax) return send(response, { status: 413, body: 'the body is too large' });
     const isKnown = authorization === undefined || message.headers.authorization === authorization;
     send(response, isKnown ? work(request, violations) : { status: 401, body: 'who are you?' });
   };

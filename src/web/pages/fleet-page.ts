@@ -1,0 +1,123 @@
+import type { RouterSummary, SinkSummary, SpoolSummary } from '../api-types.ts';
+import { type Html, html, toShown } from './html.ts';
+import { NOTHING, renderAgo, renderBytes, renderCount, renderLength } from './quantities.ts';
+import { type Column, renderPager, renderRange, renderSearch, renderTable, sortRows } from './table.ts';
+import { createMatcher, cutPage, renderTableQuery, type TableQuery } from './table-query.ts';
+import { FILTERS, STATE_NAMES, STATE_TONES, STEP_NAMES } from './words.ts';
+
+/** What is on its way to the sinks. */
+export interface Delivery {
+  readonly sinks: readonly SinkSummary[];
+  readonly spool: SpoolSummary;
+}
+
+/** The keys by which the fleet can be sorted. */
+export const FLEET_SORTS = ['name', 'state', 'success', 'step', 'duration', 'lag', 'bytes', 'url'];
+const LABELS_SHOWN_MAX = 4;
+/** The worst first, as somebody who sorts by it wants to see them. */
+const STATE_RANKS = { down: 0, budget: 1, unknown: 2, up: 3 };
+
+/** The fleet: how many routers are in which state, and all of them as a table. Routers are in the order of names. */
+export function renderFleet(
+  routers: readonly RouterSummary[],
+  { sinks, spool }: Delivery,
+  query: TableQuery,
+  base: string,
+  nowMs: number,
+): Html {
+  const columns = createColumns(base, nowMs);
+  const isMatch = createMatcher(query.search);
+  const fits = FILTERS[query.filter ?? '']?.fits ?? (() => true);
+  const found = routers.filter((router) => fits(router) && isMatch(listTexts(router)));
+  const page = cutPage(sortRows(found, columns, query), query.page);
+  const sinksDown = sinks.filter(({ state }) => state === 'down').length;
+  return html`<h1>Fleet</h1>
+<ul class="cards">
+${renderCard(renderTableQuery(query, { filter: undefined }), routers.length, 'routers', query.filter === undefined)}
+${Object.entries(FILTERS).map(([key, { title, fits }]) =>
+  renderCard(renderTableQuery(query, { filter: key }), routers.filter(fits).length, title, query.filter === key),
+)}
+</ul>
+${spool.isHeldBack ? html`<p class="notice"><strong>Reading of logs pauses: there is no room for more records.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
+${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} sinks down.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
+${renderSearch('Search in names, addresses, labels, steps and errors', query)}
+${renderTable({
+  caption: `${renderRange('routers', page)}${query.filter ? `, ${FILTERS[query.filter]?.title}` : ''}${query.search === '' ? '' : `, with “${toShown(query.search)}”`}`,
+  columns,
+  rows: page.rows,
+  query: { ...query, sort: query.sort ?? 'name' },
+  empty: routers.length === 0 ? 'No router is configured.' : 'No router fits.',
+})}
+${renderPager(page, query)}`;
+}
+
+function renderCard(href: string, count: number, title: string, isCurrent: boolean): Html {
+  return html`<li><a href="${href}"${isCurrent ? html` aria-current="true"` : ''}><b>${renderCount(count)}</b>${title}</a></li>
+`;
+}
+
+/** Texts that a search looks at. */
+function listTexts({ name, url, labels, state, isStale, failure }: RouterSummary): readonly (string | null)[] {
+  const { step = null, reason = null, error = null } = failure ?? {};
+  const words = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+  return [name, url, STATE_NAMES[state], isStale ? 'stale' : null, step, reason, error, ...words];
+}
+
+function createColumns(base: string, nowMs: number): readonly Column<RouterSummary>[] {
+  return [
+    {
+      title: 'Router',
+      key: 'name',
+      rank: ({ name }) => name,
+      cell: ({ name }) => html`<a href="${base}router/${encodeURIComponent(name)}">${name}</a>`,
+    },
+    { title: 'State', key: 'state', rank: ({ state }) => STATE_RANKS[state], cell: renderState },
+    {
+      title: 'Last success',
+      key: 'success',
+      rank: ({ lastSuccess }) => lastSuccess,
+      cell: ({ lastSuccess }) => (lastSuccess === null ? 'never' : renderAgo(lastSuccess, nowMs)),
+    },
+    {
+      title: 'Fails at',
+      key: 'step',
+      rank: ({ failure }) => failure?.step ?? null,
+      cell: ({ failure }) => (failure?.step ? STEP_NAMES[failure.step] : ''),
+    },
+    { title: 'Error', kind: 'wide', cell: ({ failure }) => toShown(failure?.error ?? '', 200) },
+    {
+      title: 'Poll',
+      kind: 'number',
+      key: 'duration',
+      rank: ({ durationSeconds }) => durationSeconds,
+      cell: ({ durationSeconds }) => renderLength(durationSeconds),
+    },
+    {
+      title: 'Log lag',
+      kind: 'number',
+      key: 'lag',
+      rank: ({ logLagSeconds }) => logLagSeconds,
+      cell: ({ logLagSeconds }) => renderLength(logLagSeconds),
+    },
+    { title: 'Bytes today', kind: 'number', key: 'bytes', rank: ({ bytesToday }) => bytesToday, cell: renderUsed },
+    { title: 'Address', key: 'url', rank: ({ url }) => url, cell: ({ url }) => toShown(url) },
+    { title: 'Labels', kind: 'wide', cell: ({ labels }) => renderLabels(labels) },
+  ];
+}
+
+/** The state in words, and that values are stale. */
+export function renderState({ state, isStale }: RouterSummary): Html {
+  const stale = isStale ? html`, <span class="warn">stale</span>` : '';
+  return html`<span class="state ${STATE_TONES[state]}">${STATE_NAMES[state]}</span>${stale}`;
+}
+
+function renderUsed({ bytesToday, byteBudget }: RouterSummary): string {
+  return byteBudget === null ? renderBytes(bytesToday) : `${renderBytes(bytesToday)} of ${renderBytes(byteBudget)}`;
+}
+
+export function renderLabels(labels: RouterSummary['labels'], max = LABELS_SHOWN_MAX): string {
+  const all = Object.entries(labels);
+  const shown = all.slice(0, max).map(([label, value]) => `${label}=${toShown(value, 60)}`);
+  if (all.length === 0) return NOTHING;
+  return all.length > max ? `${shown.join(', ')}, and ${all.length - max} more` : shown.join(', ');
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { raw } from 'hono/html';
+import { type Html, html } from './html.ts';
+import { REFRESH_SCRIPT } from './refresh-script.ts';
+import { STYLE } from './style.ts';
+
+const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/**
+ * Our own style and script run and nothing else does, nothing is loaded but this page again, forms lead to us, and no other
+ * page may show this one in a frame.
+ */
+export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    `style-src ${hash(STYLE)}`,
+    `script-src ${hash(REFRESH_SCRIPT)}`,
+    "connect-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Referrer-Policy': 'no-referrer',
+};
+
+const PAGES = [
+  ['', 'Fleet'],
+  ['logs', 'Logs'],
+  ['sinks', 'Sinks'],
+  ['config', 'Configuration'],
+] as const;
+
+export interface Page {
+  readonly title: string;
+  /** Which page of the navigation it is; `undefined` when it is none of them. */
+  readonly path: (typeof PAGES)[number][0] | undefined;
+  /** Stands before all links: empty, or a path with a slash at its end. */
+  readonly base: string;
+  readonly main: Html;
+}
+
+/** A whole page. The favicon is empty, so that no browser asks for one. */
+export function renderPage({ title, path, base, main }: Page): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} – router-exporter</title>
+<link rel="icon" href="data:,">
+<style>${raw(STYLE)}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header>
+<strong>router-exporter</strong>
+<nav aria-label="Pages">
+<ul>
+${PAGES.map(([to, name]) => html`<li><a href="${toHref(base, to)}"${to === path ? html` aria-current="page"` : ''}>${name}</a></li>`)}
+</ul>
+</nav>
+<div class="refresh" id="refresh"></div>
+</header>
+<main id="main" tabindex="-1">
+${main}
+</main>
+<footer>
+Metrics: <a href="${base}metrics">all</a>, <a href="${base}metrics/agent">agent</a>.
+<a href="${base}sd">Service discovery</a>.
+JSON: <a href="${base}api/v1/routers">routers</a>, <a href="${base}api/v1/sinks">sinks</a>. All times are UTC.
+</footer>
+<script type="module">${raw(REFRESH_SCRIPT)}</script>
+</body>
+</html>
+`;
+}
+
+/** A link to a page. An empty one would mean the present page, search and all. */
+export function toHref(base: string, path: string): string {
+  return base + path || './';
+}

@@ -1,0 +1,107 @@
+import type { RouterLogSummary } from '../api-types.ts';
+import type { LogRow } from '../content.ts';
+import { type Html, html, toShown } from './html.ts';
+import { NOTHING, renderAgo, renderBytes, renderCount, renderLength } from './quantities.ts';
+import { type Column, renderPager, renderRange, renderSearch, renderTable, sortRows } from './table.ts';
+import { createMatcher, cutPage, type TableQuery } from './table-query.ts';
+
+/** The keys by which logs can be sorted. */
+export const LOG_SORTS = ['router', 'log', 'lag', 'loss', 'gaps', 'newest', 'lines', 'bytes', 'unparsed', 'archives'];
+const HOUR_S = 3600;
+
+/** The logs of all routers, as a table. Those of one router stand together, in the order of names. */
+export function renderLogs(logs: readonly LogRow[], query: TableQuery, base: string, nowMs: number): Html {
+  const router: Column<LogRow> = {
+    title: 'Router',
+    key: 'router',
+    rank: (row) => row.router,
+    cell: (row) => html`<a href="${base}router/${encodeURIComponent(row.router)}">${row.router}</a>`,
+  };
+  const columns = [router, ...createLogColumns(nowMs)];
+  const isMatch = createMatcher(query.search);
+  const found = logs.filter((row) => isMatch([row.router, row.component]));
+  const page = cutPage(sortRows(found, columns, query), query.page);
+  const gaps = logs.reduce((sum, row) => sum + row.gaps, 0);
+  return html`<h1>Logs</h1>
+<p>${renderCount(logs.length)} logs are followed; ${gaps === 0 ? 'no gap was found' : html`<strong class="warn">${renderCount(gaps)} gaps</strong> were found`} since the agent started.
+Of a log that has a <i>time to loss</i> of less than an hour, the router will soon delete what is unread.</p>
+${renderSearch('Search in names of routers and logs', query)}
+${renderTable({
+  caption: `${renderRange('logs', page)}${query.search === '' ? '' : `, with “${toShown(query.search)}”`}`,
+  columns,
+  rows: page.rows,
+  query: { ...query, sort: query.sort ?? 'router' },
+  empty: logs.length === 0 ? 'No log was read. Without a sink none is.' : 'No log fits.',
+})}
+${renderPager(page, query)}`;
+}
+
+/** What there is to say about a log; on the page of a router and on that of all of them. */
+export function createLogColumns(nowMs: number): readonly Column<RouterLogSummary>[] {
+  return [
+    { title: 'Log', key: 'log', rank: ({ component }) => component, cell: ({ component }) => toShown(component, 120) },
+    {
+      title: 'Lag',
+      kind: 'number',
+      key: 'lag',
+      rank: ({ lagSeconds }) => lagSeconds,
+      cell: ({ lagSeconds }) => renderLength(lagSeconds),
+    },
+    {
+      title: 'Time to loss',
+      kind: 'number',
+      key: 'loss',
+      rank: ({ secondsToLoss }) => secondsToLoss,
+      cell: ({ secondsToLoss }) =>
+        secondsToLoss !== null && secondsToLoss < HOUR_S
+          ? html`<strong class="bad">${renderLength(secondsToLoss)}</strong>`
+          : renderLength(secondsToLoss),
+    },
+    {
+      title: 'Gaps',
+      kind: 'number',
+      key: 'gaps',
+      rank: ({ gaps }) => gaps,
+      cell: ({ gaps }) => (gaps === 0 ? '0' : html`<strong class="warn">${renderCount(gaps)}</strong>`),
+    },
+    {
+      title: 'Newest line',
+      key: 'newest',
+      rank: ({ newest }) => newest,
+      cell: ({ newest }) => renderAgo(newest, nowMs),
+    },
+    {
+      title: 'Position',
+      cell: ({ position }) =>
+        position ? `${toShown(position.file, 120)} at ${renderCount(position.offset)}` : NOTHING,
+    },
+    {
+      title: 'Lines',
+      kind: 'number',
+      key: 'lines',
+      rank: ({ lines }) => lines,
+      cell: ({ lines }) => renderCount(lines),
+    },
+    {
+      title: 'Bytes',
+      kind: 'number',
+      key: 'bytes',
+      rank: ({ bytes }) => bytes,
+      cell: ({ bytes }) => renderBytes(bytes),
+    },
+    {
+      title: 'Unparsed',
+      kind: 'number',
+      key: 'unparsed',
+      rank: ({ unparsedLines }) => unparsedLines,
+      cell: ({ unparsedLines }) => renderCount(unparsedLines),
+    },
+    {
+      title: 'Archives',
+      kind: 'number',
+      key: 'archives',
+      rank: ({ archives }) => archives,
+      cell: ({ archives }) => (archives === null ? NOTHING : renderCount(archives)),
+    },
+  ];
+}

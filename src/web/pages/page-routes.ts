@@ -1,0 +1,74 @@
+import { answerText } from '../cached-answer.ts';
+import type { WebContent } from '../content.ts';
+import { listByName, withoutCredentials } from '../fleet-list.ts';
+import type { Handler, Served, WebContext } from '../served.ts';
+import { renderConfig } from './config-page.ts';
+import { type Delivery, FLEET_SORTS, renderFleet } from './fleet-page.ts';
+import { html } from './html.ts';
+import { PAGE_HEADERS, type Page, renderPage, toHref } from './layout.ts';
+import { LOG_SORTS, renderLogs } from './logs-page.ts';
+import { renderRouter } from './router-page.ts';
+import { renderSinks } from './sinks-page.ts';
+import { parseTableQuery } from './table-query.ts';
+import { FILTERS } from './words.ts';
+
+/** The handlers of the pages for people, by their path. Everything on them comes from memory. */
+export function createPageRoutes(served: Served): Readonly<Record<string, Handler>> {
+  const { externalUrl, clock } = served;
+  /** Without an address from outside, links are relative to the folder that the page is in. */
+  const toBase = (up: string) => externalUrl?.pathname.replace(/\/?$/, '/') ?? up;
+  const [top, below] = [toBase(''), toBase('../')];
+  return {
+    '/': (context) => {
+      const routers = listByName(served.content);
+      const query = readQuery(context, FLEET_SORTS, Object.keys(FILTERS));
+      const main = renderFleet(routers, describeDelivery(served.content), query, top, clock.now());
+      return answerPage(context, { title: 'Fleet', path: '', base: top, main });
+    },
+    '/router/:name': (context) => {
+      const name = context.req.param('name') ?? '';
+      const router = served.content.describeRouter(name);
+      if (!router) return answerNoRouter(context, below);
+      const config = served.content.renderRouterConfig(name) ?? '';
+      const main = renderRouter(withoutCredentials(router), config, below, clock.now());
+      return answerPage(context, { title: router.name, path: undefined, base: below, main });
+    },
+    '/logs': (context) => {
+      const logs = served.content
+        .listLogs()
+        .toSorted((a, b) => (a.router === b.router ? 0 : a.router < b.router ? -1 : 1));
+      const main = renderLogs(logs, readQuery(context, LOG_SORTS), top, clock.now());
+      return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
+    },
+    '/sinks': (context) => {
+      const main = renderSinks(describeDelivery(served.content), clock.now());
+      return answerPage(context, { title: 'Sinks', path: 'sinks', base: top, main });
+    },
+    '/config': (context) => {
+      const { content } = served;
+      const names = listByName(content).map(({ name }) => name);
+      const main = renderConfig(content.renderConfig(), names, (name) => content.renderRouterConfig(name), top);
+      return answerPage(context, { title: 'Configuration', path: 'config', base: top, main });
+    },
+  };
+}
+
+export function describeDelivery(content: WebContent): Delivery {
+  return { sinks: content.listSinks(), spool: content.describeSpool() };
+}
+
+function readQuery(context: WebContext, columns: readonly string[], filters?: readonly string[]) {
+  return parseTableQuery((name) => context.req.query(name), columns, filters);
+}
+
+async function answerPage(context: WebContext, page: Page): Promise<Response> {
+  for (const [name, value] of Object.entries(PAGE_HEADERS)) context.header(name, value);
+  return answerText(context, 'text/html; charset=utf-8', String(await renderPage(page)));
+}
+
+function answerNoRouter(context: WebContext, base: string): Promise<Response> {
+  context.status(404);
+  const main = html`<h1>No such router</h1>
+<p>No router of this name is configured. <a href="${toHref(base, '')}">Search the fleet</a>.</p>`;
+  return answerPage(context, { title: 'No such router', path: undefined, base, main });
+}

@@ -1,0 +1,48 @@
+import { type Html, html } from './html.ts';
+
+const COUNTS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** What stands where nothing is known. */
+export const NOTHING = '–';
+
+export function renderCount(count: number): string {
+  return COUNTS.format(count);
+}
+
+/** `1.5 MiB`: three digits at most before the unit. */
+export function renderBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`;
+}
+
+/** A length of time for people, in its two largest units at most: `0.25 s`, `42 s`, `3 min`, `2 h 5 min`, `4 d 3 h`. */
+export function renderLength(seconds: number | null): string {
+  if (seconds === null || !Number.isFinite(seconds)) return NOTHING;
+  if (seconds < 0) return `${renderLength(-seconds)} ahead`;
+  if (seconds < 10) return `${Number(seconds.toFixed(2))} s`;
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  const days = Math.floor(hours / 24);
+  return hours % 24 === 0 || days >= 10 ? `${days} d` : `${days} d ${hours % 24} h`;
+}
+
+/** A moment (RFC 3339) as how long ago it was, with the moment itself beside it for those who want it. */
+export function renderAgo(at: string | null, nowMs: number): Html | string {
+  const atMs = at === null ? Number.NaN : Date.parse(at);
+  if (at === null || Number.isNaN(atMs)) return NOTHING;
+  const seconds = (nowMs - atMs) / 1000;
+  const words = seconds < 0 ? renderLength(seconds) : `${renderLength(Math.floor(seconds))} ago`;
+  return html`<time datetime="${at}" title="${at}">${words}</time>`;
+}
+
+/** A moment in UTC as people read it: `2026-11-21 12:00:00`. */
+export function renderMoment(at: string | null): Html | string {
+  const atMs = at === null ? Number.NaN : Date.parse(at);
+  if (at === null || Number.isNaN(atMs)) return NOTHING;
+  return html`<time datetime="${at}">${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')}</time>`;
+}

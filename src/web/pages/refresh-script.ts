@@ -1,0 +1,56 @@
+/**
+ * Runs in the browser, on every page. Asks for the page again and takes over `main`, unless somebody types or has marked
+ * text there; says so when the agent does not answer. Moving content needs a way to stop it (WCAG 2.2.2): the button.
+ */
+export const REFRESH_SCRIPT = `
+const EVERY_MS = 10000;
+const place = document.getElementById('refresh');
+const state = document.createElement('span');
+const button = document.createElement('button');
+button.type = 'button';
+let isPaused = false;
+const show = () => { button.textContent = isPaused ? 'Refresh again' : 'Pause refreshing'; };
+button.addEventListener('click', () => { isPaused = !isPaused; show(); });
+show();
+state.setAttribute('role', 'status');
+place.append(state, ' ', button);
+const isBusy = () => {
+  const main = document.querySelector('main');
+  const active = document.activeElement;
+  const selection = getSelection();
+  return (active?.tagName === 'INPUT' && active.value !== active.defaultValue) ||
+    (!selection.isCollapsed && main.contains(selection.anchorNode));
+};
+const keyOf = (node) => node.id || node.getAttribute('href') || '';
+const replace = (next) => {
+  const main = document.querySelector('main');
+  if (main.innerHTML === next.innerHTML) return;
+  const active = main.contains(document.activeElement) ? document.activeElement : null;
+  const caret = active?.selectionStart;
+  const open = [...main.querySelectorAll('details')].map((details) => details.open);
+  const shifts = [...main.querySelectorAll('.scroll')].map((area) => area.scrollLeft);
+  main.replaceChildren(...next.childNodes);
+  main.querySelectorAll('details').forEach((details, index) => { details.open = open[index] ?? details.open; });
+  main.querySelectorAll('.scroll').forEach((area, index) => { area.scrollLeft = shifts[index] ?? 0; });
+  if (!active) return;
+  const same = [...main.querySelectorAll(active.tagName)].find((node) => keyOf(node) === keyOf(active));
+  same?.focus({ preventScroll: true });
+  if (typeof caret === 'number') same?.setSelectionRange(caret, caret);
+};
+const refresh = async () => {
+  if (isPaused || document.hidden || isBusy()) return;
+  try {
+    const answer = await fetch(location.href, { signal: AbortSignal.timeout(EVERY_MS) });
+    if (!answer.ok) throw new Error(answer.statusText);
+    const text = await answer.text();
+    if (isPaused || isBusy()) return;
+    replace(document.importNode(new DOMParser().parseFromString(text, 'text/html').querySelector('main'), true));
+    state.textContent = '';
+  } catch {
+    state.textContent ||= 'The agent has not answered since ' + new Date().toLocaleTimeString() + '.';
+  }
+};
+document.addEventListener('refresh-now', refresh);
+const repeat = () => { setTimeout(async () => { await refresh(); repeat(); }, EVERY_MS); };
+repeat();
+`;

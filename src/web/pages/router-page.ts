@@ -1,0 +1,136 @@
+import { POLL_STEPS, type PollSummary, type ResourceSummary, type RouterDetail } from '../api-types.ts';
+import { renderLabels, renderState } from './fleet-page.ts';
+import { type Html, html, toShown } from './html.ts';
+import { renderPlot } from './plot.ts';
+import { NOTHING, renderAgo, renderBytes, renderCount, renderLength, renderMoment } from './quantities.ts';
+import { renderRouterLogs } from './router-logs.ts';
+import { type Column, renderTable } from './table.ts';
+import { STEP_HINTS, STEP_NAMES } from './words.ts';
+
+const SESSIONS: Readonly<Record<RouterDetail['session']['state'], string>> = {
+  none: 'none yet, or none needed',
+  open: 'logged in',
+  lost: 'ended by the router',
+  failed: 'the last login failed',
+  closed: 'logged out',
+};
+const RESOURCE_TONES = { up: 'good', failed: 'bad', unsupported: 'soft', forbidden: 'warn' } as const;
+const LABELS_MAX = 64;
+
+/** Everything that is known about one router. `config` is what runs of it, as YAML. */
+export function renderRouter(router: RouterDetail, config: string, base: string, nowMs: number): Html {
+  const { name, failure } = router;
+  return html`<p><a href="${base || './'}">Fleet</a></p>
+<h1>${name}</h1>
+<p>${renderState(router)}${router.since === null ? '' : html`, since ${renderAgo(router.since, nowMs)}`}.
+<a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>,
+<a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>,
+<a href="${base}logs?q=${encodeURIComponent(name)}">logs</a>.</p>
+<h2>The way to its values</h2>
+${renderWay(router)}
+${
+  failure
+    ? html`<div class="notice"><p><strong>${failure.step ? `Fails at ${STEP_NAMES[failure.step]}` : 'Not asked'}:</strong> ${toShown(failure.error)}</p>
+${failure.step ? html`<p>${STEP_HINTS[failure.step]}</p><p>Step by step: <code>router-exporter doctor ${name}</code></p>` : ''}</div>`
+    : ''
+}
+<h2>Last polls</h2>
+<div class="plots">
+${renderPlot(
+  'Time of a poll',
+  router.history.map(({ at, durationSeconds, ok }) => ({
+    atMs: Date.parse(at),
+    value: ok ? durationSeconds : null,
+    isFailed: !ok,
+  })),
+)}
+${renderPlot(
+  'Lag of its logs',
+  router.history.map(({ at, logLagSeconds, ok }) => ({ atMs: Date.parse(at), value: logLagSeconds, isFailed: !ok })),
+)}
+</div>
+${renderTable({ caption: 'Last polls; those that failed are kept longer', columns: createPollColumns(nowMs), rows: router.recentPolls, empty: 'None yet.' })}
+<h2>Resources</h2>
+${renderTable({ caption: 'What was read of it', columns: RESOURCE_COLUMNS, rows: router.resources, empty: 'Nothing was read yet.' })}
+<h2>Identity, session and bytes</h2>
+${renderFacts(router, nowMs)}
+${renderRouterLogs(router, nowMs)}
+<h2>Configuration</h2>
+<details><summary>What runs, defaults applied and without secrets</summary>
+<pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
+}
+
+/** The steps in order: those that were passed, the one that fails, and those that nobody got to. */
+function renderWay({ url, state, failure, session }: RouterDetail): Html {
+  const failedAt = failure?.step ? POLL_STEPS.indexOf(failure.step) : -1;
+  const isKnown = state === 'up' || failedAt >= 0;
+  return html`<ol class="way">
+${POLL_STEPS.map((step, index) => {
+  const isUnused = (step === 'tls' && url.startsWith('http:')) || (step === 'login' && session.state === 'none');
+  const [tone, word] =
+    index === failedAt
+      ? ['bad', 'failed']
+      : !isKnown || (failedAt >= 0 && index > failedAt)
+        ? ['soft', 'not tried']
+        : isUnused
+          ? ['soft', 'not used']
+          : ['good', 'passed'];
+  return html`<li class="${tone}">${STEP_NAMES[step]}: ${word}</li>
+`;
+})}</ol>`;
+}
+
+const RESOURCE_COLUMNS: readonly Column<ResourceSummary>[] = [
+  { title: 'Resource', cell: ({ resource }) => toShown(resource, 120) },
+  { title: 'State', cell: ({ state }) => html`<span class="state ${RESOURCE_TONES[state]}">${state}</span>` },
+  { title: 'Age', kind: 'number', cell: ({ ageSeconds }) => renderLength(ageSeconds) },
+  { title: 'Took', kind: 'number', cell: ({ durationSeconds }) => renderLength(durationSeconds) },
+  { title: 'Last error', kind: 'wide', cell: ({ error }) => toShown(error ?? '') },
+];
+
+function createPollColumns(nowMs: number): readonly Column<PollSummary>[] {
+  return [
+    { title: 'Began', cell: ({ at }) => renderMoment(at) },
+    { title: '', cell: ({ at }) => renderAgo(at, nowMs) },
+    { title: 'Took', kind: 'number', cell: ({ durationSeconds }) => renderLength(durationSeconds) },
+    {
+      title: 'Result',
+      cell: ({ ok, fault }) => {
+        const [tone, word] = !ok ? ['bad', 'failed'] : fault ? ['warn', 'in part'] : ['good', 'ok'];
+        return html`<span class="state ${tone}">${word}</span>`;
+      },
+    },
+    {
+      title: 'Failed at',
+      cell: ({ fault }) => (fault ? `${STEP_NAMES[fault.step]}${renderName(fault.resource)}` : ''),
+    },
+    { title: 'Error', kind: 'wide', cell: ({ error, fault }) => toShown(error ?? fault?.error ?? '') },
+  ];
+}
+
+function renderName(resource: string | null): string {
+  return resource === null ? '' : ` ${toShown(resource, 120)}`;
+}
+
+function renderFacts(
+  { url, labels, firmware, serial, certificate, session, bytes }: RouterDetail,
+  nowMs: number,
+): Html {
+  const { budget, usedToday, stretch } = bytes;
+  const until = certificate && (Date.parse(certificate.notAfter) - nowMs) / 1000;
+  return html`<dl>
+<dt>Address</dt><dd>${toShown(url)}</dd>
+<dt>Labels</dt><dd>${renderLabels(labels, LABELS_MAX)}</dd>
+<dt>Firmware</dt><dd>${toShown(firmware ?? NOTHING)}</dd>
+<dt>Serial number</dt><dd>${toShown(serial ?? NOTHING)}</dd>
+<dt>Certificate</dt><dd>${until === null ? NOTHING : html`${until < 0 ? html`<span class="bad">ended</span>` : html`ends in ${renderLength(until)}`}, ${renderMoment(certificate?.notAfter ?? null)}`}</dd>
+<dt>Session</dt><dd>${SESSIONS[session.state]}${session.since === null ? '' : html`, since ${renderAgo(session.since, nowMs)}`};
+${renderCount(session.logins)} logins, ${renderCount(session.loginFailures)} failed, ${renderCount(session.refreshes)} refreshes</dd>
+<dt>Bytes since the start</dt><dd>${renderBytes(bytes.sent)} sent, ${renderBytes(bytes.received)} received</dd>
+<dt>Bytes today</dt><dd>${renderBytes(usedToday)}${
+    budget === null
+      ? ', no budget'
+      : html` of ${renderBytes(budget)} <meter aria-label="Share of the byte budget" min="0" max="${budget}" value="${Math.min(usedToday, budget)}"></meter>${stretch > 1 ? `, intervals ${stretch} times as long` : ''}`
+  }</dd>
+</dl>`;
+}
