@@ -1,0 +1,250 @@
+/**
+ * How fast records go into the spool and from there to sinks, what they take on disk, and what it costs of the processor.
+ *
+ *   npx node bench/delivery.ts [rounds, 5]
+ *
+ * Beside the sinks: `cat` of the same lines to a file, and what one would write first in Node.js: lines by readline, each
+ * parsed, rendered again and written to a stream. NATS needs `nats-server` on the path.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream, createWriteStream, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { finished } from 'node:stream/promises';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { createSystemClock } from '../src/base/index.ts';
+import {
+  Courier,
+  createFileSink,
+  createHttpSink,
+  createNatsSink,
+  createStdoutSink,
+  type Sink,
+} from '../src/delivery/index.ts';
+import { DeadLetterStore, EmbeddedStore } from '../src/store/index.ts';
+import {
+  type Contender,
+  contest,
+  describeMachine,
+  findCommand,
+  measureHere,
+  median,
+  print,
+  type Result,
+} from './contest.ts';
+
+const RECORDS = 200_000;
+/** NATS acknowledges every record by itself. */
+const NATS_RECORDS = 20_000;
+const BATCH_RECORDS = 1000;
+const LOGS = 20;
+const NATS_PORT = 14_222;
+const HTTP_PORT = 14_223;
+const RECEIVER = `require('node:http').createServer((q, r) => q.resume().on('end', () => r.writeHead(204).end())).listen(${HTTP_PORT}, '127.0.0.1', () => console.log('ready'))`;
+
+const [rounds = '5'] = process.argv.slice(2);
+const clock = createSystemClock();
+const never = new AbortController().signal;
+const batch = { recordsMax: 5000, bytesMax: 1024 * 1024, waitMs: 0 };
+const folder = mkdtempSync(join(tmpdir(), 'delivery-'));
+
+function renderRecord(index: number): string {
+  const second = new Date(1_700_000_000_000 + index * 40).toISOString().slice(0, 19);
+  return JSON.stringify({
+    timestamp: `${second}.${String(index % 1e9).padStart(9, '0')}Z`,
+    observed_timestamp: '2026-11-21T12:00:00.000Z',
+    router: `plant-${index % LOGS}`,
+    component: 'network',
+    tag: 'wan',
+    message: `signal quality rsrp -${70 + (index % 50)} dBm rsrq -${5 + (index % 15)} dB sinr ${(index * 7919) % 30} cell ${(index * 104729) % 99991}`,
+    uid: `k7d2m4q2x4t5h7ca-${index.toString(36).padStart(8, '0')}`,
+    file: 'network/current',
+    offset: index * 90,
+    labels: { site: 'munich' },
+  });
+}
+
+/** Commits as logs make them: batches of one log, logs in turn. */
+function* createCommits(count: number) {
+  for (let start = 0; start < count; start += BATCH_RECORDS) {
+    const lines = Array.from({ length: Math.min(BATCH_RECORDS, count - start) }, (_, index) =>
+      renderRecord(start + index),
+    );
+    yield { router: `plant-${(start / BATCH_RECORDS) % LOGS}`, component: 'network', position: String(start), lines };
+  }
+}
+
+function openStore(path: string, sinks: readonly string[]): EmbeddedStore {
+  return new EmbeddedStore({
+    path,
+    sinks: sinks.map((name) => ({ name, start: 'oldest' })),
+    spoolBytesMax: 2 ** 32,
+    now: Date.now,
+  });
+}
+
+/** One sink, which gets everything once in every round; each round is a sink of its own to the store. */
+function toContender(
+  name: string,
+  store: EmbeddedStore,
+  letters: DeadLetterStore,
+  create: (name: string) => Sink,
+): Contender {
+  let round = 0;
+  const run = () =>
+    measureHere(async () => {
+      const sink = create(`${name} ${round++}`);
+      const courier = new Courier({
+        sink,
+        spool: store,
+        deadLetters: letters,
+        clock,
+        isWanted: () => true,
+        report: () => {},
+      });
+      while ((await courier.step(never)) !== 'idle');
+      await sink.close();
+    });
+  return { name, run };
+}
+
+function printSinks(results: readonly Result[], records: number, bytes: number): void {
+  print('', '| To | records/s | MB/s of JSON | processor s per million records |', '|---|---|---|---|');
+  for (const { name, wall, processor } of results) {
+    const seconds = median(wall);
+    const cells = [
+      (records / seconds).toFixed(0),
+      (bytes / 1e6 / seconds).toFixed(0),
+      ((median(processor) / records) * 1e6).toFixed(2),
+    ];
+    print(`| ${name} | ${cells.join(' | ')} |`);
+  }
+}
+
+async function compareCommits(
+  commits: readonly Parameters<EmbeddedStore['commit']>[0][],
+  bytes: number,
+): Promise<void> {
+  let round = 0;
+  const run = () =>
+    measureHere(() => {
+      using store = openStore(join(folder, `commit-${round++}`), ['a']);
+      for (const commit of commits) store.commit(commit);
+    });
+  const results = await contest([{ name: `the spool, ${BATCH_RECORDS} records a commit`, run }], Number(rounds));
+  printSinks(results, RECORDS, bytes);
+  using store = openStore(join(folder, 'commit-0'), ['a']);
+  const onDisk = statSync(join(folder, 'commit-0', 'router-exporter.db')).size;
+  print(
+    '',
+    `On disk: ${(store.spooled.bytes / RECORDS).toFixed(1)} bytes a record in the spool (${(bytes / RECORDS).toFixed(0)} as JSON), ${(onDisk / RECORDS).toFixed(1)} in the file of the database.`,
+  );
+}
+
+async function compareSinks(commits: readonly Parameters<EmbeddedStore['commit']>[0][], text: string): Promise<void> {
+  const names = ['`stdout`, to /dev/null', '`file`, fsync batch', '`file`, fsync never', '`http`'];
+  const all = names.flatMap((name) => Array.from({ length: Number(rounds) + 1 }, (_, round) => `${name} ${round}`));
+  using store = openStore(join(folder, 'sinks'), all);
+  using letters = new DeadLetterStore({ path: join(folder, 'sinks'), now: Date.now });
+  for (const commit of commits) store.commit(commit);
+  const [stdout = '', batchFile = '', file = '', http = ''] = names;
+  const common = (name: string) => ({ name, batch, timeoutMs: 30_000, clock });
+  const toFile = (fsync: 'batch' | 'never') => (name: string) =>
+    createFileSink({
+      ...common(name),
+      path: join(folder, `${fsync}.jsonl`),
+      bytesMax: 2 ** 30,
+      ageMs: 86_400_000,
+      keep: 1,
+      compress: 'none',
+      fsync,
+    });
+  const lines = join(folder, 'lines.jsonl');
+  writeFileSync(lines, text);
+  const naive = () =>
+    measureHere(async () => {
+      const output = createWriteStream(join(folder, 'naive.jsonl'));
+      for await (const line of createInterface({ input: createReadStream(lines) })) {
+        if (!output.write(`${JSON.stringify(JSON.parse(line))}\n`)) await once(output, 'drain');
+      }
+      await finished(output.end());
+    });
+  const results = await contest(
+    [
+      toContender(stdout, store, letters, (name) =>
+        createStdoutSink({ ...common(name), output: createWriteStream('/dev/null') }),
+      ),
+      toContender(batchFile, store, letters, toFile('batch')),
+      toContender(file, store, letters, toFile('never')),
+      toContender(http, store, letters, (name) =>
+        createHttpSink({ ...common(name), url: `http://127.0.0.1:${HTTP_PORT}/`, headers: {}, compress: 'none' }),
+      ),
+      { name: 'readline, JSON and a stream, from a file', run: naive },
+      ...(await findCommand('`cat` to a file', ['cat'], 'cat "$LINES" > "$COPY"', {
+        LINES: lines,
+        COPY: `${lines}.copy`,
+      })),
+    ],
+    Number(rounds),
+  );
+  printSinks(results, RECORDS, text.length);
+}
+
+async function compareNats(): Promise<void> {
+  const connection = await connect({ port: NATS_PORT });
+  const streams = (await jetstreamManager(connection)).streams;
+  await streams.add({ name: 'LOGS', subjects: ['logs.>'] });
+  const names = Array.from({ length: Number(rounds) + 1 }, (_, round) => `\`nats\` ${round}`);
+  using store = openStore(join(folder, 'nats'), names);
+  using letters = new DeadLetterStore({ path: join(folder, 'nats'), now: Date.now });
+  const commits = [...createCommits(NATS_RECORDS)];
+  for (const commit of commits) store.commit(commit);
+  const contender = toContender('`nats`', store, letters, (name) =>
+    createNatsSink({
+      name,
+      batch,
+      timeoutMs: 30_000,
+      clock,
+      servers: [`nats://127.0.0.1:${NATS_PORT}`],
+      subject: 'logs',
+    }),
+  );
+  const run = async () => {
+    // Without its ids, so that no round finds them there.
+    await streams.delete('LOGS');
+    await streams.add({ name: 'LOGS', subjects: ['logs.>'] });
+    return contender.run();
+  };
+  const bytes = commits.flatMap(({ lines }) => lines).join('\n').length;
+  printSinks(await contest([{ name: '`nats`, JetStream on disk', run }], Number(rounds)), NATS_RECORDS, bytes);
+  await connection.close();
+}
+
+const children = [
+  spawn(process.execPath, ['-e', RECEIVER], { stdio: ['ignore', 'pipe', 'inherit'] }),
+  spawn('nats-server', ['-a', '127.0.0.1', '-p', String(NATS_PORT), '-js', '-sd', join(folder, 'jetstream')], {
+    stdio: 'ignore',
+  }),
+];
+try {
+  const [receiver, nats] = children;
+  const hasNats = await new Promise<boolean>((resolve) => {
+    nats?.once('spawn', () => resolve(true)).once('error', () => resolve(false));
+  });
+  if (receiver?.stdout) await once(receiver.stdout, 'data');
+  const commits = [...createCommits(RECORDS)];
+  const text = `${commits.flatMap(({ lines }) => lines).join('\n')}\n`;
+  print(
+    `${describeMachine()}; ${RECORDS} records, ${(text.length / 1e6).toFixed(0)} MB of JSON; ${rounds} rounds, medians.`,
+  );
+  await compareCommits(commits, text.length);
+  await compareSinks(commits, text);
+  if (hasNats) await compareNats();
+  else print('Skipped: nats, because nats-server is not installed.');
+} finally {
+  for (const child of children) child.kill();
+  rmSync(folder, { recursive: true, force: true });
+}
