@@ -46,6 +46,8 @@ export interface MisbehavingServer extends AsyncDisposable {
   misbehave(what: Misbehaviour, times?: number): void;
   /** Resolves when the next request has arrived whole. */
   nextArrival(): Promise<ArrivedRequest>;
+  /** Changes the bound of bodies. */
+  allowBody(bytesMax: number): void;
   /** Ends the connections that are open. */
   disconnect(): void;
   close(): Promise<void>;
@@ -67,14 +69,9 @@ export interface MisbehavingServerOptions {
 /** A server on loopback that does `work`, unless it is told to misbehave. */
 export async function openMisbehavingServer(
   work: (request: ArrivedRequest, violations: string[]) => Reply,
-  {
-    certificate,
-    authorization,
-    host = '127.0.0.1',
-    port: wanted = 0,
-    bodyBytesMax = Infinity,
-  }: MisbehavingServerOptions = {},
+  { certificate, authorization, host = '127.0.0.1', port: wanted = 0, ...options }: MisbehavingServerOptions = {},
 ): Promise<MisbehavingServer> {
+  let { bodyBytesMax = Number.POSITIVE_INFINITY } = options;
   const requests: ArrivedRequest[] = [];
   const violations: string[] = [];
   const plans: Misbehaviour[] = [];
@@ -127,6 +124,9 @@ export async function openMisbehavingServer(
     violations,
     misbehave: (what, times = 1) => void plans.push(...Array.from({ length: times }, () => what)),
     nextArrival: () => new Promise((resolve) => void arrivals.push(resolve)),
+    allowBody: (bytesMax) => {
+      bodyBytesMax = bytesMax;
+    },
     disconnect: () => server.closeAllConnections(),
     close,
     [Symbol.asyncDispose]: close,
