@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { createSelection } from '../../src/agent/sink-selection.ts';
+import type { LogRecord } from '../../src/model/index.ts';
+
+const all = { routers: ['*'], components: ['*'], severities: ['*'], events: ['*'] };
+const record = (fields: Partial<LogRecord> = {}) => fields as LogRecord;
+
+test('createSelection() wants a log when its router and its component are both chosen', () => {
+  const { isWanted } = createSelection({ ...all, routers: ['plant-*', '!plant-9'], components: ['network'] });
+  expect(isWanted('plant-7', 'network')).toBe(true);
+  expect(isWanted('plant-7', 'kernel')).toBe(false);
+  expect(isWanted('plant-9', 'network')).toBe(false);
+  expect(isWanted('lab', 'network')).toBe(false);
+  // The same again, now remembered.
+  expect([isWanted('plant-7', 'network'), isWanted('plant-9', 'network')]).toEqual([true, false]);
+});
+
+test('createSelection() looks at no record when all severities and events are wanted', () => {
+  expect(createSelection(all).isSelected).toBeUndefined();
+});
+
+test('createSelection() takes a record without a severity for "none", and one that is no event for "line"', () => {
+  const severe = createSelection({ ...all, severities: ['error', 'none'] }).isSelected;
+  expect(severe?.(record({ severity: 'error' }))).toBe(true);
+  expect(severe?.(record())).toBe(true);
+  expect(severe?.(record({ severity: 'info' }))).toBe(false);
+  const events = createSelection({ ...all, events: ['log.*', '!log.repeat'] }).isSelected;
+  expect(events?.(record({ event: 'log.gap' }))).toBe(true);
+  expect(events?.(record({ event: 'log.repeat' }))).toBe(false);
+  expect(events?.(record())).toBe(false);
+  expect(createSelection({ ...all, events: ['line'] }).isSelected?.(record())).toBe(true);
+});

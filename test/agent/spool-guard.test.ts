@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { SpoolGuard } from '../../src/agent/spool-guard.ts';
+import { createSteppedClock, type Logger } from '../../src/base/index.ts';
+import { StoreError } from '../../src/store/index.ts';
+
+const commit = { router: 'plant-7', component: 'network', position: 'p', lines: ['{}'] };
+
+function createBench() {
+  const clock = createSteppedClock(0);
+  const messages: string[] = [];
+  const log = (message: string) => void messages.push(message);
+  const logger: Logger = { debug: log, info: log, warn: log, error: log };
+  const state = {
+    fault: undefined as StoreError | undefined,
+    diskFault: undefined as StoreError | undefined,
+    bytes: 0,
+    trials: 0,
+  };
+  const guard = new SpoolGuard({
+    store: {
+      readPositions: () => new Map([['network', 'p']]),
+      commit: () => {
+        if (state.fault) throw state.fault;
+      },
+      get spooled() {
+        return { records: 0, bytes: state.bytes };
+      },
+      checkWritable: () => {
+        state.trials++;
+        if (state.diskFault) throw state.diskFault;
+      },
+    },
+    spoolBytesMax: 1000,
+    clock,
+    logger,
+  });
+  return { clock, messages, state, guard };
+}
+
+const full = new StoreError('full', 'no room', { disposition: 'hold-back' });
+
+test('SpoolGuard passes commits and positions on, and holds nothing back while there is room', () => {
+  const { guard, messages, state } = createBench();
+  guard.commit(commit);
+  expect(guard.readPositions('plant-7')).toEqual(new Map([['network', 'p']]));
+  expect([guard.isHeldBack, messages, state.trials]).toEqual([false, [], 0]);
+});
+
+test('SpoolGuard holds reading back when there is no room, says so once, and goes on when a tenth of the spool is free', async () => {
+  const { guard, messages, state, clock } = createBench();
+  state.fault = full;
+  state.bytes = 1000;
+  for (let attempt = 0; attempt < 3; attempt++) expect(() => guard.commit(commit)).toThrow(full);
+  expect(guard.isHeldBack).toBe(true);
+  await clock.advance(60_000);
+  state.bytes = 901;
+  expect(guard.isHeldBack).toBe(true);
+  state.bytes = 900;
+  expect(guard.isHeldBack).toBe(false);
+  expect(messages).toEqual([
+    expect.stringContaining('Reading of logs pauses'),
+    'Reading of logs goes on: there is room again',
+  ]);
+});
+
+test('SpoolGuard tries a disk that is in the way every ten seconds, not at every question', async () => {
+  const { guard, state, clock } = createBench();
+  state.fault = full;
+  state.diskFault = new StoreError('unwritable', 'read-only', { disposition: 'hold-back' });
+  expect(() => guard.commit(commit)).toThrow(full);
+  expect([guard.isHeldBack, state.trials]).toEqual([true, 0]);
+  await clock.advance(10_000);
+  expect([guard.isHeldBack, guard.isHeldBack, state.trials]).toEqual([true, true, 1]);
+  state.diskFault = undefined;
+  await clock.advance(9_999);
+  expect(guard.isHeldBack).toBe(true);
+  await clock.advance(1);
+  expect([guard.isHeldBack, state.trials]).toEqual([false, 2]);
+});
+
+test('SpoolGuard holds nothing back for a fault of another kind', () => {
+  const { guard, state } = createBench();
+  state.fault = new StoreError('damaged', 'rebuilt', { disposition: 'retry' });
+  expect(() => guard.commit(commit)).toThrow('rebuilt');
+  expect(guard.isHeldBack).toBe(false);
+});
