@@ -98,7 +98,9 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const quit = new AbortController();
   let { config } = options;
   try {
-    const { spoolBytesMax } = config.storage;
+    const { storage } = config;
+    const { listen } = config.web;
+    const { spoolBytesMax } = storage;
     const metrics = new SelfMetrics(options.version, {
       spooled: () => ({ ...store.spooled, bytesMax: spoolBytesMax }),
       isHeldBack: () => spool.isHeldBack,
@@ -237,7 +239,8 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       externalUrl: options.web?.externalUrl,
       isLifecycleEnabled: options.web?.isLifecycleEnabled ?? false,
       content: createWebContent({
-        config: () => config,
+        // A reload changes neither of these two.
+        config: () => ({ ...config, storage, web: { ...config.web, listen } }),
         fleet,
         sinks,
         scheduler,
@@ -352,6 +355,7 @@ function warnAboutRestart(before: Config, next: Config, logger: Logger): void {
   const keys = [
     ...(isSame(before.web.listen, next.web.listen) ? [] : ['web.listen']),
     ...(isSame(before.storage, next.storage) ? [] : ['storage']),
+    ...(isSame(before.deadLetters, next.deadLetters) ? [] : ['dead_letters']),
   ];
   if (keys.length > 0) logger.warn('A change of these keys needs a restart of the agent', { keys });
 }
