@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LETTER_MIGRATIONS } from './dead-letters.ts';
 import { StoreError } from './errors.ts';
+import { makeFolder } from './make-folder.ts';
 import { putAside } from './salvage.ts';
 import { migrate } from './schema.ts';
 import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
@@ -79,7 +80,7 @@ export class DeadLetterFile {
         });
       }
     } else {
-      mkdirSync(this.#options.path, { recursive: true, mode: 0o700 });
+      makeFolder(this.#options.path);
     }
     const file = new SqliteFile(this.#path, LOCK_WAIT_MS[this.#options.role ?? 'owner']);
     try {

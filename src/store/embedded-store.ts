@@ -1,9 +1,9 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { compact, enableCompaction } from './compaction.ts';
 import { hasReserve } from './disk-room.ts';
 import { StoreError } from './errors.ts';
 import { ForgottenLogs } from './forgotten-logs.ts';
+import { makeFolder } from './make-folder.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { migrate, STATE_MIGRATIONS, touch } from './schema.ts';
 import { packLines } from './spool-batch.ts';
@@ -114,7 +114,7 @@ export class EmbeddedStore implements Disposable {
     this.#sinks = options.sinks;
     this.#path = join(options.path, 'router-exporter.db');
     try {
-      mkdirSync(options.path, { recursive: true, mode: 0o700 });
+      makeFolder(options.path);
       this.#opened = this.#open();
     } catch (cause) {
       if (!isDamage(cause)) throw toStoreError(cause, this.#path);

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import type { EmbeddedStore } from '../../src/store/index.ts';
+import { EmbeddedStore } from '../../src/store/index.ts';
 import { packLines } from '../../src/store/spool-batch.ts';
 import {
   commitOf,
@@ -26,6 +26,14 @@ test('EmbeddedStore makes its folder, open to nobody but its owner', async () =>
   for (const name of ['router-exporter.db', 'router-exporter.db-wal']) {
     expect((await stat(join(path, name))).mode & 0o777).toBe(0o600);
   }
+});
+
+test('EmbeddedStore says at once that its folder cannot be made, also where the system says so in an unusual way', () => {
+  expect(
+    thrownBy(() => new EmbeddedStore({ path: '/proc/none/deep', sinks: [], spoolBytesMax: 1, now: () => 0 })),
+  ).toMatchObject({
+    message: expect.stringContaining('/proc/none/deep'),
+  });
 });
 
 test('EmbeddedStore takes lines as bytes, as they stand, and counts them as their maker does', async () => {
