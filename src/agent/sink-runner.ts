@@ -237,12 +237,16 @@ export class SinkRunner {
   /** Gives the least wait until the next attempt. Milliseconds. */
   #noteFailure(name: string, cause: unknown): number | undefined {
     const { metrics, onGone } = this.#options;
+    // Nobody can open standard output again: a supervisor that restarts the agent can, and hears why it ended.
+    if (cause instanceof DeliveryError && cause.code === 'closed') {
+      this.#noteState(name, false, renderErrorChain(cause));
+      onGone(cause);
+      return undefined;
+    }
     this.#noteFault(name, cause);
     const reason = cause instanceof CodedError ? String(cause.code) : 'failed';
     metrics.sinkFailures.inc({ sink: name, reason });
     if (!(cause instanceof DeliveryError)) return undefined;
-    // Nobody can open standard output again: a supervisor that restarts the agent can.
-    if (cause.code === 'closed') onGone(cause);
     if (cause.disposition === 'operator') return OPERATOR_RETRY_MS;
     return Math.min(cause.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
   }
