@@ -150,7 +150,7 @@ const polling: kit.Section = {
       min: 1,
       max: 8,
       limits: kit.STRETCH,
-      links: [linkToRouter('label')],
+      links: [linkToRouter('label', [])],
       queries: [
         {
           expr: `topk(10, max by (job, router) (${routersOf('router_interval_stretch_ratio')}))`,
@@ -182,7 +182,7 @@ const polling: kit.Section = {
       width: 12,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
-      links: [linkToRouter('label')],
+      links: [linkToRouter('label', [])],
       queries: [{ expr: `topk(10, ${routersOf('router_series_dropped')} > 0)`, legend: '{{router}}' }],
     }),
   ],

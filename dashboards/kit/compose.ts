@@ -56,7 +56,13 @@ export function composeDashboard(spec: DashboardSpec): Dashboard {
     builder.withRow(row);
     if (!isClosed) for (const panel of placed) builder.withPanel(panel);
   }
-  return builder.build();
+  return showLinks(builder.build());
+}
+
+/** The SDK puts every link behind a menu, and has no word for leaving it where readers look. */
+function showLinks(dashboard: Dashboard): Dashboard {
+  for (const link of dashboard.links ?? []) delete link.placement;
+  return dashboard;
 }
 
 /** Fills lines of the grid from left to right, and begins the next one below the highest panel of the line before. */

@@ -6,7 +6,7 @@ import {
   type ValueMapping,
 } from '@grafana/grafana-foundation-sdk/dashboard';
 
-/** From which value on which colour applies. */
+/** From which value on which colour applies. Where there is an alert about the same number, red begins where it fires. */
 export type Limits = readonly [Threshold, ...Threshold[]];
 
 function limits(base: string, ...steps: readonly (readonly [number, string])[]): Limits {
@@ -20,13 +20,13 @@ export const NONE_WANTED = limits('green', [1, 'orange']);
 /** Things that want somebody at once. */
 export const NONE_ALLOWED = limits('green', [1, 'red']);
 /** Anything above zero, in numbers that are not whole. */
-export const ZERO_WANTED = limits('green', [Number.MIN_VALUE, 'orange']);
+export const ZERO_WANTED = limits('green', [0.000_001, 'orange']);
 /** 1 is good, 0 is not. */
 export const YES_WANTED = limits('red', [1, 'green']);
 /** Share of routers or time. */
 export const AVAILABILITY = limits('red', [0.95, 'orange'], [0.99, 'green']);
 /** Share of a bound that is used up. */
-export const FILLING = limits('green', [0.75, 'orange'], [0.9, 'red']);
+export const FILLING = limits('green', [0.8, 'orange'], [0.95, 'red']);
 /** Share of a whole that should be small. */
 export const SHARE_BAD = limits('green', [0.05, 'orange'], [0.2, 'red']);
 /** Seconds since a router was last asked with success, for intervals of a minute or so. */
@@ -36,9 +36,9 @@ export const DURATION = limits('green', [5, 'orange'], [20, 'red']);
 /** Seconds that records wait. */
 export const DELIVERY_LAG = limits('green', [300, 'orange'], [3600, 'red']);
 /** Seconds until a router deletes unread lines. */
-export const TIME_LEFT = limits('red', [3600, 'orange'], [21_600, 'green']);
-/** Seconds that turns begin late; pollers are planned in tens of seconds. */
-export const SCHEDULE_LAG = limits('green', [1, 'orange'], [10, 'red']);
+export const TIME_LEFT = limits('red', [1800, 'orange'], [21_600, 'green']);
+/** Seconds that turns begin late: a fifth of the usual interval of a minute is too much. */
+export const SCHEDULE_LAG = limits('green', [1, 'orange'], [12, 'red']);
 /** Seconds that the event loop is held up. */
 export const LOOP_LAG = limits('green', [0.1, 'orange'], [0.5, 'red']);
 /** Seconds that a certificate is valid yet: 7 and 30 days. */
@@ -47,8 +47,8 @@ export const VALIDITY = limits('red', [7 * 86_400, 'orange'], [30 * 86_400, 'gre
 export const UPTIME = limits('orange', [3600, 'green']);
 /** Seconds that a clock is off, either way. */
 export const CLOCK = limits('red', [-60, 'orange'], [-5, 'green'], [5, 'orange'], [60, 'red']);
-/** Seconds since the last backup: one and three days. */
-export const BACKUP_AGE = limits('green', [2 * 86_400, 'orange'], [7 * 86_400, 'red']);
+/** Seconds since the last backup, for a schedule of once a day to once a week. */
+export const BACKUP_AGE = limits('green', [2 * 86_400, 'orange'], [8 * 86_400, 'red']);
 /** How many times as long as configured intervals are. */
 export const STRETCH = limits('green', [1.01, 'orange'], [4, 'red']);
 

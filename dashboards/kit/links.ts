@@ -57,12 +57,13 @@ function originOf(origin: LinkOrigin): string {
   return origin === 'column' ? '__data.fields' : '__field.labels';
 }
 
-export function linkToRouter(origin: LinkOrigin): DashboardLinkBuilder {
-  return createDataLink('Router ${' + originOf(origin) + '.router}', 'router', origin, ['router'], ['site']);
+/** `variables`: those that the dashboard has and that of the router has, too. */
+export function linkToRouter(origin: LinkOrigin, variables: readonly string[] = ['site']): DashboardLinkBuilder {
+  return createDataLink(`Router \${${originOf(origin)}.router}`, 'router', origin, ['router'], variables);
 }
 
 export function linkToLogs(origin: LinkOrigin): DashboardLinkBuilder {
-  return createDataLink('Logs of ${' + originOf(origin) + '.router}', 'logs', origin, ['router'], ['site']);
+  return createDataLink(`Logs of \${${originOf(origin)}.router}`, 'logs', origin, ['router'], ['site']);
 }
 
 /** From the dashboard of a router: to its lines, with the Loki that is picked there. */
@@ -71,5 +72,5 @@ export function linkToLogsOf(origin: LinkOrigin): DashboardLinkBuilder {
 }
 
 export function linkToSite(origin: LinkOrigin): DashboardLinkBuilder {
-  return createDataLink('Site ${' + originOf(origin) + '.site}', 'fleet', origin, ['site'], []);
+  return createDataLink(`Site \${${originOf(origin)}.site}`, 'fleet', origin, ['site'], []);
 }

@@ -140,6 +140,7 @@ export function trend(spec: TrendSpec): SizedPanel {
     .tooltip(
       new common.VizTooltipOptionsBuilder()
         .mode(common.TooltipDisplayMode.Multi)
+        // oxlint-disable-next-line unicorn/no-array-sort -- an order for Grafana, and no array.
         .sort(common.SortOrder.Descending)
         .hideZeros(isStacked),
     );

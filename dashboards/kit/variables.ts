@@ -14,21 +14,29 @@ export type Variable =
   | QueryVariableBuilder
   | TextBoxVariableBuilder;
 
-const ALL = { text: 'All', value: '$__all' };
+const ALL = { text: ['All'], value: ['$__all'] };
 
 function createLabelVariable(name: string, label: string, description: string, of: string): QueryVariableBuilder {
-  return new QueryVariableBuilder(name)
-    .label(label)
-    .description(description)
-    .datasource(PROMETHEUS)
-    .query(`label_values(${of}, ${name})`)
-    .refresh(VariableRefresh.OnTimeRangeChanged)
-    .sort(VariableSort.NaturalAsc);
+  return (
+    new QueryVariableBuilder(name)
+      .label(label)
+      .description(description)
+      .datasource(PROMETHEUS)
+      .query(`label_values(${of}, ${name})`)
+      .refresh(VariableRefresh.OnTimeRangeChanged)
+      // oxlint-disable-next-line unicorn/no-array-sort -- an order for Grafana, and no array.
+      .sort(VariableSort.NaturalAsc)
+  );
 }
 
-/** Several values or all. All is a pattern, and not a list of what there is: it stays short, and it fits no label, too. */
+/** Several values or all of them. */
 function severalOf(variable: QueryVariableBuilder): QueryVariableBuilder {
-  return variable.multi(true).includeAll(true).allValue('.*').current(ALL);
+  return variable.multi(true).includeAll(true).current(ALL);
+}
+
+/** All is a pattern, and not a list of what there is: it stays short for thousands of routers, and it fits no label, too. */
+function severalOfMany(variable: QueryVariableBuilder): QueryVariableBuilder {
+  return severalOf(variable).allValue('.*');
 }
 
 export const datasourceVariable = (): Variable =>
@@ -43,7 +51,10 @@ export const lokiVariable = (): Variable =>
     .description('The Loki that a sink of type loki delivers to.')
     .type('loki');
 
-/** Of the agents' own series and of those about routers, which may have different jobs. */
+/**
+ * Of the agents' own series and of those about routers, which may have different jobs. All is the list of them: the
+ * families of processes and scrapes are those of everything else on the same Prometheus, too.
+ */
 export const jobVariable = (): Variable =>
   severalOf(
     createLabelVariable(
@@ -55,7 +66,7 @@ export const jobVariable = (): Variable =>
   );
 
 export const siteVariable = (): Variable =>
-  severalOf(
+  severalOfMany(
     createLabelVariable(
       'site',
       'Site',
@@ -83,10 +94,10 @@ const createRouterVariable = () =>
   );
 
 export const oneRouterVariable = (): Variable => createRouterVariable().multi(false).includeAll(false);
-export const routersVariable = (): Variable => severalOf(createRouterVariable());
+export const routersVariable = (): Variable => severalOfMany(createRouterVariable());
 
 export const operatorVariable = (): Variable =>
-  severalOf(
+  severalOfMany(
     createLabelVariable(
       'provider_name',
       'Operator',
@@ -96,7 +107,7 @@ export const operatorVariable = (): Variable =>
   );
 
 export const technologyVariable = (): Variable =>
-  severalOf(
+  severalOfMany(
     createLabelVariable(
       'access_technology',
       'Technology',
@@ -106,7 +117,7 @@ export const technologyVariable = (): Variable =>
   );
 
 export const componentVariable = (): Variable =>
-  severalOf(
+  severalOfMany(
     createLabelVariable(
       'component',
       'Log',

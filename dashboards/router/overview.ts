@@ -221,7 +221,6 @@ export const identity: kit.Section = {
       height: 8,
       sortBy: 'Slot',
       isDescending: false,
-      hidden: ['Value'],
       columns: [
         { label: 'slot', title: 'Slot' },
         { label: 'board_type', title: 'Type' },
