@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSystemClock } from '../src/base/index.ts';
@@ -17,12 +17,13 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 /** What packing needs of a checkout. The rest is left out, so that a package that depends on it does not come about. */
 const SOURCES = [
   ...['bin', 'src', 'tools', 'package.json', 'tsconfig.json', 'tsconfig.build.json'],
-  ...['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'],
+  ...['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc', 'docs', 'deploy', 'dashboards', 'test/package.test.ts'],
 ];
 
 /** Somebody's project that has the package installed, and its dependencies, and nothing else. */
 let project: string;
 let packed: readonly string[];
+let tarball: string;
 
 const inProject = (...args: string[]) => startProgram(process.execPath, args, { NODE_OPTIONS: '' }, project);
 
@@ -40,9 +41,10 @@ beforeAll(() => {
     { filename: string; files: { path: string }[] },
   ];
   packed = files.map(({ path }) => path);
+  tarball = join(checkout, filename);
   const modules = join(project, 'node_modules');
   mkdirSync(modules, { recursive: true });
-  spawnSync('tar', ['-xzf', join(checkout, filename), '-C', modules]);
+  spawnSync('tar', ['-xzf', tarball, '-C', modules]);
   cpSync(join(modules, 'package'), join(modules, 'router-exporter'), { recursive: true });
   for (const name of [...Object.keys(manifest.dependencies), '@types/node', 'undici-types']) {
     mkdirSync(dirname(join(modules, name)), { recursive: true });
@@ -53,26 +55,110 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dirname(project), { recursive: true, force: true }));
 
+interface SourceMap {
+  readonly sources: readonly string[];
+  readonly sourcesContent?: unknown;
+}
+
 /** The example of the README. */
 function readExample(): string {
   const section = readFileSync(join(ROOT, 'README.md'), 'utf8').split('## As a library\n')[1] ?? '';
   return /```ts\n(.*?)```/s.exec(section)?.[1] ?? '';
 }
 
+/** Every kind of file that there may be. */
+const KINDS = [
+  /^(bin\/router-exporter\.js|package\.json|[A-Z]+(\.md)?)$/,
+  /^dist\/[\w/.-]+\.(js|js\.map|d\.ts)$/,
+  /^dist\/status\/modules\/\w+\.yaml$/,
+  /^docs\/([\w-]+\/)?[\w-]+\.md$/,
+  /^docs\/router-exporter\.example\.yaml$/,
+  /^dashboards\/json\/[\w-]+\.json$/,
+  /^deploy\/(loki|prometheus|prometheus\/examples|sidecar|systemd)\/[\w-]+\.(yaml|sh|service)$/,
+];
+
 describe('the package', () => {
-  test('holds the command, the library with its declarations, and no tests, sources or tools', () => {
+  test('holds the command, the library with its declarations, the documents, and no tests, sources or tools', () => {
     expect(packed).toEqual(expect.arrayContaining(['bin/router-exporter.js', 'LICENSE', 'README.md', 'CHANGELOG.md']));
     for (const entry of ['main', 'index', 'simulator/index', 'logs/archive/archive-worker', 'simulator/bzip2.worker']) {
       expect(packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));
     }
-    const strange = packed.filter(
-      (path) =>
-        !/^(bin\/router-exporter\.js|dist\/[\w/.-]+\.(js|js\.map|d\.ts)|dist\/status\/modules\/\w+\.yaml|package\.json|[A-Z]+(\.md)?)$/.test(
-          path,
-        ),
-    );
+    const strange = packed.filter((path) => !KINDS.some((kind) => kind.test(path)));
     expect(packed).toContain('dist/status/modules/device.yaml');
     expect(strange).toEqual([]);
+  });
+
+  test('brings what the documents of installing point to', () => {
+    expect(packed).toEqual(
+      expect.arrayContaining([
+        ...['docs/install.md', 'docs/operations.md', 'docs/router-exporter.example.yaml', 'dashboards/json/fleet.json'],
+        ...['deploy/prometheus/alerts.yaml', 'deploy/prometheus/rules.yaml', 'deploy/loki/rules.yaml'],
+        ...['deploy/systemd/router-exporter.service', 'deploy/sidecar/run-with-reader.sh'],
+      ]),
+    );
+  });
+
+  test('holds no sources inside its source maps, and no path or secret of the machine that made it', () => {
+    const folder = join(project, 'node_modules/router-exporter');
+    const read = (path: string) => readFileSync(join(folder, path), 'utf8');
+    const maps = packed.filter((path) => path.endsWith('.map')).map((path) => JSON.parse(read(path)) as SourceMap);
+    expect(maps.length).toBeGreaterThan(100);
+    expect(
+      maps.filter(({ sourcesContent, sources }) => sourcesContent || sources.some((path) => /^\/|:/.test(path))),
+    ).toEqual([]);
+    const checkout = dirname(tarball);
+    const homes = [ROOT.replace(/\/$/, ''), checkout, homedir() === '/' ? checkout : homedir()];
+    const leaks = packed.filter((path) => {
+      const text = read(path);
+      return homes.some((home) => text.includes(`${home}/`)) || /BEGIN (EC |RSA )?PRIVATE KEY-{5}\s+\w{20}/.test(text);
+    });
+    expect(leaks).toEqual([]);
+  });
+
+  test('installs into an empty folder as npm does it, and runs there', async ({ skip }) => {
+    const elsewhere = join(dirname(project), 'elsewhere');
+    // The command of the page, at another place.
+    const command = /^npm install --prefix (\S+) .*\.tgz$/m.exec(
+      readFileSync(join(ROOT, 'docs/install.md'), 'utf8'),
+    ) ?? [''];
+    const [line, prefix = ''] = command;
+    const here = line.replace(prefix, elsewhere).replace(/\S+\.tgz$/, tarball);
+    const PATH = `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`;
+    const settings = {
+      npm_config_update_notifier: 'false',
+      npm_config_prefer_offline: 'true',
+      npm_config_audit: 'false',
+    };
+    const env = { ...settings, PATH, NODE_OPTIONS: '', npm_config_loglevel: 'error' };
+    await using npm = startProgram('sh', ['-c', here], env, dirname(project));
+    const { code, stderr } = await npm.ended;
+    // What a checkout has installed lies in the cache of npm, but not what the registry says about newer versions.
+    if (
+      code !== 0 &&
+      /ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/.test(stderr) &&
+      !process.env['REQUIRE_TOOLS']
+    ) {
+      skip('no registry can be reached');
+    }
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const unit = readFileSync(
+      join(elsewhere, 'node_modules/router-exporter/deploy/systemd/router-exporter.service'),
+      'utf8',
+    );
+    expect(unit).toContain(`ExecStart=${prefix}/node_modules/.bin/router-exporter run `);
+    expect(existsSync(join(elsewhere, 'node_modules/dev-runtime'))).toBe(false);
+    const run = (...args: string[]) => startProgram('node_modules/.bin/router-exporter', args, env, elsewhere);
+
+    await using version = run('--version');
+    expect(await version.ended).toEqual({ code: 0, signal: null, stdout: `${manifest.version}\n`, stderr: '' });
+    cpSync(
+      join(elsewhere, 'node_modules/router-exporter/deploy/systemd/router-exporter.yaml'),
+      join(elsewhere, 'router-exporter.yaml'),
+    );
+    await using check = run('check');
+    expect(await check.ended).toMatchObject({ code: 2, stdout: expect.stringContaining('CREDENTIALS_DIRECTORY') });
+    await using demo = run('demo', '--for', '2s', '--routers', '1', '--web.listen-address', '127.0.0.1:0');
+    expect(await demo.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/1 of 1 routers up/) });
   });
 
   test('has a command that says its version', async () => {

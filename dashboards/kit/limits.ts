@@ -61,8 +61,6 @@ export const RSSI = limits('red', [-95, 'orange'], [-85, 'yellow'], [-75, 'green
 export const CSQ = limits('red', [5, 'orange'], [10, 'yellow'], [15, 'green']);
 /** Modems of industrial routers work up to 70 °C or so, and slow down before. */
 export const MODEM_HEAT = limits('blue', [0, 'green'], [65, 'orange'], [80, 'red']);
-/** PIN attempts that are left. */
-export const PIN_RETRIES = limits('red', [2, 'orange'], [3, 'green']);
 
 export function toThresholds(steps: Limits): ThresholdsConfigBuilder {
   return new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps([...steps]);

@@ -59,6 +59,14 @@ export interface ServeOptions {
 /** Runs the agent until it is asked to end or cannot go on, then stops it in order. Throws what prevents the start. */
 export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode; summary: AgentSummary }> {
   const { config, watched, reload, web, logger, io, onStarted, until = waitForAbort } = options;
+  // From the beginning, because nobody listening would end the process.
+  const hangups = { isAsked: false, reload: () => {} };
+  if (reload) {
+    io.onHangup(() => {
+      hangups.isAsked = true;
+      hangups.reload();
+    });
+  }
   const agent = await startAgent({
     config,
     watched,
@@ -71,7 +79,8 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
     stdout: io.stdout,
     signal: io.signal,
   });
-  if (reload) io.onHangup(() => void agent.reload());
+  hangups.reload = () => void agent.reload();
+  if (hangups.isAsked) hangups.reload();
   onStarted?.(agent);
   const end = AbortSignal.any([io.signal, agent.failed, agent.quit]);
   await until(end).catch(() => {});

@@ -30,7 +30,7 @@ let file: ComposeFile;
 const service = (name: string): ComposeService => file.services[name] ?? {};
 const mounts = () => Object.values(file.services).flatMap(listMounts);
 const inService = (name: string, path: string) => join(tree, name, path);
-const readYaml = <T>(name: string, path: string) => parse(readFileSync(inService(name, path), 'utf8')) as T;
+const readYaml = (name: string, path: string): unknown => parse(readFileSync(inService(name, path), 'utf8'));
 
 beforeAll(() => {
   tree = mkdtempSync(join(tmpdir(), 'router-exporter-compose-'));
@@ -85,14 +85,15 @@ describe.skipIf(compose.isMissing)(`the compose file${compose.note}`, () => {
   });
 
   test('gives every simulated router the name and port that the agent looks for', () => {
-    const { routers } = readYaml<{ routers: { name: string; url: string }[] }>(
-      'agent',
-      '/etc/router-exporter/router-exporter.yaml',
-    );
+    const { routers } = readYaml('agent', '/etc/router-exporter/router-exporter.yaml') as {
+      routers: { name: string; url: string }[];
+    };
     const command = service('fleet').command ?? [];
     const first = Number(command[command.indexOf('--listen') + 1]?.slice(1));
     expect(routers.length).toBe(Number(command[command.indexOf('--routers') + 1]));
     expect(routers).toMatchObject(routers.map((_, index) => ({ url: `https://sim-${index + 1}:${first + index}` })));
+    // What the file and docs/install.md say of it.
+    expect(command.join(' ')).toMatch(/ --fault sim-6=down$/);
     expect(service('fleet').networks?.['routers']?.aliases).toEqual(routers.map(({ name }) => name));
     expect(Object.keys(service('agent').networks ?? {})).toContain('routers');
   });
@@ -137,9 +138,8 @@ describe.skipIf(compose.isMissing)(`the compose file${compose.note}`, () => {
     const [, port] = await agent.waitFor('stderr', /127\.0\.0\.1:(\d+)/);
     const readUp = async () => {
       const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-      return [...metrics.matchAll(/^router_up\{.*router="(sim-\d)".*\} (\d)$/gm)].map(
-        ([, name, up]) => `${name} ${up}`,
-      );
+      const ups = [...metrics.matchAll(/^router_up\{.*router="(sim-\d)".*\} (\d)$/gm)];
+      return ups.map(([, name, up]) => `${name} ${up}`).toSorted();
     };
     await expect.poll(readUp).toEqual(['sim-1 1', 'sim-2 1', 'sim-3 1', 'sim-4 1', 'sim-5 1', 'sim-6 0']);
     await expect
@@ -149,18 +149,16 @@ describe.skipIf(compose.isMissing)(`the compose file${compose.note}`, () => {
   });
 
   test('has a Grafana that is given our dashboards and the addresses of the others', () => {
-    const { datasources } = readYaml<{ datasources: { url: string; type: string }[] }>(
-      'grafana',
-      '/etc/grafana/provisioning/datasources/router-exporter.yaml',
-    );
+    const { datasources } = readYaml('grafana', '/etc/grafana/provisioning/datasources/router-exporter.yaml') as {
+      datasources: { url: string; type: string }[];
+    };
     expect(datasources).toMatchObject([
       { type: 'prometheus', url: 'http://prometheus:9090' },
       { type: 'loki', url: 'http://loki:3100' },
     ]);
-    const { providers } = readYaml<{ providers: { options: { path: string } }[] }>(
-      'grafana',
-      '/etc/grafana/provisioning/dashboards/router-exporter.yaml',
-    );
+    const { providers } = readYaml('grafana', '/etc/grafana/provisioning/dashboards/router-exporter.yaml') as {
+      providers: { options: { path: string } }[];
+    };
     const folder = providers[0]?.options.path ?? '';
     expect(readdirSync(inService('grafana', folder)).filter((name) => name.endsWith('.json'))).not.toEqual([]);
     const home = service('grafana').environment?.['GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH'] ?? '';
@@ -169,21 +167,29 @@ describe.skipIf(compose.isMissing)(`the compose file${compose.note}`, () => {
   });
 
   test('has a Loki that keeps everything in its volume and takes lines as old as the agent sends', () => {
-    const config = readYaml<{
+    const config = readYaml('loki', '/etc/loki/loki.yaml') as {
       server: { http_listen_port: number };
       common: { path_prefix: string; storage: { filesystem: Record<string, string> } };
       compactor: { working_directory: string };
+      ruler: { rule_path: string; storage: { local: { directory: string } } };
       limits_config: { reject_old_samples_max_age: string };
-    }>('loki', '/etc/loki/loki.yaml');
+    };
     expect(service('loki').command).toEqual(['-config.file=/etc/loki/loki.yaml']);
     expect(config.server.http_listen_port).toBe(3100);
     const volume = listMounts(service('loki')).find(({ isVolume }) => isVolume)?.target;
     const paths = [
       config.common.path_prefix,
       config.compactor.working_directory,
+      config.ruler.rule_path,
       ...Object.values(config.common.storage.filesystem),
     ];
     expect(paths.filter((path) => path !== volume && !path.startsWith(`${volume}/`))).toEqual([]);
+    // Without logins there is one tenant, and that is its name.
+    const rules = inService('loki', join(config.ruler.storage.local.directory, 'fake'));
+    const groups = readdirSync(rules).flatMap(
+      (name) => (parse(readFileSync(join(rules, name), 'utf8')) as Rules).groups,
+    );
+    expect(groups).toEqual(expect.arrayContaining([expect.objectContaining({ rules: expect.any(Array) })]));
     expect(config.limits_config.reject_old_samples_max_age).toBe('7d');
     expect(readFileSync(new URL('../../docs/router-exporter.example.yaml', import.meta.url), 'utf8')).toContain(
       'max_age: 7d',
@@ -191,41 +197,47 @@ describe.skipIf(compose.isMissing)(`the compose file${compose.note}`, () => {
   });
 });
 
-describe.skipIf(compose.isMissing || promtool.isMissing)(`the Prometheus of the compose file${promtool.note}`, () => {
-  const CONFIG = '/etc/prometheus/prometheus.yml';
-  const check = (path: string) => spawnSync('promtool', ['check', 'config', path], { encoding: 'utf8' });
+describe.skipIf(compose.isMissing || promtool.isMissing)(
+  `the Prometheus of the compose file${compose.note || promtool.note}`,
+  () => {
+    const CONFIG = '/etc/prometheus/prometheus.yml';
+    const check = (path: string) => spawnSync('promtool', ['check', 'config', path], { encoding: 'utf8' });
 
-  test('has a configuration with rules that promtool accepts, and scrapes the agent', () => {
-    const { status, stdout, stderr } = check(inService('prometheus', CONFIG));
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(Number(/(\d+) rule files found/.exec(stdout)?.[1])).toBeGreaterThan(0);
-    expect(stdout).toMatch(/SUCCESS: \d+ rules found/);
-    const { scrape_configs: jobs } = readYaml<{ scrape_configs: { static_configs: { targets: string[] }[] }[] }>(
-      'prometheus',
-      CONFIG,
-    );
-    expect(jobs.flatMap(({ static_configs: groups }) => groups.flatMap(({ targets }) => targets))).toEqual([
-      'agent:9847',
-    ]);
-    expect(service('prometheus').command).toContain(`--config.file=${CONFIG}`);
-  });
+    test('has a configuration with rules that promtool accepts, and scrapes the agent', () => {
+      const { status, stdout, stderr } = check(inService('prometheus', CONFIG));
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(Number(/(\d+) rule files found/.exec(stdout)?.[1])).toBeGreaterThan(0);
+      expect(stdout).toMatch(/SUCCESS: \d+ rules found/);
+      const { scrape_configs: jobs } = readYaml('prometheus', CONFIG) as {
+        scrape_configs: { static_configs: { targets: string[] }[] }[];
+      };
+      expect(jobs.flatMap(({ static_configs: groups }) => groups.flatMap(({ targets }) => targets))).toEqual([
+        'agent:9847',
+      ]);
+      expect(service('prometheus').command).toContain(`--config.file=${CONFIG}`);
+    });
 
-  test('would not pass promtool with an unknown key, or with a rule that is none', () => {
-    const broken = (change: (text: string) => string, rule: string) => {
-      const folder = mkdtempSync(join(tree, 'prometheus-'));
-      writeFileSync(join(folder, 'rule.yaml'), rule);
-      writeFileSync(join(folder, 'prometheus.yml'), change(readFileSync(inService('prometheus', CONFIG), 'utf8')));
-      return check(join(folder, 'prometheus.yml'));
-    };
-    const withKey = broken((config) => `${config}\nscrape_confgs: []\n`, '');
-    expect(withKey).toMatchObject({ status: 1, stderr: expect.stringContaining('scrape_confgs') });
-    const withRule = broken(
-      (config) => config.replace(/^rule_files: .*$/m, 'rule_files: ["rule.yaml"]'),
-      'groups: [{ name: a, rules: [{ alert: A, expr: "sum(" }] }]',
-    );
-    expect(withRule).toMatchObject({ status: 1, stderr: expect.stringContaining('parse error') });
-  });
-});
+    test('would not pass promtool with an unknown key, or with a rule that is none', () => {
+      const broken = (change: (text: string) => string, rule: string) => {
+        const folder = mkdtempSync(join(tree, 'prometheus-'));
+        writeFileSync(join(folder, 'rule.yaml'), rule);
+        writeFileSync(join(folder, 'prometheus.yml'), change(readFileSync(inService('prometheus', CONFIG), 'utf8')));
+        return check(join(folder, 'prometheus.yml'));
+      };
+      const withKey = broken((config) => `${config}\nscrape_confgs: []\n`, '');
+      expect(withKey).toMatchObject({ status: 1, stderr: expect.stringContaining('scrape_confgs') });
+      const withRule = broken(
+        (config) => config.replace(/^rule_files: .*$/m, 'rule_files: ["rule.yaml"]'),
+        'groups: [{ name: a, rules: [{ alert: A, expr: "sum(" }] }]',
+      );
+      expect(withRule).toMatchObject({ status: 1, stderr: expect.stringContaining('parse error') });
+    });
+  },
+);
+
+interface Rules {
+  readonly groups: readonly object[];
+}
 
 /** A copy of a file that is mounted, as a file of its own: relative paths in it begin where it is mounted. */
 function copyBeside(path: string): string {

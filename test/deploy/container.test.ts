@@ -97,6 +97,10 @@ beforeAll(() => {
     symlinkSync(join(ROOT, 'node_modules'), join(cwd, 'node_modules'));
     return true;
   });
+  // The stages before the last are no part of the image.
+  for (const name of readdirSync(folder)) {
+    if (join(folder, name) !== root) rmSync(join(folder, name), { recursive: true });
+  }
   app = join(root, dirname(dirname(readWords(lastOf('ENTRYPOINT')[0] ?? '')[1] ?? '')));
   mkdirSync(join(folder, 'data'), { mode: 0o700 });
   if (isRoot) chownSync(join(folder, 'data'), uid, gid);

@@ -32,6 +32,17 @@ async function listNames(url: string): Promise<string[]> {
   return routers.map(({ name }) => name);
 }
 
+test('run that is asked for a reload as soon as it has started loads its configuration again', async () => {
+  await using simulator = await startSimulated(1);
+  await using config = await writeRunConfig(simulator);
+  await using agent = startRun(config.file);
+  await agent.waitFor('stderr', /Started/);
+  agent.process.kill('SIGHUP');
+  await agent.waitFor('stderr', /Loaded the configuration again/);
+  agent.process.kill('SIGTERM');
+  expect(await agent.ended).toMatchObject({ code: 0 });
+});
+
 test('run loads its configuration again at SIGHUP, and goes on with the old one when that has a fault', async () => {
   await using simulator = await startSimulated(2);
   await using config = await writeRunConfig(simulator);

@@ -1,0 +1,152 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import { startSimulator } from '../../src/simulator/index.ts';
+import { startProgram } from '../support/child.ts';
+import { findTool } from '../support/tools.ts';
+
+const FOLDER = fileURLToPath(new URL('../../deploy/systemd/', import.meta.url));
+const BIN = fileURLToPath(new URL('../../bin/router-exporter.js', import.meta.url));
+const analyze = findTool('systemd-analyze');
+const unit = readFileSync(join(FOLDER, 'router-exporter.service'), 'utf8');
+/** The exposure that systemd 252 counts: 0 is nothing, 10 everything. The unit has 1.1; its network alone is 0.8. */
+const EXPOSURE_MAX = 1.2;
+/** The agent's own bound for ending, which the README promises. */
+const END_SECONDS_MAX = 10;
+
+/** The values of a key, in order. */
+const valuesOf = (key: string) => [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value]) => value);
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'router-exporter-unit-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A unit as `systemd-analyze` gets it, with a program that exists on this machine. */
+function analyzeUnit(text: string, ...args: string[]) {
+  const file = join(mkdtempSync(join(folder, 'unit-')), 'router-exporter.service');
+  writeFileSync(file, text.replace('/opt/router-exporter/node_modules/.bin/router-exporter', '/bin/true'));
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], { encoding: 'utf8' });
+  return { status, stdout, stderr };
+}
+const verify = (text: string) => analyzeUnit(text, 'verify', '--man=no');
+
+describe.skipIf(analyze.isMissing)(`systemd-analyze${analyze.note}`, () => {
+  test('finds no fault in the unit', () => {
+    expect(verify(unit)).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  // The exit code of an unknown key is 0: what is asked for above is that nothing at all is printed.
+  test.for([
+    ['an unknown key', unit.replace('UMask=', 'Umasque='), "Unknown key 'Umasque' in section [Service]"],
+    ['an unknown section', unit.replace('[Install]', '[Instal]'), "Unknown section 'Instal'"],
+    ['a value that is none', unit.replace('ProtectSystem=strict', 'ProtectSystem=very'), 'very'],
+    ['a program that is not there', unit.replaceAll('/opt/router-exporter/', '/opt/nobody/'), 'No such file'],
+  ])('would find %s', ([, bad = '', message = '']) => {
+    expect(verify(bad).stderr).toContain(message);
+  });
+
+  test('counts an exposure that is low, and would see a unit that is not', () => {
+    const read = (text: string) =>
+      Number(
+        /exposure level for \S+: ([\d.]+)/.exec(
+          analyzeUnit(text, 'security', '--offline=yes', '--no-pager').stdout,
+        )?.[1],
+      );
+    expect(read(unit)).toBeLessThanOrEqual(EXPOSURE_MAX);
+    expect(read(unit.replace(/^SystemCallFilter=.*$/gm, ''))).toBeGreaterThan(EXPOSURE_MAX);
+    expect(read(unit.replace('DynamicUser=yes', 'User=root'))).toBeGreaterThan(EXPOSURE_MAX);
+  });
+});
+
+describe('the unit', () => {
+  test('runs without root rights, and lets V8 write the code that it runs', () => {
+    expect(valuesOf('DynamicUser')).toEqual(['yes']);
+    expect(valuesOf('StateDirectory')).toEqual(['router-exporter']);
+    expect(valuesOf('CapabilityBoundingSet')).toEqual(['']);
+    expect(valuesOf('MemoryDenyWriteExecute')).toEqual([]);
+  });
+
+  test('gives the agent more time to end than it takes', () => {
+    expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThan(END_SECONDS_MAX);
+    expect(valuesOf('ExecReload')).toEqual(['/bin/kill -HUP $MAINPID']);
+    expect(valuesOf('KillSignal')).toEqual([]);
+    expect(valuesOf('RestartForceExitStatus')).toEqual(['SIGHUP']);
+  });
+
+  test('starts again what failed, but not what has a mistake in its configuration', async () => {
+    expect([valuesOf('Restart'), valuesOf('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
+    await using agent = startAsUnit('routers: [{ nmae: plant-7 }]\n', { credentials: {} });
+    expect(await agent.ended).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean "name"') });
+  });
+
+  test('hands over the credential that its configuration asks for, and a folder for its state', async () => {
+    await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+    const [credential = '', source] = valuesOf('LoadCredential')[0]?.split(':') ?? [];
+    // So that `check` can be tried by hand with CREDENTIALS_DIRECTORY=/etc/router-exporter.
+    expect(source).toBe(`/etc/router-exporter/${credential}`);
+    const config = readFileSync(join(FOLDER, 'router-exporter.yaml'), 'utf8');
+    expect(config).toContain(`password_file: \${CREDENTIALS_DIRECTORY}/${credential}\n`);
+    const here = config.replace('https://192.0.2.10', simulator.routers[0]?.url ?? '');
+    await using agent = startAsUnit(here, { credentials: { [credential]: 'simulated\n' }, caPem: simulator.caPem });
+    const state = join(agent.folder, 'state');
+    await agent.waitFor('stderr', /Started/);
+    simulator.routers[0]?.appendLog('network', 'a line');
+    await expect
+      .poll(() => readIfThere(join(state, 'records.jsonl')), { timeout: 40_000 })
+      .toContain('"message":"a line"');
+
+    agent.process.kill('SIGHUP');
+    await agent.waitFor('stderr', /Loaded the configuration again/);
+    agent.process.kill('SIGTERM');
+    expect(await agent.ended).toMatchObject({ code: 0, stdout: '' });
+    expect(simulator.routers[0]?.counters).toMatchObject({ logouts: 1 });
+  });
+
+  test('says what is missing when a credential is not handed over', async () => {
+    const config = readFileSync(join(FOLDER, 'router-exporter.yaml'), 'utf8');
+    await using agent = startAsUnit(config, { credentials: {}, caPem: '' });
+    expect(await agent.ended).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('defaults.password_file: The file named here'),
+    });
+  });
+});
+
+/** Starts the command of the unit as the service manager does: with its arguments, its variables and its folders. */
+function startAsUnit(
+  config: string,
+  given: { readonly credentials: Readonly<Record<string, string>>; readonly caPem?: string },
+) {
+  const home = mkdtempSync(join(folder, 'run-'));
+  const credentials = join(home, 'credentials');
+  for (const name of [credentials, join(home, 'state')]) mkdirSync(name, { mode: 0o700 });
+  for (const [name, value] of Object.entries(given.credentials))
+    writeFileSync(join(credentials, name), value, { mode: 0o400 });
+  if (given.caPem !== undefined) writeFileSync(join(home, 'device-ca.pem'), given.caPem);
+  writeFileSync(join(home, 'router-exporter.yaml'), config);
+  const [, ...args] = valuesOf('ExecStart')[0]?.split(' ') ?? [];
+  const env = { CREDENTIALS_DIRECTORY: credentials, STATE_DIRECTORY: join(home, 'state') };
+  const words = args.map((word) =>
+    word.replace('/etc/router-exporter', home).replace('${STATE_DIRECTORY}', env.STATE_DIRECTORY),
+  );
+  const program = startProgram(
+    process.execPath,
+    [BIN, ...words, '--web.listen-address=127.0.0.1:0', '--log.format=text'],
+    env,
+  );
+  return Object.assign(program, { folder: home });
+}
+
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
