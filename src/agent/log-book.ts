@@ -1,7 +1,7 @@
 import type { Clock } from '../base/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { LogEvent } from '../logs/index.ts';
-import type { FamilyDescription, Labels, RouterIdentity } from '../model/index.ts';
+import type { FamilyDescription, GapCertainty, Labels, RouterIdentity } from '../model/index.ts';
 import type { LogGapSummary, RouterLogSummary } from '../web/index.ts';
 import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
 import type { RecordPlace } from './recent-records.ts';
@@ -19,6 +19,8 @@ interface Page {
   caughtUpAtMs: number | undefined;
   position: { readonly file: string; readonly offset: number } | undefined;
 }
+
+const GAP_CERTAINTIES: readonly GapCertainty[] = ['certain', 'likely', 'possible'];
 
 /** Gaps that are remembered, of all logs of a router. */
 const GAPS_MAX = 10;
@@ -173,6 +175,8 @@ export class LogBook {
       position: undefined,
     };
     this.#pages.set(component, page);
+    // From zero on, or else nobody who asks for the increase would see the first gap.
+    for (const certainty of GAP_CERTAINTIES) this.#count(F.logGaps, { component, certainty }, 0);
     return page;
   }
 
