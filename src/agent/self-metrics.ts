@@ -36,12 +36,15 @@ interface Description {
 /** The agent's metrics about itself, by prom-client. */
 export class SelfMetrics {
   readonly #registry = new Registry();
+  readonly #sinkFailures: Counter<'sink' | 'reason'>;
+  /** Reasons for which each sink has failed, because a series has to be removed by its name. */
+  readonly #failureReasons = new Map<string, Set<string>>();
   readonly polls: Counter<'result'>;
   readonly scheduleLag: Histogram;
   readonly mappingErrors: Counter<'module' | 'metric'>;
   readonly sinkRecords: Counter<'sink' | 'result'>;
   readonly sinkUp: Gauge<'sink'>;
-  readonly sinkFailures: Counter<'sink' | 'reason'>;
+  readonly sinkWarnings: Counter<'sink'>;
   readonly sinkSentBytes: Counter<'sink'>;
   readonly damagedRecords: Counter;
   readonly deadLettersDropped: Counter<'sink'>;
@@ -100,10 +103,16 @@ export class SelfMetrics {
       labelNames: ['sink'],
       registers,
     });
-    this.sinkFailures = new Counter({
+    this.#sinkFailures = new Counter({
       name: 'router_exporter_sink_failures_total',
       help: 'Deliveries that failed as a whole and are tried again, by reason.',
       labelNames: ['sink', 'reason'],
+      registers,
+    });
+    this.sinkWarnings = new Counter({
+      name: 'router_exporter_sink_warnings_total',
+      help: 'Things that a sink said beside taking records, such as that they may be stored twice. The log has the words.',
+      labelNames: ['sink'],
       registers,
     });
     this.sinkSentBytes = new Counter({
@@ -188,16 +197,25 @@ export class SelfMetrics {
 
   /** Begins the series of a sink. */
   greetSink(sink: string): void {
-    this.sinkUp.set({ sink }, 1);
     for (const result of ['delivered', 'dead_letter']) this.sinkRecords.inc({ sink, result }, 0);
+    this.sinkSentBytes.inc({ sink }, 0);
+    this.sinkWarnings.inc({ sink }, 0);
+  }
+
+  countSinkFailure(sink: string, reason: string): void {
+    this.#failureReasons.set(sink, (this.#failureReasons.get(sink) ?? new Set()).add(reason));
+    this.#sinkFailures.inc({ sink, reason });
   }
 
   /** Ends the series of a sink that is gone. */
   forgetSink(sink: string): void {
     this.sinkUp.remove({ sink });
     this.sinkSentBytes.remove({ sink });
-    for (const result of SINK_RESULTS) this.sinkRecords.remove({ sink, result });
+    this.sinkWarnings.remove({ sink });
     this.deadLettersDropped.remove({ sink });
+    for (const result of SINK_RESULTS) this.sinkRecords.remove({ sink, result });
+    for (const reason of this.#failureReasons.get(sink) ?? []) this.#sinkFailures.remove({ sink, reason });
+    this.#failureReasons.delete(sink);
   }
 
   /** Without the mark at the end of OpenMetrics. */

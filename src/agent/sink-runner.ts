@@ -10,7 +10,7 @@ import {
 import type { SinkSettings } from '../config/index.ts';
 import { Courier, DeliveryError, type DeliveryEvent, type Sink, type StepOptions } from '../delivery/index.ts';
 import { Pump, type PumpOutcome } from '../schedule/index.ts';
-import type { DeadLetterStore, EmbeddedStore, SpoolCursor } from '../store/index.ts';
+import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError } from '../store/index.ts';
 import type { SinkSummary } from '../web/index.ts';
 import type { SelfMetrics } from './self-metrics.ts';
 import { renderMark } from './settings-mark.ts';
@@ -56,7 +56,10 @@ const OPERATOR_RETRY_MS = 60_000;
 export class SinkRunner {
   readonly #options: SinkRunnerOptions;
   readonly #sinks = new Map<string, RunningSink>();
+  /** Sinks whose dead letters may hold some that are to be tried again. */
+  readonly #replaying = new Set<string>();
   #look: Timer | undefined;
+  #letterCounts: ReadonlyMap<string, number> = new Map();
 
   constructor(options: SinkRunnerOptions) {
     this.#options = options;
@@ -86,24 +89,34 @@ export class SinkRunner {
 
   /** Dead letters by sink. */
   countLetters(): Map<string, number> {
-    const counts = this.#options.deadLetters.counts();
-    return new Map([...this.#sinks.keys()].map((name) => [name, counts.get(name) ?? 0]));
+    try {
+      this.#letterCounts = this.#options.deadLetters.counts();
+    } catch (cause) {
+      // A command may have the file for a moment; what was known then is still about right.
+      if (!(cause instanceof StoreError)) throw cause;
+    }
+    return new Map([...this.#sinks.keys()].map((name) => [name, this.#letterCounts.get(name) ?? 0]));
   }
 
-  /** Starts sinks that are new or have other settings, stops those that are gone, and leaves the others at their work. */
+  /**
+   * Starts sinks that are new or have other settings, stops those that are gone, and leaves the others at their work. Throws
+   * {@link StoreError}, with nothing changed, when the disk does not let the change be written down.
+   */
   async apply(settings: readonly SinkSettings[], signal: AbortSignal): Promise<void> {
+    const { store } = this.#options;
+    store.checkWritable();
     const wanted = new Map(settings.map((one) => [one.name, { settings: one, mark: renderMark(one) }]));
+    const kept = new Map<string, RunningSink>();
     for (const [name, running] of this.#sinks) {
       const next = wanted.get(name);
-      if (next?.mark === running.mark) continue;
-      // What is new about it may be the very thing that lets it deliver: no time is spent on the old one.
-      await (next ? this.#halt(running) : running.pump.drain(signal));
-      await running.sink.close().catch((cause: unknown) => this.#noteFault(name, cause));
-      this.#sinks.delete(name);
-      if (!next) this.#options.metrics.forgetSink(name);
+      if (next?.mark === running.mark) kept.set(name, running);
+      else await this.#stop(running, next !== undefined, signal);
     }
-    this.#options.store.setSinks(settings);
-    for (const { settings: one, mark } of wanted.values()) if (!this.#sinks.has(one.name)) this.#start(one, mark);
+    store.setSinks(settings);
+    this.#sinks.clear();
+    for (const { settings: one, mark } of wanted.values()) {
+      this.#sinks.set(one.name, kept.get(one.name) ?? this.#start(one, mark));
+    }
     this.wake();
     this.#lookAgain();
   }
@@ -131,6 +144,7 @@ export class SinkRunner {
   /** Looks for dead letters that are too old, and for those that a command has marked, which wakes nobody by itself. */
   #lookAgain(): void {
     const { clock, deadLetters, logger } = this.#options;
+    for (const name of this.#sinks.keys()) this.#replaying.add(name);
     this.#look?.cancel();
     this.#look = clock.setTimer(REPLAY_LOOK_MS, () => {
       try {
@@ -138,16 +152,24 @@ export class SinkRunner {
       } catch (cause) {
         logger.warn('Dead letters could not be looked through', { error: renderErrorChain(cause) });
       }
-      this.wake();
       this.#lookAgain();
+      this.wake();
     });
   }
 
-  #halt({ pump }: RunningSink): Promise<void> {
-    return pump.drain(AbortSignal.abort());
+  async #stop({ settings, pump, sink }: RunningSink, isChanged: boolean, signal: AbortSignal): Promise<void> {
+    const { store, metrics, logger } = this.#options;
+    const { name } = settings;
+    // What is new about it may be the very thing that lets it deliver: no time is spent on the old one.
+    await pump.drain(isChanged ? AbortSignal.abort() : signal);
+    await sink.close().catch((cause: unknown) => this.#noteFault(name, cause));
+    if (isChanged) return;
+    metrics.forgetSink(name);
+    const records = store.countWaiting(name);
+    if (records > 0) logger.warn('A sink was removed; it does not get what waited for it', { sink: name, records });
   }
 
-  #start(settings: SinkSettings, mark: string): void {
+  #start(settings: SinkSettings, mark: string): RunningSink {
     const { clock, random, metrics, store, deadLetters, create } = this.#options;
     const { name } = settings;
     const sink = create(settings);
@@ -155,7 +177,11 @@ export class SinkRunner {
     const courier = new Courier<SpoolCursor>({
       sink,
       spool: store,
-      deadLetters,
+      deadLetters: {
+        add: (of, letters) => deadLetters.add(of, letters),
+        readReplayed: (of, bounds) => this.#readReplayed(of, bounds),
+        remove: (ids) => deadLetters.remove(ids),
+      },
       clock,
       ...selection,
       report: (event) => this.#onDelivery(name, event),
@@ -168,8 +194,33 @@ export class SinkRunner {
       onFailure: (cause) => this.#noteFailure(name, cause),
     });
     metrics.greetSink(name);
-    const running = { settings, mark, sink, pump, selection };
-    this.#sinks.set(name, { ...running, state: 'unknown', records: 0, lastSuccessMs: undefined, error: null });
+    // With records waiting the first attempt will tell.
+    if (store.countWaiting(name, selection.isWanted) === 0) metrics.sinkUp.set({ sink: name }, 1);
+    return {
+      settings,
+      mark,
+      sink,
+      pump,
+      selection,
+      state: 'unknown',
+      records: 0,
+      lastSuccessMs: undefined,
+      error: null,
+    };
+  }
+
+  /** Asks for marked letters now and then only, and goes without when a command has the file: delivery goes before. */
+  #readReplayed(sink: string, bounds: Parameters<DeadLetterStore['readReplayed']>[1]) {
+    if (!this.#replaying.has(sink)) return [];
+    try {
+      const letters = this.#options.deadLetters.readReplayed(sink, bounds);
+      if (letters.length === 0) this.#replaying.delete(sink);
+      return letters;
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      this.#replaying.delete(sink);
+      return [];
+    }
   }
 
   async #step(
@@ -212,13 +263,15 @@ export class SinkRunner {
         count('skipped', event.records);
         return;
       case 'records-refused': {
-        const { records, reason } = event;
+        const { records, reason, isAnswered } = event;
+        if (isAnswered) this.#noteState(name, true, null);
         count('dead_letter', records);
         logger.warn('A sink refused records for good; they are dead letters', { sink: name, records, reason });
         return;
       }
       case 'records-rejected': {
         const { records, reason } = event;
+        this.#noteState(name, true, null);
         count('rejected', records);
         logger.error('A sink rejected records and does not say which', { sink: name, records, reason });
         return;
@@ -229,7 +282,8 @@ export class SinkRunner {
         return;
       }
       case 'sink-warned':
-        logger.warn('A sink has something to say', { sink: name, message: event.message });
+        metrics.sinkWarnings.inc({ sink: name });
+        logger.warn('A sink has something to say', { sink: name, words: event.message });
         return;
     }
   }
@@ -245,7 +299,7 @@ export class SinkRunner {
     }
     this.#noteFault(name, cause);
     const reason = cause instanceof CodedError ? String(cause.code) : 'failed';
-    metrics.sinkFailures.inc({ sink: name, reason });
+    metrics.countSinkFailure(name, reason);
     if (!(cause instanceof DeliveryError)) return undefined;
     if (cause.disposition === 'operator') return OPERATOR_RETRY_MS;
     return Math.min(cause.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);

@@ -34,7 +34,7 @@ export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (
     });
   letters
     .command('replay')
-    .description('Let the agent try them again, within a minute if it runs.')
+    .description('Let the agent try them again, within half a minute if it runs.')
     .argument('[number...]', 'as dead-letters list shows them', collectNumber)
     .addOption(configOption())
     .option('--sink <name>', 'of this sink alone')

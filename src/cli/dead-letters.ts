@@ -56,11 +56,12 @@ export function showLetter(flags: LetterFlags & { readonly id: number }, io: Com
   });
 }
 
-/** `dead-letters replay`: marks letters to be tried again, which the running agent does within a minute, or the next one at its start. */
+/** `dead-letters replay`: marks letters to be tried again, which the running agent does within half a minute, or the next one at its start. */
 export function replayLetters(flags: LetterFlags & LetterSelection, io: CommandIo): Promise<ExitCode> {
   return withLetters(flags, io, async (letters, { sinks }) => {
     const count = letters.markReplay(toSelection(flags));
     await writeResult(`${count} dead letters will be tried again\n`, io);
+    if (isMissing(flags, count, io)) return EXIT.failed;
     const { sink } = flags;
     if (sink !== undefined && !sinks.some(({ name }) => name === sink)) {
       io.stderr.write(`There is no sink "${sink}" in the configuration: they wait until there is\n`);
@@ -79,13 +80,21 @@ export function dropLetters(
     if (!(await confirm(question, flags.isAgreed, io))) return EXIT.failed;
     const count = letters.drop({ ...toSelection(flags), olderThanMs: flags.olderThanMs });
     await writeResult(`${count} dead letters dropped\n`, io);
-    return EXIT.done;
+    return isMissing(flags, count, io) ? EXIT.failed : EXIT.done;
   });
 }
 
 /** A letter without its record, which `show` gives. */
 function toEntry({ id, sink, uid, router, component, timestamp, reason, code, atMs, isReplayed }: StoredLetter) {
   return { id, sink, uid, router, component, timestamp, reason, code, at: new Date(atMs).toISOString(), isReplayed };
+}
+
+/** Whether some of the numbers that were given are no letters, which is said. */
+function isMissing({ ids }: LetterSelection, found: number, io: CommandIo): boolean {
+  const missing = new Set(ids).size - found;
+  if (ids.length === 0 || missing === 0) return false;
+  io.stderr.write(`${missing} of the numbers are no such dead letters; see dead-letters list\n`);
+  return true;
 }
 
 function toSelection({ ids, sink }: LetterSelection) {

@@ -26,8 +26,13 @@ export type DeliveryEvent =
       readonly duplicates: number;
       readonly bytes: number;
     }
-  /** These are dead letters now. */
-  | { readonly type: 'records-refused'; readonly records: number; readonly reason: string }
+  /** These are dead letters now; `reason` is that of the first. `isAnswered`: the sink itself has refused one of them. */
+  | {
+      readonly type: 'records-refused';
+      readonly records: number;
+      readonly reason: string;
+      readonly isAnswered: boolean;
+    }
   /** The sink refused so many of a batch and did not say which: they are lost to it. */
   | { readonly type: 'records-rejected'; readonly records: number; readonly reason: string }
   /** Not meant for this sink. */
@@ -85,8 +90,11 @@ export class Courier<Cursor> {
     if (consignment.attempt.length > 0) return 'more';
     load.settle(consignment.letters);
     this.#load = undefined;
-    for (const [reason, records] of countReasons(consignment.letters)) {
-      this.#options.report({ type: 'records-refused', records, reason });
+    const { letters } = consignment;
+    const [first] = letters;
+    if (first) {
+      const isAnswered = letters.some(({ code }) => code !== undefined);
+      this.#options.report({ type: 'records-refused', records: letters.length, reason: first.reason, isAnswered });
     }
     return 'more';
   }
@@ -189,10 +197,4 @@ export class Courier<Cursor> {
       throw cause;
     }
   }
-}
-
-function countReasons(letters: readonly DeadLetter[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { reason } of letters) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  return counts;
 }

@@ -32,7 +32,7 @@ export interface DeadLetterOptions {
  * How long the other process may take over what it does with the file. The agent stands still meanwhile, so it tries again later
  * instead; nobody waits for a command.
  */
-const LOCK_WAIT_MS = { owner: 2000, guest: 15_000 };
+const LOCK_WAIT_MS = { owner: 250, guest: 15_000 };
 
 /** The database of dead letters, opened again by itself when the disk failed and began anew when it is damaged. */
 export class DeadLetterFile {

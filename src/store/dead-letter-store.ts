@@ -32,7 +32,7 @@ const LEAVING_MAX = 100;
  * Records that a sink refused for good, in a file of their own, so that a command can look at them and change what becomes of
  * them while the agent runs. Durable when a method returns, against a power cut too: the sink's cursor moves on them.
  *
- * All methods throw {@link StoreError}: `locked` when another process keeps the file for more than 2 s, `full` and
+ * All methods throw {@link StoreError}: `locked` when another process keeps the file for more than a moment, `full` and
  * `unwritable` (disposition `hold-back`) when the disk is in the way.
  */
 export class DeadLetterStore implements Disposable {

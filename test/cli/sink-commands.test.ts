@@ -97,6 +97,16 @@ describe('dead-letters', () => {
     ]);
   });
 
+  test('replay and drop say it when a number is no letter', async () => {
+    using letters = openLetters();
+    expect(await ask(['replay', '1', '77'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('1 of the numbers'),
+    });
+    expect(await ask(['drop', '78', '--yes'])).toMatchObject({ code: 1, stdout: '0 dead letters dropped\n' });
+    expect(letters.count()).toBe(3);
+  });
+
   test('drop asks, and removes those that are meant', async () => {
     using letters = openLetters();
     const refused = await ask(['drop', '2']);

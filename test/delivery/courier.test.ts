@@ -120,7 +120,7 @@ test('Courier isolates a record that the sink refuses by halving, keeps the orde
     { sink: 'archive', uid: 'r5', line: renderLine('r5'), reason: 'Bad field', code: '400' },
   ]);
   expect(bench.attempts.length).toBeLessThan(12);
-  expect(bench.events).toContainEqual({ type: 'records-refused', records: 1, reason: 'Bad field' });
+  expect(bench.events).toContainEqual({ type: 'records-refused', records: 1, reason: 'Bad field', isAnswered: true });
 });
 
 test('Courier makes batches large again after a refused record', async () => {
@@ -307,4 +307,26 @@ test('Courier tries marked dead letters again before what is new, and drops thos
     { uid: 'other', reason: 'then' },
     { uid: 'bad', reason: 'Bad field', isReplayed: false },
   ]);
+});
+
+test('Courier keeps records that are to come again in front of the rest after a batch was split', async () => {
+  const refusal = new DeliveryError('too-large', 'Too large', { disposition: 'dead-letter', answer: '413' });
+  const outcomes: (() => ReturnType<Deliver>)[] = [
+    () => Promise.reject(refusal),
+    () => Promise.resolve({ retry: { indexes: [1, 3], reason: 'queue full', retryAfterMs: 2000 } }),
+    () => Promise.resolve({ retry: { indexes: [1], reason: 'out of time', retryAfterMs: 0 } }),
+  ];
+  const bench = createBench(() => (outcomes.shift() ?? (() => Promise.resolve(taken)))());
+  bench.spool.add(numbers(4));
+  bench.spool.add(['k0', 'k1', 'k2', 'k3'], { component: 'kernel' });
+  expect(await bench.drain()).toMatchObject([{ code: 'throttled', retryAfterMs: 2000 }]);
+  // As many as before at once: what came back, and what comes next behind it.
+  expect(bench.attempts).toEqual([
+    ['r0', 'r1', 'r2', 'r3', 'k0', 'k1', 'k2', 'k3'],
+    ['r0', 'r1', 'r2', 'r3'],
+    ['r1', 'r3', 'k0', 'k1'],
+    ['r3', 'k2', 'k3'],
+  ]);
+  expect(bench.letters.letters).toEqual([]);
+  expect(bench.spool.cursors.get('archive')).toBe(8);
 });

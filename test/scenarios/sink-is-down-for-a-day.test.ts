@@ -60,7 +60,8 @@ test('case 70: while one sink is down for a day the other is current; then the f
   expect(before['collector']?.recordsWaiting).toBe(25 * LINES_PER_HOUR);
   expect(before['collector']?.lagSeconds).toBeGreaterThan(23 * 3600);
   expect(await fleet.metrics('/metrics/agent')).toMatch(/^router_exporter_sink_up\{sink="collector"\} 0$/m);
-  // The simulated router, in the same process, remembers the 8 MiB that it wrote. What waits is about 14 MiB as text.
+  // The store keeps up to 8 MiB of unpacked batches, whatever waits; that is about 14 MiB as text, and the simulated router
+  // remembers what it wrote.
   expect(heapAfter - heapBefore).toBeLessThan(16 * MEBIBYTE);
 
   await using server = await openHttpServer({ port });

@@ -1,0 +1,260 @@
+import { expect, test } from 'vitest';
+import { SelfMetrics } from '../../src/agent/self-metrics.ts';
+import { SinkRunner } from '../../src/agent/sink-runner.ts';
+import { createSteppedClock, type Logger } from '../../src/base/index.ts';
+import { createStdoutSettings, type SinkSettings } from '../../src/config/index.ts';
+import { DeliveryError, type OutgoingRecord, type Sink } from '../../src/delivery/index.ts';
+import { renderLine } from '../support/memory-spool.ts';
+import { commitOf, createStoreFolder } from '../support/store-folder.ts';
+
+const SECOND_MS = 1000;
+const never = new AbortController().signal;
+
+type Deliver = Sink['deliver'];
+
+/** A runner over a real store, with sinks that do what the test says by their names. */
+async function openBench(deliver: Record<string, Deliver> = {}) {
+  const folder = await createStoreFolder();
+  const clock = createSteppedClock(Date.UTC(2026, 10, 21));
+  const store = folder.open({ sinks: [], now: () => clock.now() });
+  const letters = folder.openLetters({ now: () => clock.now(), keepMs: 3600 * SECOND_MS });
+  const ownLog: { level: string; message: string; fields: Record<string, unknown> }[] = [];
+  const at =
+    (level: string) =>
+    (message: string, fields: object = {}) =>
+      void ownLog.push({ level, message, fields: { ...fields } });
+  const logger: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  const happened: string[] = [];
+  const delivered: Record<string, string[]> = {};
+  const attemptsMs: number[] = [];
+  const metrics = new SelfMetrics('0', {
+    spooled: () => ({ ...store.spooled, bytesMax: 1 }),
+    isHeldBack: () => false,
+    sinkLags: () => runner.measureLags(),
+    deadLetters: () => runner.countLetters(),
+    routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),
+  });
+  const runner = new SinkRunner({
+    store,
+    deadLetters: letters,
+    clock,
+    random: () => 1,
+    logger,
+    metrics,
+    create: ({ name, batch }) => {
+      happened.push(`create ${name}`);
+      return {
+        name,
+        batch,
+        deliver: async (records: readonly OutgoingRecord[], signal) => {
+          attemptsMs.push(clock.monotonic());
+          const report = (await deliver[name]?.(records, signal)) ?? {};
+          delivered[name] = [...(delivered[name] ?? []), ...records.map(({ fields }) => fields.uid)];
+          return report;
+        },
+        preflight: () => Promise.resolve([]),
+        close: () => {
+          happened.push(`close ${name}`);
+          return Promise.resolve();
+        },
+      };
+    },
+    onDelivered: () => {},
+    onGone: () => happened.push('gone'),
+  });
+  return {
+    clock,
+    store,
+    letters,
+    ownLog,
+    happened,
+    delivered,
+    attemptsMs,
+    runner,
+    apply: (...sinks: readonly SinkSettings[]) => runner.apply(sinks, never),
+    commit(uids: readonly string[], component = 'network') {
+      store.commit(
+        commitOf(
+          uids.map((uid) => renderLine(uid, 'plant-7', component)),
+          'p',
+          component,
+        ),
+      );
+      runner.wake();
+    },
+    advance: (durationMs: number) => clock.advance(durationMs, () => runner.whenIdle()),
+    metrics: () => metrics.render('text'),
+    async [Symbol.asyncDispose]() {
+      await runner.drain(AbortSignal.abort());
+      store.close();
+      letters.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const sink = (name: string, change: object = {}): SinkSettings => ({ ...createStdoutSettings(name), ...change });
+const fail = (code: 'unauthorized' | 'throttled' | 'closed', retryAfterMs?: number) => () =>
+  Promise.reject(
+    new DeliveryError(code, 'No', { disposition: code === 'throttled' ? 'retry' : 'operator', retryAfterMs }),
+  );
+
+test('SinkRunner.apply() leaves sinks alone whose settings did not change, and starts one anew whose settings did', async () => {
+  await using bench = await openBench();
+  await bench.apply(sink('a'), sink('b'));
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  await bench.apply(sink('b', { format: 'ecs' }), sink('a'));
+  bench.commit(['2']);
+  await bench.runner.whenIdle();
+  expect(bench.happened).toEqual(['create a', 'create b', 'close b', 'create b']);
+  expect(bench.delivered).toEqual({ a: ['1', '2'], b: ['1', '2'] });
+  expect(bench.runner.describe().map(({ name }) => name)).toEqual(['b', 'a']);
+});
+
+test('SinkRunner.apply() ends a sink that is gone with its series, and says what it does not get', async () => {
+  await using bench = await openBench({ b: fail('throttled') });
+  await bench.apply(sink('a'), sink('b'));
+  bench.commit(['1', '2', '3']);
+  await bench.runner.whenIdle();
+  expect(await bench.metrics()).toContain('router_exporter_sink_failures_total{sink="b",reason="throttled"} 1');
+  await bench.apply(sink('a'));
+  expect(bench.happened).toContain('close b');
+  expect(bench.ownLog).toContainEqual(expect.objectContaining({ level: 'warn', fields: { sink: 'b', records: 3 } }));
+  expect(await bench.metrics()).not.toContain('sink="b"');
+  expect(bench.store.spooled.records).toBe(0);
+});
+
+test('SinkRunner.apply() changes nothing when the disk does not let it', async () => {
+  await using bench = await openBench();
+  await bench.apply(sink('a'));
+  bench.store.checkWritable = () => {
+    throw new RangeError('read-only');
+  };
+  await expect(bench.apply(sink('b'))).rejects.toThrow('read-only');
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  expect(bench.delivered).toEqual({ a: ['1'] });
+  expect(bench.happened).toEqual(['create a']);
+});
+
+test('SinkRunner tries a sink that refuses the credentials once a minute at most', async () => {
+  await using bench = await openBench({ a: fail('unauthorized') });
+  await bench.apply(sink('a'));
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  await bench.advance(3 * 60 * SECOND_MS);
+  expect(bench.attemptsMs.map((ms) => ms / SECOND_MS)).toEqual([0, 60, 120, 180]);
+});
+
+test('SinkRunner waits as long as a sink asks, but no longer than an hour', async () => {
+  await using bench = await openBench({ a: fail('throttled', 86_400 * SECOND_MS) });
+  await bench.apply(sink('a'));
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  await bench.advance(3600 * SECOND_MS);
+  expect(bench.attemptsMs.map((ms) => ms / SECOND_MS)).toEqual([0, 3600]);
+});
+
+test('SinkRunner counts what became of records, and shows the words of a warning', async () => {
+  const report = {
+    bytes: 100,
+    duplicates: 1,
+    refused: [{ index: 0, reason: 'bad', code: '400' }],
+    refusedUnnamed: { records: 1, reason: 'quota' },
+    warning: 'may be stored twice',
+  };
+  await using bench = await openBench({ a: () => Promise.resolve(report) });
+  const { select } = createStdoutSettings('a');
+  await bench.apply(sink('a', { select: { ...select, components: ['network'], events: ['line'] } }));
+  bench.commit(['1', '2', '3', '4']);
+  bench.commit(['5'], 'kernel');
+  bench.store.commit(commitOf([JSON.stringify({ ...JSON.parse(renderLine('6')), event: 'log.gap' })]));
+  bench.runner.wake();
+  await bench.runner.whenIdle();
+  const text = await bench.metrics();
+  const count = (result: string) =>
+    new RegExp(`^router_exporter_sink_records_total\\{sink="a",result="${result}"\\} (\\d+)$`, 'm').exec(text)?.[1];
+  expect(['delivered', 'duplicate', 'dead_letter', 'rejected', 'skipped'].map(count)).toEqual([
+    '1',
+    '1',
+    '1',
+    '1',
+    '2',
+  ]);
+  expect(text).toContain('router_exporter_sink_sent_bytes_total{sink="a"} 100');
+  expect(text).toContain('router_exporter_sink_warnings_total{sink="a"} 1');
+  expect(bench.ownLog).toContainEqual(expect.objectContaining({ fields: { sink: 'a', words: 'may be stored twice' } }));
+  expect(bench.runner.describe()).toMatchObject([{ state: 'up', recordsDelivered: 2, recordsWaiting: 0 }]);
+});
+
+test('SinkRunner tries marked dead letters again within half a minute, and drops those that are too old', async () => {
+  await using bench = await openBench();
+  await bench.apply(sink('a'));
+  await bench.runner.whenIdle();
+  const letter = (uid: string) => ({ uid, line: renderLine(uid), reason: 'no' });
+  bench.letters.add('a', [letter('again'), letter('old')]);
+  bench.letters.markReplay({ ids: [1] });
+  await bench.advance(30 * SECOND_MS);
+  expect(bench.delivered).toEqual({ a: ['again'] });
+  expect(bench.runner.describe()).toMatchObject([{ deadLetters: 1 }]);
+  await bench.advance(3600 * SECOND_MS);
+  expect(bench.letters.count()).toBe(0);
+});
+
+test('SinkRunner delivers while another process keeps the dead letters to itself', async () => {
+  await using bench = await openBench();
+  await bench.apply(sink('a'));
+  await bench.runner.whenIdle();
+  const { counts, readReplayed } = bench.letters;
+  const { StoreError } = await import('../../src/store/index.ts');
+  const locked = () => {
+    throw new StoreError('locked', 'in use', { disposition: 'retry' });
+  };
+  Object.assign(bench.letters, { counts: locked, readReplayed: locked });
+  bench.commit(['1']);
+  await bench.advance(60 * SECOND_MS);
+  bench.commit(['2']);
+  await bench.runner.whenIdle();
+  expect(bench.delivered).toEqual({ a: ['1', '2'] });
+  expect(await bench.metrics()).toContain('router_exporter_dead_letters{sink="a"} 0');
+  Object.assign(bench.letters, { counts, readReplayed });
+});
+
+test('SinkRunner calls a sink down that does not take its records for half a minute, and up when it does', async () => {
+  const taken = Promise.withResolvers<object>();
+  await using bench = await openBench({ a: () => taken.promise });
+  await bench.apply(sink('a'));
+  expect(await bench.metrics()).toContain('router_exporter_sink_up{sink="a"} 1');
+  bench.commit(['1']);
+  await bench.clock.advance(30 * SECOND_MS);
+  expect(bench.runner.describe()).toMatchObject([{ state: 'down', error: 'It has not taken records for 30s' }]);
+  taken.resolve({});
+  await bench.runner.whenIdle();
+  expect(bench.runner.describe()).toMatchObject([{ state: 'up', error: null }]);
+});
+
+test('SinkRunner does not call a sink up before it has tried it, when records wait for it', async () => {
+  await using bench = await openBench({ a: fail('unauthorized') });
+  await bench.apply(sink('a'));
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  await bench.apply(sink('a', { format: 'ecs' }));
+  expect(await bench.metrics()).not.toContain('router_exporter_sink_up{sink="a"} 1');
+});
+
+test('SinkRunner says it when a sink has gone for good, and does not call that a failure', async () => {
+  await using bench = await openBench({ a: fail('closed') });
+  await bench.apply(sink('a'));
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  expect(bench.happened).toContain('gone');
+  expect(bench.ownLog).toEqual([]);
+});
+
+test('SinkRunner.drain() closes every sink', async () => {
+  await using bench = await openBench();
+  await bench.apply(sink('a'), sink('b'));
+  await bench.runner.drain(never);
+  expect(bench.happened).toEqual(['create a', 'create b', 'close a', 'close b']);
+});
