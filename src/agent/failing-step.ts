@@ -13,24 +13,28 @@ export interface TurnFacts {
   readonly received: number;
 }
 
-const STEPS: Readonly<Record<string, PollStep>> = { dns: 'dns', connect: 'tcp', tls: 'tls' };
-
 /** The step of the way at which a turn, or one resource of it, failed with `error`. */
 export function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, received }: TurnFacts): PollStep {
   const code = readProperty(error, 'code');
-  const step = STEPS[String(code)];
-  if (step) return step;
-  if (isLogin || (code === 'auth' && readProperty(error, 'isAnswered') !== true)) {
-    return code === 'timeout' ? findSilence('login') : 'login';
-  }
-  if (code === 'parse') return 'parse';
-  return code === 'timeout' ? findSilence('resource') : 'resource';
-
-  /** Silence may be that of an earlier step than the one that was waited for. */
-  function findSilence(asked: PollStep): PollStep {
-    if (received > 0) return asked;
-    if (sent === 0) return 'tcp';
-    return isTls && isRepeated ? 'tls' : asked;
+  // Something was sent on a connection that was new, and it was the greeting of TLS: the connection itself came about.
+  const isGreetingUnanswered = isTls && isRepeated && sent > 0 && received === 0;
+  const asked = isLogin ? 'login' : 'resource';
+  switch (code) {
+    case 'dns':
+    case 'tls':
+      return code;
+    case 'connect':
+      return isGreetingUnanswered ? 'tls' : 'tcp';
+    case 'timeout':
+      // Silence may be that of an earlier step than the one that was waited for.
+      if (sent === 0 && received === 0) return 'tcp';
+      return isGreetingUnanswered ? 'tls' : asked;
+    case 'auth':
+      return !isLogin && readProperty(error, 'isAnswered') === true ? 'resource' : 'login';
+    case 'parse':
+      return isLogin ? 'login' : 'parse';
+    default:
+      return asked;
   }
 }
 

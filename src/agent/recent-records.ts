@@ -19,23 +19,28 @@ export interface RecordPlace {
 
 /** The last records of each router as they were stored, redacted and cut, and no more of all routers than fits. */
 export class RecentRecords {
-  /** The newest last. The router that has told nothing for longest stands first. */
+  /** Of every router that there is; the newest last. */
   readonly #routers = new Map<string, RecordSummary[]>();
-  #count = 0;
+  #max = ROUTER_RECORDS_MAX;
+
+  /** Makes room for a router: in a large fleet there is less for each. */
+  add(router: string): void {
+    this.#routers.set(router, []);
+    this.#divide();
+  }
+
+  forget(router: string): void {
+    this.#routers.delete(router);
+    this.#divide();
+  }
 
   /** Takes over rendered records of one router; answers with the place of the last one. */
   note(router: string, lines: RecordLines): RecordPlace | undefined {
-    if (lines.length === 0) return undefined;
-    const kept = this.#routers.get(router) ?? [];
-    this.#routers.delete(router);
-    this.#routers.set(router, kept);
-    // A larger fleet has fewer for each, so that no router is without any.
-    const max = Math.max(1, Math.min(ROUTER_RECORDS_MAX, Math.floor(RECORDS_MAX / this.#routers.size)));
-    const parsed = takeLast(lines, max).map(parseRecord);
+    const kept = this.#routers.get(router);
+    if (!kept || lines.length === 0) return undefined;
+    const parsed = takeLast(lines, this.#max).map(parseRecord);
     kept.push(...parsed.map(({ summary }) => summary));
-    const surplus = kept.splice(0, Math.max(0, kept.length - max));
-    this.#count += parsed.length - surplus.length;
-    while (this.#count > RECORDS_MAX) this.#dropOne();
+    kept.splice(0, Math.max(0, kept.length - this.#max));
     return parsed.at(-1)?.place;
   }
 
@@ -44,18 +49,10 @@ export class RecentRecords {
     return (this.#routers.get(router) ?? []).toReversed();
   }
 
-  forget(router: string): void {
-    this.#count -= this.#routers.get(router)?.length ?? 0;
-    this.#routers.delete(router);
-  }
-
-  #dropOne(): void {
-    const [first] = this.#routers;
-    if (!first) return;
-    const [router, records] = first;
-    records.shift();
-    this.#count--;
-    if (records.length === 0) this.#routers.delete(router);
+  #divide(): void {
+    const max = Math.max(1, Math.min(ROUTER_RECORDS_MAX, Math.floor(RECORDS_MAX / this.#routers.size)));
+    if (max < this.#max) for (const kept of this.#routers.values()) kept.splice(0, Math.max(0, kept.length - max));
+    this.#max = max;
   }
 }
 

@@ -74,6 +74,7 @@ export class RouterAgent {
   constructor(options: RouterAgentOptions) {
     const { settings, clock, exposition, logger, notes } = options;
     this.#options = options;
+    options.recent.add(settings.name);
     this.#client = new RouterClient({
       url: settings.url,
       username: settings.username,

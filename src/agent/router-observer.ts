@@ -57,6 +57,7 @@ export class RouterObserver {
   /** Wall time, milliseconds since the Unix epoch. */
   #lastSuccessMs: number | undefined;
   #failure: RouterFailureSummary | undefined;
+  #fault: PollFault | undefined;
   #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
     firmware: undefined,
     serial: undefined,
@@ -240,6 +241,7 @@ export class RouterObserver {
       isStale: clock.monotonic() >= this.#staleAtMs,
       lastSuccess: toTime(this.#lastSuccessMs),
       failure: this.#failure ?? null,
+      fault: this.#fault ?? null,
       consecutiveFailures: this.#failures,
       durationSeconds: toSeconds(this.#lastDurationMs),
       logLagSeconds: toSeconds(this.#logs.lagMs),
@@ -296,6 +298,7 @@ export class RouterObserver {
   #notePoll({ durationMs, isUp }: PollResult, fault: PollFault | undefined): void {
     const atMs = this.#options.clock.now() - durationMs;
     this.#lastDurationMs = durationMs;
+    this.#fault = fault;
     this.#polls.add({ atMs, durationMs, failure: this.#failure, fault });
     this.#samples.add({ atMs, durationMs, isOk: isUp, lagMs: this.#logs.lagMs });
   }

@@ -37,7 +37,9 @@ const CAUSES_MAX = 8;
 /** The message of `error` and of its causes on one line, then the first hint. Takes anything that can be thrown. */
 export function renderErrorChain(error: unknown): string {
   const { reason, hint } = explainError(error);
-  return hint ? `${reason}. ${hint}` : reason;
+  if (!hint) return reason;
+  // What a device or a server said last may be a sentence already.
+  return /[.?!]$/.test(reason) ? `${reason} ${hint}` : `${reason}. ${hint}`;
 }
 
 /** What {@link renderErrorChain} puts together: the messages on one line, and the first hint. */

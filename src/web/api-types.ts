@@ -30,6 +30,8 @@ export interface RouterSummary {
   readonly lastSuccess: string | null;
   /** Why the last poll failed; null when it did not. */
   readonly failure: RouterFailureSummary | null;
+  /** What failed first in the last poll, also when it reached the router; null when nothing did. */
+  readonly fault: PollFault | null;
   /** Polls that failed since the last one that succeeded. */
   readonly consecutiveFailures: number;
   /** How long the last poll took, whatever came of it. */

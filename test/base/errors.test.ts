@@ -27,6 +27,19 @@ test('renderErrorChain() prints the message of each cause once, then the outermo
 });
 
 test.each([
+  ['gravity', 'The pot fell: gravity. Hold it'],
+  ['gravity.', 'The pot fell: gravity. Hold it'],
+  ['who are you?', 'The pot fell: who are you? Hold it'],
+  ['go away!', 'The pot fell: go away! Hold it'],
+  ['at 3.5 bar', 'The pot fell: at 3.5 bar. Hold it'],
+  ['who? me', 'The pot fell: who? me. Hold it'],
+])('renderErrorChain() ends the messages with one mark before the hint: %s', (cause, text) => {
+  const options = retry({ hint: 'Hold it', cause: new Error(cause) });
+  expect(renderErrorChain(new KitchenError('spilt', 'The pot fell', options))).toBe(text);
+  expect(renderErrorChain(new Error(cause))).toBe(cause);
+});
+
+test.each([
   ['a text', 'a text'],
   [undefined, ''],
   [null, ''],

@@ -213,3 +213,20 @@ test('Pump waits at least as long as its owner says after a failure', async () =
   await pump.whenIdle();
   expect(stepsMs).toEqual([0, 5000]);
 });
+
+test('Pump takes the longer of its back-off and the wait that its owner asks for, after every failure', async () => {
+  const { clock, pump, stepsMs } = createBench(() => Promise.reject(new RangeError('busy')), 3000);
+  pump.wake();
+  await pump.whenIdle();
+  await clock.advance(30_000);
+  // The back-off alone is 1, 2, 4 and 8 seconds.
+  expect(stepsMs).toEqual([0, 3000, 6000, 10_000, 18_000, 26_000]);
+});
+
+test('Pump waits longer than its ceiling when its owner asks for that', async () => {
+  const { clock, pump, stepsMs } = createBench(() => Promise.reject(new RangeError('busy')), 60_000);
+  pump.wake();
+  await pump.whenIdle();
+  await clock.advance(150_000);
+  expect(stepsMs).toEqual([0, 60_000, 120_000]);
+});

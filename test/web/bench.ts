@@ -6,7 +6,9 @@ import { createWebApp } from '../../src/web/app.ts';
 import type { BasicAuth } from '../../src/web/basic-auth.ts';
 import {
   openWebServer,
+  type RouterDetail,
   type RouterSummary,
+  type SinkSummary,
   type WebContent,
   type WebServer,
   type WebServerOptions,
@@ -22,11 +24,71 @@ export const ROUTER: RouterSummary = {
   isStale: false,
   lastSuccess: '2026-11-21T12:00:00.000Z',
   failure: null,
+  fault: null,
   consecutiveFailures: 0,
   durationSeconds: 0.4,
   logLagSeconds: 4,
   bytesToday: 21_000,
   byteBudget: null,
+};
+
+const FAULT = { step: 'resource', resource: 'lte2', error: 'No answer' } as const;
+
+export const DETAIL: RouterDetail = {
+  ...ROUTER,
+  state: 'down',
+  failure: { reason: 'timeout', step: 'resource', error: 'No answer within 10 s' },
+  fault: FAULT,
+  consecutiveFailures: 2,
+  firmware: '9.5',
+  serial: '4711',
+  resources: [
+    { resource: 'lte2', state: 'up', ageSeconds: 12.5, durationSeconds: 0.2, error: null },
+    { resource: 'sfp2', state: 'unsupported', ageSeconds: null, durationSeconds: null, error: null },
+  ],
+  session: { state: 'open', since: '2026-11-21T11:00:00.000Z', logins: 2, loginFailures: 1, refreshes: 7 },
+  bytes: { sent: 1000, received: 20_000, budget: 5_000_000, usedToday: 21_000, stretch: 1 },
+  certificate: { notAfter: '2027-01-01T00:00:00Z' },
+  logs: [
+    {
+      component: 'network',
+      lines: 10,
+      bytes: 1000,
+      unparsedLines: 0,
+      gaps: 0,
+      archives: 3,
+      newest: '2026-11-21T11:59:58.000Z',
+      lagSeconds: 4,
+      secondsToLoss: null,
+      position: { file: 'network/current', offset: 1000 },
+    },
+  ],
+  recentPolls: [
+    {
+      at: '2026-11-21T12:01:00.000Z',
+      durationSeconds: 10,
+      ok: false,
+      reason: 'timeout',
+      error: 'No answer',
+      fault: FAULT,
+    },
+    { at: '2026-11-21T12:00:00.000Z', durationSeconds: 0.4, ok: true, reason: null, error: null, fault: null },
+  ],
+  recentGaps: [],
+  recentRecords: [],
+  history: [],
+};
+
+export const SINK: SinkSummary = {
+  name: 'loki',
+  type: 'loki',
+  state: 'up',
+  recordsDelivered: 100,
+  recordsWaiting: 0,
+  lagSeconds: 0,
+  deadLetters: 0,
+  lastSuccess: '2026-11-21T12:00:00.000Z',
+  error: null,
 };
 
 /** One router, up; nothing fails. */

@@ -65,9 +65,18 @@ async function checkSpace(place: FilePlace, folder: string, findings: PreflightF
   findings.push({
     step: 'free space',
     verdict: isEnough ? 'ok' : 'warning',
-    message: `${freeBytes} bytes are free, and the files of this sink may need ${neededBytes}`,
+    message: `${renderRoom(freeBytes)} are free, and the files of this sink may need ${renderRoom(neededBytes)}`,
     hint: isEnough ? undefined : 'Free space on the disk, or let the sink keep fewer or smaller files',
   });
+}
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+
+/** Room on a disk as people read it: `73.8 GiB`. */
+function renderRoom(bytes: number): string {
+  const [unit, unitBytes] = bytes >= GIB ? ['GiB', GIB] : bytes >= MIB ? ['MiB', MIB] : ['bytes', 1];
+  return `${Math.round((bytes / unitBytes) * 10) / 10} ${unit}`;
 }
 
 /** `undefined` when there is nothing of that name. */

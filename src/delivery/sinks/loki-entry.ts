@@ -1,7 +1,7 @@
 import type { LogRecord } from '../../model/index.ts';
-import { toUnixNano } from '../formats/otel-record.ts';
 import { hasRouterLabel, type LokiLabels, type LokiLayout, toLokiLabels } from './loki-layout.ts';
 import { cutUtf8 } from './loki-text.ts';
+import { isGuessedAhead, toLokiNanos } from './loki-time.ts';
 
 /** What Loki takes by default (`max_line_size`). Bytes. */
 export const LINE_BYTES_MAX = 256 * 1024;
@@ -12,7 +12,6 @@ const METADATA_ENTRIES_MAX = 128;
 const DROPPED_BYTES = 32;
 /** Names what of a record is missing in its metadata: how many entries did not fit. */
 const DROPPED = 'metadata_dropped';
-const NANOS_PER_MS = 1_000_000;
 
 /** One line as it is pushed. */
 export interface LokiEntry {
@@ -34,16 +33,6 @@ export function toLokiEntry(record: LogRecord, layout: LokiLayout): LokiEntry {
   };
 }
 
-/**
- * When a line was written, as far as that is known. Without a time it is placed within the millisecond of its download
- * by its place in the file, so that equal lines stay apart.
- */
-function toLokiNanos({ timestamp, observed_timestamp: observed, offset }: LogRecord): string {
-  const nanos = toUnixNano(timestamp);
-  if (nanos !== undefined) return nanos;
-  return String(BigInt(toUnixNano(observed) ?? 0) + BigInt(Math.trunc(offset) % NANOS_PER_MS));
-}
-
 function toMetadata(record: LogRecord, cutBytes: number, isRouterLabelled: boolean): Record<string, string> {
   const { labels = {}, details = {} } = record;
   const bag = new MetadataBag();
@@ -57,6 +46,7 @@ function toMetadata(record: LogRecord, cutBytes: number, isRouterLabelled: boole
   bag.add('event', record.event);
   bag.add('flags', record.flags?.join(','));
   bag.add('truncated_bytes', cutBytes > 0 ? String(cutBytes) : undefined);
+  bag.add('timestamp', isGuessedAhead(record) ? record.timestamp : undefined);
   bag.add('observed_timestamp', record.observed_timestamp);
   for (const [name, value] of Object.entries(details))
     bag.add(`details_${name}`, value === null ? undefined : `${value}`);
@@ -121,6 +111,7 @@ const OWN_NAMES: ReadonlySet<string> = new Set([
   'service_name',
   'shard',
   'tag',
+  'timestamp',
   'truncated_bytes',
   'uid',
   DROPPED,

@@ -2,6 +2,7 @@ import { hashToUnit } from '../../base/index.ts';
 import type { LogRecord, RecordFlag } from '../../model/index.ts';
 import type { PreflightFleet } from '../contracts.ts';
 import { cutUtf8 } from './loki-text.ts';
+import { findLokiTime, LIVE_AHEAD_MS_MAX } from './loki-time.ts';
 
 /**
  * How records are spread over streams: `router` gives every router streams of its own; `shard` puts routers into one of
@@ -15,8 +16,6 @@ export type LokiLabels = Readonly<Record<string, string>>;
 const MINUTE_MS = 60_000;
 /** How far a line of the live lane may lie before the moment at which it was downloaded. Milliseconds. */
 const LIVE_BEHIND_MS_MAX = 50 * MINUTE_MS;
-/** How far it may lie after that moment, because the router's clock is ahead. Milliseconds. */
-const LIVE_AHEAD_MS_MAX = 5 * MINUTE_MS;
 /** How far ahead of its own clock Loki takes a line (`creation_grace_period`). Milliseconds. */
 export const FUTURE_MS_MAX = 10 * MINUTE_MS;
 /** Flags of lines that were not read in the course of events. */
@@ -42,19 +41,20 @@ export type Lane = 'late' | 'ahead' | undefined;
  * Everything else goes to streams of one router and one day: a line that is older or not read in the course of events
  * (`late`), and a line from a router whose clock is ahead, which would be the newest of its stream for hours (`ahead`).
  */
-export function findLane({ timestamp, observed_timestamp: observed, flags }: LogRecord): Lane {
-  const aheadMs = timestamp === undefined ? 0 : Date.parse(timestamp) - Date.parse(observed);
+export function findLane(record: LogRecord): Lane {
+  const { observed_timestamp: observed, flags } = record;
+  const aheadMs = Date.parse(findLokiTime(record)) - Date.parse(observed);
   if (aheadMs > LIVE_AHEAD_MS_MAX) return 'ahead';
   return aheadMs < -LIVE_BEHIND_MS_MAX || flags?.some((flag) => LATE_FLAGS.has(flag)) ? 'late' : undefined;
 }
 
 /** The stream of a record. Labels without a value are left out: Loki knows no others. */
 export function toLokiLabels(record: LogRecord, layout: LokiLayout): LokiLabels {
-  const { router, component, labels = {}, timestamp, observed_timestamp: observed } = record;
+  const { router, component, labels = {} } = record;
   const lane = findLane(record);
   const labelled: Record<string, string | undefined> = {
     component,
-    day: lane && (timestamp ?? observed).slice(0, 10),
+    day: lane && findLokiTime(record).slice(0, 10),
     lane,
     router: hasRouterLabel(record, layout) ? router : undefined,
     service_name: 'router-exporter',

@@ -10,6 +10,7 @@ import { FUTURE_MS_MAX, fitsRouterLayout, type LokiLayout } from './loki-layout.
 import { askLimits, askReady, compareLimits } from './loki-preflight.ts';
 import { renderPush } from './loki-request.ts';
 import { judgeLokiAnswer } from './loki-status.ts';
+import { findLokiTime } from './loki-time.ts';
 import { tryTestRecord } from './otlp-preflight.ts';
 
 export interface LokiSinkOptions {
@@ -72,7 +73,7 @@ class LokiSink implements Sink {
 
   findRefusal({ fields }: OutgoingRecord, nowMs: number): Refusal | undefined {
     const { maxAgeMs } = this.#options;
-    const time = fields.timestamp ?? fields.observed_timestamp;
+    const time = findLokiTime(fields);
     const ageMs = nowMs - Date.parse(time);
     if (maxAgeMs > 0 && ageMs > maxAgeMs) {
       return { reason: `The line is of ${time}, and Loki takes none older than ${renderDuration(maxAgeMs)} (max_age)` };

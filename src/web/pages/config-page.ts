@@ -1,5 +1,5 @@
 import { type Html, html } from './html.ts';
-import { renderCount } from './quantities.ts';
+import { renderMany } from './quantities.ts';
 
 /** Routers whose configuration stands on the page; that of each stands on its own page. */
 const ROUTERS_SHOWN_MAX = 20;
@@ -18,7 +18,7 @@ export function renderConfig(
 <h2>The agent</h2>
 <pre tabindex="0" role="region" aria-label="Configuration of the agent">${common}</pre>
 <h2>Routers</h2>
-<p>${renderCount(names.length)} routers.${rest > 0 ? html` The first ${shown.length} stand here; that of each stands on its page, see <a href="${base || './'}">fleet</a>.` : ''}</p>
+<p>${renderMany(names.length, 'router')}.${rest > 0 ? html` The first ${shown.length} stand here; that of each stands on its page, see <a href="${base || './'}">fleet</a>.` : ''}</p>
 ${shown.map(
   (name) => html`<details><summary>${name}</summary>
 <p><a href="${base}router/${encodeURIComponent(name)}">State of ${name}</a></p>

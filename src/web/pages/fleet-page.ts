@@ -1,9 +1,9 @@
-import type { RouterSummary, SinkSummary, SpoolSummary } from '../api-types.ts';
+import { POLL_STEPS, type RouterSummary, type SinkSummary, type SpoolSummary } from '../api-types.ts';
 import { type Html, html, toShown } from './html.ts';
 import { NOTHING, renderAgo, renderBytes, renderCount, renderLength } from './quantities.ts';
 import { type Column, renderPager, renderRange, renderSearch, renderTable, sortRows } from './table.ts';
 import { createMatcher, cutPage, renderTableQuery, type TableQuery } from './table-query.ts';
-import { FILTERS, STATE_NAMES, STATE_TONES, STEP_NAMES } from './words.ts';
+import { FILTERS, renderPlace, STATE_NAMES, STATE_TONES } from './words.ts';
 
 /** What is on its way to the sinks. */
 export interface Delivery {
@@ -14,8 +14,11 @@ export interface Delivery {
 /** The keys by which the fleet can be sorted. */
 export const FLEET_SORTS = ['name', 'state', 'success', 'step', 'duration', 'lag', 'bytes', 'url'];
 const LABELS_SHOWN_MAX = 4;
-/** The worst first, as somebody who sorts by it wants to see them. */
-const STATE_RANKS = { down: 0, budget: 1, unknown: 2, up: 3 };
+/** The whole of it stands on the page of the router. */
+const ERROR_CHARS_MAX = 110;
+/** The order of the page by itself; names decide among equals. */
+const WORST_FIRST = 'state';
+const STATE_RANKS = { down: 0, budget: 1, unknown: 2, up: 4 };
 
 /** The fleet: how many routers are in which state, and all of them as a table. Routers are in the order of names. */
 export function renderFleet(
@@ -26,14 +29,15 @@ export function renderFleet(
   nowMs: number,
 ): Html {
   const columns = createColumns(base, nowMs);
+  const sorted = { ...query, sort: query.sort ?? WORST_FIRST };
   const isMatch = createMatcher(query.search);
-  const fits = FILTERS[query.filter ?? '']?.fits ?? (() => true);
-  const found = routers.filter((router) => fits(router) && isMatch(listTexts(router)));
-  const page = cutPage(sortRows(found, columns, query), query.page);
+  const isWanted = FILTERS[query.filter ?? '']?.fits ?? (() => true);
+  const found = routers.filter((router) => isWanted(router) && isMatch(listTexts(router)));
+  const page = cutPage(sortRows(found, columns, sorted), query.page);
   const sinksDown = sinks.filter(({ state }) => state === 'down').length;
   return html`<h1>Fleet</h1>
 <ul class="cards">
-${renderCard(renderTableQuery(query, { filter: undefined }), routers.length, 'routers', query.filter === undefined)}
+${renderCard(renderTableQuery(query, { filter: undefined }), routers.length, routers.length === 1 ? 'router' : 'routers', query.filter === undefined)}
 ${Object.entries(FILTERS).map(([key, { title, fits }]) =>
   renderCard(renderTableQuery(query, { filter: key }), routers.filter(fits).length, title, query.filter === key),
 )}
@@ -42,10 +46,10 @@ ${spool.isHeldBack ? html`<p class="notice"><strong>Reading of logs pauses: ther
 ${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} sinks down.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
 ${renderSearch('Search in names, addresses, labels, steps and errors', query)}
 ${renderTable({
-  caption: `${renderRange('routers', page)}${query.filter ? `, ${FILTERS[query.filter]?.title}` : ''}${query.search === '' ? '' : `, with “${toShown(query.search)}”`}`,
+  caption: `${renderRange('router', page)}${query.filter ? `, ${FILTERS[query.filter]?.title}` : ''}${query.search === '' ? '' : `, with “${toShown(query.search)}”`}`,
   columns,
   rows: page.rows,
-  query: { ...query, sort: query.sort ?? 'name' },
+  query: sorted,
   empty: routers.length === 0 ? 'No router is configured.' : 'No router fits.',
 })}
 ${renderPager(page, query)}`;
@@ -57,10 +61,23 @@ function renderCard(href: string, count: number, title: string, isCurrent: boole
 }
 
 /** Texts that a search looks at. */
-function listTexts({ name, url, labels, state, isStale, failure }: RouterSummary): readonly (string | null)[] {
-  const { step = null, reason = null, error = null } = failure ?? {};
+function listTexts({ name, url, labels, state, isStale, failure, fault }: RouterSummary): readonly (string | null)[] {
+  const { reason = null, error = null } = failure ?? {};
+  const { step = null, resource = null, error: firstError = null } = fault ?? {};
   const words = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
-  return [name, url, STATE_NAMES[state], isStale ? 'stale' : null, step, reason, error, ...words];
+  return [
+    name,
+    url,
+    STATE_NAMES[state],
+    isStale ? 'stale' : null,
+    state === 'up' && fault ? 'in part' : null,
+    step,
+    resource,
+    reason,
+    error,
+    firstError,
+    ...words,
+  ];
 }
 
 function createColumns(base: string, nowMs: number): readonly Column<RouterSummary>[] {
@@ -71,7 +88,12 @@ function createColumns(base: string, nowMs: number): readonly Column<RouterSumma
       rank: ({ name }) => name,
       cell: ({ name }) => html`<a href="${base}router/${encodeURIComponent(name)}">${name}</a>`,
     },
-    { title: 'State', key: 'state', rank: ({ state }) => STATE_RANKS[state], cell: renderState },
+    {
+      title: 'State',
+      key: 'state',
+      rank: ({ state, fault }) => (state === 'up' && fault ? 3 : STATE_RANKS[state]),
+      cell: renderState,
+    },
     {
       title: 'Last success',
       key: 'success',
@@ -81,10 +103,14 @@ function createColumns(base: string, nowMs: number): readonly Column<RouterSumma
     {
       title: 'Fails at',
       key: 'step',
-      rank: ({ failure }) => failure?.step ?? null,
-      cell: ({ failure }) => (failure?.step ? STEP_NAMES[failure.step] : ''),
+      rank: ({ fault }) => fault && `${POLL_STEPS.indexOf(fault.step)} ${fault.resource ?? ''}`,
+      cell: ({ fault }) => (fault ? renderPlace(fault) : ''),
     },
-    { title: 'Error', kind: 'wide', cell: ({ failure }) => toShown(failure?.error ?? '', 200) },
+    {
+      title: 'Error',
+      kind: 'wide',
+      cell: ({ failure, fault }) => toShown(failure?.error ?? fault?.error ?? '', ERROR_CHARS_MAX),
+    },
     {
       title: 'Poll',
       kind: 'number',
@@ -101,14 +127,15 @@ function createColumns(base: string, nowMs: number): readonly Column<RouterSumma
     },
     { title: 'Bytes today', kind: 'number', key: 'bytes', rank: ({ bytesToday }) => bytesToday, cell: renderUsed },
     { title: 'Address', key: 'url', rank: ({ url }) => url, cell: ({ url }) => toShown(url) },
-    { title: 'Labels', kind: 'wide', cell: ({ labels }) => renderLabels(labels) },
+    { title: 'Labels', cell: ({ labels }) => renderLabels(labels) },
   ];
 }
 
 /** The state in words, and that values are stale. */
-export function renderState({ state, isStale }: RouterSummary): Html {
+export function renderState({ state, isStale, fault }: RouterSummary): Html {
   const stale = isStale ? html`, <span class="warn">stale</span>` : '';
-  return html`<span class="state ${STATE_TONES[state]}">${STATE_NAMES[state]}</span>${stale}`;
+  const isPart = state === 'up' && fault !== null;
+  return html`<span class="state ${isPart ? 'warn' : STATE_TONES[state]}">${STATE_NAMES[state]}${isPart ? ' in part' : ''}</span>${stale}`;
 }
 
 function renderUsed({ bytesToday, byteBudget }: RouterSummary): string {

@@ -1,7 +1,7 @@
 import type { RouterLogSummary } from '../api-types.ts';
 import type { LogRow } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
-import { NOTHING, renderAgo, renderBytes, renderCount, renderLength } from './quantities.ts';
+import { NOTHING, renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';
 import { type Column, renderPager, renderRange, renderSearch, renderTable, sortRows } from './table.ts';
 import { createMatcher, cutPage, type TableQuery } from './table-query.ts';
 
@@ -23,11 +23,11 @@ export function renderLogs(logs: readonly LogRow[], query: TableQuery, base: str
   const page = cutPage(sortRows(found, columns, query), query.page);
   const gaps = logs.reduce((sum, row) => sum + row.gaps, 0);
   return html`<h1>Logs</h1>
-<p>${renderCount(logs.length)} logs are followed; ${gaps === 0 ? 'no gap was found' : html`<strong class="warn">${renderCount(gaps)} gaps</strong> were found`} since the agent started.
+<p>${renderMany(logs.length, 'log')} followed; ${gaps === 0 ? 'no gap was found' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong> found`} since the agent started.
 Of a log that has a <i>time to loss</i> of less than an hour, the router will soon delete what is unread.</p>
 ${renderSearch('Search in names of routers and logs', query)}
 ${renderTable({
-  caption: `${renderRange('logs', page)}${query.search === '' ? '' : `, with “${toShown(query.search)}”`}`,
+  caption: `${renderRange('log', page)}${query.search === '' ? '' : `, with “${toShown(query.search)}”`}`,
   columns,
   rows: page.rows,
   query: { ...query, sort: query.sort ?? 'router' },

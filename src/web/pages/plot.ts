@@ -1,5 +1,5 @@
 import { type Html, html } from './html.ts';
-import { NOTHING, renderLength } from './quantities.ts';
+import { NOTHING, renderLength, renderMany } from './quantities.ts';
 
 /** One value over time; `null` = the poll failed, or there was nothing to measure. */
 export interface PlotPoint {
@@ -59,7 +59,7 @@ function describe(values: readonly number[], failed: number, points: readonly Pl
     values.length === 0
       ? NOTHING
       : `last ${renderLength(values.at(-1) ?? null)}, least ${at(0)}, median ${at(0.5)}, most ${at(1)}`;
-  const over = `${points.length} polls in ${renderLength(spanSeconds)}`;
+  const over = `${renderMany(points.length, 'poll')} in ${renderLength(spanSeconds)}`;
   return `${range}; ${over}${failed > 0 ? `, ${failed} failed` : ''}.`;
 }
 

@@ -10,6 +10,11 @@ export function renderCount(count: number): string {
   return COUNTS.format(count);
 }
 
+/** `1 router`, `2,000 routers`. */
+export function renderMany(count: number, what: string): string {
+  return `${renderCount(count)} ${what}${count === 1 ? '' : 's'}`;
+}
+
 /** `1.5 MiB`: three digits at most before the unit. */
 export function renderBytes(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));

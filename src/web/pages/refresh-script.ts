@@ -41,7 +41,8 @@ const refresh = async () => {
   if (isPaused || document.hidden || isBusy()) return;
   try {
     const answer = await fetch(location.href, { signal: AbortSignal.timeout(EVERY_MS) });
-    if (!answer.ok) throw new Error(answer.statusText);
+    // A page that says that there is no such router is a page.
+    if (!answer.headers.get('content-type')?.startsWith('text/html')) throw new Error(answer.statusText);
     const text = await answer.text();
     if (isPaused || isBusy()) return;
     replace(document.importNode(new DOMParser().parseFromString(text, 'text/html').querySelector('main'), true));
@@ -50,7 +51,6 @@ const refresh = async () => {
     state.textContent ||= 'The agent has not answered since ' + new Date().toLocaleTimeString() + '.';
   }
 };
-document.addEventListener('refresh-now', refresh);
 const repeat = () => { setTimeout(async () => { await refresh(); repeat(); }, EVERY_MS); };
 repeat();
 `;

@@ -1,11 +1,11 @@
-import { POLL_STEPS, type PollSummary, type ResourceSummary, type RouterDetail } from '../api-types.ts';
+import { POLL_STEPS, type PollStep, type PollSummary, type ResourceSummary, type RouterDetail } from '../api-types.ts';
 import { renderLabels, renderState } from './fleet-page.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderPlot } from './plot.ts';
 import { NOTHING, renderAgo, renderBytes, renderCount, renderLength, renderMoment } from './quantities.ts';
 import { renderRouterLogs } from './router-logs.ts';
 import { type Column, renderTable } from './table.ts';
-import { STEP_HINTS, STEP_NAMES } from './words.ts';
+import { renderPlace, STEP_HINTS, STEP_NAMES } from './words.ts';
 
 const SESSIONS: Readonly<Record<RouterDetail['session']['state'], string>> = {
   none: 'none yet, or none needed',
@@ -19,7 +19,7 @@ const LABELS_MAX = 64;
 
 /** Everything that is known about one router. `config` is what runs of it, as YAML. */
 export function renderRouter(router: RouterDetail, config: string, base: string, nowMs: number): Html {
-  const { name, failure } = router;
+  const { name } = router;
   return html`<p><a href="${base || './'}">Fleet</a></p>
 <h1>${name}</h1>
 <p>${renderState(router)}${router.since === null ? '' : html`, since ${renderAgo(router.since, nowMs)}`}.
@@ -28,12 +28,7 @@ export function renderRouter(router: RouterDetail, config: string, base: string,
 <a href="${base}logs?q=${encodeURIComponent(name)}">logs</a>.</p>
 <h2>The way to its values</h2>
 ${renderWay(router)}
-${
-  failure
-    ? html`<div class="notice"><p><strong>${failure.step ? `Fails at ${STEP_NAMES[failure.step]}` : 'Not asked'}:</strong> ${toShown(failure.error)}</p>
-${failure.step ? html`<p>${STEP_HINTS[failure.step]}</p><p>Step by step: <code>router-exporter doctor ${name}</code></p>` : ''}</div>`
-    : ''
-}
+${renderNotice(router)}
 <h2>Last polls</h2>
 <div class="plots">
 ${renderPlot(
@@ -60,21 +55,33 @@ ${renderRouterLogs(router, nowMs)}
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
 }
 
+/** What stands in the way, and what to do about it. */
+function renderNotice({ name, failure, fault }: RouterDetail): Html | string {
+  const error = failure?.error ?? fault?.error;
+  if (error === undefined) return '';
+  const step = failure ? failure.step : fault?.step;
+  if (!step) return html`<div class="notice"><p><strong>Not asked:</strong> ${toShown(error)}</p></div>`;
+  const place = fault ? renderPlace(fault) : STEP_NAMES[step];
+  return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Fails in part'} at ${place}:</strong> ${toShown(error)}</p>
+<p>${STEP_HINTS[step]}</p>
+<p>Step by step: <code>router-exporter doctor ${name}</code></p></div>`;
+}
+
 /** The steps in order: those that were passed, the one that fails, and those that nobody got to. */
-function renderWay({ url, state, failure, session }: RouterDetail): Html {
+function renderWay({ url, state, failure, fault, session }: RouterDetail): Html {
   const failedAt = failure?.step ? POLL_STEPS.indexOf(failure.step) : -1;
   const isKnown = state === 'up' || failedAt >= 0;
+  const describe = (step: PollStep, index: number): readonly [tone: string, word: string] => {
+    if (index === failedAt) return ['bad', 'failed'];
+    if (!isKnown || (failedAt >= 0 && index > failedAt)) return ['soft', 'not tried'];
+    if (fault?.step === step) return ['warn', 'failed in part'];
+    if (step === 'tls' && url.startsWith('http:')) return ['soft', 'not used'];
+    if (step === 'login' && session.state === 'none') return ['soft', 'not used'];
+    return ['good', 'passed'];
+  };
   return html`<ol class="way">
 ${POLL_STEPS.map((step, index) => {
-  const isUnused = (step === 'tls' && url.startsWith('http:')) || (step === 'login' && session.state === 'none');
-  const [tone, word] =
-    index === failedAt
-      ? ['bad', 'failed']
-      : !isKnown || (failedAt >= 0 && index > failedAt)
-        ? ['soft', 'not tried']
-        : isUnused
-          ? ['soft', 'not used']
-          : ['good', 'passed'];
+  const [tone, word] = describe(step, index);
   return html`<li class="${tone}">${STEP_NAMES[step]}: ${word}</li>
 `;
 })}</ol>`;
@@ -91,7 +98,7 @@ const RESOURCE_COLUMNS: readonly Column<ResourceSummary>[] = [
 function createPollColumns(nowMs: number): readonly Column<PollSummary>[] {
   return [
     { title: 'Began', cell: ({ at }) => renderMoment(at) },
-    { title: '', cell: ({ at }) => renderAgo(at, nowMs) },
+    { title: 'Ago', cell: ({ at }) => renderAgo(at, nowMs) },
     { title: 'Took', kind: 'number', cell: ({ durationSeconds }) => renderLength(durationSeconds) },
     {
       title: 'Result',
@@ -102,14 +109,10 @@ function createPollColumns(nowMs: number): readonly Column<PollSummary>[] {
     },
     {
       title: 'Failed at',
-      cell: ({ fault }) => (fault ? `${STEP_NAMES[fault.step]}${renderName(fault.resource)}` : ''),
+      cell: ({ fault }) => (fault ? renderPlace(fault) : ''),
     },
     { title: 'Error', kind: 'wide', cell: ({ error, fault }) => toShown(error ?? fault?.error ?? '') },
   ];
-}
-
-function renderName(resource: string | null): string {
-  return resource === null ? '' : ` ${toShown(resource, 120)}`;
 }
 
 function renderFacts(

@@ -1,7 +1,7 @@
 import type { SinkSummary } from '../api-types.ts';
 import type { Delivery } from './fleet-page.ts';
 import { type Html, html, toShown } from './html.ts';
-import { renderAgo, renderBytes, renderCount, renderLength } from './quantities.ts';
+import { renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
 
 const STATES = { up: ['good', 'up'], down: ['bad', 'down'], unknown: ['soft', 'nothing delivered yet'] } as const;
@@ -13,10 +13,10 @@ export function renderSinks({ sinks, spool }: Delivery, nowMs: number): Html {
   return html`<h1>Sinks</h1>
 ${isHeldBack ? html`<p class="notice"><strong>Reading of logs pauses: there is no room for more records.</strong> What the routers delete until it goes on will be a gap.</p>` : ''}
 <h2>Spool</h2>
-<p>${renderCount(records)} records wait, in ${renderBytes(bytes)} of ${renderBytes(bytesMax)}.
+<p>${renderMany(records, 'record')} waiting, in ${renderBytes(bytes)} of ${renderBytes(bytesMax)}.
 <meter aria-label="Share of the spool that is used" min="0" max="${bytesMax}" high="${Math.round(bytesMax * 0.9)}" value="${Math.min(bytes, bytesMax)}"></meter></p>
 <h2>Where records go</h2>
-${renderTable({ caption: `${renderCount(sinks.length)} sinks`, columns: createColumns(nowMs), rows: sinks, empty: 'No sink is configured, so no log is read.' })}
+${renderTable({ caption: renderMany(sinks.length, 'sink'), columns: createColumns(nowMs), rows: sinks, empty: 'No sink is configured, so no log is read.' })}
 ${letters === 0 ? '' : html`<p>Records that a sink refused for good: <code>router-exporter dead-letters list</code> shows them, <code>dead-letters replay</code> tries them again.</p>`}`;
 }
 

@@ -43,9 +43,10 @@ td.wide { min-width: 16rem; overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1.25rem; margin: 0.5rem 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 .way { display: flex; flex-wrap: wrap; gap: 0.4rem; list-style: none; padding: 0; margin: 0.5rem 0; }
-.way li { border: 1px solid var(--line); border-radius: 0.3rem; padding: 0.2rem 0.7rem; background: var(--panel); }
-.way li + li::before { content: "→"; content: "→" / ""; color: var(--soft); margin-left: -1.25rem; padding-right: 0.6rem; }
-.way { gap: 1.4rem; }
+.way li { position: relative; border: 1px solid var(--line); border-radius: 0.3rem; padding: 0.2rem 0.7rem; background: var(--panel); }
+.way li + li::before { content: "→"; content: "→" / ""; color: var(--soft); position: absolute; left: -1.35rem; }
+time, tbody th { white-space: nowrap; }
+.way { gap: 0.4rem 1.6rem; }
 .way .bad { border-color: var(--bad); border-width: 2px; font-weight: 600; }
 .notice { border-left: 4px solid var(--bad); background: var(--panel); padding: 0.5rem 1rem; margin: 0.75rem 0;
   overflow-wrap: anywhere; }

@@ -43,7 +43,7 @@ export function renderTableQuery(query: TableQuery, change: Partial<TableQuery> 
   if (filter !== undefined) parameters.set('state', filter);
   if (sort !== undefined) parameters.set('sort', isDescending ? `-${sort}` : sort);
   if (page > 1) parameters.set('page', String(page));
-  return `?${parameters}`;
+  return `?${parameters.toString()}`;
 }
 
 /** Whether every word of the search stands somewhere in the texts, whatever the case. */

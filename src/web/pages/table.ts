@@ -1,5 +1,5 @@
 import { type Html, html } from './html.ts';
-import { renderCount } from './quantities.ts';
+import { renderCount, renderMany } from './quantities.ts';
 import { renderTableQuery, type TablePage, type TableQuery } from './table-query.ts';
 
 /** One column of a table. */
@@ -85,11 +85,12 @@ ${search === '' && filter === undefined ? '' : html`<a id="clear" href="${render
 </form>`;
 }
 
-/** Which rows are shown, as in "routers 1 to 100 of 2,000". */
+/** Which rows are shown, as in "Routers 1 to 100 of 2,000". */
 export function renderRange<Row>(what: string, { rows, first, total }: TablePage<Row>): string {
   if (total === 0) return `No ${what}`;
-  if (rows.length === total) return `${renderCount(total)} ${what}`;
-  return `${what} ${renderCount(first + 1)} to ${renderCount(first + rows.length)} of ${renderCount(total)}`;
+  if (rows.length === total) return renderMany(total, what);
+  const [last, title] = [first + rows.length, what.replace(/^./, (letter) => letter.toUpperCase())];
+  return `${title}s ${renderCount(first + 1)} to ${renderCount(last)} of ${renderCount(total)}`;
 }
 
 export function renderPager<Row>({ page, pages }: TablePage<Row>, query: TableQuery): Html | string {

@@ -1,4 +1,5 @@
-import type { PollStep, RouterState, RouterSummary } from '../api-types.ts';
+import type { PollFault, PollStep, RouterState, RouterSummary } from '../api-types.ts';
+import { toShown } from './html.ts';
 
 /** What pages call the steps of the way to a value. */
 export const STEP_NAMES: Readonly<Record<PollStep, string>> = {
@@ -23,6 +24,11 @@ export const STEP_HINTS: Readonly<Record<PollStep, string>> = {
     'The router answered with something that is not what this resource should be. Is there something else at this address, or new firmware?',
 };
 
+/** The step, and the resource if it had come to one. */
+export function renderPlace({ step, resource }: PollFault): string {
+  return resource === null ? STEP_NAMES[step] : `${STEP_NAMES[step]} ${toShown(resource, 120)}`;
+}
+
 export const STATE_NAMES: Readonly<Record<RouterState, string>> = {
   up: 'up',
   down: 'down',
@@ -44,6 +50,7 @@ export const FILTERS: Readonly<
 > = {
   up: { title: 'up', fits: ({ state }) => state === 'up' },
   down: { title: 'down', fits: ({ state }) => state === 'down' },
+  part: { title: 'up in part', fits: ({ state, fault }) => state === 'up' && fault !== null },
   stale: { title: 'stale', fits: ({ isStale }) => isStale },
   refused: { title: 'login refused', fits: ({ failure }) => failure?.step === 'login' },
   budget: { title: 'out of budget', fits: ({ state }) => state === 'budget' },

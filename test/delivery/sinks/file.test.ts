@@ -604,9 +604,26 @@ describe('FileSink.preflight()', () => {
       ...(await createSink({ ...place, compress: 'gzip' }).preflight(fleet, never)),
     ].filter(({ step }) => step === 'free space');
     expect(findings).toMatchObject([
-      { verdict: 'warning', message: expect.stringContaining(`may need ${4 * 2 ** 50}`), hint: expect.any(String) },
-      { verdict: 'warning', message: expect.stringContaining(`may need ${2 * 2 ** 50}`) },
+      {
+        verdict: 'warning',
+        message: expect.stringMatching(/^[\d.]+ [GM]iB are free, and .* may need 4194304 GiB$/),
+        hint: expect.any(String),
+      },
+      { verdict: 'warning', message: expect.stringMatching(/ may need 2097152 GiB$/) },
     ]);
+  });
+
+  test.each([
+    [1000, '2000 bytes'],
+    [2 ** 19, '1 MiB'],
+    [2 ** 29 - 2 ** 18, '1023.5 MiB'],
+    [2 ** 29, '1 GiB'],
+    [11 * 2 ** 27, '2.8 GiB'],
+  ])('says in units how much room files of %i bytes need', async (bytesMax, room) => {
+    const findings = await createSink({ bytesMax, keep: 1, compress: 'none' }).preflight(fleet, never);
+    expect(findings.find(({ step }) => step === 'free space')?.message).toMatch(
+      new RegExp(`^[\\d.]+ (GiB|MiB) are free, and the files of this sink may need ${room}$`),
+    );
   });
 
   test('fails for a path that is no file and for a folder that is none', async () => {

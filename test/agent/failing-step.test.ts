@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { findStep, type TurnFacts } from '../../src/agent/failing-step.ts';
+
+const FACTS: TurnFacts = { isLogin: false, isTls: true, isRepeated: false, sent: 100, received: 100 };
+
+test.for([
+  [{ code: 'dns' }, {}, 'dns'],
+  [{ code: 'connect' }, { isLogin: true }, 'tcp'],
+  [{ code: 'tls' }, { isLogin: true }, 'tls'],
+  [{ code: 'connect' }, { received: 0 }, 'tcp'],
+  [{ code: 'connect' }, { received: 0, isRepeated: true }, 'tls'],
+  [{ code: 'connect' }, { sent: 0, received: 0, isRepeated: true }, 'tcp'],
+  [{ code: 'connect' }, { isRepeated: true }, 'tcp'],
+  [{ code: 'connect' }, { received: 0, isRepeated: true, isTls: false }, 'tcp'],
+  [{ code: 'auth' }, {}, 'login'],
+  [{ code: 'http' }, { isLogin: true }, 'login'],
+  [{ code: 'parse' }, { isLogin: true }, 'login'],
+  [{ code: 'auth', isAnswered: true }, {}, 'resource'],
+  [{ code: 'auth', isAnswered: true }, { isLogin: true }, 'login'],
+  [{ code: 'http' }, {}, 'resource'],
+  [{ code: 'parse' }, {}, 'parse'],
+  [{ code: 'timeout' }, {}, 'resource'],
+  [{ code: 'timeout' }, { isLogin: true }, 'login'],
+  // Nothing could be sent: there was no connection.
+  [{ code: 'timeout' }, { sent: 0, received: 0 }, 'tcp'],
+  [{ code: 'timeout' }, { isLogin: true, sent: 0, received: 0 }, 'tcp'],
+  // On a connection that was kept from the turn before, it was a request that was not answered.
+  [{ code: 'timeout' }, { received: 0 }, 'resource'],
+  [{ code: 'timeout' }, { received: 0, isRepeated: true }, 'tls'],
+  [{ code: 'timeout' }, { received: 0, isRepeated: true, isTls: false }, 'resource'],
+  [undefined, {}, 'resource'],
+  ['text', {}, 'resource'],
+] as const)('findStep() of %j with %j is %s', ([error, facts, step]) => {
+  expect(findStep(error, { ...FACTS, ...facts })).toBe(step);
+});

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { PollHistory } from '../../src/agent/poll-history.ts';
+import { PollSamples } from '../../src/agent/poll-samples.ts';
+
+const FAULT = { step: 'resource', resource: 'lte2', error: 'late' } as const;
+const FAILURE = { reason: 'timeout', error: 'late' };
+
+test('PollHistory keeps the last 12 polls, and 12 that failed and 4 that failed in part beyond those', () => {
+  const history = new PollHistory();
+  for (let atMs = 0; atMs < 100; atMs++) {
+    const failure = atMs < 30 && atMs % 2 === 0 ? FAILURE : undefined;
+    history.add({ atMs, durationMs: 1500, failure, fault: atMs < 30 ? FAULT : undefined });
+  }
+  const polls = history.describe();
+  const toMs = ({ at }: { at: string }) => Date.parse(at);
+  expect(polls.filter(({ ok, fault }) => ok && !fault).map(toMs)).toEqual(Array.from({ length: 12 }, (_, i) => 99 - i));
+  expect(polls.filter(({ ok }) => !ok).map(toMs)).toEqual(Array.from({ length: 12 }, (_, i) => 28 - 2 * i));
+  expect(polls.filter(({ ok, fault }) => ok && fault).map(toMs)).toEqual([29, 27, 25, 23]);
+  expect(polls.map(toMs)).toEqual(polls.map(toMs).toSorted((a, b) => b - a));
+  expect(polls.find(({ ok }) => !ok)).toEqual({
+    at: '1970-01-01T00:00:00.028Z',
+    durationSeconds: 1.5,
+    ok: false,
+    reason: 'timeout',
+    error: 'late',
+    fault: FAULT,
+  });
+});
+
+test('PollSamples keeps the last 60 polls as numbers, the oldest first', () => {
+  const samples = new PollSamples();
+  expect(samples.describe()).toEqual([]);
+  for (let index = 0; index < 75; index++) {
+    samples.add({ atMs: index * 1000, durationMs: index, isOk: index % 2 === 0, lagMs: index < 74 ? undefined : 2500 });
+  }
+  const points = samples.describe();
+  expect(points).toHaveLength(60);
+  expect(points[0]).toEqual({ at: '1970-01-01T00:00:15.000Z', durationSeconds: 0.015, ok: false, logLagSeconds: null });
+  expect(points.at(-1)).toEqual({
+    at: '1970-01-01T00:01:14.000Z',
+    durationSeconds: 0.074,
+    ok: true,
+    logLagSeconds: 2.5,
+  });
+});
+
+test('PollSamples tells a poll that failed at once from one that succeeded at once', () => {
+  const samples = new PollSamples();
+  for (const isOk of [true, false]) samples.add({ atMs: 0, durationMs: 0, isOk, lagMs: 0 });
+  expect(samples.describe().map(({ ok, durationSeconds }) => [ok, durationSeconds])).toEqual([
+    [true, 0],
+    [false, 0],
+  ]);
+});

@@ -1,0 +1,109 @@
+import { inspect } from 'node:util';
+import { expect, test } from 'vitest';
+import { Secret } from '../../src/base/index.ts';
+import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../../src/config/index.ts';
+import { CERTIFICATE, load, SHIPPED_MODULES } from './configuration-folder.ts';
+
+const SECRET = 'hunter2hunter2';
+const SINKS = `
+  - { name: console, type: stdout, format: ecs, severities: ["error"] }
+  - { name: file, type: file, path: /tmp/x.ndjson, max_size: 1MiB, max_age: 1h, keep: 3, fsync: never, compress: none }
+  - { name: http, type: http, url: "http://a/b", bearer_token: ${SECRET}, headers: { X-Key: ${SECRET} }, timeout: 5s, batch: { records: 7, bytes: 64KiB, wait: 3s } }
+  - { name: loki, type: loki, url: "http://a", tenant: t, layout: shard, stream_limit: 9, shards: 3, max_age: 2h, username: u, password: ${SECRET} }
+  - { name: search, type: elasticsearch, url: "http://a", index: i, pipeline: p, api_key: ${SECRET}, compress: none, start: newest }
+  - { name: otel, type: otlp, url: "http://a", compress: none, components: ["net*"], events: ["log.*"], routers: ["a*"] }
+  - { name: syslog, type: syslog, address: "[::1]:514", protocol: udp, facility: user, app_name: x, message_max: 1KiB, replay: 0 }
+  - { name: nats, type: nats, servers: [a, "b:99"], subject: s, stream: t, bearer_token: ${SECRET} }`;
+
+const TEXT = `
+web: { listen: [":9847", "[::1]:0", "127.0.0.1:80"] }
+storage: { path: /tmp/state, spool_max: 2MiB }
+backup: { schedule: "0 3 * * *", path: /tmp/backups, keep: 3, format: binary }
+dead_letters: { max: 3MiB, keep: 2h }
+redact: ["pw=\\\\S+", { pattern: "x", replacement: "y" }]
+log_rules:
+  - { name: a_total, help: A., type: counter, pattern: "a (?P<b>.)", labels: [b], fixed_labels: { c: d }, components: ["!x", "*"] }
+  - { name: g, help: G., type: gauge, pattern: "(?P<v>[0-9]+)", value: v }
+sinks:${SINKS}
+routers:
+  - { name: a, url: "http://a:8080/x", username: u, password: ${SECRET}, auth: basic, labels: { site: "1" }, timezone: Europe/Berlin, byte_budget: 20MiB }
+  - { name: b, url: "http://b", auth: none, modules: [], logs: { enabled: false, interval: 5m, start: 30d, components: ["!x", "*"] } }
+  - { name: c, url: "https://c", username: u, password: ${SECRET}, tls: { server_name: s, insecure_skip_verify: true }, poll: { interval: 10m, timeout: 3s, deadline: 40s, stale_after: 1h } }`;
+
+async function loadWhole(text: string): Promise<Config> {
+  const { config, lines } = await load(text, { options: { shippedModules: SHIPPED_MODULES } });
+  expect(lines).toEqual([]);
+  if (!config) throw new RangeError('There is no configuration');
+  return config;
+}
+
+/** What a person would write down of what runs. */
+function renderWhole(config: Config): string {
+  const routers = config.routers.map((router) =>
+    renderEffectiveRouter(router).replace(/^/gm, '    ').replace('   ', '  -').trimEnd(),
+  );
+  return `${renderEffectiveConfig(config)}routers:\n${routers.join('\n')}\n`;
+}
+
+test('what is rendered of a configuration is one, and loads to the same but for its secrets', async () => {
+  const config = await loadWhole(TEXT);
+  const text = renderWhole(config);
+  // A secret is hidden in both.
+  expect(inspect(await loadWhole(text), { depth: 12 })).toBe(inspect(config, { depth: 12 }));
+  expect(text).not.toContain(SECRET);
+  expect(text.match(/\[secret\]/g)).toHaveLength(7);
+});
+
+test('a configuration with nothing but a router renders with all defaults', async () => {
+  const config = await loadWhole(`routers: [{ name: a, url: "https://a", username: u, password: ${SECRET} }]`);
+  expect(inspect(await loadWhole(renderWhole(config)), { depth: 12 })).toBe(inspect(config, { depth: 12 }));
+});
+
+test('what came from files is said in brackets, and none of it is shown', async () => {
+  const [router] = (await loadWhole(TEXT)).routers.slice(2);
+  if (!router) throw new RangeError('There is no router');
+  const key = new Secret(SECRET);
+  const tls = {
+    ...router.tls,
+    caPem: CERTIFICATE + CERTIFICATE,
+    certPem: CERTIFICATE,
+    keyPem: key,
+    fingerprintSha256: 'ab',
+  };
+  const text = renderEffectiveRouter({ ...router, tls });
+  expect(text).toContain('ca_file: "[2 certificates]"');
+  expect(text).toContain('cert_file: "[certificate]"');
+  expect(text).toContain('key_file: "[secret]"');
+  expect(text).toContain('fingerprint_sha256: ab');
+  expect(text).not.toMatch(/BEGIN|hunter/);
+});
+
+test('the server is shown with its users, but not with their hashes and its key', async () => {
+  const config = await loadWhole(TEXT);
+  const users = new Map([['alice', '$2b$10$hunter2hunter2']]);
+  const tls = {
+    certPem: CERTIFICATE,
+    keyPem: new Secret(SECRET),
+    clientCaPem: CERTIFICATE,
+    clientAuth: 'require-and-verify' as const,
+  };
+  const text = renderEffectiveConfig({
+    ...config,
+    web: { ...config.web, security: { tls, users, headers: { A: 'b' } } },
+  });
+  expect(text).toContain('alice: "[secret]"');
+  expect(text).toContain('client_auth_type: require-and-verify');
+  expect(text).toContain('client_ca_file: "[certificates]"');
+  expect(text).not.toMatch(/BEGIN|hunter|\$2b/);
+});
+
+test('no secret of any setting can get into the text', async () => {
+  const config = await loadWhole(TEXT);
+  const spread = (value: unknown): unknown => {
+    if (value instanceof Secret) return new Secret(SECRET);
+    if (Array.isArray(value)) return value.map(spread);
+    if (typeof value !== 'object' || value === null || value instanceof Map) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, spread(item)]));
+  };
+  expect(renderWhole(spread(config) as Config)).not.toContain(SECRET);
+});

@@ -1,0 +1,166 @@
+import { mkdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
+import type { Fleet } from '../support/fleet.ts';
+import { findTool } from '../support/tools.ts';
+import { startLargeFleet } from './large-fleet.ts';
+
+const chromium = findTool('chromium');
+const IMAGES = fileURLToPath(new URL('../../docs/images', import.meta.url));
+const PAGES = {
+  fleet: '/',
+  'failed-router': '/router/harbour-1701',
+  router: '/router/plant-0001',
+  logs: '/logs',
+  sinks: '/sinks',
+  configuration: '/config',
+} as const;
+
+/** Writes what is to be seen into the documentation, where `UPDATE_SCREENSHOTS=1` asks for it. */
+async function takePicture(page: Page, name: string): Promise<void> {
+  if (process.env['UPDATE_SCREENSHOTS'] !== '1') return;
+  await mkdir(IMAGES, { recursive: true });
+  await page.evaluate('scrollTo(0, 0)');
+  await page.screenshot({ path: `${IMAGES}/${name}.png`, animations: 'disabled' });
+}
+
+describe.skipIf(chromium.isMissing)(`the pages of 2,000 routers in a browser${chromium.note}`, () => {
+  let fleet: Fleet;
+  let browser: Browser;
+  let origin = '';
+
+  beforeAll(async () => {
+    [fleet, browser] = await Promise.all([startLargeFleet(), openBrowser()]);
+    origin = fleet.agent.urls[0] ?? '';
+  }, 180_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await fleet?.[Symbol.asyncDispose]();
+  });
+
+  test.for([true, false])(
+    'lead from a search to the failing step and the last errors (scripts: %s)',
+    async (javaScriptEnabled) => {
+      await using watched = await openPage(browser, origin, { javaScriptEnabled });
+      const { page, complaints } = watched;
+      await page.goto('/');
+      expect(await page.title()).toBe('Fleet – router-exporter');
+      expect(await page.locator('.cards').innerText()).toMatch(/2,000\s+routers\s+1,99\d\s+up/);
+      expect(await page.locator('caption').innerText()).toBe('Routers 1 to 100 of 2,000');
+
+      // By the keyboard alone: past the link that skips the navigation, into the search.
+      await page.keyboard.press('Tab');
+      expect(await page.locator(':focus').innerText()).toBe('Skip to the content');
+      await page.getByRole('searchbox').focus();
+      await page.keyboard.type('login harbour');
+      await page.keyboard.press('Enter');
+      await page.waitForURL(/q=login\+harbour/);
+      const rows = page.locator('tbody tr');
+      expect(await rows.count()).toBe(1);
+      expect(await rows.innerText()).toMatch(
+        /harbour-1701\s+down\s+never\s+login\s+The router refused to log in user "nobody"/,
+      );
+
+      await page.getByRole('link', { name: 'harbour-1701' }).click();
+      await page.waitForURL(/router\/harbour-1701$/);
+      expect(await page.locator('.way .bad').innerText()).toMatch(/login: failed/);
+      expect(await page.locator('.notice').innerText()).toMatch(/Fails at login: .* refused to log in user "nobody"/);
+      const polls = page.getByRole('table', { name: /Last polls/ });
+      expect(await polls.locator('tbody tr').first().innerText()).toMatch(/failed\s+login\s+The router refused/);
+      // Its configuration tells the account, and not the password.
+      await page.locator('summary').click();
+      expect(await page.locator('details pre').innerText()).toMatch(/username: nobody\npassword: "\[secret\]"/);
+      expect(complaints).toEqual([]);
+    },
+  );
+
+  test('sort by a column, turn round, page on, and filter by state, with links alone', async () => {
+    await using watched = await openPage(browser, origin, { javaScriptEnabled: false });
+    const { page, complaints } = watched;
+    await page.goto('/');
+    const follow = async (name: string | RegExp) => {
+      const link = page.locator('main').getByRole('link', { name, exact: true });
+      await Promise.all([page.waitForEvent('load'), link.click()]);
+    };
+    const names = () => page.locator('tbody th').allInnerTexts();
+    // By itself the worst stands first.
+    expect((await names()).slice(0, 3)).toEqual(['harbour-1701', 'plant-0300', 'plant-0600']);
+    await follow('Fails at');
+    expect((await names()).slice(0, 4)).toEqual(['plant-0300', 'plant-0600', 'harbour-1701', 'plant-0900']);
+    expect(await page.locator('thead [aria-sort]').getAttribute('aria-sort')).toBe('ascending');
+    await follow(/Fails at/);
+    expect((await names())[0]).toBe('plant-0900');
+    expect(await page.locator('thead [aria-sort]').getAttribute('aria-sort')).toBe('descending');
+    await follow('Router');
+    await follow('Last');
+    expect((await names()).at(-1)).toBe('plant-2000');
+    await follow(/login refused/);
+    expect(await names()).toEqual(['harbour-1701']);
+    await follow('Show all');
+    expect(await names()).toHaveLength(100);
+    expect(complaints).toEqual([]);
+  });
+
+  test('refresh themselves, keep what somebody types, and say when the agent is gone', async () => {
+    await using watched = await openPage(browser, origin);
+    const { page, complaints } = watched;
+    await page.clock.install();
+    await page.goto('/router/plant-0001');
+    const newest = () => page.locator('tbody time').first().getAttribute('datetime');
+    await page.locator('summary').click();
+    const before = await newest();
+    await fleet.clock.advance(1000);
+    await fleet.metrics('/probe?target=plant-0001&fresh=1');
+    await page.clock.runFor(11_000);
+    await expect.poll(newest).not.toBe(before);
+    // What was opened stays open.
+    expect(await page.locator('details').getAttribute('open')).toBe('');
+
+    await page.goto('/');
+    await page.getByRole('searchbox').fill('plant-00');
+    await page.clock.runFor(11_000);
+    expect(await page.getByRole('searchbox').inputValue()).toBe('plant-00');
+    await page.getByRole('button', { name: 'Pause refreshing' }).click();
+    expect(await page.getByRole('button', { name: 'Refresh again' }).isVisible()).toBe(true);
+    expect(complaints).toEqual([]);
+
+    await page.goto('/sinks');
+    await page.context().route('**/sinks', (route) => route.abort());
+    await page.clock.runFor(11_000);
+    await expect.poll(() => page.getByRole('status').innerText()).toMatch(/has not answered since/);
+  });
+
+  test.for(['light', 'dark'] as const)(
+    'are without barriers in %s colours, and ask nobody else for anything',
+    async (colorScheme) => {
+      await using watched = await openPage(browser, origin);
+      const { page, complaints } = watched;
+      await page.emulateMedia({ colorScheme });
+      const grounds = new Set<string>();
+      for (const [name, path] of Object.entries(PAGES)) {
+        await page.goto(path);
+        expect([path, await findBarriers(page)]).toEqual([path, []]);
+        grounds.add(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor'));
+        if (colorScheme === 'light' || name.includes('fleet') || name.includes('failed')) {
+          await takePicture(page, `${name}-${colorScheme}`);
+        }
+      }
+      expect([...grounds]).toEqual([colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(15, 19, 24)']);
+      expect(complaints).toEqual([]);
+    },
+  );
+
+  test('fit on a narrow screen', async () => {
+    await using watched = await openPage(browser, origin, { viewport: { width: 360, height: 640 } });
+    const { page, complaints } = watched;
+    for (const path of Object.values(PAGES)) {
+      await page.goto(path);
+      // Tables scroll in a frame of their own.
+      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 360]);
+    }
+    expect(complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import type { RouterDetail } from '../../src/web/index.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+
+async function describeRouter(fleet: Fleet): Promise<RouterDetail> {
+  return JSON.parse(await fleet.metrics('/api/v1/routers/sim-1')) as RouterDetail;
+}
+
+test('the configuration page shows what runs, after a reload as well, and no secret', async () => {
+  await using fleet = await startFleet();
+  const before = await fleet.metrics('/config');
+  expect(before).toContain('name: console');
+  expect(before).toContain('password: &quot;[secret]&quot;');
+  expect(before).toContain('interval: 30s');
+  expect(before).not.toMatch(/simulated\b/);
+  await fleet.reload((config) => ({
+    ...config,
+    storage: { path: '/elsewhere', spoolBytesMax: 1024 ** 2 },
+    web: { listen: [{ host: '127.0.0.1', port: 1 }] },
+    routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, intervalMs: 77_000 } })),
+  }));
+  const after = await fleet.metrics('/config');
+  expect(after).toContain('interval: 1m17s');
+  // These two need a restart.
+  expect(after).toContain('spool_max: 64MiB');
+  expect(after).toContain('127.0.0.1:0');
+  expect(after).not.toContain('elsewhere');
+});
+
+test('a router is down since its first failure, and stale when its values are no longer served', async () => {
+  await using fleet = await startFleet();
+  await fleet.advance(60_000);
+  const { since } = await describeRouter(fleet);
+  await fleet.advance(60_000);
+  expect(await describeRouter(fleet)).toMatchObject({ state: 'up', since, isStale: false });
+  await fleet.router().fault('down');
+  await fleet.advance(60_000);
+  const down = await describeRouter(fleet);
+  expect([down.state, down.isStale, down.since === since]).toEqual(['down', false, false]);
+  await fleet.advance(10 * 60_000);
+  expect(await describeRouter(fleet)).toMatchObject({ state: 'down', isStale: true, since: down.since });
+  expect(await fleet.metrics()).not.toContain('router_uptime_seconds{router="sim-1"}');
+  expect(await fleet.metrics('/?state=stale')).toContain('>sim-1</a>');
+  expect(await fleet.metrics('/?state=up')).not.toContain('>sim-1</a>');
+});
+
+test('records of a router that is not configured any more are forgotten', async () => {
+  await using fleet = await startFleet({ routers: 2 });
+  fleet.router().appendLog('network', 'before');
+  await fleet.advance(60_000);
+  expect((await describeRouter(fleet)).recentRecords).toHaveLength(1);
+  await fleet.reload((config) => ({ ...config, routers: config.routers.slice(1) }));
+  expect(await fleet.metrics('/router/sim-1')).toContain('No router of this name');
+  await fleet.reload((config) => config);
+  expect((await describeRouter(fleet)).recentRecords).toEqual([]);
+});

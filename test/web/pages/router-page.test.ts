@@ -1,0 +1,192 @@
+import { expect, test } from 'vitest';
+import type { RouterDetail } from '../../../src/web/index.ts';
+import { ask, DETAIL } from '../bench.ts';
+import { createDown, EVIL, read } from './page-bench.ts';
+
+const UP: RouterDetail = { ...DETAIL, state: 'up', failure: null, fault: null, consecutiveFailures: 0 };
+
+function show(change: Partial<RouterDetail>): Promise<string> {
+  return read('/router/plant-7', { describeRouter: () => ({ ...UP, ...change }) });
+}
+
+function readWay(page: string): string[] {
+  return [...page.matchAll(/<li class="(\w+)">([^<]*: [^<]*)</g)].map(([, tone, text]) => `${tone} ${text}`);
+}
+
+test.for([
+  [
+    'dns',
+    [
+      'bad DNS: failed',
+      'soft TCP: not tried',
+      'soft TLS: not tried',
+      'soft login: not tried',
+      'soft resource: not tried',
+      'soft parse: not tried',
+    ],
+  ],
+  [
+    'login',
+    [
+      'good DNS: passed',
+      'good TCP: passed',
+      'good TLS: passed',
+      'bad login: failed',
+      'soft resource: not tried',
+      'soft parse: not tried',
+    ],
+  ],
+  [
+    'parse',
+    [
+      'good DNS: passed',
+      'good TCP: passed',
+      'good TLS: passed',
+      'good login: passed',
+      'good resource: passed',
+      'bad parse: failed',
+    ],
+  ],
+] as const)('a router that fails at %s shows how far the way was passed, why, and what to do', async ([step, way]) => {
+  const page = await show(createDown(step, 'Something is wrong'));
+  expect(readWay(page)).toEqual(way);
+  expect(page).toMatch(/<strong>Fails at (DNS|login|parse lte2):<\/strong> Something is wrong/);
+  expect(page).toContain('<code>router-exporter doctor plant-7</code>');
+});
+
+test('no page shows credentials in an address', async () => {
+  const url = 'https://me:hunter2@192.0.2.1';
+  expect(await show({ url })).toContain('https://192.0.2.1');
+  expect(await show({ url })).not.toContain('hunter2');
+  expect(await read('/', { listRouters: () => [{ ...UP, url }] })).not.toContain('hunter2');
+});
+
+test('a router over plain HTTP without a login shows both steps as not used', async () => {
+  const way = readWay(await show({ url: 'http://192.0.2.1', session: { ...UP.session, state: 'none', since: null } }));
+  expect(way.slice(2, 4)).toEqual(['soft TLS: not used', 'soft login: not used']);
+});
+
+test('a router that is up in part names the resource', async () => {
+  const page = await show({ fault: { step: 'resource', resource: 'lte2', error: 'Too late' } });
+  expect(readWay(page)[4]).toBe('warn resource: failed in part');
+  expect(page).toContain('<strong>Fails in part at resource lte2:</strong> Too late');
+});
+
+test('a router without budget was not asked, and one that was not polled has no notice', async () => {
+  const spent = await show({ state: 'budget', failure: { reason: 'budget', step: null, error: 'Used up' } });
+  expect(spent).toContain('<strong>Not asked:</strong> Used up');
+  expect(readWay(spent).every((step) => step.endsWith('not tried'))).toBe(true);
+  const unknown = await show({
+    state: 'unknown',
+    since: null,
+    lastSuccess: null,
+    recentPolls: [],
+    resources: [],
+    history: [],
+  });
+  expect(unknown).not.toContain('class="notice"');
+  expect(unknown).toContain('nothing yet');
+});
+
+test('the page of a router shows identity, session, bytes and budget', async () => {
+  const page = await show({ session: { ...UP.session, state: 'lost' } });
+  for (const text of [
+    'https://192.0.2.10',
+    'site=munich',
+    '<dd>9.5</dd>',
+    '<dd>4711</dd>',
+    'ended by the router',
+    '2 logins, 1 failed, 7 refreshes',
+    '1000 B sent, 19.5 KiB received',
+    '20.5 KiB of 4.8 MiB <meter',
+    'name: plant-7',
+    '2027-01-01 00:00:00',
+  ]) {
+    expect(page).toContain(text);
+  }
+});
+
+test('polls that failed, resources, logs, gaps and records each have their row', async () => {
+  const page = await show({
+    recentGaps: [
+      {
+        at: '2026-11-21T12:00:00.000Z',
+        component: 'network',
+        certainty: 'certain',
+        reason: 'expired',
+        bytesMin: 2048,
+      },
+    ],
+    recentRecords: [
+      { timestamp: '2026-11-21T12:00:00.000000000Z', component: 'network', severity: 'error', message: 'eth0 is down' },
+    ],
+  });
+  for (const row of [
+    /<th scope="row"><time[^>]*>2026-11-21 12:01:00<\/time><\/th>.*?>10 s<.*?bad">failed<.*?>resource lte2<.*?>No answer</s,
+    /<th scope="row">lte2<\/th>.*?good">up<.*?>13 s<.*?>0.2 s</s,
+    /<th scope="row">sfp2<\/th>.*?soft">unsupported<.*?>–<.*?>–</s,
+    /<th scope="row">network<\/th>.*?>4 s<.*?>network\/current at 1,000</s,
+    />certain<.*?>expired<.*?>at least 2.0 KiB</s,
+    />error<.*?>eth0 is down</s,
+  ]) {
+    expect(page).toMatch(row);
+  }
+});
+
+test('the plots are lines with crosses for failures, and say in words what they show', async () => {
+  const history = [1, 2, 3, 10].map((seconds, index) => ({
+    at: new Date(index * 60_000).toISOString(),
+    durationSeconds: seconds,
+    ok: seconds < 10,
+    logLagSeconds: index === 1 ? null : seconds,
+  }));
+  const page = await show({ history });
+  expect(page).toContain(
+    'aria-label="Time of a poll: last 3 s, least 1 s, median 2 s, most 3 s; 4 polls in 3 min, 1 failed."',
+  );
+  expect(page).toContain('<polyline points="6,46 108.7,26 211.3,6"/>');
+  expect(page.match(/class="cross"/g)).toHaveLength(2);
+  // A hole splits a line; what stands alone is a point.
+  expect(page).toContain('<circle cx="6" cy="60" r="2"/>');
+  expect(page).not.toMatch(/NaN|Infinity/);
+});
+
+test('everything on the page of a router is escaped', async () => {
+  const page = await show({
+    ...createDown('parse', EVIL),
+    fault: { step: 'parse', resource: EVIL, error: EVIL },
+    firmware: EVIL,
+    serial: EVIL,
+    labels: { [EVIL]: EVIL },
+    url: EVIL,
+    since: EVIL,
+    certificate: { notAfter: EVIL },
+    resources: [{ resource: EVIL, state: 'failed', ageSeconds: null, durationSeconds: null, error: EVIL }],
+    logs: DETAIL.logs.map((log) => ({ ...log, component: EVIL, newest: EVIL, position: { file: EVIL, offset: 1 } })),
+    recentGaps: [{ at: EVIL, component: EVIL, certainty: EVIL, reason: EVIL, bytesMin: null }],
+    recentRecords: [{ timestamp: EVIL, component: EVIL, severity: EVIL, message: EVIL }],
+    recentPolls: [
+      {
+        at: EVIL,
+        durationSeconds: 1,
+        ok: false,
+        reason: EVIL,
+        error: EVIL,
+        fault: { step: 'dns', resource: EVIL, error: EVIL },
+      },
+    ],
+    history: [{ at: EVIL, durationSeconds: 1, ok: true, logLagSeconds: 1 }],
+  });
+  expect(page.match(/<script/g)).toEqual(['<script']);
+  expect(page).toContain('&lt;script&gt;');
+});
+
+test.for(['/router/nobody', '/router/%3Cscript%3E', '/router/%FF', '/router/a%2Fb'])(
+  'GET %s is a page with 404',
+  async (path) => {
+    const { status, headers, text } = await ask(path);
+    expect([status, headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(text).toContain('No router of this name is configured.');
+    expect(text.match(/<script/g)).toHaveLength(1);
+  },
+);
