@@ -99,6 +99,7 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_exporter_sink_records_total counter sink,result",
       "router_exporter_sink_up gauge sink",
       "router_exporter_sink_failures_total counter",
+      "router_exporter_sink_warnings_total counter sink",
       "router_exporter_sink_sent_bytes_total counter sink",
       "router_exporter_sink_lag_seconds gauge sink",
       "router_exporter_dead_letters gauge sink",
