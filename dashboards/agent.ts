@@ -222,13 +222,15 @@ const sinks: kit.Section = {
       queries: [{ expr: rate('sink, result', 'router_exporter_sink_records_total'), legend: '{{sink}} {{result}}' }],
     }),
     kit.trend({
-      title: 'Deliveries that failed',
-      description: 'Deliveries that failed as a whole and are tried again, by reason, since the agents started.',
+      title: 'Deliveries that failed, and warnings',
+      description:
+        'Deliveries that failed as a whole and are tried again, by reason, and what sinks said beside taking records, since the agents started. The words are in the log of the agent.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
       queries: [
         { expr: `sum by (sink, reason) (${of('router_exporter_sink_failures_total')})`, legend: '{{sink}} {{reason}}' },
+        { expr: `sum by (sink) (${of('router_exporter_sink_warnings_total')})`, legend: '{{sink}} warnings' },
       ],
     }),
     kit.trend({

@@ -190,7 +190,7 @@ describe('listeners', () => {
     const former = bench.router.url;
     bench.router.appendLog('n', 'one');
     await bench.call('DELETE', USERS);
-    await setWeb(bench, { http_port: String(Number(new URL(former).port) + 1) });
+    await setWeb(bench, { http_port: String(await findFreePort()) });
     expect(await tryLogin(bench, 'admin')).toBe(401);
     await bench.router.factoryReset();
     expect(bench.router.url).toBe(former);
