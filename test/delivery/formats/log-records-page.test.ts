@@ -7,7 +7,9 @@ import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
 import { renderClockJump, renderGap, renderRepeat, renderReset } from '../../../src/logs/event-records.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/log-records.md', import.meta.url), 'utf8');
-const examples = [...PAGE.matchAll(/```json\n([^`]+)\n```/g)].map(([, text = '']) => text);
+/** What comes behind is about other programs. */
+const [OWN = ''] = PAGE.split('\n## Using them\n');
+const examples = [...OWN.matchAll(/```json\n([^`]+)\n```/g)].map(([, text = '']) => text);
 const record = new OutgoingRecord(examples[0] ?? '');
 
 const context = {
