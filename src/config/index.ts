@@ -44,7 +44,6 @@ export type {
   SinkSelection,
   SinkSettings,
   StdoutSinkSettings,
-  SyslogFacility,
   SyslogSinkSettings,
 } from './sinks/settings.ts';
 export type { TlsSettings } from './tls-settings.ts';

@@ -1,7 +1,8 @@
 /**
  * model: the nouns that rooms share.
  *
- * Owns: router identity, metric samples and families, definitions of modules, log records. Types only: nothing here does anything.
+ * Owns: router identity, metric samples and families, definitions of modules, log records, names of syslog. Types and lists: nothing here
+ * does anything.
  * Does not own: a noun that only one room uses.
  * Start reading at: record.ts.
  */
@@ -16,3 +17,4 @@ export type {
 export type { GapCertainty, LogRecord, RecordFlag, Severity } from './record.ts';
 export type { RouterIdentity } from './router.ts';
 export type { FamilyDescription, Labels, MetricFamily, MetricType, Sample } from './sample.ts';
+export { SYSLOG_FACILITIES, type SyslogFacility } from './syslog.ts';

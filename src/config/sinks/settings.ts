@@ -1,4 +1,5 @@
 import type { Secret } from '../../base/index.ts';
+import type { SyslogFacility } from '../../model/index.ts';
 import type { TlsSettings } from '../tls-settings.ts';
 
 /** Where log records go: what each type needs, defaults applied. */
@@ -146,35 +147,6 @@ export interface NatsSinkSettings extends NetworkSinkSettings {
   /** Content of a credentials file: JWT and seed of a user. Never together with `auth`. */
   readonly credentials: Secret | undefined;
 }
-
-/** Names of facilities in the order of their numbers in RFC 5424, from 0. */
-export const SYSLOG_FACILITIES = [
-  'kern',
-  'user',
-  'mail',
-  'daemon',
-  'auth',
-  'syslog',
-  'lpr',
-  'news',
-  'uucp',
-  'cron',
-  'authpriv',
-  'ftp',
-  'ntp',
-  'audit',
-  'alert',
-  'clock',
-  'local0',
-  'local1',
-  'local2',
-  'local3',
-  'local4',
-  'local5',
-  'local6',
-  'local7',
-] as const;
-export type SyslogFacility = (typeof SYSLOG_FACILITIES)[number];
 
 /** What is refused for good, and kept. */
 export interface DeadLetterSettings {

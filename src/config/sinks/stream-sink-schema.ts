@@ -1,4 +1,5 @@
 import { renderDuration } from '../../base/index.ts';
+import { SYSLOG_FACILITIES } from '../../model/index.ts';
 import {
   FILE_AGE_MS,
   FILE_AGE_MS_MAX,
@@ -18,7 +19,7 @@ import {
 } from '../defaults.ts';
 import { byteSizeWithin, duration, durationOrNone, renderByteSize, wholeNumber } from '../schema-quantities.ts';
 import { choice, section, text } from '../schema-values.ts';
-import { SYSLOG_FACILITIES } from './settings.ts';
+
 import { accountShape, batch, commonShape, compress, format, tag, timeout, tls } from './sink-keys.ts';
 import { hostAndPort, natsServers, natsStream, natsSubject, syslogAppName } from './sink-values.ts';
 

@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Clock, untilAborted } from '../../base/index.ts';
+import type { SyslogFacility } from '../../model/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink } from '../contracts.ts';
 import type { OutgoingRecord } from '../outgoing-record.ts';
 import type { SinkTls } from '../tls.ts';
 import { DATAGRAM_BYTES_MAX, SyslogDatagrams } from './syslog-datagrams.ts';
 import { renderPlace } from './syslog-errors.ts';
-import { type SyslogFacility, toFacilityNumber } from './syslog-facility.ts';
+import { toFacilityNumber } from './syslog-facility.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './syslog-message.ts';
 import { checkSyslogCollector } from './syslog-preflight.ts';
 import { ReplayBuffer } from './syslog-replay.ts';
