@@ -1,4 +1,4 @@
-import { type Clock, renderDuration, untilAborted } from '../../base/index.ts';
+import { type Clock, renderDuration, renderErrorChain, untilAborted } from '../../base/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../contracts.ts';
 import type { DeliveryError } from '../errors.ts';
 import { type RecordFormat, renderRecord } from '../formats/format.ts';
@@ -152,6 +152,6 @@ class NatsSink implements Sink {
 }
 
 function describeRetry(failure: DeliveryError | undefined): { reason: string; retryAfterMs?: number } {
-  if (failure) return { reason: failure.hint ? `${failure.message}. ${failure.hint}` : failure.message };
+  if (failure) return { reason: renderErrorChain(failure) };
   return { reason: 'The time of one delivery is over', retryAfterMs: 0 };
 }
