@@ -321,7 +321,12 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     await createSink(server.url, { tls }).deliver([sampleRecord('a')], never);
     expect(await server.read('LOGS')).toHaveLength(1);
     const error = await catchError(createSink(server.url, { tls: { caPem } }).deliver([sampleRecord('b')], never));
-    expect(error).toMatchObject({ name: 'DeliveryError', disposition: 'operator' });
+    // Whether the server's word arrives before the end of the connection is up to the network.
+    expect(error).toMatchObject({
+      name: 'DeliveryError',
+      code: expect.stringMatching(/misdirected|unauthorized|unreachable/),
+    });
+    expect(await server.read('LOGS')).toHaveLength(1);
   });
 
   test('sends no credentials to a server that does not speak TLS when TLS is asked for', async () => {
