@@ -2,13 +2,13 @@ import { createInterface } from 'node:readline/promises';
 import type { CommandIo } from './io.ts';
 
 /**
- * Asks before something that changes a router. Without a terminal there is nobody to ask, and the answer is no.
+ * Asks before something that cannot be taken back. Without a terminal there is nobody to ask, and the answer is no.
  * Resolves with whether to go on; says on stderr what to do otherwise.
  */
 export async function confirm(question: string, isAgreed: boolean, io: CommandIo): Promise<boolean> {
   if (isAgreed) return true;
   if (!io.stdin.isTTY) {
-    io.stderr.write(`${question}\nThis changes a router, and there is no terminal to ask on; add --yes to do it.\n`);
+    io.stderr.write(`${question}\nThere is no terminal to ask on; add --yes to do it.\n`);
     return false;
   }
   const reader = createInterface({ input: io.stdin, output: io.stderr });
