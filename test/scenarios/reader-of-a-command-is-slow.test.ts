@@ -46,6 +46,7 @@ test('demo whose reader goes away ends with its summary and exit code 0', async 
   const { code, stderr } = await demo.ended;
 
   expect(code).toBe(0);
-  expect(stderr).toMatch(/^Summary: 3 of 3 routers up/m);
+  // How many have been polled by then is a matter of moments.
+  expect(stderr).toMatch(/^Summary: \d of 3 routers up/m);
   expect(stderr).not.toContain('EPIPE');
 });
