@@ -1,4 +1,4 @@
-import { ArchiveCompressor } from './archive-compressor.ts';
+import { ArchiveCompressor } from './bzip2/archive-compressor.ts';
 import { Certificates } from './certificates.ts';
 import { openControl } from './control.ts';
 import { startLifeLog } from './life-log.ts';
