@@ -25,13 +25,13 @@ const RENDERERS: Readonly<Record<RecordFormat, (record: OutgoingRecord) => strin
 
 /**
  * The body of a bulk request: for every record an action and a document. The action is `create`, the only one that a data
- * stream takes, and the uid is the id, so that a record that comes again is found to be there.
+ * stream takes, and the uid is the id, so that a record that comes again is found to be there. The action names the index,
+ * as those of the usual shippers do: receivers that speak the interface under a prefix know no path with an index in it.
  */
-export function renderBulk(records: readonly OutgoingRecord[], format: RecordFormat): string {
+export function renderBulk(records: readonly OutgoingRecord[], format: RecordFormat, index: string): string {
   const render = RENDERERS[format];
-  return records
-    .map((record) => `{"create":{"_id":${JSON.stringify(record.fields.uid)}}}\n${render(record)}\n`)
-    .join('');
+  const action = `{"create":{"_index":${JSON.stringify(index)},"_id":`;
+  return records.map((record) => `${action}${JSON.stringify(record.fields.uid)}}}\n${render(record)}\n`).join('');
 }
 
 /** A record as it was stored, with the field that every data stream asks for. */

@@ -30,14 +30,14 @@ const FIELDS = ['_id', 'status', 'failure_store', 'error.type', 'error.reason', 
 export function createElasticsearchSink(options: ElasticsearchSinkOptions): Sink {
   const { name, batch, timeoutMs, format = 'ecs', index, pipeline } = options;
   const client = new SinkHttpClient(options);
-  const path = renderBulkPath(index, pipeline);
+  const path = renderBulkPath(pipeline);
 
   const deliver = async (records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> => {
     const answer = await client.post(
       {
         path,
         contentType: 'application/x-ndjson',
-        body: renderBulk(records, format),
+        body: renderBulk(records, format, index),
         answerBytesMax: ANSWER_BYTES_MAX,
       },
       signal,
@@ -56,11 +56,11 @@ export function createElasticsearchSink(options: ElasticsearchSinkOptions): Sink
   };
 }
 
-function renderBulkPath(index: string, pipeline: string | undefined): string {
+function renderBulkPath(pipeline: string | undefined): string {
   const filter = FIELDS.map((field) => `items.*.${field}`).join(',');
   const query = [
     ...(pipeline === undefined ? [] : [`pipeline=${encodeURIComponent(pipeline)}`]),
     `filter_path=errors,${filter}`,
   ];
-  return `/${encodeURIComponent(index)}/_bulk?${query.join('&')}`;
+  return `/_bulk?${query.join('&')}`;
 }

@@ -207,9 +207,25 @@ describe('the preflight of Elasticsearch', () => {
     expect((await check()).at(-1)).toMatch('test record warning: 1 records went to the failure store');
   });
 
-  test('ends early when the cluster cannot answer', async () => {
-    const { check } = await openBench({ answers: { [`/_data_stream/${INDEX}`]: { status: 503, body: 'starting' } } });
-    expect((await check()).slice(2)).toEqual(['index failed: Sink elastic answered with status 503: starting']);
+  test.for([400, 404, 405, 429, 500, 501, 503])(
+    'warns, and still tries a record, where indices and pipelines are unknown and answered with %s',
+    async (status) => {
+      const greeting = { status: 400, body: 'unsupported path requested' };
+      const unknown = { status, body: 'unsupported path requested' };
+      const { server, check } = await openBench({ prefix: '/insert/elasticsearch', greeting, unknown });
+      const verdicts = (await check()).map((line) => line.split(':')[0]);
+      expect(verdicts).toEqual(['connect ok', 'authorise warning', 'index warning', 'test record ok']);
+      expect(server.requests.at(-1)?.path).toMatch(/^\/insert\/elasticsearch\/_bulk\?/);
+      expect(server.violations).toEqual([]);
+    },
+  );
+
+  test('ends early when the cluster is starting', async () => {
+    const { check } = await openBench({ greeting: { status: 503, body: 'starting' } });
+    expect(await check()).toEqual([
+      'connect ok: The sink can be reached',
+      'authorise failed: Sink elastic answered with status 503: starting',
+    ]);
   });
 
   test('throws when it is aborted', async () => {

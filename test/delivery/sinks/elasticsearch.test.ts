@@ -35,6 +35,11 @@ describe('createElasticsearchSink()', () => {
     const records = sampleRecords('a', 3);
     expect(await sink.deliver(records, signal)).toEqual({ bytes: server.requests[0]?.wireBytes, duplicates: 0 });
     expect(server.documents().map(({ id }) => id)).toEqual(['a-0', 'a-1', 'a-2']);
+    // As shippers do: receivers that speak the bulk interface under a prefix know no path with an index in it.
+    expect(server.requests[0]?.path.split('?')[0]).toBe('/elastic/_bulk');
+    expect(server.requests[0]?.body.toString('utf8').split('\n')[0]).toBe(
+      '{"create":{"_index":"logs-router-default","_id":"a-0"}}',
+    );
     expect(server.records()[0]).toMatchObject({ '@timestamp': records[0]?.fields.timestamp, event: { id: 'a-0' } });
     expect(server.violations).toEqual([]);
   });

@@ -59,13 +59,14 @@ describe('the strict servers of the tests', () => {
   test.for([
     ['{"index":{"_id":"a"}}\n{"x":1}\n', 'action create'],
     ['{"create":{}}\n{"x":1}\n', 'without an id'],
-    ['{"create":{"_id":"a","_index":"b"}}\n{"x":1}\n', 'or with more'],
+    ['{"create":{"_id":"a","_type":"b"}}\n{"x":1}\n', 'or with more'],
+    ['{"create":{"_id":"a","_index":"b"}}\n{"x":1}\n', 'another index'],
     ['{"create":{"_id":"a"}}\n', 'without its document'],
-    [`{"create":{"_id":"${'a'.repeat(513)}"}}\n{"x":1}\n`, 'too long'],
+    [`{"create":{"_index":"logs-router-default","_id":"${'a'.repeat(513)}"}}\n{"x":1}\n`, 'too long'],
   ])('notice what is wrong with a bulk request: %s', async ([body, words]) => {
     const server = await openElasticsearchServer();
     onTestFinished(() => server.close());
-    const url = `${server.url}/logs-router-default/_bulk`;
+    const url = `${server.url}/_bulk`;
     await fetch(url, { method: 'POST', headers: { 'content-type': 'application/x-ndjson' }, body: `${body}` });
     expect(server.violations).toEqual([expect.stringContaining(`${words}`)]);
   });

@@ -23,10 +23,12 @@ export interface ElasticsearchServerOptions extends MisbehavingServerOptions {
   readonly greeting?: Reply;
   /** What other questions are answered with, by their path without the query. Everything else is 404. */
   readonly answers?: Readonly<Record<string, Reply>>;
-  /** Paths before `/_bulk` under which documents are taken. Default: the sink's default. */
+  /** Index that every action has to name. Default: the sink's default. */
   readonly index?: string;
   /** Ingest pipelines that exist. */
   readonly pipelines?: readonly string[];
+  /** What every question is answered with that is not answered otherwise. Default: 404. */
+  readonly unknown?: Reply;
   /** Below which the cluster is. */
   readonly prefix?: string;
 }
@@ -59,6 +61,7 @@ const ID_BYTES_MAX = 512;
 /** The part of Elasticsearch that a data stream needs, strict about the bulk interface. */
 export async function openElasticsearchServer(options: ElasticsearchServerOptions = {}): Promise<ElasticsearchServer> {
   const { greeting = GREETING, answers = {}, index = 'logs-router-default', pipelines = [], prefix = '' } = options;
+  const { unknown = { status: 404, body: `{"error":{"type":"resource_not_found_exception"},"status":404}` } } = options;
   const documents: { id: string; source: Json }[] = [];
   const conflicts: string[] = [];
   const faults = new Map<string, { fault: ItemFault; times: number }>();
@@ -114,7 +117,7 @@ export async function openElasticsearchServer(options: ElasticsearchServerOption
     }
     let actions: readonly { readonly id: string; readonly source: Json }[];
     try {
-      actions = readActions(readJsonLines(body));
+      actions = readActions(readJsonLines(body), index);
     } catch (cause) {
       violations.push(String(cause));
       return { status: 400, body: `{"error":{"type":"illegal_argument_exception","reason":"malformed"}}` };
@@ -134,13 +137,13 @@ export async function openElasticsearchServer(options: ElasticsearchServerOption
     const { pathname, searchParams } = new URL(request.path, 'http://server');
     if (!pathname.startsWith(prefix)) violations.push(`outside of ${prefix}: ${pathname}`);
     const path = decodeURIComponent(pathname.slice(prefix.length));
-    if (request.method === 'POST' && path === `/${index}/_bulk`) return bulk(request, searchParams, violations);
+    if (request.method === 'POST' && path === '/_bulk') return bulk(request, searchParams, violations);
     if (request.method !== 'GET') {
       violations.push(`${request.method} ${path}`);
       return { status: 405, body: '{"error":"Incorrect HTTP method"}' };
     }
     if (path === '/') return greeting;
-    return answers[path] ?? { status: 404, body: `{"error":{"type":"resource_not_found_exception"},"status":404}` };
+    return answers[path] ?? unknown;
   };
 
   const server = await openMisbehavingServer(work, options);
@@ -159,8 +162,11 @@ export async function openElasticsearchServer(options: ElasticsearchServerOption
   };
 }
 
-/** Lines of action and document by turns. Only `create` is allowed, with an id of its own and nothing else. */
-function readActions(lines: readonly JsonLine[]): readonly { readonly id: string; readonly source: Json }[] {
+/** Lines of action and document by turns. Only `create` is allowed, with the index and an id of its own and nothing else. */
+function readActions(
+  lines: readonly JsonLine[],
+  wanted: string,
+): readonly { readonly id: string; readonly source: Json }[] {
   if (lines.length % 2 !== 0) throw new SyntaxError('an action without its document');
   return lines
     .map((line, index) => [line, lines[index + 1]] as const)
@@ -168,10 +174,11 @@ function readActions(lines: readonly JsonLine[]): readonly { readonly id: string
     .map(([action, document]) => {
       const [[name, target] = [], ...others] = Object.entries(action.object);
       if (name !== 'create' || others.length > 0) throw new SyntaxError(`no single action create: ${action.text}`);
-      const id = (target as Json)['_id'];
-      if (Object.keys(target as Json).length !== 1 || typeof id !== 'string' || id === '') {
+      const { _id: id, _index: named, ...more } = target as Json;
+      if (Object.keys(more).length > 0 || typeof id !== 'string' || id === '') {
         throw new SyntaxError(`an action without an id, or with more: ${action.text}`);
       }
+      if (named !== wanted) throw new SyntaxError(`an action for another index: ${action.text}`);
       if (Buffer.byteLength(id) > ID_BYTES_MAX) throw new SyntaxError(`an id that is too long: ${id}`);
       return { id, source: document?.object ?? {} };
     });
