@@ -46,7 +46,7 @@ function fillInText(text: string, env: Environment, faults: FaultList, path: Key
     if (fallback !== undefined) return found || fallback;
     if (found === undefined) {
       // In a password of several parts, what looks like a name may be a part of the password.
-      const isNameable = match === text || !(SECRET_KEYS.has(path.at(-1)) || isInSinkHeaders(path));
+      const isNameable = match === text || !(isSecret(path) || (path.at(-1) === 'url' && text.includes('?')));
       problems.add(
         isNameable
           ? `The environment variable ${name} is not set; set it, or write \${${name}:-default}`
@@ -57,6 +57,10 @@ function fillInText(text: string, env: Environment, faults: FaultList, path: Key
   });
   for (const problem of problems) faults.add(path, problem);
   return problems.size === 0 ? filled : undefined;
+}
+
+function isSecret(path: KeyPath): boolean {
+  return SECRET_KEYS.has(path.at(-1)) || isInSinkHeaders(path);
 }
 
 /** Tells a YAML map from the other objects that YAML tags can make. */

@@ -9,6 +9,7 @@ const SINKS = `
   - { name: console, type: stdout, format: ecs, severities: ["error"] }
   - { name: file, type: file, path: /tmp/x.ndjson, max_size: 1MiB, max_age: 1h, keep: 3, fsync: never, compress: none }
   - { name: http, type: http, url: "http://a/b", bearer_token: ${SECRET}, headers: { X-Key: ${SECRET} }, timeout: 5s, batch: { records: 7, bytes: 64KiB, wait: 3s } }
+  - { name: query, type: http, url: "http://a/b?_stream_fields=router,component&token=${SECRET}&${SECRET}" }
   - { name: loki, type: loki, url: "http://a", tenant: t, layout: shard, stream_limit: 9, shards: 3, max_age: 2h, username: u, password: ${SECRET} }
   - { name: search, type: elasticsearch, url: "http://a", index: i, pipeline: p, api_key: ${SECRET}, compress: none, start: newest }
   - { name: otel, type: otlp, url: "http://a", compress: none, components: ["net*"], events: ["log.*"], routers: ["a*"] }
@@ -51,7 +52,8 @@ test('what is rendered of a configuration is one, and loads to the same but for 
   // A secret is hidden in both.
   expect(inspect(await loadWhole(text), { depth: 12 })).toBe(inspect(config, { depth: 12 }));
   expect(text).not.toContain(SECRET);
-  expect(text.match(/\[secret\]/g)).toHaveLength(7);
+  expect(text.match(/\[secret\]/g)).toHaveLength(9);
+  expect(text).toContain('url: http://a/b?_stream_fields=router,component&token=[secret]&[secret]\n');
 });
 
 test('a configuration with nothing but a router renders with all defaults', async () => {

@@ -57,7 +57,11 @@ function toOwnKeys(sink: SinkSettings): object {
       const { index, pipeline, compress } = sink;
       return { ...toWebKeys(sink), index, pipeline, compress };
     }
-    case 'http':
+    case 'http': {
+      const { url, query, compress } = sink;
+      // As text, a secret says that it is one.
+      return { ...toWebKeys(sink), url: query.length === 0 ? url : `${url}?${query.join('')}`, compress };
+    }
     case 'otlp':
       return { ...toWebKeys(sink), compress: sink.compress };
   }

@@ -99,7 +99,8 @@ function findPlainReason(sink: WrittenNetworkSink, { file, path }: Place): strin
     const isPlain = sink.servers?.every((server) => server.startsWith('nats:'));
     return isPlain ? 'no server in "servers" begins with tls://' : undefined;
   }
-  return sink.url?.startsWith('http:') ? '"url" begins with http://' : undefined;
+  const url = sink.type === 'http' ? sink.url?.url : sink.url;
+  return url?.startsWith('http:') ? '"url" begins with http://' : undefined;
 }
 
 /** Refuses servers without TLS beside others with it: the secrets would go to the former in plain text. */

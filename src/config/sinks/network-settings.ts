@@ -30,12 +30,14 @@ export function toNetworkSettings(
     const { type, servers, subject = NATS_SUBJECT_DEFAULT, stream, format = 'native' } = sink;
     return servers && { ...common, type, format, servers, subject, stream, auth, credentials };
   }
+  if (sink.type === 'http') {
+    const { type, url: address, format = 'native', compress = 'none' } = sink;
+    return address && { ...common, type, format, ...address, auth, headers, compress };
+  }
   const { url } = sink;
   if (url === undefined) return undefined;
   const web = { ...common, url, auth, headers };
   switch (sink.type) {
-    case 'http':
-      return { ...web, type: 'http', format: sink.format ?? 'native', compress: sink.compress ?? 'none' };
     case 'loki': {
       const { tenant, layout = 'auto', stream_limit: streamLimit = LOKI_STREAM_LIMIT_DEFAULT } = sink;
       const { shards = LOKI_SHARDS_DEFAULT, max_age: maxAgeMs = LOKI_AGE_MS } = sink;

@@ -59,7 +59,7 @@ interface NetworkSinkSettings extends CommonSinkSettings {
 }
 
 interface WebSinkSettings extends NetworkSinkSettings {
-  /** Http or https, without credentials, query and fragment; but for `http` without a slash at the end. */
+  /** Http or https, without credentials, query and fragment; for all but `http` without a slash at the end. */
   readonly url: string;
   readonly auth: SinkAuthSettings | undefined;
   /** Headers to add to every request. No name stands in it twice, in whatever case. */
@@ -89,6 +89,8 @@ export interface FileSinkSettings extends CommonSinkSettings {
 
 export interface HttpSinkSettings extends WebSinkSettings {
   readonly type: 'http';
+  /** The query of the URL in pieces to be joined as they are, percent-encoded and without the question mark. */
+  readonly query: readonly (string | Secret)[];
   readonly compress: 'gzip' | 'none';
 }
 

@@ -25,9 +25,34 @@ export function baseUrl(about: About, example: string) {
   return parsed({ kind: 'URL', ...about }, `${URL_EXPECTED} ${example}`, parseRouterUrl);
 }
 
-/** An address that is asked for as it is. */
-export function exactUrl(about: About, example: string) {
-  return parsed({ kind: 'URL', ...about }, `${URL_EXPECTED} ${example}`, parsePlainUrl);
+/** An address that is asked for as it is, with its query. */
+export function queryUrl(about: About, example: string) {
+  const expected = 'an http or https URL of scheme, host, port, path and query alone, without credentials and fragment';
+  return parsed({ kind: 'URL', ...about }, `${expected}, such as ${example}`, parseQueryUrl);
+}
+
+/** An address and its query, in which there may be secrets. */
+export interface QueryUrl {
+  /** Without the query. */
+  readonly url: string;
+  /** Pieces of the query, percent-encoded and without the question mark, to be joined as they are. */
+  readonly query: readonly (string | Secret)[];
+}
+
+/** Every value of the query is a secret, but for those of keys that begin with `_`; so is a part without a key. */
+function parseQueryUrl(value: string): QueryUrl | undefined {
+  const [address = '', ...rest] = value.split('?');
+  const url = parsePlainUrl(address);
+  // The WHATWG parser forgives these as well: it would drop them, or end the query there.
+  if (url === undefined || /[\s\\#]/.test(value)) return undefined;
+  const query = new URL(`${url}?${rest.join('?')}`).search.slice(1);
+  const pieces = query.split('&').flatMap((part, index) => {
+    const [, key = '', held = ''] = /^([^=]*=)?(.*)$/s.exec(part) ?? [];
+    const separator = index === 0 ? '' : '&';
+    const isShown = held === '' || part.startsWith('_');
+    return isShown ? [`${separator}${part}`] : [`${separator}${key}`, new Secret(held)];
+  });
+  return { url, query: pieces.filter((piece) => piece !== '') };
 }
 
 /** What is sent as a token in a header. */

@@ -12,13 +12,19 @@ import {
 import { durationOrNone, wholeNumber } from '../schema-quantities.ts';
 import { choice, section, text } from '../schema-values.ts';
 import { batch, commonShape, compress, format, tag, webShape } from './sink-keys.ts';
-import { baseUrl, elasticsearchIndex, elasticsearchPipeline, exactUrl, lokiTenant, token } from './sink-values.ts';
+import { baseUrl, elasticsearchIndex, elasticsearchPipeline, lokiTenant, queryUrl, token } from './sink-values.ts';
 
 /** A sink of type `http`. */
 export const httpSchema = section('One record per line in the body of a POST, as `application/x-ndjson`.', {
   ...commonShape,
   type: tag('http'),
-  url: exactUrl({ description: 'Where records are posted.' }, 'https://logs.example.net/ingest'),
+  url: queryUrl(
+    {
+      description:
+        'Where records are posted, with the query that the receiver needs. The values of the query are treated as secrets, except those of keys that begin with `_`.',
+    },
+    'https://logs.example.net/ingest?source=routers',
+  ),
   ...webShape,
   compress: compress('none', 'bodies'),
   format: format(['native', 'ecs', 'otel']).optional(),

@@ -15,6 +15,8 @@ export interface HttpSinkOptions {
   readonly name: string;
   /** Where the sink is; paths of requests are put behind its path, and its query goes with every request. */
   readonly url: string;
+  /** Pieces of a query beside that of `url`, percent-encoded, to be joined as they are. Default: none. */
+  readonly query?: readonly (string | Secret)[] | undefined;
   /** Sent with every request. `Authorization` among them yields to `auth`. */
   readonly headers: Readonly<Record<string, Secret>>;
   readonly auth?: SinkAuth | undefined;
@@ -67,9 +69,11 @@ export class SinkHttpClient {
   /** Throws `misdirected` for headers and credentials that cannot be sent. */
   constructor(options: HttpSinkOptions) {
     this.#options = options;
-    this.#url = new URL(options.url);
+    const { url, query = [], auth } = options;
+    this.#url = new URL(url);
+    if (query.length > 0) this.#url.search = query.map(reveal).join('');
     const headers = revealHeaders(options.name, options.headers);
-    this.#secrets = [...Object.values(headers), ...(options.auth ? listSecrets(options.auth) : [])]
+    this.#secrets = [...Object.values(headers), ...(auth ? listSecrets(auth) : []), ...listQuerySecrets(query)]
       .filter(({ length }) => length >= BLANKED_LENGTH_MIN)
       // One may be part of another.
       .toSorted((one, other) => other.length - one.length);
@@ -201,6 +205,19 @@ async function readBounded(
     });
   }
   return Buffer.concat(chunks, Math.min(bytes, answerBytesMax));
+}
+
+function reveal(piece: string | Secret): string {
+  return typeof piece === 'string' ? piece : piece.reveal();
+}
+
+/** Secrets of a query, as they are sent, and as a server may repeat them. */
+function listQuerySecrets(query: readonly (string | Secret)[]): readonly string[] {
+  return query.flatMap((piece) => {
+    if (typeof piece === 'string') return [];
+    const sent = piece.reveal();
+    return [sent, new URLSearchParams(`=${sent}`).get('') ?? sent];
+  });
 }
 
 function isSuccess(status: number): boolean {

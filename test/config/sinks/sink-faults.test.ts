@@ -4,6 +4,8 @@ import { CERTIFICATE, load, type Surroundings, withRouter } from '../configurati
 
 const TYPES = '"stdout", "file", "http", "loki", "elasticsearch", "otlp", "syslog" or "nats"';
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 128 (a number needs quotes)';
+const QUERY_URL =
+  'an http or https URL of scheme, host, port, path and query alone, without credentials and fragment, such as https://logs.example.net/ingest?source=routers';
 const PLAIN_URL =
   'an http or https URL of scheme, host, port and path alone, without credentials, query and fragment, such as';
 const HEADER_VALUE = 'the value of a header: 1 to 4096 printable characters of ASCII, no blank at either end';
@@ -33,7 +35,7 @@ describe('loadConfig() on the type of a sink', () => {
       `2:5: sinks[0].name: Missing key; expected ${NAME}`,
       `2:5: sinks[0].type: Missing key; expected ${TYPES}`,
       `3:5: sinks[1].name: Missing key; expected ${NAME}`,
-      `3:5: sinks[1].url: Missing key; expected ${PLAIN_URL} https://logs.example.net/ingest`,
+      `3:5: sinks[1].url: Missing key; expected ${QUERY_URL}`,
     ]);
   });
 
@@ -214,8 +216,10 @@ describe('loadConfig() on keys of a sink', () => {
   it.each(['ftp://a', 'a', 'https://u:p@a', 'https://a?b=c', 'https://a/#b', 'https:a', 'https://'])(
     'refuses the URL %s of each type without repeating it',
     async (url) => {
+      // A query is what many receivers of JSON lines need.
+      if (!url.includes('?'))
+        expect(await faultsOf(`type: http, url: "${url}"`)).toEqual([`url: Expected ${QUERY_URL}; found text`]);
       for (const [type, example] of [
-        ['http', 'https://logs.example.net/ingest'],
         ['loki', 'https://loki.example.net'],
         ['elasticsearch', 'https://search.example.net:9200'],
         ['otlp', 'https://otel.example.net:4318'],
@@ -223,6 +227,13 @@ describe('loadConfig() on keys of a sink', () => {
         expect(await faultsOf(`type: ${type}, url: "${url}"`)).toEqual([
           `url: Expected ${PLAIN_URL} ${example}; found text`,
         ]);
+    },
+  );
+
+  it.each(['https://a?b=c d', 'https://a?b=\\\\c', 'https://a?b=c#d', 'https://u@a?b=c', '?b=c'])(
+    'refuses the URL %s with a query',
+    async (url) => {
+      expect(await faultsOf(`type: http, url: "${url}"`)).toEqual([`url: Expected ${QUERY_URL}; found text`]);
     },
   );
 });

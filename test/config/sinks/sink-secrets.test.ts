@@ -27,6 +27,9 @@ describe('loadConfig() on secrets of sinks', () => {
     `${HTTP}, headers: { A: ${SECRET} }`,
     `${HTTP}, headers: { A: "x \${S}" }`,
     `${HTTP}, header_files: { A: f }`,
+    `type: http, url: "https://a/in?_stream=s&token=${SECRET}"`,
+    `type: http, url: "https://a/in?${SECRET}"`,
+    'type: http, url: "https://a/in?token=${S}"',
     'type: nats, servers: [a], credentials_file: c',
   ])('keeps those of {%s} out of every string form of the configuration', async (keys) => {
     const files = { f: SECRET, c: `-BEGIN NATS USER JWT-\n${SECRET}\n-BEGIN USER NKEY SEED-` };
@@ -57,6 +60,9 @@ describe('loadConfig() on secrets of sinks', () => {
     ['a token with no space behind its colon', `${HTTP}, bearer_token:${SECRET}`],
     ['a token with a comma instead of its colon', `${HTTP}, bearer_token, ${SECRET}`],
     ['a password in the URL', `type: loki, url: "https://u:${SECRET}@a"`],
+    ['a query in the URL of another type', `type: loki, url: "https://a?b=${SECRET}"`],
+    ['a query with a fragment', `type: http, url: "https://a?b=${SECRET}#c"`],
+    ['a query with what looks like a reference', `type: http, url: "https://a?b=\${${SECRET}}"`],
     ['a password in a server', `type: nats, servers: ["nats://u:${SECRET}@a"]`],
     ['headers of text', `${HTTP}, headers: "A: ${SECRET}"`],
   ])('does not repeat %s', async (_, keys) => {

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts under test refer to variables.
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
+import { Secret } from '../../../src/base/index.ts';
 import { describe, expect, it } from 'vitest';
 import { createStdoutSettings } from '../../../src/config/index.ts';
 import { CERTIFICATE, load, type Surroundings, withRouter } from '../configuration-folder.ts';
@@ -50,7 +51,7 @@ describe('loadConfig() on sinks', () => {
     ],
     [
       'type: http, url: "https://a/in/"',
-      { ...WEB, type: 'http', format: 'native', url: 'https://a/in/', compress: 'none', batch: HTTP_BATCH },
+      { ...WEB, type: 'http', format: 'native', url: 'https://a/in/', query: [], compress: 'none', batch: HTTP_BATCH },
     ],
     [
       'type: loki, url: "https://a/"',
@@ -170,7 +171,23 @@ describe('loadConfig() on sinks', () => {
       { index: 'r-1', pipeline: 'geo', compress: 'none', format: 'otel' },
     ],
     ['type: http, url: "https://a", compress: gzip, format: otel', { compress: 'gzip', format: 'otel' }],
-    ['type: http, url: "https://a"', { url: 'https://a/' }],
+    ['type: http, url: "https://a"', { url: 'https://a/', query: [] }],
+    [
+      'type: http, url: "HTTPS://A?_s=a,b&tok%20en=x%2Fy=&bare&empty=&&_bare?ü"',
+      {
+        url: 'https://a/',
+        query: [
+          '_s=a,b',
+          '&tok%20en=',
+          new Secret('x%2Fy='),
+          '&',
+          new Secret('bare'),
+          '&empty=',
+          '&',
+          '&_bare?%C3%BC',
+        ],
+      },
+    ],
     ['type: http, url: "https://a", batch: { wait: 0 }', { batch: { recordsMax: 1000, bytesMax: MIB, waitMs: 0 } }],
     ['type: otlp, url: "https://a", compress: none, format: otel', { compress: 'none', format: 'otel' }],
     [
