@@ -21,6 +21,8 @@ export interface Slice<Cursor> {
   readonly isFull: boolean;
   /** Records of logs that are not wanted. */
   readonly skipped: number;
+  /** Whether the sink has taken all of this before, and may have lost it. */
+  readonly isRepeat: boolean;
 }
 
 /** Where undelivered records wait, one cursor per sink. */
@@ -29,6 +31,11 @@ export interface Spool<Cursor> {
   readSlice(sink: string, bounds: SliceBounds): Slice<Cursor> | undefined;
   /** Moves the sink's cursor behind what is settled. */
   acknowledge(sink: string, cursor: Cursor): void;
+  /**
+   * Gives again, before what is new, what the sink took in the last `replay`: before the time `endedMs` (wall time), or before
+   * it took its last records.
+   */
+  repeat(sink: string, endedMs?: number): void;
 }
 
 /** Why a sink does not take a record, for good. */
@@ -108,6 +115,17 @@ export interface PreflightFleet {
   readonly labelValues: Readonly<Record<string, number>>;
 }
 
+/**
+ * The connection of a sink that may lose what it has taken: one that acknowledges before the records are safe, or not at
+ * all. While one is watched, its end is what says that records may be lost, even when nothing is under way.
+ */
+export interface WatchedConnection {
+  /** Called when the other side ends the connection. Set by whoever makes the deliveries. */
+  onEnd: (() => void) | undefined;
+  /** Says once whether the other side has ended the connection, and when (wall time, milliseconds since the Unix epoch). */
+  takeEnd(): Promise<{ readonly endedMs?: number | undefined } | undefined>;
+}
+
 /** Somewhere records go. It neither retries nor splits: its caller does. */
 export interface Sink {
   /** Unique name; also the label `sink`. */
@@ -115,14 +133,16 @@ export interface Sink {
   readonly batch: BatchBounds;
   /** Limit of one delivery. Milliseconds; absent: none, because a slow taker is better than none. */
   readonly timeoutMs?: number | undefined;
+  /** Absent: what the sink takes is safe, and nothing goes again. */
+  readonly connection?: WatchedConnection | undefined;
   /** Why this record is certain to be refused, known before it is sent. `nowMs`: wall time. */
   findRefusal?(record: OutgoingRecord, nowMs: number): Refusal | undefined;
   /**
    * Hands records over and resolves once the other side has said what became of each. The same records give the same
    * bytes. Throws `DeliveryError` when the batch failed as a whole: with disposition `dead-letter` when the other side
-   * refuses it for good as it is (it is then split), else it comes again whole.
+   * refuses it for good as it is (it is then split), else it comes again whole. `isRepeat`: the sink has taken these before.
    */
-  deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport>;
+  deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat?: boolean): Promise<DeliveryReport>;
   /** Tries whether records would be taken, with a test record that says that it is one. Throws nothing but aborts. */
   preflight(fleet: PreflightFleet, signal: AbortSignal): Promise<readonly PreflightFinding[]>;
   /** Ends connections and files. Not needed before the first delivery. */

@@ -7,12 +7,12 @@ import { makeFolder } from './make-folder.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { migrate, STATE_MIGRATIONS, touch } from './schema.ts';
 import { packLines } from './spool-batch.ts';
+import type { SpoolCursor } from './spool-cursor.ts';
 import {
   DamagedBatch,
   type LogChoice,
   type SinkStart,
   type SliceBounds,
-  type SpoolCursor,
   type SpoolSlice,
   SpoolTable,
 } from './spool-table.ts';
@@ -24,7 +24,7 @@ export interface EmbeddedStoreOptions {
   readonly path: string;
   /** The configured sinks, as {@link EmbeddedStore.setSinks} takes them. */
   readonly sinks: readonly SinkStart[];
-  /** Bound of the undelivered records on disk, compressed. Bytes. */
+  /** Bound of the records on disk, compressed: of those that wait, and with them of those that are kept to go again. Bytes. */
   readonly spoolBytesMax: number;
   /** Bound of the database on disk, whatever it holds. Bytes; default: what the disk has. */
   readonly databaseBytesMax?: number | undefined;
@@ -183,6 +183,7 @@ export class EmbeddedStore implements Disposable {
       // An empty spool takes a batch of any size: otherwise one that is larger than the bound would never leave the router.
       if (body && bytes > 0 && bytes + body.length > this.#options.spoolBytesMax) throw toSpoolFull(this.#options);
       if (body) this.#checkReserve();
+      const excess = bytes + spool.kept.bytes + (body?.length ?? 0) - this.#options.spoolBytesMax;
       const settle = file.transact(() => {
         file.run(
           'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
@@ -192,7 +193,13 @@ export class EmbeddedStore implements Disposable {
         );
         if (!body) return () => {};
         const committedMs = Math.floor(this.#options.now());
-        return spool.append({ router, component, committedMs, records: lines.length }, body);
+        // What every sink has gives way: it must not keep the lines of routers waiting.
+        const makeRoom = excess > 0 ? spool.dropKept(excess) : undefined;
+        const append = spool.append({ router, component, committedMs, records: lines.length }, body);
+        return () => {
+          makeRoom?.();
+          append();
+        };
       });
       settle();
       compact(file);
@@ -238,7 +245,7 @@ export class EmbeddedStore implements Disposable {
         if (!(slice instanceof DamagedBatch)) return slice;
         this.#isolate(opened, slice);
       }
-      return { lines: [], next: opened.spool.cursorOf(sink), oldestMs: 0, isFull: true, skipped: 0 };
+      return { lines: [], next: opened.spool.cursorOf(sink), oldestMs: 0, isFull: true, skipped: 0, isRepeat: false };
     });
   }
 
@@ -302,12 +309,23 @@ export class EmbeddedStore implements Disposable {
     return this.#attempt(({ spool }) => spool.oldestWaitingMs(sink, isWanted));
   }
 
-  /** Moves the sink's cursor behind what it has acknowledged, never back, and drops what every sink has. */
+  /**
+   * Moves the sink's cursor behind what it has acknowledged, never back, and drops what every sink has and none may get
+   * again.
+   */
   acknowledge(sink: string, cursor: SpoolCursor): void {
     this.#attempt(({ file, spool }) => {
-      file.transact(() => spool.acknowledge(sink, cursor))();
+      file.transact(() => spool.acknowledge(sink, cursor, this.#options.now()))();
       compact(file);
     });
+  }
+
+  /**
+   * Has a sink get again, before what is new, what it took in the last `replayMs` before the time `endedMs` or, without
+   * one, before it took its last records; then what it takes again counts as taken now. Its backlog is as before.
+   */
+  repeat(sink: string, endedMs?: number): void {
+    this.#attempt(({ file, spool }) => file.transact(() => spool.repeat(sink, endedMs)));
   }
 
   /** Writes without changing anything: throws what {@link commit} of records would throw because of the disk. */

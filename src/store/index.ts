@@ -11,4 +11,5 @@ export { DeadLetterStore, type ListOptions } from './dead-letter-store.ts';
 export type { LetterSelection, StoredLetter } from './dead-letters.ts';
 export { EmbeddedStore, type EmbeddedStoreOptions, type LogCommit } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
-export type { LogChoice, SinkStart, SliceBounds, SpoolCursor, SpoolSlice } from './spool-table.ts';
+export type { SpoolCursor } from './spool-cursor.ts';
+export type { LogChoice, SinkStart, SliceBounds, SpoolSlice } from './spool-table.ts';

@@ -73,7 +73,10 @@ function salvage(file: string, fresh: SqliteFile): number {
 function copyAll(damaged: DatabaseSync, fresh: SqliteFile): number {
   let recordsSaved = 0;
   let highest = 0;
-  for (const { sink, batch, index } of readCursors(damaged)) {
+  const cursors = readCursors(damaged);
+  // What stands before all of them is kept to go again, and is not undelivered.
+  const waitingFrom = Math.min(...cursors.map(({ batch }) => batch));
+  for (const { sink, batch, index } of cursors) {
     fresh.run('INSERT INTO cursor (sink, batch, idx) VALUES (?, ?, ?)', sink, batch, index);
     highest = Math.max(highest, batch);
   }
@@ -92,7 +95,7 @@ function copyAll(damaged: DatabaseSync, fresh: SqliteFile): number {
       records,
       body.length,
     );
-    recordsSaved += records;
+    if (cursors.length === 0 || batch >= waitingFrom) recordsSaved += records;
   }
   return recordsSaved;
 }

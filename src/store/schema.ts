@@ -22,6 +22,14 @@ export const STATE_MIGRATIONS: readonly string[] = [
      records INTEGER NOT NULL, bytes INTEGER NOT NULL
    ) STRICT;
    INSERT INTO batch SELECT batch, '', '', 0, records, length(body) FROM spool;`,
+  // What sinks with `replay` took last (from that place on, at that wall time), and how far they have got it again.
+  `CREATE TABLE taken (
+     sink TEXT NOT NULL, at_ms INTEGER NOT NULL, batch INTEGER NOT NULL, idx INTEGER NOT NULL,
+     PRIMARY KEY (sink, at_ms)
+   ) WITHOUT ROWID, STRICT;
+   CREATE TABLE repeat (
+     sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL, renews INTEGER NOT NULL
+   ) WITHOUT ROWID, STRICT;`,
 ];
 
 /** Brings the database to the format of this program. Throws {@link StoreError} when a newer program wrote it. */

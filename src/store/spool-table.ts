@@ -1,17 +1,15 @@
 import { Backlog, type LogCount } from './backlog.ts';
+import { ReplayTable } from './replay-table.ts';
+import { isBefore, type SpoolCursor } from './spool-cursor.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 import { UnpackedBatches } from './unpacked-batches.ts';
-
-/** A place in the spool: everything before `index` of batch `batch` is behind it. */
-export interface SpoolCursor {
-  readonly batch: number;
-  readonly index: number;
-}
 
 /** A configured sink, and where it begins when it is new: at the oldest record that is spooled, or behind the newest. */
 export interface SinkStart {
   readonly name: string;
   readonly start: 'oldest' | 'newest';
+  /** How far back records may go again, because the sink may lose what it took. Milliseconds; absent or 0: none do. */
+  readonly replayMs?: number | undefined;
 }
 
 /** Whether a sink wants a log. Batches of the format before, whose log is not known, are always wanted. */
@@ -37,6 +35,8 @@ export interface SpoolSlice {
   readonly isFull: boolean;
   /** Records of logs that are not wanted. */
   readonly skipped: number;
+  /** Whether the sink has taken all of this before. */
+  readonly isRepeat: boolean;
 }
 
 /** What is known of a batch without its body. */
@@ -47,6 +47,13 @@ export interface BatchEntry {
   readonly component: string;
   readonly committedMs: number;
   readonly records: number;
+  readonly bytes: number;
+}
+
+/** How much there is. */
+export interface SpoolTotals {
+  readonly records: number;
+  /** Compressed. */
   readonly bytes: number;
 }
 
@@ -64,25 +71,40 @@ const ENTRIES_MAX = 1024;
 /** One call passes over at most so many batches that are not wanted, which takes some twenty milliseconds. */
 const PASSED_MAX = 2000;
 const START: SpoolCursor = { batch: 0, index: 0 };
+const NOTHING: SpoolTotals = { records: 0, bytes: 0 };
 
-/** The tables `spool`, `batch` and `cursor` of an open database, and what they add up to. */
+/**
+ * The tables `spool`, `batch` and `cursor` of an open database, and what they add up to.
+ *
+ * ```
+ *   batches:  … dropped │ kept: every sink has them, some may get them again │ waiting: not every sink has them
+ *                       └ the lowest place of `taken` and `repeat`           └ the lowest cursor
+ * ```
+ */
 export class SpoolTable {
   readonly #file: SqliteFile;
   readonly #unpacked = new UnpackedBatches();
   readonly #backlogs = new Map<string, Backlog>();
-  #bytes = 0;
-  #records = 0;
+  readonly #replays: ReplayTable;
+  /** The lowest cursor. */
+  #waitingFrom = 0;
+  #waiting = NOTHING;
+  #kept = NOTHING;
 
   constructor(file: SqliteFile) {
     this.#file = file;
-    const sums = file.get('SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(records), 0) AS records FROM batch');
-    this.#bytes = Number(sums?.['bytes']);
-    this.#records = Number(sums?.['records']);
+    this.#replays = new ReplayTable(file);
+    this.#measure();
   }
 
   /** Records that not every sink has, and their compressed bytes. */
-  get totals(): { readonly records: number; readonly bytes: number } {
-    return { records: this.#records, bytes: this.#bytes };
+  get totals(): SpoolTotals {
+    return this.#waiting;
+  }
+
+  /** Records that every sink has and some may get again, and their compressed bytes. */
+  get kept(): SpoolTotals {
+    return this.#kept;
   }
 
   /** Adds a batch. To be called in a transaction; what it returns, after it. */
@@ -99,8 +121,7 @@ export class SpoolTable {
       body.length,
     );
     return () => {
-      this.#bytes += body.length;
-      this.#records += records;
+      this.#waiting = add(this.#waiting, { records, bytes: body.length });
       for (const backlog of this.#backlogs.values()) backlog.add({ router, component, records });
     };
   }
@@ -111,8 +132,8 @@ export class SpoolTable {
     this.#file.run('DELETE FROM spool WHERE batch = ?', entry.id);
     this.#file.run('DELETE FROM batch WHERE id = ?', entry.id);
     return () => {
-      this.#bytes -= entry.bytes;
-      this.#records -= entry.records;
+      if (entry.id < this.#waitingFrom) this.#kept = subtract(this.#kept, entry);
+      else this.#waiting = subtract(this.#waiting, entry);
       this.#unpacked.forget(entry.id);
       for (const { sink } of holders) this.#backlogs.get(String(sink))?.add({ ...entry, records: -entry.records });
     };
@@ -129,27 +150,64 @@ export class SpoolTable {
       const batch = start === 'newest' ? this.#newest() + 1 : START.batch;
       this.#file.run('INSERT INTO cursor (sink, batch, idx) VALUES (?, ?, 0) ON CONFLICT DO NOTHING', name, batch);
     }
+    this.#replays.setSinks(
+      new Map(sinks.flatMap(({ name, replayMs = 0 }) => (replayMs > 0 ? [[name, replayMs] as const] : []))),
+    );
     // What only a sink that is gone was to get would otherwise fill the spool until another sink gets something.
     const settle = this.#dropDelivered();
     return () => {
       settle();
+      // A new sink may begin with what the others have already.
+      this.#measure();
       for (const sink of this.#backlogs.keys()) if (!names.has(sink)) this.#backlogs.delete(sink);
       this.#countBacklogs([...names].filter((name) => !this.#backlogs.has(name)));
     };
   }
 
-  /** Moves a cursor on. To be called in a transaction; what it returns, after it. */
-  acknowledge(sink: string, cursor: SpoolCursor): () => void {
+  /** Moves a cursor on, or the pass of a sink that gets records again. To be called in a transaction; what it returns, after it. */
+  acknowledge(sink: string, cursor: SpoolCursor, nowMs: number): () => void {
     const from = this.cursorOf(sink);
-    const isBehind = cursor.batch < from.batch || (cursor.batch === from.batch && cursor.index <= from.index);
-    if (isBehind) return () => {};
-    this.#file.run('UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?', cursor.batch, cursor.index, sink);
+    const pass = this.#replays.passOf(sink);
+    if (pass) {
+      this.#replays.advance(sink, pass, cursor, from, nowMs);
+      return this.#dropDelivered();
+    }
+    if (!isBefore(from, cursor)) return () => {};
+    const { changes } = this.#file.run(
+      'UPDATE cursor SET batch = ?, idx = ? WHERE sink = ?',
+      cursor.batch,
+      cursor.index,
+      sink,
+    );
+    if (changes > 0) this.#replays.note(sink, from, nowMs);
     const passed = this.#countLogs('id >= ? AND id < ?', from.batch, cursor.batch);
     const settle = this.#dropDelivered();
     return () => {
       settle();
       const backlog = this.#backlogs.get(sink);
       for (const log of passed) backlog?.add({ ...log, records: -log.records });
+    };
+  }
+
+  /** Has a sink get again what it took last. To be called in a transaction. */
+  repeat(sink: string, endedMs: number | undefined): void {
+    this.#replays.begin(sink, this.cursorOf(sink), endedMs);
+  }
+
+  /** Drops so many bytes of what every sink has, the oldest first. To be called in a transaction; what it returns, after it. */
+  dropKept(bytes: number): () => void {
+    let dropped = NOTHING;
+    let next = 0;
+    for (const entry of this.#entriesFrom(0)) {
+      if (dropped.bytes >= bytes || entry.id >= this.#waitingFrom) break;
+      dropped = add(dropped, entry);
+      next = entry.id + 1;
+    }
+    this.#deleteBefore(next);
+    this.#replays.raiseFloor(next);
+    return () => {
+      this.#kept = subtract(this.#kept, dropped);
+      this.#unpacked.forgetBefore(next);
     };
   }
 
@@ -160,22 +218,35 @@ export class SpoolTable {
 
   /** The next records for a sink, `undefined` when it has everything, or the damage that stands in front of them. */
   readSlice(sink: string, { recordsMax, bytesMax, isWanted }: SliceBounds): SpoolSlice | DamagedBatch | undefined {
-    let { batch, index } = this.cursorOf(sink);
+    const cursor = this.cursorOf(sink);
+    const pass = this.#replays.passOf(sink);
+    // A pass ends where new records begin, so that a slice holds either.
+    const end = pass ? cursor : undefined;
+    let { batch, index } = pass ?? cursor;
     const lines: string[] = [];
     let bytes = 0;
     let oldestMs = 0;
     let skipped = 0;
     let passed = 0;
-    const toSlice = (isFull: boolean) => ({ lines, next: { batch, index }, oldestMs, isFull, skipped });
+    const toSlice = (isFull: boolean) => ({
+      lines,
+      next: { batch, index },
+      oldestMs,
+      isFull,
+      skipped,
+      isRepeat: end !== undefined,
+    });
     for (const entry of this.#entriesFrom(batch)) {
       if (entry.id !== batch) [batch, index] = [entry.id, 0];
+      if (end && !isBefore({ batch, index }, end)) break;
+      const stop = end && entry.id === end.batch ? end.index : entry.records;
       if (entry.router !== '' && !isWanted(entry.router, entry.component)) {
         if (passed++ === PASSED_MAX) return toSlice(true);
-        skipped += entry.records - index;
+        skipped += stop - index;
       } else {
         const all = this.#unpacked.take(entry.id, entry.records, () => this.#readBody(entry.id));
         if (!all) return lines.length > 0 ? toSlice(true) : new DamagedBatch(entry);
-        for (; index < all.length; index++) {
+        for (; index < stop; index++) {
           const line = all[index] ?? '';
           bytes += Buffer.byteLength(line);
           if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);
@@ -185,7 +256,8 @@ export class SpoolTable {
       }
       [batch, index] = [entry.id + 1, 0];
     }
-    if (lines.length === 0 && skipped === 0) return undefined;
+    if (end) [batch, index] = [end.batch, end.index];
+    else if (lines.length === 0 && skipped === 0) return undefined;
     return toSlice(lines.length >= recordsMax || bytes >= bytesMax);
   }
 
@@ -254,22 +326,53 @@ export class SpoolTable {
     }));
   }
 
-  /** Drops the batches that every sink has; without any sink none. */
+  /** Drops the batches that every sink has and none may get again; without any sink none. */
   #dropDelivered(): () => void {
-    const batch = this.#file.get('SELECT min(batch) AS batch FROM cursor')?.['batch'];
-    if (typeof batch !== 'number') return () => {};
-    const sums = this.#file.get(
-      'SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(records), 0) AS records FROM batch WHERE id < ?',
-      batch,
-    );
-    this.#file.run('DELETE FROM spool WHERE batch < ?', batch);
-    this.#file.run('DELETE FROM batch WHERE id < ?', batch);
+    const lowest = this.#lowestCursor();
+    if (lowest === undefined) return () => {};
+    const settled = this.#sum('id >= ? AND id < ?', this.#waitingFrom, lowest);
+    const floor = Math.min(this.#replays.floor ?? lowest, lowest);
+    const dropped = this.#sum('id < ?', floor);
+    this.#deleteBefore(floor);
     return () => {
-      this.#bytes -= Number(sums?.['bytes']);
-      this.#records -= Number(sums?.['records']);
-      this.#unpacked.forgetBefore(batch);
+      this.#waitingFrom = lowest;
+      this.#waiting = subtract(this.#waiting, settled);
+      this.#kept = subtract(add(this.#kept, settled), dropped);
+      this.#unpacked.forgetBefore(floor);
     };
   }
+
+  #deleteBefore(batch: number): void {
+    this.#file.run('DELETE FROM spool WHERE batch < ?', batch);
+    this.#file.run('DELETE FROM batch WHERE id < ?', batch);
+  }
+
+  #lowestCursor(): number | undefined {
+    const batch = this.#file.get('SELECT min(batch) AS batch FROM cursor')?.['batch'];
+    return typeof batch === 'number' ? batch : undefined;
+  }
+
+  #measure(): void {
+    this.#waitingFrom = this.#lowestCursor() ?? 0;
+    this.#waiting = this.#sum('id >= ?', this.#waitingFrom);
+    this.#kept = this.#sum('id < ?', this.#waitingFrom);
+  }
+
+  #sum(where: string, ...values: number[]): SpoolTotals {
+    const sums = this.#file.get(
+      `SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(records), 0) AS records FROM batch WHERE ${where}`,
+      ...values,
+    );
+    return { records: Number(sums?.['records']), bytes: Number(sums?.['bytes']) };
+  }
+}
+
+function add(one: SpoolTotals, other: SpoolTotals): SpoolTotals {
+  return { records: one.records + other.records, bytes: one.bytes + other.bytes };
+}
+
+function subtract(one: SpoolTotals, other: SpoolTotals): SpoolTotals {
+  return { records: one.records - other.records, bytes: one.bytes - other.bytes };
 }
 
 function toEntry(row: Row): BatchEntry;

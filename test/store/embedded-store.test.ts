@@ -518,7 +518,7 @@ test('EmbeddedStore lifts a database of format 1 to that of this program with al
     expect(store.spooled.records).toBe(2);
   }
   using database = new DatabaseSync(folder.database);
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 4 });
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 5 });
 });
 
 function setFormat(file: string, version: number): void {

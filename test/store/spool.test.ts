@@ -24,6 +24,7 @@ test('EmbeddedStore.readSlice() passes over the logs that a sink does not want, 
     oldestMs: NOW_MS + 1,
     isFull: false,
     skipped: 4,
+    isRepeat: false,
   });
   expect(isWanted).toHaveBeenCalledWith('plant-7', 'system');
 });
@@ -33,7 +34,7 @@ test('EmbeddedStore.readSlice() gives a slice without lines when all there is is
   using store = folder.open();
   store.commit(commitOf(['1', '2']));
   const slice = readSlice(store, 'a', { isWanted: () => false });
-  expect(slice).toEqual({ lines: [], next: { batch: 2, index: 0 }, oldestMs: 0, isFull: false, skipped: 2 });
+  expect(slice).toEqual({ lines: [], next: { batch: 2, index: 0 }, oldestMs: 0, isFull: false, skipped: 2, isRepeat: false });
   if (slice) store.acknowledge('a', slice.next);
   expect(store.spooled).toEqual({ records: 0, bytes: 0 });
   expect(readSlice(store, 'a', { isWanted: () => false })).toBeUndefined();
@@ -60,7 +61,7 @@ test('EmbeddedStore.readSlice() passes over no more than 2000 batches in one cal
   using store = folder.open();
   store.commit(commitOf(['wanted']));
   const first = readSlice(store, 'a', { isWanted: isNetwork });
-  expect(first).toEqual({ lines: [], next: { batch: 2001, index: 0 }, oldestMs: 0, isFull: true, skipped: 2000 });
+  expect(first).toEqual({ lines: [], next: { batch: 2001, index: 0 }, oldestMs: 0, isFull: true, skipped: 2000, isRepeat: false });
   expect(store.oldestWaitingMs('a', isNetwork)).toBe(5);
   if (first) store.acknowledge('a', first.next);
   expect(readSlice(store, 'a', { isWanted: isNetwork })).toMatchObject({ lines: ['wanted'], skipped: 50 });
@@ -122,7 +123,7 @@ test('EmbeddedStore gives records of the format before to every sink, as committ
     store.commit(commitOf(['old']));
   }
   // As it was before there was the table `batch`.
-  runSql(folder.database, 'DROP TABLE batch; PRAGMA user_version = 3');
+  runSql(folder.database, 'DROP TABLE batch; DROP TABLE taken; DROP TABLE repeat; PRAGMA user_version = 3');
   let nowMs = NOW_MS + 5;
   const now = () => nowMs;
   {

@@ -22,7 +22,18 @@ export function createHttpSettings(
   url: string,
   change: Partial<HttpSinkSettings> = {},
 ): HttpSinkSettings {
-  return { ...common, name, type: 'http', url, query: [], auth: undefined, headers: {}, tls, compress: 'none', ...change };
+  return {
+    ...common,
+    name,
+    type: 'http',
+    url,
+    query: [],
+    auth: undefined,
+    headers: {},
+    tls,
+    compress: 'none',
+    ...change,
+  };
 }
 
 /** A sink of type `file` that does not wait for the disk. */

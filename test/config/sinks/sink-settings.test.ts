@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts under test refer to variables.
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
-import { Secret } from '../../../src/base/index.ts';
 import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/base/index.ts';
 import { createStdoutSettings } from '../../../src/config/index.ts';
 import { CERTIFICATE, load, type Surroundings, withRouter } from '../configuration-folder.ts';
 
@@ -176,16 +176,7 @@ describe('loadConfig() on sinks', () => {
       'type: http, url: "HTTPS://A?_s=a,b&tok%20en=x%2Fy=&bare&empty=&&_bare?ü"',
       {
         url: 'https://a/',
-        query: [
-          '_s=a,b',
-          '&tok%20en=',
-          new Secret('x%2Fy='),
-          '&',
-          new Secret('bare'),
-          '&empty=',
-          '&',
-          '&_bare?%C3%BC',
-        ],
+        query: ['_s=a,b', '&tok%20en=', new Secret('x%2Fy='), '&', new Secret('bare'), '&empty=', '&', '&_bare?%C3%BC'],
       },
     ],
     ['type: http, url: "https://a", batch: { wait: 0 }', { batch: { recordsMax: 1000, bytesMax: MIB, waitMs: 0 } }],

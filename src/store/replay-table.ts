@@ -1,0 +1,123 @@
+import { isBefore, type SpoolCursor } from './spool-cursor.ts';
+import type { Row, SqliteFile } from './sqlite-file.ts';
+
+/** A pass over records that a sink has taken before and gets again. */
+export interface ReplayPass extends SpoolCursor {
+  /** Whether what is taken again may be lost again, so that its time begins anew. */
+  readonly renews: boolean;
+}
+
+/** Times are kept in steps of this share of `replay`, so that a sink has a few rows, however many batches it takes. */
+const STEP_SHARE = 1 / 16;
+
+/**
+ * Which records a sink has taken in the last `replay`, and how far it has got them again: the tables `taken` and `repeat`.
+ *
+ * A row of `taken` says that at `at_ms`, or up to a step later, the sink took records from a place on. The times are wall
+ * times, because they have to outlive the process. They are compared with the time of the last row, and not with the clock:
+ * a receiver that lost power may be found gone long after it took its last records.
+ */
+export class ReplayTable {
+  readonly #file: SqliteFile;
+  #replayMs: ReadonlyMap<string, number> = new Map();
+
+  constructor(file: SqliteFile) {
+    this.#file = file;
+  }
+
+  /** Makes `replayMs` the times by sink; rows of others are dropped. Call inside a transaction. */
+  setSinks(replayMs: ReadonlyMap<string, number>): void {
+    this.#replayMs = replayMs;
+    for (const row of this.#file.all('SELECT sink FROM taken UNION SELECT sink FROM repeat')) {
+      const sink = String(row['sink']);
+      if (!replayMs.has(sink)) this.#forget(sink);
+    }
+  }
+
+  /** Notes that a sink has taken what stands from `from` on, and forgets what it took too long before. Call inside a transaction. */
+  note(sink: string, from: SpoolCursor, nowMs: number): void {
+    const replayMs = this.#replayMs.get(sink);
+    if (replayMs === undefined) return;
+    const atMs = Math.floor(nowMs);
+    const stepMs = replayMs * STEP_SHARE;
+    // A clock that was set back leaves rows ahead of it, which would be kept for as long as it takes to catch up.
+    const recent = this.#earliest(sink, atMs - stepMs);
+    const isCovered = recent && !isBefore(from, recent);
+    if (isCovered && !this.#file.get('SELECT 1 FROM taken WHERE sink = ? AND at_ms > ?', sink, atMs)) return;
+    const { batch, index } = isCovered ? recent : from;
+    this.#file.run('DELETE FROM taken WHERE sink = ? AND at_ms > ?', sink, atMs - stepMs);
+    this.#file.run('INSERT INTO taken (sink, at_ms, batch, idx) VALUES (?, ?, ?, ?)', sink, atMs, batch, index);
+    this.#file.run('DELETE FROM taken WHERE sink = ? AND at_ms <= ?', sink, atMs - replayMs - stepMs);
+  }
+
+  /** The pass of a sink, if it gets records again. */
+  passOf(sink: string): ReplayPass | undefined {
+    const row = this.#file.get('SELECT batch, idx, renews FROM repeat WHERE sink = ?', sink);
+    return row && { ...toCursor(row), renews: row['renews'] === 1 };
+  }
+
+  /**
+   * Begins a pass, or has the one under way begin anew where it has to. `endedMs`: when the receiver was last known to live;
+   * absent: not known, so that everything that is kept goes again. Call inside a transaction.
+   */
+  begin(sink: string, end: SpoolCursor, endedMs: number | undefined): void {
+    const replayMs = this.#replayMs.get(sink);
+    if (replayMs === undefined) return;
+    const sinceMs = endedMs === undefined ? Number.MIN_SAFE_INTEGER : endedMs - replayMs * (1 + STEP_SHARE);
+    const pass = this.passOf(sink);
+    const taken = this.#earliest(sink, Math.floor(sinceMs));
+    const start = pass && !(taken && isBefore(taken, pass)) ? pass : taken;
+    if (!start || !isBefore(start, end)) return;
+    this.#setPass(sink, { ...start, renews: endedMs === undefined || (pass?.renews ?? false) });
+  }
+
+  /** Moves a pass on to `next`, and ends it at `end`. Call inside a transaction. */
+  advance(sink: string, pass: ReplayPass, next: SpoolCursor, end: SpoolCursor, nowMs: number): void {
+    if (!isBefore(pass, next)) return;
+    if (pass.renews) this.note(sink, pass, nowMs);
+    if (isBefore(next, end)) this.#setPass(sink, { ...next, renews: pass.renews });
+    else this.#file.run('DELETE FROM repeat WHERE sink = ?', sink);
+  }
+
+  /** The first batch that may go again; `undefined`: none. */
+  get floor(): number | undefined {
+    const row = this.#file.get('SELECT min(batch) AS batch FROM (SELECT batch FROM taken UNION ALL SELECT batch FROM repeat)');
+    return typeof row?.['batch'] === 'number' ? row['batch'] : undefined;
+  }
+
+  /** Says that there is nothing before a batch any more. Call inside a transaction. */
+  raiseFloor(batch: number): void {
+    this.#file.run('UPDATE taken SET batch = ?, idx = 0 WHERE batch < ?', batch, batch);
+    this.#file.run('UPDATE repeat SET batch = ?, idx = 0 WHERE batch < ?', batch, batch);
+  }
+
+  #setPass(sink: string, { batch, index, renews }: ReplayPass): void {
+    this.#file.run(
+      `INSERT INTO repeat (sink, batch, idx, renews) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE
+         SET batch = excluded.batch, idx = excluded.idx, renews = excluded.renews`,
+      sink,
+      batch,
+      index,
+      renews ? 1 : 0,
+    );
+  }
+
+  /** The first place of what was taken after `sinceMs`. */
+  #earliest(sink: string, sinceMs: number): SpoolCursor | undefined {
+    const row = this.#file.get(
+      'SELECT batch, idx FROM taken WHERE sink = ? AND at_ms > ? ORDER BY batch, idx LIMIT 1',
+      sink,
+      sinceMs,
+    );
+    return row && toCursor(row);
+  }
+
+  #forget(sink: string): void {
+    this.#file.run('DELETE FROM taken WHERE sink = ?', sink);
+    this.#file.run('DELETE FROM repeat WHERE sink = ?', sink);
+  }
+}
+
+function toCursor(row: Row): SpoolCursor {
+  return { batch: Number(row['batch']), index: Number(row['idx']) };
+}
