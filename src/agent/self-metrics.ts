@@ -12,7 +12,7 @@ export const ROUTER_STATES = ['up', 'down', 'budget', 'unknown'] as const;
 export type RouterStateName = (typeof ROUTER_STATES)[number];
 
 /** What becomes of a record at a sink. */
-const SINK_RESULTS = ['delivered', 'duplicate', 'dead_letter', 'rejected', 'skipped'] as const;
+const SINK_RESULTS = ['delivered', 'duplicate', 'dead_letter', 'rejected', 'skipped', 'repeated'] as const;
 
 /** Numbers that are read when they are scraped. */
 export interface SelfReadings {
@@ -93,7 +93,7 @@ export class SelfMetrics {
     });
     this.sinkRecords = new Counter({
       name: 'router_exporter_sink_records_total',
-      help: 'Records by sink and by what became of them.',
+      help: 'Records by sink and by what became of them; `repeated` ones were delivered before.',
       labelNames: ['sink', 'result'],
       registers,
     });

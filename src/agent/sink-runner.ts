@@ -193,6 +193,7 @@ export class SinkRunner {
       step: (signal, turn) => this.#step(name, courier, signal, turn),
       onFailure: (cause) => this.#noteFailure(name, cause),
     });
+    if (sink.connection) sink.connection.onEnd = () => pump.wake();
     metrics.greetSink(name);
     // With records waiting the first attempt will tell.
     if (store.countWaiting(name, selection.isWanted) === 0) metrics.sinkUp.set({ sink: name }, 1);
@@ -257,6 +258,24 @@ export class SinkRunner {
         if (event.duplicates > 0) count('duplicate', event.duplicates);
         metrics.sinkSentBytes.inc({ sink: name }, event.bytes);
         onDelivered(event.records);
+        return;
+      }
+      case 'records-repeated':
+        this.#noteState(name, true, null);
+        count('repeated', event.records);
+        metrics.sinkSentBytes.inc({ sink: name }, event.bytes);
+        logger.info('Records went to a sink again, because it may have lost them', {
+          sink: name,
+          records: event.records,
+        });
+        return;
+      case 'repeats-refused': {
+        const { records, reason } = event;
+        logger.warn('A sink refused records that went to it again; it has taken them before', {
+          sink: name,
+          records,
+          reason,
+        });
         return;
       }
       case 'records-skipped':

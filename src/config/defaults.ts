@@ -67,6 +67,8 @@ export const BATCH_WAIT_MS_MAX = 5 * 60_000;
 /** Long for a request, short for a person who waits for logs. */
 export const SINK_TIMEOUT_MS = 30_000;
 export const SINK_TIMEOUT_MS_MAX = 3_600_000;
+/** Receivers flush what they hold in memory within seconds; longer ones keep the spool large. */
+export const SINK_REPLAY_MS_MAX = 5 * 60_000;
 /** Tokens, tenants, traces: a handful. */
 export const SINK_HEADERS_MAX = 32;
 /** Half of what servers accept for all headers together. */
@@ -110,7 +112,6 @@ export const SYSLOG_MESSAGE_BYTES_MOST = 1024 ** 2;
 export const UDP_PAYLOAD_BYTES_MAX = 65_507;
 /** What may be on its way when a connection breaks. */
 export const SYSLOG_REPLAY_MS = 5000;
-export const SYSLOG_REPLAY_MS_MAX = 5 * 60_000;
 export const SYSLOG_APP_NAME_DEFAULT = 'router-exporter';
 /** RFC 5424 section 6. */
 export const SYSLOG_APP_NAME_CHARS_MAX = 48;

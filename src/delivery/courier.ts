@@ -1,8 +1,8 @@
 import { type Clock, openDeadline, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { LogRecord } from '../model/index.ts';
 import { Consignment } from './consignment.ts';
-import type { DeadLetter, DeadLetterBox, DeliveryReport, Sink, Spool } from './contracts.ts';
-import { DeliveryError } from './errors.ts';
+import type { DeadLetter, DeadLetterBox, DeliveryReport, Sink, Spool, WatchedConnection } from './contracts.ts';
+import { DeliveryError, MISCONFIGURED } from './errors.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
 
 export interface CourierOptions<Cursor> {
@@ -26,6 +26,10 @@ export type DeliveryEvent =
       readonly duplicates: number;
       readonly bytes: number;
     }
+  /** The sink had taken these before and may have lost them; now it has them again. */
+  | { readonly type: 'records-repeated'; readonly records: number; readonly bytes: number }
+  /** It did not take these again. They are no dead letters: it has taken them before. */
+  | { readonly type: 'repeats-refused'; readonly records: number; readonly reason: string }
   /** These are dead letters now; `reason` is that of the first. `isAnswered`: the sink itself has refused one of them. */
   | {
       readonly type: 'records-refused';
@@ -51,9 +55,23 @@ export interface StepOptions {
 
 /** Records under way, and what to do when each is settled. */
 interface Load {
+  /** `letters`: dead letters that an operator wants to be tried again; `repeats`: what the sink may have lost. */
+  readonly kind: 'new' | 'repeats' | 'letters';
   readonly consignment: Consignment;
   readonly settle: (refused: readonly DeadLetter[]) => void;
+  /** How many are sent; the others are certain to be refused. */
+  readonly sendable: number;
+  /** Whether the sink took one of them. */
+  hasTaken: boolean;
 }
+
+/** A sink that refuses every record of so many batches in a row is set up wrong. */
+const REFUSED_BATCHES_MAX = 3;
+/**
+ * A receiver that fails with an answer gets what it may have lost so often before it takes something new: one that is merely
+ * busy would otherwise never come to it.
+ */
+const PASSES_MAX = 3;
 
 /**
  * Carries records from the spool to one sink, one attempt per step, in order.
@@ -64,6 +82,13 @@ interface Load {
  *              attempt ────────┘  └── taken, or refused alone: next attempt
  *                                 └── refused as a whole: half of it
  *                                 └── failed: the same again (the caller waits)
+ *
+ *   of a sink that may lose what it took, and that has failed or ended its connection:
+ *   any ── the spool gives again what it took last ──▶ empty
+ *
+ *   of a sink that refused every record of three batches in a row, after the third:
+ *   loaded ── refused as a whole, and one record alone as well: nothing is settled (the caller waits) ──▶ empty
+ *          └─ one is taken ──▶ as before
  * ```
  *
  * A crash after the sink took records and before the cursor moved repeats them, with the same uids; dead letters are
@@ -72,6 +97,15 @@ interface Load {
 export class Courier<Cursor> {
   readonly #options: CourierOptions<Cursor>;
   #load: Load | undefined;
+  /** Since when the sink may have lost what it took. Nobody knows what happened to it while this process did not run. */
+  #lost: { readonly endedMs?: number | undefined } | undefined = {};
+  /** Whether the sink has taken anything since its last failure. */
+  #hasTaken = false;
+  /** Passes since the sink took anything new. */
+  #passes = 0;
+  #refusedBatches = 0;
+  /** Counts the records that were tried alone while every batch was refused. */
+  #probes = 0;
 
   constructor(options: CourierOptions<Cursor>) {
     this.#options = options;
@@ -79,6 +113,8 @@ export class Courier<Cursor> {
 
   /** Makes one attempt. Throws what stood in the way; then the same records are tried at the next step. */
   async step(signal: AbortSignal, { isLast = false }: StepOptions = {}): Promise<StepOutcome> {
+    const { connection } = this.#options.sink;
+    if (connection) await this.#repeatLost(connection);
     if (!this.#load) {
       const outcome = this.#readReplayed() ?? this.#readSlice(isLast);
       if (outcome !== 'loaded') return outcome;
@@ -86,17 +122,72 @@ export class Courier<Cursor> {
     const load = this.#load;
     if (!load) return 'more';
     const { consignment } = load;
-    if (consignment.attempt.length > 0) await this.#attempt(consignment, signal);
+    if (consignment.attempt.length > 0) {
+      try {
+        await this.#attempt(load, signal);
+      } catch (cause) {
+        if (!signal.aborted) this.#noteFailure(cause);
+        throw cause;
+      }
+    }
     if (consignment.attempt.length > 0) return 'more';
     load.settle(consignment.letters);
     this.#load = undefined;
+    this.#noteSettled(load);
+    return 'more';
+  }
+
+  /** Has the spool give again what the sink may have lost. */
+  async #repeatLost(connection: WatchedConnection): Promise<void> {
+    const { sink, spool } = this.#options;
+    const end = await connection.takeEnd();
+    this.#lost ??= end;
+    if (!this.#lost) return;
+    spool.repeat(sink.name, this.#lost.endedMs);
+    this.#lost = undefined;
+    // Of a batch that is settled in part, it may have lost the part.
+    this.#load = undefined;
+  }
+
+  #noteFailure(cause: unknown): void {
+    const { connection } = this.#options.sink;
+    if (!connection || !(cause instanceof DeliveryError) || !mayHaveLost(cause)) return;
+    // Nothing more can be lost than after the failure before.
+    if (!this.#hasTaken) return;
+    this.#hasTaken = false;
+    if (cause.code === 'unreachable' || ++this.#passes <= PASSES_MAX) this.#lost = {};
+  }
+
+  #noteSettled({ kind, consignment, hasTaken, sendable }: Load): void {
+    const { report } = this.#options;
     const { letters } = consignment;
     const [first] = letters;
+    const records = letters.length;
+    if (kind === 'repeats') {
+      if (first) report({ type: 'repeats-refused', records, reason: first.reason });
+      return;
+    }
+    if (hasTaken) this.#passes = 0;
     if (first) {
       const isAnswered = letters.some(({ code }) => code !== undefined);
-      this.#options.report({ type: 'records-refused', records: letters.length, reason: first.reason, isAnswered });
+      report({ type: 'records-refused', records, reason: first.reason, isAnswered });
     }
-    return 'more';
+    if (hasTaken) this.#refusedBatches = 0;
+    else if (kind === 'new' && sendable > 0 && ++this.#refusedBatches === REFUSED_BATCHES_MAX) {
+      throw this.#toMisconfigured(letters.at(-1)?.reason);
+    }
+  }
+
+  #toMisconfigured(reason = 'it does not say why'): DeliveryError {
+    const { sink } = this.#options;
+    return new DeliveryError(
+      MISCONFIGURED,
+      `Sink ${sink.name} refused every record of ${REFUSED_BATCHES_MAX} batches in a row: ${reason}`,
+      {
+        disposition: 'operator',
+        hint: 'Check type, url and format of this sink, and the limits of the receiver; then replay the dead letters',
+      },
+    );
   }
 
   /** Dead letters that an operator wants to be tried again go before what is new. */
@@ -105,7 +196,7 @@ export class Courier<Cursor> {
     const letters = deadLetters.readReplayed(sink.name, sink.batch);
     if (letters.length === 0) return undefined;
     const records = letters.map(({ line }) => new OutgoingRecord(line));
-    this.#open(records, (refused) => {
+    this.#open('letters', records, (refused) => {
       deadLetters.add(sink.name, refused);
       const stay = new Set(refused.map(({ uid }) => uid));
       deadLetters.remove(letters.filter(({ uid }) => !stay.has(uid)).map(({ id }) => id));
@@ -118,24 +209,25 @@ export class Courier<Cursor> {
     const { recordsMax, bytesMax, waitMs } = sink.batch;
     const slice = spool.readSlice(sink.name, { recordsMax, bytesMax, isWanted });
     if (!slice) return 'idle';
-    if (!slice.isFull && !isLast && slice.lines.length > 0) {
+    const { isRepeat } = slice;
+    if (!slice.isFull && !isRepeat && !isLast && slice.lines.length > 0) {
       const ageMs = clock.now() - slice.oldestMs;
       // A wall clock that was set back must not hold records for longer than they may wait.
       if (ageMs >= 0 && ageMs < waitMs) return { waitMs: waitMs - ageMs };
     }
     const all = slice.lines.map((line) => new OutgoingRecord(line));
     const records = isSelected ? all.filter(({ fields }) => isSelected(fields)) : all;
-    this.#open(records, (refused) => {
+    this.#open(isRepeat ? 'repeats' : 'new', records, (refused) => {
       // In this order: a crash in between repeats the refusal, the other order would lose the record.
-      if (refused.length > 0) deadLetters.add(sink.name, refused);
+      if (refused.length > 0 && !isRepeat) deadLetters.add(sink.name, refused);
       spool.acknowledge(sink.name, slice.next);
       const skipped = slice.skipped + all.length - records.length;
-      if (skipped > 0) report({ type: 'records-skipped', records: skipped });
+      if (skipped > 0 && !isRepeat) report({ type: 'records-skipped', records: skipped });
     });
     return 'loaded';
   }
 
-  #open(records: readonly OutgoingRecord[], settle: Load['settle']): void {
+  #open(kind: Load['kind'], records: readonly OutgoingRecord[], settle: Load['settle']): void {
     const { sink, clock } = this.#options;
     const nowMs = clock.now();
     const refused: DeadLetter[] = [];
@@ -144,13 +236,41 @@ export class Courier<Cursor> {
       if (refusal) refused.push({ uid: record.fields.uid, line: record.line, ...refusal });
       return !refusal;
     });
-    this.#load = { consignment: new Consignment(sendable, refused, sink.batch.recordsMax), settle };
+    const consignment = new Consignment(sendable, refused, sink.batch.recordsMax);
+    this.#load = { kind, consignment, settle, sendable: sendable.length, hasTaken: false };
   }
 
-  async #attempt(consignment: Consignment, signal: AbortSignal): Promise<void> {
+  async #attempt(load: Load, signal: AbortSignal): Promise<void> {
+    const { attempt } = load.consignment;
+    const outcome = await this.#deliver(load, attempt, signal);
+    if (load.kind === 'new' && this.#refusedBatches >= REFUSED_BATCHES_MAX && isAllRefused(outcome, attempt)) {
+      await this.#probe(load, outcome, signal);
+    } else this.#settle(load, outcome);
+  }
+
+  /**
+   * The sink goes on refusing whole batches. Where it does not judge records one by one, a single one may stand in the way of
+   * the others, so one is tried alone, another each time. Once that is taken, it goes again with its batch, which is halved.
+   */
+  async #probe(load: Load, outcome: DeliveryReport | DeliveryError, signal: AbortSignal): Promise<void> {
+    const { attempt } = load.consignment;
+    const one = attempt.slice(this.#probes++ % attempt.length).slice(0, 1);
+    if (outcome instanceof DeliveryError && attempt.length > 1) {
+      const alone = await this.#deliver(load, one, signal);
+      if (!isAllRefused(alone, one)) {
+        this.#refusedBatches = 0;
+        return;
+      }
+    }
+    // It is read anew at the next step, with what has come since.
+    this.#load = undefined;
+    throw this.#toMisconfigured(outcome instanceof DeliveryError ? renderErrorChain(outcome) : outcome.refused?.[0]?.reason);
+  }
+
+  #settle(load: Load, outcome: DeliveryReport | DeliveryError): void {
     const { report } = this.#options;
+    const { consignment } = load;
     const { attempt } = consignment;
-    const outcome = await this.#deliver(attempt, signal);
     if (outcome instanceof DeliveryError) {
       const refusal = { reason: renderErrorChain(outcome), code: outcome.answer };
       const isSplit = consignment.refuse(refusal);
@@ -162,8 +282,17 @@ export class Courier<Cursor> {
     const lost = refusedUnnamed?.records ?? 0;
     const records = attempt.length - refused.length - again.length - lost;
     consignment.settle(refused, again);
-    if (records > 0) report({ type: 'records-delivered', records, duplicates, bytes });
-    if (refusedUnnamed) report({ type: 'records-rejected', ...refusedUnnamed });
+    if (records > 0) {
+      load.hasTaken = true;
+      this.#hasTaken = true;
+    }
+    if (load.kind === 'repeats') {
+      if (records > 0) report({ type: 'records-repeated', records, bytes });
+      if (refusedUnnamed) report({ type: 'repeats-refused', ...refusedUnnamed });
+    } else {
+      if (records > 0) report({ type: 'records-delivered', records, duplicates, bytes });
+      if (refusedUnnamed) report({ type: 'records-rejected', ...refusedUnnamed });
+    }
     if (warning !== undefined) report({ type: 'sink-warned', message: warning });
     // Asked for at once, it is no failure: the sink has merely run out of its time.
     if (retry && retry.retryAfterMs !== 0) {
@@ -179,12 +308,16 @@ export class Courier<Cursor> {
   }
 
   /** A refusal for good comes back as a value: it is no reason to wait. */
-  async #deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport | DeliveryError> {
+  async #deliver(
+    { kind }: Load,
+    records: readonly OutgoingRecord[],
+    signal: AbortSignal,
+  ): Promise<DeliveryReport | DeliveryError> {
     const { sink, clock } = this.#options;
     const { timeoutMs } = sink;
     using deadline = timeoutMs === undefined ? undefined : openDeadline(clock, timeoutMs, signal);
     try {
-      return await sink.deliver(records, deadline?.signal ?? signal);
+      return await sink.deliver(records, deadline?.signal ?? signal, kind === 'repeats');
     } catch (cause) {
       if (signal.aborted) throw cause;
       if (deadline?.signal.aborted) {
@@ -197,4 +330,14 @@ export class Courier<Cursor> {
       throw cause;
     }
   }
+}
+
+/** Whether the sink refused every record for good. */
+function isAllRefused(outcome: DeliveryReport | DeliveryError, attempt: readonly OutgoingRecord[]): boolean {
+  return outcome instanceof DeliveryError || outcome.refused?.length === attempt.length;
+}
+
+/** Whether the failure may be one after which a receiver does not have what it took: its connection broke, or it answered 5xx. */
+function mayHaveLost({ code, answer = '' }: DeliveryError): boolean {
+  return code === 'unreachable' || code === 'timeout' || /^5\d\d$/.test(answer);
 }

@@ -26,6 +26,9 @@ export type DeliveryFailure =
   | 'unintelligible'
   | 'unwritable';
 
+/** A sink that refuses every record: what stands there is set up wrong, or is no sink for these records. */
+export const MISCONFIGURED: DeliveryFailure = 'misdirected';
+
 export interface DeliveryErrorOptions extends CodedErrorOptions {
   /** How long the sink asks to be left alone. Milliseconds. */
   readonly retryAfterMs?: number | undefined;

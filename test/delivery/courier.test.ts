@@ -330,3 +330,66 @@ test('Courier keeps records that are to come again in front of the rest after a 
   expect(bench.letters.letters).toEqual([]);
   expect(bench.spool.cursors.get('archive')).toBe(8);
 });
+
+test('Courier calls a sink misconfigured that refuses every record of three batches in a row, and makes no more dead letters', async () => {
+  let isRefusing = true;
+  const refusal = () => Promise.reject(new DeliveryError('refused', 'Too old', { disposition: 'dead-letter', answer: '400' }));
+  const bench = createBench(() => (isRefusing ? refusal() : Promise.resolve(taken)), { batch: { recordsMax: 2 } });
+  bench.spool.add(numbers(12));
+  const faults: unknown[] = [];
+  const tryOften = async () => {
+    for (let step = 0; step < 40; step++) await bench.courier.step(never).catch((cause: unknown) => faults.push(cause));
+  };
+  await tryOften();
+  expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(numbers(6));
+  expect(faults.length).toBeGreaterThan(5);
+  for (const fault of faults) {
+    expect(fault).toMatchObject({ code: 'misdirected', disposition: 'operator', hint: expect.stringContaining('replay') });
+    expect(String(fault)).toContain('Too old');
+  }
+  // Not one halving at a time, but the batch and one record of it, and another one the next time.
+  expect(bench.attempts.slice(-4)).toEqual([['r6', 'r7'], [expect.any(String)], ['r6', 'r7'], [expect.any(String)]]);
+  expect(new Set(bench.attempts.slice(-4).flatMap((uids) => (uids.length === 1 ? uids : [])))).toEqual(new Set(['r6', 'r7']));
+  isRefusing = false;
+  expect(await bench.drain()).toEqual([]);
+  expect(bench.letters.letters).toHaveLength(6);
+  expect(bench.spool.cursors.get('archive')).toBe(12);
+});
+
+test('Courier goes on when one record of a batch is taken alone, and sets those aside that are refused', async () => {
+  const bench = createBench(refusing('r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r7'), { batch: { recordsMax: 2 } });
+  bench.spool.add(numbers(8));
+  expect(await bench.drain()).toMatchObject([{ code: 'misdirected' }, { code: 'misdirected' }].slice(0, 1));
+  expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(['r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r7']);
+  expect(bench.attempts.filter((uids) => uids.includes('r6') && uids.length === 1)).not.toEqual([]);
+});
+
+test('Courier calls no sink misconfigured that takes a record in between, or that was not asked', async () => {
+  const poison = ['r0', 'r1', 'r2', 'r3', 'r5', 'r6', 'r7', 'r8', 'r9'];
+  const bench = createBench(refusing(...poison), { batch: { recordsMax: 2 } });
+  bench.spool.add(numbers(10));
+  expect(await bench.drain()).toEqual([]);
+  expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(poison);
+  const unasked = createBench(() => Promise.resolve(taken), {
+    batch: { recordsMax: 1 },
+    sink: { findRefusal: () => ({ reason: 'too old' }) },
+  });
+  unasked.spool.add(numbers(10));
+  expect(await unasked.drain()).toEqual([]);
+  expect(unasked.letters.letters).toHaveLength(10);
+});
+
+test('Courier calls a sink misconfigured that refuses every record one by one', async () => {
+  const all = (uids: readonly string[]) => ({ refused: uids.map((_, index) => ({ index, reason: 'mapping', code: '400' })) });
+  let isRefusing = true;
+  const bench = createBench((uids) => Promise.resolve(isRefusing ? all(uids) : taken), { batch: { recordsMax: 3 } });
+  bench.spool.add(numbers(12));
+  const faults: unknown[] = [];
+  for (let step = 0; step < 6; step++) await bench.courier.step(never).catch((cause: unknown) => faults.push(cause));
+  // At the third batch, and at each attempt after it, which is one request.
+  expect(faults).toHaveLength(4);
+  expect(bench.attempts).toHaveLength(6);
+  expect(bench.letters.letters).toHaveLength(9);
+  isRefusing = false;
+  expect(await bench.drain()).toEqual([]);
+});

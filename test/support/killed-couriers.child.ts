@@ -83,6 +83,7 @@ const pumps = sinks.map((sink) => {
     spool: {
       readSlice: (name, bounds) => store.readSlice(name, bounds),
       acknowledge: (name, cursor) => between(() => store.acknowledge(name, cursor)),
+      repeat: (name, endedMs) => between(() => store.repeat(name, endedMs)),
     },
     deadLetters: {
       add: (name, refused) => between(() => letters.add(name, refused)),

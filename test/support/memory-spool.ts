@@ -11,6 +11,10 @@ interface SpooledLine {
 export class MemorySpool implements Spool<number> {
   readonly lines: SpooledLine[] = [];
   readonly cursors = new Map<string, number>();
+  /** How far each sink has got again what it had; the calls of `repeat` set where that begins. */
+  readonly passes = new Map<string, number>();
+  /** Number of the first line that goes again, by the argument of `repeat`; by default none does. */
+  repeatFrom: (endedMs: number | undefined) => number = () => Number.POSITIVE_INFINITY;
   /** Told of each acknowledgement, so that a test sees the order of things. */
   readonly onAcknowledged: (sink: string, cursor: number) => void;
 
@@ -25,11 +29,14 @@ export class MemorySpool implements Spool<number> {
   }
 
   readSlice(sink: string, { recordsMax, isWanted }: SliceBounds) {
-    const start = this.cursors.get(sink) ?? 0;
-    if (start >= this.lines.length) return undefined;
+    const cursor = this.cursors.get(sink) ?? 0;
+    const pass = this.passes.get(sink);
+    const start = pass ?? cursor;
+    const end = pass === undefined ? this.lines.length : cursor;
+    if (start >= end) return undefined;
     const taken: SpooledLine[] = [];
     let next = start;
-    while (next < this.lines.length && taken.length < recordsMax) {
+    while (next < end && taken.length < recordsMax) {
       const one = this.lines[next++];
       if (one && isWanted(one.router, one.component)) taken.push(one);
     }
@@ -39,12 +46,23 @@ export class MemorySpool implements Spool<number> {
       oldestMs: taken[0]?.committedMs ?? 0,
       isFull: taken.length >= recordsMax,
       skipped: next - start - taken.length,
+      isRepeat: pass !== undefined,
     };
   }
 
   acknowledge(sink: string, cursor: number): void {
+    if (this.passes.has(sink)) {
+      if (cursor < (this.cursors.get(sink) ?? 0)) this.passes.set(sink, cursor);
+      else this.passes.delete(sink);
+      return;
+    }
     this.onAcknowledged(sink, cursor);
     this.cursors.set(sink, cursor);
+  }
+
+  repeat(sink: string, endedMs?: number): void {
+    const from = Math.min(this.repeatFrom(endedMs), this.passes.get(sink) ?? Number.POSITIVE_INFINITY);
+    if (from < (this.cursors.get(sink) ?? 0)) this.passes.set(sink, from);
   }
 }
 

@@ -32,6 +32,7 @@ export function createHttpSettings(
     headers: {},
     tls,
     compress: 'none',
+    replayMs: 0,
     ...change,
   };
 }

@@ -67,8 +67,8 @@ function toOwnKeys(sink: SinkSettings): object {
   }
 }
 
-function toWebKeys({ url, auth, headers }: Extract<SinkSettings, { headers: object }>): object {
-  return { url, ...toAuthKeys(auth), headers };
+function toWebKeys({ url, auth, headers, replayMs }: Extract<SinkSettings, { headers: object }>): object {
+  return { url, ...toAuthKeys(auth), headers, replay: renderDuration(replayMs) };
 }
 
 function toAuthKeys(auth: SinkAuthSettings | undefined): object {

@@ -22,7 +22,8 @@ export function toNetworkSettings(
   const common = { ...settings, timeoutMs: sink.timeout ?? SINK_TIMEOUT_MS, tls };
   if (sink.type === 'syslog') {
     const { type, address, protocol = 'tcp', facility = 'local0', app_name: appName = SYSLOG_APP_NAME_DEFAULT } = sink;
-    const { message_max: messageBytesMax = SYSLOG_MESSAGE_BYTES_DEFAULT, replay: replayMs = SYSLOG_REPLAY_MS } = sink;
+    const { message_max: messageBytesMax = SYSLOG_MESSAGE_BYTES_DEFAULT, replay = SYSLOG_REPLAY_MS } = sink;
+    const replayMs = protocol === 'udp' ? 0 : replay;
     const own = { protocol, facility, appName, messageBytesMax, replayMs };
     return address && { ...common, type, format: 'native', ...address, ...own };
   }
@@ -30,13 +31,14 @@ export function toNetworkSettings(
     const { type, servers, subject = NATS_SUBJECT_DEFAULT, stream, format = 'native' } = sink;
     return servers && { ...common, type, format, servers, subject, stream, auth, credentials };
   }
+  const { replay: replayMs = 0 } = sink;
   if (sink.type === 'http') {
     const { type, url: address, format = 'native', compress = 'none' } = sink;
-    return address && { ...common, type, format, ...address, auth, headers, compress };
+    return address && { ...common, type, format, ...address, auth, headers, compress, replayMs };
   }
   const { url } = sink;
   if (url === undefined) return undefined;
-  const web = { ...common, url, auth, headers };
+  const web = { ...common, url, auth, headers, replayMs };
   switch (sink.type) {
     case 'loki': {
       const { tenant, layout = 'auto', stream_limit: streamLimit = LOKI_STREAM_LIMIT_DEFAULT } = sink;

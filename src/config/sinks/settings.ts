@@ -64,6 +64,8 @@ interface WebSinkSettings extends NetworkSinkSettings {
   readonly auth: SinkAuthSettings | undefined;
   /** Headers to add to every request. No name stands in it twice, in whatever case. */
   readonly headers: Readonly<Record<string, Secret>>;
+  /** How far back records are sent again after a broken connection, an answer 5xx or a restart; 0: none are. */
+  readonly replayMs: number;
 }
 
 export interface StdoutSinkSettings extends CommonSinkSettings {
@@ -132,7 +134,7 @@ export interface SyslogSinkSettings extends NetworkSinkSettings {
   readonly appName: string;
   /** Longer messages are cut. */
   readonly messageBytesMax: number;
-  /** How far back messages are sent again after the connection broke; 0: none are. */
+  /** How far back messages are sent again after a broken connection or a restart; 0: none are, as always over UDP. */
   readonly replayMs: number;
 }
 

@@ -7,6 +7,7 @@ import {
   BATCH_WAIT_MS_MAX,
   DURATION_MS_MIN,
   SINK_BATCHES,
+  SINK_REPLAY_MS_MAX,
   SINK_TIMEOUT_MS,
   SINK_TIMEOUT_MS_MAX,
 } from '../defaults.ts';
@@ -98,6 +99,14 @@ export const timeout = duration(
   SINK_TIMEOUT_MS_MAX,
 ).optional();
 
+/** How far back records go again, with the default of a type. */
+export const replay = (fallbackMs: number, description: string) =>
+  durationOrNone(
+    { description, default: fallbackMs === 0 ? '0' : renderDuration(fallbackMs) },
+    1,
+    SINK_REPLAY_MS_MAX,
+  ).optional();
+
 export const compress = (fallback: 'gzip' | 'none', what: string) =>
   choice({ description: `How ${what} are compressed.`, default: fallback }, ['gzip', 'none']).optional();
 
@@ -151,5 +160,9 @@ export const webShape = {
     'Headers whose values stand in files; one line end after a value is ignored. Beside `headers`.',
   ).optional(),
   timeout,
+  replay: replay(
+    0,
+    'How far back records are sent again, from the spool, after a broken connection, an answer 5xx or a restart of the agent. For receivers that acknowledge records before they are safe, such as VictoriaLogs: some records come twice. 0: none are.',
+  ),
   tls,
 };

@@ -15,12 +15,11 @@ import {
   SYSLOG_MESSAGE_BYTES_LEAST,
   SYSLOG_MESSAGE_BYTES_MOST,
   SYSLOG_REPLAY_MS,
-  SYSLOG_REPLAY_MS_MAX,
 } from '../defaults.ts';
-import { byteSizeWithin, duration, durationOrNone, renderByteSize, wholeNumber } from '../schema-quantities.ts';
+import { byteSizeWithin, duration, renderByteSize, wholeNumber } from '../schema-quantities.ts';
 import { choice, section, text } from '../schema-values.ts';
 
-import { accountShape, batch, commonShape, compress, format, tag, timeout, tls } from './sink-keys.ts';
+import { accountShape, batch, commonShape, compress, format, replay, tag, timeout, tls } from './sink-keys.ts';
 import { hostAndPort, natsServers, natsStream, natsSubject, syslogAppName } from './sink-values.ts';
 
 /** A sink of type `stdout`. */
@@ -92,15 +91,10 @@ export const syslogSchema = section(
       SYSLOG_MESSAGE_BYTES_LEAST,
       SYSLOG_MESSAGE_BYTES_MOST,
     ).optional(),
-    replay: durationOrNone(
-      {
-        description:
-          'How far back messages are sent again after a connection broke, because nobody knows whether they arrived. 0: none are.',
-        default: renderDuration(SYSLOG_REPLAY_MS),
-      },
-      1,
-      SYSLOG_REPLAY_MS_MAX,
-    ).optional(),
+    replay: replay(
+      SYSLOG_REPLAY_MS,
+      'How far back messages are sent again, from the spool, after a broken connection or a restart of the agent, because nobody knows whether they arrived. 0: none are. `udp` knows no connection, and sends none again.',
+    ),
     timeout,
     tls,
     format: format(['native']).optional(),

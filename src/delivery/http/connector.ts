@@ -14,10 +14,13 @@ const SIGN_OF_LIFE_MS = 60_000;
  */
 export class SinkConnector {
   readonly #tls: SinkTls;
+  readonly #onEnded: (isOrderly: boolean) => void;
   readonly #openings = new Set<(cause: Error) => void>();
 
-  constructor(tls: SinkTls) {
+  /** `onEnded`: told when the other side ends a connection that stood, in an orderly way or not. */
+  constructor(tls: SinkTls, onEnded: (isOrderly: boolean) => void = () => {}) {
     this.#tls = tls;
+    this.#onEnded = onEnded;
   }
 
   /** Opens one connection; the form is the one that undici asks for. */
@@ -25,6 +28,8 @@ export class SinkConnector {
     const settle = (...result: Parameters<buildConnector.Callback>) => {
       if (!this.#openings.delete(fail)) return;
       if (result[0]) tcp.destroy();
+      // What this side ends, such as after an answer that announces the end, has no end of the other.
+      if (result[1]) this.#watch(result[1]);
       callback(...result);
     };
     const fail = (cause: Error) => settle(cause, null);
@@ -59,6 +64,16 @@ export class SinkConnector {
   /** Ends the connections that are on their way. Those that stand belong to who asked for them. */
   endOpenings(): void {
     for (const fail of [...this.#openings]) fail(toUnreachable('The attempt to connect was given up'));
+  }
+
+  #watch(socket: Socket): void {
+    let isOver = false;
+    const end = (isOrderly: boolean) => {
+      // After an orderly end, undici breaks what is left with an error.
+      if (!isOver) this.#onEnded(isOrderly);
+      isOver = true;
+    };
+    socket.once('end', () => end(true)).once('error', () => end(false));
   }
 
   #secure(socket: Socket, target: buildConnector.Options): TLSSocket {

@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
 import { listSecrets, type SinkAuth } from '../auth.ts';
+import { ConnectionEnd } from '../connection-end.ts';
 import { DeliveryError } from '../errors.ts';
 import type { SinkTls } from '../tls.ts';
 import { type HttpAnswer, parseRetryAfter } from './answer.ts';
@@ -23,6 +24,8 @@ export interface HttpSinkOptions {
   readonly tls?: SinkTls | undefined;
   /** Of the bodies of requests. */
   readonly compress: 'gzip' | 'none';
+  /** How far back records go again when a connection ended; absent or 0: none do, and connections are not watched. Milliseconds. */
+  readonly replayMs?: number | undefined;
   readonly clock: Clock;
 }
 
@@ -65,6 +68,8 @@ export class SinkHttpClient {
   readonly #secrets: readonly string[];
   readonly #connector: SinkConnector;
   readonly #agent: Agent;
+  /** The ends of connections over which records went; absent without `replayMs`. */
+  readonly connection: ConnectionEnd | undefined;
 
   /** Throws `misdirected` for headers and credentials that cannot be sent. */
   constructor(options: HttpSinkOptions) {
@@ -78,11 +83,17 @@ export class SinkHttpClient {
       // One may be part of another.
       .toSorted((one, other) => other.length - one.length);
     this.#headers = { ...headers, ...revealAuthorization(options) };
-    this.#connector = new SinkConnector(options.tls ?? {});
+    const { replayMs = 0, clock } = options;
+    this.connection = replayMs > 0 ? new ConnectionEnd() : undefined;
+    this.#connector = new SinkConnector(options.tls ?? {}, (isOrderly) =>
+      this.connection?.note(isOrderly ? clock.now() : undefined),
+    );
+    // For as long as what was taken may be lost, the connection is what tells.
+    const keepAliveMs = Math.max(KEEP_ALIVE_MS, replayMs);
     this.#agent = new Agent({
       connections: 1,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
       // Exact limits come from the signal; undici's own timers are coarse and would only interfere.
       headersTimeout: 0,
       bodyTimeout: 0,

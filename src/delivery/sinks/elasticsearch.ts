@@ -50,6 +50,7 @@ export function createElasticsearchSink(options: ElasticsearchSinkOptions): Sink
     name,
     batch,
     timeoutMs,
+    connection: client.connection,
     deliver,
     preflight: (_fleet, signal) => checkElasticsearch(client, deliver, options, signal),
     close: () => client.close(),

@@ -41,6 +41,7 @@ export function createHttpSink(options: HttpSinkOptions): Sink {
     name,
     batch,
     timeoutMs,
+    connection: client.connection,
     deliver,
     preflight: async (_fleet, signal) => {
       try {

@@ -1,6 +1,14 @@
 import { type Clock, renderDuration, type Secret } from '../../base/index.ts';
 import type { SinkAuth } from '../auth.ts';
-import type { BatchBounds, DeliveryReport, PreflightFinding, PreflightFleet, Refusal, Sink } from '../contracts.ts';
+import type {
+  BatchBounds,
+  DeliveryReport,
+  PreflightFinding,
+  PreflightFleet,
+  Refusal,
+  Sink,
+  WatchedConnection,
+} from '../contracts.ts';
 import { SinkHttpClient } from '../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../outgoing-record.ts';
 import { createTestRecord } from '../test-record.ts';
@@ -32,6 +40,8 @@ export interface LokiSinkOptions {
   readonly shards: number;
   /** Age above which Loki refuses a line. Milliseconds; 0: none. */
   readonly maxAgeMs: number;
+  /** How far back records go again when the connection broke or Loki answered 5xx. Milliseconds; absent or 0: none do. */
+  readonly replayMs?: number | undefined;
   /** How many routers there are now. */
   readonly routers: () => number;
   readonly clock: Clock;
@@ -54,6 +64,7 @@ class LokiSink implements Sink {
   readonly name: string;
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
+  readonly connection: WatchedConnection | undefined;
   readonly #options: LokiSinkOptions;
   readonly #client: SinkHttpClient;
   /** Absent: the url itself takes the pushes, and where the other questions would be asked is unknown. */
@@ -68,6 +79,7 @@ class LokiSink implements Sink {
     const { url, pushPath } = splitUrl(options.url);
     this.#pushPath = pushPath;
     this.#client = new SinkHttpClient({ ...options, url, compress: 'gzip' });
+    this.connection = this.#client.connection;
     this.#isSharded = options.layout === 'shard';
   }
 

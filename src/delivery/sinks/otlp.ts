@@ -20,6 +20,8 @@ export interface OtlpSinkOptions {
   readonly auth?: SinkAuth | undefined;
   readonly tls?: SinkTls | undefined;
   readonly compress: 'gzip' | 'none';
+  /** How far back records go again when the connection broke or the collector answered 5xx. Milliseconds; absent or 0: none do. */
+  readonly replayMs?: number | undefined;
   /** Version of the instrumentation scope; absent: none is said, and a record gives the same bytes after an update. */
   readonly version?: string | undefined;
   readonly clock: Clock;
@@ -62,6 +64,7 @@ export function createOtlpSink(options: OtlpSinkOptions): Sink {
     name,
     batch,
     timeoutMs,
+    connection: client.connection,
     deliver,
     preflight: (_fleet: PreflightFleet, signal: AbortSignal) =>
       tryTestRecord(() => deliver([createTestRecord(clock)], signal), client.place, signal),

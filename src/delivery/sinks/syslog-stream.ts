@@ -69,7 +69,7 @@ export class SyslogStream {
     return !this.#isClosing;
   }
 
-  /** When the collector ended the connection in an orderly way; absent when it broke otherwise. Monotonic milliseconds. */
+  /** When the collector ended the connection in an orderly way; absent when it broke otherwise. Wall time, milliseconds. */
   get endedMs(): number | undefined {
     return this.#endedMs;
   }
@@ -113,7 +113,7 @@ export class SyslogStream {
   #end(cause: unknown): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    if (cause === undefined) this.#endedMs = this.#clock.monotonic();
+    if (cause === undefined) this.#endedMs = this.#clock.now();
     const orderly = new DeliveryError('unreachable', `The collector at ${this.#place} ended the connection`, {
       disposition: 'retry',
     });

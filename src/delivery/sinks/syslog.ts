@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Clock, untilAborted } from '../../base/index.ts';
+import { type Clock, renderDuration, untilAborted } from '../../base/index.ts';
 import type { SyslogFacility } from '../../model/index.ts';
+import { ConnectionEnd } from '../connection-end.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink } from '../contracts.ts';
 import type { OutgoingRecord } from '../outgoing-record.ts';
 import type { SinkTls } from '../tls.ts';
@@ -9,7 +10,6 @@ import { renderPlace } from './syslog-errors.ts';
 import { toFacilityNumber } from './syslog-facility.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './syslog-message.ts';
 import { checkSyslogCollector } from './syslog-preflight.ts';
-import { ReplayBuffer } from './syslog-replay.ts';
 import { SyslogStream } from './syslog-stream.ts';
 
 export interface SyslogSinkOptions {
@@ -44,8 +44,9 @@ const LOOKUP_MS_MAX = 5 * 60_000;
 /**
  * Sends each record as a message of RFC 5424, octet-counted over TCP or TLS, or one per datagram over UDP.
  *
- * Nothing is acknowledged: a record is taken when the system has its bytes. After a connection broke, the messages of
- * the last `replayMs` are sent again over the next one, marked `replayed`, and so are those of an attempt that failed.
+ * Nothing is acknowledged: a record is taken when the system has its bytes. Over TCP and TLS the connection is watched, so
+ * that the messages of the last `replayMs` before its end come again. Those are marked `replayed`, and so are the messages
+ * of an attempt that failed.
  */
 export function createSyslogSink(options: SyslogSinkOptions): Sink {
   return options.protocol === 'udp' ? new DatagramSink(options) : new StreamSink(options);
@@ -73,14 +74,18 @@ abstract class SyslogSink implements Sink {
     };
   }
 
-  /** Messages of records that are tried now; those that were tried before are marked. */
-  protected render(records: readonly OutgoingRecord[]): readonly Buffer[] {
+  /** Messages of records that are tried now; those that were sent or tried before are marked. */
+  protected render(records: readonly OutgoingRecord[], isRepeat = false): readonly Buffer[] {
     const { attempted } = this;
     this.attempted = new Set(records.map(({ line }) => line));
-    return records.map(({ fields, line }) => renderSyslogMessage(fields, this.message, attempted.has(line)));
+    return records.map(({ fields, line }) => renderSyslogMessage(fields, this.message, isRepeat || attempted.has(line)));
   }
 
-  abstract deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport>;
+  abstract deliver(
+    records: readonly OutgoingRecord[],
+    signal: AbortSignal,
+    isRepeat?: boolean,
+  ): Promise<DeliveryReport>;
   abstract close(): Promise<void>;
 
   async preflight(_fleet: unknown, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
@@ -90,51 +95,51 @@ abstract class SyslogSink implements Sink {
 }
 
 class StreamSink extends SyslogSink {
-  readonly #sent: ReplayBuffer;
+  readonly connection: ConnectionEnd | undefined;
   #stream: SyslogStream | undefined;
   #isProven = false;
+  #hasEnded = false;
 
   constructor(options: SyslogSinkOptions) {
     super(options);
-    this.#sent = new ReplayBuffer(options.replayMs);
+    this.connection = options.replayMs > 0 ? new ConnectionEnd() : undefined;
   }
 
-  async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
-    const { clock, host, port, graceMs = GRACE_MS } = this.options;
+  async deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat = false): Promise<DeliveryReport> {
+    const { clock, host, port, replayMs, graceMs = GRACE_MS } = this.options;
     // Whatever the system has heard of the other side comes to light before more is written.
-    await setImmediate();
-    const { stream, replayed } = await this.#connect(signal);
-    const again = replayed.map(({ fields }) => renderSyslogMessage(fields, this.message, true));
-    const bytes = await stream.send([...again, ...this.render(records)], signal);
+    if (!this.connection) await setImmediate();
+    const stream = await this.#connect(signal);
+    const bytes = await stream.send(this.render(records, isRepeat), signal);
     if (!this.#isProven) {
       if (graceMs > 0) await untilAborted(Promise.race([clock.sleep(graceMs, signal), stream.ended]), signal);
       this.#isProven = true;
     }
     this.attempted = new Set();
-    this.#sent.add([...replayed, ...records], clock.monotonic());
-    if (replayed.length === 0) return { bytes };
+    if (!this.#hasEnded) return { bytes };
+    this.#hasEnded = false;
     const place = renderPlace(host, port);
-    const warning = `The connection of sink ${this.name} to ${place} had ended: ${replayed.length} messages were sent again, and earlier ones may be lost`;
+    const warning = `The connection of sink ${this.name} to ${place} had ended: messages of the last ${renderDuration(replayMs)} are sent again, and earlier ones may be lost`;
     return { bytes, warning };
   }
 
   async close(): Promise<void> {
     const stream = this.#stream;
     this.#stream = undefined;
-    this.#sent.clear();
     await stream?.close();
   }
 
-  async #connect(signal: AbortSignal): Promise<{ stream: SyslogStream; replayed: readonly OutgoingRecord[] }> {
-    if (this.#stream?.isOpen) return { stream: this.#stream, replayed: [] };
+  async #connect(signal: AbortSignal): Promise<SyslogStream> {
+    if (this.#stream?.isOpen) return this.#stream;
     const { name, host, port, protocol, tls = {}, clock } = this.options;
-    // Of a connection that ended in an orderly way just now, or some time ago, it is known how long it worked.
-    if (this.#stream?.endedMs !== undefined) this.#sent.forget(this.#stream.endedMs);
+    if (this.#stream && this.#isProven && this.connection) this.#hasEnded = true;
     this.#stream = undefined;
     this.#isProven = false;
     const place = { name, host, port, tls: protocol === 'tls' ? tls : undefined };
-    this.#stream = await SyslogStream.open({ ...place, clock }, signal);
-    return { stream: this.#stream, replayed: this.#sent.records };
+    const stream = await SyslogStream.open({ ...place, clock }, signal);
+    stream.ended.catch(() => this.connection?.note(stream.endedMs));
+    this.#stream = stream;
+    return stream;
   }
 }
 

@@ -28,7 +28,7 @@ const NO_TLS = {
 const NETWORK = { ...COMMON, timeoutMs: 30_000, tls: NO_TLS };
 const MIB = 1024 ** 2;
 const HTTP_BATCH = { recordsMax: 1000, bytesMax: MIB, waitMs: 1000 };
-const WEB = { ...NETWORK, auth: undefined, headers: {} };
+const WEB = { ...NETWORK, auth: undefined, headers: {}, replayMs: 0 };
 
 /** The settings of the one sink with these keys. */
 async function sinkOf(keys: string, around: Surroundings = {}) {

@@ -87,75 +87,6 @@ describe('SyslogSink over TCP', () => {
     server.close();
   });
 
-  test.for(['end', 'reset'] as const)(
-    'sends what it sent last again, marked, after the collector ended the connection with %s',
-    async (kind) => {
-      await using server = await openSyslogServer({ protocol: 'tcp' });
-      server.misbehave({ kind, messages: 3 });
-      const sink = createSink({ port: server.port });
-      await sink.deliver(sampleRecords('a', 5), never);
-      await vi.waitFor(() => expect(server.uids).toHaveLength(3));
-      server.misbehave(undefined);
-      const report = await vi.waitFor(async () => {
-        // Its end may not have come to light yet.
-        const delivered = await sink.deliver([sampleRecord('b')], never);
-        expect(delivered.warning).toBeDefined();
-        return delivered;
-      });
-      expect(report.warning).toMatch(
-        /^The connection of sink collector to 127\.0\.0\.1:\d+ had ended: \d+ messages were sent again, and earlier ones may be lost$/,
-      );
-      await vi.waitFor(() => expect(arrivals(server).at(-1)).toMatch(/^b/));
-      expect(arrivals(server).slice(0, 8)).toEqual(['a-0', 'a-1', 'a-2', 'a-0*', 'a-1*', 'a-2*', 'a-3*', 'a-4*']);
-      expect(server.violations).toEqual([]);
-      expect((await sink.deliver([sampleRecord('c')], never)).warning).toBeUndefined();
-    },
-  );
-
-  test('sends nothing again that it sent long before the collector ended the connection in an orderly way', async () => {
-    await using server = await openSyslogServer({ protocol: 'tcp' });
-    const clock = createSteppedClock(0);
-    const sink = createSink({ port: server.port, clock });
-    await sink.deliver([sampleRecord('old')], never);
-    await clock.advance(3000);
-    await sink.deliver([sampleRecord('young')], never);
-    await vi.waitFor(() => expect(server.uids).toHaveLength(2));
-    await clock.advance(2000);
-    server.disconnect('end');
-    await vi.waitFor(async () => {
-      await sink.deliver([sampleRecord('new')], never);
-      expect(server.connections).toBe(2);
-    });
-    await vi.waitFor(() => expect(arrivals(server)).toContain('young*'));
-    expect(arrivals(server)).not.toContain('old*');
-  });
-
-  test('sends the last messages again after a broken connection, however long ago they were sent', async () => {
-    await using server = await openSyslogServer({ protocol: 'tcp' });
-    const clock = createSteppedClock(0);
-    const sink = createSink({ port: server.port, clock });
-    await sink.deliver([sampleRecord('old')], never);
-    await clock.advance(5000);
-    await sink.deliver([sampleRecord('young')], never);
-    await vi.waitFor(() => expect(server.uids).toHaveLength(2));
-    await clock.advance(3_600_000);
-    server.disconnect('reset');
-    await vi.waitFor(async () => {
-      await sink.deliver([sampleRecord('new')], never).catch(() => {});
-      expect(server.connections).toBe(2);
-    });
-    await vi.waitFor(() => expect(arrivals(server)).toContain('young*'));
-    expect(arrivals(server)).not.toContain('old*');
-
-    // They count as sent just now, and may be lost again.
-    server.disconnect('reset');
-    await vi.waitFor(async () => {
-      await sink.deliver([sampleRecord('newest')], never).catch(() => {});
-      expect(server.connections).toBe(3);
-    });
-    await vi.waitFor(() => expect(arrivals(server).filter((uid) => uid === 'young*')).toHaveLength(2));
-  });
-
   test('sees the end of a connection behind what a collector says', async () => {
     let connections = 0;
     const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -185,22 +116,6 @@ describe('SyslogSink over TCP', () => {
       expect(server.uids).toContain('b');
     });
     expect(arrivals(server)).not.toContain('a*');
-  });
-
-  test('keeps no more than 4 MiB to be sent again', async () => {
-    await using server = await openSyslogServer({ protocol: 'tcp' });
-    const sink = createSink({ port: server.port, messageBytesMax: 1000 });
-    const large = { message: 'x'.repeat(1024 * 1024) };
-    await sink.deliver(sampleRecords('a', 5, large), never);
-    await vi.waitFor(() => expect(server.uids).toHaveLength(5));
-    server.disconnect('end');
-    await vi.waitFor(async () => {
-      await sink.deliver([sampleRecord('b')], never);
-      expect(server.connections).toBe(2);
-    });
-    await vi.waitFor(() => expect(arrivals(server)).toContain('a-4*'));
-    const replayed = arrivals(server).filter((uid) => /^a.*\*$/.test(uid));
-    expect(replayed.length).toBeLessThanOrEqual(3);
   });
 
   test('gives up when aborted while the collector does not read, and marks what comes again', async () => {

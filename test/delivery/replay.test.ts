@@ -1,0 +1,287 @@
+import { onTestFinished, describe, expect, test, vi } from 'vitest';
+import { createSteppedClock } from '../../src/base/index.ts';
+import {
+  Courier,
+  createElasticsearchSink,
+  createHttpSink,
+  createLokiSink,
+  createOtlpSink,
+  createSyslogSink,
+  type DeliveryEvent,
+  type Sink,
+} from '../../src/delivery/index.ts';
+import { MemoryLetters } from '../support/memory-spool.ts';
+import { openHttpServer } from '../support/sinks/http-server.ts';
+import { type ArrivedRequest, openMisbehavingServer } from '../support/sinks/misbehaving-server.ts';
+import { sampleRecords } from '../support/sinks/sample-records.ts';
+import { openSyslogServer, type SyslogServer } from '../support/sinks/syslog-server.ts';
+import { commitOf, createStoreFolder, NOW_MS } from '../support/store-folder.ts';
+
+const REPLAY_MS = 16_000;
+const never = new AbortController().signal;
+const common = { name: 'a', batch: { recordsMax: 4, bytesMax: 1_000_000, waitMs: 0 }, timeoutMs: 30_000 };
+const web = { ...common, headers: {}, compress: 'none' as const };
+
+/** A sink at a spool on disk. The clock is the test's. */
+async function openBench(create: (clock: ReturnType<typeof createSteppedClock>) => Sink, replayMs = REPLAY_MS) {
+  const folder = await createStoreFolder();
+  const clock = createSteppedClock(NOW_MS);
+  const store = folder.open({ sinks: [{ name: 'a', start: 'oldest', replayMs }], now: () => clock.now() });
+  const letters = new MemoryLetters();
+  const events: DeliveryEvent[] = [];
+  const open = () => {
+    const sink = create(clock);
+    const courier = new Courier({
+      sink,
+      spool: store,
+      deadLetters: letters,
+      clock,
+      isWanted: () => true,
+      report: (event) => void events.push(event),
+    });
+    return { sink, courier };
+  };
+  let running = open();
+  onTestFinished(async () => {
+    await running.sink.close();
+    store.close();
+    await folder[Symbol.asyncDispose]();
+  });
+  /** Steps until nothing is left; gives the codes of what stood in the way. */
+  const drain = async () => {
+    const faults: unknown[] = [];
+    for (let step = 0; step < 1000; step++) {
+      try {
+        if ((await running.courier.step(never)) === 'idle') return faults;
+      } catch (cause) {
+        faults.push(cause instanceof Error && 'code' in cause ? cause.code : cause);
+      }
+    }
+    throw new RangeError('The courier does not come to an end');
+  };
+  return {
+    clock,
+    store,
+    letters,
+    events,
+    drain,
+    get sink() {
+      return running.sink;
+    },
+    /** As a restart of the agent. */
+    async restart() {
+      await running.sink.close();
+      running = open();
+    },
+    ship(name: string, count: number, change: object = {}) {
+      store.commit(commitOf(sampleRecords(name, count, change).map(({ line }) => line)));
+      return drain();
+    },
+    count: (type: DeliveryEvent['type']) =>
+      events.reduce((sum, event) => sum + (event.type === type && 'records' in event ? event.records : 0), 0),
+  };
+}
+
+const http = (url: string, replayMs = REPLAY_MS) =>
+  openBench((clock) => createHttpSink({ ...web, url, clock, replayMs }), replayMs);
+
+describe('a sink over HTTP with replay', () => {
+  const uids = (requests: readonly ArrivedRequest[]) =>
+    requests.map(({ body }) => [...body.toString().matchAll(/"uid":"([^"]*)"/g)].map(([, uid]) => uid).join(' '));
+
+  test('gets its last records again after an answer 5xx, before what is new; they are no new deliveries and no backlog', async () => {
+    await using server = await openHttpServer();
+    const bench = await http(server.url);
+    await bench.ship('old', 1);
+    await bench.clock.advance(20_000);
+    await bench.ship('young', 2);
+    server.misbehave({ kind: 'status', status: 500 });
+    expect(await bench.ship('new', 2)).toEqual(['failed']);
+    expect(uids(server.requests)).toEqual(['old-0', 'young-0 young-1', 'new-0 new-1', 'young-0 young-1', 'new-0 new-1']);
+    expect([bench.count('records-delivered'), bench.count('records-repeated')]).toEqual([5, 2]);
+    expect(bench.store.spooled.records).toBe(0);
+  });
+
+  test.for([
+    ['vanish', 'unreachable'],
+    ['take-and-vanish', 'unreachable'],
+    ['garbage', 'unintelligible'],
+  ] as const)('gets them again after the connection broke in the middle of a request: %s', async ([kind, code]) => {
+    await using server = await openHttpServer();
+    const bench = await http(server.url);
+    await bench.ship('a', 2);
+    server.misbehave({ kind });
+    expect(await bench.ship('b', 1)).toEqual([code]);
+    expect(bench.count('records-repeated')).toBe(2);
+  });
+
+  test('gets them again after the connection ended while nothing was under way, and is woken for it', async () => {
+    await using server = await openHttpServer();
+    const bench = await http(server.url);
+    await bench.ship('a', 2);
+    const woken = Promise.withResolvers<void>();
+    if (bench.sink.connection) bench.sink.connection.onEnd = woken.resolve;
+    server.disconnect();
+    await woken.promise;
+    expect(await bench.drain()).toEqual([]);
+    expect(uids(server.requests)).toEqual(['a-0 a-1', 'a-0 a-1']);
+    // A receiver that ends idle connections does not get the same for ever.
+    await bench.clock.advance(REPLAY_MS + 2000);
+    const again = Promise.withResolvers<void>();
+    if (bench.sink.connection) bench.sink.connection.onEnd = again.resolve;
+    server.disconnect();
+    await again.promise;
+    await bench.drain();
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test('gets them again after a restart of the agent, which does not know what happened meanwhile', async () => {
+    await using server = await openHttpServer();
+    const bench = await http(server.url);
+    await bench.ship('a', 6);
+    await bench.clock.advance(3_600_000);
+    await bench.restart();
+    expect(await bench.drain()).toEqual([]);
+    expect(uids(server.requests)).toEqual(['a-0 a-1 a-2 a-3', 'a-4 a-5', 'a-0 a-1 a-2 a-3', 'a-4 a-5']);
+  });
+
+  test('gets all of a batch again of which it had taken a part', async () => {
+    const statuses = [413, 204, 500];
+    await using server = await openMisbehavingServer(() => ({ status: statuses.shift() ?? 204 }));
+    const bench = await http(server.url);
+    expect(await bench.ship('a', 4)).toEqual(['failed']);
+    expect(uids(server.requests)).toEqual([
+      'a-0 a-1 a-2 a-3',
+      'a-0 a-1',
+      'a-2 a-3',
+      'a-0 a-1 a-2 a-3',
+    ]);
+  });
+
+  test('makes no dead letter of a record that it refuses the second time', async () => {
+    let poison = 'none';
+    await using server = await openMisbehavingServer(({ body }) => ({ status: body.includes(poison) ? 400 : 204 }));
+    const bench = await http(server.url);
+    await bench.ship('a', 3);
+    poison = 'a-1';
+    await bench.restart();
+    expect(await bench.ship('b', 1)).toEqual([]);
+    expect(bench.letters.letters).toEqual([]);
+    expect([bench.count('records-repeated'), bench.count('repeats-refused')]).toEqual([2, 1]);
+    expect(bench.count('records-delivered')).toBe(4);
+  });
+
+  test('gets what is new in the end though it answers 503 again and again', async () => {
+    let requests = 0;
+    await using server = await openMisbehavingServer(() => ({ status: ++requests % 3 === 0 ? 503 : 204 }));
+    const bench = await http(server.url);
+    const faults = await bench.ship('a', 40);
+    expect(faults.length).toBeGreaterThan(3);
+    expect(bench.store.countWaiting('a')).toBe(0);
+  });
+
+  test('without replay nothing goes again', async () => {
+    await using server = await openHttpServer();
+    const bench = await http(server.url, 0);
+    await bench.ship('a', 2);
+    server.misbehave({ kind: 'status', status: 500 });
+    await bench.ship('b', 1);
+    await bench.restart();
+    await bench.ship('c', 1);
+    expect(uids(server.requests)).toEqual(['a-0 a-1', 'b-0', 'b-0', 'c-0']);
+    expect(bench.sink.connection).toBeUndefined();
+  });
+
+  test.for(['elasticsearch', 'loki', 'otlp'] as const)('is watched when it is of type %s', (type) => {
+    const url = 'http://127.0.0.1:1';
+    const clock = createSteppedClock(0);
+    const create = (replayMs: number): Sink => {
+      if (type === 'elasticsearch') return createElasticsearchSink({ ...web, url, clock, replayMs, index: 'i' });
+      if (type === 'otlp') return createOtlpSink({ ...web, url, clock, replayMs });
+      const loki = { layout: 'auto', streamLimit: 1, shards: 1, maxAgeMs: 0, routers: () => 1 } as const;
+      return createLokiSink({ ...common, ...loki, headers: {}, url, clock, replayMs });
+    };
+    expect(create(1).connection).toBeDefined();
+    expect(create(0).connection).toBeUndefined();
+  });
+});
+
+describe('a sink of type syslog with replay', () => {
+  const syslog = (port: number, replayMs = REPLAY_MS) =>
+    openBench(
+      (clock) =>
+        createSyslogSink({
+          ...common,
+          host: '127.0.0.1',
+          port,
+          protocol: 'tcp',
+          facility: 'local0',
+          appName: 'router-exporter',
+          messageBytesMax: 8192,
+          graceMs: 0,
+          replayMs,
+          clock,
+        }),
+      replayMs,
+    );
+  /** uids as they arrived, those that are marked as replays with a star. */
+  const arrivals = ({ messages }: SyslogServer) =>
+    messages.map(({ data }) => `${data['record@0']?.['uid']}${data['record@0']?.['replayed'] ? '*' : ''}`);
+
+  test.for(['end', 'reset'] as const)('sends the last messages again, marked, after the collector ended the connection with %s', async (kind) => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    const bench = await syslog(server.port);
+    await bench.ship('a', 2);
+    await vi.waitFor(() => expect(server.uids).toHaveLength(2));
+    const woken = Promise.withResolvers<void>();
+    if (bench.sink.connection) bench.sink.connection.onEnd = woken.resolve;
+    server.disconnect(kind);
+    await woken.promise;
+    await bench.ship('b', 1);
+    await vi.waitFor(() => expect(arrivals(server)).toEqual(['a-0', 'a-1', 'a-0*', 'a-1*', 'b-0']));
+    expect(bench.events).toContainEqual({
+      type: 'sink-warned',
+      message: expect.stringMatching(
+        /^The connection of sink a to 127\.0\.0\.1:\d+ had ended: messages of the last 16s are sent again, and earlier ones may be lost$/,
+      ),
+    });
+    expect(server.violations).toEqual([]);
+    expect(bench.events.filter(({ type }) => type === 'sink-warned')).toHaveLength(1);
+  });
+
+  test('sends nothing again that it sent long before an orderly end, and the last messages however long before a reset', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    const bench = await syslog(server.port);
+    const end = async (kind: 'end' | 'reset') => {
+      const woken = Promise.withResolvers<void>();
+      if (bench.sink.connection) bench.sink.connection.onEnd = woken.resolve;
+      server.disconnect(kind);
+      await woken.promise;
+      await bench.drain();
+    };
+    await bench.ship('old', 1);
+    await bench.clock.advance(10_000);
+    await bench.ship('young', 1);
+    await vi.waitFor(() => expect(server.uids).toHaveLength(2));
+    await bench.clock.advance(10_000);
+    await end('end');
+    await vi.waitFor(() => expect(arrivals(server).slice(2)).toEqual(['young-0*']));
+    await bench.clock.advance(3_600_000);
+    await end('reset');
+    await vi.waitFor(() => expect(arrivals(server).slice(3)).toEqual(['old-0*', 'young-0*']));
+  });
+
+  test('sends nothing again when replay is 0', async () => {
+    await using server = await openSyslogServer({ protocol: 'tcp' });
+    const bench = await syslog(server.port, 0);
+    await bench.ship('a', 1);
+    await vi.waitFor(() => expect(server.uids).toHaveLength(1));
+    server.disconnect('end');
+    await vi.waitFor(async () => {
+      await bench.ship('b', 1);
+      expect(server.connections).toBe(2);
+    });
+    await vi.waitFor(() => expect(server.uids).toContain('b-0'));
+    expect(arrivals(server)).not.toContain('a-0*');
+  });
+});
