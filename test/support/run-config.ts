@@ -8,11 +8,12 @@ export interface RunConfig extends AsyncDisposable {
   readonly file: string;
 }
 
-/** Writes a configuration for all routers of `simulator`, with short intervals and `stdout` sinks. */
+/** Writes a configuration for all routers of `simulator`, with short intervals, `stdout` sinks of these names, and others as YAML. */
 export async function writeRunConfig(
   simulator: Simulator,
   username = 'monitor',
   sinks: readonly string[] = ['console'],
+  others: readonly string[] = [],
 ): Promise<RunConfig> {
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-run-'));
   const file = join(folder, 'router-exporter.yaml');
@@ -30,7 +31,7 @@ defaults:
   poll: { interval: 1s, timeout: 1s, deadline: 1s, stale_after: 1m }
   logs: { interval: 1s }
 routers:
-${routers}sinks: [${sinks.map((name) => `{ name: ${name}, type: stdout }`).join(', ')}]
+${routers}sinks: [${[...sinks.map((name) => `{ name: ${name}, type: stdout }`), ...others].join(', ')}]
 `,
   );
   return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };

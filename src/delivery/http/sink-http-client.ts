@@ -124,6 +124,11 @@ export class SinkHttpClient {
     return this.#ask('GET', path, { answerBytesMax }, signal, 0);
   }
 
+  /** Asks for a path of the same host that is not below the path of the url. */
+  getFromRoot(path: string, signal: AbortSignal): Promise<HttpAnswer> {
+    return this.#request('GET', new URL(path, this.#url.origin), {}, signal, 0);
+  }
+
   /** Closes the connection, also one on its way. Requests under way are cut. */
   async close(): Promise<void> {
     const destroyed = this.#agent.destroy();
@@ -131,15 +136,24 @@ export class SinkHttpClient {
     await destroyed;
   }
 
-  async #ask(
+  #ask(
     method: 'GET' | 'POST',
     path: string | undefined,
+    parts: RequestParts,
+    signal: AbortSignal,
+    sentBytes: number,
+  ): Promise<HttpAnswer> {
+    return this.#request(method, joinUrl(this.#url, path), parts, signal, sentBytes);
+  }
+
+  async #request(
+    method: 'GET' | 'POST',
+    url: URL,
     { headers, body, ...limits }: RequestParts,
     signal: AbortSignal,
     sentBytes: number,
   ): Promise<HttpAnswer> {
     signal.throwIfAborted();
-    const url = joinUrl(this.#url, path);
     // A connection that does not come to an end would stand in the way of the next request.
     const onAbort = () => this.#connector.endOpenings();
     signal.addEventListener('abort', onAbort, { once: true });

@@ -8,6 +8,7 @@ import { judgeOtlpAnswer } from '../otlp/judge-answer.ts';
 import type { OutgoingRecord } from '../outgoing-record.ts';
 import { createTestRecord } from '../test-record.ts';
 import type { SinkTls } from '../tls.ts';
+import { findLoki } from './otlp-loki.ts';
 import { tryTestRecord } from './otlp-preflight.ts';
 
 export interface OtlpSinkOptions {
@@ -66,8 +67,11 @@ export function createOtlpSink(options: OtlpSinkOptions): Sink {
     timeoutMs,
     connection: client.connection,
     deliver,
-    preflight: (_fleet: PreflightFleet, signal: AbortSignal) =>
-      tryTestRecord(() => deliver([createTestRecord(clock)], signal), client.place, signal),
+    preflight: async (_fleet: PreflightFleet, signal: AbortSignal) => {
+      const findings = await tryTestRecord(() => deliver([createTestRecord(clock)], signal), client.place, signal);
+      if (findings.some(({ step, verdict }) => step === 'connect' && verdict === 'failed')) return findings;
+      return [...findings, ...(await findLoki(client, url, signal))];
+    },
     close: () => client.close(),
   };
 }

@@ -362,6 +362,22 @@ test('createOtlpSink().preflight() sends one test record that says what it is', 
   expect(server.violations).toEqual([]);
 });
 
+test.for(['/otlp/v1/logs', '/otlp', ''])(
+  'createOtlpSink().preflight() recognises Loki behind %s, whatever became of the test record, and points to its type',
+  async (path) => {
+    await using server = await openOtlpServer({ path: '/otlp/v1/logs', lokiVersion: '3.8.0' });
+    await using sink = openSink(`${server.url}${path}`);
+    const findings = await sink.preflight(noFleet, never);
+    expect(findings.some(({ verdict }) => verdict === 'failed')).toBe(path !== '/otlp/v1/logs');
+    expect(findings.at(-1)).toEqual({
+      step: 'receiver',
+      verdict: 'warning',
+      message: expect.stringMatching(/^What answers is Loki 3\.8\.0: over OTLP, logs share streams there/),
+      hint: `Use type loki with the url ${server.url}`,
+    });
+  },
+);
+
 test('createOtlpSink().preflight() says which step failed and what to do', async () => {
   await using server = await openOtlpServer({ bearer: 'right-token' });
   await using sink = openSink(server.url, { auth: { kind: 'bearer', token: new Secret('wrong-token') } });

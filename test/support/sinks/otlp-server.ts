@@ -46,8 +46,11 @@ export interface OtlpServer extends AsyncDisposable {
 const PROTO = fileURLToPath(new URL('../opentelemetry-proto/logs.proto', import.meta.url));
 const PROTOBUF_TYPE = 'application/x-protobuf';
 
-/** A collector that takes logs over OTLP/HTTP as protobuf and looks at every field. `path` is where it takes them. */
-export async function openOtlpServer({ path = '/v1/logs', bearer = '' } = {}): Promise<OtlpServer> {
+/**
+ * A collector that takes logs over OTLP/HTTP as protobuf and looks at every field. `path` is where it takes them. With
+ * `lokiVersion` it says beside it that it is Loki.
+ */
+export async function openOtlpServer({ path = '/v1/logs', bearer = '', lokiVersion = '' } = {}): Promise<OtlpServer> {
   const root = await protobuf.load(PROTO);
   const Request = root.lookupType('otlp.ExportLogsServiceRequest');
   const Response = root.lookupType('otlp.ExportLogsServiceResponse');
@@ -69,6 +72,11 @@ export async function openOtlpServer({ path = '/v1/logs', bearer = '' } = {}): P
   };
 
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    if (request.method === 'GET') {
+      const isKnown = lokiVersion !== '' && request.url === '/loki/api/v1/status/buildinfo';
+      if (!isKnown) return answer(response, 404, 'text/plain', '404 page not found');
+      return answer(response, 200, 'application/json', JSON.stringify({ version: lokiVersion, revision: 'f1e2d3c' }));
+    }
     requests++;
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
