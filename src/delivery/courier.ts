@@ -264,7 +264,9 @@ export class Courier<Cursor> {
     }
     // It is read anew at the next step, with what has come since.
     this.#load = undefined;
-    throw this.#toMisconfigured(outcome instanceof DeliveryError ? renderErrorChain(outcome) : outcome.refused?.[0]?.reason);
+    throw this.#toMisconfigured(
+      outcome instanceof DeliveryError ? renderErrorChain(outcome) : outcome.refused?.[0]?.reason,
+    );
   }
 
   #settle(load: Load, outcome: DeliveryReport | DeliveryError): void {

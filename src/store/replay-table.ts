@@ -81,7 +81,9 @@ export class ReplayTable {
 
   /** The first batch that may go again; `undefined`: none. */
   get floor(): number | undefined {
-    const row = this.#file.get('SELECT min(batch) AS batch FROM (SELECT batch FROM taken UNION ALL SELECT batch FROM repeat)');
+    const row = this.#file.get(
+      'SELECT min(batch) AS batch FROM (SELECT batch FROM taken UNION ALL SELECT batch FROM repeat)',
+    );
     return typeof row?.['batch'] === 'number' ? row['batch'] : undefined;
   }
 

@@ -333,7 +333,8 @@ test('Courier keeps records that are to come again in front of the rest after a 
 
 test('Courier calls a sink misconfigured that refuses every record of three batches in a row, and makes no more dead letters', async () => {
   let isRefusing = true;
-  const refusal = () => Promise.reject(new DeliveryError('refused', 'Too old', { disposition: 'dead-letter', answer: '400' }));
+  const refusal = () =>
+    Promise.reject(new DeliveryError('refused', 'Too old', { disposition: 'dead-letter', answer: '400' }));
   const bench = createBench(() => (isRefusing ? refusal() : Promise.resolve(taken)), { batch: { recordsMax: 2 } });
   bench.spool.add(numbers(12));
   const faults: unknown[] = [];
@@ -344,12 +345,18 @@ test('Courier calls a sink misconfigured that refuses every record of three batc
   expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(numbers(6));
   expect(faults.length).toBeGreaterThan(5);
   for (const fault of faults) {
-    expect(fault).toMatchObject({ code: 'misdirected', disposition: 'operator', hint: expect.stringContaining('replay') });
+    expect(fault).toMatchObject({
+      code: 'misdirected',
+      disposition: 'operator',
+      hint: expect.stringContaining('replay'),
+    });
     expect(String(fault)).toContain('Too old');
   }
   // Not one halving at a time, but the batch and one record of it, and another one the next time.
   expect(bench.attempts.slice(-4)).toEqual([['r6', 'r7'], [expect.any(String)], ['r6', 'r7'], [expect.any(String)]]);
-  expect(new Set(bench.attempts.slice(-4).flatMap((uids) => (uids.length === 1 ? uids : [])))).toEqual(new Set(['r6', 'r7']));
+  expect(new Set(bench.attempts.slice(-4).flatMap((uids) => (uids.length === 1 ? uids : [])))).toEqual(
+    new Set(['r6', 'r7']),
+  );
   isRefusing = false;
   expect(await bench.drain()).toEqual([]);
   expect(bench.letters.letters).toHaveLength(6);
@@ -380,7 +387,9 @@ test('Courier calls no sink misconfigured that takes a record in between, or tha
 });
 
 test('Courier calls a sink misconfigured that refuses every record one by one', async () => {
-  const all = (uids: readonly string[]) => ({ refused: uids.map((_, index) => ({ index, reason: 'mapping', code: '400' })) });
+  const all = (uids: readonly string[]) => ({
+    refused: uids.map((_, index) => ({ index, reason: 'mapping', code: '400' })),
+  });
   let isRefusing = true;
   const bench = createBench((uids) => Promise.resolve(isRefusing ? all(uids) : taken), { batch: { recordsMax: 3 } });
   bench.spool.add(numbers(12));

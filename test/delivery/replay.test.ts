@@ -1,4 +1,4 @@
-import { onTestFinished, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import {
   Courier,
@@ -97,7 +97,13 @@ describe('a sink over HTTP with replay', () => {
     await bench.ship('young', 2);
     server.misbehave({ kind: 'status', status: 500 });
     expect(await bench.ship('new', 2)).toEqual(['failed']);
-    expect(uids(server.requests)).toEqual(['old-0', 'young-0 young-1', 'new-0 new-1', 'young-0 young-1', 'new-0 new-1']);
+    expect(uids(server.requests)).toEqual([
+      'old-0',
+      'young-0 young-1',
+      'new-0 new-1',
+      'young-0 young-1',
+      'new-0 new-1',
+    ]);
     expect([bench.count('records-delivered'), bench.count('records-repeated')]).toEqual([5, 2]);
     expect(bench.store.spooled.records).toBe(0);
   });
@@ -150,12 +156,7 @@ describe('a sink over HTTP with replay', () => {
     await using server = await openMisbehavingServer(() => ({ status: statuses.shift() ?? 204 }));
     const bench = await http(server.url);
     expect(await bench.ship('a', 4)).toEqual(['failed']);
-    expect(uids(server.requests)).toEqual([
-      'a-0 a-1 a-2 a-3',
-      'a-0 a-1',
-      'a-2 a-3',
-      'a-0 a-1 a-2 a-3',
-    ]);
+    expect(uids(server.requests)).toEqual(['a-0 a-1 a-2 a-3', 'a-0 a-1', 'a-2 a-3', 'a-0 a-1 a-2 a-3']);
   });
 
   test('makes no dead letter of a record that it refuses the second time', async () => {
@@ -228,26 +229,29 @@ describe('a sink of type syslog with replay', () => {
   const arrivals = ({ messages }: SyslogServer) =>
     messages.map(({ data }) => `${data['record@0']?.['uid']}${data['record@0']?.['replayed'] ? '*' : ''}`);
 
-  test.for(['end', 'reset'] as const)('sends the last messages again, marked, after the collector ended the connection with %s', async (kind) => {
-    await using server = await openSyslogServer({ protocol: 'tcp' });
-    const bench = await syslog(server.port);
-    await bench.ship('a', 2);
-    await vi.waitFor(() => expect(server.uids).toHaveLength(2));
-    const woken = Promise.withResolvers<void>();
-    if (bench.sink.connection) bench.sink.connection.onEnd = woken.resolve;
-    server.disconnect(kind);
-    await woken.promise;
-    await bench.ship('b', 1);
-    await vi.waitFor(() => expect(arrivals(server)).toEqual(['a-0', 'a-1', 'a-0*', 'a-1*', 'b-0']));
-    expect(bench.events).toContainEqual({
-      type: 'sink-warned',
-      message: expect.stringMatching(
-        /^The connection of sink a to 127\.0\.0\.1:\d+ had ended: messages of the last 16s are sent again, and earlier ones may be lost$/,
-      ),
-    });
-    expect(server.violations).toEqual([]);
-    expect(bench.events.filter(({ type }) => type === 'sink-warned')).toHaveLength(1);
-  });
+  test.for(['end', 'reset'] as const)(
+    'sends the last messages again, marked, after the collector ended the connection with %s',
+    async (kind) => {
+      await using server = await openSyslogServer({ protocol: 'tcp' });
+      const bench = await syslog(server.port);
+      await bench.ship('a', 2);
+      await vi.waitFor(() => expect(server.uids).toHaveLength(2));
+      const woken = Promise.withResolvers<void>();
+      if (bench.sink.connection) bench.sink.connection.onEnd = woken.resolve;
+      server.disconnect(kind);
+      await woken.promise;
+      await bench.ship('b', 1);
+      await vi.waitFor(() => expect(arrivals(server)).toEqual(['a-0', 'a-1', 'a-0*', 'a-1*', 'b-0']));
+      expect(bench.events).toContainEqual({
+        type: 'sink-warned',
+        message: expect.stringMatching(
+          /^The connection of sink a to 127\.0\.0\.1:\d+ had ended: messages of the last 16s are sent again, and earlier ones may be lost$/,
+        ),
+      });
+      expect(server.violations).toEqual([]);
+      expect(bench.events.filter(({ type }) => type === 'sink-warned')).toHaveLength(1);
+    },
+  );
 
   test('sends nothing again that it sent long before an orderly end, and the last messages however long before a reset', async () => {
     await using server = await openSyslogServer({ protocol: 'tcp' });

@@ -172,6 +172,7 @@ describe.skipIf(compose.isMissing)(`the compose file${compose.note}`, () => {
       common: { path_prefix: string; storage: { filesystem: Record<string, string> } };
       compactor: { working_directory: string };
       ruler: { rule_path: string; storage: { local: { directory: string } } };
+      ruler_storage: { backend: string; local: { directory: string } };
       limits_config: { reject_old_samples_max_age: string };
     };
     expect(service('loki').command).toEqual(['-config.file=/etc/loki/loki.yaml']);
@@ -184,6 +185,8 @@ describe.skipIf(compose.isMissing)(`the compose file${compose.note}`, () => {
       ...Object.values(config.common.storage.filesystem),
     ];
     expect(paths.filter((path) => path !== volume && !path.startsWith(`${volume}/`))).toEqual([]);
+    // Loki from 3.8 on ignores the former.
+    expect(config.ruler_storage).toEqual({ backend: 'local', local: config.ruler.storage.local });
     // Without logins there is one tenant, and that is its name.
     const rules = inService('loki', join(config.ruler.storage.local.directory, 'fake'));
     const groups = readdirSync(rules).flatMap(

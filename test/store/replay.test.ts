@@ -135,7 +135,11 @@ test('a full spool drops what is kept, the oldest first, before it refuses new r
   bench.store.repeat('a');
   const again = drain(bench.store, 'a');
   expect(again.length).toBeGreaterThan(0);
-  expect(again).toEqual(Array.from({ length: 20 }, (_, index) => lines(index + 1)).flat().slice(-again.length));
+  expect(again).toEqual(
+    Array.from({ length: 20 }, (_, index) => lines(index + 1))
+      .flat()
+      .slice(-again.length),
+  );
   bench.store.close();
   const [{ bytes }] = runSql(bench.folder.database, '', 'SELECT sum(bytes) AS bytes FROM batch') as [{ bytes: number }];
   expect(bytes).toBeLessThanOrEqual(16 * 1024);

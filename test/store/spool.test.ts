@@ -34,7 +34,14 @@ test('EmbeddedStore.readSlice() gives a slice without lines when all there is is
   using store = folder.open();
   store.commit(commitOf(['1', '2']));
   const slice = readSlice(store, 'a', { isWanted: () => false });
-  expect(slice).toEqual({ lines: [], next: { batch: 2, index: 0 }, oldestMs: 0, isFull: false, skipped: 2, isRepeat: false });
+  expect(slice).toEqual({
+    lines: [],
+    next: { batch: 2, index: 0 },
+    oldestMs: 0,
+    isFull: false,
+    skipped: 2,
+    isRepeat: false,
+  });
   if (slice) store.acknowledge('a', slice.next);
   expect(store.spooled).toEqual({ records: 0, bytes: 0 });
   expect(readSlice(store, 'a', { isWanted: () => false })).toBeUndefined();
@@ -61,7 +68,14 @@ test('EmbeddedStore.readSlice() passes over no more than 2000 batches in one cal
   using store = folder.open();
   store.commit(commitOf(['wanted']));
   const first = readSlice(store, 'a', { isWanted: isNetwork });
-  expect(first).toEqual({ lines: [], next: { batch: 2001, index: 0 }, oldestMs: 0, isFull: true, skipped: 2000, isRepeat: false });
+  expect(first).toEqual({
+    lines: [],
+    next: { batch: 2001, index: 0 },
+    oldestMs: 0,
+    isFull: true,
+    skipped: 2000,
+    isRepeat: false,
+  });
   expect(store.oldestWaitingMs('a', isNetwork)).toBe(5);
   if (first) store.acknowledge('a', first.next);
   expect(readSlice(store, 'a', { isWanted: isNetwork })).toMatchObject({ lines: ['wanted'], skipped: 50 });

@@ -32,6 +32,9 @@ createServer((request, response) => {
       uids.add(uid);
       memory.push({ uid, atMs });
     }
-    setTimeout(() => response.writeHead(204).end(() => process.stdout.write(`holds ${uids.size};\n`)), Number(answerMs));
+    setTimeout(
+      () => response.writeHead(204).end(() => process.stdout.write(`holds ${uids.size};\n`)),
+      Number(answerMs),
+    );
   });
 }).listen(Number(port), '127.0.0.1', () => process.stdout.write('listens\n'));

@@ -78,7 +78,9 @@ abstract class SyslogSink implements Sink {
   protected render(records: readonly OutgoingRecord[], isRepeat = false): readonly Buffer[] {
     const { attempted } = this;
     this.attempted = new Set(records.map(({ line }) => line));
-    return records.map(({ fields, line }) => renderSyslogMessage(fields, this.message, isRepeat || attempted.has(line)));
+    return records.map(({ fields, line }) =>
+      renderSyslogMessage(fields, this.message, isRepeat || attempted.has(line)),
+    );
   }
 
   abstract deliver(
