@@ -1,7 +1,6 @@
 import type { Writable } from 'node:stream';
-import { BackupCalendar, ProfileArchive } from '../backup/index.ts';
 import { type Clock, Lifecycle, type Logger, openDeadline, type Random, renderErrorChain } from '../base/index.ts';
-import type { BackupSettings, Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
+import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
 import { Scheduler } from '../schedule/index.ts';
@@ -10,11 +9,10 @@ import { openWebServer, type ReloadResult } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { createSink } from './create-sink.ts';
 import { Fleet } from './fleet.ts';
-import { LinePolicy } from './line-policy.ts';
 import { createNoteBook } from './note-book.ts';
+import { preparePlan, type RouterParts } from './plan.ts';
 import { RecentRecords } from './recent-records.ts';
 import { RouterAgent, type RouterEvent } from './router-agent.ts';
-import type { BackupPlan } from './router-backup.ts';
 import { SelfMetrics } from './self-metrics.ts';
 import { SinkRunner } from './sink-runner.ts';
 import { SpoolGuard } from './spool-guard.ts';
@@ -32,6 +30,8 @@ export interface AgentOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Told which configuration runs, after each reload that succeeded. */
+  readonly onConfigured?: ((config: Config) => void) | undefined;
   /** Where a sink of type `stdout` writes. */
   readonly stdout: Writable;
   /** Ends the waiting for a disk that cannot be written, should it abort while the agent starts. */
@@ -90,7 +90,10 @@ const OPENING_RETRY_MS = 10_000;
 /** How long a reload waits for what it ends: the last deliveries of a sink, the logout of a router. */
 const RELOAD_PATIENCE_MS = 5000;
 
-/** Builds the rooms, introduces them to each other and starts them. Throws what stands in the way of starting. */
+/**
+ * Builds the rooms, introduces them to each other and starts them. Throws what stands in the way of starting. The web server
+ * comes first, so that it can be seen that the agent lives while it waits for a disk.
+ */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const { clock, random, logger } = options;
   const lifecycle = new Lifecycle(clock);
@@ -101,13 +104,19 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     const { storage } = config;
     const { listen } = config.web;
     const { spoolBytesMax } = storage;
-    const metrics = new SelfMetrics(options.version, {
-      spooled: () => ({ ...store.spooled, bytesMax: spoolBytesMax }),
-      isHeldBack: () => spool.isHeldBack,
-      sinkLags: () => sinks.measureLags(),
-      deadLetters: () => sinks.countLetters(),
-      routers: () => fleet.countStates(),
+    const onPageFailed = (cause: unknown) =>
+      logger.error('A page could not be made', { error: renderErrorChain(cause) });
+    const web = await openWebServer({
+      addresses: listen,
+      security: toWebSecurity(config.web.security),
+      clock,
+      routePrefix: options.web?.routePrefix,
+      externalUrl: options.web?.externalUrl,
+      isLifecycleEnabled: options.web?.isLifecycleEnabled ?? false,
+      onFailed: onPageFailed,
     });
+    lifecycle.onStop('web', STOP_MS.web, () => web.close());
+    const metrics = new SelfMetrics(options.version);
     const openStore = () =>
       new EmbeddedStore({
         path: config.storage.path,
@@ -121,11 +130,11 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
           logger.error('Stored records were damaged; their log is read again from the router', damaged);
         },
       });
-    const store = await openWhenWritable(openStore, options);
+    const store = await onceWritable(openStore, options);
     lifecycle.onStop('state', STOP_MS.store, () => store.close());
     const openLetters = () =>
       openDeadLetters(config, clock, logger, (sink, records) => metrics.deadLettersDropped.inc({ sink }, records));
-    const deadLetters = await openWhenWritable(openLetters, options);
+    const deadLetters = await onceWritable(openLetters, options);
     lifecycle.onStop('dead letters', STOP_MS.deadLetters, () => deadLetters.close());
     const spool = new SpoolGuard({ store, spoolBytesMax, clock, logger });
     const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
@@ -141,6 +150,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
           logger.error('A turn failed for no known reason', { turn: key, error: renderErrorChain(error) });
       },
     });
+    const fleet = new Fleet({ scheduler, exposition });
     const sinks = new SinkRunner({
       store,
       clock,
@@ -180,65 +190,63 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
           return;
       }
     };
-    const notes = createNoteBook(store, (cause) => {
+    const onStoreFailed = (cause: StoreError) => {
       if (cause.code === 'broken') failure.abort(cause);
       else logger.warn('A note could not be written', { error: renderErrorChain(cause) });
-    });
+    };
+    const notes = createNoteBook(store, onStoreFailed);
     const recent = new RecentRecords();
-    let backupPlan: BackupPlan | undefined;
-    let lines = new LinePolicy(config.logRules, config.redact);
-    const fleet = new Fleet({
-      scheduler,
-      exposition,
-      create: (settings, { hasSinks }) =>
-        new RouterAgent({
-          settings,
-          hasSinks,
-          lines,
-          backup: backupPlan,
-          records: spool,
-          notes,
-          archives,
-          exposition,
-          recent,
-          clock,
-          logger,
-          report: onRouter,
-          trigger: (key) => void scheduler.trigger(key),
-        }),
+    const createRouter = (parts: RouterParts) =>
+      new RouterAgent({
+        ...parts,
+        records: spool,
+        notes,
+        archives,
+        exposition,
+        recent,
+        clock,
+        logger,
+        report: onRouter,
+        trigger: (key) => void scheduler.trigger(key),
+      });
+    const prepare = (next: Config) =>
+      preparePlan(next, { web, sinks, fleet, store, createRouter, onStoreFailed, clock, logger });
+    metrics.read({
+      spooled: () => ({ ...store.spooled, bytesMax: spoolBytesMax }),
+      isHeldBack: () => spool.isHeldBack,
+      sinkLags: () => sinks.measureLags(),
+      deadLetters: () => sinks.countLetters(),
+      routers: () => fleet.countStates(),
     });
 
-    /** Routers that are not configured any more keep their state for some days; this is looked at when the fleet changes. */
-    const forgetRouters = ({ routers }: Config) => {
-      const forgotten = store.keepRouters(
-        routers.map(({ name }) => name),
-        clock.now(),
-      );
-      if (forgotten.length > 0) logger.info('Forgot routers that are not configured any more', { routers: forgotten });
-    };
-
-    const apply = async (next: Config): Promise<void> => {
-      using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
-      backupPlan = await createBackupPlan(next.backup, clock, logger);
-      lines = new LinePolicy(next.logRules, next.redact);
-      web.update({ security: toWebSecurity(next.web.security) });
-      warnAboutRestart(config, next, logger);
-      config = next;
-      await sinks.apply(next.sinks, deadline.signal);
-      const change = await fleet.apply(next.routers, toCommon(next), deadline.signal);
-      forgetRouters(next);
-      logger.info('Loaded the configuration again', { ...change, routers: next.routers.length });
-    };
-
-    let isReady = false;
-    const web = await openWebServer({
-      addresses: config.web.listen,
-      security: toWebSecurity(config.web.security),
+    lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
+    lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
+    lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => sinks.drain(signal));
+    lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());
+    const first = await onceWritable(() => prepare(config), options);
+    // Begins with what an earlier process left in the spool.
+    await first.commit(failure.signal);
+    scheduler.start();
+    const reloader = new ConfigReloader({
+      load: options.reload,
+      prepare,
+      commit: async (plan) => {
+        using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
+        warnAboutRestart(config, plan.config, logger);
+        config = plan.config;
+        const change = await plan.commit(deadline.signal);
+        options.onConfigured?.(config);
+        logger.info('Loaded the configuration again', { ...change, routers: config.routers.length });
+      },
+      watched: options.watched,
       clock,
-      routePrefix: options.web?.routePrefix,
-      externalUrl: options.web?.externalUrl,
-      isLifecycleEnabled: options.web?.isLifecycleEnabled ?? false,
-      content: createWebContent({
+      logger,
+      metrics,
+    });
+    lifecycle.onStop('configuration', STOP_MS.configuration, () => reloader.close());
+    let isReady = true;
+    web.serve(
+      createWebContent({
         // A reload changes neither of these two.
         config: () => ({ ...config, storage, web: { ...config.web, listen } }),
         fleet,
@@ -247,34 +255,13 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
         exposition,
         metrics,
         clock,
-        logger,
         spool: () => ({ ...store.spooled, bytesMax: spoolBytesMax, isHeldBack: spool.isHeldBack }),
         isReady: () => isReady,
         reload: () => reloader.reload(),
         quit: () => quit.abort(),
+        onFailed: onPageFailed,
       }),
-    });
-    lifecycle.onStop('web', STOP_MS.web, () => web.close());
-    lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
-    lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => sinks.drain(signal));
-    lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());
-
-    backupPlan = await createBackupPlan(config.backup, clock, logger);
-    // Begins with what an earlier process left in the spool.
-    await sinks.apply(config.sinks, failure.signal);
-    await fleet.apply(config.routers, toCommon(config), failure.signal);
-    forgetRouters(config);
-    scheduler.start();
-    const reloader = new ConfigReloader({
-      load: options.reload,
-      apply,
-      watched: options.watched,
-      clock,
-      logger,
-      metrics,
-    });
-    lifecycle.onStop('configuration', STOP_MS.configuration, () => reloader.close());
-    isReady = true;
+    );
     logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: web.urls });
 
     return {
@@ -301,10 +288,10 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
 }
 
 /** A disk that is full or read-only when the agent starts is waited for: ending would only make a supervisor start it anew. */
-async function openWhenWritable<T>(open: () => T, { clock, logger, signal }: AgentOptions): Promise<T> {
+async function onceWritable<T>(open: () => T | Promise<T>, { clock, logger, signal }: AgentOptions): Promise<T> {
   for (;;) {
     try {
-      return open();
+      return await open();
     } catch (cause) {
       if (!(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
       logger.error('The state cannot be opened; it is tried again', { error: renderErrorChain(cause) });
@@ -329,24 +316,6 @@ function openDeadLetters(
     },
     onRebuilt: (rebuilt) => logger.error('The dead letters could not be read and were put aside', rebuilt),
   });
-}
-
-function toCommon({ sinks, backup, logRules, redact }: Config) {
-  return { hasSinks: sinks.length > 0, backup, logRules, redact };
-}
-
-async function createBackupPlan(
-  settings: BackupSettings | undefined,
-  clock: Clock,
-  logger: Logger,
-): Promise<BackupPlan | undefined> {
-  if (!settings) return undefined;
-  const { path, keep, format, schedule } = settings;
-  const archive = new ProfileArchive({ path, keep, clock });
-  const { isOpenToOthers } = await archive.prepare();
-  logger.info('Profiles are backed up; their files hold the secrets of the routers', { path });
-  if (isOpenToOthers) logger.warn('Other users of this machine can look into the folder of backups', { path });
-  return { archive, calendar: new BackupCalendar(schedule), format };
 }
 
 /** Says what a reload cannot change. */

@@ -1,13 +1,16 @@
 import { type Clock, type Logger, Mutex, renderErrorChain } from '../base/index.ts';
 import { type Config, type LoadedConfig, renderFault, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
 import type { ReloadResult } from '../web/index.ts';
+import type { Plan } from './plan.ts';
 import type { SelfMetrics } from './self-metrics.ts';
 
 export interface ConfigReloaderOptions {
   /** Reads the configuration again; absent = it cannot be. */
   readonly load: (() => Promise<LoadedConfig>) | undefined;
-  /** Makes the agent what a configuration says. Throws, with nothing changed, when that cannot be. */
-  readonly apply: (config: Config) => Promise<void>;
+  /** Does what can fail. Throws, with nothing changed, when the configuration cannot be the one that runs. */
+  readonly prepare: (config: Config) => Promise<Plan>;
+  /** Makes it the one that runs. Never rejects. */
+  readonly commit: (plan: Plan) => Promise<void>;
   /** Files of routers that are watched for changes, as they were read; absent = none. */
   readonly watched: WatchedFiles | undefined;
   readonly clock: Clock;
@@ -46,13 +49,13 @@ export class ConfigReloader {
   }
 
   async #reload(): Promise<ReloadResult> {
-    const { load, apply, logger, metrics } = this.#options;
+    const { load, prepare, commit, logger, metrics } = this.#options;
     if (!load) return { ok: false, faults: ['This configuration was not loaded from a file'] };
     let faults: readonly string[];
     try {
       const loaded = await load();
       if (loaded.ok) {
-        await apply(loaded.config);
+        await commit(await prepare(loaded.config));
         this.#noteSuccess();
         this.#follow(loaded.watched);
         return { ok: true };

@@ -9,16 +9,15 @@ import { renderMark } from './settings-mark.ts';
 export interface FleetOptions {
   readonly scheduler: Scheduler;
   readonly exposition: FleetExposition;
-  readonly create: (settings: RouterSettings, common: FleetCommon) => RouterAgent;
 }
 
-/** What all routers have in common, and what they are created anew for when it changes. */
-export interface FleetCommon {
-  readonly hasSinks: boolean;
-  /** Settings that hold for all routers; what is made of them is the creator's business. */
-  readonly backup: object | undefined;
-  readonly logRules: readonly object[];
-  readonly redact: readonly object[];
+/** The routers that there are to be. */
+export interface FleetWish {
+  readonly routers: readonly RouterSettings[];
+  /** Settings that hold for all routers. When they change, every router begins anew. */
+  readonly common: object;
+  /** Makes the agent of one router; does not throw. */
+  readonly create: (settings: RouterSettings) => RouterAgent;
 }
 
 interface Member {
@@ -50,18 +49,18 @@ export class Fleet {
   }
 
   /**
-   * Makes the fleet what the settings say. A router whose settings did not change keeps everything: session, phase,
+   * Makes the fleet what is wished. Never rejects. A router whose settings did not change keeps everything: session, phase,
    * back-off, counters. One that changed begins anew with its counters. `signal` bounds the logging out.
    */
-  async apply(settings: readonly RouterSettings[], common: FleetCommon, signal: AbortSignal): Promise<FleetChange> {
+  async apply({ routers, common, create }: FleetWish, signal: AbortSignal): Promise<FleetChange> {
     const commonMark = JSON.stringify(common);
-    const wanted = new Map(settings.map((one) => [one.name, { settings: one, mark: markRouter(one) + commonMark }]));
+    const wanted = new Map(routers.map((one) => [one.name, { settings: one, mark: markRouter(one) + commonMark }]));
     const leaving = [...this.#members].filter(([name, { mark }]) => wanted.get(name)?.mark !== mark);
     await Promise.all(
       leaving.map(([, { agent }]) => this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal)),
     );
     const added = [...wanted.values()].filter(({ settings: { name } }) => !this.#members.has(name));
-    for (const { settings: one, mark } of added) this.#add(this.#options.create(one, common), mark);
+    for (const { settings: one, mark } of added) this.#add(create(one), mark);
     const gone = leaving.filter(([name]) => !wanted.has(name)).length;
     const changed = leaving.length - gone;
     return { added: added.length - changed, changed, removed: gone };

@@ -33,13 +33,7 @@ export function renderMetricsReference(
   modules: readonly { readonly definition: ModuleDefinition; readonly isDefault: boolean }[],
   rules: readonly LogRuleSettings[],
 ): string {
-  const self = new SelfMetrics('', {
-    spooled: () => ({ records: 0, bytes: 0, bytesMax: 0 }),
-    isHeldBack: () => false,
-    sinkLags: () => new Map(),
-    deadLetters: () => new Map(),
-    routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),
-  });
+  const self = new SelfMetrics('');
   const agent = AGENT_FAMILIES.map((family) => ({ ...family, sources: [] }));
   const own = self.describe().map((family) => ({ ...family, sources: [] }));
   const isProduct = ({ name }: Row) => name.startsWith('router_exporter_');

@@ -51,7 +51,9 @@ export class SelfMetrics {
   readonly reloadSuccessful: Gauge;
   readonly reloadSuccessAt: Gauge;
 
-  constructor(version: string, readings: SelfReadings) {
+  #readings: SelfReadings | undefined;
+
+  constructor(version: string) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
@@ -126,20 +128,20 @@ export class SelfMetrics {
       help: 'Age of the oldest record that the sink has yet to take; 0 when it has everything.',
       labelNames: ['sink'],
       registers,
-      collect() {
-        this.reset();
-        for (const [sink, seconds] of readings.sinkLags()) this.set({ sink }, seconds);
-      },
+      collect: this.#collect((gauge, { sinkLags }) => {
+        gauge.reset();
+        for (const [sink, seconds] of sinkLags()) gauge.set({ sink }, seconds);
+      }),
     });
     new Gauge({
       name: 'router_exporter_dead_letters',
       help: 'Records that the sink refused for good and that are kept.',
       labelNames: ['sink'],
       registers,
-      collect() {
-        this.reset();
-        for (const [sink, count] of readings.deadLetters()) this.set({ sink }, count);
-      },
+      collect: this.#collect((gauge, { deadLetters }) => {
+        gauge.reset();
+        for (const [sink, count] of deadLetters()) gauge.set({ sink }, count);
+      }),
     });
     this.deadLettersDropped = new Counter({
       name: 'router_exporter_dead_letters_dropped_total',
@@ -156,43 +158,40 @@ export class SelfMetrics {
       name: 'router_exporter_spool_max_bytes',
       help: 'Bound of router_exporter_spool_bytes.',
       registers,
-      collect() {
-        this.set(readings.spooled().bytesMax);
-      },
+      collect: this.#collect((gauge, { spooled }) => gauge.set(spooled().bytesMax)),
     });
     new Gauge({
       name: 'router_exporter_spool_held_back',
       help: 'Whether reading of logs pauses, because the spool or its disk has no room.',
       registers,
-      collect() {
-        this.set(readings.isHeldBack() ? 1 : 0);
-      },
+      collect: this.#collect((gauge, { isHeldBack }) => gauge.set(isHeldBack() ? 1 : 0)),
     });
     new Gauge({
       name: 'router_exporter_spool_records',
       help: 'Records that a sink has yet to acknowledge.',
       registers,
-      collect() {
-        this.set(readings.spooled().records);
-      },
+      collect: this.#collect((gauge, { spooled }) => gauge.set(spooled().records)),
     });
     new Gauge({
       name: 'router_exporter_spool_bytes',
       help: 'Bytes on disk of the records that a sink has yet to acknowledge.',
       registers,
-      collect() {
-        this.set(readings.spooled().bytes);
-      },
+      collect: this.#collect((gauge, { spooled }) => gauge.set(spooled().bytes)),
     });
     new Gauge({
       name: 'router_exporter_routers',
       help: 'Configured routers by state.',
       labelNames: ['state'],
       registers,
-      collect() {
-        for (const [state, count] of Object.entries(readings.routers())) this.set({ state }, count);
-      },
+      collect: this.#collect((gauge, { routers }) => {
+        for (const [state, count] of Object.entries(routers())) gauge.set({ state }, count);
+      }),
     });
+  }
+
+  /** Takes the numbers from here from now on; without them their series are missing or 0. */
+  read(readings: SelfReadings): void {
+    this.#readings = readings;
   }
 
   /** Begins the series of a sink. */
@@ -216,6 +215,14 @@ export class SelfMetrics {
     for (const result of SINK_RESULTS) this.sinkRecords.remove({ sink, result });
     for (const reason of this.#failureReasons.get(sink) ?? []) this.#sinkFailures.remove({ sink, reason });
     this.#failureReasons.delete(sink);
+  }
+
+  /** The hook of a gauge that is read when it is scraped. */
+  #collect<Labels extends string>(set: (gauge: Gauge<Labels>, readings: SelfReadings) => void) {
+    const metrics = this;
+    return function (this: Gauge<Labels>) {
+      if (metrics.#readings) set(this, metrics.#readings);
+    };
   }
 
   /** Without the mark at the end of OpenMetrics. */

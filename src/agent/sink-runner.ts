@@ -29,6 +29,15 @@ export interface SinkRunnerOptions {
   readonly onGone: (cause: DeliveryError) => void;
 }
 
+/** What {@link SinkRunner.prepare} has made ready. */
+export interface SinkChange {
+  /**
+   * Starts it, stops what is gone or was replaced, and leaves the others at their work. Never rejects. `signal` bounds the
+   * last deliveries of sinks that are gone.
+   */
+  readonly commit: (signal: AbortSignal) => Promise<void>;
+}
+
 interface RunningSink {
   readonly settings: SinkSettings;
   readonly mark: string;
@@ -59,6 +68,10 @@ export class SinkRunner {
   /** Sinks whose dead letters may hold some that are to be tried again. */
   readonly #replaying = new Set<string>();
   #look: Timer | undefined;
+  /** Whether there is anything that a faulty change would harm. */
+  #isBegun = false;
+  /** Whether the store still keeps records for sinks that are gone. */
+  #hasOldCursors = false;
   #letterCounts: ReadonlyMap<string, number> = new Map();
 
   constructor(options: SinkRunnerOptions) {
@@ -99,26 +112,47 @@ export class SinkRunner {
   }
 
   /**
-   * Starts sinks that are new or have other settings, stops those that are gone, and leaves the others at their work. Throws
-   * {@link StoreError}, with nothing changed, when the disk does not let the change be written down.
+   * Makes sinks ready that are new or have other settings. Throws, with nothing changed, what this machine has against one of
+   * them (`DeliveryError`; not at the first time, because then there is nothing to keep, and a sink may become well), and
+   * {@link StoreError} when the disk does not let the change be written down. That is its last step: what it gives has to be
+   * committed.
    */
-  async apply(settings: readonly SinkSettings[], signal: AbortSignal): Promise<void> {
-    const { store } = this.#options;
-    store.checkWritable();
+  async prepare(settings: readonly SinkSettings[]): Promise<SinkChange> {
+    const { store, create } = this.#options;
     const wanted = new Map(settings.map((one) => [one.name, { settings: one, mark: renderMark(one) }]));
-    const kept = new Map<string, RunningSink>();
-    for (const [name, running] of this.#sinks) {
-      const next = wanted.get(name);
-      if (next?.mark === running.mark) kept.set(name, running);
-      else await this.#stop(running, next !== undefined, signal);
+    const leaving = [...this.#sinks.values()].filter((one) => wanted.get(one.settings.name)?.mark !== one.mark);
+    const gone = leaving.filter((one) => !wanted.has(one.settings.name));
+    const made = new Map<string, Sink>();
+    try {
+      for (const [name, { settings: one, mark }] of wanted) {
+        if (this.#sinks.get(name)?.mark === mark) continue;
+        const sink = create(one);
+        made.set(name, sink);
+        if (this.#isBegun) await sink.checkPlace?.();
+      }
+      store.checkWritable();
+      // Those that are gone keep their cursors until they have had their time to deliver.
+      store.setSinks([...settings, ...gone.map((one) => one.settings)]);
+    } catch (cause) {
+      await Promise.allSettled([...made.values()].map((sink) => sink.close()));
+      throw cause;
     }
-    store.setSinks(settings);
-    this.#sinks.clear();
-    for (const { settings: one, mark } of wanted.values()) {
-      this.#sinks.set(one.name, kept.get(one.name) ?? this.#start(one, mark));
-    }
-    this.wake();
-    this.#lookAgain();
+    return {
+      commit: async (signal) => {
+        this.#isBegun = true;
+        for (const running of leaving) await this.#stop(running, !gone.includes(running), signal);
+        const kept = new Map(this.#sinks);
+        this.#sinks.clear();
+        for (const [name, { settings: one, mark }] of wanted) {
+          const sink = made.get(name);
+          const running = sink ? this.#start(one, mark, sink) : kept.get(name);
+          if (running) this.#sinks.set(name, running);
+        }
+        if (gone.length > 0) this.#freeCursors();
+        this.wake();
+        this.#lookAgain();
+      },
+    };
   }
 
   /** Says that there are records. */
@@ -152,27 +186,50 @@ export class SinkRunner {
       } catch (cause) {
         logger.warn('Dead letters could not be looked through', { error: renderErrorChain(cause) });
       }
+      if (this.#hasOldCursors) this.#freeCursors();
       this.#lookAgain();
       this.wake();
     });
   }
 
+  /** Drops what only sinks that are gone were to get; tried again at the next look when the disk does not let it. */
+  #freeCursors(): void {
+    const { store, logger } = this.#options;
+    try {
+      store.setSinks([...this.#sinks.values()].map(({ settings }) => settings));
+      this.#hasOldCursors = false;
+    } catch (cause) {
+      this.#hasOldCursors = true;
+      logger.warn('Records of a removed sink could not be freed; it is tried again', {
+        error: renderErrorChain(cause),
+      });
+    }
+  }
+
+  /** How much waits for a sink; 0 when the disk does not tell. */
+  #countWaiting(name: string, isWanted?: SinkSelection['isWanted']): number {
+    try {
+      return this.#options.store.countWaiting(name, isWanted);
+    } catch {
+      return 0;
+    }
+  }
+
   async #stop({ settings, pump, sink }: RunningSink, isChanged: boolean, signal: AbortSignal): Promise<void> {
-    const { store, metrics, logger } = this.#options;
+    const { metrics, logger } = this.#options;
     const { name } = settings;
     // What is new about it may be the very thing that lets it deliver: no time is spent on the old one.
     await pump.drain(isChanged ? AbortSignal.abort() : signal);
     await sink.close().catch((cause: unknown) => this.#noteFault(name, cause));
     if (isChanged) return;
     metrics.forgetSink(name);
-    const records = store.countWaiting(name);
+    const records = this.#countWaiting(name);
     if (records > 0) logger.warn('A sink was removed; it does not get what waited for it', { sink: name, records });
   }
 
-  #start(settings: SinkSettings, mark: string): RunningSink {
-    const { clock, random, metrics, store, deadLetters, create } = this.#options;
+  #start(settings: SinkSettings, mark: string, sink: Sink): RunningSink {
+    const { clock, random, metrics, store, deadLetters } = this.#options;
     const { name } = settings;
-    const sink = create(settings);
     const selection = createSelection(settings.select);
     const courier = new Courier<SpoolCursor>({
       sink,
@@ -196,7 +253,7 @@ export class SinkRunner {
     if (sink.connection) sink.connection.onEnd = () => pump.wake();
     metrics.greetSink(name);
     // With records waiting the first attempt will tell.
-    if (store.countWaiting(name, selection.isWanted) === 0) metrics.sinkUp.set({ sink: name }, 1);
+    if (this.#countWaiting(name, selection.isWanted) === 0) metrics.sinkUp.set({ sink: name }, 1);
     return {
       settings,
       mark,

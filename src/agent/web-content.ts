@@ -1,5 +1,4 @@
-import type { Clock, Logger } from '../base/index.ts';
-import { renderErrorChain } from '../base/index.ts';
+import type { Clock } from '../base/index.ts';
 import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
@@ -17,16 +16,17 @@ export interface WebContentOptions {
   readonly exposition: FleetExposition;
   readonly metrics: SelfMetrics;
   readonly clock: Clock;
-  readonly logger: Logger;
   readonly spool: () => SpoolSummary;
   readonly isReady: () => boolean;
   readonly reload: () => Promise<ReloadResult>;
   readonly quit: () => void;
+  /** Told what prevented an answer. */
+  readonly onFailed: (cause: unknown) => void;
 }
 
 /** What the web server shows, from the rooms that know it. */
 export function createWebContent(options: WebContentOptions): WebContent {
-  const { fleet, scheduler, logger } = options;
+  const { fleet, scheduler } = options;
   return {
     renderMetrics: (format, scope) => renderMetrics(options, format, scope),
     hasRouter: (name) => fleet.find(name) !== undefined,
@@ -53,7 +53,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     listSinks: () => options.sinks.describe(),
     describeSpool: options.spool,
     isReady: options.isReady,
-    onFailed: (cause) => logger.error('A page could not be made', { error: renderErrorChain(cause) }),
+    onFailed: options.onFailed,
   };
 }
 

@@ -43,10 +43,12 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const { logger, useSecretsOf } = openLogger(flags.log, io);
   useSecretsOf(config);
   if (config.sinks.length === 0) logger.info('No sink is configured, so the logs of the routers are not read');
+  let running = config;
   try {
     const reload = async () => {
       const fresh = await load();
-      if (fresh.ok) useSecretsOf(fresh.config);
+      // The former ones are in use until the reload has succeeded, and for ever if it fails.
+      if (fresh.ok) useSecretsOf(running, fresh.config);
       return fresh;
     };
     const { exitCode } = await serve({
@@ -56,6 +58,10 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
       io,
       web: flags.web,
       reload,
+      onConfigured(next) {
+        running = next;
+        useSecretsOf(next);
+      },
     });
     return exitCode;
   } catch (cause) {

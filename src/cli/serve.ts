@@ -24,7 +24,7 @@ export interface LogFlags {
 export function openLogger(
   flags: LogFlags,
   io: CommandIo,
-): { readonly logger: Logger; readonly useSecretsOf: (config: Config) => void } {
+): { readonly logger: Logger; readonly useSecretsOf: (...configs: readonly Config[]) => void } {
   let secrets: readonly string[] = [];
   const logger = createLogger({
     level: flags.level,
@@ -32,8 +32,11 @@ export function openLogger(
     output: io.stderr,
     secrets: () => secrets,
   });
-  const useSecretsOf = ({ routers, sinks }: Config) => {
-    const held = [...routers.map(({ password }) => password), ...findSecrets(sinks)];
+  const useSecretsOf = (...configs: readonly Config[]) => {
+    const held = configs.flatMap(({ routers, sinks }) => [
+      ...routers.map(({ password }) => password),
+      ...findSecrets(sinks),
+    ]);
     secrets = [...new Set(held.map((secret) => secret.reveal()))];
   };
   return { logger, useSecretsOf };
@@ -45,6 +48,8 @@ export interface ServeOptions {
   readonly watched?: WatchedFiles;
   /** Reads the configuration again, at SIGHUP and when asked over HTTP. */
   readonly reload?: () => Promise<LoadedConfig>;
+  /** Told which configuration runs, after each reload that succeeded. */
+  readonly onConfigured?: (config: Config) => void;
   readonly web?: AgentWebOptions;
   readonly logger: Logger;
   readonly io: CommandIo;
@@ -58,7 +63,7 @@ export interface ServeOptions {
 
 /** Runs the agent until it is asked to end or cannot go on, then stops it in order. Throws what prevents the start. */
 export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode; summary: AgentSummary }> {
-  const { config, watched, reload, web, logger, io, onStarted, until = waitForAbort } = options;
+  const { config, watched, reload, onConfigured, web, logger, io, onStarted, until = waitForAbort } = options;
   // From the beginning, because nobody listening would end the process.
   const hangups = { isAsked: false, reload: () => {} };
   if (reload) {
@@ -71,6 +76,7 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
     config,
     watched,
     reload,
+    onConfigured,
     web,
     logger,
     version: readVersion(),

@@ -145,6 +145,11 @@ export interface Sink {
   deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat?: boolean): Promise<DeliveryReport>;
   /** Tries whether records would be taken, with a test record that says that it is one. Throws nothing but aborts. */
   preflight(fleet: PreflightFleet, signal: AbortSignal): Promise<readonly PreflightFinding[]>;
+  /**
+   * Looks, without touching anything, whether this machine itself stands in the way of delivering. Throws `DeliveryError` when
+   * it does. Absent: only the other side can tell.
+   */
+  checkPlace?(): Promise<void>;
   /** Ends connections and files. Not needed before the first delivery. */
   close(): Promise<void>;
 }

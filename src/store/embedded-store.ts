@@ -267,9 +267,11 @@ export class EmbeddedStore implements Disposable {
    * any sink nothing is freed, so that what is spooled waits for the next one.
    */
   setSinks(sinks: readonly SinkStart[]): void {
-    this.#sinks = sinks;
     this.#attempt(({ file, spool }) => {
-      file.transact(() => spool.setSinks(sinks))();
+      const settle = file.transact(() => spool.setSinks(sinks));
+      // Only now: a store that is opened again after a failure has the sinks that it had.
+      this.#sinks = sinks;
+      settle();
       compact(file);
     });
   }

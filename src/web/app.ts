@@ -18,19 +18,45 @@ export interface Doorkeeper {
   headers: Readonly<Record<string, string>>;
 }
 
-type Routes = Readonly<Record<string, Readonly<Partial<Record<'GET' | 'POST' | 'PUT', Handler>>>>>;
+type Handlers = Readonly<Partial<Record<'GET' | 'POST' | 'PUT', Handler>>>;
+type Routes = Readonly<Record<string, Handlers>>;
+
+const HEALTHY: Handlers = { GET: (context) => context.text('Healthy.\n') };
+
+const NOT_READY = 'The agent is starting or stopping; try again later.\n';
+/** How long a client is asked to wait while there is nothing to serve. Seconds. */
+const STARTING_RETRY_SECONDS = 5;
 
 /** The routes, without a socket. */
 export function createWebApp(served: Served, doorkeeper: Doorkeeper): Hono<WebEnv> {
+  const { content } = served;
+  const app = createGuardedApp(createRoutes(served), doorkeeper, (cause) => content.onFailed(cause));
+  app.notFound((context) => context.text('Not found.\n', 404));
+  return app;
+}
+
+/** The routes while there is nothing to serve: the process lives, and everything else has to wait. */
+export function createHealthApp(
+  { routePrefix, onFailed }: Pick<Served, 'routePrefix'> & { readonly onFailed: (cause: unknown) => void },
+  doorkeeper: Doorkeeper,
+): Hono<WebEnv> {
+  const app = createGuardedApp({ [`${routePrefix}/-/healthy`]: HEALTHY }, doorkeeper, onFailed);
+  app.notFound((context) =>
+    context.text(NOT_READY, 503, { 'Retry-After': String(STARTING_RETRY_SECONDS), 'Cache-Control': 'no-store' }),
+  );
+  return app;
+}
+
+function createGuardedApp(routes: Routes, doorkeeper: Doorkeeper, onFailed: (cause: unknown) => void): Hono<WebEnv> {
   const app = new Hono<WebEnv>();
   app.use(async (context, next) => {
-    const refusal = await refuseStranger(served, doorkeeper, context);
+    const refusal = await refuseStranger(doorkeeper, context, onFailed);
     if (refusal) context.res = refusal;
     else await next();
     context.res.headers.set('X-Content-Type-Options', 'nosniff');
     for (const [name, value] of Object.entries(doorkeeper.headers)) context.res.headers.set(name, value);
   });
-  for (const [path, handlers] of Object.entries(createRoutes(served))) {
+  for (const [path, handlers] of Object.entries(routes)) {
     const methods = Object.entries(handlers).flatMap(([method, handler]) => {
       app.on(method, path, handler);
       // The framework answers HEAD as it would GET, without the body.
@@ -40,9 +66,8 @@ export function createWebApp(served: Served, doorkeeper: Doorkeeper): Hono<WebEn
     app.options(path, (context) => context.body(null, 204, allow));
     app.all(path, (context) => context.text('Method not allowed.\n', 405, allow));
   }
-  app.notFound((context) => context.text('Not found.\n', 404));
   app.onError((cause, context) => {
-    served.content.onFailed(cause);
+    onFailed(cause);
     return context.text('Internal error; see the log of the agent.\n', 500);
   });
   return app;
@@ -70,9 +95,9 @@ function createRoutes(served: Served): Routes {
     '/api/v1/routers': page((context) => answerJson(context, { routers: listByName(served.content) })),
     '/api/v1/routers/:name': page((context) => describeRouter(served, context)),
     '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(served.content))),
-    '/-/healthy': { GET: (context) => context.text('Healthy.\n') },
+    '/-/healthy': HEALTHY,
     '/-/ready': {
-      GET: (context) => (served.content.isReady() ? context.text('Ready.\n') : context.text('Not ready.\n', 503)),
+      GET: (context) => (served.content.isReady() ? context.text('Ready.\n') : context.text(NOT_READY, 503)),
     },
     '/-/reload': { POST: reload, PUT: reload },
     '/-/quit': { POST: quit, PUT: quit },
@@ -112,15 +137,15 @@ function describeRouter(served: Served, context: WebContext): Response | Promise
 
 /** The answer to who may not come in; `undefined` for everybody else. */
 async function refuseStranger(
-  { content }: Served,
   { auth }: Doorkeeper,
   context: WebContext,
+  onFailed: (cause: unknown) => void,
 ): Promise<Response | undefined> {
   try {
     if (!auth || (await auth.admits(context.req.header('authorization')))) return undefined;
   } catch (cause) {
     // Who floods us with passwords shall not flood the log as well.
-    if (!(cause instanceof WebError && cause.code === 'busy')) content.onFailed(cause);
+    if (!(cause instanceof WebError && cause.code === 'busy')) onFailed(cause);
     return context.text('Passwords cannot be checked now; try again later.\n', 503, { 'Retry-After': '1' });
   }
   return context.text('Unauthorized.\n', 401, {

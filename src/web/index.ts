@@ -29,4 +29,4 @@ export type { LogRow, MetricsFormat, MetricsScope, ReloadResult, WebContent } fr
 export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
 export type { WebClientAuth, WebSecurity, WebTls, WebTlsVersion } from './security.ts';
-export { openWebServer, type WebServer, type WebServerOptions, type WebUpdate } from './server.ts';
+export { openWebServer, type WebServer, type WebServerOptions } from './server.ts';

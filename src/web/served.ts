@@ -3,9 +3,9 @@ import type { Context } from 'hono';
 import type { Clock } from '../base/index.ts';
 import type { WebContent } from './content.ts';
 
-/** What requests are answered from. A reload replaces the content while requests are under way. */
+/** What requests are answered from. */
 export interface Served {
-  content: WebContent;
+  readonly content: WebContent;
   readonly clock: Clock;
   /** The path below which everything is served: empty, or `/prefix` without a slash at the end. */
   readonly routePrefix: string;

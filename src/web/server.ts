@@ -1,6 +1,6 @@
 import { getRequestListener } from '@hono/node-server';
 import type { Clock } from '../base/index.ts';
-import { createWebApp, type Doorkeeper } from './app.ts';
+import { createHealthApp, createWebApp, type Doorkeeper } from './app.ts';
 import { BasicAuth } from './basic-auth.ts';
 import type { WebContent } from './content.ts';
 import { WebError } from './errors.ts';
@@ -8,12 +8,12 @@ import { type Listener, openListener, type WebAddress } from './listener.ts';
 import { PasswordThread } from './password-thread.ts';
 import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
-import type { Served } from './served.ts';
 
 export interface WebServerOptions {
   readonly addresses: readonly WebAddress[];
-  readonly content: WebContent;
   readonly clock: Clock;
+  /** Told what prevented an answer while there is no content; afterwards {@link WebContent.onFailed} is. */
+  readonly onFailed: (cause: unknown) => void;
   /** Absent = plain HTTP for everybody. */
   readonly security?: WebSecurity | undefined;
   /** Everything is served below this path, as in `/router-exporter`. Default: the path of the external URL. */
@@ -24,39 +24,37 @@ export interface WebServerOptions {
   readonly isLifecycleEnabled: boolean;
 }
 
-/** What a reload can change. */
-export interface WebUpdate {
-  /** Absent = as before. */
-  readonly content?: WebContent | undefined;
-  /** Absent = none any more. */
-  readonly security: WebSecurity | undefined;
-}
-
 /** The listening sockets. */
 export interface WebServer {
   /** Base addresses for people, route prefix included, as in `http://127.0.0.1:9847`. */
   readonly urls: readonly string[];
   /**
-   * Serves other content, or with other certificates, users and headers, from the next request on. Throws
-   * {@link WebError} `settings` or `restart`, and then nothing has changed. Addresses to listen on stay.
+   * Serves this content from the next request on, on every address. Without any, as at first, `/-/healthy` is answered and
+   * everything else is 503.
    */
-  update(update: WebUpdate): void;
+  serve(content: WebContent | undefined): void;
+  /**
+   * Makes other certificates, users and headers ready (absent = none any more), and gives what makes them the ones in use,
+   * which cannot fail. Throws {@link WebError} `settings` or `restart`, with nothing changed. Addresses to listen on stay.
+   */
+  prepare(security: WebSecurity | undefined): () => void;
   close(): Promise<void>;
 }
 
-/** Listens on all addresses or on none. Throws {@link WebError}. */
+/** Listens on all addresses or on none; there is nothing to serve yet. Throws {@link WebError}. */
 export async function openWebServer(options: WebServerOptions): Promise<WebServer> {
-  const { content, clock, isLifecycleEnabled } = options;
+  const { clock, isLifecycleEnabled, onFailed } = options;
   let security = options.security ?? NO_SECURITY;
   checkSecurity(security);
   const externalUrl = options.externalUrl === undefined ? undefined : parseExternalUrl(options.externalUrl);
   const routePrefix = parseRoutePrefix(options.routePrefix ?? externalUrl?.pathname ?? '');
-  const served: Served = { content, clock, routePrefix, externalUrl, isLifecycleEnabled };
   const passwords = new PasswordThread();
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
   const doorkeeper: Doorkeeper = { auth: createAuth(security), headers: security.headers };
   // A request of HTTP/1.0, as simple health checks send it, has no Host header.
-  const answer = getRequestListener(createWebApp(served, doorkeeper).fetch, { hostname: 'localhost' });
+  const toListener = ({ fetch }: ReturnType<typeof createWebApp>) => getRequestListener(fetch, { hostname: 'localhost' });
+  const answerWithout = toListener(createHealthApp({ routePrefix, onFailed }, doorkeeper));
+  let answer = answerWithout;
   const listeners: Listener[] = [];
   const close = async () => {
     await Promise.all([...listeners.map((listener) => listener.close()), passwords.close()]);
@@ -71,16 +69,22 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   }
   return {
     urls: listeners.map(({ url }) => url + routePrefix),
-    update(update) {
-      const next = update.security ?? NO_SECURITY;
+    serve(content) {
+      const served = content && { content, clock, routePrefix, externalUrl, isLifecycleEnabled };
+      answer = served ? toListener(createWebApp(served, doorkeeper)) : answerWithout;
+    },
+    prepare(wanted) {
+      const next = wanted ?? NO_SECURITY;
       checkSecurity(next);
       checkChange(security, next);
-      served.content = update.content ?? served.content;
-      doorkeeper.headers = next.headers;
       // Who was accepted stays so only while nothing about the users changes.
-      if (!isSame([...security.users], [...next.users])) doorkeeper.auth = createAuth(next);
-      if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
-      security = next;
+      const auth = isSame([...security.users], [...next.users]) ? doorkeeper.auth : createAuth(next);
+      return () => {
+        doorkeeper.headers = next.headers;
+        doorkeeper.auth = auth;
+        if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
+        security = next;
+      };
     },
     close,
   };

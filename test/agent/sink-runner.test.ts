@@ -14,7 +14,7 @@ const never = new AbortController().signal;
 type Deliver = Sink['deliver'];
 
 /** A runner over a real store, with sinks that do what the test says by their names. */
-async function openBench(deliver: Record<string, Deliver> = {}) {
+async function openBench(deliver: Record<string, Deliver> = {}, places: Record<string, () => Promise<void>> = {}) {
   const folder = await createStoreFolder();
   const clock = createSteppedClock(Date.UTC(2026, 10, 21));
   const store = folder.open({ sinks: [], now: () => clock.now() });
@@ -28,13 +28,7 @@ async function openBench(deliver: Record<string, Deliver> = {}) {
   const happened: string[] = [];
   const delivered: Record<string, string[]> = {};
   const attemptsMs: number[] = [];
-  const metrics = new SelfMetrics('0', {
-    spooled: () => ({ ...store.spooled, bytesMax: 1 }),
-    isHeldBack: () => false,
-    sinkLags: () => runner.measureLags(),
-    deadLetters: () => runner.countLetters(),
-    routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),
-  });
+  const metrics = new SelfMetrics('0');
   const runner = new SinkRunner({
     store,
     deadLetters: letters,
@@ -54,6 +48,7 @@ async function openBench(deliver: Record<string, Deliver> = {}) {
           return report;
         },
         preflight: () => Promise.resolve([]),
+        checkPlace: () => places[name]?.() ?? Promise.resolve(),
         close: () => {
           happened.push(`close ${name}`);
           return Promise.resolve();
@@ -62,6 +57,13 @@ async function openBench(deliver: Record<string, Deliver> = {}) {
     },
     onDelivered: () => {},
     onGone: () => happened.push('gone'),
+  });
+  metrics.read({
+    spooled: () => ({ ...store.spooled, bytesMax: 1 }),
+    isHeldBack: () => false,
+    sinkLags: () => runner.measureLags(),
+    deadLetters: () => runner.countLetters(),
+    routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),
   });
   return {
     clock,
@@ -72,7 +74,11 @@ async function openBench(deliver: Record<string, Deliver> = {}) {
     delivered,
     attemptsMs,
     runner,
-    apply: (...sinks: readonly SinkSettings[]) => runner.apply(sinks, never),
+    prepare: (...sinks: readonly SinkSettings[]) => runner.prepare(sinks),
+    async apply(...sinks: readonly SinkSettings[]) {
+      const { commit } = await runner.prepare(sinks);
+      await commit(never);
+    },
     commit(uids: readonly string[], component = 'network') {
       store.commit(
         commitOf(
@@ -100,7 +106,7 @@ const fail = (code: 'unauthorized' | 'throttled' | 'closed', retryAfterMs?: numb
     new DeliveryError(code, 'No', { disposition: code === 'throttled' ? 'retry' : 'operator', retryAfterMs }),
   );
 
-test('SinkRunner.apply() leaves sinks alone whose settings did not change, and starts one anew whose settings did', async () => {
+test('SinkRunner.prepare() leaves sinks alone whose settings did not change, and starts one anew whose settings did', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'), sink('b'));
   bench.commit(['1']);
@@ -108,12 +114,12 @@ test('SinkRunner.apply() leaves sinks alone whose settings did not change, and s
   await bench.apply(sink('b', { format: 'ecs' }), sink('a'));
   bench.commit(['2']);
   await bench.runner.whenIdle();
-  expect(bench.happened).toEqual(['create a', 'create b', 'close b', 'create b']);
+  expect(bench.happened).toEqual(['create a', 'create b', 'create b', 'close b']);
   expect(bench.delivered).toEqual({ a: ['1', '2'], b: ['1', '2'] });
   expect(bench.runner.describe().map(({ name }) => name)).toEqual(['b', 'a']);
 });
 
-test('SinkRunner.apply() ends a sink that is gone with its series, and says what it does not get', async () => {
+test('SinkRunner.prepare() ends a sink that is gone with its series, and says what it does not get', async () => {
   await using bench = await openBench({ b: fail('throttled') });
   await bench.apply(sink('a'), sink('b'));
   bench.commit(['1', '2', '3']);
@@ -126,17 +132,63 @@ test('SinkRunner.apply() ends a sink that is gone with its series, and says what
   expect(bench.store.spooled.records).toBe(0);
 });
 
-test('SinkRunner.apply() changes nothing when the disk does not let it', async () => {
+test('SinkRunner.prepare() changes nothing when the disk does not let it', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'));
   bench.store.checkWritable = () => {
     throw new RangeError('read-only');
   };
-  await expect(bench.apply(sink('b'))).rejects.toThrow('read-only');
+  await expect(bench.prepare(sink('b'))).rejects.toThrow('read-only');
   bench.commit(['1']);
   await bench.runner.whenIdle();
   expect(bench.delivered).toEqual({ a: ['1'] });
-  expect(bench.happened).toEqual(['create a']);
+  // What was made for nothing is closed.
+  expect(bench.happened).toEqual(['create a', 'create b', 'close b']);
+});
+
+test('SinkRunner.prepare() changes nothing when a new sink cannot be where it is to be, but begins with one that cannot', async () => {
+  const refuse = () => Promise.reject(new DeliveryError('unwritable', 'No folder', { disposition: 'operator' }));
+  await using bench = await openBench({}, { a: refuse, b: refuse });
+  await bench.apply(sink('a'));
+  await expect(bench.prepare(sink('c'), sink('b'))).rejects.toThrow('No folder');
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  expect(bench.delivered).toEqual({ a: ['1'] });
+  expect(bench.happened).toEqual(['create a', 'create c', 'create b', 'close c', 'close b']);
+  // One that runs is not asked again.
+  await bench.apply(sink('a'), sink('c'));
+  expect(bench.runner.describe().map(({ name }) => name)).toEqual(['a', 'c']);
+});
+
+test('SinkRunner.prepare() changes nothing that runs until it is committed', async () => {
+  await using bench = await openBench();
+  await bench.apply(sink('a'), sink('b'));
+  const change = await bench.prepare(sink('b', { format: 'ecs' }), sink('c'));
+  bench.commit(['1']);
+  await bench.runner.whenIdle();
+  expect(bench.delivered).toEqual({ a: ['1'], b: ['1'] });
+  await change.commit(never);
+  await bench.runner.whenIdle();
+  expect(bench.happened).toEqual(['create a', 'create b', 'create b', 'create c', 'close a', 'close b']);
+  expect(bench.delivered).toEqual({ a: ['1'], b: ['1'], c: ['1'] });
+});
+
+test('SinkRunner frees what a sink that is gone was to get as soon as the disk lets it', async () => {
+  await using bench = await openBench({ b: fail('throttled') });
+  await bench.apply(sink('a'), sink('b'));
+  bench.commit(['1', '2']);
+  await bench.runner.whenIdle();
+  const change = await bench.prepare(sink('a'));
+  const { setSinks } = bench.store;
+  bench.store.setSinks = () => {
+    throw new StoreError('full', 'The disk is full', { disposition: 'hold-back' });
+  };
+  await change.commit(never);
+  expect(bench.runner.describe().map(({ name }) => name)).toEqual(['a']);
+  expect(bench.store.spooled.records).toBe(2);
+  bench.store.setSinks = setSinks;
+  await bench.advance(30 * SECOND_MS);
+  expect(bench.store.spooled.records).toBe(0);
 });
 
 test('SinkRunner tries a sink that refuses the credentials once a minute at most', async () => {

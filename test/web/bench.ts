@@ -157,11 +157,12 @@ export async function openBench(
   const clock = createSteppedClock(0);
   const server = await openWebServer({
     addresses: [{ host: '127.0.0.1', port: 0 }],
-    content: createContent(content),
     clock,
     isLifecycleEnabled: false,
+    onFailed: () => {},
     ...options,
   });
+  server.serve(createContent(content));
   const [url = ''] = server.urls;
   return {
     clock,

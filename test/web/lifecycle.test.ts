@@ -42,7 +42,7 @@ test('POST /-/reload of a faulty configuration answers 500 with all its faults',
   const reload = () => Promise.resolve({ ok: false, faults } as const);
   const { status, headers, text } = await ask('/-/reload', { ...ENABLED, content: { reload } }, { method: 'POST' });
   expect(status).toBe(500);
-  expect(text).toBe(`The configuration is faulty; nothing was changed.\n${faults.join('\n')}\n`);
+  expect(text).toBe(`The configuration could not be loaded; nothing was changed.\n${faults.join('\n')}\n`);
   expect(headers.get('content-type')).toMatch(/^text\/plain/i);
 });
 

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { type AddressInfo, connect, createServer, Server } from 'node:net';
+import { hashSync } from 'bcryptjs';
 import { expect, test, vi } from 'vitest';
 import { WebError } from '../../src/web/index.ts';
-import { createContent, fetchRaw, openBench } from './bench.ts';
+import { createContent, fetchRaw, openBench, toBasic } from './bench.ts';
 
 const ANY_PORT = { host: '127.0.0.1', port: 0 };
 
@@ -69,26 +70,59 @@ test('WebServer.close() can be called again', async () => {
   await server.close();
 });
 
-test('WebServer.update() serves other content from the next request on, on every address', async () => {
+test('WebServer.serve() serves other content from the next request on, on every address', async () => {
   await using bench = await openBench({}, { addresses: [ANY_PORT, ANY_PORT] });
   const texts = () =>
     Promise.all(bench.server.urls.map(async (url) => (await fetchRaw(`${url}/metrics`)).body.toString()));
-  bench.server.update({ security: undefined });
   expect(await texts()).toEqual(['router_up 1\n', 'router_up 1\n']);
-  bench.server.update({ content: createContent({ renderMetrics: () => ['other 1\n'] }), security: undefined });
+  bench.server.serve(createContent({ renderMetrics: () => ['other 1\n'] }));
   expect(await texts()).toEqual(['other 1\n', 'other 1\n']);
 });
 
-test('WebServer.update() refuses faulty settings as a whole', async () => {
+test('a server without content answers /-/healthy, and 503 to everything else', async () => {
+  await using bench = await openBench({}, { isLifecycleEnabled: true, routePrefix: '/prefix' });
+  bench.server.serve(undefined);
+  const healthy = await bench.get('/-/healthy');
+  expect([healthy.status, healthy.body.toString()]).toEqual([200, 'Healthy.\n']);
+  for (const [method, path] of [
+    ['GET', '/'],
+    ['GET', '/metrics'],
+    ['GET', '/probe?target=plant-7'],
+    ['GET', '/api/v1/routers'],
+    ['GET', '/-/ready'],
+    ['POST', '/-/reload'],
+    ['POST', '/-/quit'],
+    ['GET', '/nothing'],
+  ] as const) {
+    const { status, headers, body } = await bench.get(path, { method });
+    expect([path, status, headers['retry-after']]).toEqual([path, 503, '5']);
+    expect(body.toString()).toBe('The agent is starting or stopping; try again later.\n');
+  }
+});
+
+test('a server without content lets in nobody whom it would not let in with content', async () => {
+  const security = { headers: { 'X-Frame-Options': 'deny' }, users: new Map([['alice', hashSync('secret', 4)]]) };
+  await using bench = await openBench({}, { security });
+  bench.server.serve(undefined);
+  const refused = await bench.get('/-/ready');
+  expect([refused.status, refused.headers['x-frame-options']]).toEqual([401, 'deny']);
+  expect((await bench.get('/-/ready', { headers: toBasic('alice', 'secret') })).status).toBe(503);
+});
+
+test('WebServer.prepare() changes nothing until what it gives is called', async () => {
   await using bench = await openBench();
-  const update = () =>
-    bench.server.update({
-      content: createContent({ renderMetrics: () => ['other 1\n'] }),
-      security: { headers: { 'X-Frame-Options': 'deny' }, users: new Map([['alice', 'no hash']]) },
-    });
-  expect(update).toThrow(WebError);
-  const { headers, body } = await bench.get('/metrics');
-  expect([headers['x-frame-options'], body.toString()]).toEqual([undefined, 'router_up 1\n']);
+  const change = bench.server.prepare({ headers: { 'X-Frame-Options': 'deny' }, users: new Map() });
+  expect((await bench.get('/metrics')).headers['x-frame-options']).toBeUndefined();
+  change();
+  expect((await bench.get('/metrics')).headers['x-frame-options']).toBe('deny');
+});
+
+test('WebServer.prepare() refuses faulty settings as a whole', async () => {
+  await using bench = await openBench();
+  const prepare = () =>
+    bench.server.prepare({ headers: { 'X-Frame-Options': 'deny' }, users: new Map([['alice', 'no hash']]) });
+  expect(prepare).toThrow(WebError);
+  expect((await bench.get('/metrics')).headers['x-frame-options']).toBeUndefined();
 });
 
 test('the sockets bound slow, idle and many clients', async () => {

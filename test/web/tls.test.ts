@@ -222,14 +222,14 @@ test.for([
   expect(error).toMatchObject({ code: 'settings', disposition: 'operator' });
 });
 
-describe('WebServer.update()', () => {
+describe('WebServer.prepare()', () => {
   const withClients = (tls: Partial<WebTls> = {}) =>
     toSecurity({ clientAuth: 'require-and-verify', clientCaPem: clients.caPem, ...tls });
 
   test('shows another certificate to new connections', async () => {
     const next = strangers.issue('server', '127.0.0.1');
     await using bench = await openTlsBench();
-    bench.server.update({ security: toSecurity({ certPem: next.cert, keyPem: next.key }) });
+    bench.server.prepare(toSecurity({ certPem: next.cert, keyPem: next.key }))();
     expect(await knock(bench, undefined, { ca: strangers.caPem })).toBe(200);
     await expect(bench.get('/-/healthy', { ca: servers.caPem })).rejects.toMatchObject({
       code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
@@ -241,7 +241,7 @@ describe('WebServer.update()', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: servers.caPem });
     const connected = vi.spyOn(agent, 'createConnection');
     await bench.get('/-/healthy', { agent });
-    bench.server.update({ security: { ...toSecurity(), headers: { 'X-Frame-Options': 'deny' } } });
+    bench.server.prepare({ ...toSecurity(), headers: { 'X-Frame-Options': 'deny' } })();
     const { headers } = await bench.get('/-/healthy', { agent });
     expect(headers['x-frame-options']).toBe('deny');
     expect(connected).toHaveBeenCalledTimes(1);
@@ -275,7 +275,7 @@ describe('WebServer.update()', () => {
     await begun.promise;
 
     const idleEnded = once(first, 'close');
-    bench.server.update({ security: withClients({ clientCaPem: strangers.caPem }) });
+    bench.server.prepare(withClients({ clientCaPem: strangers.caPem }))();
     await idleEnded;
     open.resolve();
     let answer = '';
@@ -290,9 +290,9 @@ describe('WebServer.update()', () => {
   test('changes how strictly certificates are asked for', async () => {
     await using bench = await openBench({}, { security: withClients() });
     expect(await knock(bench)).toBe('refused');
-    bench.server.update({ security: withClients({ clientAuth: 'verify-if-given' }) });
+    bench.server.prepare(withClients({ clientAuth: 'verify-if-given' }))();
     expect([await knock(bench), await knock(bench, STRANGER)]).toEqual([200, 'refused']);
-    bench.server.update({ security: withClients({ clientAuth: 'require-any' }) });
+    bench.server.prepare(withClients({ clientAuth: 'require-any' }))();
     expect([await knock(bench), await knock(bench, STRANGER)]).toEqual(['refused', 200]);
   });
 
@@ -303,7 +303,7 @@ describe('WebServer.update()', () => {
     ['certificates of clients off', withClients(), toSecurity()],
   ] as const)('says that a restart is needed to switch %s, and changes nothing', async ([, before, next]) => {
     await using bench = await openBench({}, { security: before });
-    const update = () => bench.server.update({ security: next, content: undefined });
+    const update = () => bench.server.prepare(next);
     expect(update).toThrow(expect.objectContaining({ code: 'restart', disposition: 'operator' }));
     const credentials = before?.tls ? { ca: servers.caPem, ...FRIEND } : {};
     expect((await bench.get('/-/healthy', credentials)).status).toBe(200);
@@ -311,7 +311,7 @@ describe('WebServer.update()', () => {
 
   test('refuses a faulty certificate and goes on with the one before', async () => {
     await using bench = await openTlsBench();
-    const update = () => bench.server.update({ security: toSecurity({ certPem: 'nonsense' }) });
+    const update = () => bench.server.prepare(toSecurity({ certPem: 'nonsense' }));
     expect(update).toThrow(expect.objectContaining({ code: 'settings' }));
     expect(await knock(bench)).toBe(200);
   });

@@ -2,6 +2,7 @@ import { constants, type Stats } from 'node:fs';
 import { access, lstat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { PreflightFinding } from '../contracts.ts';
+import { DeliveryError } from '../errors.ts';
 import { toFailedFinding } from '../failed-finding.ts';
 import { readSystemCode, toFileError } from './file-errors.ts';
 
@@ -29,6 +30,20 @@ export async function checkFilePlace(place: FilePlace): Promise<readonly Preflig
     findings.push(toFailedFinding('write', toFileError(`${place.path} cannot be written`, cause)));
   }
   return findings;
+}
+
+/** Throws `DeliveryError` when the file certainly cannot be written. Touches nothing. */
+export async function checkFileWritable(path: string): Promise<void> {
+  const what = `${path} cannot be written`;
+  const findings: PreflightFinding[] = [];
+  try {
+    await checkFolder(path, findings);
+    await checkFile(path, findings);
+  } catch (cause) {
+    throw toFileError(what, cause);
+  }
+  const failed = findings.find(({ verdict }) => verdict === 'failed');
+  if (failed) throw new DeliveryError('unwritable', failed.message, { disposition: 'operator', hint: failed.hint });
 }
 
 /** The folder of `path`, or the one above it that is there. */

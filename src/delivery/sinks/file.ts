@@ -5,7 +5,7 @@ import type { OutgoingRecord } from '../outgoing-record.ts';
 import { FileArchive } from './file-archive.ts';
 import { toFileError } from './file-errors.ts';
 import { FILE_MODE, LogFile } from './file-log.ts';
-import { checkFilePlace } from './file-preflight.ts';
+import { checkFilePlace, checkFileWritable } from './file-preflight.ts';
 
 export interface FileSinkOptions {
   readonly name: string;
@@ -83,6 +83,10 @@ class FileSink implements Sink {
 
   async preflight(): Promise<readonly PreflightFinding[]> {
     return await checkFilePlace(this.#options);
+  }
+
+  async checkPlace(): Promise<void> {
+    await checkFileWritable(this.#options.path);
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,96 @@
+import { BackupCalendar, ProfileArchive } from '../backup/index.ts';
+import type { Clock, Logger } from '../base/index.ts';
+import type { BackupSettings, Config, RouterSettings } from '../config/index.ts';
+import { type EmbeddedStore, StoreError } from '../store/index.ts';
+import type { WebServer } from '../web/index.ts';
+import type { Fleet, FleetChange } from './fleet.ts';
+import { LinePolicy } from './line-policy.ts';
+import type { RouterAgent, RouterAgentOptions } from './router-agent.ts';
+import type { BackupPlan } from './router-backup.ts';
+import type { SinkRunner } from './sink-runner.ts';
+import { toWebSecurity } from './web-security.ts';
+
+/** What of a router's agent the configuration decides. */
+export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'hasSinks' | 'lines' | 'backup'>;
+
+export interface PlanOptions {
+  readonly web: Pick<WebServer, 'prepare'>;
+  readonly sinks: Pick<SinkRunner, 'prepare'>;
+  readonly fleet: Pick<Fleet, 'apply'>;
+  readonly store: Pick<EmbeddedStore, 'keepRouters'>;
+  /** Makes the agent of one router; does not throw. */
+  readonly createRouter: (parts: RouterParts) => RouterAgent;
+  /** Told that the state could not be written. */
+  readonly onStoreFailed: (cause: StoreError) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A configuration with everything that can stand in its way done, ready to become the one that runs. */
+export interface Plan {
+  readonly config: Config;
+  /**
+   * Makes it the one that runs. Never rejects. `signal` bounds the waiting for what ends: the last deliveries of a sink, the
+   * logout of a router.
+   */
+  readonly commit: (signal: AbortSignal) => Promise<FleetChange>;
+}
+
+/**
+ * Does everything about a configuration that can fail, and changes nothing that runs: throws what stands in the way. The
+ * folder of backups may have been made then. The sinks come last, because what they write down has to be committed.
+ */
+export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {
+  const { web, sinks, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
+  const lines = new LinePolicy(config.logRules, config.redact);
+  const switchWeb = web.prepare(toWebSecurity(config.web.security));
+  const backup = config.backup && (await prepareBackup(config.backup, clock));
+  const sinkChange = await sinks.prepare(config.sinks);
+  const hasSinks = config.sinks.length > 0;
+  const { routers, logRules, redact } = config;
+  const create = (settings: RouterSettings) => createRouter({ settings, hasSinks, lines, backup: backup?.plan });
+  return {
+    config,
+    async commit(signal) {
+      switchWeb();
+      if (backup) sayWhere(backup, logger);
+      await sinkChange.commit(signal);
+      const change = await fleet.apply(
+        { routers, common: { hasSinks, backup: config.backup, logRules, redact }, create },
+        signal,
+      );
+      try {
+        forgetRouters(config, store, clock, logger);
+      } catch (cause) {
+        if (!(cause instanceof StoreError)) throw cause;
+        onStoreFailed(cause);
+      }
+      return change;
+    },
+  };
+}
+
+/** Routers that are not configured any more keep their state for some days; this is looked at when the fleet changes. */
+function forgetRouters({ routers }: Config, store: PlanOptions['store'], clock: Clock, logger: Logger): void {
+  const names = routers.map(({ name }) => name);
+  const forgotten = store.keepRouters(names, clock.now());
+  if (forgotten.length > 0) logger.info('Forgot routers that are not configured any more', { routers: forgotten });
+}
+
+interface PreparedBackup {
+  readonly plan: BackupPlan;
+  readonly isOpenToOthers: boolean;
+}
+
+async function prepareBackup(settings: BackupSettings, clock: Clock): Promise<PreparedBackup> {
+  const { path, keep, format, schedule } = settings;
+  const archive = new ProfileArchive({ path, keep, clock });
+  const { isOpenToOthers } = await archive.prepare();
+  return { plan: { archive, calendar: new BackupCalendar(schedule), format }, isOpenToOthers };
+}
+
+function sayWhere({ plan, isOpenToOthers }: PreparedBackup, logger: Logger): void {
+  const { path } = plan.archive;
+  logger.info('Profiles are backed up; their files hold the secrets of the routers', { path });
+  if (isOpenToOthers) logger.warn('Other users of this machine can look into the folder of backups', { path });
+}
