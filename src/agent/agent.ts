@@ -294,7 +294,7 @@ async function onceWritable<T>(open: () => T | Promise<T>, { clock, logger, sign
       return await open();
     } catch (cause) {
       if (!(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
-      logger.error('The state cannot be opened; it is tried again', { error: renderErrorChain(cause) });
+      logger.error('The state cannot be written; it is tried again', { error: renderErrorChain(cause) });
       await clock.sleep(OPENING_RETRY_MS, signal);
     }
   }
