@@ -51,6 +51,12 @@ export const FLEET_FAMILIES = {
     'resource',
     'Whether the account of the router has the right to read the resource.',
   ),
+  resourceUnderstood: family(
+    'gauge',
+    'router_resource_understood',
+    'resource',
+    'Whether the last answer of the resource was understood; 0 when it has values and none of them became a series.',
+  ),
   sentBytes: family('counter', 'router_sent_bytes_total', '', 'Bytes sent to the router on the wire, TLS included.'),
   receivedBytes: family(
     'counter',

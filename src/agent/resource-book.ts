@@ -1,7 +1,7 @@
 import { renderErrorChain } from '../base/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { Labels, RouterIdentity } from '../model/index.ts';
-import type { PollResult } from '../status/index.ts';
+import type { PollResult, ResourceResult } from '../status/index.ts';
 import type { ResourceSummary } from '../web/index.ts';
 import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
 
@@ -13,6 +13,9 @@ interface Page {
   readAtMs: number | undefined;
   durationMs: number | undefined;
   error: string | null;
+  finding: string | null;
+  /** Whether its answer has values of which none became a series. */
+  isUnread: boolean;
   /** Whether its absence counts as a failure. */
   isRequired: boolean;
 }
@@ -34,6 +37,8 @@ export class ResourceBook {
       name,
       state,
       families,
+      faults,
+      isUnread,
       durationMs,
       readAtMs,
       isOptional,
@@ -45,11 +50,14 @@ export class ResourceBook {
       page.state = state === 'read' ? 'up' : state;
       page.durationMs = durationMs;
       page.error = state === 'failed' ? renderErrorChain(error) : null;
+      page.finding = state === 'read' ? describeReading({ isUnread, faults }) : null;
+      page.isUnread = isUnread;
       page.isRequired = !isOptional;
       if (state === 'read') {
         page.readAtMs = readAtMs;
         const end = isIdentity ? 'never' : readAtMs + staleAfterMs;
-        this.#exposition.publishValues(this.#router, `values:${name}`, families, end);
+        const dropped = faults.filter(({ reason }) => reason === 'duplicate').length;
+        this.#exposition.publishValues(this.#router, `values:${name}`, families, end, dropped);
       } else if (state !== 'failed') {
         page.readAtMs = undefined;
         this.#exposition.publishValues(this.#router, `values:${name}`, [], 'never');
@@ -79,19 +87,28 @@ export class ResourceBook {
 
   /** Everything in the order in which it was first seen; `nowMs` is monotonic. */
   describe(nowMs: number): readonly ResourceSummary[] {
-    return [...this.#pages].map(([resource, { state, readAtMs, durationMs, error }]) => ({
+    return [...this.#pages].map(([resource, { state, readAtMs, durationMs, error, finding }]) => ({
       resource,
       state,
       ageSeconds: readAtMs === undefined ? null : (nowMs - readAtMs) / 1000,
       durationSeconds: durationMs === undefined ? null : durationMs / 1000,
       error,
+      finding,
     }));
   }
 
   #page(name: string): Page {
     const known = this.#pages.get(name);
     if (known) return known;
-    const page: Page = { state: 'failed', readAtMs: undefined, durationMs: undefined, error: null, isRequired: true };
+    const page: Page = {
+      state: 'failed',
+      readAtMs: undefined,
+      durationMs: undefined,
+      error: null,
+      finding: null,
+      isUnread: false,
+      isRequired: true,
+    };
     this.#pages.set(name, page);
     return page;
   }
@@ -118,6 +135,14 @@ export class ResourceBook {
         F.resourcePermitted,
         toSamples(pages, ({ state }) => (state === 'forbidden' ? 0 : 1)),
       ),
+      // Of the logs and of what only a reader reads there is nothing to understand.
+      toFamily(
+        F.resourceUnderstood,
+        toSamples(
+          pages.filter(({ state, readAtMs }) => state === 'up' && readAtMs !== undefined),
+          ({ isUnread }) => (isUnread ? 0 : 1),
+        ),
+      ),
       toFamily(
         F.resourceDuration,
         asked.flatMap(({ labels, durationMs }): [Labels, number][] =>
@@ -130,4 +155,11 @@ export class ResourceBook {
     );
     this.#exposition.publishAges(this.#router, { ...F.resourceAge, samples: ages });
   }
+}
+
+/** What is odd about an answer that was read, in words; `null` when nothing is. */
+export function describeReading({ isUnread, faults }: Pick<ResourceResult, 'isUnread' | 'faults'>): string | null {
+  if (isUnread) return 'answered, but no metric could be read from it';
+  if (faults.length === 0) return null;
+  return faults.length === 1 ? '1 value could not be read' : `${faults.length} values could not be read`;
 }

@@ -5,7 +5,7 @@ import type { LogEvent, RecordLines } from '../logs/index.ts';
 import type { FamilyDescription, Labels, MetricFamily } from '../model/index.ts';
 import { ROUTER_FAILURES, type RouterCertificate, type SessionEvent } from '../router/index.ts';
 import type { ByteBudget } from '../schedule/index.ts';
-import type { PollResult } from '../status/index.ts';
+import type { PollResult, ResourceResult } from '../status/index.ts';
 import type { PollFault, RouterDetail, RouterFailureSummary, RouterLogSummary, RouterSummary } from '../web/index.ts';
 import { findStep } from './failing-step.ts';
 import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
@@ -97,8 +97,9 @@ export class RouterObserver {
     this.#publishState(result.durationMs);
     this.#publishCertificate();
     this.#resources.note(result);
-    for (const { name, state, error } of result.resources) {
-      if (state === 'read') this.#failing.delete(name);
+    for (const resource of result.resources) {
+      const { name, state, error } = resource;
+      if (state === 'read') this.#noteReading(resource);
       else if (state === 'forbidden')
         this.#logFailure(name, 'The account may not read a status resource', { resource: name });
       else if (state === 'failed' && result.isUp)
@@ -106,6 +107,18 @@ export class RouterObserver {
           resource: name,
           error: renderErrorChain(error),
         });
+    }
+  }
+
+  #noteReading({ name, isUnread, faults }: ResourceResult): void {
+    this.#failing.delete(name);
+    const [unread, unclear] = [`unread:${name}`, `unclear:${name}`];
+    if (!isUnread) this.#failing.delete(unread);
+    else this.#logFailure(unread, 'A status resource was answered, but no metric could be read from it', { resource: name });
+    if (faults.length === 0) this.#failing.delete(unclear);
+    else {
+      const metrics = new Set(faults.map(({ metric, reason }) => `${metric}: ${reason}`));
+      this.#logFailure(unclear, 'Values of a status resource could not be read', { resource: name, values: [...metrics] });
     }
   }
 

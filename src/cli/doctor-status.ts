@@ -43,17 +43,25 @@ async function examineResource(target: PollTarget, examination: Examination, tal
     isGone = isSilent && (tally.silences === 0 || tally.silences >= SILENCES_MAX);
     if (reading.state === 'read') tally.read.add(target.path);
     if (reading.state === 'failed') tally.failed++;
-    return toFinding(target, reading);
+    return toFinding(target, reading, settings.name);
   });
   return !isGone;
 }
 
-function toFinding(target: PollTarget, { state, families, faults, error, code }: TargetReading): Finding {
+function toFinding(
+  target: PollTarget,
+  { state, families, faults, isUnread, error, code }: TargetReading,
+  router: string,
+): Finding {
   switch (state) {
     case 'read': {
       const series = families.reduce((sum, { samples }) => sum + samples.length, 0);
-      const unread = faults.length > 0 ? `, ${faults.length} values not understood` : '';
-      return { message: `${series} series${unread}` };
+      const unclear = faults.length > 0 ? `, ${faults.length} values not understood` : '';
+      if (isUnread) {
+        const hint = `Its shape is another one than in the modules that read it (${target.modules.join(', ')}). See "router-exporter status ${router} ${target.path}", and docs/modules.md for a module of your own`;
+        return { verdict: 'warning', message: `answered, but no metric could be read from it${unclear}`, hint };
+      }
+      return { message: series === 0 ? `nothing there${unclear}` : `${series} series${unclear}` };
     }
     case 'forbidden': {
       const hint = `Give the account the group read on the router, or leave out what needs it: ${renderLeftOut(target)}`;

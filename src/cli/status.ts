@@ -2,7 +2,7 @@ import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import type { MetricFamily } from '../model/index.ts';
-import { compileModules, expandPath, type MappingFault } from '../status/index.ts';
+import { compileModules, expandPath, type MappingFault, mergeMappings } from '../status/index.ts';
 import { withRouter } from './connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 
@@ -60,10 +60,7 @@ function mapDocument(
     .flatMap(({ resources }) => resources)
     .filter(({ definition }) => expandPath(definition.path).includes(name))
     .map((resource) => resource.map(document, context));
-  return {
-    families: mappings.flatMap(({ families }) => families),
-    faults: mappings.flatMap(({ faults }) => faults),
-  };
+  return mergeMappings(mappings);
 }
 
 function renderFault({ module, metric, reason }: MappingFault): string {

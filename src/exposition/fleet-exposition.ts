@@ -73,15 +73,21 @@ export class FleetExposition {
   }
 
   /**
-   * Replaces one part of what a router says about itself. Series that another part has already, and those beyond the bound
-   * per router, are left out and counted in {@link SERIES_DROPPED}.
+   * Replaces one part of what a router says about itself. Series that are there already, and those beyond the bound per
+   * router, are left out and counted in {@link SERIES_DROPPED}, as are the `dropped` ones that were left out before.
    */
-  publishValues(router: RouterIdentity, part: string, families: readonly MetricFamily[], end: ValuesEnd): void {
+  publishValues(
+    router: RouterIdentity,
+    part: string,
+    families: readonly MetricFamily[],
+    end: ValuesEnd,
+    dropped = 0,
+  ): void {
     const series = this.#seriesOf(router);
     const room = SERIES_PER_ROUTER_MAX - this.#countValues(series, part);
-    this.#replace(series, part, families, end === 'never' ? Infinity : end, room);
-    const dropped = [...series.parts.values()].reduce((sum, one) => sum + one.dropped, 0);
-    this.publish(router, OWN_PART, [{ ...SERIES_DROPPED, samples: [{ labels: {}, value: dropped }] }]);
+    this.#replace(series, part, families, end === 'never' ? Infinity : end, room, dropped);
+    const all = [...series.parts.values()].reduce((sum, one) => sum + one.dropped, 0);
+    this.publish(router, OWN_PART, [{ ...SERIES_DROPPED, samples: [{ labels: {}, value: all }] }]);
   }
 
   /** Says that a router is well: its values may be served until this moment on the monotonic clock. */
@@ -155,19 +161,20 @@ export class FleetExposition {
     families: readonly MetricFamily[],
     expiresAtMs: number,
     room: number,
+    droppedBefore = 0,
   ): void {
     this.#removePart(router, part);
     let left = room;
-    let dropped = 0;
+    let dropped = droppedBefore;
     for (const family of families) {
       const target = this.#familySeries(router, family);
       // Labels that differ in what cannot be written are the same series, and a series that comes twice breaks a scrape.
-      const values = new Map(
-        family.samples.map(({ labels, value }) => [
-          renderSeries(family.name, toSeriesLabels(router.identity, labels)),
-          renderValue(value),
-        ]),
-      );
+      const values = new Map<string, string>();
+      for (const { labels, value } of family.samples) {
+        const series = renderSeries(family.name, toSeriesLabels(router.identity, labels));
+        if (values.has(series)) dropped++;
+        else values.set(series, renderValue(value));
+      }
       for (const other of listSeries(target.parts)) if (values.delete(other)) dropped++;
       const lines = [...values].slice(0, Math.max(0, left)).map(([series, value]) => `${series} ${value}\n`);
       dropped += values.size - lines.length;

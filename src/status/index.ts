@@ -33,6 +33,7 @@ export {
   type Mapping,
   type MappingContext,
 } from './mapping/compile-modules.ts';
+export { mergeMappings } from './mapping/family-collector.ts';
 export { MAPPING_FAULT_REASONS, type MappingFault, type MappingFaultReason } from './mapping/mapping-fault.ts';
 export { SHIPPED_MODULES_FOLDER } from './modules-folder.ts';
 export { createPollPlan, type PollPlan, type PollTarget } from './poll-plan.ts';

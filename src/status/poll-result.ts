@@ -13,6 +13,8 @@ export interface ResourceResult {
   /** Those with samples; none unless it was read. */
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
+  /** Whether it was read and has values of which none became a series, as when another firmware has another shape. */
+  readonly isUnread: boolean;
   readonly durationMs: number;
   /** When the answer was there, on the monotonic clock. */
   readonly readAtMs: number;

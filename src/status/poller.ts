@@ -203,7 +203,7 @@ export class StatusPoller {
     const { name, modules, isIdentity, isOptional } = target;
     const stretch = this.#stretchOf(target, options);
     const intervalMs = timer.intervalMs(Number.isFinite(stretch) ? stretch : 1);
-    const { state, families, faults, durationMs, readAtMs, error } = reading;
+    const { state, families, faults, isUnread, durationMs, readAtMs, error } = reading;
     const staleAfterMs = isIdentity ? Infinity : Math.max(this.#options.staleAfterMs, MISSED_READINGS * intervalMs);
     return {
       name,
@@ -211,6 +211,7 @@ export class StatusPoller {
       state,
       families,
       faults,
+      isUnread,
       durationMs,
       readAtMs,
       isIdentity,

@@ -3,7 +3,8 @@ import type { MetricFamily } from '../model/index.ts';
 import type { Refusal } from './capability-memory.ts';
 import type { DocumentSource } from './contracts.ts';
 import { StatusError } from './errors.ts';
-import { mergeFamilies } from './mapping/family-collector.ts';
+import { mergeMappings } from './mapping/family-collector.ts';
+import { hasContent } from './mapping/has-content.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
 import type { PollTarget } from './poll-plan.ts';
 import type { ReaderContext } from './reader.ts';
@@ -21,6 +22,8 @@ export interface TargetReading {
   readonly document: unknown;
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
+  /** Whether the answer has values of which none became a series, as when another firmware has another shape. */
+  readonly isUnread: boolean;
   readonly durationMs: number;
   /** On the monotonic clock. */
   readonly readAtMs: number;
@@ -44,7 +47,15 @@ export async function readTarget(
 ): Promise<TargetReading> {
   const { clock } = context;
   const startedMs = clock.monotonic();
-  const none = { document: undefined, families: [], faults: [], error: undefined, isAnswered: true, code: '' };
+  const none = {
+    document: undefined,
+    families: [],
+    faults: [],
+    isUnread: false,
+    error: undefined,
+    isAnswered: true,
+    code: '',
+  };
   try {
     const values = await readValues(target, context, signal);
     const readAtMs = clock.monotonic();
@@ -77,8 +88,9 @@ async function readValues(target: PollTarget, context: ReadContext, signal: Abor
   if (mappings.length > 0 && !mappings.some(({ isFound }) => isFound)) {
     throw new StatusError('parse', `The answer for ${name} has an unknown shape`);
   }
-  const families = mergeFamilies(mappings.flatMap((mapping) => mapping.families));
-  return { document, families, faults: mappings.flatMap(({ faults }) => faults) };
+  const merged = mergeMappings(mappings);
+  const isRead = merged.families.length > 0 || mappings.some(({ isRecognised }) => isRecognised);
+  return { document, ...merged, isUnread: mappings.length > 0 && !isRead && hasContent(document) };
 }
 
 function readProperty(value: unknown, name: string): unknown {

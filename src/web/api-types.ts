@@ -95,6 +95,8 @@ export interface ResourceSummary {
   /** How long the router took for it. */
   readonly durationSeconds: number | null;
   readonly error: string | null;
+  /** What is odd about an answer that was read, in words: values that could not be read. */
+  readonly finding: string | null;
 }
 
 /** What went over the wire, TLS included. */

@@ -54,6 +54,22 @@ describe('doctor and status resources', () => {
     expect(find('log list')?.result).toBe('ok');
   });
 
+  test('warns of a resource that answers and of which no metric can be read, and not of one that is empty', async () => {
+    router.setStatus('sysstat/wan', { body: { list: [{ chain: 'wan1', uplink: 'net1' }] } });
+    router.setStatus('sysdetail/ip_addresses', { body: { list: [] } });
+    onTestFinished(() => {
+      router.setStatus('sysstat/wan', undefined);
+      router.setStatus('sysdetail/ip_addresses', undefined);
+    });
+    const { find } = await examineWith();
+    expect(find('status sysstat/wan')).toMatchObject({
+      result: 'warning',
+      message: 'answered, but no metric could be read from it',
+      hint: expect.stringContaining('router-exporter status plant-7 sysstat/wan') as string,
+    });
+    expect(find('status sysdetail/ip_addresses')).toMatchObject({ result: 'ok', message: 'nothing there' });
+  });
+
   test.each([
     ['garbage_json', 'was not answered with JSON'],
     ['html_200', 'was not answered with JSON'],

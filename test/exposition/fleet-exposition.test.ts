@@ -168,8 +168,12 @@ test('FleetExposition never renders a series twice, though two label values beco
   const exposition = new FleetExposition();
   const long = 'n'.repeat(512);
   const names = ['a\tb', 'a b', 'a\rb', `${long}1`, `${long}2`, '\uD800', '\uFFFD'];
-  exposition.publish(HARBOUR, 'x', [gauge('x', ...names.map((name, i): [Labels, number] => [{ name }, i]))]);
-  expect(parseExposition(render(exposition, 0)).values('x', 'name')).toEqual({ 'a b': 2, [long]: 4, '\uFFFD': 6 });
+  const family = gauge('x', ...names.map((name, i): [Labels, number] => [{ name }, i]));
+  exposition.publishValues(HARBOUR, 'x', [family], 'never');
+  const parsed = parseExposition(render(exposition, 0));
+  expect(parsed.values('x', 'name')).toEqual({ 'a b': 0, [long]: 3, '\uFFFD': 5 });
+  // The others are told.
+  expect(parsed.values('router_series_dropped', 'router')).toEqual({ harbour: 4 });
 });
 
 test('FleetExposition renders valid text for any label value and any number', () => {

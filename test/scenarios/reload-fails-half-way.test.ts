@@ -121,7 +121,7 @@ const CHANGES: readonly (readonly [what: string, change: Change, look: (fleet: F
   ],
   [
     'settings of a sink',
-    (config) => ({ ...config, sinks: config.sinks.map((one) => ({ ...one, format: 'ecs' as const })) }),
+    (config) => ({ ...config, sinks: [createStdoutSettings('console')].map((one) => ({ ...one, format: 'ecs' })) }),
     async (fleet) => {
       fleet.router().appendLog('network', 'a line');
       await fleet.advance(MINUTE_MS);

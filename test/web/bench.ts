@@ -43,8 +43,8 @@ export const DETAIL: RouterDetail = {
   firmware: '9.5',
   serial: '4711',
   resources: [
-    { resource: 'lte2', state: 'up', ageSeconds: 12.5, durationSeconds: 0.2, error: null },
-    { resource: 'sfp2', state: 'unsupported', ageSeconds: null, durationSeconds: null, error: null },
+    { resource: 'lte2', state: 'up', ageSeconds: 12.5, durationSeconds: 0.2, error: null, finding: null },
+    { resource: 'sfp2', state: 'unsupported', ageSeconds: null, durationSeconds: null, error: null, finding: null },
   ],
   session: { state: 'open', since: '2026-11-21T11:00:00.000Z', logins: 2, loginFailures: 1, refreshes: 7 },
   bytes: { sent: 1000, received: 20_000, budget: 5_000_000, usedToday: 21_000, stretch: 1 },

@@ -37,7 +37,10 @@ export function compileMetric(definition: MetricDefinition, labels: Readonly<Rec
     const plain = toPlainText(field);
     if (plain === undefined) return;
     if ('fault' in plain) return collector.addFault(definition.name, plain.fault);
-    if (definition.nullValues.includes(plain.text)) return;
+    if (definition.nullValues.includes(plain.text)) {
+      collector.isRecognised = true;
+      return;
+    }
     const reading = sources.read(row, origin);
     if ('fault' in reading) return collector.addFault(definition.name, reading.fault);
     toSamples(plain.text, context, {
@@ -63,7 +66,8 @@ export function compileMetric(definition: MetricDefinition, labels: Readonly<Rec
 
 /** Where the samples of one text go. */
 interface TextSink {
-  readonly add: (labels: Readonly<Record<string, string>>, value: number) => void;
+  /** Gives whether the sample was taken. */
+  readonly add: (labels: Readonly<Record<string, string>>, value: number) => boolean;
   readonly addFault: (reason: Exclude<ValueReading, number | typeof OTHER_FORM>) => void;
 }
 
@@ -77,6 +81,7 @@ function compileInfo(definition: MetricDefinition, sources: LabelSources): Compi
         const reading = sources.read(row, { ...context, match: '' });
         if ('fault' in reading) collector.addFault(definition.name, reading.fault);
         else if (reading.isTelling) collector.add(definition, reading.labels, 1);
+        else if (sources.isPresent(row)) collector.isRecognised = true;
       }
     },
   };
@@ -98,7 +103,10 @@ function compileStates({ states = [], stateLabel }: MetricDefinition): TextMappe
   const byLowerCase = new Map(states.toReversed().map((state) => [state.toLowerCase(), state]));
   return (text, _context, sink) => {
     const found = states.includes(text) ? text : byLowerCase.get(text.toLowerCase());
-    for (const state of all) sink.add({ [stateLabel]: state }, state === (found ?? UNKNOWN_STATE) ? 1 : 0);
+    for (const state of all) {
+      // A row that cannot be told from another one is one fault, not one for each state.
+      if (!sink.add({ [stateLabel]: state }, state === (found ?? UNKNOWN_STATE) ? 1 : 0)) return;
+    }
     if (found === undefined) sink.addFault('unknown_state');
   };
 }

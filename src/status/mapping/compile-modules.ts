@@ -18,9 +18,12 @@ export interface MappingContext {
 export interface Mapping {
   /** Whether the document has the rows that `each` names. If not, it says nothing about the rest. */
   readonly isFound: boolean;
+  readonly module: string;
   /** Those with samples. */
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
+  /** Whether a field that a metric reads was there, though it may say "nothing". */
+  readonly isRecognised: boolean;
 }
 
 /** A resource of a module, ready to map documents. */
@@ -59,14 +62,15 @@ function compileResource(module: string, definition: ResourceDefinition): Compil
     definition,
     map(document, { resource, readAtMs, zone }) {
       const found = path.find(document);
-      if (!found) return { isFound: false, families: [], faults: [] };
+      if (!found) return { isFound: false, module, families: [], faults: [], isRecognised: false };
       const collector = new FamilyCollector(module);
       const context = { resource, slot: parseSlot(resource), readAtMs, zone };
       for (const metric of metrics) metric.map(found, context, collector);
       for (const { name, value } of definition.metrics) {
         if (found.isCut && value !== COUNT) collector.addFault(name, 'too_many');
       }
-      return { isFound: true, families: collector.families, faults: collector.faults };
+      const { families, faults, isRecognised } = collector;
+      return { isFound: true, module, families, faults, isRecognised };
     },
     coversField: (name, levelsUp = 0) => metrics.some((metric) => metric.covers(name, levelsUp)),
   };

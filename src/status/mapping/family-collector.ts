@@ -8,13 +8,19 @@ const FAULTS_MAX = 256;
 
 interface Collected {
   readonly description: FamilyDescription;
-  /** By the identity of their series. */
-  readonly samples: Map<string, Sample>;
+  /** By the identity of their series, with the definition that made them. */
+  readonly samples: Map<string, { readonly sample: Sample; readonly by: FamilyDescription }>;
 }
 
-/** Gathers samples into families; of two samples of one series the last one stays. */
+/**
+ * Gathers the samples of one resource into families. Of two samples of one series the first one stays. When both are by the
+ * same definition and their values differ, two rows cannot be told apart, which is a fault; two definitions of one name are
+ * alternatives.
+ */
 export class FamilyCollector {
   readonly faults: MappingFault[] = [];
+  /** Whether a field that a metric reads was there, though it may say "nothing". */
+  isRecognised = false;
   readonly #module: string;
   readonly #families = new Map<string, Collected>();
   #count = 0;
@@ -28,19 +34,27 @@ export class FamilyCollector {
       name,
       help,
       type,
-      samples: [...samples.values()],
+      samples: [...samples.values()].map(({ sample }) => sample),
     }));
   }
 
-  add(description: FamilyDescription, labels: Labels, value: number): void {
+  /** Gives whether the sample was taken. */
+  add(description: FamilyDescription, labels: Labels, value: number): boolean {
+    const family: Collected = this.#families.get(description.name) ?? { description, samples: new Map() };
+    const identity = toIdentity(labels);
+    const known = family.samples.get(identity);
+    if (known) {
+      if (known.by === description && known.sample.value !== value) this.addFault(description.name, 'duplicate');
+      return false;
+    }
     const fault = this.#findFault(description, value);
     if (fault) {
       this.addFault(description.name, fault);
-      return;
+      return false;
     }
-    const family = this.#families.get(description.name) ?? { description, samples: new Map<string, Sample>() };
     this.#families.set(description.name, family);
-    family.samples.set(toIdentity(labels), { labels, value });
+    family.samples.set(identity, { sample: { labels, value }, by: description });
+    return true;
   }
 
   addFault(metric: string, reason: MappingFaultReason): void {
@@ -54,15 +68,40 @@ export class FamilyCollector {
   }
 }
 
-/** Families of one name become one; the first says what it is, and of two samples of one series the last one stays. */
-export function mergeFamilies(families: readonly MetricFamily[]): readonly MetricFamily[] {
-  const merged = new Map<string, { family: MetricFamily; samples: Map<string, Sample> }>();
-  for (const family of families) {
-    const { samples } = merged.get(family.name) ?? { samples: new Map<string, Sample>() };
-    for (const sample of family.samples) samples.set(toIdentity(sample.labels), sample);
-    if (!merged.has(family.name)) merged.set(family.name, { family, samples });
+/** What the resources of one document, or of one reader, have become. */
+export interface MappedFamilies {
+  readonly module: string;
+  readonly families: readonly MetricFamily[];
+  readonly faults: readonly MappingFault[];
+}
+
+/**
+ * Families of one name become one; the first says what it is. Of two samples of one series the first one stays. When another
+ * module made it and the values differ, the second one is a fault; two resources of one module are alternatives.
+ */
+export function mergeMappings(mappings: readonly MappedFamilies[]): Pick<MappedFamilies, 'families' | 'faults'> {
+  const merged = new Map<string, { family: MetricFamily; samples: Map<string, { sample: Sample; module: string }> }>();
+  const faults = mappings.flatMap((mapping) => mapping.faults);
+  for (const { module, families } of mappings) {
+    for (const family of families) {
+      const target = merged.get(family.name) ?? { family, samples: new Map() };
+      merged.set(family.name, target);
+      for (const sample of family.samples) {
+        const identity = toIdentity(sample.labels);
+        const known = target.samples.get(identity);
+        if (!known) target.samples.set(identity, { sample, module });
+        else if (known.module !== module && known.sample.value !== sample.value)
+          faults.push({ module, metric: family.name, reason: 'duplicate' });
+      }
+    }
   }
-  return [...merged.values()].map(({ family, samples }) => ({ ...family, samples: [...samples.values()] }));
+  return {
+    families: [...merged.values()].map(({ family, samples }) => ({
+      ...family,
+      samples: [...samples.values()].map(({ sample }) => sample),
+    })),
+    faults,
+  };
 }
 
 function toIdentity(labels: Labels): string {

@@ -58,6 +58,11 @@ export class LabelSources {
     );
   }
 
+  /** Whether the row has a field that gives a label, whatever is in it. */
+  isPresent(row: Row): boolean {
+    return this.#sources.some(([, source]) => source.kind === 'field' && row.read(source.field) !== undefined);
+  }
+
   /** `row` is absent for a count of rows, which only has the labels that need no row. */
   read(row: Row | undefined, origin: SampleOrigin): LabelReading {
     const labels: [string, string][] = [];
@@ -80,8 +85,8 @@ export class LabelSources {
         return row ? String(row.index) : '';
       case 'field':
       case 'outer': {
-        const holder = source.kind === 'outer' ? row?.outer : row;
-        const plain = toPlainText(holder?.read(source.field)) ?? { text: '' };
+        const outer = source.kind === 'outer' ? row?.outer?.read(source.field) : undefined;
+        const plain = toPlainText(outer ?? row?.read(source.field)) ?? { text: '' };
         if ('fault' in plain) return plain;
         return this.#nullValues.has(plain.text) ? '' : plain.text;
       }

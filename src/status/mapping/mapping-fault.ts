@@ -4,7 +4,8 @@
  * `unknown_form`: a text that is no number and nothing else that is understood. `unknown_unit`: a number with a unit that is
  * not known or was not declared. `unknown_text`: a text that is not in `map`. `unknown_state`: one that is not in `states`.
  * `too_long`: a text beyond any real one. `not_plain`: a list or an object. `not_finite`: a number beyond all bounds.
- * `negative`: a counter below zero. `too_many`: rows, fields or samples beyond their bounds.
+ * `negative`: a counter below zero. `too_many`: rows, fields or samples beyond their bounds. `duplicate`: another value for
+ * a series that is there already, because two rows have the same labels or two modules make it; the first one is kept.
  */
 export const MAPPING_FAULT_REASONS = [
   'unknown_form',
@@ -16,6 +17,7 @@ export const MAPPING_FAULT_REASONS = [
   'not_finite',
   'negative',
   'too_many',
+  'duplicate',
 ] as const;
 export type MappingFaultReason = (typeof MAPPING_FAULT_REASONS)[number];
 

@@ -89,10 +89,14 @@ ${POLL_STEPS.map((step, index) => {
 
 const RESOURCE_COLUMNS: readonly Column<ResourceSummary>[] = [
   { title: 'Resource', cell: ({ resource }) => toShown(resource, 120) },
-  { title: 'State', cell: ({ state }) => html`<span class="state ${RESOURCE_TONES[state]}">${state}</span>` },
+  {
+    title: 'State',
+    cell: ({ state, finding }) =>
+      html`<span class="state ${finding === null ? RESOURCE_TONES[state] : 'warn'}">${state}</span>`,
+  },
   { title: 'Age', kind: 'number', cell: ({ ageSeconds }) => renderLength(ageSeconds) },
   { title: 'Took', kind: 'number', cell: ({ durationSeconds }) => renderLength(durationSeconds) },
-  { title: 'Last error', kind: 'wide', cell: ({ error }) => toShown(error ?? '') },
+  { title: 'Error or finding', kind: 'wide', cell: ({ error, finding }) => toShown(error ?? finding ?? '') },
 ];
 
 function createPollColumns(nowMs: number): readonly Column<PollSummary>[] {

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { compileModules, mergeMappings } from '../../../src/status/index.ts';
+import { toModule } from '../shipped-modules.ts';
 import { CONTEXT, compileResource, mapDocument, mapFields } from './mapping-bench.ts';
 
 const METRIC = { name: 'm', value: 'v' };
@@ -10,8 +12,8 @@ test.for<[string, unknown, object]>([
   ['status.list[]', { status: { list: [{ v: 1 }] } }, { 'm{index=1}': 1 }],
   [
     'status.list[].sublist',
-    { status: { list: [{ sublist: [{ v: 1 }] }, {}, { sublist: [{ v: 2 }, { v: 3 }] }] } },
-    { 'm{index=1}': 2, 'm{index=2}': 3 },
+    { status: { list: [{ sublist: [{ v: 1 }] }, {}, { sublist: [{ v: 1 }, { v: 3 }] }] } },
+    { 'm{index=1}': 1, 'm{index=2}': 3 },
   ],
   ['status.list[].more.rows', { status: { list: [{ more: { rows: [{ v: 1 }] } }] } }, { 'm{index=1}': 1 }],
   ['a[].b[].c', { a: [{ b: [{ c: [{ v: 1 }] }] }] }, { 'm{index=1}': 1 }],
@@ -153,7 +155,72 @@ test('null values of info are texts that its labels do not have', () => {
   expect(mapFields([gauge], { v: 1, a: '0' }).samples).toEqual({ 'm{a=0}': 1 });
 });
 
-test('of two rows that make the same series the last one stays', () => {
+test('of two rows that make the same series the first one stays, and the other one is a fault', () => {
+  const list = [
+    { name: 'net1', v: '1' },
+    { name: 'net2', v: '2' },
+    { name: 'net2', v: '3' },
+  ];
+  const metric = { ...METRIC, labels: { interface: 'name' } };
+  expect(mapDocument([metric], { status: { list } }, { each: 'status.list' })).toEqual({
+    isFound: true,
+    samples: { 'm{interface=net1}': 1, 'm{interface=net2}': 2 },
+    faults: ['m duplicate'],
+  });
+});
+
+test('a row that says the same as another one loses nothing, and is no fault', () => {
+  const list = [
+    { name: 'net2', v: '2' },
+    { name: 'net2', v: '2' },
+  ];
+  const metric = { ...METRIC, labels: { interface: 'name' } };
+  const { samples, faults } = mapDocument([metric], { status: { list } }, { each: 'status.list' });
+  expect([samples, faults]).toEqual([{ 'm{interface=net2}': 2 }, []]);
+});
+
+test('two states of one series are one fault, not one for each state', () => {
+  const list = [{ v: 'up' }, { v: 'down' }];
+  const metric = { ...METRIC, type: 'stateset', states: ['up', 'down'] };
+  const { samples, faults } = mapDocument([metric], { status: { list } }, { each: 'status.list' });
+  expect(samples).toEqual({ 'm{state=up}': 1, 'm{state=down}': 0, 'm{state=unknown}': 0 });
+  expect(faults).toEqual(['m duplicate']);
+});
+
+test('two definitions of one name are alternatives, of which the first that has a value is used', () => {
+  const metrics = [
+    { ...METRIC, value: 'SNR' },
+    { ...METRIC, value: 'SINR' },
+  ];
+  expect(mapFields(metrics, { SNR: '7', SINR: '8' })).toEqual({ isFound: true, samples: { m: 7 }, faults: [] });
+  expect(mapFields(metrics, { SINR: '8' })).toEqual({ isFound: true, samples: { m: 8 }, faults: [] });
+});
+
+test('a series of two modules is that of the first one, and a fault of the other unless both say the same', () => {
+  const resource = (module: string, value: string) => {
+    const [compiled] = compileModules([toModule(module, { resources: [{ path: 'lte2', metrics: [{ name: 'm', value }] }] })]);
+    return compiled?.resources[0]?.map({ status: { unique: { a: 1, b: 2 } } }, CONTEXT);
+  };
+  const merge = (...mappings: ReturnType<typeof resource>[]) =>
+    mergeMappings(mappings.filter((mapping) => mapping !== undefined));
+  const merged = merge(resource('one', 'a'), resource('other', 'b'));
+  expect(merged.families).toMatchObject([{ name: 'm', samples: [{ value: 1 }] }]);
+  expect(merged.faults).toEqual([{ module: 'other', metric: 'm', reason: 'duplicate' }]);
+  expect(merge(resource('one', 'a'), resource('other', 'a')).faults).toEqual([]);
+  // Two shapes of one module.
+  expect(merge(resource('one', 'a'), resource('one', 'b')).faults).toEqual([]);
+});
+
+test('a label from the row around comes from the row itself where that one does not have it', () => {
+  const metric = { ...METRIC, labels: { chain: '..name' } };
+  const inside = { status: { list: [{ name: 'wan1', v: 1 }] } };
+  const beside = { status: { unique: { name: 'wan1' }, list: [{ name: 'x', v: 1 }] } };
+  for (const document of [inside, beside]) {
+    expect(mapDocument([metric], document, { each: 'status.list' }).samples).toEqual({ 'm{chain=wan1}': 1 });
+  }
+});
+
+test('rows whose values differ in being there make one series', () => {
   const document = {
     status: {
       list: [

@@ -161,7 +161,10 @@ test('everything on the page of a router is escaped', async () => {
     url: EVIL,
     since: EVIL,
     certificate: { notAfter: EVIL },
-    resources: [{ resource: EVIL, state: 'failed', ageSeconds: null, durationSeconds: null, error: EVIL }],
+    resources: [
+      { resource: EVIL, state: 'failed', ageSeconds: null, durationSeconds: null, error: EVIL, finding: EVIL },
+      { resource: EVIL, state: 'up', ageSeconds: null, durationSeconds: null, error: null, finding: EVIL },
+    ],
     logs: DETAIL.logs.map((log) => ({ ...log, component: EVIL, newest: EVIL, position: { file: EVIL, offset: 1 } })),
     recentGaps: [{ at: EVIL, component: EVIL, certainty: EVIL, reason: EVIL, bytesMin: null }],
     recentRecords: [{ timestamp: EVIL, component: EVIL, severity: EVIL, message: EVIL }],
