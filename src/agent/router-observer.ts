@@ -114,11 +114,17 @@ export class RouterObserver {
     this.#failing.delete(name);
     const [unread, unclear] = [`unread:${name}`, `unclear:${name}`];
     if (!isUnread) this.#failing.delete(unread);
-    else this.#logFailure(unread, 'A status resource was answered, but no metric could be read from it', { resource: name });
+    else
+      this.#logFailure(unread, 'A status resource was answered, but no metric could be read from it', {
+        resource: name,
+      });
     if (faults.length === 0) this.#failing.delete(unclear);
     else {
       const metrics = new Set(faults.map(({ metric, reason }) => `${metric}: ${reason}`));
-      this.#logFailure(unclear, 'Values of a status resource could not be read', { resource: name, values: [...metrics] });
+      this.#logFailure(unclear, 'Values of a status resource could not be read', {
+        resource: name,
+        values: [...metrics],
+      });
     }
   }
 

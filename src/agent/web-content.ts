@@ -1,7 +1,9 @@
 import type { Clock } from '../base/index.ts';
 import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
+import type { ModuleDefinition } from '../model/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
+import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
 import type { MetricsFormat, MetricsScope, ReloadResult, SpoolSummary, WebContent } from '../web/index.ts';
 import type { Fleet } from './fleet.ts';
 import type { SelfMetrics } from './self-metrics.ts';
@@ -29,6 +31,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
   const { fleet, scheduler } = options;
   return {
     renderMetrics: (format, scope) => renderMetrics(options, format, scope),
+    listModules: (router) => listModules(fleet, router).map(({ name }) => name),
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
       const router = fleet.find(name);
@@ -58,15 +61,36 @@ export function createWebContent(options: WebContentOptions): WebContent {
 }
 
 async function* renderMetrics(
-  { exposition, metrics, clock }: WebContentOptions,
+  { exposition, fleet, metrics, clock }: WebContentOptions,
   format: MetricsFormat,
   scope: MetricsScope,
 ): AsyncGenerator<string> {
   // Before the first piece goes out, so that a failure here can still be answered with an error.
   const own = scope.kind === 'router' ? '' : await metrics.render(format);
   const nowMs = clock.monotonic();
-  if (scope.kind === 'all') yield* exposition.render(format, nowMs);
-  if (scope.kind === 'router') yield* exposition.render(format, nowMs, scope.router);
+  if (scope.kind !== 'agent') {
+    const router = scope.kind === 'router' ? scope.router : undefined;
+    const leftOut = scope.modules && listOthers(listModules(fleet, router), scope.modules);
+    yield* exposition.render(format, nowMs, router, leftOut);
+  }
   yield own;
   if (format === 'openmetrics') yield '# EOF\n';
+}
+
+/** The modules of one router, or of any router, each once. */
+function listModules(fleet: Fleet, router?: string): readonly ModuleDefinition[] {
+  const routers = router === undefined ? fleet.routers : [fleet.find(router)].filter((one) => one !== undefined);
+  // Routers with the same modules share one list of them.
+  const lists = new Set(routers.map(({ settings }) => settings.modules));
+  return [...new Map([...lists].flat().map((module) => [module.name, module])).values()];
+}
+
+/** Families that modules make, and none of those that are wanted. */
+function listOthers(modules: readonly ModuleDefinition[], wanted: readonly string[]): ReadonlySet<string> {
+  const toFamilies = ({ reader, resources }: ModuleDefinition) => [
+    ...(reader === 'configuration' ? [CONFIG_ENTRIES.name, CONFIG_CHANGES.name] : []),
+    ...resources.flatMap(({ metrics }) => metrics.map(({ name }) => name)),
+  ];
+  const kept = new Set(modules.filter(({ name }) => wanted.includes(name)).flatMap(toFamilies));
+  return new Set(modules.flatMap(toFamilies).filter((name) => !kept.has(name)));
 }

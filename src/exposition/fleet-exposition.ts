@@ -46,6 +46,7 @@ interface Family {
 const SERIES_PER_ROUTER_MAX = 2000;
 /** Text is handed out in pieces of about this size. Characters. */
 const CHUNK_LENGTH = 64 * 1024;
+const NONE: ReadonlySet<string> = new Set();
 /** The part with what the exposition itself says about a router. */
 const OWN_PART = 'exposition';
 
@@ -131,12 +132,18 @@ export class FleetExposition {
 
   /**
    * What is valid at `nowMs` (monotonic) in pieces of text, families in the order of their names; of one router only when
-   * `name` is given. The mark at the end of OpenMetrics is the caller's to add, who may have more to say.
+   * `name` is given, and without the families whose names are in `leftOut`. The mark at the end of OpenMetrics is the caller's to add, who may have more to say.
    */
-  *render(format: ExpositionFormat, nowMs: number, name?: string): Generator<string> {
+  *render(
+    format: ExpositionFormat,
+    nowMs: number,
+    name?: string,
+    leftOut: ReadonlySet<string> = NONE,
+  ): Generator<string> {
     let chunk = '';
     this.#sortedNames ??= [...this.#families.keys()].toSorted();
     for (const familyName of this.#sortedNames) {
+      if (leftOut.has(familyName)) continue;
       const family = this.#families.get(familyName);
       if (!family) continue;
       const one = name === undefined ? undefined : family.routers.get(name);

@@ -3,11 +3,14 @@ import type { RouterDetail, RouterLogSummary, RouterSummary, SinkSummary, SpoolS
 /** `text` is the Prometheus text format 0.0.4, `openmetrics` OpenMetrics 1.0.0. */
 export type MetricsFormat = 'text' | 'openmetrics';
 
-/** Whose metrics are asked for: those of the agent and of all its routers, of the agent alone, or of one router. */
+/**
+ * Whose metrics are asked for: those of the agent and of all its routers, of the agent alone, or of one router. With
+ * `modules`, of what routers say about themselves only what these modules make; what the agent knows is always there.
+ */
 export type MetricsScope =
-  | { readonly kind: 'all' }
+  | { readonly kind: 'all'; readonly modules?: readonly string[] | undefined }
   | { readonly kind: 'agent' }
-  | { readonly kind: 'router'; readonly router: string };
+  | { readonly kind: 'router'; readonly router: string; readonly modules?: readonly string[] | undefined };
 
 /** What became of a reload. Each fault is one line that names file, line and column; none of them holds a secret. */
 export type ReloadResult = { readonly ok: true } | { readonly ok: false; readonly faults: readonly string[] };
@@ -25,6 +28,8 @@ export interface WebContent {
    */
   renderMetrics(format: MetricsFormat, scope: MetricsScope): AsyncIterable<string> | Iterable<string>;
   hasRouter(name: string): boolean;
+  /** Names of the modules of one router, or of any router. */
+  listModules(router?: string): readonly string[];
   /**
    * Polls a router now, or joins the poll that is under way. Resolves when it has ended, also when the router is down;
    * when `signal` aborts nobody waits for it any more.

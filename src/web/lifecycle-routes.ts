@@ -15,7 +15,10 @@ export function createLifecycleHandlers(served: Served): Readonly<Record<'reload
     reload: guard(async (context) => {
       const result = await served.content.reload();
       if (result.ok) return context.text('Reloaded.\n');
-      return context.text(`The configuration could not be loaded; nothing was changed.\n${result.faults.join('\n')}\n`, 500);
+      return context.text(
+        `The configuration could not be loaded; nothing was changed.\n${result.faults.join('\n')}\n`,
+        500,
+      );
     }),
     quit: guard((context) => {
       const { content } = served;

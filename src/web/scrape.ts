@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { DeadlineExceeded, openDeadline, untilAborted } from '../base/index.ts';
-import type { MetricsFormat, MetricsScope } from './content.ts';
+import type { MetricsFormat, MetricsScope, WebContent } from './content.ts';
 import { WebError } from './errors.ts';
 import { Gate } from './gate.ts';
 import { chooseMetricsFormat, isGzipWanted } from './negotiate.ts';
@@ -32,8 +32,18 @@ export function createScrapeHandlers(served: Served): Readonly<Record<'all' | 'a
   const scrapes = new Gate(SCRAPES_MAX);
   const probes = new Gate(PROBES_MAX);
   return {
-    all: (context) => answerScrape(served, context, scrapes, { kind: 'all' }),
-    agent: (context) => answerScrape(served, context, scrapes, { kind: 'agent' }),
+    all(context) {
+      const fault = findForeignKey(context, ['target', 'fresh']);
+      if (fault !== undefined) return context.text(fault, 400);
+      const selection = parseModules(context, served.content);
+      if ('fault' in selection) return context.text(selection.fault, 400);
+      return answerScrape(served, context, scrapes, { kind: 'all', ...selection });
+    },
+    agent(context) {
+      const fault = findForeignKey(context, ['target', 'fresh', ...MODULE_KEYS]);
+      if (fault !== undefined) return context.text(fault, 400);
+      return answerScrape(served, context, scrapes, { kind: 'agent' });
+    },
     probe(context) {
       const [router, ...more] = context.req.queries('target') ?? [];
       if (router === undefined || router === '' || more.length > 0) {
@@ -46,9 +56,43 @@ export function createScrapeHandlers(served: Served): Readonly<Record<'all' | 'a
           404,
         );
       }
-      return answerScrape(served, context, probes, { kind: 'router', router });
+      const fault = findForeignKey(context, []);
+      if (fault !== undefined) return context.text(fault, 400);
+      const selection = parseModules(context, served.content, router);
+      if ('fault' in selection) return context.text(selection.fault, 400);
+      return answerScrape(served, context, probes, { kind: 'router', router, ...selection });
     },
   };
+}
+
+/** Keys of the query that select modules: as in node_exporter, and as in snmp_exporter. */
+const MODULE_KEYS = ['collect[]', 'module'];
+/** Keys that select in other exporters. Nobody who sends one wants to be served everything instead. */
+const UNSUPPORTED_KEYS = ['exclude[]', 'name[]', 'collect'];
+
+/** Says that a key would select something elsewhere; `undefined` when there is none. Other unknown keys are ignored. */
+function findForeignKey(context: WebContext, elsewhere: readonly string[]): string | undefined {
+  const foreign = [...UNSUPPORTED_KEYS, ...elsewhere].find((key) => context.req.queries(key) !== undefined);
+  if (foreign === undefined) return undefined;
+  return `The parameter "${foreign}" selects nothing here. ${HOW_TO_SELECT}\n`;
+}
+
+const HOW_TO_SELECT =
+  'Use /probe?target=NAME for one router, and collect[]=MODULE on /metrics and /probe for the metrics of some modules.';
+
+/** The modules that are asked for; none when nothing is selected. Names may come one by one or with commas between them. */
+function parseModules(
+  context: WebContext,
+  content: WebContent,
+  router?: string,
+): { readonly modules?: readonly string[] } | { readonly fault: string } {
+  const given = MODULE_KEYS.flatMap((key) => context.req.queries(key) ?? []);
+  if (given.length === 0) return {};
+  const known = content.listModules(router);
+  const modules = given.flatMap((names) => names.split(','));
+  if (modules.every((name) => known.includes(name))) return { modules };
+  // The name is not repeated: it came from outside.
+  return { fault: `There is no such module. The modules are: ${known.join(', ')}\n` };
 }
 
 async function answerScrape(served: Served, context: WebContext, gate: Gate, scope: MetricsScope): Promise<Response> {

@@ -52,7 +52,8 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
   const doorkeeper: Doorkeeper = { auth: createAuth(security), headers: security.headers };
   // A request of HTTP/1.0, as simple health checks send it, has no Host header.
-  const toListener = ({ fetch }: ReturnType<typeof createWebApp>) => getRequestListener(fetch, { hostname: 'localhost' });
+  const toListener = ({ fetch }: ReturnType<typeof createWebApp>) =>
+    getRequestListener(fetch, { hostname: 'localhost' });
   const answerWithout = toListener(createHealthApp({ routePrefix, onFailed }, doorkeeper));
   let answer = answerWithout;
   const listeners: Listener[] = [];

@@ -196,21 +196,20 @@ const CAUSES: readonly (readonly [cause: string, fault: Change, says: string])[]
   ],
 ];
 
-test.for(CAUSES)('a reload that fails because of %s changes nothing, says so, and shows in a metric', async ([
-  ,
-  fault,
-  says,
-]) => {
-  await using fleet = await startRunning();
-  const before = await lookAtAll(fleet);
-  const failed = await fleet.reload((config) => fault(changeAll(config)));
-  expect(failed).toMatchObject({ ok: false, faults: [expect.stringContaining(says)] });
-  expect(await lookAtAll(fleet)).toEqual(before);
-  expect(await fleet.metrics('/metrics/agent')).toContain('router_exporter_config_last_reload_successful 0\n');
-  expect(fleet.ownLog).toContainEqual(
-    expect.objectContaining({ level: 'error', message: 'The configuration was not loaded again' }),
-  );
-});
+test.for(CAUSES)(
+  'a reload that fails because of %s changes nothing, says so, and shows in a metric',
+  async ([, fault, says]) => {
+    await using fleet = await startRunning();
+    const before = await lookAtAll(fleet);
+    const failed = await fleet.reload((config) => fault(changeAll(config)));
+    expect(failed).toMatchObject({ ok: false, faults: [expect.stringContaining(says)] });
+    expect(await lookAtAll(fleet)).toEqual(before);
+    expect(await fleet.metrics('/metrics/agent')).toContain('router_exporter_config_last_reload_successful 0\n');
+    expect(fleet.ownLog).toContainEqual(
+      expect.objectContaining({ level: 'error', message: 'The configuration was not loaded again' }),
+    );
+  },
+);
 
 const noDisk = findNoDiskReason();
 

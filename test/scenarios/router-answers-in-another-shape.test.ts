@@ -41,9 +41,7 @@ test('a chain whose name is inside its list is read', async () => {
   await fleet.advance(2 * MINUTE_MS);
   const metrics = await fleet.metrics();
   expect(metrics).toContain('router_wan_active{router="sim-1",chain="wan1"} 1\n');
-  expect(metrics).toContain(
-    'router_wan_chain_member_online{router="sim-1",chain="wan1",interface="net1"} 1\n',
-  );
+  expect(metrics).toContain('router_wan_chain_member_online{router="sim-1",chain="wan1",interface="net1"} 1\n');
   expect(metrics).toContain('router_resource_understood{router="sim-1",resource="sysstat/wan"} 1\n');
 });
 
@@ -72,7 +70,8 @@ test('of two interfaces of one name the first is served, and what the other says
   await fleet.advance(2 * MINUTE_MS);
   const metrics = await fleet.metrics();
   expect(metrics).toContain('router_interface_receive_bytes_total{router="sim-1",interface="net2"} 3\n');
-  const errors = /^router_exporter_mapping_errors_total\{module="interfaces",metric="router_interface_receive_bytes_total"\} (\d+)$/m;
+  const errors =
+    /^router_exporter_mapping_errors_total\{module="interfaces",metric="router_interface_receive_bytes_total"\} (\d+)$/m;
   expect(Number(errors.exec(metrics)?.[1])).toBeGreaterThan(0);
   // What is the same in both is no loss.
   expect(metrics).not.toContain('metric="router_interface_transmit_bytes_total"');

@@ -68,18 +68,21 @@ test('the golden documents are what the simulated routers answer (`npx vitest ru
   }
 });
 
-test.for([...GOLDEN_NAMES, ...OTHER_SHAPES])('the documents of %s become exactly the golden text, without a fault', async (name) => {
-  const { resources } = await pollGolden(name);
-  expect(resources.filter(({ isUnread }) => isUnread)).toEqual([]);
-  expect(resources.flatMap(({ faults, state, error }) => [...faults, ...(state === 'failed' ? [error] : [])])).toEqual(
-    [],
-  );
-  const text = render(resources.flatMap(({ families }) => families));
-  await expect(text).toMatchFileSnapshot(fileOf(name, 'prom').pathname);
-  const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  const names = series.map((line) => line.slice(0, line.lastIndexOf(' ')));
-  expect(new Set(names).size).toBe(names.length);
-});
+test.for([...GOLDEN_NAMES, ...OTHER_SHAPES])(
+  'the documents of %s become exactly the golden text, without a fault',
+  async (name) => {
+    const { resources } = await pollGolden(name);
+    expect(resources.filter(({ isUnread }) => isUnread)).toEqual([]);
+    expect(
+      resources.flatMap(({ faults, state, error }) => [...faults, ...(state === 'failed' ? [error] : [])]),
+    ).toEqual([]);
+    const text = render(resources.flatMap(({ families }) => families));
+    await expect(text).toMatchFileSnapshot(fileOf(name, 'prom').pathname);
+    const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    const names = series.map((line) => line.slice(0, line.lastIndexOf(' ')));
+    expect(new Set(names).size).toBe(names.length);
+  },
+);
 
 test.skipIf(promtool.isMissing).for([...GOLDEN_NAMES, ...OTHER_SHAPES])(
   `promtool has nothing to say about the golden text of %s${promtool.note}`,

@@ -96,6 +96,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
   return {
     renderMetrics: () => ['router_up 1\n'],
     hasRouter: (name) => name === ROUTER.name,
+    listModules: () => ['modem', 'system'],
     refresh: () => Promise.resolve(),
     reload: () => Promise.resolve({ ok: true }),
     quit: () => {},

@@ -198,7 +198,9 @@ test('two definitions of one name are alternatives, of which the first that has 
 
 test('a series of two modules is that of the first one, and a fault of the other unless both say the same', () => {
   const resource = (module: string, value: string) => {
-    const [compiled] = compileModules([toModule(module, { resources: [{ path: 'lte2', metrics: [{ name: 'm', value }] }] })]);
+    const [compiled] = compileModules([
+      toModule(module, { resources: [{ path: 'lte2', metrics: [{ name: 'm', value }] }] }),
+    ]);
     return compiled?.resources[0]?.map({ status: { unique: { a: 1, b: 2 } } }, CONTEXT);
   };
   const merge = (...mappings: ReturnType<typeof resource>[]) =>
