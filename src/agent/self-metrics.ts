@@ -219,9 +219,10 @@ export class SelfMetrics {
 
   /** The hook of a gauge that is read when it is scraped. */
   #collect<Labels extends string>(set: (gauge: Gauge<Labels>, readings: SelfReadings) => void) {
-    const metrics = this;
+    const read = () => this.#readings;
     return function (this: Gauge<Labels>) {
-      if (metrics.#readings) set(this, metrics.#readings);
+      const readings = read();
+      if (readings) set(this, readings);
     };
   }
 

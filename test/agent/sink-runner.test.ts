@@ -179,7 +179,7 @@ test('SinkRunner frees what a sink that is gone was to get as soon as the disk l
   bench.commit(['1', '2']);
   await bench.runner.whenIdle();
   const change = await bench.prepare(sink('a'));
-  const { setSinks } = bench.store;
+  const setSinks = bench.store.setSinks.bind(bench.store);
   bench.store.setSinks = () => {
     throw new StoreError('full', 'The disk is full', { disposition: 'hold-back' });
   };
