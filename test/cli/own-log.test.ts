@@ -28,4 +28,12 @@ test('the own log of the agent blanks the passwords of the configuration, wherev
 
   expect(text).toContain('[secret]');
   expect(text).not.toContain('correct-horse');
+
+  // While a reload is under way, and when it fails, the passwords of both configurations are in use.
+  const { config: next } = await load(withRouter().replace('password: pw', 'password: battery-staple'));
+  if (!next) throw new RangeError('The configuration is not sound');
+  useSecretsOf(config, next);
+  text = '';
+  logger.info('sent correct-horse and battery-staple');
+  expect(text).not.toMatch(/correct-horse|battery-staple/);
 });

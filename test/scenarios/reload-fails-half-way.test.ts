@@ -121,7 +121,10 @@ const CHANGES: readonly (readonly [what: string, change: Change, look: (fleet: F
   ],
   [
     'settings of a sink',
-    (config) => ({ ...config, sinks: [createStdoutSettings('console')].map((one) => ({ ...one, format: 'ecs' })) }),
+    (config) => ({
+      ...config,
+      sinks: [{ ...createStdoutSettings('console'), format: 'ecs' }, ...config.sinks.slice(1)],
+    }),
     async (fleet) => {
       fleet.router().appendLog('network', 'a line');
       await fleet.advance(MINUTE_MS);
