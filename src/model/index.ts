@@ -11,6 +11,7 @@ export type {
   MetricDefinition,
   ModuleDefinition,
   ModuleReader,
+  NullCondition,
   ResourceDefinition,
   ValueForm,
 } from './module.ts';

@@ -59,6 +59,16 @@ export type ValueForm =
   /** Two numbers with a slash between them and the unit after the last or both; `part` chooses. */
   | 'fraction';
 
+/**
+ * Texts that are a value in one row and "unknown" in another: the 0 of a modem that is off is no temperature. One of `values`
+ * gives no sample when each of `fields` that the row has holds one of its texts, or is empty or `---`.
+ */
+export interface NullCondition {
+  readonly values: readonly string[];
+  /** Texts that mean "unknown", by the field of the same row. */
+  readonly fields: Readonly<Record<string, readonly string[]>>;
+}
+
 export interface MetricDefinition {
   readonly name: string;
   readonly help: string;
@@ -70,11 +80,15 @@ export interface MetricDefinition {
   readonly value?: string | undefined;
   /** Unit in the text, as in `V`; SI prefixes before it are understood, and the number becomes base units. */
   readonly unit?: string | undefined;
+  /** Whether `kB`, `MB`, … in the text are powers of 1024, as they are for memory. */
+  readonly hasBinaryPrefixes?: boolean | undefined;
   readonly form?: ValueForm | undefined;
   /** From 1. */
   readonly part?: number | undefined;
   /** Texts that mean "unknown" or "none" and give no sample. */
   readonly nullValues: readonly string[];
+  /** Texts that mean the same only in a row that says nothing. */
+  readonly nullWhen?: NullCondition | undefined;
   /** Texts to values; `*` is any other text. */
   readonly map?: Readonly<Record<string, number>> | undefined;
   /** `stateset`: the texts that are expected, each a value of the label {@link stateLabel}. */

@@ -64,9 +64,11 @@ test('only keys of the format stand in the files', () => {
       'type',
       'value',
       'unit',
+      'prefixes',
       'form',
       'part',
       'null_values',
+      'null_when',
       'map',
       'states',
       'state_label',
@@ -164,6 +166,28 @@ test('a real modem that is off has its state and its supply, and nothing that it
   });
   expect(map('io', document, 'lte2')).toEqual({ samples: {}, faults: [] });
   expect(map('modem_identity', document, 'lte2')).toEqual({ samples: {}, faults: [] });
+});
+
+test('a modem that knows anything else has a temperature of 0, and one that is off has none', () => {
+  const temperature = (fields: object) =>
+    map('modem', { status: { unique: { ...OFF, ...fields } } }, 'lte2').samples[
+      'router_modem_temperature_celsius lte2'
+    ];
+  expect([temperature({}), temperature({ temperature: '0 °C' }), temperature({ temperature: '' })]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  for (const known of [{ signal: '17' }, { RSSI: '-71 dBm' }, { cell_id: '12345' }, { IMEI: '350000000000000' }]) {
+    expect(temperature(known)).toBe(0);
+    expect(temperature({ ...known, temperature: '0 °C' })).toBe(0);
+  }
+  expect(temperature({ temperature: '-4' })).toBe(-4);
+});
+
+test('memory in MB is counted in powers of 1024, as Linux does', () => {
+  const { samples } = map('system', { status: { unique: { ram: '120 / 256 MB' } } }, 'sysdetail/system');
+  expect(Object.values(samples)).toEqual([120 * 1024 ** 2, 256 * 1024 ** 2]);
 });
 
 test('a modem whose fields have other cases and units is read all the same', () => {

@@ -8,10 +8,12 @@ type Raw = Readonly<Record<string, unknown>>;
 
 /** A metric as a module file may leave it. */
 export function toMetric(raw: Raw): MetricDefinition {
-  const { null_values: nullValues, state_label: stateLabel, ...rest } = raw;
+  const { null_values: nullValues, null_when: nullWhen, state_label: stateLabel, prefixes, ...rest } = raw;
   return {
     labels: {},
+    hasBinaryPrefixes: prefixes === 'binary',
     nullValues: nullValues ?? ['', '---'],
+    nullWhen,
     stateLabel: stateLabel ?? 'state',
     help: 'Something.',
     type: 'gauge',

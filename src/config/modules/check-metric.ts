@@ -11,7 +11,7 @@ const PREFIXES_RESERVED = ['router_exporter_', 'process_', 'nodejs_', 'go_', 'sc
 const SUFFIXES_RESERVED = ['_total', '_info', '_bucket', '_count', '_sum', '_created'];
 const SUFFIXES: Readonly<Record<string, string>> = { counter: '_total', info: '_info' };
 
-const KEYS_OF_NUMBERS = ['unit', 'form', 'part', 'map'] as const;
+const KEYS_OF_NUMBERS = ['unit', 'prefixes', 'form', 'part', 'map'] as const;
 const KEYS_OF_STATES = ['states', 'state_label'] as const;
 /** Which keys a type cannot do without, and which mean nothing in it. */
 const KEYS_BY_TYPE: Readonly<
@@ -22,7 +22,7 @@ const KEYS_BY_TYPE: Readonly<
 > = {
   gauge: { needs: ['value'], lacks: KEYS_OF_STATES },
   counter: { needs: ['value'], lacks: KEYS_OF_STATES },
-  info: { needs: ['labels'], lacks: ['value', ...KEYS_OF_NUMBERS, ...KEYS_OF_STATES] },
+  info: { needs: ['labels'], lacks: ['value', 'null_when', ...KEYS_OF_NUMBERS, ...KEYS_OF_STATES] },
   stateset: { needs: ['value', 'states'], lacks: KEYS_OF_NUMBERS },
 };
 
@@ -85,6 +85,8 @@ function findValueFaults(metric: MetricSettings): [MetricKey, string][] {
   if (!hasPart && part !== undefined) faults.push(['part', '"part" needs "form: list" or "form: fraction" beside it']);
   if (form === 'fraction' && part !== undefined && part > 2) faults.push(['part', 'A fraction has the parts 1 and 2']);
   if (unit !== undefined && !FORMS_WITH_UNIT.has(form)) faults.push(['unit', `The form "${form}" has no unit`]);
+  if (metric.prefixes !== undefined && (unit === undefined || !/^[kKMGTP]?i?B(\/s)?$/.test(unit)))
+    faults.push(['prefixes', '"prefixes" needs a unit of bytes such as "unit: B" beside it']);
   for (const key of ['unit', 'form', 'part'] as const) {
     if (map && metric[key] !== undefined)
       faults.push([key, `"${key}" has no use beside "map", which takes every text`]);
@@ -94,7 +96,7 @@ function findValueFaults(metric: MetricSettings): [MetricKey, string][] {
 
 /** A count is a number already, and of no row. */
 function findCountFaults(metric: MetricSettings): [MetricKey, string][] {
-  const faults = [...KEYS_OF_NUMBERS, 'null_values' as const]
+  const faults = [...KEYS_OF_NUMBERS, 'null_values' as const, 'null_when' as const]
     .filter((key) => metric[key] !== undefined)
     .map((key): [MetricKey, string] => [key, `"${key}" has no use beside ${COUNT}`]);
   if (metric.type !== 'gauge') faults.push(['value', `${COUNT} goes up and down, so it needs "type: gauge"`]);

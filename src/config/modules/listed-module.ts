@@ -64,6 +64,7 @@ function toResource(resource: ResourceSettings): ResourceDefinition[] {
 
 function toMetric(metric: MetricSettings): MetricDefinition[] {
   const { name, help, type } = metric;
+  const { values, fields } = metric.null_when ?? {};
   if (name === undefined || help === undefined || type === undefined) return [];
   return [
     {
@@ -74,7 +75,9 @@ function toMetric(metric: MetricSettings): MetricDefinition[] {
       unit: metric.unit,
       form: metric.form,
       part: metric.part,
+      hasBinaryPrefixes: metric.prefixes === 'binary',
       nullValues: metric.null_values ?? NULL_VALUES_DEFAULT,
+      nullWhen: values && fields && { values, fields },
       map: metric.map,
       states: metric.states,
       stateLabel: metric.state_label ?? STATE_LABEL_DEFAULT,

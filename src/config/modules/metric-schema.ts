@@ -19,6 +19,9 @@ export const NULL_VALUES_DEFAULT = ['', '---'] as const;
 /** The label of a state set that does not name it. */
 export const STATE_LABEL_DEFAULT = 'state';
 
+/** What prefixes mean where a metric does not say. */
+export const PREFIXES_DEFAULT = 'decimal';
+
 /** Has a meaning in the text format, or is on every series of a router. */
 const LABELS_RESERVED: ReadonlySet<string> = new Set(['router', 'le', 'quantile']);
 
@@ -70,6 +73,19 @@ const TEXT = `text of at most ${LABEL_CHARS_MAX} characters (a number needs quot
 const STATE = `text of 1 to ${LABEL_CHARS_MAX} characters (a number needs quotes)`;
 const MAP = `a map of at most ${METRIC_TEXTS_MAX} texts to numbers`;
 
+const NULL_WHEN_VALUES = 'a list of at least one text';
+const NULL_WHEN_FIELDS = `a map of 1 to ${METRIC_LABELS_MAX} fields of the row to lists of texts`;
+
+const FIELD = `the name of a field, of 1 to ${FIELD_CHARS_MAX} characters`;
+const fieldName = z.string({ error: FIELD }).min(1, { error: FIELD }).max(FIELD_CHARS_MAX, { error: FIELD });
+
+/** A list of texts of a device. */
+function texts() {
+  return z
+    .array(z.string({ error: TEXT }).max(LABEL_CHARS_MAX, { error: TEXT }), { error: TEXTS })
+    .max(METRIC_TEXTS_MAX, { error: TEXTS });
+}
+
 /** The name of a metric. */
 export function metricName(description: string) {
   return checked(
@@ -79,6 +95,22 @@ export function metricName(description: string) {
     (value) => /^[a-zA-Z][a-zA-Z0-9_]*$/.test(value),
   );
 }
+
+const nullWhen = section('Texts that mean "unknown" only in a row that says nothing else.', {
+  values: texts()
+    .min(1, { error: NULL_WHEN_VALUES })
+    .meta({ description: 'These texts give no sample when all of `fields` are blank.', kind: 'list of texts' }),
+  fields: z
+    .record(fieldName, texts(), { error: NULL_WHEN_FIELDS })
+    .refine((map) => Object.keys(map).length > 0 && Object.keys(map).length <= METRIC_LABELS_MAX, {
+      error: NULL_WHEN_FIELDS,
+    })
+    .meta({
+      description:
+        'Other fields of the row, each with the texts that are blank in it. A field that is absent, empty or `---` is always blank.',
+      kind: 'map of fields to lists of texts',
+    }),
+});
 
 const metricShape = {
   name: metricName(
@@ -111,6 +143,14 @@ const metricShape = {
     16,
     (value) => /^[^\d\s.,+-]\S*$/.test(value),
   ).optional(),
+  prefixes: choice(
+    {
+      description:
+        'What `k`, `M`, `G` before a unit of bytes mean: powers of 1000 (`decimal`), or of 1024 (`binary`), which is how memory is counted.',
+      default: PREFIXES_DEFAULT,
+    },
+    ['decimal', 'binary'],
+  ).optional(),
   form: choice(
     {
       description:
@@ -123,15 +163,14 @@ const metricShape = {
     1,
     VALUE_PART_MAX,
   ).optional(),
-  null_values: z
-    .array(z.string({ error: TEXT }).max(LABEL_CHARS_MAX, { error: TEXT }), { error: TEXTS })
-    .max(METRIC_TEXTS_MAX, { error: TEXTS })
+  null_values: texts()
     .meta({
       description: 'Texts that mean "unknown" or "none" and give no sample. Replaces the default.',
       default: [...NULL_VALUES_DEFAULT],
       kind: 'list of texts',
     })
     .optional(),
+  null_when: nullWhen.optional(),
   map: z
     .record(z.string().max(LABEL_CHARS_MAX, { error: TEXT }), z.number({ error: 'a number' }), { error: MAP })
     .refine((map) => Object.keys(map).length <= METRIC_TEXTS_MAX, { error: MAP })
@@ -169,7 +208,10 @@ const metricShape = {
 };
 
 export const metricSchema = section('One metric.', metricShape);
-export const incompleteMetricSchema = metricSchema.partial();
+export const incompleteMetricSchema = section('', {
+  ...metricShape,
+  null_when: nullWhen.partial().optional(),
+}).partial();
 
 /** What is sound of a metric. */
 export type MetricSettings = z.output<typeof incompleteMetricSchema>;

@@ -1,9 +1,9 @@
-import type { MetricDefinition } from '../../model/index.ts';
+import type { MetricDefinition, NullCondition } from '../../model/index.ts';
 import type { DateContext } from '../values/parse-date-text.ts';
 import { isKnownForm, OTHER_FORM, readValue, type ValueFormat, type ValueReading } from '../values/parse-value.ts';
 import { DeclaredUnit } from '../values/units.ts';
 import type { FamilyCollector } from './family-collector.ts';
-import { LabelSources, type SampleOrigin } from './label-sources.ts';
+import { LabelSources, NO_SELECTION, type SampleOrigin } from './label-sources.ts';
 import { toPlainText } from './plain-text.ts';
 import { FieldPattern, type FoundRows, type Row } from './rows.ts';
 
@@ -32,12 +32,13 @@ export function compileMetric(definition: MetricDefinition, labels: Readonly<Rec
   if (type === 'info') return compileInfo(definition, sources);
   if (value === undefined || value === COUNT) return compileCount(definition, sources);
   const toSamples = type === 'stateset' ? compileStates(definition) : compileValue(definition);
+  const isBlank = compileNullCondition(definition.nullWhen);
   const pattern = value.includes('*') ? new FieldPattern(value) : undefined;
   const add = (row: Row, field: unknown, origin: SampleOrigin, context: MetricContext, collector: FamilyCollector) => {
     const plain = toPlainText(field);
     if (plain === undefined) return;
     if ('fault' in plain) return collector.addFault(definition.name, plain.fault);
-    if (definition.nullValues.includes(plain.text)) {
+    if (definition.nullValues.includes(plain.text) || isBlank(plain.text, row)) {
       collector.isRecognised = true;
       return;
     }
@@ -62,6 +63,21 @@ export function compileMetric(definition: MetricDefinition, labels: Readonly<Rec
       }
     },
   };
+}
+
+/** Whether a text stands for nothing because its whole row does. */
+function compileNullCondition(condition: NullCondition | undefined): (text: string, row: Row) => boolean {
+  if (!condition) return () => false;
+  const values = new Set(condition.values);
+  const fields = Object.entries(condition.fields).map(
+    ([name, texts]) => [name, new Set(['', NO_SELECTION, ...texts])] as const,
+  );
+  return (text, row) =>
+    values.has(text) &&
+    fields.every(([name, texts]) => {
+      const plain = toPlainText(row.read(name)) ?? { text: '' };
+      return 'text' in plain && texts.has(plain.text);
+    });
 }
 
 /** Where the samples of one text go. */
@@ -130,8 +146,10 @@ function compileMap(map: Readonly<Record<string, number>>): (text: string) => Va
   };
 }
 
-function compileFormat({ form, unit, part }: MetricDefinition): (text: string, context: DateContext) => ValueReading {
-  const format: ValueFormat = { form, unit: unit === undefined ? undefined : new DeclaredUnit(unit), part: part ?? 1 };
+function compileFormat(definition: MetricDefinition): (text: string, context: DateContext) => ValueReading {
+  const { form, unit, part, hasBinaryPrefixes } = definition;
+  const declared = unit === undefined ? undefined : new DeclaredUnit(unit, hasBinaryPrefixes);
+  const format: ValueFormat = { form, unit: declared, part: part ?? 1 };
   return (text, context) => {
     const isFlag = form === undefined && unit === undefined && /^(?:true|false)$/i.test(text);
     return isFlag ? Number(text.toLowerCase() === 'true') : readValue(text, format, context);

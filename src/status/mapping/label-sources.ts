@@ -20,7 +20,7 @@ export type LabelReading =
   | { readonly fault: MappingFaultReason };
 
 /** What a field of a name or selection says when nothing is chosen. */
-const NO_SELECTION = '---';
+export const NO_SELECTION = '---';
 
 type Source =
   | { readonly kind: 'field' | 'outer'; readonly field: string }

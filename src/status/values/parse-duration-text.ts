@@ -1,4 +1,4 @@
-import { findUnit, toBaseUnit } from './units.ts';
+import { dropRoundingError, findUnit, toBaseUnit } from './units.ts';
 
 /** `hh:mm` or `hh:mm:ss`, with or without a number of days before it. */
 const CLOCK = /^(?:(\d{1,7}) )?(\d{1,7}):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?$/;
@@ -22,9 +22,9 @@ export function parseDurationText(text: string): number | undefined {
     seconds += toBaseUnit(Number(number), unit);
     at += whole.length;
   }
-  if (at === lower.length) return at === 0 ? undefined : seconds;
+  if (at === lower.length) return at === 0 ? undefined : dropRoundingError(seconds);
   const clock = parseClock(lower.slice(at));
-  return clock === undefined ? undefined : seconds + clock;
+  return clock === undefined ? undefined : dropRoundingError(seconds + clock);
 }
 
 function parseClock(text: string): number | undefined {

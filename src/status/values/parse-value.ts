@@ -3,7 +3,7 @@ import type { MappingFaultReason } from '../mapping/mapping-fault.ts';
 import { type DateContext, parseDateText } from './parse-date-text.ts';
 import { parseDurationText } from './parse-duration-text.ts';
 import { parseFraction, parseList, parseQuantity, type Quantity } from './parse-quantity.ts';
-import { type DeclaredUnit, findUnit } from './units.ts';
+import { type DeclaredUnit, findUnit, toBaseUnit } from './units.ts';
 
 /** How the values of one metric are read. */
 export interface ValueFormat {
@@ -15,6 +15,8 @@ export interface ValueFormat {
 
 /** A value that is well, but another metric's: no sample and no fault. */
 export const OTHER_FORM = 'other_form';
+
+const PERCENT = { times: 1, per: 100 };
 
 /** A number, or why there is none. */
 export type ValueReading = number | typeof OTHER_FORM | MappingFaultReason;
@@ -83,7 +85,7 @@ function readNumber(quantity: Quantity | undefined, unit: DeclaredUnit | undefin
 
 function readPercentage(text: string): number | undefined {
   const quantity = parseQuantity(text);
-  return quantity?.unit === '%' ? quantity.value / 100 : undefined;
+  return quantity?.unit === '%' ? toBaseUnit(quantity.value, PERCENT) : undefined;
 }
 
 function readDuration(text: string): number | undefined {

@@ -86,13 +86,28 @@ export function findUnit(text: string): Unit | undefined {
   return UNITS.get(text) ?? UNITS_ANY_CASE.get(text.toLowerCase());
 }
 
-/** Converts a number to its unit's base unit. */
+/** Converts a number to its unit's base unit, with the digits that it has: 10.23 mA is 0.01023 A. */
 export function toBaseUnit(value: number, { times, per }: Pick<Unit, 'times' | 'per'>): number {
-  return (value * times) / per;
+  const result = (value * times) / per;
+  // A whole number has no error that the factors could enlarge.
+  return Number.isInteger(value) || times === per ? result : dropRoundingError(result);
+}
+
+/** Decimal digits that a calculation with doubles keeps. */
+const EXACT_DIGITS = 15;
+
+/** Rounds away the error of binary fractions: 0.01023, not 0.010230000000000001. */
+export function dropRoundingError(result: number): number {
+  return Number(result.toPrecision(EXACT_DIGITS));
 }
 
 /** Dimension of a declared unit that is in no list: it is what its text says, and nothing else. */
 const OWN = 'own';
+
+/** Decimal prefixes where they stand for binary ones, as `MB` of memory does. */
+const BINARY_OF_LARGE: ReadonlyMap<number, number> = new Map(
+  [1e3, 1e6, 1e9, 1e12, 1e15].map((times, index) => [times, 1024 ** (index + 1)]),
+);
 
 /** The unit that a metric declares. */
 export class DeclaredUnit {
@@ -102,8 +117,11 @@ export class DeclaredUnit {
   readonly #unit: Unit;
   /** Bits stay bits when the declared unit is one of bits. */
   readonly #base: number;
+  readonly #hasBinaryPrefixes: boolean;
 
-  constructor(text: string) {
+  /** `hasBinaryPrefixes`: `kB`, `MB`, … are powers of 1024. */
+  constructor(text: string, hasBinaryPrefixes = false) {
+    this.#hasBinaryPrefixes = hasBinaryPrefixes;
     this.#text = text.trim();
     this.#unit = findUnit(this.#text) ?? { dimension: OWN, times: 1, per: 1 };
     this.dimension = this.#unit.dimension;
@@ -113,7 +131,9 @@ export class DeclaredUnit {
   /** A number in base units; `unit` is what stood behind it, and nothing means the declared one. `undefined`: another unit. */
   convert(value: number, unit: string): number | undefined {
     const found = unit === '' ? this.#unit : this.#find(unit);
-    return found && toBaseUnit(value, { times: found.times * this.#base, per: found.per });
+    if (!found) return undefined;
+    const times = (this.#hasBinaryPrefixes && BINARY_OF_LARGE.get(found.times)) || found.times;
+    return toBaseUnit(value, { times: times * this.#base, per: found.per });
   }
 
   #find(unit: string): Unit | undefined {

@@ -28,6 +28,7 @@ describe('loadConfig() on a module', () => {
               help: 'X',
               type: 'gauge',
               value: 'f',
+              hasBinaryPrefixes: false,
               nullValues: ['', '---'],
               stateLabel: 'state',
               labels: {},
@@ -52,8 +53,8 @@ describe('loadConfig() on a module', () => {
       labels: { at: $slot, of: $resource, index: $index, outer: ..name, fixed: "= text", field: Field_1-a }
       metrics:
         - { name: a_volts, help: A, type: gauge, value: "in_*", unit: V, labels: { input: $match }, source: observed }
-        - { name: b_total, help: B, type: counter, value: f, form: fraction, part: "2", unit: B, null_values: [] }
-        - { name: a_up, help: C, type: gauge, value: f, map: { up: 1, 2: -0.5, "*": 0 } }
+        - { name: b_total, help: B, type: counter, value: f, form: fraction, part: "2", unit: B, prefixes: binary, null_values: [] }
+        - { name: a_up, help: C, type: gauge, value: f, map: { up: 1, 2: -0.5, "*": 0 }, null_when: { values: ["0"], fields: { g: ["99"] } } }
         - { name: a_state, help: D, type: stateset, value: f, states: [On, "Off"], state_label: mode }
         - { name: a_info, help: E, type: info, labels: { a: b }, null_values: ["0"] }
         - { name: a_rows, help: F, type: gauge, value: $count, labels: { a: =b, s: $slot, r: $resource } }
@@ -75,8 +76,8 @@ describe('loadConfig() on a module', () => {
     });
     expect(resource?.metrics).toMatchObject([
       { name: 'a_volts', value: 'in_*', unit: 'V', labels: { input: '$match' }, source: 'observed' },
-      { type: 'counter', form: 'fraction', part: 2, unit: 'B', nullValues: [] },
-      { map: { up: 1, 2: -0.5, '*': 0 } },
+      { type: 'counter', form: 'fraction', part: 2, unit: 'B', hasBinaryPrefixes: true, nullValues: [] },
+      { map: { up: 1, 2: -0.5, '*': 0 }, nullWhen: { values: ['0'], fields: { g: ['99'] } } },
       { type: 'stateset', states: ['On', 'Off'], stateLabel: 'mode' },
       { type: 'info', labels: { a: 'b' }, nullValues: ['0'] },
       { value: '$count', labels: { a: '=b', s: '$slot', r: '$resource' } },

@@ -346,6 +346,15 @@ describe('loadConfig() on metrics of a module', () => {
       'null_values: [0]',
       'null_values[0]: Expected text of at most 256 characters (a number needs quotes); found the number 0',
     ],
+    ['prefixes: octal', 'prefixes: Expected "decimal" or "binary"; found "octal"'],
+    ['prefixes: binary', 'prefixes: "prefixes" needs a unit of bytes such as "unit: B" beside it'],
+    ['unit: V, prefixes: binary', 'prefixes: "prefixes" needs a unit of bytes such as "unit: B" beside it'],
+    ['null_when: { values: [], fields: { f: ["0"] } }', 'null_when.values: Expected a list of at least one text'],
+    [
+      'null_when: { values: ["0"], fields: {} }',
+      'null_when.fields: Expected a map of 1 to 16 fields of the row to lists of texts',
+    ],
+    ['null_when: { values: ["0"] }', 'null_when.fields: Missing key'],
     ['source: guess', 'source: Expected "documented", "observed" or "inferred"; found "guess"'],
     ['labels: { l: 7 }', `labels.l: Expected ${SOURCE}; found the number 7`],
   ])('refuses a gauge with "%s"', async (more, expected) => {
@@ -368,6 +377,7 @@ describe('loadConfig() on metrics of a module', () => {
   it.each([
     ['unit: V', 'unit: "unit" has no use beside $count'],
     ['null_values: ["0"]', 'null_values: "null_values" has no use beside $count'],
+    ['null_when: { values: ["0"], fields: { f: [] } }', 'null_when: "null_when" has no use beside $count'],
     ['labels: { l: name }', 'labels: $count is of no single row, so its labels are $resource, $slot or fixed texts'],
     ['labels: { l: $index }', 'labels: $count is of no single row, so its labels are $resource, $slot or fixed texts'],
   ])('refuses a count of rows with "%s"', async (more, expected) => {

@@ -57,6 +57,18 @@ test('null values have no sample; without any they are an empty text and dashes'
   expect(mapFields([metric], { field: '---' }).faults).toEqual(['m unknown_form']);
 });
 
+test('a doubtful text is a value when another field of its row says something, and none when all are blank', () => {
+  const metric = { ...METRIC, null_when: { values: ['0'], fields: { signal: ['99'], cell: ['0'] } } };
+  const samples = (fields: object) => mapFields([metric], { field: '0', ...fields }).samples;
+  expect(samples({ signal: '12', cell: '0' })).toEqual({ m: 0 });
+  expect(samples({ SIGNAL: 99, cell: 'a3f' })).toEqual({ m: 0 });
+  expect(samples({ signal: '99', cell: '0' })).toEqual({});
+  expect(samples({ signal: '---', cell: null })).toEqual({});
+  expect(samples({})).toEqual({});
+  expect(mapFields([metric], { field: '7', signal: '99', cell: '0' }).samples).toEqual({ m: 7 });
+  expect(mapFields([metric], { field: '', signal: '12' })).toMatchObject({ samples: {}, faults: [] });
+});
+
 test('map gives texts their values, by the exact text or else without regard to case', () => {
   const metric = { ...METRIC, map: { up: 1, Up: 3, down: 0 } };
   const value = (field: unknown) => mapFields([metric], { field }).samples['m'];

@@ -11,11 +11,13 @@ interface Format {
   readonly form?: ValueForm;
   readonly unit?: string;
   readonly part?: number;
+  readonly hasBinaryPrefixes?: boolean;
   readonly zone?: string | undefined;
 }
 
-function read(text: string, { form, unit, part = 1, zone = 'Europe/Berlin' }: Format = {}): ValueReading {
-  const declared = unit === undefined ? undefined : new DeclaredUnit(unit);
+function read(text: string, format: Format = {}): ValueReading {
+  const { form, unit, part = 1, zone = 'Europe/Berlin', hasBinaryPrefixes } = format;
+  const declared = unit === undefined ? undefined : new DeclaredUnit(unit, hasBinaryPrefixes);
   return readValue(text, { form, unit: declared, part }, { readAtMs: READ_AT_MS, zone });
 }
 
@@ -66,6 +68,14 @@ describe('with a unit', () => {
     ['1.2 kV', 'V', 1200],
     ['1.5 MV', 'V', 1_500_000],
     ['4.56 mA', 'A', 0.00456],
+    // A division alone gives 0.010230000000000001.
+    ['10.23 mA', 'A', 0.01023],
+    ['0.7 %', '%', 0.007],
+    ['8.2 kV', 'V', 8200],
+    ['4.35 MB', 'B', 4_350_000],
+    ['1.1 h', 's', 3960],
+    ['9007199254740991 B', 'B', 9_007_199_254_740_991],
+    ['0.1234567890123456 V', 'V', 0.1234567890123456],
     ['12 µA', 'A', 0.000012],
     ['12 uA', 'A', 0.000012],
     ['2 kW', 'W', 2000],
@@ -119,6 +129,35 @@ describe('with a unit', () => {
 
   test('a unit that nobody knows is a fault, and so is what is no number', () => {
     expect([read('12 foo', { unit: 'V' }), read('much', { unit: 'V' })]).toEqual(['unknown_unit', 'unknown_form']);
+  });
+
+  test('has no digits that the text does not have, whatever the prefix', () => {
+    const prefixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T'];
+    const exponents = new Map(prefixes.map((prefix, index) => [prefix, -9 + 3 * index]));
+    const units = ['V', 'A', 'W', 'Hz'];
+    const digits = fc.integer({ min: 1, max: 999_999_999_999 });
+    const places = fc.integer({ min: 0, max: 9 });
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...prefixes),
+        fc.constantFrom(...units),
+        digits,
+        places,
+        (prefix, unit, number, at) => {
+          const text = `${number}e-${at}`;
+          const exact = Number(`${number}e${(exponents.get(prefix) ?? 0) - at}`);
+          expect(read(`${text} ${prefix}${unit}`, { unit })).toBe(exact);
+        },
+      ),
+    );
+  });
+
+  test('prefixes of bytes are powers of 1024 where the metric says so', () => {
+    const bytes = (text: string, unit = 'B') => read(text, { unit, hasBinaryPrefixes: true });
+    expect([bytes('256 MB'), bytes('4 kB'), bytes('1 GB'), bytes('4 KiB'), bytes('512 B'), bytes('512')]).toEqual([
+      268_435_456, 4096, 1_073_741_824, 4096, 512, 512,
+    ]);
+    expect([bytes('3', 'MB'), bytes('12 V')]).toEqual([3_145_728, 'other_form']);
   });
 
   test('what could be bits or bytes, thousandths or millions, is not guessed', () => {
