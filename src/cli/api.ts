@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { open, readFile } from 'node:fs/promises';
 import type { AnyCall } from '../router/index.ts';
 import { confirm } from './confirm.ts';
@@ -24,7 +25,7 @@ export interface ApiFlags {
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 
-/** `api`: any call of the REST interface, with the session handled. The answer's JSON goes to stdout. */
+/** `api`: any call of the REST interface, with the session handled. The answer goes to stdout: JSON indented, all else as it came. */
 export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
   const call = await parseCall(flags, io);
   if (!call) return EXIT.usage;
@@ -38,12 +39,21 @@ export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
       await client.download(call, (body) => writeBody(body, output, io), io.signal);
       return EXIT.done;
     }
-    const { status, body } = await client.call(call, io.signal);
+    const { status, body, bytes } = await client.call(call, io.signal);
     if (body !== undefined) await writeResult(`${JSON.stringify(body, null, 2)}\n`, io);
+    else if (!isReadable(bytes) && io.stdout.isTTY) {
+      io.stderr.write(`The body is not text (${bytes.length} bytes); write it to a file with --output\n`);
+      return EXIT.failed;
+    } else await writeResult(bytes, io);
     if (status < 300) return EXIT.done;
     io.stderr.write(`${call.method} ${call.path} was answered with ${status}\n`);
     return EXIT.failed;
   });
+}
+
+/** Whether a terminal may show it: text without characters that steer a terminal. */
+function isReadable(bytes: Uint8Array): boolean {
+  return isUtf8(bytes) && !/[^\P{Cc}\t\r\n]/u.test(Buffer.from(bytes).toString('utf8'));
 }
 
 /** Writes a body to a file that nobody else can read: it may hold secrets of a configuration. */

@@ -15,9 +15,9 @@ export interface CommandIo {
 }
 
 /** Writes a result and resolves when the system has taken it, so that a slow reader loses nothing at the end. */
-export function writeResult(text: string, io: CommandIo): Promise<void> {
+export function writeResult(result: string | Uint8Array, io: CommandIo): Promise<void> {
   // A reader that has gone away ends the command by its signal.
-  return new Promise((resolve) => void io.stdout.write(text, () => resolve()));
+  return new Promise((resolve) => void io.stdout.write(result, () => resolve()));
 }
 
 /** The same surroundings with a signal that also aborts when nobody reads the results any more. */

@@ -11,7 +11,9 @@ type Options = Record<string, unknown>;
 export function addRouterCommands(program: Command, io: CommandIo, finish: (code: ExitCode) => void): void {
   program
     .command('api')
-    .description('Make any call of the REST interface, with the session handled.')
+    .description(
+      'Make any call of the REST interface, with the session handled. Prints the answer: JSON indented, all else as it came.',
+    )
     .argument('<method>', 'GET, POST, PUT or DELETE; all but GET ask first')
     .argument('<path>', 'below /api/v2_0, as in /configuration/administration/users')
     .argument('<router>', 'name in the configuration')

@@ -22,7 +22,16 @@ export interface WrittenLogRule {
 /** The web server and the REST server write the paths of requests, which may hold any word. */
 const WITHOUT_REQUESTS = ['*', '!httpd', '!restd'];
 /** Tunnels and modems log in, too, but not to the router. */
-const WITHOUT_LINES_OF_LINKS = [...WITHOUT_REQUESTS, '!modem*', '!lte*', '!ppp*', '!*vpn*', '!ipsec*'];
+const WITHOUT_LINES_OF_LINKS = [
+  ...WITHOUT_REQUESTS,
+  '!modem*',
+  '!lte*',
+  '!ppp*',
+  '!*vpn*',
+  '!ipsec*',
+  '!wireguard*',
+  '!wg*',
+];
 
 const LOGIN = '(?:log[ -]?(?:in|on)s?|sign[ -]?in|authentication)';
 const SUCCEEDED = 'succeeded|success|successful|successfully|accepted|granted';
@@ -33,7 +42,8 @@ const MODEM = String.raw`(?:\w+ (?:of|for) )?(?:modem|lte|umts|gsm|cellular)[\w.
 /** As the status of a modem names them. */
 const MODEM_STATES = 'turned off|turned on|sim interface down|logged (?:in|out|off)|logging in|offline|online';
 
-const TUNNEL = String.raw`(?:openvpn|vpn|ipsec|dmvpn|gre|l2tp|pptp|wireguard|tunnel)\w*`;
+/** Interfaces of WireGuard are `wg1`, `wg2`, …; those of the others begin with the name of the protocol. */
+const TUNNEL = String.raw`(?:(?:openvpn|vpn|ipsec|dmvpn|gre|l2tp|pptp|wireguard|tunnel)\w*|wg\d+)`;
 
 const ROUTER = '(?:system|device|router)';
 

@@ -10,6 +10,7 @@ import {
   Transport,
   type TransportOptions,
   type TransportRequest,
+  type WholeAnswer,
 } from './transport.ts';
 
 export interface CallerOptions extends TransportOptions {
@@ -64,7 +65,7 @@ export class Caller {
   }
 
   /** The answer, read whole, whatever its status; only 401 is met with a new login first. */
-  askAny(call: Call): Promise<JsonAnswer> {
+  askAny(call: Call): Promise<WholeAnswer> {
     return this.#run(call, async (request) => {
       const answer = await this.#transport.askJson(request);
       if (answer.status === 401) throw toAnswerError(answer, request);

@@ -45,6 +45,8 @@ export interface AnyAnswer {
   readonly status: number;
   /** The decoded body; `undefined` when it is empty or no JSON. */
   readonly body: unknown;
+  /** The body as it came, empty when there was none. */
+  readonly bytes: Uint8Array;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -193,8 +195,8 @@ export class RouterClient implements AsyncDisposable {
 
   /** Any call of the interface; every status but 401 is an answer. */
   async call(call: AnyCall, signal: AbortSignal = NEVER): Promise<AnyAnswer> {
-    const { status, body } = await this.#caller.askAny({ ...call, signal });
-    return { status, body };
+    const { status, body, bytes } = await this.#caller.askAny({ ...call, signal });
+    return { status, body, bytes };
   }
 
   /** Any GET of the interface whose body is to be taken as it comes; a status other than 200 is thrown. */

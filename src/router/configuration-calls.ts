@@ -5,12 +5,15 @@ import {
   decodeConfiguration,
   decodeListSize,
   type NewEntry,
+  type NewSublistEntry,
   type Parameters,
   type ProfileChoice,
   renderChangedEntries,
   renderChangedParameters,
+  renderChoiceQuery,
   renderConfigurationQuery,
   renderNewEntries,
+  renderNewSublistEntries,
 } from './configuration.ts';
 import { RouterError } from './errors.ts';
 import type { Filter } from './filter.ts';
@@ -68,9 +71,18 @@ export class ConfigurationCalls {
     choice: ProfileChoice = {},
     signal: AbortSignal = NEVER,
   ): Promise<Configuration | undefined> {
-    const json = renderNewEntries(entries, choice);
-    const call = { ...this.#createCall('POST', resource, {}, signal), json };
-    return decodeConfiguration((await this.#caller.ask(call, 201)).body);
+    return this.#write('POST', resource, renderNewEntries(entries, choice), choice, signal);
+  }
+
+  /** Adds entries at the end of the sublist of an entry that an earlier reading has named by its `list_uid`. */
+  async addSublistEntries(
+    resource: string,
+    listUid: string,
+    entries: readonly NewSublistEntry[],
+    choice: ProfileChoice = {},
+    signal: AbortSignal = NEVER,
+  ): Promise<Configuration | undefined> {
+    return this.#write('POST', resource, renderNewSublistEntries(listUid, entries, choice), choice, signal);
   }
 
   /** Changes entries that an earlier reading has named. */
@@ -80,9 +92,7 @@ export class ConfigurationCalls {
     choice: ProfileChoice = {},
     signal: AbortSignal = NEVER,
   ): Promise<Configuration | undefined> {
-    const json = renderChangedEntries(entries, choice);
-    const call = { ...this.#createCall('PUT', resource, {}, signal), json };
-    return decodeConfiguration((await this.#caller.ask(call, 200)).body);
+    return this.#write('PUT', resource, renderChangedEntries(entries, choice), choice, signal);
   }
 
   /** Changes single-valued parameters; those that are not named stay. */
@@ -92,9 +102,7 @@ export class ConfigurationCalls {
     choice: ProfileChoice = {},
     signal: AbortSignal = NEVER,
   ): Promise<Configuration | undefined> {
-    const json = renderChangedParameters(parameters, choice);
-    const call = { ...this.#createCall('PUT', resource, {}, signal), json };
-    return decodeConfiguration((await this.#caller.ask(call, 200)).body);
+    return this.#write('PUT', resource, renderChangedParameters(parameters, choice), choice, signal);
   }
 
   /**
@@ -120,6 +128,18 @@ export class ConfigurationCalls {
       deleteField: field,
     });
     await this.#caller.ask(this.#createCall('DELETE', resource, query, signal), 200);
+  }
+
+  async #write(
+    method: 'POST' | 'PUT',
+    resource: string,
+    json: object,
+    choice: ProfileChoice,
+    signal: AbortSignal,
+  ): Promise<Configuration | undefined> {
+    const call = { ...this.#createCall(method, resource, renderChoiceQuery(choice), signal), json };
+    const { body } = await this.#caller.ask(call, method === 'POST' ? 201 : 200);
+    return decodeConfiguration(body);
   }
 
   #createCall(method: Call['method'], resource: string, query: Record<string, string>, signal: AbortSignal): Call {

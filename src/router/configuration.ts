@@ -1,7 +1,7 @@
 import { isPlainObject, readInteger, readString } from './decode.ts';
 import type { Filter } from './filter.ts';
 import { renderFilter } from './filter.ts';
-import { decodeScheme, type ParameterScheme } from './scheme.ts';
+import { decodeScheme, type ResourceScheme } from './scheme.ts';
 
 /** Parameters of a resource or of a list entry by name; every value is a text, numbers and flags included. */
 export type Parameters = Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ export interface SublistEntry {
 export interface ListEntry {
   /** `list_uid`: names the entry in a change. */
   readonly uid: string | undefined;
-  /** `index`, as in `user1`; not every list has one. */
+  /** `index`, as in `user1`. Other lists have it as the parameter `name`, as in `wan1`. */
   readonly index: string | undefined;
   readonly parameters: Parameters;
   readonly sublist: readonly SublistEntry[];
@@ -36,7 +36,7 @@ export interface Configuration {
   readonly unique: Parameters;
   readonly list: readonly ListEntry[];
   /** Present when the scheme was asked for. */
-  readonly scheme: readonly ParameterScheme[] | undefined;
+  readonly scheme: ResourceScheme | undefined;
 }
 
 /** Names that identify an entry; a new entry must not carry them, because the router assigns them. */
@@ -55,15 +55,28 @@ export interface NewEntry {
   readonly sublist?: readonly NewSublistEntry[];
 }
 
-/** A change of one entry of a list, or of entries of its sublist: each is named by its uid. */
+/** A change of one entry of a sublist. */
+export interface ChangedSublistEntry {
+  readonly sublist_uid: string;
+  readonly parameters: NewSublistEntry;
+}
+
+/** A change of one entry of a list by its uid, and of entries of its sublist by theirs; or of one entry by its index. */
 export type ChangedEntry =
-  | { readonly list_uid: string; readonly parameters: NewSublistEntry }
-  | { readonly sublist_uid: string; readonly parameters: NewSublistEntry };
+  | {
+      /** Required also where only entries of the sublist change: without it the router refuses the whole request. */
+      readonly list_uid: string;
+      readonly parameters?: NewSublistEntry;
+      readonly sublist?: readonly ChangedSublistEntry[];
+    }
+  | { readonly index: string; readonly parameters: NewSublistEntry };
 
 /** Which profile a call is about, and whether it is activated afterwards. */
 export interface ProfileChoice {
   /** Absent: the running profile. */
   readonly profile?: string;
+  /** Where the name of the profile stands in the request. Default `body`. */
+  readonly profileIn?: 'body' | 'query';
   /** Whether the profile is activated after the change. Default false: it is only changed. */
   readonly activate?: boolean;
 }
@@ -96,13 +109,23 @@ export function renderNewEntries(entries: readonly NewEntry[], choice: ProfileCh
   return { ...renderProfile(choice), config: { list } };
 }
 
+/** Body of a POST that adds entries to the sublist of an entry that exists. */
+export function renderNewSublistEntries(
+  list_uid: string,
+  sublist: readonly NewSublistEntry[],
+  choice: ProfileChoice,
+): object {
+  return { ...renderProfile(choice), config: { list: [{ list_uid, sublist }] } };
+}
+
 /** Body of a PUT that changes entries. */
 export function renderChangedEntries(entries: readonly ChangedEntry[], choice: ProfileChoice): object {
-  const list = entries.map((entry) =>
-    'list_uid' in entry
-      ? { ...entry.parameters, list_uid: entry.list_uid }
-      : { sublist: [{ ...entry.parameters, sublist_uid: entry.sublist_uid }] },
-  );
+  const list = entries.map((entry) => {
+    if ('index' in entry) return { ...entry.parameters, index: entry.index };
+    const { list_uid, parameters, sublist } = entry;
+    const changes = sublist?.map((one) => ({ ...one.parameters, sublist_uid: one.sublist_uid }));
+    return { ...parameters, list_uid, ...(changes && { sublist: changes }) };
+  });
   return { ...renderProfile(choice), config: { list } };
 }
 
@@ -111,9 +134,15 @@ export function renderChangedParameters(unique: Parameters, choice: ProfileChoic
   return { ...renderProfile(choice), config: { unique } };
 }
 
-function renderProfile({ profile, activate }: ProfileChoice): object {
-  if (profile === undefined && !activate) return {};
-  return { profile: { ...(profile !== undefined && { name: profile }), ...(activate && { activate: '1' }) } };
+/** Query of a POST or PUT. */
+export function renderChoiceQuery({ profile, profileIn }: ProfileChoice): Record<string, string> {
+  return profileIn === 'query' ? renderConfigurationQuery({ profile }) : {};
+}
+
+function renderProfile({ profile, profileIn, activate }: ProfileChoice): object {
+  const name = profileIn === 'query' ? undefined : profile;
+  if (name === undefined && !activate) return {};
+  return { profile: { ...(name !== undefined && { name }), ...(activate && { activate: '1' }) } };
 }
 
 /** Decodes the envelope of a configuration answer; `undefined` when there is no `config` in it. */

@@ -10,6 +10,7 @@ export type { RouterCertificate } from './certificate.ts';
 export { type AnyAnswer, type AnyCall, RouterClient, type RouterClientOptions } from './client.ts';
 export type {
   ChangedEntry,
+  ChangedSublistEntry,
   Configuration,
   ListEntry,
   NewEntry,
@@ -27,7 +28,14 @@ export { type Condition, contains, equals, type Filter } from './filter.ts';
 export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
 export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';
 export { RouterProbe, type RouterProbeOptions, type TlsFinding } from './probe.ts';
-export { checkValues, decodeScheme, type ParameterScheme, SCHEME_TYPES, type SchemeFault } from './scheme.ts';
+export {
+  checkValues,
+  decodeScheme,
+  type ParameterScheme,
+  type ResourceScheme,
+  SCHEME_TYPES,
+  type SchemeFault,
+} from './scheme.ts';
 export type { SessionEvent } from './session.ts';
 export type { ShownCertificate } from './shown-certificate.ts';
 export type { DownloadFacts } from './transport.ts';

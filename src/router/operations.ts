@@ -38,9 +38,9 @@ export interface ManualActionOptions {
   readonly serge: { readonly name: string; readonly change: 'connect' | 'disconnect' };
   readonly sleep: Readonly<Record<'hours' | 'minutes' | 'seconds', string>>;
   /** Name of the enrollment. */
-  readonly cert_reenrollment: { readonly name: string };
+  readonly cert_reenrollment: { readonly cert_reenrollment: string };
   /** Name such as `ping1`. */
-  readonly network_tool: { readonly name: string };
+  readonly network_tool: { readonly network_tool: string };
   /** Resets the counter. */
   readonly device_counter: { readonly name: 'boots_since_reset' | 'online_count_since_reset' };
   readonly provider_scan: { readonly modem: string };

@@ -15,6 +15,16 @@ export interface ParameterScheme {
   readonly items: readonly SchemeItem[] | undefined;
 }
 
+/** What the parameters of one resource may hold, by where they stand in it. */
+export interface ResourceScheme {
+  /** Single-valued parameters. */
+  readonly unique: readonly ParameterScheme[];
+  /** Parameters of list entries; empty for a resource without a list. */
+  readonly list: readonly ParameterScheme[];
+  /** Parameters of sublist entries; empty where entries have no sublist. */
+  readonly sublist: readonly ParameterScheme[];
+}
+
 export interface SchemeItem {
   readonly value: string;
   readonly label: string;
@@ -36,12 +46,17 @@ export interface SchemeFault {
 const DESCRIPTORS_MAX = 2000;
 
 /**
- * Decodes `scheme.parameters.unique` of an answer to a GET with `append_scheme=1`. Descriptors without name or type are
- * left out; unknown fields are ignored. Source: interface document, "Scheme object".
+ * Decodes `scheme.parameters` of an answer to a GET with `append_scheme=1`: `unique`, and the same for `list` and `sublist`.
+ * Descriptors without name or type are left out; unknown fields are ignored. Source: interface document, "Scheme object";
+ * it shows `unique` alone, so that the other two are named after the parts of the configuration that they describe.
  */
-export function decodeScheme(scheme: unknown): readonly ParameterScheme[] {
+export function decodeScheme(scheme: unknown): ResourceScheme {
   const parameters = isPlainObject(scheme) ? scheme['parameters'] : undefined;
-  const descriptors = isPlainObject(parameters) ? parameters['unique'] : undefined;
+  const decode = (part: string) => (isPlainObject(parameters) ? decodeDescriptors(parameters[part]) : []);
+  return { unique: decode('unique'), list: decode('list'), sublist: decode('sublist') };
+}
+
+function decodeDescriptors(descriptors: unknown): readonly ParameterScheme[] {
   if (!Array.isArray(descriptors)) return [];
   return descriptors.slice(0, DESCRIPTORS_MAX).flatMap((descriptor: unknown) => {
     if (!isPlainObject(descriptor)) return [];

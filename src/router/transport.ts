@@ -39,6 +39,11 @@ export interface JsonAnswer {
   readonly body: unknown;
 }
 
+/** The same with the body as it came. */
+export interface WholeAnswer extends JsonAnswer {
+  readonly bytes: Uint8Array;
+}
+
 /** What the head of a download says about its body. */
 export interface DownloadFacts {
   /** Its entity tag. */
@@ -103,7 +108,7 @@ export class Transport {
   }
 
   /** Sends a request and reads its whole answer, whatever its status. */
-  async askJson(options: TransportRequest): Promise<JsonAnswer> {
+  async askJson(options: TransportRequest): Promise<WholeAnswer> {
     const what = renderAttempt(options);
     using deadline = openDeadline(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
     try {
@@ -288,11 +293,12 @@ function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): Download
   };
 }
 
-function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: Buffer, clock: Clock): JsonAnswer {
+function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: Buffer, clock: Clock): WholeAnswer {
   return {
     status: statusCode,
     retryAfterMs: parseRetryAfter(headers['retry-after'], clock),
     body: parseJson(bytes),
+    bytes,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/index.ts';
 import { type AdvanceableClock, createAdvanceableClock } from './advanceable-clock.ts';
+import { replaceWebPorts } from './configuration/firewall.ts';
 import { createFreshConfiguration } from './configuration/fresh.ts';
 import { Profiles } from './configuration/profiles.ts';
 import type { Values } from './configuration/resource.ts';
@@ -28,7 +29,18 @@ export interface Device {
   readonly createUid: CreateUid;
   readonly life: DeviceLife;
   readonly logs: DeviceLogs;
+  /** Manual actions that were accepted, in their order; the first {@link ACTIONS_MAX}. */
+  readonly actions: PerformedAction[];
 }
+
+/** A manual action that a client has had carried out. */
+export interface PerformedAction {
+  readonly type: string;
+  readonly options: Values;
+}
+
+/** More than any test looks at. */
+export const ACTIONS_MAX = 1000;
 
 export interface DeviceOptions {
   /** Place in the fleet, from 0. */
@@ -60,14 +72,14 @@ export function createDevice(options: DeviceOptions): Device {
   const time = createAdvanceableClock(options.clock);
   const clock = new RouterClock(time, timezone, uptimeMs);
   const counters = new RouterCounters();
-  const profiles = new Profiles(
-    createFreshConfiguration({
-      'administration/webinterface': options.web,
-      'administration/hostnames': { hostname: name, location: randomChoice(random('location'), LOCATIONS) },
-      // The device knows cities; a zone's name ends with one.
-      'administration/time': { timezone: (timezone.split('/').at(-1) ?? '').replaceAll('_', ' ') },
-    }),
-  );
+  const { http_port = '80', https_port = '443' } = options.web;
+  const fresh = createFreshConfiguration({
+    'administration/webinterface': options.web,
+    'administration/hostnames': { hostname: name, location: randomChoice(random('location'), LOCATIONS) },
+    // The device knows cities; a zone's name ends with one.
+    'administration/time': { timezone: (timezone.split('/').at(-1) ?? '').replaceAll('_', ' ') },
+  });
+  const profiles = new Profiles(replaceWebPorts(fresh, `${http_port},${https_port}`));
   const hardware = createHardware(index, random('hardware'));
   return {
     name,
@@ -80,6 +92,7 @@ export function createDevice(options: DeviceOptions): Device {
     createUid: createUids(random('uids')),
     life: new DeviceLife(`${seed}/${name}`, hardware, clock, () => profiles.active),
     logs: new DeviceLogs(clock, options.logs, options.compress),
+    actions: [],
   };
 }
 

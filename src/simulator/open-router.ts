@@ -59,7 +59,8 @@ export async function openRouter(index: number, parts: FleetParts): Promise<Open
     outgoing,
     device,
     features,
-    applyWebSettings: ({ httpPort, httpsPort }) => front.change({ http: httpPort, https: httpsPort }),
+    applyWebSettings: ({ httpPort, httpsPort, isPortOpen }) =>
+      front.change({ http: httpPort, https: httpsPort }, isPortOpen),
     countDelivered: (bodyBytes) => bodyBytes,
   });
   const faultFront: FaultFront = new FaultFront({

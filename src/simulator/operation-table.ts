@@ -37,7 +37,11 @@ export const operations: ReadonlyMap<string, Operation> = new Map(
         options: [name, radio('state_change', ['log_in', 'log_out', 'turn_on', 'turn_off'])],
       },
       { type: 'container_state', options: [name, radio('state_change', ['start', 'stop', 'restart'])] },
-      ...['firmware', 'profile', 'ascii'].map((type) => ({ type, options: [named(type)] })),
+      // An option that stands alone mostly bears the name of its type.
+      ...['firmware', 'profile', 'ascii', 'cert_reenrollment', 'network_tool'].map((type) => ({
+        type,
+        options: [named(type)],
+      })),
       { type: 'timer', options: [name, radio('change', ['start', 'stop'])] },
       { type: 'counter', options: [name, radio('set', ['reset', 'increment', 'decrement'])] },
       {
@@ -54,11 +58,9 @@ export const operations: ReadonlyMap<string, Operation> = new Map(
       { type: 'serge', options: [name, radio('change', ['connect', 'disconnect'])] },
       {
         type: 'sleep',
-        options: [int('hours', 0, 999, 0), int('minutes', 0, 59, 0), int('seconds', 0, 59, 0)],
+        options: [int('hours', 0, 23, 0), int('minutes', 0, 59, 0), int('seconds', 0, 59, 0)],
         optional: ['hours', 'minutes', 'seconds'],
       },
-      { type: 'cert_reenrollment', options: [name] },
-      { type: 'network_tool', options: [name] },
       { type: 'device_counter', options: [radio('name', ['boots_since_reset', 'online_count_since_reset'])] },
       { type: 'provider_scan', options: [named('modem')] },
     ] satisfies Operation[]

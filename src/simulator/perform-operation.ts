@@ -9,6 +9,11 @@ type Perform = (device: Device, options: Values) => Fault | undefined;
 
 const notFound = (key: string) => Fault.of(400, key, 'not found');
 
+/** What selections say when nothing is chosen. */
+const NO_SELECTION = '---';
+const findModemFault = (device: Device, modem: string) =>
+  modem === NO_SELECTION || device.life.modems.has(modem) ? undefined : notFound('modem');
+
 /** What actions change in a simulated router. An action that is not here is accepted and changes nothing. */
 const effects: Readonly<Record<string, Perform>> = {
   reboot: (device) => {
@@ -32,11 +37,12 @@ const effects: Readonly<Record<string, Perform>> = {
     const known = readEntries(profiles.active, 'events/messages').map(({ fields }) => fields['name']);
     return known.includes(message) ? undefined : notFound('message');
   },
-  sms: ({ life }, { modem = '' }) => (life.modems.has(modem) ? undefined : notFound('modem')),
-  provider_scan: ({ life }, { modem = '' }) => (life.modems.has(modem) ? undefined : notFound('modem')),
+  sms: (device, { modem = '' }) => findModemFault(device, modem),
+  provider_scan: (device, { modem = '' }) => findModemFault(device, modem),
   wan_chain: ({ life, profiles }, { wan_chain = '' }) => {
-    if (!readEntries(profiles.active, 'wan/wans').some(({ index }) => index === wan_chain))
-      return notFound('wan_chain');
+    const isKnown = readEntries(profiles.active, 'wan/wans').some(({ index }) => index === wan_chain);
+    if (!isKnown && wan_chain !== NO_SELECTION) return notFound('wan_chain');
+    // Without a selection the router chooses by itself again: no chain has this name.
     life.settings.set(CHOSEN_CHAIN, wan_chain);
     return undefined;
   },

@@ -1,6 +1,7 @@
 import type { Hono } from 'hono';
 import { ValueCheck } from './configuration/check-values.ts';
-import { restartDevice } from './device.ts';
+import type { Values } from './configuration/resource.ts';
+import { ACTIONS_MAX, restartDevice } from './device.ts';
 import { Fault } from './fault.ts';
 import { isRecord, parseJsonObject } from './json.ts';
 import { operations } from './operation-table.ts';
@@ -53,6 +54,13 @@ async function operate(context: RestContext, body: string | Fault): Promise<Faul
   const fields = operation.options.map((field) => ({ ...field, required: !isOptional(field.name) }));
   const values = check.complete(fields, options);
   if (check.fault) return check.fault;
-  if (operation.type === 'profile') return activateProfile(context, values['profile']);
-  return performOperation(context.env.device, operation.type, values);
+  const { device } = context.env;
+  const fault =
+    operation.type === 'profile'
+      ? await activateProfile(context, values['profile'])
+      : performOperation(device, operation.type, values);
+  if (!fault && device.actions.length < ACTIONS_MAX) {
+    device.actions.push({ type: operation.type, options: options as Values });
+  }
+  return fault;
 }

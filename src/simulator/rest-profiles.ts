@@ -1,7 +1,8 @@
 import type { Hono } from 'hono';
 import { renderAsciiExport } from './configuration/ascii-export.ts';
+import type { NewProfile } from './configuration/profiles.ts';
 import { Fault } from './fault.ts';
-import { parseJsonObject } from './json.ts';
+import { isRecord, parseJsonObject } from './json.ts';
 import { activateProfile } from './rest-activation.ts';
 import {
   answerBytes,
@@ -20,50 +21,68 @@ export function addProfileRoutes(api: Hono<RestEnv>): void {
   const [mayRead, mayWrite] = [requireGroup('read'), requireGroup('readwrite')];
   api.get('/profiles', mayRead, (context) => answerList(context, 200));
   api.post('/profiles', mayWrite, async (context) => {
-    const names = parseNames(await readBody(context), ['profile'], ['source']);
-    if (names instanceof Fault) return answerFault(context, names);
-    const fault = context.env.device.profiles.create(names['profile'] ?? '', names['source']);
+    const entries = parseEntries(await readBody(context), ['name'], ['template', 'stored_profile_name']);
+    const fault = entries instanceof Fault ? entries : context.env.device.profiles.create(entries.map(toNewProfile));
     return fault ? answerFault(context, fault) : answerList(context, 201);
   });
   api.delete('/profiles', mayWrite, (context) => {
-    const name = readName(context, 'profile');
-    const fault = name instanceof Fault ? name : context.env.device.profiles.remove(name);
+    const names = readName(context, 'profile_list');
+    const fault = names instanceof Fault ? names : context.env.device.profiles.remove(names.split(','));
     return fault ? answerFault(context, fault) : answerBytes(context, 200, Buffer.alloc(0), {});
   });
-  api.put('/profiles/activate', mayWrite, async (context) => {
-    const names = parseNames(await readBody(context), ['profile'], []);
-    const fault = names instanceof Fault ? names : await activateProfile(context, names['profile']);
-    return fault ? answerFault(context, fault) : answerList(context, 200);
-  });
+  api.put('/profiles/activate', mayWrite, activate);
   api.put('/profiles/rename', mayWrite, async (context) => {
-    const names = parseNames(await readBody(context), ['profile', 'new_name'], []);
-    if (names instanceof Fault) return answerFault(context, names);
-    const fault = context.env.device.profiles.rename(names['profile'] ?? '', names['new_name'] ?? '');
+    const entries = parseEntries(await readBody(context), ['old_name', 'new_name'], []);
+    if (entries instanceof Fault) return answerFault(context, entries);
+    const renamings = entries.map(({ old_name = '', new_name = '' }) => ({ oldName: old_name, newName: new_name }));
+    const fault = context.env.device.profiles.rename(renamings);
     return fault ? answerFault(context, fault) : answerList(context, 200);
   });
   api.get('/profiles/compare', mayRead, compare);
   api.get('/download/profiles', mayRead, download);
 }
 
+const MODE = { profile_mode: 'permanent' } as const;
+
 function answerList(context: RestContext, status: 200 | 201): Response {
   const { profiles } = context.env.device;
-  return answerJson(context, status, { profiles: profiles.list(), profile_mode: 'permanent' });
+  return answerJson(context, status, { profiles: profiles.list(), ...MODE });
+}
+
+async function activate(context: RestContext): Promise<Response> {
+  const { profiles } = context.env.device;
+  const parsed = parseJsonObject(await readBody(context), ['profile']);
+  if (parsed instanceof Fault) return answerFault(context, parsed);
+  const name = parsed['profile'];
+  if (typeof name !== 'string') return answerFault(context, Fault.of(400, 'profile', 'a string is required'));
+  // In a path or a query an unknown profile is a 404; as a value of the body it is a wrong value.
+  if (profiles.describe(name) instanceof Fault) return answerFault(context, Fault.of(400, 'profile', 'does not exist'));
+  const fault = await activateProfile(context, name);
+  return fault ? answerFault(context, fault) : answerJson(context, 200, { ...profiles.describe(name), ...MODE });
+}
+
+function toNewProfile({ name = '', template, stored_profile_name }: Texts): NewProfile {
+  return { name, template: template ?? 'default_profile', storedName: stored_profile_name };
 }
 
 /** The lines of the readable form that only one of two profiles has. */
 function compare(context: RestContext): Response {
-  const [name, other] = [readName(context, 'profile'), readName(context, 'with')];
+  const [name, other] = [readName(context, 'profile_left'), readName(context, 'profile_right')];
   if (name instanceof Fault) return answerFault(context, name);
   if (other instanceof Fault) return answerFault(context, other);
   const [text, otherText] = [renderText(context, name), renderText(context, other)];
-  if (text instanceof Fault) return answerFault(context, text);
-  if (otherText instanceof Fault) return answerFault(context, otherText);
+  if (text instanceof Fault || otherText instanceof Fault) return refuse(context, 'one of the two does not exist');
+  if (name === other) return refuse(context, 'both are the same');
   const [lines, otherLines] = [text.split('\n'), otherText.split('\n')];
   const [known, otherKnown] = [new Set(lines), new Set(otherLines)];
   return answerJson(context, 200, {
     removed: lines.filter((line) => !otherKnown.has(line)),
     added: otherLines.filter((line) => !known.has(line)),
   });
+}
+
+function refuse(context: RestContext, text: string): Response {
+  return answerFault(context, Fault.of(400, 'profile_params', text));
 }
 
 /** The binary form is an archive that holds the readable one. */
@@ -99,16 +118,29 @@ function readName(context: RestContext, parameter: string): string | Fault {
   return name === undefined || name === '' ? Fault.of(400, parameter, 'must be given') : name;
 }
 
-function parseNames(
+type Texts = Readonly<Record<string, string | undefined>>;
+
+/** The entries of the list `profiles` in a body. */
+function parseEntries(
   body: string | Fault,
   required: readonly string[],
   optional: readonly string[],
-): Readonly<Record<string, string | undefined>> | Fault {
-  const parsed = parseJsonObject(body, [...required, ...optional]);
+): readonly Texts[] | Fault {
+  const parsed = parseJsonObject(body, ['profiles']);
   if (parsed instanceof Fault) return parsed;
-  for (const key of required) if (parsed[key] === undefined) return Fault.of(400, key, 'is required');
-  for (const [key, value] of Object.entries(parsed)) {
-    if (typeof value !== 'string') return Fault.of(400, key, 'must be a string');
+  const entries: unknown = parsed['profiles'];
+  if (!Array.isArray(entries) || entries.length === 0)
+    return Fault.of(400, 'profiles', 'a list of entries is required');
+  const texts: Texts[] = [];
+  for (const entry of entries as readonly unknown[]) {
+    if (!isRecord(entry)) return Fault.of(400, 'profiles', 'an entry must be an object');
+    for (const key of required) if (entry[key] === undefined) return Fault.of(400, key, 'is required');
+    for (const [key, value] of Object.entries(entry)) {
+      const isKnown = required.includes(key) || optional.includes(key);
+      if (!isKnown) return Fault.of(400, key.slice(0, 100), 'unknown parameter');
+      if (typeof value !== 'string') return Fault.of(400, key, 'must be a string');
+    }
+    texts.push(entry as Texts);
   }
-  return parsed as Readonly<Record<string, string>>;
+  return texts;
 }

@@ -3,6 +3,9 @@ import { Mutex } from '../base/index.ts';
 import type { ServerCertificate } from './certificate-authority.ts';
 import { type HttpListener, openHttpListener } from './http-listener.ts';
 
+/** Says whether clients can reach a port. */
+export type IsPortOpen = (port: number) => boolean;
+
 /** Ports to listen on; absent = that scheme is off. */
 export interface FrontPorts {
   readonly http: number | undefined;
@@ -27,6 +30,7 @@ export class RouterFront {
   /** Where it would listen if it were not down; kept while it is. */
   #ports: FrontPorts = { http: undefined, https: undefined };
   #isDown = false;
+  #isPortOpen: IsPortOpen = () => true;
 
   constructor(options: RouterFrontOptions) {
     this.#options = options;
@@ -43,10 +47,10 @@ export class RouterFront {
   }
 
   /**
-   * Opens what is missing and resolves with what closes the rest. When a port cannot be had, nothing has changed.
-   * Throws {@link SimulatorError} `listen-failed`.
+   * Opens what is missing and resolves with what closes the rest. A port that the firewall closes is in use, and refuses
+   * connections. When a port cannot be had, nothing has changed. Throws {@link SimulatorError} `listen-failed`.
    */
-  change(ports: FrontPorts): Promise<() => void> {
+  change(ports: FrontPorts, isPortOpen = this.#isPortOpen): Promise<() => void> {
     return this.#turn.run(async () => {
       const former = this.#listeners;
       const next: Partial<Record<Scheme, HttpListener>> = {};
@@ -54,7 +58,7 @@ export class RouterFront {
       try {
         for (const scheme of SCHEMES) {
           const port = ports[scheme];
-          if (port === undefined || this.#isDown) continue;
+          if (port === undefined || this.#isDown || !isPortOpen(port)) continue;
           const kept = former[scheme]?.port === port ? former[scheme] : undefined;
           const listener = kept ?? (await this.#openListener(scheme, port));
           if (!kept) opened.push(listener);
@@ -65,6 +69,7 @@ export class RouterFront {
         throw cause;
       }
       this.#listeners = next;
+      this.#isPortOpen = isPortOpen;
       this.#ports = {
         http: ports.http === 0 ? next.http?.port : ports.http,
         https: ports.https === 0 ? next.https?.port : ports.https,

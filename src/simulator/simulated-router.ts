@@ -1,6 +1,6 @@
 import type { Certificates } from './certificates.ts';
 import { readWebSettings } from './configuration/web-settings.ts';
-import { type Device, restartDevice } from './device.ts';
+import { type Device, type PerformedAction, restartDevice } from './device.ts';
 import type { FaultFront } from './fault-front.ts';
 import type { StatusOverride } from './life/status-override.ts';
 import type { LogSeverity } from './log-line.ts';
@@ -60,6 +60,11 @@ export class SimulatedRouter {
     return this.#device.counters.snapshot();
   }
 
+  /** Manual actions that clients have had carried out, with the options that they sent, in their order; a copy. */
+  get actions(): readonly PerformedAction[] {
+    return [...this.#device.actions];
+  }
+
   /** Names of the faults in force. */
   get faults(): readonly FaultName[] {
     return this.#parts.faults.names();
@@ -92,8 +97,8 @@ export class SimulatedRouter {
     device.profiles.reset();
     device.logs.deleteAll();
     restartDevice(device);
-    const { httpPort, httpsPort } = readWebSettings(device.profiles.active);
-    const closeFormer = await front.change({ http: httpPort, https: httpsPort });
+    const { httpPort, httpsPort, isPortOpen } = readWebSettings(device.profiles.active);
+    const closeFormer = await front.change({ http: httpPort, https: httpsPort }, isPortOpen);
     closeFormer();
   }
 

@@ -192,6 +192,25 @@ describe('api', () => {
     expect(stderr).toContain('DELETE /configuration/wan/wans was answered with 403\n');
   });
 
+  test('api prints a body that is not JSON as it came', async () => {
+    simulator.routers[0]?.appendLog('events', 'the door was opened');
+    const log = ['api', 'get', '/download/log', 'sim-1', '--query', 'log_file=events/current'];
+    const { code, stdout, stderr } = await run(log);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.split('\n').at(-2)).toMatch(/^\S+ \S+ \[events\] the door was opened$/);
+    expect((await run(log, { isShown: true })).stdout).toBe(stdout);
+  });
+
+  test('api prints what is no text into a pipe, and not onto a terminal', async () => {
+    const profile = ['api', 'get', '/download/profiles', 'sim-1', '--query', 'profile=Profile'];
+    const piped = await run(profile);
+    expect(piped.code).toBe(0);
+    expect(piped.stdout).toMatch(/^profile\.txt\0/);
+    const shown = await run(profile, { isShown: true });
+    expect({ code: shown.code, stdout: shown.stdout }).toEqual({ code: 1, stdout: '' });
+    expect(shown.stderr).toMatch(/^The body is not text \(\d+ bytes\); write it to a file with --output\n$/);
+  });
+
   test('api --output writes the body as it comes', async () => {
     const file = join(folder, 'profile.tar');
     const { code } = await run([

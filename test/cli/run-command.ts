@@ -13,6 +13,8 @@ export interface CommandOptions {
   readonly typed?: string;
   /** Whether stderr is a terminal. Default false. */
   readonly isTerminal?: boolean;
+  /** Whether stdout is a terminal. Default false. */
+  readonly isShown?: boolean;
   /** Ends the command early. */
   readonly signal?: AbortSignal;
   /** Told what is written to stderr. */
@@ -37,7 +39,7 @@ export async function runCommand(args: readonly string[], options: CommandOption
   const stdin = options.typed === undefined ? Readable.from([]) : new PassThrough().end(options.typed);
   const code = await runCli(args, {
     stdin: Object.assign(stdin, { isTTY: options.typed !== undefined }),
-    stdout: collect('stdout', false),
+    stdout: collect('stdout', options.isShown === true),
     stderr: collect('stderr', options.isTerminal === true),
     signal: options.signal ?? new AbortController().signal,
     onHangup: () => {},

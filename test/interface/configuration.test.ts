@@ -36,8 +36,8 @@ describe('resources', () => {
       profile: { name: RUNNING, last_activated: true, modified: false },
       config: {
         list: [
-          { list_uid: expect.stringMatching(/^[0-9a-f]{10}$/), index: 'wan1', sublist: expect.any(Array) },
-          { list_uid: expect.any(String), index: 'wan2' },
+          { list_uid: expect.stringMatching(/^[0-9a-f]{10}$/), name: 'wan1', sublist: expect.any(Array) },
+          { list_uid: expect.any(String), name: 'wan2' },
         ],
       },
     });
@@ -48,8 +48,8 @@ describe('resources', () => {
     expect(await bench.as().configuration.read(WANS)).toMatchObject({
       profile: { name: RUNNING, lastActivated: true, modified: false },
       list: [
-        { uid: json.config.list[0].list_uid, index: 'wan1', sublist: [{}, {}] },
-        { index: 'wan2', sublist: [{}] },
+        { uid: json.config.list[0].list_uid, parameters: { name: 'wan1' }, sublist: [{}, {}] },
+        { parameters: { name: 'wan2' }, sublist: [{}] },
       ],
       scheme: undefined,
     });
@@ -311,7 +311,7 @@ describe('rule 5: append_scheme', () => {
     const none = { maxLength: undefined, min: undefined, max: undefined, step: undefined, items: undefined };
     const text = { ...none, maxLength: 100 };
     const items = ['none', 'ssl', 'starttls'].map((value) => ({ value, label: value, isTranslated: true }));
-    expect(scheme).toEqual([
+    expect(scheme?.unique).toEqual([
       { ...none, name: 'address', type: 'email_addr' },
       { ...text, name: 'real_name', type: 'string' },
       { ...text, name: 'server', type: 'peer' },
@@ -322,7 +322,8 @@ describe('rule 5: append_scheme', () => {
       { ...text, name: 'username', type: 'string' },
       { ...text, name: 'password', type: 'passwd' },
     ]);
-    expect(Object.keys(unique).toSorted()).toEqual(scheme?.map(({ name }) => name).toSorted());
+    expect(Object.keys(unique).toSorted()).toEqual(scheme?.unique.map(({ name }) => name).toSorted());
+    expect([scheme?.list, scheme?.sublist]).toEqual([[], []]);
     expect((await configuration.read(EMAIL)).scheme).toBeUndefined();
     const { json } = await readRaw(bench, `${EMAIL}?append_scheme=1`);
     expect(json.scheme.parameters.unique[6]).toEqual({ name: 'port', type: 'int', min: 1, max: 65_535, steps: 1 });
@@ -333,10 +334,32 @@ describe('rule 5: append_scheme', () => {
     });
   });
 
+  test('the scheme of a list describes the parameters of its entries and of their sublists', async () => {
+    await using bench = await openInterface();
+    const { configuration } = bench.as();
+    const names = (schemes: readonly { name: string }[] | undefined) => schemes?.map(({ name }) => name);
+    const users = (await configuration.read(USERS, { appendScheme: true })).scheme;
+    expect([names(users?.unique), names(users?.list), names(users?.sublist)]).toEqual([
+      ['password_hashes'],
+      ['active', 'username', 'password', 'group'],
+      [],
+    ]);
+    const wans = (await configuration.read(WANS, { appendScheme: true })).scheme;
+    expect([names(wans?.unique), names(wans?.list), names(wans?.sublist)]).toEqual([
+      [],
+      ['active', 'description'],
+      ['interface', 'check_interval', 'check_fail_wan', 'check_type'],
+    ]);
+    expect(wans?.sublist[1]).toMatchObject({ type: 'int', min: 0, max: 3600, step: 1 });
+    expect(checkValues({ check_interval: '3601', check_type: 'link' }, wans?.sublist ?? [])).toMatchObject([
+      { parameter: 'check_interval' },
+    ]);
+  });
+
   test('what checkValues() lets pass the router takes, and what it finds wrong the router refuses', async () => {
     await using bench = await openInterface();
     const { configuration } = bench.as();
-    const { scheme = [] } = await configuration.read(EMAIL, { appendScheme: true });
+    const scheme = (await configuration.read(EMAIL, { appendScheme: true })).scheme?.unique ?? [];
     const candidates: Record<string, readonly string[]> = {
       address: ['', 'a@b', 'a', 'a b@c', 'a@b@c'],
       real_name: ['', 'ü'.repeat(100), 'ü'.repeat(101)],
@@ -373,12 +396,15 @@ describe('rule 6: POST', () => {
     expect(new Set(list.map(({ uid }) => uid)).size).toBe(4);
   });
 
-  test.for(['index', 'list_uid'])('an entry that carries %s is refused, and nothing is added', async (name) => {
+  test.for([
+    ['index', 'index'],
+    ['list_uid', 'error'],
+  ] as const)('an entry that carries %s is refused, and nothing is added', async ([name, topic]) => {
     await using bench = await openInterface();
     const client = bench.as();
     const json = { config: { list: [{ ...host('pump').parameters, [name]: 'user1' }] } };
     const answer = await client.call({ method: 'POST', path: `/configuration/${HOSTNAMES}`, json });
-    expect(answer).toMatchObject({ status: 400, body: { error: [{ [name]: expect.any(String) }] } });
+    expect(answer).toMatchObject({ status: 400, body: { error: [{ [topic]: expect.any(String) }] } });
     expect(await client.configuration.countEntries(HOSTNAMES)).toBe(1);
   });
 });
@@ -393,11 +419,40 @@ describe('rule 7: lists in lists', () => {
     ]);
     const { list } = await client.configuration.read(WANS);
     expect(list).toHaveLength(3);
-    expect(list[2]).toMatchObject({ index: 'wan3', parameters: { description: 'third' } });
+    expect(list[2]).toMatchObject({ index: undefined, parameters: { name: 'wan3', description: 'third' } });
     expect(list[2]?.sublist).toEqual([
       { uid: expect.any(String), parameters: inner },
       { uid: expect.any(String), parameters: expect.objectContaining({ interface: 'openvpn1' }) },
     ]);
+  });
+
+  test('a POST with list_uid and sublist adds to the sublist of an entry that exists', async () => {
+    await using bench = await openInterface();
+    const client = bench.as();
+    const before = (await client.configuration.read(WANS)).list;
+    await client.configuration.addSublistEntries(WANS, uidOf(before, 1), [
+      { interface: 'net3', check_interval: '0', check_type: 'link' },
+      { interface: 'openvpn1' },
+    ]);
+    const after = (await client.configuration.read(WANS)).list;
+    expect(after[0]).toEqual(before[0]);
+    expect(after[1]?.sublist.slice(0, -2)).toEqual(before[1]?.sublist);
+    expect(after[1]?.sublist.slice(-2)).toMatchObject([
+      { uid: expect.any(String), parameters: { interface: 'net3', check_interval: '0', check_type: 'link' } },
+      { uid: expect.any(String), parameters: { interface: 'openvpn1' } },
+    ]);
+    expect(
+      await failureOf(client.configuration.addSublistEntries(WANS, '0000000000', [{ interface: 'net3' }])),
+    ).toEqual({ code: 'http', status: 400, topics: ['list_uid'] });
+    const json = {
+      config: { list: [{ list_uid: uidOf(before, 0), description: 'x', sublist: [{ interface: 'a' }] }] },
+    };
+    const answer = await client.call({ method: 'POST', path: `/configuration/${WANS}`, json });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: [{ error: expect.stringContaining('list_uid_given') }] },
+    });
+    expect((await client.configuration.read(WANS)).list).toEqual(after);
   });
 });
 
@@ -418,7 +473,10 @@ describe('rule 8: PUT', () => {
     const before = (await configuration.read(WANS)).list;
     const [lte, ipsec] = before[0]?.sublist ?? [];
     await configuration.changeEntries(WANS, [
-      { sublist_uid: ipsec?.uid ?? '', parameters: { check_interval: '30' } },
+      {
+        list_uid: uidOf(before, 0),
+        sublist: [{ sublist_uid: ipsec?.uid ?? '', parameters: { check_interval: '30' } }],
+      },
       { list_uid: uidOf(before, 1), parameters: { active: '0' } },
     ]);
     const after = (await configuration.read(WANS)).list;
@@ -426,12 +484,29 @@ describe('rule 8: PUT', () => {
     expect(after[1]?.parameters).toMatchObject({ active: '0', description: 'fallback' });
   });
 
+  test('a sublist_uid without the list_uid of its entry is refused, and nothing of the request is carried out', async () => {
+    await using bench = await openInterface();
+    const client = bench.as();
+    const before = (await client.configuration.read(WANS)).list;
+    const sublist_uid = before[0]?.sublist[1]?.uid ?? '';
+    for (const entry of [
+      { sublist_uid, check_interval: '30' },
+      { sublist: [{ sublist_uid, check_interval: '30' }] },
+      { index: 'wan1', sublist: [{ sublist_uid, check_interval: '30' }] },
+    ]) {
+      const json = { config: { list: [{ list_uid: uidOf(before, 1), active: '0' }, entry] } };
+      expect(await client.call({ method: 'PUT', path: `/configuration/${WANS}`, json })).toMatchObject({
+        status: 400,
+        body: { error: [{ list: expect.stringContaining('no_list_uid_given: entry 2') }] },
+      });
+    }
+    expect((await client.configuration.read(WANS)).list).toEqual(before);
+  });
+
   test('index names the entry as well', async () => {
     await using bench = await openInterface();
     const client = bench.as();
-    const json = { config: { list: [{ index: 'wan2', description: 'second' }] } };
-    const answer = await client.call({ method: 'PUT', path: `/configuration/${WANS}`, json });
-    expect(answer.status).toBe(200);
+    await client.configuration.changeEntries(WANS, [{ index: 'wan2', parameters: { description: 'second' } }]);
     expect(pluck((await client.configuration.read(WANS)).list, 'description')).toEqual(['cellular', 'second']);
   });
 
@@ -447,7 +522,11 @@ describe('rule 8: PUT', () => {
       topics: ['list_uid'],
     });
     const inner = { sublist_uid: '0000000000', parameters: { check_interval: '5' } };
-    expect(await failureOf(client.configuration.changeEntries(WANS, [inner]))).toMatchObject({ status: 400 });
+    const wrong = { list_uid: uidOf(list, 0), sublist: [inner] };
+    expect(await failureOf(client.configuration.changeEntries(WANS, [wrong]))).toMatchObject({
+      status: 400,
+      topics: ['sublist_uid'],
+    });
     const json = { config: { list: [{ description: 'x' }] } };
     expect(await client.call({ method: 'PUT', path: `/configuration/${WANS}`, json })).toMatchObject({ status: 400 });
     expect((await client.configuration.read(WANS)).list).toEqual(list);

@@ -196,7 +196,7 @@ describe('limits', () => {
     async (name) => {
       await using bench = await openInterface();
       const { configuration } = bench.as();
-      const { scheme = [] } = await configuration.read(EMAIL, { appendScheme: true });
+      const scheme = (await configuration.read(EMAIL, { appendScheme: true })).scheme?.unique ?? [];
       expect(scheme.find((one) => one.name === name)?.maxLength).toBe(100);
       // A host name is made of labels of at most 63 characters.
       const longest = `${'a'.repeat(60)}.${'b'.repeat(39)}`;
@@ -221,7 +221,7 @@ describe('limits', () => {
   ] as const)('the port %s of the email account is answered with %i', async ([port, expected]) => {
     await using bench = await openInterface();
     const { configuration } = bench.as();
-    const { scheme = [] } = await configuration.read(EMAIL, { appendScheme: true });
+    const scheme = (await configuration.read(EMAIL, { appendScheme: true })).scheme?.unique ?? [];
     expect(checkValues({ port }, scheme)).toHaveLength(expected === 200 ? 0 : 1);
     const failure = await failureOf(configuration.changeParameters(EMAIL, { port }));
     expect(failure).toEqual(expected === 200 ? 'none' : { code: 'http', status: 400, topics: ['port'] });

@@ -1,14 +1,20 @@
+import { existsSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import { createConnection } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { createSeededRandom } from '../../src/base/index.ts';
-import type { RouterError } from '../../src/router/index.ts';
+import type { RouterClient, RouterError } from '../../src/router/index.ts';
 import { createCertificateAuthority } from '../../src/simulator/certificate-authority.ts';
+import { describeInterface } from '../../src/simulator/index.ts';
 import { answerJson, openRouter } from '../router/http-router.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { failureOf, type InterfaceBench, openInterface } from './bench.ts';
+import { failureOf, type InterfaceBench, MINUTE_MS, openInterface } from './bench.ts';
 
 const WEB = 'administration/webinterface';
+const FILTER = 'netfilter/ip_filter';
+/** The kernel's list of sockets; only Linux has it. */
+const SOCKETS = '/proc/net/tcp';
 
 describe('areas and methods', () => {
   test('each area of the interface answers the methods that it has, and 405 to every other', async () => {
@@ -68,10 +74,26 @@ describe('HTTP and HTTPS', () => {
     expect(await failureOf(plain.listProfiles())).toMatchObject({ code: expect.stringMatching('http|connect') });
   });
 
+  test.skipIf(!existsSync(SOCKETS))(
+    'a fresh router listens on its HTTPS port alone, and on HTTP once it is on',
+    async () => {
+      // An address that nothing else on this machine uses.
+      await using bench = await openInterface({ listen: { host: '127.94.7.9', port: 0 } });
+      const https = Number(new URL(bench.router.url).port);
+      expect(readListeningPorts('0907 5E7F')).toEqual([https]);
+      const http = await findFreePort();
+      await letThrough(bench.as(), [https, http]);
+      const change = { http_active: '1', http_port: String(http) };
+      await bench.as().configuration.changeParameters(WEB, change, { activate: true });
+      expect(new Set(readListeningPorts('0907 5E7F'))).toEqual(new Set([https, http]));
+    },
+  );
+
   test('plain HTTP works beside HTTPS once it is switched on, and HTTPS can be switched off then', async () => {
     await using bench = await openInterface();
     const port = String(await findFreePort());
     const secure = bench.as();
+    await letThrough(secure, [new URL(bench.router.url).port, port]);
     await secure.configuration.changeParameters(WEB, { http_active: '1', http_port: port }, { activate: true });
     expect(await secure.listProfiles()).toHaveLength(2);
     const plain = bench.connect({ url: `http://127.0.0.1:${port}`, tls: undefined }).client;
@@ -86,6 +108,7 @@ describe('HTTP and HTTPS', () => {
     const former = bench.router.url;
     const port = String(await findFreePort());
     const admin = bench.as();
+    await letThrough(admin, [new URL(former).port, port]);
     await admin.configuration.changeParameters(WEB, { https_port: port });
     expect(await admin.listProfiles()).toMatchObject([{ name: 'Profile', modified: true }, {}]);
     const changed = await admin.configuration.changeParameters(WEB, { https_port: port }, { activate: true });
@@ -104,6 +127,68 @@ describe('HTTP and HTTPS', () => {
     const { client } = bench.connect({ url });
     const error = (await client.listProfiles().catch((cause: unknown) => cause)) as RouterError;
     expect(error).toMatchObject({ code: 'connect', cause: { port } });
+  });
+});
+
+describe('firewall', () => {
+  test('a port that no exception of the firewall names is out of reach, and the former one closes all the same', async () => {
+    await using bench = await openInterface();
+    const former = bench.router.url;
+    const port = String(await findFreePort());
+    const admin = bench.as();
+    const changed = await admin.configuration.changeParameters(WEB, { https_port: port }, { activate: true });
+    expect(changed?.unique['https_port']).toBe(port);
+    const url = `https://127.0.0.1:${port}`;
+    expect(bench.router.url).toBe(url);
+    for (const one of [url, former]) {
+      expect(await failureOf(bench.connect({ url: one }).client.listProfiles())).toMatchObject({ code: 'connect' });
+    }
+    await bench.router.factoryReset();
+    expect(await bench.connect({ url: former }).client.listProfiles()).toHaveLength(2);
+  });
+
+  test.for([
+    ['an exception for the port', (port: string) => ({ dst_port: `22,${port}` })],
+    ['an exception for a range of ports', (port: string) => ({ dst_port: `1:${port}` })],
+    ['an exception for all protocols', (port: string) => ({ dst_port: port, protocol: 'all' })],
+    ['an exception for all ports', () => ({ dst_port: '' })],
+  ] as const)('%s lets clients reach it', async ([_what, render]) => {
+    await using bench = await openInterface();
+    const port = String(await findFreePort());
+    const { configuration } = bench.as();
+    const rule = { description: 'moved', protocol: 'tcp', ...render(port) };
+    await configuration.addEntries(FILTER, [{ parameters: rule }]);
+    await configuration.changeParameters(WEB, { https_port: port }, { activate: true });
+    expect(await bench.connect().client.listProfiles()).toHaveLength(2);
+  });
+
+  test.for([
+    ['is not active', { active: '0' }],
+    ['is for another protocol', { protocol: 'udp' }],
+    ['is for outgoing packets', { direction: 'output' }],
+    ['is for another port', { dst_port: '1:1023' }],
+  ] as const)('an exception that %s helps nobody', async ([_what, wrong]) => {
+    await using bench = await openInterface();
+    const port = String(await findFreePort());
+    const { configuration } = bench.as();
+    const parameters = { direction: 'input', protocol: 'tcp', dst_port: port, ...wrong };
+    await configuration.addEntries(FILTER, [{ parameters }]);
+    await configuration.changeParameters(WEB, { https_port: port }, { activate: true });
+    expect(await failureOf(bench.connect().client.listProfiles())).toMatchObject({ code: 'connect' });
+  });
+
+  test('with the firewall off every port is within reach, and taking the exceptions away shuts clients out', async () => {
+    await using bench = await openInterface();
+    const port = String(await findFreePort());
+    const admin = bench.as();
+    await admin.configuration.changeParameters(FILTER, { active_ipv4: '0' });
+    await admin.configuration.changeParameters(WEB, { https_port: port }, { activate: true });
+    const moved = bench.as();
+    await moved.configuration.deleteEntries(FILTER, { filter: 'all' });
+    await moved.configuration.changeParameters(FILTER, { active_ipv4: '1' });
+    expect(await moved.listProfiles()).toHaveLength(2);
+    await moved.performAction({ type: 'profile', options: { profile: 'Profile' } });
+    expect(await failureOf(moved.listProfiles())).toMatchObject({ code: 'connect' });
   });
 });
 
@@ -224,20 +309,73 @@ describe('version and description', () => {
     expect(small?.events).toEqual(['session-opened']);
   });
 
-  test('the description is not a call of the interface: the paths that it might have are not found', async () => {
+  test('no call of the interface answers with the description, and paths that are not described are not found', async () => {
     await using bench = await openInterface();
     const { access } = await bench.stranger.login();
+    const { paths } = describeInterface() as { readonly paths: Readonly<Record<string, object>> };
+    for (const [path, methods] of Object.entries(paths)) {
+      if (!('get' in methods)) continue;
+      expect([path, (await bench.stranger.get(path, access)).text]).not.toEqual([
+        path,
+        expect.stringContaining('"openapi"'),
+      ]);
+    }
     for (const path of ['', '/', '/openapi', '/openapi.json', '/download/openapi']) {
       expect([path, (await bench.stranger.get(path, access)).status]).toEqual([path, 404]);
     }
   });
 
-  test('the interface tells nothing by itself: a path for events is not found', async () => {
-    await using bench = await openInterface();
-    const answer = await bench.as().call({ method: 'GET', path: '/events' });
-    expect(answer.status).toBe(404);
+  test('the interface tells nothing by itself: a connection stays silent while much happens on the router', async () => {
+    await using bench = await openInterface({ plainHttp: true });
+    const { hostname, port } = new URL(bench.router.url);
+    const { access } = await bench.stranger.login();
+    const socket = createConnection({ host: hostname, port: Number(port) });
+    const received: string[] = [];
+    const answered = Promise.withResolvers<void>();
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      received.push(text);
+      if (text.includes('device_type')) answered.resolve();
+    });
+    const ask = () =>
+      socket.write(`GET /api/v2_0/status/device_info HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${access}\r\n\r\n`);
+    ask();
+    await answered.promise;
+    const before = received.length;
+    const admin = bench.as();
+    for (let minute = 0; minute < 4; minute++) {
+      bench.router.appendLog('events', 'alarm', 'eventd', 'ERR');
+      await bench.clock.advance(MINUTE_MS);
+    }
+    await admin.configuration.changeParameters(WEB, { default_log_lines: '41' }, { activate: true });
+    await admin.performAction({ type: 'modem_state', options: { name: 'lte2', state_change: 'turn_off' } });
+    expect(received).toHaveLength(before);
+    expect(socket.readyState).toBe('open');
+    // It would have arrived: what is asked for still does, on the same connection.
+    const again = Promise.withResolvers<void>();
+    socket.once('data', () => again.resolve());
+    ask();
+    await again.promise;
+    socket.destroy();
+    const description = JSON.stringify(describeInterface());
+    expect(description).not.toMatch(/"(?:callbacks|webhooks|links)"/);
   });
 });
+
+/** Adds an exception for these ports to the firewall; it counts from the next activation on. */
+async function letThrough({ configuration }: RouterClient, ports: readonly (string | number)[]): Promise<void> {
+  const parameters = { description: 'ports of the test', protocol: 'tcp', dst_port: ports.join(',') };
+  await configuration.addEntries(FILTER, [{ parameters }]);
+}
+
+/** The ports that somebody listens on at an address, which is given as the kernel writes it. */
+function readListeningPorts(address: string): number[] {
+  const local = address.replace(' ', '');
+  const lines = readFileSync(SOCKETS, 'utf8').split('\n');
+  return lines.flatMap((line) => {
+    const [, host, port] = /^ *\d+: ([\dA-F]{8}):([\dA-F]{4}) [\dA-F:]+ 0A /.exec(line) ?? [];
+    return host === local && port !== undefined ? [Number.parseInt(port, 16)] : [];
+  });
+}
 
 /** The fingerprint of the router's certificate, read without the product. */
 async function readFingerprint(bench: InterfaceBench): Promise<string> {

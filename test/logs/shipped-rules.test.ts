@@ -68,6 +68,9 @@ describe('SHIPPED_RULES', () => {
     ['openvpn', 'Initialization Sequence Completed', 'vpn_changes state=up'],
     ['ipsec', '02[IKE] IKE_SA ipsec1[4] established between 192.0.2.1[a]...192.0.2.2[b]', 'vpn_changes state=up'],
     ['events', 'VPN ipsec1 is down', 'vpn_changes state=down'],
+    ['network', 'wg1: tunnel established', 'vpn_changes state=up'],
+    ['events', 'wg1 is up', 'vpn_changes state=up'],
+    ['network', 'interface wg12 went offline', 'vpn_changes state=down'],
     ['openvpn', 'SIGTERM[hard,] received, process exiting', 'vpn_changes state=down'],
     ['ipsec', '05[IKE] deleting IKE_SA ipsec1[4] between 192.0.2.1[a]...192.0.2.2[b]', 'vpn_changes state=down'],
     ['kernel', '[    0.000000] Linux version 5.10.1 (builder@host)', 'reboots'],
@@ -87,6 +90,8 @@ describe('SHIPPED_RULES', () => {
     ['network', 'wan1: connection check of openvpn1 succeeded after 20 ms'],
     ['network', 'wan1: connection check of ipsec1 failed, retry 2'],
     ['system', 'ethernet1: port 1.1 link up'],
+    ['system', 'wget of the update is up to date'],
+    ['wireguard', 'peer 1: authentication failed'],
     ['system', 'container nodered restarted'],
     ['system', 'last login was yesterday'],
   ])('takes no line for a login, a tunnel or a restart that is none: %s "%s"', (component, message) => {

@@ -107,21 +107,53 @@ describe('RouterClient.configuration', () => {
     expect(JSON.parse(bench.arrived[2]?.body ?? '')).not.toHaveProperty('profile');
   });
 
-  test('changeEntries() names entries by their uid, those of sublists inside a sublist', async () => {
+  test('changeEntries() names entries by their uid or index, those of sublists inside their entry', async () => {
     await using bench = await openRouter(answerWith(ENVELOPE));
     await bench.client.configuration.changeEntries('wan/wans', [
       { list_uid: 'a0b1c2d3e4', parameters: { name: 'wan2' } },
-      { sublist_uid: 'ffffffffff', parameters: { check_type: 'none' } },
+      {
+        list_uid: 'b0b1c2d3e4',
+        sublist: [{ sublist_uid: 'ffffffffff', parameters: { check_type: 'none' } }],
+      },
+      { index: 'wan3', parameters: { description: 'third' } },
     ]);
     expect(bench.arrived[1]?.line).toBe('PUT /configuration/wan/wans');
     expect(JSON.parse(bench.arrived[1]?.body ?? '')).toEqual({
       config: {
         list: [
           { name: 'wan2', list_uid: 'a0b1c2d3e4' },
-          { sublist: [{ check_type: 'none', sublist_uid: 'ffffffffff' }] },
+          { list_uid: 'b0b1c2d3e4', sublist: [{ check_type: 'none', sublist_uid: 'ffffffffff' }] },
+          { description: 'third', index: 'wan3' },
         ],
       },
     });
+  });
+
+  test('addSublistEntries() posts the list_uid of the entry and the new entries alone', async () => {
+    await using bench = await openRouter(answerWith(ENVELOPE, 201));
+    const entries = [{ interface: 'lte2' }, { interface: 'net2', check_type: 'ping' }];
+    await bench.client.configuration.addSublistEntries('wan/wans', 'a0b1c2d3e4', entries, { activate: true });
+    expect(bench.arrived[1]?.line).toBe('POST /configuration/wan/wans');
+    expect(JSON.parse(bench.arrived[1]?.body ?? '')).toEqual({
+      profile: { activate: '1' },
+      config: { list: [{ list_uid: 'a0b1c2d3e4', sublist: entries }] },
+    });
+  });
+
+  test('a profile goes into the query of POST and PUT when that is asked for, and then not into the body', async () => {
+    await using bench = await openRouter((request, response) =>
+      answerJson(response, ENVELOPE, request.method === 'POST' ? 201 : 200),
+    );
+    const { configuration } = bench.client;
+    const choice = { profile: 'a&b', profileIn: 'query' } as const;
+    await configuration.addEntries('wan/wans', [{ parameters: {} }], choice);
+    await configuration.addSublistEntries('wan/wans', 'a0b1c2d3e4', [], choice);
+    await configuration.changeEntries('wan/wans', [{ index: 'wan1', parameters: {} }], choice);
+    await configuration.changeParameters('wan/wans', { active: '1' }, { ...choice, activate: true });
+    await configuration.changeParameters('wan/wans', { active: '1' }, { profile: 'a&b', profileIn: 'body' });
+    expect(bench.lines().slice(1).map(query)).toEqual([...Array(4).fill({ profile: 'a&b' }), {}]);
+    const profiles = bench.arrived.slice(1).map(({ body }) => JSON.parse(body).profile);
+    expect(profiles).toEqual([undefined, undefined, undefined, { activate: '1' }, { name: 'a&b' }]);
   });
 
   test('deleteEntries() sends nothing for an empty filter, and everything goes only when asked for by name', async () => {
@@ -171,6 +203,8 @@ describe('RouterClient.configuration', () => {
     expectTypeOf<{ parameters: { name: string } }>().toExtend<NewEntry>();
     expectTypeOf<{ parameters: { name: string } }>().not.toExtend<ChangedEntry>();
     expectTypeOf<{ list_uid: string; parameters: { name: string } }>().toExtend<ChangedEntry>();
+    expectTypeOf<{ index: string; parameters: { name: string } }>().toExtend<ChangedEntry>();
+    expectTypeOf<{ sublist_uid: string; parameters: { name: string } }>().not.toExtend<ChangedEntry>();
   });
 });
 
@@ -285,9 +319,20 @@ describe('RouterClient', () => {
 
   test('call() gives every status but 401 as an answer', async () => {
     await using bench = await openRouter(answerWith({ error: [{ resource: 'not found' }] }, 404));
-    expect(await bench.client.call({ method: 'GET', path: '/status/nothing' })).toEqual({
+    expect(await bench.client.call({ method: 'GET', path: '/status/nothing' })).toMatchObject({
       status: 404,
       body: { error: [{ resource: 'not found' }] },
+    });
+  });
+
+  test('call() hands over a body that is no JSON as it came', async () => {
+    const sent = Buffer.from('2026-11-21 09:00:00 [events] one\n');
+    await using bench = await openRouter((_request, response) => void response.end(sent));
+    const { status, body, bytes } = await bench.client.call({ method: 'GET', path: '/download/log' });
+    expect({ status, body, text: Buffer.from(bytes).toString() }).toEqual({
+      status: 200,
+      body: undefined,
+      text: sent.toString(),
     });
   });
 });

@@ -23,7 +23,7 @@ const EMAIL_ACCOUNT = {
   },
 };
 
-const schemes = decodeScheme(EMAIL_ACCOUNT);
+const { unique: schemes } = decodeScheme(EMAIL_ACCOUNT);
 const messageFor = (parameter: string, value: string) => checkValues({ [parameter]: value }, schemes)[0]?.message;
 
 describe('decodeScheme()', () => {
@@ -41,17 +41,22 @@ describe('decodeScheme()', () => {
 
   test('leaves out what is no descriptor and keeps types that it does not know', () => {
     const unique = [null, 7, { name: 'x' }, { type: 'int' }, { name: 'later', type: 'colour', min: 'red' }];
-    expect(decodeScheme({ parameters: { unique } })).toMatchObject([{ name: 'later', type: 'colour', min: undefined }]);
+    const later = [{ name: 'later', type: 'colour', min: undefined }];
+    for (const part of ['unique', 'list', 'sublist']) {
+      expect(decodeScheme({ parameters: { [part]: unique } })).toMatchObject({
+        ...{ unique: [], list: [], sublist: [] },
+        [part]: later,
+      });
+    }
   });
 
   test('never throws, whatever a router sends', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.dictionary(fc.string(), fc.string()), (scheme, values) => {
-        checkValues(values, decodeScheme(scheme));
-        checkValues(
-          values,
-          decodeScheme({ parameters: { unique: [scheme, { name: 'a', type: 'radio', items: scheme }] } }),
-        );
+        checkValues(values, decodeScheme(scheme).list);
+        checkValues(values, decodeScheme({ parameters: scheme }).sublist);
+        const unique = [scheme, { name: 'a', type: 'radio', items: scheme }];
+        checkValues(values, decodeScheme({ parameters: { unique } }).unique);
       }),
     );
   });

@@ -14,6 +14,12 @@ async function tryLogin(bench: Bench, username: string, password = 'simulated'):
   return (await bench.client.send('POST', '/auth/login', { body })).status;
 }
 
+/** An exception of the firewall for a port, beside those that there are; it counts from the next activation on. */
+const letThrough = (bench: Bench, port: number) =>
+  bench.call('POST', '/configuration/netfilter/ip_filter', {
+    config: { list: [{ protocol: 'tcp', dst_port: String(port) }] },
+  });
+
 const setWeb = (bench: Bench, unique: object) =>
   bench.call('PUT', '/configuration/administration/webinterface', { config: { unique }, ...activate });
 
@@ -146,6 +152,7 @@ describe('listeners', () => {
     await using bench = await openAdmin();
     const former = bench.router.url;
     const port = await findFreePort();
+    await letThrough(bench, port);
     const { status, json } = await setWeb(bench, { http_port: String(port) });
     expect([status, json.config.unique.http_port]).toEqual([200, String(port)]);
     expect(bench.router.url).toBe(`http://127.0.0.1:${port}`);
@@ -157,6 +164,7 @@ describe('listeners', () => {
     await using bench = await openAdmin();
     const former = bench.router.url;
     const port = await findFreePort();
+    await letThrough(bench, port);
     await setWeb(bench, { https_active: '1', https_port: String(port) });
     expect(bench.router.url).toBe(`https://127.0.0.1:${port}`);
     await using secure = openClient(bench.router, bench.simulator.caPem);
@@ -173,6 +181,7 @@ describe('listeners', () => {
     await using other = await openAdmin();
     await using bench = await openAdmin();
     const port = new URL(other.router.url).port;
+    await letThrough(bench, Number(port));
     const { status, json } = await setWeb(bench, { http_port: port });
     expect([status, Object.keys(json.error[0])]).toEqual([500, ['profile']]);
     const { profile, config } = (await bench.call('GET', '/configuration/administration/webinterface')).json;
@@ -190,7 +199,9 @@ describe('listeners', () => {
     const former = bench.router.url;
     bench.router.appendLog('n', 'one');
     await bench.call('DELETE', USERS);
-    await setWeb(bench, { http_port: String(await findFreePort()) });
+    const port = await findFreePort();
+    await letThrough(bench, port);
+    await setWeb(bench, { http_port: String(port) });
     expect(await tryLogin(bench, 'admin')).toBe(401);
     await bench.router.factoryReset();
     expect(bench.router.url).toBe(former);

@@ -67,13 +67,18 @@ describe('lists', () => {
     expect(json.config).toEqual(config);
   });
 
-  test('PUT finds an inner entry by its identifier, with and without the entry around it', async () => {
+  test('PUT finds an inner entry by its identifier inside the entry that list_uid names, and in no other way', async () => {
     await using bench = await openAdmin();
     const { list } = (await bench.call('GET', WANS)).json.config;
     const [first, second] = list[0].sublist;
     const entries = [
-      { sublist_uid: first.sublist_uid, check_interval: '1' },
-      { sublist: [{ sublist_uid: second.sublist_uid, check_interval: '2' }] },
+      {
+        list_uid: list[0].list_uid,
+        sublist: [
+          { sublist_uid: first.sublist_uid, check_interval: '1' },
+          { sublist_uid: second.sublist_uid, check_interval: '2' },
+        ],
+      },
       { list_uid: list[1].list_uid, sublist: [{ sublist_uid: list[1].sublist[0].sublist_uid, check_type: 'dns' }] },
     ];
     const { json } = await bench.call('PUT', WANS, { config: { list: entries } });
@@ -82,6 +87,15 @@ describe('lists', () => {
       { ...second, check_interval: '2' },
     ]);
     expect(json.config.list[1].sublist[0].check_type).toBe('dns');
+    const inner = { sublist_uid: first.sublist_uid, check_interval: '9' };
+    for (const one of [inner, { sublist: [inner] }, { index: 'wan1', sublist: [inner] }]) {
+      const refused = await bench.call('PUT', WANS, { config: { list: [entries[0], one] } });
+      expect([refused.status, Object.keys(refused.json.error[0])]).toEqual([400, ['list']]);
+    }
+    const elsewhere = { list_uid: list[1].list_uid, sublist: [inner] };
+    expect((await bench.call('PUT', WANS, { config: { list: [elsewhere] } })).json.error[0]).toHaveProperty(
+      'sublist_uid',
+    );
   });
 
   test('POST takes lists in lists', async () => {
@@ -91,10 +105,66 @@ describe('lists', () => {
     ];
     const { json } = await bench.call('POST', WANS, { config: { list } });
     expect(json.config.list[2]).toMatchObject({
-      index: 'wan3',
+      name: 'wan3',
       sublist: [{ interface: 'net2' }, { interface: 'lte2' }],
     });
     expect(json.config.list[2].sublist[0].sublist_uid).toMatch(UID);
+  });
+
+  test('POST with a list_uid adds to the sublist of that entry', async () => {
+    await using bench = await openAdmin();
+    const [first, second] = (await bench.call('GET', WANS)).json.config.list;
+    const { list_uid, name } = second;
+    const added = { interface: 'net3', check_interval: '0', check_fail_wan: '---', check_type: 'link' };
+    const { status, json } = await bench.call('POST', WANS, {
+      config: { list: [{ list_uid, name, sublist: [added] }] },
+    });
+    expect(status).toBe(201);
+    expect(json.config.list).toEqual([
+      first,
+      { ...second, sublist: [...second.sublist, { ...added, sublist_uid: expect.stringMatching(UID) }] },
+    ]);
+    for (const [entry, key] of [
+      [{ list_uid, sublist: [added], active: '0' }, 'error'],
+      [{ list_uid, active: '0' }, 'error'],
+      [{ list_uid, name: 'wan1', sublist: [added] }, 'error'],
+      [{ list_uid, sublist: [{ ...added, sublist_uid: '0123456789' }] }, 'sublist_uid'],
+      [{ list_uid: '0000000000', sublist: [added] }, 'list_uid'],
+    ] as const) {
+      const refused = await bench.call('POST', WANS, { config: { list: [entry] } });
+      expect([refused.status, Object.keys(refused.json.error[0])]).toEqual([400, [key]]);
+    }
+  });
+
+  test('entries carry the name that the router gave them, which can be sent back and not be changed', async () => {
+    await using bench = await openAdmin();
+    const { list } = (await bench.call('GET', WANS)).json.config;
+    expect(list.map((entry: object) => ({ ...entry, sublist: [] }))).toMatchObject([
+      { name: 'wan1' },
+      { name: 'wan2' },
+    ]);
+    expect(list[0]).not.toHaveProperty('index');
+    const [{ list_uid, name }] = list;
+    const put = (entry: object) => bench.call('PUT', WANS, { config: { list: [entry] } });
+    expect((await put({ list_uid, name, description: 'x' })).status).toBe(200);
+    expect((await put({ list_uid, name: 'wan7' })).json.error[0]).toHaveProperty('name');
+    expect((await put({ name, description: 'x' })).json.error[0]).toHaveProperty('list');
+    const filter = { p: 'name', o: 'eq', v: 'wan2' };
+    expect((await bench.call('GET', withQuery(WANS, { filter }))).json.config.list).toMatchObject([{ name: 'wan2' }]);
+  });
+
+  test('a message without a name of its own is called message and a number', async () => {
+    await using bench = await openAdmin();
+    const path = '/configuration/events/messages';
+    const list = [{ subject: 'a' }, { name: 'pump', subject: 'b' }, { name: '', subject: 'c' }];
+    const { json } = await bench.call('POST', path, { config: { list } });
+    const names = json.config.list.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(['link lost', 'message2', 'pump', 'message4']);
+    await bench.call('PUT', path, { config: { list: [{ list_uid: json.config.list[2].list_uid, name: '' }] } });
+    const send = (message: string) =>
+      bench.call('POST', '/operation', { method: 'manual_action', params: { type: 'message', options: { message } } });
+    await bench.call('PUT', '/profiles/activate', { profile: 'Profile' });
+    expect([(await send('message3')).status, (await send('pump')).status]).toEqual([201, 400]);
   });
 
   test('DELETE without a filter empties the list and answers with nothing', async () => {
@@ -236,15 +306,26 @@ describe('profiles', () => {
 
   test('profiles can be made, compared, renamed and deleted', async () => {
     await using bench = await openAdmin();
-    await bench.call('POST', '/profiles', { profile: 'copy', source: 'Profile' });
+    const wanted = [
+      { name: 'copy', template: 'stored_profile', stored_profile_name: 'Profile' },
+      { name: 'fresh', template: 'default_profile' },
+      { name: 'running', template: 'running_profile' },
+    ];
+    expect((await bench.call('POST', '/profiles', { profiles: wanted })).status).toBe(201);
+    expect((await flags(bench)).map(([name]: unknown[]) => name)).toEqual([
+      ...['Profile', 'quick_start_profile', 'copy', 'fresh', 'running'],
+    ]);
     await bench.call('PUT', `${EMAIL}?profile=copy`, change);
-    const { json } = await bench.call('GET', '/profiles/compare?profile=Profile&with=copy');
+    const { json } = await bench.call('GET', '/profiles/compare?profile_left=Profile&profile_right=copy');
     expect(json).toEqual({
       removed: ['events.email_account.real_name=""'],
       added: ['events.email_account.real_name="x"'],
     });
-    await bench.call('PUT', '/profiles/rename', { profile: 'copy', new_name: 'Plant 7' });
-    expect((await bench.call('DELETE', '/profiles?profile=Plant+7')).text).toBe('');
+    const renamings = [{ old_name: 'copy', new_name: 'Plant 7' }];
+    expect((await bench.call('PUT', '/profiles/rename', { profiles: renamings })).status).toBe(200);
+    const refused = await bench.call('DELETE', '/profiles?profile_list=fresh,Profile,none');
+    expect([refused.status, refused.json.error.flatMap(Object.keys)]).toEqual([400, ['Profile', 'none']]);
+    expect((await bench.call('DELETE', '/profiles?profile_list=Plant+7,fresh,running')).text).toBe('');
     expect(await flags(bench)).toHaveLength(2);
   });
 });

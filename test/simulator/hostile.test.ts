@@ -107,7 +107,7 @@ describe('hostile paths', () => {
     '/download/log?log_file=/current',
     '/download/log?log_file=__proto__/current',
     '/download/profiles?profile=__proto__',
-    '/profiles/compare?profile=%ff&with=x',
+    '/profiles/compare?profile_left=%ff&profile_right=x',
   ])('%s answers with a refusal', async (path) => {
     await using bench = await openAdmin();
     bench.router.appendLog('n', 'one');

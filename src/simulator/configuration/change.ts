@@ -3,13 +3,13 @@ import { ValueCheck } from './check-values.ts';
 import type { EntryInput, Envelope } from './envelope.ts';
 import type { Selected } from './filter.ts';
 import type { ListDefinition, ResourceDefinition } from './resource.ts';
-import type { CreateUid, Entry, ResourceState, SubEntry } from './state.ts';
+import { type CreateUid, type Entry, nameEntry, type ResourceState, type SubEntry } from './state.ts';
 
 /** Entries of one list, and of one list within an entry. */
 const ENTRIES_MAX = 2000;
 const SUBLIST_ENTRIES_MAX = 100;
 
-/** POST: the state with entries added at the end of the list. */
+/** POST: the state with entries added at the end of the list, or at the end of the sublist of an entry that is named. */
 export function addEntries(
   { list, unique }: ResourceDefinition,
   state: ResourceState,
@@ -23,17 +23,23 @@ export function addEntries(
   const check = new ValueCheck();
   const changed = envelope.unique ? check.merge(unique, state.unique, envelope.unique) : state.unique;
   let number = readHighestNumber(list, state.list);
-  const added = inputs.map((input): Entry => {
+  let entries = state.list;
+  for (const input of inputs) {
+    if (input.list_uid !== undefined) {
+      entries = extendEntry(check, list, entries, input, createUid);
+      continue;
+    }
     refuseIdentifiers(check, input);
     number += 1;
-    return {
+    const index = `${list.indexPrefix}${number}`;
+    const added: Entry = {
       uid: createUid(),
-      index: `${list.indexPrefix}${number}`,
-      fields: check.complete(list.fields, input.values),
+      index,
+      fields: nameEntry(check.complete(list.fields, input.values), index),
       sublist: addSubEntries(check, list, input.sublist ?? [], createUid),
     };
-  });
-  const entries = [...state.list, ...added];
+    entries = [...entries, added];
+  }
   checkKey(check, list, entries);
   return check.fault ?? { unique: changed, list: entries };
 }
@@ -49,10 +55,10 @@ export function changeEntries(
   const check = new ValueCheck();
   const changed = envelope.unique ? check.merge(unique, state.unique, envelope.unique) : state.unique;
   let entries = state.list;
-  for (const input of list ? (envelope.list ?? []) : []) {
+  for (const [number, input] of (list ? (envelope.list ?? []) : []).entries()) {
     const position = findEntry(entries, input);
     const entry = entries[position];
-    if (!list || !entry) check.add(...explainMissing(input));
+    if (!list || !entry) check.add(...explainMissing(input, number + 1));
     else entries = entries.with(position, changeEntry(check, list, entry, input));
   }
   if (list) checkKey(check, list, entries);
@@ -75,19 +81,51 @@ export function deleteEntries(
 }
 
 function changeEntry(check: ValueCheck, list: ListDefinition, entry: Entry, input: EntryInput): Entry {
-  // An entry that names an inner entry and no outer one is that inner entry itself.
-  if (input.sublist_uid !== undefined) {
-    if (input.list_uid === undefined && input.index === undefined && !input.sublist) {
-      return { ...entry, sublist: changeSubEntry(check, list, entry.sublist, input) };
-    }
-    check.add('sublist_uid', 'belongs into sublist');
-    return entry;
-  }
+  if (input.sublist_uid !== undefined) check.add('sublist_uid', 'belongs into sublist');
   if (input.index !== undefined && input.index !== entry.index) check.add('index', 'cannot be changed');
   if (input.sublist && !list.sublist) check.add('sublist', 'unknown parameter');
   let { sublist } = entry;
   for (const one of input.sublist ?? []) sublist = changeSubEntry(check, list, sublist, one);
-  return { ...entry, fields: check.merge(list.fields, entry.fields, input.values), sublist };
+  const values = takeOwnName(check, list, entry, input.values);
+  return { ...entry, fields: nameEntry(check.merge(list.fields, entry.fields, values), entry.index), sublist };
+}
+
+/** Values without the name that the router gave, which may be sent back as it is. */
+function takeOwnName(
+  check: ValueCheck,
+  { nameKey = 'name', fields }: ListDefinition,
+  { index }: Entry,
+  values: EntryInput['values'],
+): EntryInput['values'] {
+  if (nameKey === 'index' || fields.some(({ name }) => name === 'name') || !Object.hasOwn(values, 'name'))
+    return values;
+  const { name, ...others } = values;
+  if (name !== index) check.add('name', 'cannot be changed');
+  return others;
+}
+
+/** Adds to the sublist of an entry; beside its identifiers, nothing else may be given. */
+function extendEntry(
+  check: ValueCheck,
+  list: ListDefinition,
+  entries: readonly Entry[],
+  { list_uid, index, sublist_uid, values, sublist }: EntryInput,
+  createUid: CreateUid,
+): readonly Entry[] {
+  const position = entries.findIndex(({ uid }) => uid === list_uid);
+  const entry = entries[position];
+  const isOnlySublist = Object.keys(values).every((name) => name === 'name' && values['name'] === entry?.index);
+  if (!sublist || !isOnlySublist || index !== undefined || sublist_uid !== undefined) {
+    check.add('error', 'list_uid_given: beside a list_uid, only a sublist with new entries may be given');
+    return entries;
+  }
+  if (!entry) {
+    check.add('list_uid', 'not found');
+    return entries;
+  }
+  const added = [...entry.sublist, ...addSubEntries(check, list, sublist, createUid)];
+  if (added.length > SUBLIST_ENTRIES_MAX) check.add('sublist', `the list ends at ${SUBLIST_ENTRIES_MAX}`);
+  return entries.with(position, { ...entry, sublist: added });
 }
 
 function changeSubEntry(
@@ -108,22 +146,16 @@ function changeSubEntry(
   return sublist.with(position, { ...entry, fields: check.merge(list.sublist ?? [], entry.fields, input.values) });
 }
 
-/** By `list_uid`, by `index` alone, or by an inner entry's `sublist_uid` alone. */
-function findEntry(entries: readonly Entry[], input: EntryInput): number {
-  const { list_uid, index, sublist_uid } = input;
+/** By `list_uid`, or by `index` alone; what changes a sublist has to name its entry by `list_uid`. */
+function findEntry(entries: readonly Entry[], { list_uid, index, sublist }: EntryInput): number {
   if (list_uid !== undefined) return entries.findIndex(({ uid }) => uid === list_uid);
-  if (index !== undefined) return entries.findIndex((entry) => entry.index === index);
-  // To change the outer entry itself takes its own identifier.
-  if (sublist_uid === undefined && Object.keys(input.values).length > 0) return -1;
-  const wanted = sublist_uid ?? input.sublist?.[0]?.sublist_uid;
-  if (wanted === undefined) return -1;
-  return entries.findIndex(({ sublist }) => sublist.some(({ uid }) => uid === wanted));
+  return index === undefined || sublist ? -1 : entries.findIndex((entry) => entry.index === index);
 }
 
-function explainMissing({ list_uid, index, sublist_uid }: EntryInput): [string, string] {
+function explainMissing({ list_uid, index, sublist }: EntryInput, number: number): [string, string] {
   if (list_uid !== undefined) return ['list_uid', 'not found'];
-  if (index !== undefined) return ['index', 'not found'];
-  return sublist_uid === undefined ? ['list_uid', 'is required'] : ['sublist_uid', 'not found'];
+  if (index !== undefined && !sublist) return ['index', 'not found'];
+  return ['list', `no_list_uid_given: entry ${number} has no list_uid`];
 }
 
 function refuseIdentifiers(check: ValueCheck, input: EntryInput): void {

@@ -51,7 +51,8 @@ export function selectEntries(
   entries: readonly Entry[],
   filters: readonly Filter[],
 ): readonly Selected[] | Fault {
-  const outer = new Set(['list_uid', 'index', ...readable(list.fields)]);
+  const nameKey = list.nameKey ?? 'name';
+  const outer = new Set(['list_uid', nameKey, ...readable(list.fields)]);
   const inner = new Set(list.sublist ? ['sublist_uid', ...readable(list.sublist)] : []);
   const unknown = filters.find(({ parameter }) => !outer.has(parameter) && !inner.has(parameter));
   if (unknown) return Fault.of(400, 'filter', `${unknown.parameter.slice(0, 100)} is no parameter of the entries`);
@@ -59,7 +60,7 @@ export function selectEntries(
   const onSublist = filters.filter(({ parameter }) => !outer.has(parameter));
   return entries.flatMap((entry) => {
     const { uid, index, fields } = entry;
-    if (!meetsAll(onEntry, { ...fields, list_uid: uid, index })) return [];
+    if (!meetsAll(onEntry, { [nameKey]: index, ...fields, list_uid: uid })) return [];
     const sublist = entry.sublist.filter((sub) => meetsAll(onSublist, { ...sub.fields, sublist_uid: sub.uid }));
     return onSublist.length > 0 && sublist.length === 0 ? [] : [{ entry, sublist }];
   });

@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault, type FaultReason } from '../fault.ts';
 import type { Configuration } from './state.ts';
 
 /** What the interface says about a profile; the field names are its own. */
@@ -6,6 +6,15 @@ export interface ProfileFlags {
   readonly name: string;
   readonly last_activated: boolean;
   readonly modified: boolean;
+}
+
+/** A profile to be made. */
+export interface NewProfile {
+  readonly name: string;
+  /** What it is a copy of: `default_profile`, `running_profile` or `stored_profile`. */
+  readonly template: string;
+  /** Name of the stored profile. */
+  readonly storedName: string | undefined;
 }
 
 /** A named stored configuration. */
@@ -19,6 +28,9 @@ interface Profile {
 /** The running profile of a fresh router, and its spare. */
 const FRESH_NAMES = ['Profile', 'quick_start_profile'] as const;
 const PROFILES_MAX = 16;
+/** Reasons in one error body, and how much of a wrong name each shows. */
+const REASONS_MAX = 20;
+const KEY_LENGTH_MAX = 100;
 const NAME = /^[\p{L}\p{N}_.-][\p{L}\p{N}_. -]{0,63}$/u;
 
 /**
@@ -81,30 +93,53 @@ export class Profiles {
     this.#active = profile.configuration;
   }
 
-  /** Makes a profile as a copy of `source`, or with the values of a fresh device. */
-  create(name: string, source: string | undefined): Fault | undefined {
-    const configuration = source === undefined ? this.#fresh : this.read(source);
-    if (configuration instanceof Fault) return configuration;
-    const fault = this.#checkName(name);
-    if (fault) return fault;
-    if (this.#profiles.length >= PROFILES_MAX) return Fault.of(400, 'profile', `there are ${PROFILES_MAX} already`);
-    this.#profiles.push({ name, configuration, isModified: false });
+  /** Makes all of the profiles, or none. */
+  create(wanted: readonly NewProfile[]): Fault | undefined {
+    const reasons: FaultReason[] = [];
+    const made = wanted.flatMap(({ name, template, storedName }): Profile[] => {
+      const configuration = this.#readTemplate(template, storedName);
+      if (typeof configuration === 'string') reasons.push({ key: storedName ?? 'template', text: configuration });
+      const text = this.#findNameFault(name);
+      if (text !== undefined) reasons.push({ key: name.slice(0, KEY_LENGTH_MAX), text });
+      return typeof configuration === 'string' ? [] : [{ name, configuration, isModified: false }];
+    });
+    reasons.push(...findRepeated(wanted.map(({ name }) => name)));
+    if (this.#profiles.length + wanted.length > PROFILES_MAX) {
+      reasons.push({ key: 'profiles', text: `there are never more than ${PROFILES_MAX}` });
+    }
+    if (reasons.length > 0) return toFault(reasons);
+    this.#profiles.push(...made);
     return undefined;
   }
 
-  rename(name: string, newName: string): Fault | undefined {
-    const profile = this.#find(name);
-    if (profile instanceof Fault) return profile;
-    const fault = this.#checkName(newName);
-    if (!fault) profile.name = newName;
-    return fault;
+  /** Renames all of the profiles, or none. */
+  rename(renamings: readonly { readonly oldName: string; readonly newName: string }[]): Fault | undefined {
+    const reasons = [
+      ...findRepeated(renamings.map(({ oldName }) => oldName)),
+      ...findRepeated(renamings.map(({ newName }) => newName)),
+    ];
+    const found = renamings.flatMap(({ oldName, newName }) => {
+      const profile = this.#find(oldName);
+      const text = this.#findNameFault(newName);
+      if (profile instanceof Fault) reasons.push({ key: oldName.slice(0, KEY_LENGTH_MAX), text: 'does not exist' });
+      if (text !== undefined) reasons.push({ key: newName.slice(0, KEY_LENGTH_MAX), text });
+      return profile instanceof Fault ? [] : [{ profile, newName }];
+    });
+    if (reasons.length > 0) return toFault(reasons);
+    for (const { profile, newName } of found) profile.name = newName;
+    return undefined;
   }
 
-  remove(name: string): Fault | undefined {
-    const profile = this.#find(name);
-    if (profile instanceof Fault) return profile;
-    if (profile === this.#running) return Fault.of(400, 'profile', 'the running profile cannot be deleted');
-    this.#profiles = this.#profiles.filter((one) => one !== profile);
+  /** Removes all of the profiles, or none. */
+  remove(names: readonly string[]): Fault | undefined {
+    const reasons = names.flatMap((name): FaultReason[] => {
+      const profile = this.#find(name);
+      const key = name.slice(0, KEY_LENGTH_MAX);
+      if (profile instanceof Fault) return [{ key, text: 'does not exist' }];
+      return profile === this.#running ? [{ key, text: 'was activated last and cannot be deleted' }] : [];
+    });
+    if (reasons.length > 0) return toFault(reasons);
+    this.#profiles = this.#profiles.filter(({ name }) => !names.includes(name));
     return undefined;
   }
 
@@ -123,11 +158,27 @@ export class Profiles {
     return { name: profile.name, last_activated: profile === this.#running, modified: profile.isModified };
   }
 
-  #checkName(name: string): Fault | undefined {
-    if (!NAME.test(name)) return Fault.of(400, 'profile', 'is no name for a profile');
-    if (this.#profiles.some((profile) => profile.name === name)) return Fault.of(400, 'profile', 'exists already');
-    return undefined;
+  #readTemplate(template: string, storedName: string | undefined): Configuration | string {
+    if (template === 'default_profile') return this.#fresh;
+    if (template === 'running_profile') return this.#running.configuration;
+    if (template !== 'stored_profile') return 'is no template';
+    const profile = this.#find(storedName ?? '');
+    return profile instanceof Fault ? 'does not exist' : profile.configuration;
   }
+
+  #findNameFault(name: string): string | undefined {
+    if (!NAME.test(name)) return 'is no name for a profile';
+    return this.#profiles.some((profile) => profile.name === name) ? 'exists already' : undefined;
+  }
+}
+
+function findRepeated(names: readonly string[]): FaultReason[] {
+  const repeated = new Set(names.filter((name, index) => names.indexOf(name) < index));
+  return [...repeated].map((name) => ({ key: name.slice(0, KEY_LENGTH_MAX), text: 'stands there twice' }));
+}
+
+function toFault(reasons: readonly FaultReason[]): Fault {
+  return new Fault(400, reasons.slice(0, REASONS_MAX));
 }
 
 function createFresh(configuration: Configuration): [Profile, Profile[]] {

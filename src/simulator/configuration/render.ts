@@ -31,9 +31,10 @@ export function renderScheme({ unique, list }: ResourceDefinition): object {
 /** Values in the order of the fields. A write-only value shows as a hash when the resource says so, and never else. */
 function renderEntry(list: ListDefinition, entry: Entry, withHashes: boolean): object {
   const { uid, index, fields, sublist } = entry;
+  const { nameKey = 'name' } = list;
   return {
     list_uid: uid,
-    index,
+    [nameKey]: index,
     ...Object.fromEntries(
       list.fields.flatMap(({ name, writeOnly }) => {
         const value = fields[name] ?? '';

@@ -11,8 +11,13 @@ export interface FreshEntry {
 
 /** The list of a resource. */
 export interface ListDefinition {
-  /** Indexes are this word and a number from 1. */
+  /** Names that the router gives are this word and a number from 1. */
   readonly indexPrefix: string;
+  /**
+   * Under what an entry shows the name that the router gave it. Default `name`; a list that has a field `name` uses it as
+   * the default of that field.
+   */
+  readonly nameKey?: 'index' | 'name';
   readonly fields: readonly Field[];
   /** Fields of the lists within the entries; absent = entries hold none. */
   readonly sublist?: readonly Field[];

@@ -37,6 +37,7 @@ export const administrationResources: readonly ResourceDefinition[] = [
     unique: [checkbox('password_hashes')],
     list: {
       indexPrefix: 'user',
+      nameKey: 'index',
       key: 'username',
       fields: [
         checkbox('active', '1'),
@@ -88,7 +89,7 @@ export const administrationResources: readonly ResourceDefinition[] = [
       key: 'name',
       fields: [
         checkbox('active', '1'),
-        text('name', { required: true }),
+        text('name'),
         text('description'),
         radio('group', ['status', 'read', 'readwrite']),
       ],

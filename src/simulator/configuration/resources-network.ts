@@ -2,8 +2,8 @@ import { checkbox, int, passwd, peer, radio, text } from './field.ts';
 import type { ResourceDefinition } from './resource.ts';
 
 const PORT_MAX = 65_535;
-/** No check, or one of the two that the device can do. */
-const CHECK_TYPES = ['none', 'ping', 'dns'];
+/** No check, or one of those that the device can do. */
+const CHECK_TYPES = ['none', 'ping', 'dns', 'link'];
 
 /** Interfaces, ways to the outside, routes and filters. */
 export const networkResources: readonly ResourceDefinition[] = [
@@ -15,7 +15,7 @@ export const networkResources: readonly ResourceDefinition[] = [
       fields: [checkbox('active', '1'), text('description')],
       sublist: [
         text('interface', { required: true }),
-        int('check_interval', 1, 1440, 15),
+        int('check_interval', 0, 3600, 15),
         text('check_fail_wan', { default: '---' }),
         radio('check_type', CHECK_TYPES),
       ],
@@ -93,6 +93,12 @@ export const networkResources: readonly ResourceDefinition[] = [
     },
   },
   {
+    // A fresh router has none; the first is called wg1.
+    path: 'interfaces/wireguard',
+    unique: [],
+    list: { indexPrefix: 'wg', fields: [checkbox('active', '1'), text('description')] },
+  },
+  {
     path: 'routing/static_routes',
     unique: [],
     list: {
@@ -123,7 +129,12 @@ export const networkResources: readonly ResourceDefinition[] = [
       ],
       fresh: [
         {
-          fields: { description: 'web and REST interface', protocol: 'tcp', input_interface: 'net1', dst_port: '443' },
+          fields: {
+            description: 'web and REST interface',
+            protocol: 'tcp',
+            input_interface: 'net1',
+            dst_port: '80,443',
+          },
         },
         { fields: { description: 'DNS', protocol: 'udp', input_interface: 'net1', dst_port: '53' } },
         { fields: { description: 'LAN to outside', direction: 'forward', input_interface: 'net1' } },

@@ -70,7 +70,7 @@ export const serviceResources: readonly ResourceDefinition[] = [
     list: {
       indexPrefix: 'contact',
       key: 'name',
-      fields: [text('name', { required: true }), emailAddr('email'), text('phone_number', { maxLen: 30 })],
+      fields: [text('name'), emailAddr('email'), text('phone_number', { maxLen: 30 })],
       fresh: [{ fields: { name: 'on-call', email: 'on-call@example.com' } }],
     },
   },
@@ -81,7 +81,7 @@ export const serviceResources: readonly ResourceDefinition[] = [
       indexPrefix: 'message',
       key: 'name',
       fields: [
-        text('name', { required: true }),
+        text('name'),
         radio('type', ['email', 'sms', 'snmp_trap', 'mcip', 'http_request']),
         text('contact'),
         text('subject'),
@@ -96,7 +96,7 @@ export const serviceResources: readonly ResourceDefinition[] = [
     list: {
       indexPrefix: 'timer',
       key: 'name',
-      fields: [text('name', { required: true }), int('interval', 1, 525_600, 60)],
+      fields: [text('name'), int('interval', 1, 525_600, 60)],
       fresh: [{ fields: { name: 'hourly' } }],
     },
   },

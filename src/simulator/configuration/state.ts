@@ -73,6 +73,11 @@ export function replaceState(
   return new Map([...configuration, [path, state]]);
 }
 
+/** Fields of an entry with the name that the router gave it in place of an empty one. */
+export function nameEntry(fields: Values, index: string): Values {
+  return fields['name'] === '' ? { ...fields, name: index } : fields;
+}
+
 function createFreshEntry(
   list: ListDefinition | undefined,
   entry: FreshEntry,
@@ -83,7 +88,7 @@ function createFreshEntry(
   return {
     uid: createUid(),
     index: `${indexPrefix}${position + 1}`,
-    fields: { ...readDefaults(fields), ...entry.fields },
+    fields: nameEntry({ ...readDefaults(fields), ...entry.fields }, `${indexPrefix}${position + 1}`),
     sublist: (entry.sublist ?? []).map((values) => ({
       uid: createUid(),
       fields: { ...readDefaults(sublist), ...values },

@@ -1,4 +1,5 @@
 import { Fault } from '../fault.ts';
+import { isPortOpen } from './firewall.ts';
 import { readValue } from './fresh.ts';
 import type { Configuration } from './state.ts';
 
@@ -17,6 +18,8 @@ export interface WebSettings {
   readonly loginTimeoutMs: number;
   /** Whether the router logs every request. */
   readonly logRequests: boolean;
+  /** Whether the firewall lets clients reach a port. */
+  readonly isPortOpen: (port: number) => boolean;
 }
 
 /** The web settings of a configuration. */
@@ -28,6 +31,7 @@ export function readWebSettings(configuration: Configuration): WebSettings {
     sessionTimeoutMs: Number(read('session_timeout')) * MINUTE_MS,
     loginTimeoutMs: Number(read('login_timeout')) * 1000,
     logRequests: read('log_requests') === '1',
+    isPortOpen: (port) => isPortOpen(configuration, port),
   };
 }
 

@@ -24,6 +24,7 @@ export function describeInterfaces(life: LifeContext): StatusBody {
     ...hardware.interfaces.filter((name) => name.startsWith('lte') || name.startsWith('dsl')),
     ...listed('interfaces/openvpn'),
     ...listed('interfaces/ipsec'),
+    ...listed('interfaces/wireguard'),
   ];
   return { list: names.map((name, position) => describeInterface(life, name, position)) };
 }

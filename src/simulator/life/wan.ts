@@ -36,7 +36,7 @@ export function readUpMs(life: LifeContext, name: string): number | undefined {
   const uptimeMs = life.clock.uptimeMs();
   const modem = life.modems.get(name);
   if (modem) return modem.view(uptimeMs).onlineForMs;
-  if (!/^(?:ipsec|openvpn)/.test(name)) return uptimeMs;
+  if (!/^(?:ipsec|openvpn|wg)/.test(name)) return uptimeMs;
   const carrierMs = [...life.modems.values()]
     .map((one) => one.view(uptimeMs).onlineForMs)
     .find((ms) => ms !== undefined);

@@ -94,9 +94,9 @@ function describeListCalls({ path, unique }: ResourceDefinition, list: ListDefin
 }
 
 /** The filter is JSON inside the query. */
-function describeFilter({ fields, sublist = [] }: ListDefinition): object {
+function describeFilter({ fields, sublist = [], nameKey = 'name' }: ListDefinition): object {
   const readable = [...fields, ...sublist].filter(({ writeOnly }) => !writeOnly).map(({ name }) => name);
-  const identifiers = ['list_uid', 'index', ...(sublist.length > 0 ? ['sublist_uid'] : [])];
+  const identifiers = ['list_uid', nameKey, ...(sublist.length > 0 ? ['sublist_uid'] : [])];
   const condition = objectSchema({
     p: choiceSchema([...new Set([...identifiers, ...readable])]),
     o: choiceSchema(['eq', 'like']),

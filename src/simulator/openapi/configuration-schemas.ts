@@ -56,7 +56,7 @@ export function renderConfigSchema({ unique, list }: ResourceDefinition): Schema
   });
 }
 
-/** The part `config` of POST: entries without identifiers; the router gives them theirs. */
+/** The part `config` of POST: entries without identifiers, or new entries for the sublist of one that is named. */
 export function renderAddedSchema(unique: readonly Field[], list: ListDefinition): Schema {
   const { fields, sublist } = list;
   const entry = objectSchema(
@@ -68,7 +68,13 @@ export function renderAddedSchema(unique: readonly Field[], list: ListDefinition
     },
     [...listOptional(fields), 'sublist'],
   );
-  return renderRequestConfig(unique, listSchema(entry, { minItems: 1 }), ['list']);
+  if (!sublist) return renderRequestConfig(unique, listSchema(entry, { minItems: 1 }), ['list']);
+  const inner = objectSchema(renderFieldSchemas(sublist), listOptional(sublist));
+  const extended = objectSchema(
+    { list_uid: uid, name: textSchema(), sublist: listSchema(inner, { minItems: 1, maxItems: 100 }) },
+    ['name'],
+  );
+  return renderRequestConfig(unique, listSchema({ anyOf: [entry, extended] }, { minItems: 1 }), ['list']);
 }
 
 /** The part `config` of PUT: single values, and entries that name themselves and bring what is to change. */
@@ -77,16 +83,21 @@ export function renderChangedSchema({ unique, list }: ResourceDefinition): Schem
   const fields = renderFieldSchemas(list.fields);
   const inner = list.sublist && renderFieldSchemas(list.sublist);
   const innerEntry = inner && objectSchema({ sublist_uid: uid, ...inner }, Object.keys(inner));
-  const entry = partialSchema({
+  const { nameKey = 'name' } = list;
+  const byUid = partialSchema({
     list_uid: uid,
     index: textSchema(),
+    ...(nameKey === 'name' && { name: textSchema() }),
     ...fields,
     ...(innerEntry && { sublist: listSchema(innerEntry) }),
   });
-  const named = { ...entry, anyOf: [{ required: ['list_uid'] }, { required: ['index'] }] };
-  // An inner entry may come alone, as itself or in a list without the entry around it.
-  const alone = innerEntry && objectSchema({ sublist: listSchema(innerEntry, { minItems: 1 }) });
-  const items = innerEntry && alone ? { anyOf: [named, innerEntry, alone] } : named;
+  const byIndex = partialSchema({ index: textSchema(), ...(nameKey === 'name' && { name: textSchema() }), ...fields });
+  const items = {
+    anyOf: [
+      { ...byUid, required: ['list_uid'] },
+      { ...byIndex, required: ['index'] },
+    ],
+  };
   return renderRequestConfig(unique, listSchema(items), []);
 }
 
@@ -104,11 +115,11 @@ function renderRequestConfig(unique: readonly Field[], list: Schema | undefined,
 }
 
 /** Write-only values show as hashes in some states of the router, and are missing in the others. */
-function renderEntrySchema({ fields, sublist, indexPrefix }: ListDefinition): Schema {
+function renderEntrySchema({ fields, sublist, indexPrefix, nameKey = 'name' }: ListDefinition): Schema {
   return objectSchema(
     {
       list_uid: uid,
-      index: textSchema({ pattern: `^${indexPrefix}[1-9]\\d*$` }),
+      [nameKey]: textSchema({ pattern: `^${indexPrefix}[1-9]\\d*$` }),
       ...renderFieldSchemas(fields),
       ...(sublist && { sublist: listSchema(objectSchema({ sublist_uid: uid, ...renderFieldSchemas(sublist) })) }),
     },

@@ -1,5 +1,5 @@
 import { jsonAnswer, type PathCalls, queryParameter } from './call.ts';
-import { choiceSchema, listSchema, objectSchema, schemaRef, textSchema } from './schema.ts';
+import { choiceSchema, listSchema, objectSchema, type Schema, schemaRef, textSchema } from './schema.ts';
 
 /** The stored profiles, and how they are kept. */
 export const profileListSchema = objectSchema({
@@ -7,6 +7,16 @@ export const profileListSchema = objectSchema({
   profile_mode: choiceSchema(['permanent']),
 });
 
+const mode = choiceSchema(['permanent']);
+const activatedProfileSchema = objectSchema({
+  name: textSchema({ minLength: 1 }),
+  last_activated: { type: 'boolean' },
+  modified: { type: 'boolean' },
+  profile_mode: mode,
+});
+const template = choiceSchema(['running_profile', 'default_profile', 'stored_profile']);
+const entries = (properties: Readonly<Record<string, Schema>>, optional: readonly string[] = []) =>
+  objectSchema({ profiles: listSchema(objectSchema(properties, optional), { minItems: 1 }) });
 const list = (description: string) => jsonAnswer(description, schemaRef('ProfileList'));
 const name = (parameter: string) => queryParameter(parameter, 'Name of a profile', textSchema({ minLength: 1 }), true);
 const lines = listSchema(textSchema());
@@ -22,19 +32,24 @@ export const profileCalls: Readonly<Record<string, PathCalls>> = {
       refusals: [],
     },
     post: {
-      summary: 'Make a profile',
-      description: 'It is a copy of the source, or has the values of a fresh router.',
+      summary: 'Make profiles',
+      description: 'Each is a copy of the running profile, of a stored one, or of that of a fresh router.',
       group: 'readwrite',
-      requestBody: objectSchema({ profile: textSchema(), source: textSchema() }, ['source']),
-      success: { 201: list('All profiles, with the new one') },
-      refusals: [400, 404],
+      requestBody: entries({ name: textSchema(), template, stored_profile_name: textSchema() }, [
+        'template',
+        'stored_profile_name',
+      ]),
+      success: { 201: list('All profiles, with the new ones') },
+      refusals: [400],
     },
     delete: {
-      summary: 'Delete a profile that is not running',
+      summary: 'Delete profiles that are not running',
       group: 'readwrite',
-      parameters: [name('profile')],
-      success: { 200: { description: 'The profile is gone' } },
-      refusals: [400, 404],
+      parameters: [
+        queryParameter('profile_list', 'Names with commas between them', textSchema({ minLength: 1 }), true),
+      ],
+      success: { 200: { description: 'The profiles are gone' } },
+      refusals: [400],
     },
   },
   '/profiles/activate': {
@@ -42,31 +57,31 @@ export const profileCalls: Readonly<Record<string, PathCalls>> = {
       summary: 'Make a profile the running one',
       group: 'readwrite',
       requestBody: objectSchema({ profile: textSchema() }),
-      success: { 200: list('All profiles, with the named one running') },
-      refusals: [400, 404, 500],
+      success: { 200: jsonAnswer('The profile that is running now', activatedProfileSchema) },
+      refusals: [400, 500],
     },
   },
   '/profiles/rename': {
     put: {
-      summary: 'Give a profile another name',
+      summary: 'Give profiles other names',
       group: 'readwrite',
-      requestBody: objectSchema({ profile: textSchema(), new_name: textSchema() }),
-      success: { 200: list('All profiles, with the new name') },
-      refusals: [400, 404],
+      requestBody: entries({ old_name: textSchema(), new_name: textSchema() }),
+      success: { 200: list('All profiles, with the new names') },
+      refusals: [400],
     },
   },
   '/profiles/compare': {
     get: {
       summary: 'Compare two profiles',
       group: 'read',
-      parameters: [name('profile'), name('with')],
+      parameters: [name('profile_left'), name('profile_right')],
       success: {
         200: jsonAnswer(
           'The lines of the readable form that only one of the two has',
           objectSchema({ removed: lines, added: lines }),
         ),
       },
-      refusals: [400, 404],
+      refusals: [400],
     },
   },
   '/download/profiles': {
