@@ -30,7 +30,7 @@ export function addProfileRoutes(api: Hono<RestEnv>): void {
     const fault = names instanceof Fault ? names : context.env.device.profiles.remove(names.split(','));
     return fault ? answerFault(context, fault) : answerBytes(context, 200, Buffer.alloc(0), {});
   });
-  api.put('/profiles/activate', mayWrite, activate);
+  api.put('/profiles/activate', mayWrite, (context) => activate(context));
   api.put('/profiles/rename', mayWrite, async (context) => {
     const entries = parseEntries(await readBody(context), ['old_name', 'new_name'], []);
     if (entries instanceof Fault) return answerFault(context, entries);
@@ -58,7 +58,9 @@ async function activate(context: RestContext): Promise<Response> {
   // In a path or a query an unknown profile is a 404; as a value of the body it is a wrong value.
   if (profiles.describe(name) instanceof Fault) return answerFault(context, Fault.of(400, 'profile', 'does not exist'));
   const fault = await activateProfile(context, name);
-  return fault ? answerFault(context, fault) : answerJson(context, 200, { ...profiles.describe(name), ...MODE });
+  if (fault) return answerFault(context, fault);
+  const flags = profiles.describe(name);
+  return flags instanceof Fault ? answerFault(context, flags) : answerJson(context, 200, { ...flags, ...MODE });
 }
 
 function toNewProfile({ name = '', template, stored_profile_name }: Texts): NewProfile {

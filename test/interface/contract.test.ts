@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
@@ -250,7 +250,7 @@ async function record([, run]: Step): Promise<readonly Exchange[]> {
   if (!router) throw new RangeError('There is no router');
   await router.factoryReset();
   const exchanges: Exchange[] = [];
-  const proxy = createServer(async (request, response) => {
+  const forward = async (request: IncomingMessage, response: ServerResponse) => {
     const requestBody = await readText(request);
     const { method = 'GET', url = '/', headers } = request;
     const answer = await fetch(`${router.url}${url}`, {
@@ -271,7 +271,8 @@ async function record([, run]: Step): Promise<readonly Exchange[]> {
       body,
     });
     response.writeHead(answer.status, contentType === undefined ? {} : { 'Content-Type': contentType }).end(body);
-  }).listen(0, '127.0.0.1');
+  };
+  const proxy = createServer((request, response) => void forward(request, response)).listen(0, '127.0.0.1');
   await new Promise((resolve) => proxy.once('listening', resolve));
   const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const client = new RouterClient({ url, username: 'admin', password: 'simulated', clock: fleet.clock });

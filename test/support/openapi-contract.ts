@@ -171,6 +171,6 @@ function toStrict(schema: Json, place: Place): Json {
 
 function renderError({ instancePath, message, params, keyword }: ErrorObject): string {
   const { additionalProperty, allowedValues } = params as Readonly<Record<string, unknown>>;
-  const detail = additionalProperty ?? (Array.isArray(allowedValues) ? allowedValues.join(', ') : undefined);
-  return `${instancePath} ${message ?? keyword}${detail === undefined ? '' : `: ${String(detail)}`}`;
+  const detail = Array.isArray(allowedValues) ? allowedValues.join(', ') : additionalProperty;
+  return `${instancePath} ${message ?? keyword}${typeof detail === 'string' ? `: ${detail}` : ''}`;
 }
