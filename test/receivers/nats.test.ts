@@ -1,0 +1,25 @@
+import { test } from 'vitest';
+import type { LogRecord } from '../../src/model/index.ts';
+import { openNatsServer } from '../support/sinks/nats-server.ts';
+import { findTool } from '../support/tools.ts';
+import { expectNothingLost, TRIAL_TIMEOUT_MS } from './receiver.ts';
+
+const natsServer = findTool('nats-server');
+
+test.skipIf(natsServer.isMissing)(
+  `nats-server holds each awkward line once, also after a kill -9 in the middle${natsServer.note}`,
+  async () => {
+    await using server = await openNatsServer();
+    // Longer than the server may be dead here.
+    await server.addStream({ name: 'LOGS', subjects: ['logs.>'], duplicate_window: 600_000_000_000 });
+    await expectNothingLost({
+      sink: `type: nats, servers: ["${server.url}"]`,
+      isKeyed: true,
+      start: () => server.start(),
+      kill: () => server.kill(),
+      read: async () => (await server.read('LOGS')).map(({ text }) => JSON.parse(text) as LogRecord),
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    });
+  },
+  TRIAL_TIMEOUT_MS,
+);
