@@ -6,13 +6,14 @@ import { findTool } from '../support/tools.ts';
 import { expectNothingLost, type HeldRecord, TRIAL_TIMEOUT_MS } from './receiver.ts';
 import { createServerProgram } from './server-program.ts';
 
-const loki = findTool('loki');
+const loki = findTool('grafana-loki');
 /** More than one trial ships. */
 const RECORDS_MAX = 100_000;
 const DAY_MS = 86_400_000;
 
 test.skipIf(loki.isMissing).for([{ layout: 'router' }, { layout: 'shard' }])(
   `Loki holds each awkward line once, also after a kill -9 in the middle (layout: $layout)${loki.note}`,
+  { timeout: TRIAL_TIMEOUT_MS },
   async ({ layout }) => {
     const [port, grpcPort] = [await findFreePort(), await findFreePort()];
     const url = `http://127.0.0.1:${port}`;
@@ -33,7 +34,6 @@ test.skipIf(loki.isMissing).for([{ layout: 'router' }, { layout: 'shard' }])(
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     });
   },
-  TRIAL_TIMEOUT_MS,
 );
 
 /** Everything of the last ten days. The metadata of a line stand among the labels of its stream. */

@@ -24,11 +24,13 @@ test.skipIf(opensearch.isMissing)(
       () => fetch(health),
     );
     await server.start();
-    const { stdout: template } = await runCommand(['schema', '--index-template', 'receiver']);
-    await call(`${url}/_index_template/routers`, 'PUT', template);
     await expectNothingLost({
       sink: `type: elasticsearch, url: "${url}", index: ${STREAM}`,
       isKeyed: true,
+      async prepare(configFile) {
+        const { stdout } = await runCommand(['schema', '--index-template', 'receiver', '--config.file', configFile]);
+        await call(`${url}/_index_template/routers`, 'PUT', stdout);
+      },
       start: () => server.start(),
       kill: () => server.kill(),
       read: () => readAll(url),

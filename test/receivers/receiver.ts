@@ -22,6 +22,8 @@ export interface Receiver extends AsyncDisposable {
   readonly sink: string;
   /** Whether a record that comes twice is held once. */
   readonly isKeyed: boolean;
+  /** What an operator does before the agent runs. */
+  prepare?(configFile: string): Promise<void>;
   start(): Promise<void>;
   /** kill -9. */
   kill(): Promise<void>;
@@ -52,6 +54,7 @@ export async function expectNothingLost(receiver: Receiver): Promise<void> {
     router.files.set(log, Buffer.concat([router.files.get(log) ?? Buffer.alloc(0), bytes]));
 
   append(renderAwkwardLog(Date.now()));
+  await receiver.prepare?.(agent.configFile);
   await agent.start();
   const first = await agent.whenDelivered(1);
   const signs = new Set<string | undefined>(first.flatMap(({ flags = [], event }) => [...flags, event]));
@@ -121,6 +124,7 @@ sinks:
     return found ?? expect.unreachable('the agent does not know its sink');
   };
   return {
+    configFile: file,
     readSink,
     async start(): Promise<void> {
       program = startRouterExporter('run', '--config.file', file);
