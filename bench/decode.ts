@@ -2,11 +2,13 @@
  * How fast are archives decoded, and does the event loop feel it?
  *
  *   npx node bench/decode.ts [folder with node_modules of seek-bzip and unbzip2-stream]
+ *   npx node bench/decode.ts --bz2       npm `bz2` alone
  *
- * Takes one to three minutes. Prints Markdown for RESULTS.md. Wants bash and bzip2; what else is absent is skipped:
+ * Takes two to four minutes, of which npm `bz2` needs most. Prints Markdown for RESULTS.md. Wants bash and bzip2; what else is absent is skipped:
  * lbzip2 (apt-get install lbzip2), the npm decoders (npm i --prefix <folder> seek-bzip@2.0.0 unbzip2-stream@1.4.3).
  */
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,11 +27,16 @@ import {
   printResults,
 } from './contest.ts';
 import { createLogText } from './log-text.ts';
+import { decodeWithBz2 } from './npm-bz2.ts';
 import { cut, findNpmDecoders } from './npm-decoders.ts';
 
 const TEXT_BYTES = 25_000_000;
 const ROUNDS = 7;
 const LOG_FILE_BYTES = 1024 * 1024;
+/** npm `bz2` takes so long that it gets fewer. */
+const BZ2_ROUNDS = 2;
+/** Many times what it needs. It is ended then. */
+const BZ2_LIMIT_MS = 10 * 60_000;
 const LIMITS = { outputBytesMax: 2 ** 31 };
 
 async function* sourceOf(bytes: Uint8Array, times = 1): AsyncGenerator<Uint8Array> {
@@ -86,6 +93,72 @@ async function compareSpeed(archive: Buffer, folder: string, peers: string | und
   printResults('Decoder', await contest(contenders, ROUNDS), TEXT_BYTES);
 }
 
+async function compareWithBz2(archive: Buffer, text: Buffer, folder: string): Promise<void> {
+  const file = join(folder, 'bz2.bz2');
+  const decode = (bytes: Buffer, checksum: boolean) => {
+    writeFileSync(file, bytes);
+    return decodeWithBz2(file, { checksum, limitMs: BZ2_LIMIT_MS });
+  };
+  const contenders: Contender[] = [
+    {
+      name: '`Bzip2Decoder`, this thread',
+      run: () => measureHere(() => expectBytes(decodeHere(archive), TEXT_BYTES)),
+    },
+    {
+      name: 'npm `bz2` without its checksum, a process',
+      async run() {
+        const { bytes, error, seconds } = await decode(archive, false);
+        if (bytes !== TEXT_BYTES) throw new RangeError(`npm bz2: ${error ?? `${bytes} bytes came out`}`);
+        return seconds;
+      },
+    },
+  ];
+  printResults('Decoder', await contest(contenders, BZ2_ROUNDS), TEXT_BYTES);
+
+  const part = text.subarray(0, LOG_FILE_BYTES);
+  const whole = execFileSync('bzip2', ['-c'], { input: part });
+  const expected = { text: sha256(part), twice: sha256(Buffer.concat([part, part])) };
+  const describe = ({ sha, error }: { readonly sha?: string | undefined; readonly error?: string | undefined }) =>
+    error ?? (sha === expected.text ? 'the text' : sha === expected.twice ? 'the text twice' : 'other text, no error');
+  const flip = (at: number) => {
+    const bytes = Buffer.from(whole);
+    bytes[at] = (bytes[at] ?? 0) ^ 4;
+    return bytes;
+  };
+  const inputs: readonly (readonly [string, Buffer])[] = [
+    ['as it is', whole],
+    ['a second stream behind it', Buffer.concat([whole, whole])],
+    ['one bit changed in the middle', flip(whole.length >> 1)],
+    ['one bit changed in the checksum of the stream', flip(whole.length - 3)],
+    ['cut in the middle', whole.subarray(0, whole.length >> 1)],
+  ];
+  print('', `What comes out of an archive of ${whole.length} bytes with ${part.length} bytes of text:`, '');
+  print('| Archive | npm `bz2` | npm `bz2` with its checksum | `Bzip2Decoder` |', '|---|---|---|---|');
+  for (const [name, bytes] of inputs) {
+    const theirs = [await decode(bytes, false), await decode(bytes, true)];
+    print(`| ${[name, ...[...theirs, await tryHere(bytes)].map(describe)].join(' | ')} |`);
+  }
+  print('');
+}
+
+async function tryHere(archive: Buffer): Promise<{ readonly sha?: string; readonly error?: string }> {
+  const parts: Uint8Array[] = [];
+  const losses: string[] = [];
+  try {
+    for await (const item of decodeHere(archive)) {
+      if (item instanceof Uint8Array) parts.push(item.slice());
+      else losses.push(JSON.stringify(item));
+    }
+  } catch (thrown) {
+    losses.push(String(thrown));
+  }
+  return losses.length > 0 ? { error: losses.join(', ') } : { sha: sha256(Buffer.concat(parts)) };
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
 async function measureSmallFiles(text: Buffer): Promise<void> {
   const archive = execFileSync('bzip2', ['-c'], { input: text.subarray(0, LOG_FILE_BYTES) });
   await using pool = openArchivePool({ workers: 1 });
@@ -130,6 +203,18 @@ async function measurePool(workers: number, archive: Buffer): Promise<void> {
 }
 
 const self = fileURLToPath(import.meta.url);
+
+async function compareAll(text: Buffer, archive: Buffer, folder: string, peers: string | undefined): Promise<void> {
+  await compareSpeed(archive, folder, peers);
+  await measureSmallFiles(text);
+  print('', `${describeMachine()}. 200 MB through the pool, as many files at a time as workers:`, '');
+  print('| Workers | MB/s out | Event loop delay p50 ms | p99 ms | max ms | Peak RSS before, MB | Peak RSS, MB |');
+  print('|---|---|---|---|---|---|---|');
+  for (const workers of [1, 2]) {
+    print(execFileSync(process.execPath, [self, '--pool', `${workers}`], { input: archive, encoding: 'utf8' }).trim());
+  }
+}
+
 const [mode, argument] = process.argv.slice(2);
 if (mode === '--pool') {
   await measurePool(Number(argument), readFileSync(0));
@@ -140,16 +225,8 @@ if (mode === '--pool') {
     const archive = execFileSync('bzip2', ['-c'], { input: text, maxBuffer: TEXT_BYTES });
     const sizes = `${TEXT_BYTES / 1e6} MB of log text, ${(archive.length / 1e6).toFixed(1)} MB compressed; ${ROUNDS} rounds`;
     print(`${describeMachine()}; ${sizes}.`, '');
-    await compareSpeed(archive, folder, mode);
-    await measureSmallFiles(text);
-    print('', `${describeMachine()}. 200 MB through the pool, as many files at a time as workers:`, '');
-    print('| Workers | MB/s out | Event loop delay p50 ms | p99 ms | max ms | Peak RSS before, MB | Peak RSS, MB |');
-    print('|---|---|---|---|---|---|---|');
-    for (const workers of [1, 2]) {
-      print(
-        execFileSync(process.execPath, [self, '--pool', `${workers}`], { input: archive, encoding: 'utf8' }).trim(),
-      );
-    }
+    await compareWithBz2(archive, text, folder);
+    if (mode !== '--bz2') await compareAll(text, archive, folder, mode);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -16,7 +16,7 @@ export interface ServerProgram extends AsyncDisposable {
 }
 
 /** Java needs half a minute on a quiet machine. */
-const READY = { timeout: 180_000, interval: 100 };
+const READY = { timeout: 300_000, interval: 100 };
 
 /** Prepares a server, which does not run yet. `ask` is answered with 200 once it takes records. */
 export async function createServerProgram(
