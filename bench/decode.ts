@@ -147,7 +147,7 @@ async function tryHere(archive: Buffer): Promise<{ readonly sha?: string; readon
   try {
     for await (const item of decodeHere(archive)) {
       if (item instanceof Uint8Array) parts.push(item.slice());
-      else losses.push(JSON.stringify(item));
+      else if (item.kind !== 'end') losses.push(item.kind);
     }
   } catch (thrown) {
     losses.push(String(thrown));

@@ -17,7 +17,7 @@ import {
   START_MS,
 } from '../../support/log-bench.ts';
 
-/** `log-source.md`, section 4: bodies. */
+/** `docs/log-source.md`: bodies. */
 const ARCHIVE = 'network/log-2026-11-21-12:00:00.bz2';
 const TEXT = Array.from({ length: 500 }, (_, n) => `2026-11-21 12:59:59 [wan] line ${n}, ${n * 7919}\n`).join('');
 const bzip2 = (input: string | Buffer) => execFileSync('bzip2', ['-c'], { input });

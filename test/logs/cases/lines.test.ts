@@ -9,7 +9,7 @@ import {
   SECOND_MS,
 } from '../../support/log-bench.ts';
 
-/** `log-source.md`, section 4: lines, and what the device's writer does to them. */
+/** `docs/log-source.md`: lines, and what the device's writer does to them. */
 const AT = '2026-11-21 12:59:00';
 const read = async (content: string | Buffer) => {
   await using bench = await openFileBench(new Map([['network/current', content]]));

@@ -11,7 +11,7 @@ import {
   SECOND_MS,
 } from '../../support/log-bench.ts';
 
-/** `log-source.md`, section 4: tail and rotation. */
+/** `docs/log-source.md`: tail and rotation. */
 const AT_ONCE = { simulator: { logs: { compressionMs: 0 } } };
 
 test('case 1: after ten lines were read and five were appended, there are exactly five new records', async () => {

@@ -13,7 +13,7 @@ import {
   SECOND_MS,
 } from '../../support/log-bench.ts';
 
-/** `log-source.md`, section 4: time, first start and backfill, identity and state. */
+/** `docs/log-source.md`: time, first start, identity and state. */
 const AT_ONCE = { simulator: { logs: { compressionMs: 0 } } };
 const YEAR_S = 31_557_600;
 

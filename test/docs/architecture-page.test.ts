@@ -1,0 +1,59 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { matchesGlob } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The row "To … go to …" of ARCHITECTURE.md that begins like this: what stands in code, as far as it is a path. */
+function listPlaces(task: string): readonly string[] {
+  const text = readFileSync(`${ROOT}/docs/ARCHITECTURE.md`, 'utf8');
+  const row = text.split('\n').find((line) => line.startsWith(`| ${task} |`)) ?? expect.unreachable(`no row ${task}`);
+  const places = [...row.matchAll(/`([\w./*-]+(?:\.ts|\/))`/g)].map(([, place]) => place ?? '');
+  // That they are in the folder of a room says nothing.
+  const named = places.filter((place) => place !== 'src/config/');
+  return named.map((place) => (place.startsWith('src/') ? place : `src/config/${place}`));
+}
+
+/** Files of a part of the source whose code, comments aside, has what is looked for. */
+function listFiles(pattern: string, wanted: RegExp): string[] {
+  return globSync(pattern, { cwd: ROOT }).filter((file) =>
+    wanted.test(readFileSync(`${ROOT}/${file}`, 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')),
+  );
+}
+
+const isListed = (places: readonly string[], file: string) =>
+  places.some((place) => place === file || matchesGlob(file, place) || (place.endsWith('/') && file.startsWith(place)));
+
+test.for([
+  ['a global key', /spool_max|spoolBytesMax|SPOOL_BYTES_MAX_DEFAULT/],
+  ['a key of routers', /stale_after|staleAfter|POLL_STALE_AFTER/],
+  ['a key of routers', /byte_budget|byteBudget/],
+  ['a key of a sink', /stream_limit|streamLimit|STREAM_LIMIT/],
+] as const)('ARCHITECTURE.md names every file of config that has to know %s', ([, key]) => {
+  const places = listPlaces('add a configuration key');
+  const files = listFiles('src/config/**/*.ts', key);
+  expect(files.length).toBeGreaterThan(3);
+  expect(files.filter((file) => !isListed(places, file))).toEqual([]);
+});
+
+test.for(['nats', 'syslog', 'loki', 'elasticsearch'])(
+  'ARCHITECTURE.md names every file that has to know the sink %s',
+  (type) => {
+    const places = listPlaces('add a sink');
+    const name = `${type[0]?.toUpperCase()}${type.slice(1)}`;
+    const files = listFiles(
+      'src/{config,agent,delivery}/**/*.ts',
+      new RegExp(`'${type}'|^ +${type}:|\\b${name}SinkSettings\\b|\\bcreate${name}Sink\\b|\\b${type}Schema\\b`, 'm'),
+    );
+    expect(files.length).toBeGreaterThan(6);
+    expect(files.filter((file) => !isListed(places, file))).toEqual([]);
+  },
+);
+
+test('every path of source in ARCHITECTURE.md exists', () => {
+  const text = readFileSync(`${ROOT}/docs/ARCHITECTURE.md`, 'utf8');
+  const paths = [...text.matchAll(/`((?:src|test|tools|deploy|dashboards)\/[\w./-]*)`/g)].map(([, path]) => path ?? '');
+  expect(paths.length).toBeGreaterThan(20);
+  expect(paths.filter((path) => !existsSync(`${ROOT}/${path}`))).toEqual([]);
+});
