@@ -52,7 +52,7 @@ async function expectBytes(items: AsyncIterable<unknown>, expected: number): Pro
 
 const workspace = new Bzip2Workspace();
 
-async function* decodeHere(archive: Uint8Array): AsyncGenerator {
+async function* decodeHere(archive: Uint8Array): AsyncGenerator<NonNullable<ReturnType<Bzip2Decoder['read']>>> {
   const decoder = new Bzip2Decoder(LIMITS, workspace);
   for (const chunk of cut(archive)) {
     decoder.push(chunk);

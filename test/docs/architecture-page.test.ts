@@ -1,13 +1,11 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+import { PROJECT } from './read-pages.ts';
 
 /** The row "To … go to …" of ARCHITECTURE.md that begins like this: what stands in code, as far as it is a path. */
 function listPlaces(task: string): readonly string[] {
-  const text = readFileSync(`${ROOT}/docs/ARCHITECTURE.md`, 'utf8');
+  const text = readFileSync(`${PROJECT}docs/ARCHITECTURE.md`, 'utf8');
   const row = text.split('\n').find((line) => line.startsWith(`| ${task} |`)) ?? expect.unreachable(`no row ${task}`);
   const places = [...row.matchAll(/`([\w./*-]+(?:\.ts|\/))`/g)].map(([, place]) => place ?? '');
   // That they are in the folder of a room says nothing.
@@ -17,8 +15,8 @@ function listPlaces(task: string): readonly string[] {
 
 /** Files of a part of the source whose code, comments aside, has what is looked for. */
 function listFiles(pattern: string, wanted: RegExp): string[] {
-  return globSync(pattern, { cwd: ROOT }).filter((file) =>
-    wanted.test(readFileSync(`${ROOT}/${file}`, 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')),
+  return globSync(pattern, { cwd: PROJECT }).filter((file) =>
+    wanted.test(readFileSync(`${PROJECT}${file}`, 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')),
   );
 }
 
@@ -52,8 +50,8 @@ test.for(['nats', 'syslog', 'loki', 'elasticsearch'])(
 );
 
 test('every path of source in ARCHITECTURE.md exists', () => {
-  const text = readFileSync(`${ROOT}/docs/ARCHITECTURE.md`, 'utf8');
+  const text = readFileSync(`${PROJECT}docs/ARCHITECTURE.md`, 'utf8');
   const paths = [...text.matchAll(/`((?:src|test|tools|deploy|dashboards)\/[\w./-]*)`/g)].map(([, path]) => path ?? '');
   expect(paths.length).toBeGreaterThan(20);
-  expect(paths.filter((path) => !existsSync(`${ROOT}/${path}`))).toEqual([]);
+  expect(paths.filter((path) => !existsSync(`${PROJECT}${path}`))).toEqual([]);
 });
