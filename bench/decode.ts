@@ -223,7 +223,7 @@ if (mode === '--pool') {
   try {
     const text = createLogText(TEXT_BYTES);
     const archive = execFileSync('bzip2', ['-c'], { input: text, maxBuffer: TEXT_BYTES });
-    const sizes = `${TEXT_BYTES / 1e6} MB of log text, ${(archive.length / 1e6).toFixed(1)} MB compressed; ${ROUNDS} rounds`;
+    const sizes = `${TEXT_BYTES / 1e6} MB of log text, ${(archive.length / 1e6).toFixed(1)} MB compressed; ${ROUNDS} rounds, ${BZ2_ROUNDS} with npm \`bz2\``;
     print(`${describeMachine()}; ${sizes}.`, '');
     await compareWithBz2(archive, text, folder);
     if (mode !== '--bz2') await compareAll(text, archive, folder, mode);

@@ -1,5 +1,5 @@
 /**
- * The npm package `bz2` in a process of its own, because some damaged archives keep it busy for ever.
+ * The npm package `bz2` in a process of its own, which can be ended: nothing in it bounds time and memory.
  *
  * As a program: `node bench/npm-bz2.ts <archive> [checksum]` prints what became of the archive as JSON.
  */
