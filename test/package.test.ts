@@ -80,7 +80,13 @@ const KINDS = [
 describe('the package', () => {
   test('holds the command, the library with its declarations, the documents, and no tests, sources or tools', () => {
     expect(packed).toEqual(expect.arrayContaining(['bin/router-exporter.js', 'LICENSE', 'README.md', 'CHANGELOG.md']));
-    for (const entry of ['main', 'index', 'simulator/index', 'logs/archive/archive-worker', 'simulator/bzip2/encoder.worker']) {
+    for (const entry of [
+      'main',
+      'index',
+      'simulator/index',
+      'logs/archive/archive-worker',
+      'simulator/bzip2/encoder.worker',
+    ]) {
       expect(packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));
     }
     const strange = packed.filter((path) => !KINDS.some((kind) => kind.test(path)));
