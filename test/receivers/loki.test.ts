@@ -45,7 +45,7 @@ async function readAll(url: string): Promise<HeldRecord[]> {
     end: `${now + DAY_MS}000000`,
     limit: String(RECORDS_MAX),
   });
-  const answer = await fetch(`${url}/loki/api/v1/query_range?${query}`);
+  const answer = await fetch(`${url}/loki/api/v1/query_range?${query.toString()}`);
   if (answer.status !== 200) throw new RangeError(`Loki answered ${answer.status}: ${await answer.text()}`);
   const { data } = (await answer.json()) as { data: { result: readonly Stream[] } };
   return data.result.flatMap(({ stream, values }) =>

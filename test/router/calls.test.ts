@@ -151,7 +151,7 @@ describe('RouterClient.configuration', () => {
     await configuration.changeEntries('wan/wans', [{ index: 'wan1', parameters: {} }], choice);
     await configuration.changeParameters('wan/wans', { active: '1' }, { ...choice, activate: true });
     await configuration.changeParameters('wan/wans', { active: '1' }, { profile: 'a&b', profileIn: 'body' });
-    expect(bench.lines().slice(1).map(query)).toEqual([...Array(4).fill({ profile: 'a&b' }), {}]);
+    expect(bench.lines().slice(1).map(query)).toEqual([...Array.from({ length: 4 }, () => ({ profile: 'a&b' })), {}]);
     const profiles = bench.arrived.slice(1).map(({ body }) => JSON.parse(body).profile);
     expect(profiles).toEqual([undefined, undefined, undefined, { activate: '1' }, { name: 'a&b' }]);
   });
