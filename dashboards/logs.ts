@@ -200,11 +200,11 @@ const inLoki: kit.Section = {
     kit.lines({
       title: 'Events',
       description:
-        'What the agent itself says about the logs: missing lines (`log.gap`), logs that began anew (`log.reset`), jumps of clocks (`log.clock_jump`).',
+        'What the agent itself says about the logs: missing lines (`log.gap`, and `log.gap_end` where the log continues), logs that began anew (`log.reset`), jumps of clocks (`log.clock_jump`).',
       width: 24,
       height: 8,
       expr: lineOf(
-        'event=~"log.gap|log.reset|log.clock_jump"',
+        'event=~"log.gap|log.gap_end|log.reset|log.clock_jump"',
         'line_format "{{.router}} {{.component}} {{.event}}: {{__line__}}"',
       ),
     }),

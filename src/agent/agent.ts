@@ -136,7 +136,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
       openDeadLetters(config, clock, logger, (sink, records) => metrics.deadLettersDropped.inc({ sink }, records));
     const deadLetters = await onceWritable(openLetters, options);
     lifecycle.onStop('dead letters', STOP_MS.deadLetters, () => deadLetters.close());
-    const spool = new SpoolGuard({ store, spoolBytesMax, clock, logger });
+    const spool = new SpoolGuard({ store, spoolBytesMax, clock, logger, onSpooled: () => sinks.wake() });
     const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
     lifecycle.onStop('decompression', STOP_MS.archives, () => archives.close());
 
@@ -175,9 +175,6 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
         case 'polled':
           counts.polls++;
           metrics.polls.inc({ result: event.isUp ? 'success' : 'failure' });
-          return;
-        case 'spooled':
-          sinks.wake();
           return;
         case 'gap-found':
           counts.gaps++;

@@ -33,7 +33,7 @@ export class LogBook {
   readonly #ruleFamilies: ReadonlyMap<string, FamilyDescription>;
   readonly #pages = new Map<string, Page>();
   /** The newest first. */
-  readonly #gaps: LogGapSummary[] = [];
+  readonly #gaps: { readonly uid: string; readonly summary: LogGapSummary }[] = [];
   /** Values of rules that are gauges: by metric, then by labels. The rules themselves bound how many there are. */
   readonly #ruleValues = new Map<string, Map<string, readonly [Labels, number]>>();
 
@@ -79,12 +79,22 @@ export class LogBook {
         return;
       }
       case 'log-gap-found': {
-        const { component, certainty, reason, bytesMin } = event;
+        const { component, certainty, reason, bytesMin, uid, untilUtcMs } = event;
         const at = new Date(this.#clock.now()).toISOString();
-        this.#gaps.unshift({ at, component, certainty, reason, bytesMin: bytesMin ?? null });
+        const until = renderTime(untilUtcMs);
+        const summary = { at, component, certainty, reason, bytesMin: bytesMin ?? null, until };
+        this.#gaps.unshift({ uid, summary });
         this.#gaps.splice(GAPS_MAX);
         this.#page(component).gaps += this.#count(F.logGaps, { component, certainty }, 1);
         this.#count(F.logGapBytes, { component, certainty }, bytesMin ?? 0);
+        return;
+      }
+      case 'log-gap-ended': {
+        const index = this.#gaps.findIndex(({ uid }) => uid === event.gapUid);
+        const gap = this.#gaps[index];
+        if (!gap) return;
+        const summary = { ...gap.summary, until: renderTime(event.untilUtcMs) };
+        this.#gaps.splice(index, 1, { ...gap, summary });
         return;
       }
       case 'log-repeat-found':
@@ -122,7 +132,7 @@ export class LogBook {
   }
 
   get gaps(): readonly LogGapSummary[] {
-    return [...this.#gaps];
+    return this.#gaps.map(({ summary }) => summary);
   }
 
   /** How long it is since all of what the router had was read, of the log that is furthest behind. Milliseconds. */
@@ -184,4 +194,8 @@ export class LogBook {
     this.#exposition.add(this.#router, family, labels, delta);
     return delta;
   }
+}
+
+function renderTime(utcMs: number | undefined): string | null {
+  return utcMs === undefined ? null : new Date(utcMs).toISOString();
 }

@@ -19,8 +19,6 @@ import type { SpoolGuard } from './spool-guard.ts';
 export type RouterEvent =
   /** Polled, with whether it was up. */
   | { readonly type: 'polled'; readonly isUp: boolean }
-  /** Records were made durable. */
-  | { readonly type: 'spooled' }
   | { readonly type: 'gap-found' }
   | { readonly type: 'mapping-failed'; readonly module: string; readonly metric: string }
   /** The state can no longer be written. */
@@ -51,8 +49,6 @@ const LOGS_DEADLINE_MS = 10 * 60_000;
 /** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
 const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
 const LOG_FLOOR_MS = 1000;
-/** Events that come with records. */
-const SPOOLING: ReadonlySet<LogEvent['type']> = new Set(['log-read', 'log-gap-found', 'log-reset']);
 /** The note that holds what is known of a router's configuration, so that a change during a restart is seen. */
 const CONFIGURATION_NOTE = 'configuration';
 
@@ -267,9 +263,9 @@ export class RouterAgent {
           source: this.#client,
           records: {
             readPositions: (router) => records.readPositions(router),
-            commit: (commit) => {
-              records.commit(commit);
-              this.observer.onRecords(commit.lines);
+            commit: (...commits) => {
+              records.commit(...commits);
+              for (const { lines } of commits) this.observer.onRecords(lines);
             },
           },
           archives,
@@ -312,7 +308,6 @@ export class RouterAgent {
 
   #onLog(event: LogEvent): void {
     this.observer.onLog(event);
-    if (SPOOLING.has(event.type)) this.#options.report({ type: 'spooled' });
     if (event.type === 'log-gap-found') this.#options.report({ type: 'gap-found' });
   }
 }

@@ -208,6 +208,12 @@ export class RouterObserver {
         this.#log('warn', 'Log lines are missing', { component, certainty, reason });
         return;
       }
+      case 'log-gap-ended':
+        this.#log('info', 'The log continues after a gap', {
+          component: event.component,
+          until: event.untilUtcMs === undefined ? 'not known' : toTime(event.untilUtcMs),
+        });
+        return;
       case 'archive-unfinished':
         this.#log('debug', 'A log archive is not whole yet', {
           component: event.component,

@@ -6,6 +6,8 @@ export interface SpoolGuardOptions {
   readonly store: Pick<EmbeddedStore, 'readPositions' | 'commit' | 'spooled' | 'checkWritable'>;
   /** Bound of what is spooled. Bytes. */
   readonly spoolBytesMax: number;
+  /** Told when records were made durable, so that the sinks look for them. */
+  readonly onSpooled: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -41,13 +43,14 @@ export class SpoolGuard implements RecordLog {
     return this.#options.store.readPositions(router);
   }
 
-  commit(commit: Parameters<RecordLog['commit']>[0]): void {
+  commit(...commits: Parameters<RecordLog['commit']>): void {
     try {
-      this.#options.store.commit(commit);
+      this.#options.store.commit(...commits);
     } catch (cause) {
       if (cause instanceof StoreError && cause.disposition === 'hold-back') this.#holdBack(cause);
       throw cause;
     }
+    if (commits.some(({ lines }) => lines.length > 0)) this.#options.onSpooled();
   }
 
   #holdBack(cause: StoreError): void {

@@ -146,7 +146,7 @@ sinks:
     path: logs/warnings.jsonl
     severities: [warning, error, critical, alert, emergency, none]
     components: ["*", "!kernel"]
-    events: [line, log.gap]
+    events: [line, log.gap, log.gap_end]
   - name: search
     type: elasticsearch
     url: https://search.example.net:9200

@@ -1,10 +1,10 @@
 import type { Clock } from '../base/index.ts';
 import type { RecordFlag } from '../model/index.ts';
-import { type Gap, type GapEdge, toGapEdge } from './event-records.ts';
+import type { Gap, GapEdge, Lane, OpenGap } from './event-records.ts';
 import { createUidPrefix } from './identity.ts';
 import { FLOOR_MS } from './log-clock.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
-import type { BrokenLink, FileFault, Instance, LogPosition, Waiting } from './position.ts';
+import { type BrokenLink, type FileFault, type Instance, type LogPosition, toLastEdge, type Waiting } from './position.ts';
 import { isLinked, linkOffsetMs } from './rotation-link.ts';
 import type { Zone } from './zone.ts';
 
@@ -16,6 +16,8 @@ const GRACE_MS = 15 * 60_000;
 const LOST_MAX = 8;
 /** Completed files whose content is remembered, not only the name. */
 const REMEMBERED_MAX = 64;
+/** Gaps whose end is still to be told; of more than these the oldest stay without one. */
+const OPEN_GAPS_MAX = 256;
 /** Beginnings of files of which only the number of files that had them is remembered. */
 const GENS_MAX = 64;
 /** A listed file that is answered with 404 so often is gone. */
@@ -174,11 +176,16 @@ export class LogChain {
     }
   }
 
+  laneOf(instance: Instance, stamp: string | undefined): Lane {
+    if (stamp !== undefined && this.isBackfill(stamp)) return 'backfill';
+    return this.isLate(instance, stamp) ? 'late' : 'live';
+  }
+
   /** Lines that cannot be handed out in the order in which the router wrote them say so. */
   flagsFor(instance: Instance, stamp: string | undefined): readonly RecordFlag[] {
     const { pending, waiting, brokenLinks } = this.position;
-    if (stamp !== undefined && this.isBackfill(stamp)) return ['backfill'];
-    if (this.isLate(instance, stamp)) return ['late'];
+    const lane = this.laneOf(instance, stamp);
+    if (lane !== 'live') return [lane];
     const missed = [
       ...pending.filter((entry) => entry.instance !== instance),
       ...brokenLinks,
@@ -213,6 +220,54 @@ export class LogChain {
     if (open) this.#await(open, { isOvertaken: false, isRotated: false });
   }
 
+  /** The line behind the rest of a file, where it was read before that rest. */
+  lineBehind(instance: Instance): GapEdge | undefined {
+    return this.position.pending.find((pending) => pending.instance === instance)?.to;
+  }
+
+  /** Lines of a file were read, `first` before the others: what is missing before them ends there. */
+  noteFirst(first: GapEdge, instance: Instance, stamp: string | undefined, lane: Lane): void {
+    const { position } = this;
+    for (const link of position.brokenLinks) if (link.lane !== 'late' && (link.lane ?? 'live') === lane) link.to ??= first;
+    if (lane !== 'live') return;
+    for (const pending of position.pending) if (pending.instance !== instance) pending.to ??= first;
+    for (const [other, entry] of Object.entries(position.waiting)) {
+      if (!entry.isBackfill && (stamp === undefined || other < stamp)) entry.to ??= first;
+    }
+    if (position.liveFrom === null) position.liveFrom = first;
+  }
+
+  /** A gap was told without its end. What was read behind lines that are late is not known any more. */
+  noteOpenGap(uid: string, { file, offset, lane }: Gap): void {
+    if (lane === 'late') return;
+    const others = this.position.openGaps.filter((gap) => gap.uid !== uid);
+    this.position.openGaps = [...others, { uid, file, offset, lane }].slice(-OPEN_GAPS_MAX);
+  }
+
+  /**
+   * The line that ends a gap which is told now, as far as it was read already. The last gap of the history ends where what is
+   * new begins.
+   */
+  endOf(gap: Gap): GapEdge | undefined {
+    const isLast = gap.lane === 'backfill' && !this.#hasBackfill;
+    return gap.to ?? (isLast ? (this.position.liveFrom ?? undefined) : undefined);
+  }
+
+  /** Takes the gaps that end with `line`, the first one that a step makes durable in its lane. */
+  takeEnded(line: GapEdge | undefined, lane: Lane): { readonly gap: OpenGap; readonly to: GapEdge }[] {
+    const { openGaps, liveFrom } = this.position;
+    const ended = openGaps.flatMap((gap) => {
+      const isOwn = lane === (gap.lane ?? 'live');
+      const behind = gap.lane === 'backfill' && !this.#hasBackfill ? (liveFrom ?? undefined) : undefined;
+      const to = (isOwn ? line : undefined) ?? behind;
+      return to ? [{ gap, to }] : [];
+    });
+    if (ended.length > 0) {
+      this.position.openGaps = openGaps.filter((open) => !ended.some(({ gap }) => gap === open));
+    }
+    return ended;
+  }
+
   /** A new file becomes part of the position with its first lines, so that a crash finds it again. */
   adopt(instance: Instance, stamp: string | undefined): void {
     if (this.isBegun(instance)) return;
@@ -229,31 +284,31 @@ export class LogChain {
   /** A rotated file was read to its end; `instance` is absent when it holds no line. */
   complete(stamp: string, instance: Instance | undefined): void {
     const { position } = this;
-    const isInOrder = !this.isBackfill(stamp) && !(instance && this.isLate(instance, stamp));
+    const lane = instance ? this.laneOf(instance, stamp) : 'live';
     position.completed[stamp] = instance ?? null;
     delete position.waiting[stamp];
     this.#forgetContents();
     if (!instance) return;
     const { firstUtcMs } = instance;
-    position.brokenLinks = position.brokenLinks.filter(
-      ({ after }) => firstUtcMs === undefined || !isLinked(firstUtcMs, after),
+    const mended = position.brokenLinks.filter(
+      ({ after }) => firstUtcMs !== undefined && isLinked(firstUtcMs, after),
     );
+    const to = this.lineBehind(instance) ?? mended[0]?.to;
+    position.brokenLinks = position.brokenLinks.filter((link) => !mended.includes(link));
     position.pending = position.pending.filter((pending) => pending.instance !== instance);
     this.#recall(instance);
     if (position.open === instance) position.open = undefined;
-    if (isInOrder) {
+    if (lane === 'live') {
       this.#overtake(instance);
       position.chainEnd = { stamp, edge: this.edgeOf(instance) };
     } else if (this.#options.zone().isNamed && !this.#hasSuccessor(stamp, instance)) {
-      position.brokenLinks.push({ after: stamp, from: this.edgeOf(instance), sinceMs: this.#nowMs });
+      position.brokenLinks.push({ after: stamp, from: this.edgeOf(instance), sinceMs: this.#nowMs, to, lane });
     }
   }
 
   /** The last line that was read of a file. */
   edgeOf(instance: Instance): GapEdge | undefined {
-    if (instance.off === 0) return undefined;
-    const prefix = createUidPrefix(this.#options.router, this.#options.component, instance);
-    return toGapEdge(prefix, instance.lastStart, instance.lastUtcMs);
+    return toLastEdge(this.#options.router, this.#options.component, instance);
   }
 
   /** What the router no longer lists is either done with or lost: the gaps. */
@@ -271,15 +326,15 @@ export class LogChain {
     }
     const gone = known.filter((stamp) => stamp in waiting && !stamps.has(stamp)).toSorted();
     return gone.map((stamp) => {
-      delete waiting[stamp];
       return this.#giveUpFile(stamp, `${this.#options.component}/log-${stamp}`, 'expired');
     });
   }
 
   /** A file can never be read: the gap. */
   giveUpFile(file: RotatedFile, reason: 'too-large' | 'unsupported'): Gap {
-    this.#markDone(file.stamp);
-    return this.#giveUpFile(file.stamp, file.name, reason);
+    const gap = this.#giveUpFile(file.stamp, file.name, reason);
+    this.position.completed[file.stamp] = null;
+    return gap;
   }
 
   /** What has been looked for long enough counts as lost: the gaps. */
@@ -297,6 +352,7 @@ export class LogChain {
     const { lastUtcMs } = position.stream.clock;
     const last = lastUid === undefined ? undefined : { uid: lastUid, utcMs: lastUtcMs };
     const from = position.chainEnd?.edge ?? last;
+    const behind = lost.map((instance) => this.lineBehind(instance));
     for (const instance of lost) this.#giveUp(instance);
     position.open = undefined;
     position.pending = [];
@@ -305,7 +361,10 @@ export class LogChain {
     position.isWiped = false;
     position.stream.clock.lastUtcMs = undefined;
     position.stream.lastUid = undefined;
-    const gaps = [...links, ...lost.map((instance) => this.#toGap('possible', 'reset', instance))];
+    const gaps = [
+      ...links,
+      ...lost.map((instance, index) => this.#toGap('possible', 'reset', instance, behind[index])),
+    ];
     const { router, component } = this.#options;
     if (lost.some((instance) => from?.uid.startsWith(createUidPrefix(router, component, instance)))) return gaps;
     // Behind what was read last there may have been files that were never seen.
@@ -322,17 +381,20 @@ export class LogChain {
       const isLookedAt = this.#options.isOnlyTurn === true || (entry && entry.notBeforeMs - entry.sinceMs >= GRACE_MS);
       const isCut = entry?.fault === 'cut' && isLookedAt && this.#isOlder(entry.sinceMs, GRACE_MS);
       if (!isGone && !isCut) return [];
-      this.#markDone(stamp);
-      return [this.#giveUpFile(stamp, name, isGone ? 'expired' : 'damaged')];
+      const gap = this.#giveUpFile(stamp, name, isGone ? 'expired' : 'damaged');
+      this.position.completed[stamp] = null;
+      return [gap];
     });
   }
 
   #giveUpPending(): Gap[] {
     const overdue = this.position.pending.filter((entry) => entry.isPassed || this.#isOlder(entry.sinceMs, GRACE_MS));
     this.position.pending = this.position.pending.filter((entry) => !overdue.includes(entry));
-    return overdue.map(({ instance, isPassed }) => {
+    return overdue.map(({ instance, isPassed, to }) => {
       this.#giveUp(instance);
-      return isPassed ? this.#toGap('certain', 'expired', instance) : this.#toGap('possible', 'not-found', instance);
+      return isPassed
+        ? this.#toGap('certain', 'expired', instance, to)
+        : this.#toGap('possible', 'not-found', instance, to);
     });
   }
 
@@ -344,11 +406,13 @@ export class LogChain {
     return overdue.map((link) => this.#toLinkGap(link));
   }
 
-  #toLinkGap({ after, from }: BrokenLink): Gap {
+  #toLinkGap({ after, from, to, lane }: BrokenLink): Gap {
     return {
       certainty: 'likely',
       reason: 'broken-link',
       from,
+      to,
+      lane,
       file: `${this.#options.component}/log-${after}`,
       offset: 0,
     };
@@ -356,7 +420,10 @@ export class LogChain {
 
   /** The gap of a rotated file that is lost. The oldest file whose rest is missing and that it may be is taken to be this one. */
   #giveUpFile(stamp: string, name: string, reason: Gap['reason']): Gap {
-    const { chainEnd, pending } = this.position;
+    const { chainEnd, pending, waiting } = this.position;
+    const lane: Lane = this.isBackfill(stamp) ? 'backfill' : 'live';
+    const to = waiting[stamp]?.to;
+    delete waiting[stamp];
     const isNewest = chainEnd !== undefined && chainEnd.stamp < stamp;
     // What was overtaken by the file that was read last is older than that one.
     const entry = pending.find(({ isOvertaken }) => !(isOvertaken && isNewest));
@@ -366,27 +433,27 @@ export class LogChain {
     const from = instance ? this.edgeOf(instance) : before;
     // Between the lost file and the next one that is read there may be others that were never seen.
     if (!this.position.open && (!chainEnd || chainEnd.stamp < stamp)) this.position.chainEnd = { stamp, edge: from };
-    if (!instance) return { certainty: 'certain', reason, from, file: name, offset: 0 };
+    if (!instance) return { certainty: 'certain', reason, from, to, file: name, offset: 0, lane };
     this.#giveUp(instance);
-    return { ...this.#toGap('certain', reason, instance), file: name };
+    return { ...this.#toGap('certain', reason, instance, to ?? entry.to), file: name, lane };
   }
 
-  #toGap(certainty: Gap['certainty'], reason: Gap['reason'], instance: Instance): Gap {
+  #toGap(certainty: Gap['certainty'], reason: Gap['reason'], instance: Instance, to: GapEdge | undefined): Gap {
     const unread = (instance.tornAt.at(-1) ?? instance.off) - instance.off;
     return {
       // Bytes that were seen behind what was read are lost for sure.
       certainty: unread > 0 ? 'certain' : certainty,
       reason,
       from: this.edgeOf(instance),
+      to,
       file: `${this.#options.component}/current`,
       offset: instance.off,
       ...(unread > 0 && { bytesMin: unread }),
     };
   }
 
-  #markDone(stamp: string): void {
-    delete this.position.waiting[stamp];
-    this.position.completed[stamp] = null;
+  get #hasBackfill(): boolean {
+    return Object.values(this.position.waiting).some(({ isBackfill }) => isBackfill);
   }
 
   /** Lines of `instance` go ahead of what older files still hold. */

@@ -1,15 +1,15 @@
 import type { ArchiveItem, BlockLost, BlockRecovered } from './archive/index.ts';
 import { ArchiveError } from './archive/index.ts';
 import { LogChain } from './chain.ts';
-import type { RecordLines } from './contracts.ts';
+import type { LogCommit, LogEvent, RecordLines } from './contracts.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from './entry.ts';
-import { type Gap, renderGap, renderReset } from './event-records.ts';
+import { type Gap, type GapEdge, type Lane, renderGap, renderGapEnd, renderReset, toGapUid } from './event-records.ts';
 import { dispositionOf, isBodyCut, isOwnFault, statusOf, toFileFault } from './failure.ts';
 import { FileScan, type ScanResult } from './file-scan.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
 import { createPosition, type Instance, type LogPosition } from './position.ts';
 import { parsePosition, renderPosition } from './position-text.ts';
-import type { RecordContext, ScanBatch } from './record-builder.ts';
+import { createBatch, type ReadingEnd, type RecordContext, type ScanBatch, toDamageGap } from './record-builder.ts';
 import { planStart } from './start.ts';
 import type { StreamState } from './stream-state.ts';
 import type { TailContext } from './tail-context.ts';
@@ -28,6 +28,38 @@ const ARCHIVE_RATIO_MAX = 10_000;
 /** A log gives way to the others of its router after this much; files are not cut. Bytes of log text. */
 const SHARE_BYTES = 4 * 1024 * 1024;
 
+/** Lines of one file that were read and are not durable yet. */
+interface Piece {
+  readonly batch: ScanBatch;
+  readonly instance: Instance | undefined;
+  /** Of a rotated file. */
+  readonly stamp: string | undefined;
+  readonly lane: Lane;
+  /** What the next reading of the log needs; absent for lines out of order. */
+  readonly stream: StreamState | undefined;
+}
+
+/** The log begins anew. */
+interface Reset {
+  readonly reason: 'wiped' | 'replaced';
+  /** The last line before. */
+  readonly from: GapEdge | undefined;
+}
+
+/** What has to be durable at once, and what is to be reported once it is. */
+interface Step {
+  readonly commit: LogCommit;
+  readonly report: () => void;
+}
+
+const NOTHING: Piece = {
+  batch: createBatch(),
+  instance: undefined,
+  stamp: undefined,
+  lane: 'live',
+  stream: undefined,
+};
+
 /** The reading of one log (one component of one router) in one turn. */
 export class ComponentTail {
   readonly #turn: TailContext;
@@ -42,6 +74,8 @@ export class ComponentTail {
   #turnBytes = 0;
   #shareBytes = 0;
   #ownBytes = 0;
+  /** What is to be reported once the next step is durable. */
+  readonly #events: LogEvent[] = [];
   /** Whether a reading of `current` failed, so that its end is not known. */
   #hasFailed = false;
 
@@ -82,8 +116,8 @@ export class ComponentTail {
       if (outcome === 'settled') break;
       now = outcome;
     }
-    const last = this.#position.stream.held;
     if (this.#turn.isOnlyTurn) this.#commitGaps(this.#chain.giveUpOverdue(now));
+    const last = this.#position.stream.held;
     // Nothing has come, or can come, that continues it.
     if (last && (this.#turn.isOnlyTurn || (held?.uid === last.uid && held.end === last.end))) this.#release(last);
     return 'settled';
@@ -99,9 +133,13 @@ export class ComponentTail {
 
   /** Ships the record that was kept back. */
   #release(held: HeldEntry): void {
-    const { router } = this.#turn;
     this.#position.stream.held = undefined;
-    this.#store([renderEntry(fromHeldEntry(held), createFrame(router.name, this.#component, router.labels))]);
+    this.#store([...this.#endGaps(toEdge(held), 'live'), this.#renderHeld(held)]);
+  }
+
+  #renderHeld(held: HeldEntry): string {
+    const { router } = this.#turn;
+    return renderEntry(fromHeldEntry(held), createFrame(router.name, this.#component, router.labels));
   }
 
   /** One walk over what is listed; resolves with a newer listing when that has to be walked first. */
@@ -121,7 +159,7 @@ export class ComponentTail {
         this.#store([]);
       }
     }
-    if (this.#isReset(listed)) this.#reset('wiped');
+    if (this.#isReset(listed)) this.#reset();
     if (this.#chain.isHolding()) return 'settled';
     this.#giveUpOverdue(listed);
     const outcome = await this.#readFresh(listed, signal);
@@ -159,30 +197,25 @@ export class ComponentTail {
     return isWiped ? listed.current !== undefined : pending.length > 0 && this.#turn.isWiped;
   }
 
-  #reset(reason: 'wiped' | 'replaced'): void {
+  #reset(): void {
     const gaps = this.#chain.reset();
-    this.#commitGaps(gaps);
-    this.#noteReset(reason, gaps.at(-1));
+    this.#commitGaps(gaps, { reason: 'wiped', from: gaps.at(-1)?.from });
   }
 
-  #noteReset(reason: 'wiped' | 'replaced', last: Gap | undefined): void {
-    this.#store([renderReset(this.#createContext(`${this.#component}/current`, []), reason, last?.from)]);
-    this.#turn.report({ type: 'log-reset', component: this.#component, reason });
-  }
-
-  /** Another device answers now: what was begun on the one before is lost. */
-  replace(): void {
-    this.#reset('replaced');
+  /** Another device answers now: what was begun on the one before is lost. To be committed by the caller. */
+  replace(): Step {
+    const gaps = this.#chain.reset();
+    const lines = this.#renderGaps(gaps, { reason: 'replaced', from: gaps.at(-1)?.from });
+    return { commit: this.#toCommit(lines), report: () => this.#reportStored() };
   }
 
   #giveUpOverdue(listed: ListedLog): void {
     const gaps = this.#chain.giveUpOverdue(listed);
-    this.#commitGaps(gaps);
     // A file that was neither rotated nor goes on was emptied; `current` may be open already.
     // Where archives are gone too, that is told when the new `current` is seen.
     const isEmptied = listed.rotated.length === 0 && !this.#position.isWiped;
     const emptied = isEmptied ? gaps.find(({ file }) => file.endsWith('/current')) : undefined;
-    if (emptied) this.#noteReset('wiped', emptied);
+    this.#commitGaps(gaps, emptied && { reason: 'wiped', from: emptied.from });
   }
 
   /** Looks among the new rotated files for the rest of those that were begun. */
@@ -201,13 +234,13 @@ export class ComponentTail {
     const { open } = this.#position;
     if (!open) return false;
     const before = open.off;
-    const { scan, result } = await this.#scanCurrent(name, [open], false, BATCH_BYTES, signal);
+    const { scan, result, etag } = await this.#scanCurrent(name, [open], false, BATCH_BYTES, signal);
     if (result === 'failed' || result === 'unchanged') return true;
     if (result.kind !== 'taken' || !scan) return false;
-    const batch = scan.takeBatch('open');
+    const piece = this.#take(scan, 'open', open, undefined);
     // Most readings find nothing new, and those cost no write.
-    if (open.off !== before || batch.records.length > 0 || open.tornAt.length > 0)
-      this.#commit(batch, open, scan.stream);
+    if (open.off !== before || piece.batch.records.length > 0 || open.tornAt.length > 0) this.#commit(piece);
+    this.#memory.etag = etag;
     return true;
   }
 
@@ -248,6 +281,7 @@ export class ComponentTail {
       if (waiting) waiting.isBackfill = true;
     }
     this.#position.chainEnd = undefined;
+    this.#position.liveFrom = null;
     this.#store([]);
   }
 
@@ -262,7 +296,7 @@ export class ComponentTail {
 
   /** Takes up a new `current`; resolves with a newer listing when a rotation came between, and nothing was taken up. */
   async #beginCurrent(name: string, isLast: boolean, signal: AbortSignal): Promise<ListedLog | undefined> {
-    const { scan, result } = await this.#scanCurrent(
+    const { scan, result, etag } = await this.#scanCurrent(
       name,
       this.#chain.remembered(),
       true,
@@ -281,7 +315,8 @@ export class ComponentTail {
     }
     this.#chain.open(instance);
     this.#position.skipBeforeUtcMs = undefined;
-    this.#commit(scan.takeBatch('open'), instance, scan.stream);
+    this.#commit(this.#take(scan, 'open', instance, undefined));
+    this.#memory.etag = etag;
     return undefined;
   }
 
@@ -314,7 +349,6 @@ export class ComponentTail {
   ): Promise<'completed' | 'stranger' | 'withheld' | 'unfinished'> {
     const { source, archives } = this.#turn;
     const scan = this.#createScan(file.name, file.stamp, candidates, acceptsNew, BATCH_BYTES);
-    const lost: BlockLost[] = [];
     const limits = {
       outputBytesMax: ARCHIVE_BYTES_MAX,
       ratioMax: ARCHIVE_RATIO_MAX,
@@ -324,14 +358,16 @@ export class ComponentTail {
     let result: ScanResult;
     try {
       result = await source.readLog(file.name, signal, (body) =>
-        scan.read(linesOf(archives.decode(body, limits), lost)),
+        scan.read(linesOf(archives.decode(body, limits))),
       );
     } catch (cause) {
-      if (signal.aborted || dispositionOf(cause) === 'hold-back') throw cause;
-      this.#keepRead(scan, file.stamp);
-      if (isBodyCut(cause) && !isRetry)
+      if (this.#isOver(cause, signal)) throw cause;
+      const kept = this.#takeWhole(scan, file.stamp);
+      if (isBodyCut(cause) && !isRetry) {
+        if (kept) this.#commit(kept);
         return this.#readRotated(file, this.#candidates(acceptsNew), acceptsNew, signal, true);
-      return this.#noteFault(file, cause);
+      }
+      return this.#noteFault(file, cause, kept);
     }
     if (result.kind === 'withheld') {
       this.#store([]);
@@ -347,13 +383,11 @@ export class ComponentTail {
       return 'stranger';
     }
     const instance = result.kind === 'taken' ? result.instance : undefined;
-    const batch = scan.takeBatch('closed');
-    const damage = lost.map((block): Gap => this.#toDamage(block, file, instance));
-    const stream = this.#isInOrder(instance, file.stamp) ? scan.stream : undefined;
+    const piece = this.#take(scan, 'closed', instance, file.stamp);
+    const damage = scan.lost.map((lost): Gap => ({ ...toDamageGap(lost, file.name, undefined), lane: piece.lane }));
     this.#chain.complete(file.stamp, instance);
     if (instance) this.#memory.retention.noteFile(instance.off);
-    this.#commit(batch, instance, stream);
-    this.#commitGaps(damage);
+    this.#commit(piece, damage);
     return 'completed';
   }
 
@@ -361,19 +395,9 @@ export class ComponentTail {
     return acceptsNew ? this.#chain.remembered() : this.#chain.begun();
   }
 
-  #toDamage(
-    { block, startBit, endBit, outputOffset }: BlockLost,
-    file: RotatedFile,
-    instance: Instance | undefined,
-  ): Gap {
-    return {
-      certainty: 'certain',
-      reason: 'damaged',
-      from: instance && this.#chain.edgeOf(instance),
-      file: file.name,
-      offset: outputOffset,
-      damage: { block, startBit, endBit },
-    };
+  /** Whether an error ends the turn: the file is not to blame, and another reading would be in vain. */
+  #isOver(cause: unknown, signal: AbortSignal): boolean {
+    return signal.aborted || this.#turn.hasLostCommit || dispositionOf(cause) === 'hold-back';
   }
 
   /** Reads `current`, only its end where the router can do that. */
@@ -384,13 +408,16 @@ export class ComponentTail {
     batchBytes: number,
     signal: AbortSignal,
     isRetry = false,
-  ): Promise<{ scan: FileScan | undefined; result: ScanResult | 'failed' | 'unchanged' }> {
+  ): Promise<{ scan: FileScan | undefined; result: ScanResult | 'failed' | 'unchanged'; etag?: string | undefined }> {
     const { source, facts } = this.#turn;
     const [only] = candidates;
     const proof = only && !acceptsNew && facts.range !== false && 'base' in only.proof ? only.proof : undefined;
     const wantedStart = proof && proof.base > 0 ? proof.base : undefined;
     const unlessEtag = only && !acceptsNew ? this.#memory.etag : undefined;
     let scan: FileScan | undefined;
+    let etag: string | undefined;
+    // Only of what is durable: a router that is asked again whether anything has changed must not say no.
+    this.#memory.etag = undefined;
     try {
       const result = await source.readLog(
         name,
@@ -401,7 +428,7 @@ export class ComponentTail {
           if (wantedStart !== undefined) this.#turn.noteRange(start === wantedStart);
           if (only && proof && start > 0) reading.resume(only, start, proof.baseSha);
           const outcome = await reading.read(body);
-          this.#memory.etag = outcome.kind === 'taken' ? about.etag : undefined;
+          etag = outcome.kind === 'taken' ? about.etag : undefined;
           this.#turn.noteFresh(reading.instance, about.dateMs, this.#memory.lookedAtMs);
           return outcome;
         },
@@ -411,17 +438,20 @@ export class ComponentTail {
         const others = candidates.filter((candidate) => candidate !== result.suspect);
         return await this.#scanCurrent(name, others, acceptsNew, batchBytes, signal, isRetry);
       }
-      return { scan, result };
+      return { scan, result, etag };
     } catch (cause) {
-      if (signal.aborted || dispositionOf(cause) === 'hold-back') throw cause;
-      this.#memory.etag = undefined;
+      if (this.#isOver(cause, signal)) throw cause;
       const status = statusOf(cause);
-      if (status === 304) return { scan: undefined, result: 'unchanged' };
+      if (status === 304) {
+        this.#memory.etag = unlessEtag;
+        return { scan: undefined, result: 'unchanged' };
+      }
       // The file ends before the place where reading was to go on: it is another one.
       if (status === 416)
         return { scan: undefined, result: { kind: 'stranger', suspect: only, firstWallAsUtcMs: undefined } };
       if (status === 206) this.#turn.noteRange(false);
-      if (scan) this.#keepRead(scan, undefined);
+      const kept = scan && this.#takeWhole(scan, undefined);
+      if (kept) this.#commit(kept);
       if ((status === 206 || isBodyCut(cause)) && !isRetry) {
         return this.#scanCurrent(name, candidates, acceptsNew, batchBytes, signal, true);
       }
@@ -458,25 +488,31 @@ export class ComponentTail {
       order: this.#position.stream.order,
       batchBytes,
       onBatch: (instance, batch) => {
-        const stream = this.#isInOrder(instance, stamp) ? scan.stream : undefined;
+        const piece = this.#toPiece(scan, batch, instance, stamp);
         this.#chain.adopt(instance, stamp);
-        this.#commit(batch, instance, stream);
+        this.#commit(piece);
       },
     });
     return scan;
   }
 
-  #isInOrder(instance: Instance | undefined, stamp: string | undefined): boolean {
-    if (!instance) return false;
-    return !(stamp !== undefined && this.#chain.isBackfill(stamp)) && !this.#chain.isLate(instance, stamp);
+  /** Takes what was read of a file and is not durable yet. Comes before the chain learns how the file stands now. */
+  #take(scan: FileScan, end: ReadingEnd, instance: Instance | undefined, stamp: string | undefined): Piece {
+    return this.#toPiece(scan, scan.takeBatch(end), instance, stamp);
+  }
+
+  #toPiece(scan: FileScan, batch: ScanBatch, instance: Instance | undefined, stamp: string | undefined): Piece {
+    const isBackfill = stamp !== undefined && this.#chain.isBackfill(stamp);
+    const lane = instance ? this.#chain.laneOf(instance, stamp) : isBackfill ? 'backfill' : 'live';
+    return { batch, instance, stamp, lane, stream: lane === 'live' ? scan.stream : undefined };
   }
 
   #createFileContext(file: string, instance: Instance, stamp: string | undefined): RecordContext {
     const { lookedAtMs, skew } = this.#memory;
-    const isInOrder = this.#isInOrder(instance, stamp);
     return {
       ...this.#createContext(file, this.#chain.flagsFor(instance, stamp)),
-      ...(isInOrder && { stream: this.#position.stream, notBeforeMs: lookedAtMs, skew }),
+      behind: this.#chain.lineBehind(instance),
+      ...(this.#chain.laneOf(instance, stamp) === 'live' && { stream: this.#position.stream, notBeforeMs: lookedAtMs, skew }),
       skipBeforeUtcMs: this.#position.skipBeforeUtcMs,
     };
   }
@@ -497,98 +533,154 @@ export class ComponentTail {
     };
   }
 
-  /** After a fault: the lines that came before it are whole and verified, so they stay. */
-  #keepRead(scan: FileScan, stamp: string | undefined): void {
+  /** After a fault: takes the lines that came before it, which are whole and verified. */
+  #takeWhole(scan: FileScan, stamp: string | undefined): Piece | undefined {
     const { instance } = scan;
-    if (!instance) return;
+    if (!instance) return undefined;
     // A new `current` that no second listing has confirmed is read again next time.
-    if (stamp === undefined && !this.#chain.isBegun(instance)) return;
-    const batch = scan.takeBatch('more');
-    const stream = this.#isInOrder(instance, stamp) ? scan.stream : undefined;
-    if (batch.records.length === 0 && stream?.held === undefined) return;
+    if (stamp === undefined && !this.#chain.isBegun(instance)) return undefined;
+    const piece = this.#take(scan, 'more', instance, stamp);
+    if (piece.batch.records.length === 0 && piece.stream?.held === undefined) return undefined;
     this.#chain.adopt(instance, stamp);
-    this.#commit(batch, instance, stream);
+    return piece;
   }
 
-  /** Notes why a rotated file could not be read; throws when it is not the file's fault. */
-  #noteFault(file: RotatedFile, cause: unknown): 'unfinished' | 'completed' {
+  /** Notes why a rotated file could not be read, with what was read of it; throws when it is not the file's fault. */
+  #noteFault(file: RotatedFile, cause: unknown, kept: Piece = NOTHING): 'unfinished' | 'completed' {
     const isUnfinished = cause instanceof ArchiveError && cause.code === 'truncated';
     const type = isUnfinished ? 'archive-unfinished' : 'log-failed';
     this.#turn.report({ type, component: this.#component, file: file.name, cause });
-    if (!isOwnFault(cause)) throw cause;
+    if (!isOwnFault(cause)) {
+      if (kept !== NOTHING) this.#commit(kept);
+      throw cause;
+    }
     if (cause instanceof ArchiveError && (cause.code === 'too-large' || cause.code === 'unsupported')) {
-      this.#commitGaps([this.#chain.giveUpFile(file, cause.code)]);
+      this.#commit(kept, [this.#chain.giveUpFile(file, cause.code)]);
       return 'completed';
     }
     this.#chain.noteFault(file.stamp, toFileFault(cause));
-    this.#store([]);
+    this.#commit(kept);
     return 'unfinished';
   }
 
-  #commitGaps(gaps: readonly Gap[]): void {
-    if (gaps.length === 0) return;
-    const context = this.#createContext(`${this.#component}/current`, []);
-    this.#store(gaps.map((gap) => renderGap(context, gap)));
-    for (const { certainty, reason, bytesMin } of gaps) {
-      this.#turn.report({ type: 'log-gap-found', component: this.#component, certainty, reason, bytesMin });
-    }
+  /** Tells gaps, and that the log begins anew if it does, in one step with the position behind them. */
+  #commitGaps(gaps: readonly Gap[], reset?: Reset): void {
+    if (gaps.length > 0 || reset) this.#store(this.#renderGaps(gaps, reset));
   }
 
-  /** Makes what was read durable, with the position behind it; `stream` is absent for lines out of order. */
-  #commit(batch: ScanBatch, instance: Instance | undefined, stream: StreamState | undefined): void {
-    if (batch.lines > batch.unparsed) this.#position.hasHistory = true;
-    if (stream) this.#position.stream = stream;
-    const gaps: Gap[] =
-      batch.skipped === 0 || !instance
-        ? []
-        : [
-            {
-              certainty: 'certain',
-              reason: 'skipped',
-              from: undefined,
-              to: undefined,
-              file: `${this.#component}/current`,
-              offset: 0,
-              lines: batch.skipped,
-              bytesMin: batch.skippedBytes,
-            },
-          ];
+  /** The records of gaps and of a reset behind them, and of gaps that end with them. */
+  #renderGaps(gaps: readonly Gap[], reset?: Reset): string[] {
     const context = this.#createContext(`${this.#component}/current`, []);
-    this.#store(gaps.length > 0 ? [...gaps.map((gap) => renderGap(context, gap)), ...batch.records] : batch.records);
-    batch.records.release();
-    this.#turnBytes += batch.bytes;
-    this.#shareBytes += batch.bytes;
-    const { report } = this.#turn;
-    for (const { certainty, reason, bytesMin } of gaps) {
-      report({ type: 'log-gap-found', component: this.#component, certainty, reason, bytesMin });
-    }
-    for (const event of batch.events) report(event);
-    if (batch.lines === 0) return;
-    if (batch.own > 0) this.#ownBytes += Math.round((batch.bytes * batch.own) / batch.lines);
+    const told = gaps.map((gap): Gap => ({ ...gap, to: this.#chain.endOf(gap) }));
+    // What follows missing lines continues no record before them.
+    const { held } = this.#position.stream;
+    const isTorn = held !== undefined && told.some(({ to, lane = 'live' }) => !to && lane === 'live');
+    if (isTorn) this.#position.stream.held = undefined;
+    const before = isTorn ? [...this.#endGaps(toEdge(held), 'live'), this.#renderHeld(held)] : [];
+    for (const gap of told) this.#noteGap(gap);
+    if (reset) this.#events.push({ type: 'log-reset', component: this.#component, reason: reset.reason });
+    const last = reset ? [renderReset(context, reset.reason, reset.from)] : [];
+    return [...before, ...told.map((gap) => renderGap(context, gap)), ...last];
+  }
+
+  /** Keeps in mind a gap whose record becomes durable with the next step. */
+  #noteGap(gap: Gap): void {
+    const { certainty, reason, bytesMin, to } = gap;
+    const uid = toGapUid(this.#createContext(gap.file, []), gap);
+    if (!to) this.#chain.noteOpenGap(uid, gap);
+    const component = this.#component;
+    this.#events.push({ type: 'log-gap-found', component, certainty, reason, bytesMin, uid, untilUtcMs: to?.utcMs });
+  }
+
+  /** The records of the ends of gaps before `first`, the first line of its lane that becomes durable with the next step. */
+  #endGaps(first: GapEdge | undefined, lane: Lane): string[] {
+    const context = this.#createContext(`${this.#component}/current`, []);
+    return this.#chain.takeEnded(first, lane).map(({ gap, to }) => {
+      this.#events.push({
+        type: 'log-gap-ended',
+        component: this.#component,
+        gapUid: gap.uid,
+        untilUtcMs: to.utcMs,
+      });
+      return renderGapEnd(context, gap, to);
+    });
+  }
+
+  /** Makes what was read durable, with the gaps that were found and the position behind both. */
+  #commit({ batch, instance, stamp, lane, stream }: Piece, gaps: readonly Gap[] = []): void {
+    if (batch.lines > batch.unparsed) this.#position.hasHistory = true;
+    const { held } = this.#position.stream;
+    if (stream) this.#position.stream = stream;
+    if (instance && batch.first) this.#chain.noteFirst(batch.first, instance, stamp, lane);
+    const ends = this.#endGaps(findShipped(batch.first, stream ? held : undefined, stream?.held), lane);
+    const skipped = this.#renderGaps(toSkipped(batch, this.#component));
+    for (const gap of batch.gaps) this.#noteGap({ ...gap, lane });
+    const behind = this.#renderGaps(gaps);
+    this.#events.push(...batch.events);
     const { lines, bytes, unparsed, own, nulBytes } = batch;
     const newestUtcMs = instance?.lastUtcMs;
-    report({ type: 'log-read', component: this.#component, lines, bytes, unparsed, own, nulBytes, newestUtcMs });
+    const component = this.#component;
+    if (lines > 0) {
+      this.#events.push({ type: 'log-read', component, lines, bytes, unparsed, own, nulBytes, newestUtcMs });
+    }
+    const isPlain = ends.length + skipped.length + behind.length === 0;
+    this.#store(isPlain ? batch.records : [...ends, ...skipped, ...batch.records, ...behind]);
+    batch.records.release();
+    this.#turnBytes += bytes;
+    this.#shareBytes += bytes;
+    if (own > 0) this.#ownBytes += Math.round((bytes * own) / lines);
   }
 
   #store(lines: RecordLines): void {
-    this.#turn.records.commit({
-      router: this.#turn.router.name,
-      component: this.#component,
-      position: renderPosition(this.#position),
-      lines,
-    });
+    this.#turn.commit(this.#toCommit(lines));
+    this.#reportStored();
+  }
+
+  #toCommit(lines: RecordLines): LogCommit {
+    const { router } = this.#turn;
+    return { router: router.name, component: this.#component, position: renderPosition(this.#position), lines };
+  }
+
+  #reportStored(): void {
+    for (const event of this.#events.splice(0)) this.#turn.report(event);
   }
 }
 
-/** The bytes of an archive and the places where it goes on after damage; what was lost goes to `lost`. */
-async function* linesOf(
-  items: AsyncIterable<ArchiveItem>,
-  lost: BlockLost[],
-): AsyncGenerator<Uint8Array | BlockRecovered> {
+/** The first line that becomes durable with a batch: `first` of it, unless that is kept back or another one was before. */
+function findShipped(
+  first: GapEdge | undefined,
+  heldBefore: HeldEntry | undefined,
+  held: HeldEntry | undefined,
+): GapEdge | undefined {
+  if (heldBefore) return heldBefore.uid === held?.uid ? undefined : toEdge(heldBefore);
+  return first?.uid === held?.uid ? undefined : first;
+}
+
+function toEdge({ uid, utcMs }: HeldEntry): GapEdge {
+  return { uid, utcMs };
+}
+
+/** What was passed over of a file because it is older than what is wanted. */
+function toSkipped({ skipped, skippedBytes, first }: ScanBatch, component: string): Gap[] {
+  if (skipped === 0) return [];
+  return [
+    {
+      certainty: 'certain',
+      reason: 'skipped',
+      from: undefined,
+      to: first,
+      file: `${component}/current`,
+      offset: 0,
+      lines: skipped,
+      bytesMin: skippedBytes,
+    },
+  ];
+}
+
+/** The bytes of an archive, what was lost of it, and the places where it goes on. */
+async function* linesOf(items: AsyncIterable<ArchiveItem>): AsyncGenerator<Uint8Array | BlockLost | BlockRecovered> {
   for await (const item of items) {
-    if (item instanceof Uint8Array) yield item;
-    else if (item.kind === 'block-recovered') yield item;
-    else if (item.kind === 'block-lost') lost.push(item);
+    if (item instanceof Uint8Array || item.kind !== 'end') yield item;
     // Nothing is rotated before it has a line, and a compressed file has bytes even when it holds none: it is yet to grow.
     else if (item.inputBytes === 0) throw new ArchiveError('truncated', 'The rotated file is empty', { bit: 0 });
   }

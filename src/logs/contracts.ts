@@ -40,12 +40,21 @@ export interface RecordLines extends Iterable<string> {
   readonly bytes?: Uint8Array | undefined;
 }
 
+/** The records of one step of one log, and where the log stands behind them. */
+export interface LogCommit {
+  readonly router: string;
+  /** The empty name stands for what was learnt of the router as a whole. */
+  readonly component: string;
+  readonly position: string;
+  readonly lines: RecordLines;
+}
+
 /** Where records and positions become durable. */
 export interface RecordLog {
   /** Positions by component. The empty name stands for what was learnt of the router as a whole. */
   readPositions(router: string): ReadonlyMap<string, string>;
-  /** Stores both or neither; throws with disposition `hold-back` when there is no room. */
-  commit(commit: { router: string; component: string; position: string; lines: RecordLines }): void;
+  /** Stores all of `commits` or nothing; throws with disposition `hold-back` when there is no room. */
+  commit(...commits: LogCommit[]): void;
 }
 
 /** What a line made known; told when its record is safe. All but what rules find is a record of its own too. */
@@ -87,6 +96,17 @@ export type LogEvent =
       readonly reason: GapReason;
       /** Bytes that are missing at least, as far as that is known. */
       readonly bytesMin: number | undefined;
+      readonly uid: string;
+      /** Time of the first line behind it, as far as that is known. Milliseconds since the Unix epoch. */
+      readonly untilUtcMs: number | undefined;
+    }
+  /** One record `log.gap_end`: the first line behind a gap was read. */
+  | {
+      readonly type: 'log-gap-ended';
+      readonly component: string;
+      readonly gapUid: string;
+      /** Time of that line, as far as it has one. Milliseconds since the Unix epoch. */
+      readonly untilUtcMs: number | undefined;
     }
   /** One record `log.reset`. */
   | { readonly type: 'log-reset'; readonly component: string; readonly reason: 'wiped' | 'replaced' }

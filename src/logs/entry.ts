@@ -12,6 +12,8 @@ export interface Entry {
   readonly observedMs: number;
   /** RFC 3339; `undefined` when it has no time yet, or never gets one. */
   timestamp: string | undefined;
+  /** Its time, where the router's clock was right. */
+  utcMs?: number | undefined;
   readonly tag: string | undefined;
   readonly severity: Severity | undefined;
   message: string;

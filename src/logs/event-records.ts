@@ -1,5 +1,5 @@
 import type { GapCertainty, LogRecord, RouterIdentity } from '../model/index.ts';
-import { renderEventUid, renderUid } from './identity.ts';
+import { renderEventUid } from './identity.ts';
 import type { ClockJump } from './log-clock.ts';
 
 /** What the records of events share. */
@@ -28,6 +28,12 @@ export interface GapEdge {
   readonly utcMs: number | undefined;
 }
 
+/**
+ * How lines stand to those that were read before: `live`, behind all of them; `backfill`, part of the history that is read
+ * behind what is new; `late`, before some of them.
+ */
+export type Lane = 'live' | 'backfill' | 'late';
+
 /** What is missing, and how that is known. */
 export interface Gap {
   readonly certainty: GapCertainty;
@@ -44,6 +50,16 @@ export interface Gap {
   readonly file: string;
   /** Where in that file, in decompressed bytes. */
   readonly offset: number;
+  /** Default: `live`. */
+  readonly lane?: Lane | undefined;
+}
+
+/** A gap that was told before the first line behind it was read. */
+export interface OpenGap {
+  readonly uid: string;
+  readonly file: string;
+  readonly offset: number;
+  readonly lane?: Lane | undefined;
 }
 
 const GAP_WORDS: Readonly<Record<GapReason, string>> = {
@@ -57,13 +73,21 @@ const GAP_WORDS: Readonly<Record<GapReason, string>> = {
   skipped: 'they are older than what the configuration asks for (logs.start)',
 };
 
+/** The uid of the record about a gap. It does not depend on where the gap ends. */
+export function toGapUid({ router, component }: EventContext, gap: Gap): string {
+  return renderEventUid('log.gap', router.name, component, toGapSubject(gap), gap.offset);
+}
+
+function toGapSubject({ reason, file, from, damage }: Gap): string {
+  return `${reason}\0${file}\0${from?.uid ?? ''}\0${damage?.startBit ?? ''}`;
+}
+
 /** The record that says that lines are missing. */
 export function renderGap(context: EventContext, gap: Gap): string {
-  const about = `${gap.reason}\0${gap.file}\0${gap.from?.uid ?? ''}\0${gap.damage?.startBit ?? ''}`;
   return renderEvent(
     { ...context, file: gap.file },
     'log.gap',
-    about,
+    toGapSubject(gap),
     gap.offset,
     `Log lines are missing: ${GAP_WORDS[gap.reason]}`,
     {
@@ -78,6 +102,16 @@ export function renderGap(context: EventContext, gap: Gap): string {
       ...(gap.damage && { block: gap.damage.block, start_bit: gap.damage.startBit, end_bit: gap.damage.endBit }),
     },
   );
+}
+
+/** The record that says which line is the first one behind a gap that was told without it. */
+export function renderGapEnd(context: EventContext, gap: OpenGap, to: GapEdge): string {
+  const message = 'The log continues after a gap';
+  return renderEvent({ ...context, file: gap.file }, 'log.gap_end', gap.uid, gap.offset, message, {
+    gap_uid: gap.uid,
+    to_uid: to.uid,
+    time_to: renderMoment(to.utcMs),
+  });
 }
 
 /** The record that says that all files of the log were deleted and it begins anew. */
@@ -158,9 +192,4 @@ function renderBase(
 
 function renderMoment(utcMs: number | undefined): string | null {
   return utcMs === undefined ? null : new Date(utcMs).toISOString();
-}
-
-/** The edge of a gap behind a line. */
-export function toGapEdge(uidPrefix: string, offset: number, utcMs: number | undefined): GapEdge {
-  return { uid: renderUid(uidPrefix, offset), utcMs };
 }

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { yieldToLoop } from '../base/index.ts';
-import type { BlockRecovered } from './archive/index.ts';
+import type { BlockLost, BlockRecovered } from './archive/index.ts';
 import { LogError } from './errors.ts';
 import { findHead, type Head, looksForeign } from './file-head.ts';
 import { LineSplitter } from './line-splitter.ts';
@@ -86,6 +86,8 @@ export class FileScan {
   #hash = new PrefixHash();
   /** Of a file whose proof is of version 1. */
   #plainHash: Hash | undefined;
+  /** Damage that no batch tells yet. */
+  #lost: BlockLost[] = [];
 
   constructor(options: ScanOptions) {
     this.#options = options;
@@ -99,13 +101,14 @@ export class FileScan {
   }
 
   /** Reads `body` to its end or until the file is known to be a stranger. Throws what `body` throws, and `LogError`. */
-  async read(body: AsyncIterable<Uint8Array | BlockRecovered>): Promise<ScanResult> {
+  async read(body: AsyncIterable<Uint8Array | BlockLost | BlockRecovered>): Promise<ScanResult> {
     let stepBytes = 0;
     for await (const item of body) {
       if (item instanceof Uint8Array) {
         this.#push(item);
         stepBytes += item.length;
-      } else this.#recover(item);
+      } else if (item.kind === 'block-lost') this.#lost.push(item);
+      else this.#recover(item);
       if (this.#outcome) return this.#outcome;
       // Chunks that have come already would be worked through in one go, and what is due meanwhile would wait for all.
       if (stepBytes >= STEP_BYTES) {
@@ -122,6 +125,11 @@ export class FileScan {
   /** The file that is being read, once it is known and proven. */
   get instance(): Instance | undefined {
     return this.#track?.isProven ? this.#track.instance : undefined;
+  }
+
+  /** Damage of a file in which no line could be read. */
+  get lost(): readonly BlockLost[] {
+    return this.#lost;
   }
 
   /** What the next reading of the log needs; belongs to the batch that was taken last. */
@@ -141,8 +149,9 @@ export class FileScan {
     if (track?.isProven) {
       const { instance, splitter, builder } = track;
       if (this.#options.isClosed) {
-        splitter.finish((line) => builder.push(line));
+        splitter.finish((line) => (this.#lost.length > 0 ? builder.pushHalf(line) : builder.push(line)));
         instance.off = splitter.offset;
+        this.#lose(track);
         instance.proof = this.#hash.prove();
         instance.tornAt = [];
       } else this.#noteEnd(track);
@@ -180,10 +189,20 @@ export class FileScan {
     if (!this.#track) this.#identify(true);
     const track = this.#track;
     if (!track?.isProven) return;
+    const { splitter, builder, instance } = track;
     // Half a line before the stretch, and behind it half a line again.
-    track.splitter.finish((line) => track.builder.pushHalf(line));
-    track.builder.recover(block, outputOffset);
-    track.instance.off = track.splitter.offset;
+    splitter.finish((line) => builder.pushHalf(line));
+    instance.off = splitter.offset;
+    instance.proof = this.#hash.prove();
+    this.#lose(track);
+    builder.recover({ block, offset: outputOffset });
+  }
+
+  /** Hands on what was lost here, as far as an earlier reading has not told it. */
+  #lose({ builder, instance }: Track): void {
+    const fresh = this.#lost.filter(({ startBit }) => startBit >= (instance.damageToldBit ?? 0));
+    this.#lost = [];
+    if (fresh.length > 0) builder.lose(fresh);
   }
 
   /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. */
@@ -219,6 +238,8 @@ export class FileScan {
     };
     if ('plainSha' in instance.proof) this.#plainHash = createHash('sha256');
     this.#track = track;
+    // Damage at the beginning of a file lies before its first line.
+    if (track.isProven) this.#lose(track);
     return track;
   }
 

@@ -1,4 +1,5 @@
-import type { GapEdge } from './event-records.ts';
+import type { GapEdge, Lane, OpenGap } from './event-records.ts';
+import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
 import { EMPTY_PROOF, type PrefixProof } from './prefix-proof.ts';
 import { createStreamState, type StreamState } from './stream-state.ts';
 
@@ -23,6 +24,17 @@ export interface Instance {
   lastStart: number;
   /** Where the file was seen to end within the line behind `off`. */
   tornAt: number[];
+  /** The archive's block behind the last damage before `lastStart`, from which uids count. */
+  recovered?: RecoveredBlock | undefined;
+  /** Damage before this bit of the archive has been told. Default: none. */
+  damageToldBit?: number | undefined;
+}
+
+/** A block of an archive that was read behind damage. */
+export interface RecoveredBlock {
+  readonly block: number;
+  /** Where its first byte stands among those that were decoded. */
+  readonly offset: number;
 }
 
 /** SHA-256 over the whole prefix, as hex: what version 1 of the position had. */
@@ -41,6 +53,8 @@ export interface Pending {
   readonly isRotated: boolean;
   /** Whether a newer file was seen whole that a router would only have compressed after this one. */
   isPassed: boolean;
+  /** The first line that was read behind its rest. */
+  to?: GapEdge | undefined;
 }
 
 /** Why a listed file could not be read the last time. */
@@ -57,6 +71,8 @@ export interface Waiting {
   notBeforeMs: number;
   /** Part of the history at first contact, to be read behind what is new. */
   isBackfill: boolean;
+  /** The first line that was read behind this file. */
+  to?: GapEdge | undefined;
 }
 
 /**
@@ -70,6 +86,10 @@ export interface BrokenLink {
   readonly from: GapEdge | undefined;
   /** Wall time at which the break was first seen. */
   readonly sinceMs: number;
+  /** The first line that was read behind the break. */
+  to?: GapEdge | undefined;
+  /** Where the file before the break stands. Default: `live`. */
+  readonly lane?: Lane | undefined;
 }
 
 /** The last file that was read to its end in the order of the log. */
@@ -117,6 +137,13 @@ export interface LogPosition {
   skipBeforeUtcMs: number | undefined;
   /** Whether the router has deleted all rotated files at once. */
   isWiped: boolean;
+  /** Gaps whose end is still to be told, the oldest first. */
+  openGaps: OpenGap[];
+  /**
+   * The first line of what is new, where history is read behind it: there the last gap of that history ends. `null` until
+   * that line is read.
+   */
+  liveFrom: GapEdge | null | undefined;
   stream: StreamState;
 }
 
@@ -135,6 +162,8 @@ export function createPosition(): LogPosition {
     hasHistory: false,
     skipBeforeUtcMs: undefined,
     isWiped: false,
+    openGaps: [],
+    liveFrom: undefined,
     stream: createStreamState(),
   };
 }
@@ -152,4 +181,15 @@ export function createInstance(key: string, gen: number): Instance {
     lastStart: 0,
     tornAt: [],
   };
+}
+
+/** The last line that was read of a file: the edge of a gap that begins there. `undefined` when nothing was read of it. */
+export function toLastEdge(router: string, component: string, instance: Instance): GapEdge | undefined {
+  const { off, lastStart, lastUtcMs, recovered } = instance;
+  if (off === 0) return undefined;
+  const prefix = createUidPrefix(router, component, instance);
+  const uid = recovered
+    ? renderRecoveredUid(prefix, recovered.block, lastStart - recovered.offset)
+    : renderUid(prefix, lastStart);
+  return { uid, utcMs: lastUtcMs };
 }

@@ -9,7 +9,8 @@ import {
   renderEntry,
   toHeldEntry,
 } from './entry.ts';
-import { renderClockJump, renderRepeat } from './event-records.ts';
+import type { BlockLost } from './archive/index.ts';
+import { type Gap, type GapEdge, renderClockJump, renderGap, renderRepeat } from './event-records.ts';
 import { mayBeGlued, splitGlued } from './glued.ts';
 import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
 import { LineRenderer, type UsualLine } from './line-renderer.ts';
@@ -17,7 +18,7 @@ import type { RawLine } from './line-splitter.ts';
 import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
 import type { LogRules, RuleHit } from './log-rules.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
-import type { Instance } from './position.ts';
+import { type Instance, type RecoveredBlock, toLastEdge } from './position.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import { isScrambled } from './scrambled.ts';
 import { type DateOrder, isLikeStamp, parseStamp, type Stamp, type StampContext } from './stamp.ts';
@@ -44,6 +45,8 @@ export interface RecordContext {
   readonly order?: DateOrder | undefined;
   /** Lines from before this are passed over. */
   readonly skipBeforeUtcMs?: number | undefined;
+  /** The line behind this file, where it was read before. */
+  readonly behind?: GapEdge | undefined;
   /** Whether a line tells of a request of this program. */
   readonly isOwn?: ((message: string) => boolean) | undefined;
   readonly rules?: LogRules | undefined;
@@ -67,6 +70,10 @@ export interface ScanBatch {
   /** Lines that were passed over because they are older than what is wanted. */
   skipped: number;
   skippedBytes: number;
+  /** The first line that became a record, even if that is kept back. */
+  first: GapEdge | undefined;
+  /** What damage took; the records of these gaps are among `records`. */
+  readonly gaps: Gap[];
   /** What is to be reported once the records are safe. */
   readonly events: LineEvent[];
 }
@@ -83,6 +90,8 @@ export function createBatch(): ScanBatch {
     nulBytes: 0,
     skipped: 0,
     skippedBytes: 0,
+    first: undefined,
+    gaps: [],
     events: [],
   };
 }
@@ -130,8 +139,10 @@ export class RecordBuilder {
   #isSkipping: boolean;
   /** Whether the next line may be half of one. */
   #isHalf = false;
-  /** Place of the first byte behind a damaged stretch; uids count from there. */
-  #recovered: { readonly block: number; readonly offset: number } | undefined;
+  /** The block behind the last damage; uids count from there. */
+  #recovered: RecoveredBlock | undefined;
+  /** Gaps of damage behind which no line was read yet. */
+  #damage: Gap[] = [];
 
   constructor(context: RecordContext, instance: Instance) {
     this.#context = context;
@@ -151,6 +162,7 @@ export class RecordBuilder {
     // The clock of a file that is read out of order is judged on its own.
     if (!context.stream) this.#clock.begin(instance.lastUtcMs, context.observedMs);
     this.#isSkipping = context.skipBeforeUtcMs !== undefined && instance.off === 0;
+    this.#recovered = instance.recovered;
     if (this.#state.held) {
       this.#waiting.push({ entry: fromHeldEntry(this.#state.held), unsyncedUtcMs: undefined });
     }
@@ -184,16 +196,45 @@ export class RecordBuilder {
     this.push(raw);
   }
 
-  /**
-   * From here on lines come from behind a damaged stretch: `block` is the archive's number of what follows, and its first
-   * line may be the second half of one.
-   */
-  recover(block: number, offset: number): void {
+  /** Lines are missing here: nothing that follows continues what came before. */
+  lose(lost: readonly BlockLost[]): void {
     this.#settle();
     this.#resolveUnsynced(undefined, 'more');
     this.#flush(this.#waiting.length);
-    this.#recovered = { block, offset };
+    const { router, component, file } = this.#context;
+    const from = toLastEdge(router.name, component, this.#instance);
+    for (const stretch of lost) {
+      this.#damage.push(toDamageGap(stretch, file, from));
+      this.#instance.damageToldBit = stretch.endBit;
+    }
+  }
+
+  /** From here on lines come from a block behind damage; the first one may be the second half of a line. */
+  recover(recovered: RecoveredBlock): void {
+    this.#settle();
+    this.#resolveUnsynced(undefined, 'more');
+    this.#flush(this.#waiting.length);
+    this.#recovered = recovered;
     this.#isHalf = true;
+  }
+
+  /** Tells the gaps that `to` is the first line behind; nobody knows that line yet when it is `undefined`. */
+  #tellDamage(to: GapEdge | undefined): void {
+    for (const gap of this.#damage) {
+      const told = { ...gap, to };
+      this.#batch.records.push(renderGap(this.#context, told));
+      this.#batch.gaps.push(told);
+    }
+    this.#damage = [];
+  }
+
+  /** A line begins a record: what is missing before it ends there. */
+  #begin(start: number, uid: string, utcMs: number | undefined): void {
+    const edge = { uid, utcMs };
+    this.#instance.lastStart = start;
+    if (this.#recovered) this.#instance.recovered = this.#recovered;
+    if (this.#damage.length > 0) this.#tellDamage(edge);
+    this.#batch.first ??= edge;
   }
 
   /** Takes the records of the lines so far. Between two readings the last one may be kept back in {@link state}. */
@@ -203,9 +244,11 @@ export class RecordBuilder {
     const last = this.#waiting.at(-1);
     // Out of order there is no later reading that would go on here.
     const isInOrder = this.#context.stream !== undefined;
-    const holds = last !== undefined && isInOrder && (end === 'more' || this.#state.joins);
+    const isWhole = this.#damage.length === 0;
+    const holds = last !== undefined && isInOrder && isWhole && (end === 'more' || this.#state.joins);
     this.#flush(this.#waiting.length - (holds ? 1 : 0));
     this.#state.held = holds ? toHeldEntry(last.entry) : undefined;
+    this.#tellDamage(end === 'closed' ? this.#context.behind : undefined);
     const batch = this.#batch;
     this.#batch = createBatch();
     return batch;
@@ -233,6 +276,7 @@ export class RecordBuilder {
     this.#usual = { line, parsed: rest, time, shown };
     if (rules) for (const hit of rules.evaluate(component, message)) this.#noteHit(hit);
     this.#instance.lastStart = line.start;
+    this.#batch.first ??= { uid: this.#uidAt(line.start), utcMs: shown.utcMs };
     this.#batch.lines++;
     this.#batch.bytes += line.length + 1;
     return true;
@@ -247,6 +291,7 @@ export class RecordBuilder {
     const timestamp = renderTimestamp(shown.utcMs, false, line.start, shown.isFirstSecond);
     const flags = [...this.#context.flags, ...shown.flags];
     const entry = this.#createEntry(line, { time, ...parsed }, flags, NO_QUIRKS, timestamp);
+    entry.utcMs = shown.utcMs;
     this.#waiting.push({ entry, unsyncedUtcMs: undefined });
     this.#state.lastUid = entry.uid;
   }
@@ -327,12 +372,13 @@ export class RecordBuilder {
     // A waiting line of a set clock is done: this one does not continue it.
     if (isSane || shown.verdict === 'ahead') this.#flush(this.#waiting.length);
     const entry = this.#createEntry(line, parsed, flags, quirks, timestamp);
+    if (isSane) entry.utcMs = shown.utcMs;
     // The time in the text is not the one that is shown, so the text goes along.
-    if (!isSane) entry.needsOriginal = true;
+    else entry.needsOriginal = true;
+    this.#begin(line.start, entry.uid, entry.utcMs);
     const unsyncedUtcMs = shown.verdict === 'unsynced' ? shown.utcMs : undefined;
     for (const hit of this.#context.rules?.evaluate(this.#context.component, entry.message) ?? []) this.#noteHit(hit);
     this.#waiting.push({ entry, unsyncedUtcMs });
-    this.#instance.lastStart = line.start;
     if (unsyncedUtcMs !== undefined) {
       if (this.#newestUnsyncedMs === undefined) this.#unsyncedFrom = this.#waiting.length - 1;
       this.#newestUnsyncedMs = unsyncedUtcMs;
@@ -361,8 +407,8 @@ export class RecordBuilder {
     if (line.bytes.length > 0) flags.push('unparsed');
     const entry = this.#createEntry(line, parsed, flags, quirks, timestamp);
     if (this.#newestUnsyncedMs === undefined) this.#flush(this.#waiting.length);
+    this.#begin(line.start, entry.uid, shownMs);
     this.#waiting.push({ entry, unsyncedUtcMs: undefined });
-    this.#instance.lastStart = line.start;
     // What has no line with a time before it is continued by nothing.
     if (shownMs === undefined && this.#waiting.length === 1) this.#flush(1);
   }
@@ -375,10 +421,10 @@ export class RecordBuilder {
     const timestamp =
       shownMs === undefined ? undefined : renderTimestamp(shownMs, false, line.start, this.#isFirstSecond(shownMs));
     const about = { offset: line.start, uid: this.#uidAt(line.start), timestamp, message: text.trim() };
+    this.#begin(line.start, about.uid, shownMs);
     this.#batch.records.push(renderRepeat(this.#context, about, { count, ofUid: this.#state.lastUid }));
     this.#batch.events.push({ type: 'log-repeat-found', component: this.#context.component, count });
     this.#batch.bytes += line.length + 1;
-    this.#instance.lastStart = line.start;
   }
 
   #createEntry(
@@ -540,6 +586,22 @@ interface WaitingUsual {
 interface Quirks {
   readonly needsOriginal: boolean;
   readonly details: Readonly<Record<string, string | number | null>> | undefined;
+}
+
+/** The gap of what could not be decompressed of an archive; `from`: the last line before. */
+export function toDamageGap(
+  { block, startBit, endBit, outputOffset }: BlockLost,
+  file: string,
+  from: GapEdge | undefined,
+): Gap {
+  return {
+    certainty: 'certain',
+    reason: 'damaged',
+    from,
+    file,
+    offset: outputOffset,
+    damage: { block, startBit, endBit },
+  };
 }
 
 /** The bytes of the line; a carriage return at its end belongs to the line end and not to the line. */

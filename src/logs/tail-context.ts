@@ -1,11 +1,11 @@
 import type { Clock } from '../base/index.ts';
 import type { RouterIdentity } from '../model/index.ts';
 import type { ArchivePool } from './archive/index.ts';
-import type { LogEvent, LogSource, RecordLog } from './contracts.ts';
+import type { LogCommit, LogEvent, LogSource, RecordLog } from './contracts.ts';
 import { learnZone, noteOffset } from './learnt-zone.ts';
 import type { LogRules } from './log-rules.ts';
 import type { Instance } from './position.ts';
-import type { RouterFacts } from './router-facts.ts';
+import { FACTS, parseRouterFacts, type RouterFacts, createRouterFacts, renderRouterFacts } from './router-facts.ts';
 import type { DateOrder } from './stamp.ts';
 import type { LogStart } from './start.ts';
 import type { TailMemory } from './tail-memory.ts';
@@ -51,11 +51,10 @@ const FRESH_SLACK_MS = 30_000;
 /** A line about a request that this program makes, as routers log them when they are told to. */
 const OWN_REQUEST = /\b(?:GET|POST) (?:\/api\/v2_0)?\/?(?:download\/log|auth\/(?:login|refresh|logout)|status\/)/;
 
-/** What the logs of one router share in one turn. Changes the facts that it was given; storing them is the caller's. */
+/** What the logs of one router share in one turn. */
 export class TailContext {
   readonly router: RouterIdentity;
   readonly source: LogSource;
-  readonly records: RecordLog;
   readonly archives: ArchivePool;
   readonly clock: Clock;
   readonly report: (event: LogEvent) => void;
@@ -71,13 +70,21 @@ export class TailContext {
   readonly contactMs: number | undefined;
   /** Whether the logs of this router were deleted, as far as the listing shows it. */
   isWiped = false;
+  readonly #records: RecordLog;
+  /** The facts as they were stored last. */
+  #storedFacts: string | undefined;
+  #hasLostCommit = false;
   readonly #configured: Zone;
   #learnt: ReturnType<typeof learnZone>;
 
-  constructor(options: TailOptions, memory: TailMemory, facts: RouterFacts, isKnown: boolean) {
+  /** `storedFacts`: what an earlier turn has stored of the router as a whole. */
+  constructor(options: TailOptions, memory: TailMemory, storedFacts: string | undefined) {
+    const known = storedFacts === undefined ? undefined : parseRouterFacts(storedFacts);
+    const facts = known ?? createRouterFacts(options.clock.now());
+    this.#storedFacts = storedFacts;
     this.router = options.router;
     this.source = options.source;
-    this.records = options.records;
+    this.#records = options.records;
     this.archives = options.archives;
     this.clock = options.clock;
     this.report = options.report;
@@ -89,13 +96,33 @@ export class TailContext {
     this.rules = options.rules;
     this.memory = memory;
     this.facts = facts;
-    this.contactMs = isKnown ? facts.firstContactMs : undefined;
+    this.contactMs = known?.firstContactMs;
     this.#configured = options.zone;
     this.#learnt = learnZone(facts.zone);
     if (options.firmware !== undefined && options.firmware !== facts.firmware) {
       facts.firmware = options.firmware;
       facts.range = undefined;
     }
+  }
+
+  /** Makes a step of logs durable, and with it what was learnt of the router: a crash leaves all of it or nothing. */
+  commit(...commits: LogCommit[]): void {
+    const text = renderRouterFacts(this.facts);
+    const isLearnt = text !== this.#storedFacts;
+    if (!isLearnt && commits.length === 0) return;
+    const learnt = { router: this.router.name, component: FACTS, position: text, lines: [] };
+    this.#hasLostCommit = true;
+    this.#records.commit(...commits, ...(isLearnt ? [learnt] : []));
+    this.#hasLostCommit = false;
+    this.#storedFacts = text;
+  }
+
+  /**
+   * Whether the store has refused a step of this turn. What is known in memory is ahead of what is stored then, so the turn
+   * has to end without another commit.
+   */
+  get hasLostCommit(): boolean {
+    return this.#hasLostCommit;
   }
 
   /** The zone of the lines: as configured, or as learnt so far. */

@@ -1,7 +1,7 @@
 import { ComponentTail } from './component-tail.ts';
 import { type ListedLog, type Listing, parseListing } from './names.ts';
 import { parsePosition } from './position-text.ts';
-import { createRouterFacts, FACTS, parseRouterFacts, type RouterFacts, renderRouterFacts } from './router-facts.ts';
+import { FACTS, type RouterFacts } from './router-facts.ts';
 import { TailContext, type TailOptions } from './tail-context.ts';
 import { TailMemory } from './tail-memory.ts';
 
@@ -35,11 +35,8 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   };
   let listing = await list();
   const positions = records.readPositions(router.name);
-  const stored = positions.get(FACTS);
-  const known = stored === undefined ? undefined : parseRouterFacts(stored);
-  const facts = known ?? createRouterFacts(clock.now());
-  const turn = new TailContext(options, memory, facts, known !== undefined);
-  const isReplaced = noteSerial(facts, options.serial);
+  const turn = new TailContext(options, memory, positions.get(FACTS));
+  const isReplaced = noteSerial(turn.facts, options.serial);
   turn.isWiped = findWiped(listing, positions);
   const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter(
     (component) => component !== FACTS && isWanted(component),
@@ -61,7 +58,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   let last: string | undefined;
   try {
     noteListing();
-    if (isReplaced) for (const { component, tail } of tails) if (positions.has(component)) tail.replace();
+    if (isReplaced) replaceAll(tails.filter(({ component }) => positions.has(component)).map(({ tail }) => tail), turn);
     for (let next = tails.shift(); next; next = tails.shift()) {
       if (last !== undefined && shouldYield()) return last;
       last = next.component;
@@ -70,11 +67,15 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     }
     return undefined;
   } finally {
-    const text = renderRouterFacts(facts);
-    if (text !== stored && !signal.aborted) {
-      records.commit({ router: router.name, component: FACTS, position: text, lines: [] });
-    }
+    if (!signal.aborted && !turn.hasLostCommit) turn.commit();
   }
+}
+
+/** Another device answers now: all logs of the one before end, in one step with the serial number that says so. */
+function replaceAll(tails: readonly ComponentTail[], turn: TailContext): void {
+  const resets = tails.map((tail) => tail.replace());
+  turn.commit(...resets.map(({ commit }) => commit));
+  for (const { report } of resets) report();
 }
 
 /** Logs in danger first, the most urgent before the others; the rest in the order of their names, from `after` on. */

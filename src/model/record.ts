@@ -50,6 +50,6 @@ export interface LogRecord {
   /** The untouched bytes as base64, when the message had to be changed to fit JSON. */
   readonly original?: string;
   /** Synthetic records only. */
-  readonly event?: 'log.gap' | 'log.repeat' | 'log.reset' | 'log.clock_jump';
+  readonly event?: 'log.gap' | 'log.gap_end' | 'log.repeat' | 'log.reset' | 'log.clock_jump';
   readonly details?: Readonly<Record<string, string | number | null>>;
 }

@@ -170,38 +170,40 @@ export class EmbeddedStore implements Disposable {
   }
 
   /**
-   * Adds records to the spool and moves the log's position, both or neither. Throws {@link StoreError}, with nothing changed:
-   * `full` when the spool or the disk has no room, `unwritable` when the disk fails, and `damaged` when stored records of
-   * this log were lost since its position was read.
+   * Adds records to the spool and moves the positions of their logs: all of `commits` in one transaction, or nothing. Throws
+   * {@link StoreError}, with nothing changed: `full` when the spool or the disk has no room, `unwritable` when the disk
+   * fails, and `damaged` when stored records of one of these logs were lost since its position was read.
    */
-  commit(commit: LogCommit): void {
-    const { router, component, position, lines } = commit;
-    const body = lines.length > 0 ? packLines(lines) : undefined;
+  commit(...commits: LogCommit[]): void {
+    const packed = commits.map((commit) => ({
+      ...commit,
+      body: commit.lines.length > 0 ? packLines(commit.lines) : undefined,
+    }));
+    const added = packed.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
     this.#attempt(({ file, spool }) => {
-      if (this.#forgotten.has(router, component)) throw toLostPosition(commit);
+      const lost = commits.find(({ router, component }) => this.#forgotten.has(router, component));
+      if (lost) throw toLostPosition(lost);
       const { bytes } = spool.totals;
       // An empty spool takes a batch of any size: otherwise one that is larger than the bound would never leave the router.
-      if (body && bytes > 0 && bytes + body.length > this.#options.spoolBytesMax) throw toSpoolFull(this.#options);
-      if (body) this.#checkReserve();
-      const excess = bytes + spool.kept.bytes + (body?.length ?? 0) - this.#options.spoolBytesMax;
-      const settle = file.transact(() => {
-        file.run(
-          'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
-          router,
-          component,
-          position,
-        );
-        if (!body) return () => {};
-        const committedMs = Math.floor(this.#options.now());
+      if (added > 0 && bytes > 0 && bytes + added > this.#options.spoolBytesMax) throw toSpoolFull(this.#options);
+      if (added > 0) this.#checkReserve();
+      const excess = added > 0 ? bytes + spool.kept.bytes + added - this.#options.spoolBytesMax : 0;
+      const committedMs = Math.floor(this.#options.now());
+      const settles = file.transact(() => [
         // What every sink has gives way: it must not keep the lines of routers waiting.
-        const makeRoom = excess > 0 ? spool.dropKept(excess) : undefined;
-        const append = spool.append({ router, component, committedMs, records: lines.length }, body);
-        return () => {
-          makeRoom?.();
-          append();
-        };
-      });
-      settle();
+        ...(excess > 0 ? [spool.dropKept(excess)] : []),
+        ...packed.map(({ router, component, position, lines, body }) => {
+          file.run(
+            'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
+            router,
+            component,
+            position,
+          );
+          if (!body) return () => {};
+          return spool.append({ router, component, committedMs, records: lines.length }, body);
+        }),
+      ]);
+      for (const settle of settles) settle();
       compact(file);
     });
   }

@@ -141,6 +141,8 @@ export interface LogGapSummary {
   readonly reason: string;
   /** Bytes that are missing at least; null when that is not known. */
   readonly bytesMin: number | null;
+  /** Time of the first line behind it; null while that line is not known, or when it has no time. */
+  readonly until: string | null;
 }
 
 export interface RecordSummary {

@@ -13,7 +13,7 @@ test('LogBook keeps the last 10 gaps, the newest first', async () => {
   for (let index = 0; index < 12; index++) {
     await clock.advance(1000);
     const bytesMin = index === 11 ? undefined : index;
-    book.note({ type: 'log-gap-found', component: 'network', certainty: 'certain', reason: 'expired', bytesMin });
+    book.note({ type: 'log-gap-found', component: 'network', certainty: 'certain', reason: 'expired', bytesMin, uid: 'a', untilUtcMs: undefined });
   }
   expect(book.gaps).toHaveLength(10);
   expect(book.gaps[0]).toEqual({
@@ -22,6 +22,7 @@ test('LogBook keeps the last 10 gaps, the newest first', async () => {
     certainty: 'certain',
     reason: 'expired',
     bytesMin: null,
+    until: null,
   });
   expect(book.gaps.at(-1)).toMatchObject({ at: '1970-01-01T00:00:03.000Z', bytesMin: 2 });
   expect(book.describe()).toMatchObject([{ component: 'network', gaps: 12, position: null }]);

@@ -102,12 +102,12 @@ class MortalLog implements RecordLog, Disposable {
     return this.#store.readPositions(router);
   }
 
-  commit(commit: Parameters<RecordLog['commit']>[0]): void {
+  commit(...commits: Parameters<RecordLog['commit']>): void {
     const isDying = this.death !== undefined && this.death.commits-- <= 0;
     if (isDying && !this.death?.isAfter) throw new Killed('before the transaction');
-    this.#store.commit(commit);
+    this.#store.commit(...commits);
     if (!isDying) return;
-    for (const { event } of Array.from(commit.lines, (line) => JSON.parse(line) as LogRecord)) {
+    for (const { event } of commits.flatMap(({ lines }) => Array.from(lines, (line) => JSON.parse(line) as LogRecord))) {
       if (event) this.unreported.set(event, (this.unreported.get(event) ?? 0) + 1);
     }
     throw new Killed('after the transaction');

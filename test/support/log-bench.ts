@@ -29,9 +29,11 @@ export class MemoryLog implements RecordLog {
     return new Map(this.positions);
   }
 
-  commit({ component, position, lines }: Parameters<RecordLog['commit']>[0]): void {
-    this.positions.set(component, position);
-    for (const line of lines) this.lines.push(line);
+  commit(...commits: Parameters<RecordLog['commit']>): void {
+    for (const { component, position, lines } of commits) {
+      this.positions.set(component, position);
+      for (const line of lines) this.lines.push(line);
+    }
   }
 }
 

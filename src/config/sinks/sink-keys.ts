@@ -19,7 +19,7 @@ import { headerFiles, headers, token } from './sink-values.ts';
 /** Keys that several types of sinks have, each described once. */
 
 const SEVERITIES = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency', 'none'] as const;
-const EVENTS = ['line', 'log.gap', 'log.repeat', 'log.reset', 'log.clock_jump'] as const;
+const EVENTS = ['line', 'log.gap', 'log.gap_end', 'log.repeat', 'log.reset', 'log.clock_jump'] as const;
 
 /** The key that says of which type a sink is. */
 export function tag<const Word extends SinkSettings['type']>(word: Word) {

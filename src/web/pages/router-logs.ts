@@ -10,6 +10,7 @@ const GAP_COLUMNS: readonly Column<LogGapSummary>[] = [
   { title: 'Certainty', cell: ({ certainty }) => certainty },
   { title: 'Reason', kind: 'wide', cell: ({ reason }) => reason },
   { title: 'Missing', cell: ({ bytesMin }) => (bytesMin === null ? 'not known' : `at least ${renderBytes(bytesMin)}`) },
+  { title: 'Until', cell: ({ until }) => renderMoment(until) },
 ];
 
 const RECORD_COLUMNS: readonly Column<RecordSummary>[] = [

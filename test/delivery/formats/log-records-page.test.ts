@@ -4,7 +4,7 @@ import { renderEcs } from '../../../src/delivery/formats/ecs.ts';
 import { renderNative } from '../../../src/delivery/formats/native.ts';
 import { renderOtel, renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { renderClockJump, renderGap, renderRepeat, renderReset } from '../../../src/logs/event-records.ts';
+import { renderClockJump, renderGap, renderGapEnd, renderRepeat, renderReset } from '../../../src/logs/event-records.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/log-records.md', import.meta.url), 'utf8');
 /** What comes behind is about other programs. */
@@ -36,9 +36,18 @@ describe('docs/log-records.md', () => {
         offset: 18_302,
       }),
     ],
-    [2, 'a reset', renderReset(context, 'wiped', edge)],
     [
-      3,
+      2,
+      'the end of a gap',
+      renderGapEnd(
+        context,
+        { uid: 'dxn3cch3gcyxg4l2-00000e4e', file: 'network/current', offset: 18_302 },
+        { uid: 'm2b6x7zqjw4nd3ka-00000000', utcMs: Date.UTC(2025, 9, 26, 4) },
+      ),
+    ],
+    [3, 'a reset', renderReset(context, 'wiped', edge)],
+    [
+      4,
       'a clock jump',
       renderClockJump(
         context,
@@ -47,7 +56,7 @@ describe('docs/log-records.md', () => {
       ),
     ],
     [
-      4,
+      5,
       'a repeat',
       renderRepeat(
         context,
@@ -60,17 +69,17 @@ describe('docs/log-records.md', () => {
         { count: 4, ofUid: edge.uid },
       ),
     ],
-    [6, 'format otel', renderOtel(record)],
+    [7, 'format otel', renderOtel(record)],
   ] as const)('shows as example %s what is rendered: %s', ([index, , rendered]) => {
     expect(examples[index]).toBe(rendered);
   });
 
   test.for([
-    [5, 'format ecs', renderEcs(record)],
-    [7, 'format otel in Elasticsearch', renderOtelDocument(record)],
+    [6, 'format ecs', renderEcs(record)],
+    [8, 'format otel in Elasticsearch', renderOtelDocument(record)],
   ] as const)('shows as example %s, but for line breaks, what is rendered: %s', ([index, , rendered]) => {
     expect(JSON.stringify(JSON.parse(examples[index] ?? ''))).toBe(rendered);
-    expect(examples).toHaveLength(8);
+    expect(examples).toHaveLength(9);
   });
 
   test('names every flag, field, event and reason of the model', () => {

@@ -115,6 +115,7 @@ test('polls that failed, resources, logs, gaps and records each have their row',
         certainty: 'certain',
         reason: 'expired',
         bytesMin: 2048,
+        until: '2026-11-21T12:30:00.000Z',
       },
     ],
     recentRecords: [
@@ -166,7 +167,7 @@ test('everything on the page of a router is escaped', async () => {
       { resource: EVIL, state: 'up', ageSeconds: null, durationSeconds: null, error: null, finding: EVIL },
     ],
     logs: DETAIL.logs.map((log) => ({ ...log, component: EVIL, newest: EVIL, position: { file: EVIL, offset: 1 } })),
-    recentGaps: [{ at: EVIL, component: EVIL, certainty: EVIL, reason: EVIL, bytesMin: null }],
+    recentGaps: [{ at: EVIL, component: EVIL, certainty: EVIL, reason: EVIL, bytesMin: null, until: null }],
     recentRecords: [{ timestamp: EVIL, component: EVIL, severity: EVIL, message: EVIL }],
     recentPolls: [
       {
