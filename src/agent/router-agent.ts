@@ -265,7 +265,7 @@ export class RouterAgent {
             readPositions: (router) => records.readPositions(router),
             commit: (...commits) => {
               records.commit(...commits);
-              for (const { lines } of commits) this.observer.onRecords(lines);
+              for (const commit of commits) this.observer.onRecords(commit.lines);
             },
           },
           archives,

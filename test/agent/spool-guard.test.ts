@@ -15,6 +15,7 @@ function createBench() {
     diskFault: undefined as StoreError | undefined,
     bytes: 0,
     trials: 0,
+    wakes: 0,
   };
   const guard = new SpoolGuard({
     store: {
@@ -31,6 +32,9 @@ function createBench() {
       },
     },
     spoolBytesMax: 1000,
+    onSpooled: () => {
+      state.wakes++;
+    },
     clock,
     logger,
   });
@@ -83,4 +87,18 @@ test('SpoolGuard holds nothing back for a fault of another kind', () => {
   state.fault = new StoreError('damaged', 'rebuilt', { disposition: 'retry' });
   expect(() => guard.commit(commit)).toThrow('rebuilt');
   expect(guard.isHeldBack).toBe(false);
+});
+
+test('SpoolGuard says that records were made durable, and says nothing of positions alone and of what was refused', () => {
+  const { guard, state } = createBench();
+  const position = { ...commit, lines: [] };
+  guard.commit(position);
+  guard.commit();
+  expect(state.wakes).toBe(0);
+  guard.commit(commit);
+  guard.commit(position, commit);
+  expect(state.wakes).toBe(2);
+  state.fault = full;
+  expect(() => guard.commit(commit)).toThrow(full);
+  expect(state.wakes).toBe(2);
 });
