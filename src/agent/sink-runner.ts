@@ -235,9 +235,8 @@ export class SinkRunner {
       sink,
       spool: store,
       deadLetters: {
-        add: (of, letters) => deadLetters.add(of, letters),
+        add: (of, refused, taken) => deadLetters.add(of, refused, taken),
         readReplayed: (of, bounds) => this.#readReplayed(of, bounds),
-        remove: (ids) => deadLetters.remove(ids),
       },
       clock,
       ...selection,

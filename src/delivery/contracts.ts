@@ -59,15 +59,16 @@ export interface ReplayedLetter extends DeadLetter {
 
 /** Where refused records are kept. */
 export interface DeadLetterBox {
-  /** Durable once it returns. The same record of the same sink again replaces what was there. */
-  add(sink: string, letters: readonly DeadLetter[]): void;
+  /**
+   * Keeps `refused` and takes away the letters `taken`, which the sink has now: both or neither, durable once it returns. The
+   * same record of the same sink again replaces what was there.
+   */
+  add(sink: string, refused: readonly DeadLetter[], taken?: readonly number[]): void;
   /** Letters of `sink` that are to be tried again, the oldest first. */
   readReplayed(
     sink: string,
     bounds: { readonly recordsMax: number; readonly bytesMax: number },
   ): readonly ReplayedLetter[];
-  /** Takes away letters that the sink has taken now. */
-  remove(ids: readonly number[]): void;
 }
 
 /** How many records a sink gets at once. */

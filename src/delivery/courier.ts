@@ -197,9 +197,13 @@ export class Courier<Cursor> {
     if (letters.length === 0) return undefined;
     const records = letters.map(({ line }) => new OutgoingRecord(line));
     this.#open('letters', records, (refused) => {
-      deadLetters.add(sink.name, refused);
       const stay = new Set(refused.map(({ uid }) => uid));
-      deadLetters.remove(letters.filter(({ uid }) => !stay.has(uid)).map(({ id }) => id));
+      const taken = letters.filter(({ uid }) => !stay.has(uid));
+      deadLetters.add(
+        sink.name,
+        refused,
+        taken.map(({ id }) => id),
+      );
     });
     return 'loaded';
   }

@@ -46,14 +46,16 @@ export class DeadLetterStore implements Disposable {
   }
 
   /**
-   * Keeps letters of a sink; one of the same record takes the place of what was there, and does not wait to be tried again. The
-   * oldest of any sink leave when the bound is reached.
+   * Keeps what a sink has refused and takes away the letters `taken`, which it has now, in one transaction. A letter of the same
+   * record takes the place of what was there, and does not wait to be tried again. The oldest of any sink leave when the bound
+   * is reached.
    */
-  add(sink: string, letters: readonly RefusedRecord[]): void {
-    if (letters.length === 0) return;
+  add(sink: string, refused: readonly RefusedRecord[], taken: readonly number[] = []): void {
+    if (refused.length + taken.length === 0) return;
     const atMs = this.#options.now();
     this.#drop((file) => {
-      for (const letter of letters) {
+      for (const id of taken) file.run('DELETE FROM letter WHERE id = ?', id);
+      for (const letter of refused) {
         file.run('DELETE FROM letter WHERE sink = ? AND uid = ?', sink, letter.uid);
         file.run(INSERT_LETTER, ...toValues(sink, letter, atMs));
       }
@@ -70,11 +72,6 @@ export class DeadLetterStore implements Disposable {
     const damaged = rows.filter((row) => !isIntact(row)).map(({ id }) => Number(id));
     if (damaged.length > 0) this.#drop((file) => takeWhere(file, { ids: damaged }, 0));
     return rows.filter(isIntact).map(toLetter);
-  }
-
-  /** Takes away letters that the sink has taken now. */
-  remove(ids: readonly number[]): void {
-    if (ids.length > 0) this.drop({ ids });
   }
 
   /** Letters in the order in which they were refused. */

@@ -309,6 +309,22 @@ test('Courier tries marked dead letters again before what is new, and drops thos
   ]);
 });
 
+test('Courier settles a replay in one call, so that a kill leaves all of it or nothing', async () => {
+  const bench = createBench(refusing('bad'));
+  const letters = ['good', 'bad'].map((uid) => ({ uid, line: renderLine(uid), reason: 'then' }));
+  bench.letters.add('archive', letters);
+  for (const letter of bench.letters.letters) letter.isReplayed = true;
+  const ids = bench.letters.letters.map(({ id }) => id);
+  const calls: unknown[] = [];
+  const add = bench.letters.add.bind(bench.letters);
+  bench.letters.add = (sink, refused, gone) => {
+    calls.push([refused.map(({ uid }) => uid), gone]);
+    add(sink, refused, gone);
+  };
+  await bench.drain();
+  expect(calls).toEqual([[['bad'], [ids[0]]]]);
+});
+
 test('Courier keeps records that are to come again in front of the rest after a batch was split', async () => {
   const refusal = new DeliveryError('too-large', 'Too large', { disposition: 'dead-letter', answer: '413' });
   const outcomes: (() => ReturnType<Deliver>)[] = [

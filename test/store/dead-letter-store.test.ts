@@ -103,7 +103,7 @@ test('DeadLetterStore.add() replaces the letter of the same record and sink, whi
   expect(uidsOf(letters.readReplayed('a', BOUNDS))).toEqual(['2']);
   expect(uidsOf(letters.readReplayed('b', BOUNDS))).toEqual(['1']);
   // The number of the letter that was replaced means nothing any more.
-  letters.remove([replayed?.id ?? 0]);
+  letters.add('a', [], [replayed?.id ?? 0]);
   const all = letters.list({ sink: 'a', limit: 10 });
   expect(all.map(({ uid, reason }) => `${uid} ${reason}`)).toEqual(['1 refused again', '2 field x is no date']);
 });
@@ -155,8 +155,8 @@ test('DeadLetterStore gives marked letters to be tried again, the oldest first a
   expect(uidsOf(letters.readReplayed('a', { ...BOUNDS, bytesMax: 1 }))).toEqual(['2']);
   expect(letters.readReplayed('b', BOUNDS)).toEqual([]);
   expect(letters.get(ids[1] ?? 0)?.isReplayed).toBe(true);
-  letters.remove(ids.slice(1, 3));
-  letters.remove([]);
+  letters.add('a', [], ids.slice(1, 3));
+  letters.add('a', []);
   expect(uidsOf(letters.readReplayed('a', BOUNDS))).toEqual(['4']);
   expect(letters.count()).toBe(2);
 });

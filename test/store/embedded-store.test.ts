@@ -150,6 +150,23 @@ test('EmbeddedStore knows after a restart how much is spooled', async () => {
   expect(store.spooled).toEqual(before);
 });
 
+test('EmbeddedStore.commit() makes several logs durable together, or none of them', async () => {
+  await using folder = await createStoreFolder();
+  using store = folder.open({ spoolBytesMax: 6000 });
+  store.commit(commitOf(['n1'], '1'), commitOf(['s1', 's2'], '1', 'system'), commitOf([], 'facts', ''));
+  expect(store.spooled.records).toBe(3);
+  const both = [commitOf(['n2'], '2'), commitOf(noisyLines(100), '2', 'system')];
+  expect(thrownBy(() => store.commit(...both)).code).toBe('full');
+  expect(store.readPositions('plant-7')).toEqual(
+    new Map([
+      ['network', '1'],
+      ['system', '1'],
+      ['', 'facts'],
+    ]),
+  );
+  expect(drain(store, 'a')).toEqual(['n1', 's1', 's2']);
+});
+
 test('EmbeddedStore.commit() throws full and changes nothing when the spool has no room', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open({ spoolBytesMax: 6000 });

@@ -49,6 +49,7 @@ class LogJudge {
     this.#judgeMissing(stretches);
     this.#judgeNamed(stretches);
     for (const { record, places } of stretches) this.#judgeGap(record, places);
+    this.#judgeEnds();
     return this.#faults;
   }
 
@@ -219,6 +220,31 @@ class LogJudge {
     });
   }
 
+  /** A gap ends once at most, with a line that came, and that stands behind the one where it begins. */
+  #judgeEnds(): void {
+    const gaps = new Map(this.#own.flatMap((record) => (record.event === 'log.gap' ? [[record.uid, record]] : [])));
+    const ended = new Set<unknown>();
+    const judge = (gap: LogRecord, to: unknown) => {
+      const about = `${String(gap.details?.['reason'])} ${gap.file} from ${String(gap.details?.['from_uid'])}`;
+      if (ended.has(gap.uid)) this.#blame(`the gap ${about} ends twice`);
+      ended.add(gap.uid);
+      const end = typeof to === 'string' ? this.#placeOf.get(to) : undefined;
+      if (end === undefined) this.#blame(`the gap ${about} ends with ${String(to)}, which is no line`);
+      const from = gap.details?.['from_uid'];
+      const start = typeof from === 'string' ? this.#placeOf.get(from) : undefined;
+      // Where names of files lie because the clock was set, nobody knows what comes first.
+      if (this.#life.hasJumps || start === undefined || end === undefined) return;
+      if (end <= start) this.#blame(`the gap ${about} ends with ${String(to)}, which is before it`);
+    };
+    for (const gap of gaps.values()) if (gap.details?.['to_uid'] !== null) judge(gap, gap.details?.['to_uid']);
+    for (const { event, details = {} } of this.#own) {
+      if (event !== 'log.gap_end') continue;
+      const gap = gaps.get(String(details['gap_uid']));
+      if (gap) judge(gap, details['to_uid']);
+      else this.#blame(`the end of ${String(details['gap_uid'])}, which is no gap`);
+    }
+  }
+
   #judgeGap(record: LogRecord, places: ReadonlySet<number>): void {
     const { details = {}, file } = record;
     const about = `${String(details['certainty'])} ${String(details['reason'])} ${file} from ${String(details['from_uid'])}`;
@@ -243,6 +269,7 @@ function renderLines(lines: readonly WrittenLine[]): string {
 function judgeCounts({ records, events, unreported }: Life): string[] {
   const pairs = [
     ['log.gap', 'log-gap-found'],
+    ['log.gap_end', 'log-gap-ended'],
     ['log.reset', 'log-reset'],
     ['log.repeat', 'log-repeat-found'],
     ['log.clock_jump', 'log-clock-jumped'],

@@ -86,9 +86,8 @@ const pumps = sinks.map((sink) => {
       repeat: (name, endedMs) => between(() => store.repeat(name, endedMs)),
     },
     deadLetters: {
-      add: (name, refused) => between(() => letters.add(name, refused)),
+      add: (name, refused, taken) => between(() => letters.add(name, refused, taken)),
       readReplayed: (name, bounds) => letters.readReplayed(name, bounds),
-      remove: (ids) => letters.remove(ids),
     },
     clock,
     isWanted: () => true,

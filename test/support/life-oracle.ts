@@ -89,6 +89,7 @@ class Killed extends RangeError {
 class MortalLog implements RecordLog, Disposable {
   readonly #path: string;
   #store: EmbeddedStore;
+  #isDead = false;
   /** Commits until the agent dies; before (`false`) or after (`true`) the transaction. */
   death: { commits: number; isAfter: boolean } | undefined;
   readonly unreported = new Map<string, number>();
@@ -103,7 +104,9 @@ class MortalLog implements RecordLog, Disposable {
   }
 
   commit(...commits: Parameters<RecordLog['commit']>): void {
+    if (this.#isDead) throw new Killed('long ago');
     const isDying = this.death !== undefined && this.death.commits-- <= 0;
+    this.#isDead = isDying;
     if (isDying && !this.death?.isAfter) throw new Killed('before the transaction');
     this.#store.commit(...commits);
     if (!isDying) return;
@@ -116,6 +119,7 @@ class MortalLog implements RecordLog, Disposable {
   /** Another process opens the database. */
   reopen(): void {
     this.death = undefined;
+    this.#isDead = false;
     this.#store.close();
     this.#store = this.#open();
   }

@@ -71,8 +71,9 @@ export class MemoryLetters implements DeadLetterBox {
   letters: (DeadLetter & { readonly id: number; readonly sink: string; isReplayed: boolean })[] = [];
   #id = 0;
 
-  add(sink: string, letters: readonly DeadLetter[]): void {
+  add(sink: string, letters: readonly DeadLetter[], taken: readonly number[] = []): void {
     const uids = new Set(letters.map(({ uid }) => uid));
+    this.letters = this.letters.filter(({ id }) => !taken.includes(id));
     this.letters = this.letters.filter((one) => one.sink !== sink || !uids.has(one.uid));
     for (const letter of letters) this.letters.push({ ...letter, sink, id: ++this.#id, isReplayed: false });
   }
@@ -81,9 +82,6 @@ export class MemoryLetters implements DeadLetterBox {
     return this.letters.filter((one) => one.sink === sink && one.isReplayed).slice(0, recordsMax);
   }
 
-  remove(ids: readonly number[]): void {
-    this.letters = this.letters.filter(({ id }) => !ids.includes(id));
-  }
 }
 
 /** A record as it is stored, with `text` as its message and its uid. */
