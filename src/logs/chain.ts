@@ -4,7 +4,14 @@ import type { Gap, GapEdge, Lane, OpenGap } from './event-records.ts';
 import { createUidPrefix } from './identity.ts';
 import { FLOOR_MS } from './log-clock.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
-import { type BrokenLink, type FileFault, type Instance, type LogPosition, toLastEdge, type Waiting } from './position.ts';
+import {
+  type BrokenLink,
+  type FileFault,
+  type Instance,
+  type LogPosition,
+  toLastEdge,
+  type Waiting,
+} from './position.ts';
 import { isLinked, linkOffsetMs } from './rotation-link.ts';
 import type { Zone } from './zone.ts';
 
@@ -228,7 +235,8 @@ export class LogChain {
   /** Lines of a file were read, `first` before the others: what is missing before them ends there. */
   noteFirst(first: GapEdge, instance: Instance, stamp: string | undefined, lane: Lane): void {
     const { position } = this;
-    for (const link of position.brokenLinks) if (link.lane !== 'late' && (link.lane ?? 'live') === lane) link.to ??= first;
+    for (const link of position.brokenLinks)
+      if (link.lane !== 'late' && (link.lane ?? 'live') === lane) link.to ??= first;
     if (lane !== 'live') return;
     for (const pending of position.pending) if (pending.instance !== instance) pending.to ??= first;
     for (const [other, entry] of Object.entries(position.waiting)) {
@@ -290,9 +298,7 @@ export class LogChain {
     this.#forgetContents();
     if (!instance) return;
     const { firstUtcMs } = instance;
-    const mended = position.brokenLinks.filter(
-      ({ after }) => firstUtcMs !== undefined && isLinked(firstUtcMs, after),
-    );
+    const mended = position.brokenLinks.filter(({ after }) => firstUtcMs !== undefined && isLinked(firstUtcMs, after));
     const to = this.lineBehind(instance) ?? mended[0]?.to;
     position.brokenLinks = position.brokenLinks.filter((link) => !mended.includes(link));
     position.pending = position.pending.filter((pending) => pending.instance !== instance);

@@ -357,9 +357,7 @@ export class ComponentTail {
     };
     let result: ScanResult;
     try {
-      result = await source.readLog(file.name, signal, (body) =>
-        scan.read(linesOf(archives.decode(body, limits))),
-      );
+      result = await source.readLog(file.name, signal, (body) => scan.read(linesOf(archives.decode(body, limits))));
     } catch (cause) {
       if (this.#isOver(cause, signal)) throw cause;
       const kept = this.#takeWhole(scan, file.stamp);
@@ -512,7 +510,11 @@ export class ComponentTail {
     return {
       ...this.#createContext(file, this.#chain.flagsFor(instance, stamp)),
       behind: this.#chain.lineBehind(instance),
-      ...(this.#chain.laneOf(instance, stamp) === 'live' && { stream: this.#position.stream, notBeforeMs: lookedAtMs, skew }),
+      ...(this.#chain.laneOf(instance, stamp) === 'live' && {
+        stream: this.#position.stream,
+        notBeforeMs: lookedAtMs,
+        skew,
+      }),
       skipBeforeUtcMs: this.#position.skipBeforeUtcMs,
     };
   }

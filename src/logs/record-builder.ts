@@ -1,4 +1,5 @@
 import type { RecordFlag, RouterIdentity } from '../model/index.ts';
+import type { BlockLost } from './archive/index.ts';
 import type { LineEvent } from './contracts.ts';
 import {
   createFrame,
@@ -9,7 +10,6 @@ import {
   renderEntry,
   toHeldEntry,
 } from './entry.ts';
-import type { BlockLost } from './archive/index.ts';
 import { type Gap, type GapEdge, renderClockJump, renderGap, renderRepeat } from './event-records.ts';
 import { mayBeGlued, splitGlued } from './glued.ts';
 import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';

@@ -5,7 +5,7 @@ import type { LogCommit, LogEvent, LogSource, RecordLog } from './contracts.ts';
 import { learnZone, noteOffset } from './learnt-zone.ts';
 import type { LogRules } from './log-rules.ts';
 import type { Instance } from './position.ts';
-import { FACTS, parseRouterFacts, type RouterFacts, createRouterFacts, renderRouterFacts } from './router-facts.ts';
+import { createRouterFacts, FACTS, parseRouterFacts, type RouterFacts, renderRouterFacts } from './router-facts.ts';
 import type { DateOrder } from './stamp.ts';
 import type { LogStart } from './start.ts';
 import type { TailMemory } from './tail-memory.ts';

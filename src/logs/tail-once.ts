@@ -58,7 +58,11 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   let last: string | undefined;
   try {
     noteListing();
-    if (isReplaced) replaceAll(tails.filter(({ component }) => positions.has(component)).map(({ tail }) => tail), turn);
+    if (isReplaced)
+      replaceAll(
+        tails.filter(({ component }) => positions.has(component)).map(({ tail }) => tail),
+        turn,
+      );
     for (let next = tails.shift(); next; next = tails.shift()) {
       if (last !== undefined && shouldYield()) return last;
       last = next.component;

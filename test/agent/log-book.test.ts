@@ -13,7 +13,15 @@ test('LogBook keeps the last 10 gaps, the newest first', async () => {
   for (let index = 0; index < 12; index++) {
     await clock.advance(1000);
     const bytesMin = index === 11 ? undefined : index;
-    book.note({ type: 'log-gap-found', component: 'network', certainty: 'certain', reason: 'expired', bytesMin, uid: 'a', untilUtcMs: undefined });
+    book.note({
+      type: 'log-gap-found',
+      component: 'network',
+      certainty: 'certain',
+      reason: 'expired',
+      bytesMin,
+      uid: 'a',
+      untilUtcMs: undefined,
+    });
   }
   expect(book.gaps).toHaveLength(10);
   expect(book.gaps[0]).toEqual({

@@ -110,7 +110,9 @@ class MortalLog implements RecordLog, Disposable {
     if (isDying && !this.death?.isAfter) throw new Killed('before the transaction');
     this.#store.commit(...commits);
     if (!isDying) return;
-    for (const { event } of commits.flatMap(({ lines }) => Array.from(lines, (line) => JSON.parse(line) as LogRecord))) {
+    for (const { event } of commits.flatMap(({ lines }) =>
+      Array.from(lines, (line) => JSON.parse(line) as LogRecord),
+    )) {
       if (event) this.unreported.set(event, (this.unreported.get(event) ?? 0) + 1);
     }
     throw new Killed('after the transaction');

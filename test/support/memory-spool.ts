@@ -81,7 +81,6 @@ export class MemoryLetters implements DeadLetterBox {
   readReplayed(sink: string, { recordsMax }: { readonly recordsMax: number }): readonly ReplayedLetter[] {
     return this.letters.filter((one) => one.sink === sink && one.isReplayed).slice(0, recordsMax);
   }
-
 }
 
 /** A record as it is stored, with `text` as its message and its uid. */

@@ -4,7 +4,13 @@ import { renderEcs } from '../../../src/delivery/formats/ecs.ts';
 import { renderNative } from '../../../src/delivery/formats/native.ts';
 import { renderOtel, renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { renderClockJump, renderGap, renderGapEnd, renderRepeat, renderReset } from '../../../src/logs/event-records.ts';
+import {
+  renderClockJump,
+  renderGap,
+  renderGapEnd,
+  renderRepeat,
+  renderReset,
+} from '../../../src/logs/event-records.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/log-records.md', import.meta.url), 'utf8');
 /** What comes behind is about other programs. */

@@ -19,7 +19,9 @@ const OLD = ['network/log-2026-11-21-11:30:00', line('12:00:00', 'old')] as cons
 const LOST = 'network/log-2026-11-21-12:10:00.bz2';
 const CUT = bzip2(line('13:00:00', 'lost')).subarray(0, 30);
 
-const LINES = Array.from({ length: 9000 }, (_, index) => line('12:30:00', `line ${index} ${index * 7919 ** 3}`)).join('');
+const LINES = Array.from({ length: 9000 }, (_, index) => line('12:30:00', `line ${index} ${index * 7919 ** 3}`)).join(
+  '',
+);
 
 function damage(archive: Buffer, share: number): Buffer {
   const damaged = Buffer.from(archive);
