@@ -18,7 +18,7 @@ const entries = fc.array(
   },
 );
 const condition = fc.record({
-  p: fc.constantFrom('description', 'active', 'interface', 'check_type', 'index'),
+  p: fc.constantFrom('description', 'active', 'interface', 'check_type', 'name'),
   o: fc.constantFrom('eq' as const, 'like' as const),
   v: fc.oneof(word, fc.array(word, { minLength: 1, maxLength: 3 })),
 });
@@ -40,7 +40,7 @@ function meets(value: string, { o, v }: Condition): boolean {
 function expectSelection(plain: Plain[], filters: Condition[]): [number, number[]][] {
   const result: [number, number[]][] = [];
   for (const [position, { description, active, sublist }] of plain.entries()) {
-    const outer: Record<string, string> = { description, active, index: `wan${position + 1}` };
+    const outer: Record<string, string> = { description, active, name: `wan${position + 1}` };
     let isMet = true;
     for (const one of filters) if (one.p in outer && !meets(outer[one.p] ?? '', one)) isMet = false;
     const onInner = filters.filter(({ p }) => !(p in outer));

@@ -67,6 +67,27 @@ describe('the modem', () => {
     });
   });
 
+  test('carries WireGuard tunnels, which are called wg1, and loses them with its session', async () => {
+    await using bench = await openAdmin();
+    const path = '/configuration/interfaces/wireguard';
+    const { json } = await bench.call('POST', path, { config: { list: [{ description: 'plant' }] } });
+    expect(json.config.list).toMatchObject([{ name: 'wg1', active: '1' }]);
+    const [chain] = (await bench.call('GET', '/configuration/wan/wans')).json.config.list;
+    const list = [{ list_uid: chain.list_uid, sublist: [{ interface: 'wg1' }] }];
+    await bench.call('POST', '/configuration/wan/wans', { config: { list }, profile: { activate: '1' } });
+    const read = async (resource: string) => (await bench.call('GET', `/status/${resource}`)).json.status.list;
+    expect((await read('sysdetail/ip_addresses')).map(({ name }: { name: string }) => name)).toContain('wg1');
+    expect(await read('sysstat/wan')).toContainEqual({ if_name: 'wg1', state: 'online' });
+    const options = { name: 'lte2', state_change: 'turn_off' };
+    await bench.call('POST', '/operation', { method: 'manual_action', params: { type: 'modem_state', options } });
+    await bench.call('POST', '/operation', {
+      method: 'manual_action',
+      params: { type: 'wan_chain', options: { wan_chain: 'wan1' } },
+    });
+    await bench.clock.advance(60_000);
+    expect(await read('sysstat/wan')).toContainEqual({ if_name: 'wg1', state: 'offline' });
+  });
+
   test('follows orders', async () => {
     await using bench = await openStatus();
     const order = (state_change: string) => bench.operate('modem_state', { name: 'lte2', state_change });
