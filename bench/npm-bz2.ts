@@ -39,9 +39,8 @@ export function decodeWithBz2(file: string, { checksum, limitMs }: Bz2Options): 
 }
 
 function decodeHere(file: string, checksum: boolean): Bz2Outcome {
-  const bz2 = createRequire(import.meta.url)('bz2') as {
-    decompress(bytes: Uint8Array, checkCrc?: boolean): Uint8Array;
-  };
+  const require = createRequire(import.meta.url);
+  const bz2 = require('bz2') as { decompress(bytes: Uint8Array, checkCrc?: boolean): Uint8Array };
   const archive = readFileSync(file);
   const before = process.cpuUsage();
   const readSeconds = () => {
