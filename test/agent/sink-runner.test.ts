@@ -3,6 +3,7 @@ import { SelfMetrics } from '../../src/agent/self-metrics.ts';
 import { SinkRunner } from '../../src/agent/sink-runner.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
 import { createStdoutSettings, type SinkSettings } from '../../src/config/index.ts';
+import { ConnectionEnd } from '../../src/delivery/connection-end.ts';
 import { DeliveryError, type OutgoingRecord, type Sink } from '../../src/delivery/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { renderLine } from '../support/memory-spool.ts';
@@ -26,6 +27,8 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
       void ownLog.push({ level, message, fields: { ...fields } });
   const logger: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
   const happened: string[] = [];
+  /** The connection of every sink whose settings have `replayMs`. */
+  const connection = new ConnectionEnd();
   const delivered: Record<string, string[]> = {};
   const attemptsMs: number[] = [];
   const metrics = new SelfMetrics('0');
@@ -36,11 +39,12 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
     random: () => 1,
     logger,
     metrics,
-    create: ({ name, batch }) => {
+    create: ({ name, batch, ...settings }) => {
       happened.push(`create ${name}`);
       return {
         name,
         batch,
+        connection: 'replayMs' in settings ? connection : undefined,
         deliver: async (records: readonly OutgoingRecord[], signal) => {
           attemptsMs.push(clock.monotonic());
           const report = (await deliver[name]?.(records, signal)) ?? {};
@@ -71,6 +75,7 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
     letters,
     ownLog,
     happened,
+    connection,
     delivered,
     attemptsMs,
     runner,
@@ -300,6 +305,23 @@ test('SinkRunner says it when a sink has gone for good, and does not call that a
   await bench.runner.whenIdle();
   expect(bench.happened).toContain('gone');
   expect(bench.ownLog).toEqual([]);
+});
+
+test('SinkRunner wakes a sink whose connection has ended, and counts what goes again apart', async () => {
+  await using bench = await openBench();
+  await bench.apply(sink('a', { replayMs: 10 * SECOND_MS }));
+  bench.commit(['1', '2']);
+  await bench.runner.whenIdle();
+  expect(bench.delivered).toEqual({ a: ['1', '2'] });
+  bench.connection.note(bench.clock.now());
+  await bench.runner.whenIdle();
+  expect(bench.delivered).toEqual({ a: ['1', '2', '1', '2'] });
+  const text = await bench.metrics();
+  expect(text).toContain('router_exporter_sink_records_total{sink="a",result="delivered"} 2');
+  expect(text).toContain('router_exporter_sink_records_total{sink="a",result="repeated"} 2');
+  expect(text).toContain('router_exporter_spool_records 0');
+  expect(text).toContain('router_exporter_sink_lag_seconds{sink="a"} 0');
+  expect(bench.runner.describe()).toMatchObject([{ recordsDelivered: 2, recordsWaiting: 0 }]);
 });
 
 test('SinkRunner.drain() closes every sink', async () => {
