@@ -120,6 +120,7 @@ export class LogBook {
       }
       case 'log-zone-learnt':
       case 'log-zone-doubted':
+      case 'log-links-judged':
       case 'archive-unfinished':
       case 'log-failed':
         return;

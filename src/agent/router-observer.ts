@@ -195,6 +195,15 @@ export class RouterObserver {
           zone: event.zone ?? 'unknown',
         });
         return;
+      case 'log-links-judged':
+        this.#log(
+          'info',
+          event.holds
+            ? 'Log files begin in the second in which the one before ends: a missing one shows'
+            : 'Log files do not begin where the one before ends: a missing one may not show',
+          { matches: event.matches, chance: event.chance, contradicted_by: event.refuted },
+        );
+        return;
       case 'log-zone-doubted':
         this.#logFailure('zone', 'New log lines are stamped as if in another zone than the one configured', {
           off_by: renderOffset(event.offByMs),

@@ -22,6 +22,8 @@ export interface Learnt {
   archives?: string | undefined;
   /** What the newest rotation shows of the router's zone, and whose it is. */
   offset?: (OffsetEvidence & { readonly component: string }) | undefined;
+  /** What the newest rotations of a few logs show, by component. */
+  rotations?: ReadonlyMap<string, OffsetEvidence> | undefined;
   /** The router's clock minus this machine's, milliseconds; the router tells whole seconds. */
   clockOffsetMs?: number | undefined;
 }

@@ -3,6 +3,7 @@ import {
   findOffsetEvidence,
   type ListedLog,
   type Listing,
+  type OffsetEvidence,
   parseListing,
   SNIFF_BYTES,
   sniffFormat,
@@ -14,6 +15,8 @@ import type { Finding } from './doctor-steps.ts';
 
 /** As much of a log as its first line takes, most likely. Bytes. */
 const HEAD_BYTES = 512;
+/** Logs that are looked at beside the one that was rotated last. */
+const MORE_LOGS = 3;
 /** A clock that is further off is worth a word. Milliseconds. */
 const CLOCK_OFFSET_MS_MAX = 60_000;
 
@@ -47,7 +50,27 @@ export async function examineLogs(examination: Examination): Promise<boolean> {
   }
   await examineCurrent(component, log, examination);
   await examineArchive(log, examination);
+  await examineRotations(listing, component, examination);
   return true;
+}
+
+/** Where a router sends parts of files, the beginnings of a few more logs show whether files begin where others end. */
+async function examineRotations({ logs }: Listing, chosen: string, examination: Examination): Promise<void> {
+  const { recorder, client, signal, learnt, clock } = examination;
+  const rotations = new Map<string, OffsetEvidence>();
+  if (learnt.offset) rotations.set(chosen, learnt.offset);
+  const others = [...logs].filter(([one, { current, rotated }]) => one !== chosen && current && rotated.length > 0);
+  if (learnt.hasRanges === true && learnt.offset && others.length > 0) {
+    await recorder.run('log rotations', async () => {
+      for (const [one, log] of others.slice(0, MORE_LOGS)) {
+        const read = await readHead(client, log.current ?? '', HEAD_BYTES, signal, clock);
+        const evidence = 'message' in read ? undefined : findOffsetEvidence(log, read.head);
+        if (evidence) rotations.set(one, evidence);
+      }
+      return { message: `the first bytes of ${Math.min(others.length, MORE_LOGS)} more logs` };
+    });
+  }
+  if (rotations.size > 0) learnt.rotations = rotations;
 }
 
 function describeListing({ logs, unknown }: Listing, files: number, { learnt }: Examination): Finding {

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { judgeRotations } from '../logs/index.ts';
 import type { Learnt, RouterReport } from './doctor-examination.ts';
 import { renderOffset } from './doctor-logs.ts';
 import type { Step, Verdict } from './doctor-steps.ts';
@@ -97,6 +98,7 @@ function listFacts({ bytes, durationMs }: RouterReport, learnt: Readonly<Learnt>
     ...(learnt.hasRanges === undefined ? [] : [['log downloads', renderDownloads(learnt)]]),
     ...(archives === undefined ? [] : [['log archives', `arrive as ${archives}`]]),
     ...(offset ? [['UTC offset', renderEvidence(offset)]] : []),
+    ...(learnt.rotations ? [['log rotation', renderRotations(learnt.rotations)]] : []),
     ...(clockOffsetMs === undefined ? [] : [['clock', renderClock(clockOffsetMs)]]),
     ...(total > 0
       ? [['cost', `${renderCount(total)} bytes on the wire (${renderCount(bytes.sent)} sent), ${renderMs(durationMs)}`]]
@@ -121,6 +123,20 @@ function renderEvidence({
 }: NonNullable<Learnt['offset']>): string {
   const seen = `${component} was rotated at ${renderTime(rotatedUtcMs)} UTC, its next line says ${renderTime(firstWallAsUtcMs)}`;
   return offsetMs === undefined ? `not shown: ${seen}` : `UTC${renderOffset(offsetMs)}: ${seen}`;
+}
+
+type Rotations = NonNullable<Learnt['rotations']>;
+
+const countMatches = (rotations: Rotations) =>
+  [...rotations.values()].filter(({ offsetMs }) => offsetMs !== undefined).length;
+
+function renderRotations(rotations: Rotations): string {
+  const { holds, chance } = judgeRotations(rotations);
+  const odds = chance < 1 ? `, by chance 1 in ${renderCount(Math.round(1 / chance))}` : '';
+  const seen = `in ${countMatches(rotations)} of ${rotations.size} logs${odds}`;
+  return holds
+    ? `a file begins in the second in which the one before ends (${seen}): a missing one would show`
+    : `not proven that a file begins in the second in which the one before ends (${seen}): nothing waits for a missing one`;
 }
 
 /** Routers tell whole seconds, and the answer takes its time. Milliseconds. */
@@ -188,9 +204,15 @@ export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, 
         rotated_utc: new Date(offset.rotatedUtcMs).toISOString(),
         first_line_wall: new Date(offset.firstWallAsUtcMs).toISOString().slice(0, -1),
       },
+      log_rotation: learnt.rotations && toRotationJson(learnt.rotations),
       clock_offset_seconds: learnt.clockOffsetMs === undefined ? undefined : learnt.clockOffsetMs / 1000,
     },
   };
+}
+
+function toRotationJson(rotations: Rotations): object {
+  const { holds, chance } = judgeRotations(rotations);
+  return { links_proven: holds, logs: rotations.size, matches: countMatches(rotations), chance };
 }
 
 export function toStepJson({ step, verdict, message, hint, durationMs, bytes }: ShownStep): object {

@@ -2,17 +2,19 @@ import type { Clock } from '../base/index.ts';
 import type { RecordFlag } from '../model/index.ts';
 import type { Gap, GapEdge, Lane, OpenGap } from './event-records.ts';
 import { createUidPrefix } from './identity.ts';
+import { type LinkRule, meanDistanceMs } from './link-rule.ts';
 import { FLOOR_MS } from './log-clock.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
 import {
   type BrokenLink,
+  type ChainEnd,
   type FileFault,
   type Instance,
   type LogPosition,
   toLastEdge,
   type Waiting,
 } from './position.ts';
-import { isLinked, linkOffsetMs } from './rotation-link.ts';
+import { isLinked, isLinkedInAnyZone, LINK_MS_MAX, linkOffsetMs } from './rotation-link.ts';
 import type { Zone } from './zone.ts';
 
 /** Newer lines wait this long for the rest of an older file, for the sake of order. */
@@ -40,6 +42,8 @@ export interface ChainOptions {
   readonly component: string;
   readonly clock: Clock;
   readonly zone: () => Zone;
+  /** Whether a file begins in the second in which the one before it ends, as far as this router has shown it. */
+  readonly rule: LinkRule;
   /** Whether there is no later turn in which what is missing could turn up: then nothing waits for it. */
   readonly isOnlyTurn?: boolean | undefined;
   /** Told the wall time at which a file began, and the rotation at which that happened, in UTC by the same clock. */
@@ -53,6 +57,8 @@ export interface ChainOptions {
 export class LogChain {
   readonly position: LogPosition;
   readonly #options: ChainOptions;
+  /** Stamps of the rotated files that the router lists. */
+  #listed: ReadonlySet<string> = new Set();
   /** UTC at which the youngest of the rotated files begins that continue nothing and were written to for long. */
   #strangersSinceMs = Number.NEGATIVE_INFINITY;
   /** Stamps of new files that were found to come before what was read last. */
@@ -95,6 +101,7 @@ export class LogChain {
   /** Rotated files that have not been read to their end, oldest first; new ones are noted. */
   noteFresh(listed: ListedLog): RotatedFile[] {
     const { completed, waiting } = this.position;
+    this.#noteListing(listed);
     const fresh = listed.rotated.filter(({ stamp }) => !(stamp in completed));
     const sinceMs = this.#nowMs;
     for (const { stamp } of fresh) {
@@ -139,26 +146,78 @@ export class LogChain {
   }
 
   /**
-   * Whether a new file may be read now: not while one is likely to be missing before it. The first line of a file and
-   * the name of the one before it say so. A break that is found first is noted. A rotated file, one with a `stamp`, may
-   * also be older than what was read last: nothing waits for that.
+   * Whether a new file may be read now: not while one is likely to be missing before it. Where the router has shown that
+   * they do, the first line of a file and the name of the one before it say so. A break that is found first is noted. A
+   * rotated file, one with a `stamp`, may also be older than what was read last: nothing waits for that.
    */
   admits(firstWallAsUtcMs: number, stamp?: string): boolean {
     const { chainEnd, brokenLinks } = this.position;
     if (!chainEnd) return true;
-    const offsetMs = linkOffsetMs(firstWallAsUtcMs, chainEnd.stamp, this.#options.zone());
+    const { rule, zone } = this.#options;
+    const endUtcMs = parseStampUtcMs(chainEnd.stamp);
+    // A clock that was not set proves neither that two files belong together nor that one is missing.
+    const isClockSet = firstWallAsUtcMs >= FLOOR_MS && endUtcMs >= FLOOR_MS;
+    const offsetMs = linkOffsetMs(firstWallAsUtcMs, chainEnd.stamp, zone());
     if (offsetMs !== undefined) {
-      this.#options.onLink?.({ utcMs: parseStampUtcMs(chainEnd.stamp), offsetMs });
+      if (isClockSet) this.#noteMatch(chainEnd, offsetMs);
       return true;
     }
     if (stamp !== undefined && stamp < chainEnd.stamp) {
       this.#lateStamps.add(stamp);
       return true;
     }
-    const known = brokenLinks.find(({ after }) => after === chainEnd.stamp);
-    if (known) return this.#isOlder(known.sinceMs, HOLD_MS);
-    brokenLinks.push({ after: chainEnd.stamp, from: chainEnd.edge, sinceMs: this.#nowMs });
+    const { stamp: after, edge: from, isWatched } = chainEnd;
+    const known = brokenLinks.find((link) => link.after === after);
+    const link: BrokenLink = { after, from, sinceMs: this.#nowMs, isWatched };
+    if (!isClockSet || !rule.holds) {
+      // Files behind that one may have been deleted with it.
+      if (!known && !this.#listed.has(after)) brokenLinks.push({ ...link, isVague: true });
+      return true;
+    }
+    const beginsUtcMs = zone().place(firstWallAsUtcMs, endUtcMs).utcMs;
+    if (stamp !== undefined && this.#isNext(after, stamp, beginsUtcMs, beginsUtcMs)) {
+      this.#dropLink(after);
+      return true;
+    }
+    if (known) return known.isVague === true || this.#isOlder(known.sinceMs, HOLD_MS);
+    const isBrief = stamp !== undefined && beginsUtcMs >= parseStampUtcMs(stamp) - LINK_MS_MAX;
+    brokenLinks.push({ ...link, beginsUtcMs: isBrief ? undefined : beginsUtcMs });
     return this.#options.isOnlyTurn === true;
+  }
+
+  /** A file begins in the second in which the one before it was rotated. In a log that contradicts the rule that is chance. */
+  #noteMatch({ stamp, distanceMs }: ChainEnd, offsetMs: number): void {
+    const { rule, onLink } = this.#options;
+    if (rule.isRefuted) return;
+    rule.noteMatch(stamp, distanceMs);
+    onLink?.({ utcMs: parseStampUtcMs(stamp), offsetMs });
+  }
+
+  /**
+   * Whether nothing is missing between two rotated files, whatever their lines say: the router lists both and none between
+   * them, and it deletes the oldest first. Only if its clock was not set meanwhile; while the zone is unknown nobody sees
+   * that. And a file that begins in the second of its own name may have taken the place of another one of that name.
+   */
+  #isNext(before: string, stamp: string, firstUtcMs: number, lastUtcMs: number): boolean {
+    const isAlone = [...this.#listed].every((other) => other <= before || other >= stamp);
+    if (!this.#listed.has(before) || !this.#listed.has(stamp) || !isAlone) return false;
+    const [fromMs, toMs] = [parseStampUtcMs(before), parseStampUtcMs(stamp)];
+    if (isLinkedInAnyZone(firstUtcMs, stamp)) return false;
+    if (this.#options.zone().isAssumed) return true;
+    return fromMs - LINK_MS_MAX <= firstUtcMs && firstUtcMs <= lastUtcMs && lastUtcMs <= toMs + LINK_MS_MAX;
+  }
+
+  /** The log was followed from one file into this one: if nothing is missing between them, they must be linked. */
+  #testRule(stamp: string, { follows, firstUtcMs, lastUtcMs }: Instance): void {
+    if (follows === undefined || firstUtcMs === undefined || lastUtcMs === undefined) return;
+    if (firstUtcMs < FLOOR_MS || parseStampUtcMs(follows) < FLOOR_MS || isLinkedInAnyZone(firstUtcMs, follows)) return;
+    if (!this.#isNext(follows, stamp, firstUtcMs, lastUtcMs)) return;
+    this.#options.rule.refute(follows);
+    this.#dropLink(follows);
+  }
+
+  #dropLink(stamp: string): void {
+    this.position.brokenLinks = this.position.brokenLinks.filter(({ after }) => after !== stamp);
   }
 
   /**
@@ -195,7 +254,7 @@ export class LogChain {
     if (lane !== 'live') return [lane];
     const missed = [
       ...pending.filter((entry) => entry.instance !== instance),
-      ...brokenLinks,
+      ...brokenLinks.filter(({ isVague }) => isVague !== true),
       ...Object.entries(waiting).flatMap(([other, entry]) => (other !== stamp && isMissed(entry) ? [entry] : [])),
     ];
     return missed.some(({ sinceMs }) => this.#isOlder(sinceMs, HOLD_MS)) ? ['out_of_order'] : [];
@@ -212,6 +271,7 @@ export class LogChain {
 
   /** A file is the one that is being written now. */
   open(instance: Instance): void {
+    this.#noteFollows(instance);
     this.position.pending = this.position.pending.filter((pending) => pending.instance !== instance);
     this.#overtake(instance);
     this.position.open = instance;
@@ -284,7 +344,10 @@ export class LogChain {
       return;
     }
     const isLate = this.isLate(instance, stamp);
-    if (!isLate) this.#overtake(instance);
+    if (!isLate) {
+      this.#noteFollows(instance);
+      this.#overtake(instance);
+    }
     this.#await(instance, { isOvertaken: isLate, isRotated: true });
     this.#recall(instance);
   }
@@ -293,6 +356,9 @@ export class LogChain {
   complete(stamp: string, instance: Instance | undefined): void {
     const { position } = this;
     const lane = instance ? this.laneOf(instance, stamp) : 'live';
+    const isSeen = position.pending.some((entry) => entry.instance === instance && !entry.isRotated);
+    const wasCurrent = instance !== undefined && (position.open === instance || isSeen);
+    if (instance && lane === 'live') this.#noteFollows(instance);
     position.completed[stamp] = instance ?? null;
     delete position.waiting[stamp];
     this.#forgetContents();
@@ -306,8 +372,12 @@ export class LogChain {
     if (position.open === instance) position.open = undefined;
     if (lane === 'live') {
       this.#overtake(instance);
-      position.chainEnd = { stamp, edge: this.edgeOf(instance) };
-    } else if (this.#options.zone().isNamed && !this.#hasSuccessor(stamp, instance)) {
+      this.#testRule(stamp, instance);
+      const { pace, lastUtcMs = 0, follows } = instance;
+      const distanceMs = pace && meanDistanceMs(pace, parseStampUtcMs(stamp) - lastUtcMs);
+      const isWatched = wasCurrent || follows !== undefined;
+      position.chainEnd = { stamp, edge: this.edgeOf(instance), distanceMs, isWatched };
+    } else if (this.#options.zone().isNamed && this.#options.rule.holds && !this.#hasSuccessor(stamp, instance)) {
       position.brokenLinks.push({ after: stamp, from: this.edgeOf(instance), sinceMs: this.#nowMs, to, lane });
     }
   }
@@ -320,7 +390,8 @@ export class LogChain {
   /** What the router no longer lists is either done with or lost: the gaps. */
   forgetUnlisted(listed: ListedLog): Gap[] {
     const { completed, waiting } = this.position;
-    const stamps = new Set(listed.rotated.map(({ stamp }) => stamp));
+    this.#noteListing(listed);
+    const stamps = this.#listed;
     const known = [...Object.keys(completed), ...Object.keys(waiting)];
     if (stamps.size > 0) this.position.isWiped = false;
     else if (known.length > 0) this.position.isWiped = true;
@@ -353,7 +424,7 @@ export class LogChain {
     const { position } = this;
     const lost = this.begun();
     // What was missing before the deletion can turn up no more.
-    const links = position.brokenLinks.map((link) => this.#toLinkGap(link));
+    const links = position.brokenLinks.flatMap((link) => this.#toLinkGap(link) ?? []);
     const { lastUid } = position.stream;
     const { lastUtcMs } = position.stream.clock;
     const last = lastUid === undefined ? undefined : { uid: lastUid, utcMs: lastUtcMs };
@@ -409,12 +480,23 @@ export class LogChain {
     this.position.brokenLinks = this.position.brokenLinks.filter((link) => !overdue.includes(link));
     // The next file is not expected to follow there any more.
     if (overdue.some(({ after }) => after === this.position.chainEnd?.stamp)) this.position.chainEnd = undefined;
-    return overdue.map((link) => this.#toLinkGap(link));
+    return overdue.flatMap((link) => {
+      const { after, beginsUtcMs, isWatched } = link;
+      const isBehind = beginsUtcMs !== undefined && beginsUtcMs >= parseStampUtcMs(after) - LINK_MS_MAX;
+      if (this.#options.isOnlyTurn === true || !isBehind || !this.#listed.has(after))
+        return this.#toLinkGap(link) ?? [];
+      // What was rotated behind a file that is still listed has had its time to appear: there was nothing.
+      if (isWatched === true) this.#options.rule.refute(after);
+      return [];
+    });
   }
 
-  #toLinkGap({ after, from, to, lane }: BrokenLink): Gap {
+  /** The gap of a broken link; none where nothing says any more that something is missing. */
+  #toLinkGap({ after, from, to, lane, isVague }: BrokenLink): Gap | undefined {
+    const isVouched = isVague !== true && this.#options.rule.holds;
+    if (!isVouched && this.#listed.has(after)) return undefined;
     return {
-      certainty: 'likely',
+      certainty: isVouched ? 'likely' : 'possible',
       reason: 'broken-link',
       from,
       to,
@@ -460,6 +542,17 @@ export class LogChain {
 
   get #hasBackfill(): boolean {
     return Object.values(this.position.waiting).some(({ isBackfill }) => isBackfill);
+  }
+
+  #noteListing(listed: ListedLog): void {
+    this.#listed = new Set(listed.rotated.map(({ stamp }) => stamp));
+  }
+
+  /** Before a file becomes part of the position: that the log was followed into it. */
+  #noteFollows(instance: Instance): void {
+    const { chainEnd } = this.position;
+    if (chainEnd?.isWatched !== true || this.remembered().includes(instance)) return;
+    instance.follows = chainEnd.stamp;
   }
 
   /** Lines of `instance` go ahead of what older files still hold. */

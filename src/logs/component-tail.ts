@@ -92,6 +92,7 @@ export class ComponentTail {
       component,
       clock: turn.clock,
       zone: () => turn.zone,
+      rule: turn.linkRuleOf(component),
       isOnlyTurn: turn.isOnlyTurn,
       onLink: (link) => turn.noteLink(link),
     });

@@ -1,5 +1,6 @@
 import type { GapCertainty } from '../model/index.ts';
 import type { GapReason } from './event-records.ts';
+import type { LinkVerdict } from './link-rule.ts';
 import type { RuleHit } from './log-rules.ts';
 
 /** What a router said about a body, beside its bytes. */
@@ -116,6 +117,11 @@ export type LogEvent =
   | { readonly type: 'log-zone-doubted'; readonly offByMs: number }
   /** The UTC offset of the router's log lines, from its rotations or its own time; told when it becomes known or changes. */
   | { readonly type: 'log-zone-learnt'; readonly offsetMs: number; readonly zone: string | undefined }
+  /**
+   * What rotations have shown of how files follow each other: whether a file begins in the second in which the one before
+   * it ends. Told when it becomes known or changes, and at the start.
+   */
+  | ({ readonly type: 'log-links-judged' } & LinkVerdict)
   /** A rotated file is not whole yet, most likely because the router is still compressing it. */
   | { readonly type: 'archive-unfinished'; readonly component: string; readonly file: string; readonly cause: unknown }
   | { readonly type: 'log-failed'; readonly component: string; readonly file: string; readonly cause: unknown };

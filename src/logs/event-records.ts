@@ -1,4 +1,4 @@
-import type { GapCertainty, LogRecord, RouterIdentity } from '../model/index.ts';
+import type { GapCertainty, LogRecord, RecordFlag, RouterIdentity } from '../model/index.ts';
 import { renderEventUid } from './identity.ts';
 import type { ClockJump } from './log-clock.ts';
 
@@ -141,7 +141,7 @@ export function renderClockJump(
 
 /** The record for a notice that the line before was repeated. It is a line of the log, so its uid is that of the line. */
 export function renderRepeat(
-  context: EventContext,
+  context: EventContext & { readonly flags?: readonly RecordFlag[] | undefined },
   line: {
     readonly offset: number;
     readonly uid: string;
@@ -153,6 +153,7 @@ export function renderRepeat(
   const record: LogRecord = {
     ...(line.timestamp !== undefined && { timestamp: line.timestamp }),
     ...renderBase(context, line.message, line.uid, line.offset),
+    ...(context.flags && context.flags.length > 0 && { flags: [...context.flags] }),
     event: 'log.repeat',
     details: { count: repeat.count, of_uid: repeat.ofUid ?? null },
   };

@@ -56,6 +56,11 @@ function isPreferred(name: string, suffix: string | undefined, known: string | u
   return isKnownPlain || name < known;
 }
 
+/** The stamp of a rotated file for a moment. Milliseconds since the Unix epoch. */
+export function renderStamp(utcMs: number): string {
+  return new Date(utcMs).toISOString().slice(0, 19).replace('T', '-');
+}
+
 /** The moment in a rotated file's name. Milliseconds since the Unix epoch, by the router's clock. */
 export function parseStampUtcMs(stamp: string): number {
   return Date.parse(`${stamp.slice(0, 10)}T${stamp.slice(11)}Z`);

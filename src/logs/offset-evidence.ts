@@ -1,6 +1,7 @@
 import { findHead } from './file-head.ts';
-import type { ListedLog } from './names.ts';
-import { parseStampUtcMs } from './names.ts';
+import { addMatch, addToPace, judgeLinks, type LinkFacts, type LinkVerdict, type Pace } from './link-rule.ts';
+import { type ListedLog, parseStampUtcMs, renderStamp } from './names.ts';
+import { parseLine } from './parse-line.ts';
 import { linkOffsetMs } from './rotation-link.ts';
 import { Zone } from './zone.ts';
 
@@ -12,7 +13,12 @@ export interface OffsetEvidence {
   readonly firstWallAsUtcMs: number;
   /** The difference, when it is one that a zone can have: wall time minus UTC. */
   readonly offsetMs: number | undefined;
+  /** The mean distance of the lines behind it, if there are several. Milliseconds. */
+  readonly distanceMs: number | undefined;
 }
+
+/** Lines whose distances are looked at. */
+const LINES_MAX = 64;
 
 /**
  * Holds the name of a log's newest rotated file, which is in UTC, against the first line of the file that is being
@@ -27,5 +33,29 @@ export function findOffsetEvidence({ rotated }: ListedLog, head: Uint8Array): Of
   const found = findHead(bytes, true, { order: 'dmy', nearMs: rotatedUtcMs });
   const firstWallAsUtcMs = found?.firstWallAsUtcMs;
   if (firstWallAsUtcMs === undefined || Number.isNaN(rotatedUtcMs)) return undefined;
-  return { rotatedUtcMs, firstWallAsUtcMs, offsetMs: linkOffsetMs(firstWallAsUtcMs, stamp, new Zone(undefined)) };
+  const offsetMs = linkOffsetMs(firstWallAsUtcMs, stamp, new Zone(undefined));
+  return { rotatedUtcMs, firstWallAsUtcMs, offsetMs, distanceMs: findDistanceMs(bytes, rotatedUtcMs) };
+}
+
+function findDistanceMs(head: Buffer, nearMs: number): number | undefined {
+  let pace: Pace | undefined;
+  let last: number | undefined;
+  // The last one may be cut off in the middle of its stamp.
+  for (const line of head.toString('latin1').split('\n', LINES_MAX).slice(0, -1)) {
+    const { time } = parseLine(line, { order: 'dmy', nearMs });
+    if (!time) continue;
+    pace = addToPace(pace, last === undefined ? 0 : time.asUtcMs - last);
+    last = time.asUtcMs;
+  }
+  return pace && pace.lines > 1 ? pace.recentMs : undefined;
+}
+
+/** What the newest rotations of some logs show of how files follow each other. None of them was watched, so none refutes it. */
+export function judgeRotations(seen: ReadonlyMap<string, OffsetEvidence>): LinkVerdict {
+  let facts: LinkFacts = {};
+  for (const [component, { rotatedUtcMs, offsetMs, distanceMs }] of seen) {
+    if (offsetMs === undefined || distanceMs === undefined) continue;
+    facts = addMatch(facts, component, renderStamp(rotatedUtcMs), distanceMs);
+  }
+  return judgeLinks(facts);
 }

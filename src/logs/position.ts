@@ -1,5 +1,6 @@
 import type { GapEdge, Lane, OpenGap } from './event-records.ts';
 import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
+import type { Pace } from './link-rule.ts';
 import { EMPTY_PROOF, type PrefixProof } from './prefix-proof.ts';
 import { createStreamState, type StreamState } from './stream-state.ts';
 
@@ -24,6 +25,10 @@ export interface Instance {
   lastStart: number;
   /** Where the file was seen to end within the line behind `off`. */
   tornAt: number[];
+  /** How often its lines come, as far as it was counted from its first line on. */
+  pace?: Pace | undefined;
+  /** The stamp of the file before it, if the log was followed from that one into this one. */
+  follows?: string | undefined;
   /** The archive's block behind the last damage before `lastStart`, from which uids count. */
   recovered?: RecoveredBlock | undefined;
   /** Damage before this bit of the archive has been told. Default: none. */
@@ -90,12 +95,22 @@ export interface BrokenLink {
   to?: GapEdge | undefined;
   /** Where the file before the break stands. Default: `live`. */
   readonly lane?: Lane | undefined;
+  /** UTC at which the file behind the break begins, where that is one in the order of the log. */
+  readonly beginsUtcMs?: number | undefined;
+  /** Whether the log was followed into the file before the break. */
+  readonly isWatched?: boolean | undefined;
+  /** Whether first lines prove nothing, and there may only have been something that was deleted meanwhile. */
+  readonly isVague?: boolean | undefined;
 }
 
 /** The last file that was read to its end in the order of the log. */
 export interface ChainEnd {
   readonly stamp: string;
   readonly edge: GapEdge | undefined;
+  /** The mean distance of its lines, as far as they were counted. Milliseconds. */
+  readonly distanceMs?: number | undefined;
+  /** Whether it was seen as `current`, or the log was followed into it from one that was. */
+  readonly isWatched?: boolean | undefined;
 }
 
 /**

@@ -15,6 +15,7 @@ import { mayBeGlued, splitGlued } from './glued.ts';
 import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
 import { LineRenderer, type UsualLine } from './line-renderer.ts';
 import type { RawLine } from './line-splitter.ts';
+import { addToPace } from './link-rule.ts';
 import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
 import type { LogRules, RuleHit } from './log-rules.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
@@ -492,7 +493,10 @@ export class RecordBuilder {
   /** Puts a wall time on the world's clock, and judges it. Notes a jump of the clock, as a record of its own. */
   #placeTime(time: Stamp, start: number, isShown: boolean): Shown {
     const last = this.#last;
-    if (last.shown && time === last.wall) return last.shown;
+    if (last.shown && time === last.wall) {
+      this.#notePace(0);
+      return last.shown;
+    }
     const { zone, notBeforeMs, observedMs } = this.#context;
     const { utcMs, flags } = zone.place(time.asUtcMs, this.#state.clock.lastUtcMs ?? this.#instance.lastUtcMs);
     const { verdict, jump } = this.#clock.judge(utcMs, {
@@ -506,6 +510,8 @@ export class RecordBuilder {
       this.#batch.records.push(renderClockJump(this.#context, { about: this.#uidPrefix, offset: start }, jump));
       this.#batch.events.push({ type: 'log-clock-jumped', component: this.#context.component, ...jump });
     }
+    const { lastUtcMs } = this.#instance;
+    this.#notePace(lastUtcMs === undefined ? undefined : utcMs - lastUtcMs);
     this.#instance.firstUtcMs ??= utcMs;
     this.#instance.lastUtcMs = utcMs;
     const isSane = verdict === 'sane';
@@ -518,6 +524,12 @@ export class RecordBuilder {
     };
     last.shown = shown;
     return shown;
+  }
+
+  /** Counts a line that came so long after the one before it. A file that was begun uncounted stays so. */
+  #notePace(sinceMs: number | undefined): void {
+    const { pace } = this.#instance;
+    if (pace || sinceMs === undefined) this.#instance.pace = addToPace(pace, sinceMs ?? 0);
   }
 
   #isFirstSecond(utcMs: number): boolean {

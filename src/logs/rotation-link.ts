@@ -1,15 +1,21 @@
 import { parseStampUtcMs } from './names.ts';
-import type { Zone } from './zone.ts';
+import { Zone } from './zone.ts';
 
 /** A file begins in the second in which the one before it was rotated; this much more covers two clocks read in turn. */
 export const LINK_MS_MAX = 2000;
 /** Offsets of all zones are multiples of this. */
 const OFFSET_STEP_MS = 15 * 60_000;
 const OFFSET_MS_MAX = 14 * 3_600_000;
+const UNKNOWN = new Zone(undefined);
 
 /** Whether a file that begins at `firstUtcMs` follows the file that was rotated at `stamp`. */
 export function isLinked(firstUtcMs: number, stamp: string): boolean {
   return Math.abs(firstUtcMs - parseStampUtcMs(stamp)) <= LINK_MS_MAX;
+}
+
+/** Whether some zone explains the distance between the two, should the one in use be wrong. */
+export function isLinkedInAnyZone(firstUtcMs: number, stamp: string): boolean {
+  return linkOffsetMs(firstUtcMs, stamp, UNKNOWN) !== undefined;
 }
 
 /**

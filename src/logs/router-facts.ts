@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { ZoneEvidence } from './learnt-zone.ts';
+import type { LinkFacts } from './link-rule.ts';
 
 /** What was learnt of a router as a whole; kept beside the positions of its logs. */
 export interface RouterFacts {
@@ -13,6 +14,8 @@ export interface RouterFacts {
   /** Whether log downloads can be asked for in part; `undefined` until it was tried. */
   range: boolean | undefined;
   zone: ZoneEvidence;
+  /** What rotations have shown of how files follow each other. */
+  links: LinkFacts;
 }
 
 /** The component under which they are kept; no log can have this name. */
@@ -27,6 +30,7 @@ export function createRouterFacts(nowMs: number): RouterFacts {
     firmware: undefined,
     range: undefined,
     zone: { seen: [], inferred: [] },
+    links: {},
   };
 }
 

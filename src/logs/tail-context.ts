@@ -3,6 +3,7 @@ import type { RouterIdentity } from '../model/index.ts';
 import type { ArchivePool } from './archive/index.ts';
 import type { LogCommit, LogEvent, LogSource, RecordLog } from './contracts.ts';
 import { learnZone, noteOffset } from './learnt-zone.ts';
+import { addMatch, addRefutation, isRefuted, judgeLinks, type LinkFacts, type LinkRule } from './link-rule.ts';
 import type { LogRules } from './log-rules.ts';
 import type { Instance } from './position.ts';
 import { createRouterFacts, FACTS, parseRouterFacts, type RouterFacts, renderRouterFacts } from './router-facts.ts';
@@ -99,7 +100,10 @@ export class TailContext {
     this.contactMs = known?.firstContactMs;
     this.#configured = options.zone;
     this.#learnt = learnZone(facts.zone);
+    this.#reportLinks();
     if (options.firmware !== undefined && options.firmware !== facts.firmware) {
+      // Another firmware may have another writer of logs.
+      if (facts.firmware !== undefined) facts.links = {};
       facts.firmware = options.firmware;
       facts.range = undefined;
     }
@@ -136,6 +140,36 @@ export class TailContext {
   /** Whether the router sends parts of files, as it has just shown. */
   noteRange(isSupported: boolean): void {
     this.facts.range = isSupported;
+  }
+
+  /** The rule of how files follow each other, as one log may use it, and where it brings its evidence. */
+  linkRuleOf(component: string): LinkRule {
+    const { facts } = this;
+    const set = (links: LinkFacts) => {
+      facts.links = links;
+      this.#reportLinks();
+    };
+    return {
+      get isRefuted() {
+        return isRefuted(facts.links, component);
+      },
+      get holds() {
+        return !this.isRefuted && judgeLinks(facts.links).holds;
+      },
+      noteMatch: (stamp, distanceMs) => {
+        if (distanceMs !== undefined) set(addMatch(facts.links, component, stamp, distanceMs));
+      },
+      refute: (stamp) => set(addRefutation(facts.links, component, stamp)),
+    };
+  }
+
+  /** Tells how files follow each other: once in each process, and when that changes. */
+  #reportLinks(): void {
+    const verdict = judgeLinks(this.facts.links);
+    const { links } = this.memory;
+    if (links?.holds === verdict.holds && links.refuted.length === verdict.refuted.length) return;
+    this.memory.links = verdict;
+    if (verdict.holds || verdict.refuted.length > 0) this.report({ type: 'log-links-judged', ...verdict });
   }
 
   /** A rotation has shown the offset of the router's lines. */

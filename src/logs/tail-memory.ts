@@ -1,3 +1,4 @@
+import type { LinkVerdict } from './link-rule.ts';
 import { createSkewBounds, type SkewBounds } from './log-clock.ts';
 import { Retention } from './retention.ts';
 
@@ -17,6 +18,8 @@ export interface LogMemory {
 /** What is remembered of one router's logs between turns, in memory only. */
 export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
+  /** How files follow each other, as it was told last. */
+  links: LinkVerdict | undefined;
 
   of(component: string): LogMemory {
     const known = this.#logs.get(component);

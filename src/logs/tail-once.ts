@@ -97,6 +97,7 @@ function noteSerial(facts: RouterFacts, serial: string | undefined): boolean {
   if (serial === undefined || facts.serial === serial) return false;
   const isReplaced = facts.serial !== undefined;
   facts.serial = serial;
+  if (isReplaced) facts.links = {};
   return isReplaced;
 }
 

@@ -1,3 +1,4 @@
+import type { Timer } from '../base/index.ts';
 import type { Compress } from './log-compression.ts';
 import { ARCHIVE_SUFFIX, type ArchiveFile, CURRENT, type LogFile } from './log-folder.ts';
 import type { LogSeverity } from './log-line.ts';
@@ -20,21 +21,28 @@ export interface LogDownload {
 /** Component names that are safe as a folder name. */
 const COMPONENT = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
 
+/** When logs that are silent by night have lines. */
+const DAY_FROM_HOUR = 6;
+const DAY_TO_HOUR = 20;
+
 /** All log files of one router, by component. */
 export class DeviceLogs {
   readonly #clock: RouterClock;
   readonly #settings: LogSettings;
   readonly #compress: Compress;
   readonly #writers = new Map<string, LogWriter>();
+  #timer: Timer | undefined;
 
   constructor(clock: RouterClock, settings: LogSettings, compress: Compress) {
     this.#clock = clock;
     this.#settings = settings;
     this.#compress = compress;
+    if (settings.rotateEveryMs > 0) this.#rotateLater();
   }
 
   /** A message arrives for a component; its folder appears with its first message. */
   append(component: string, message: string, tag: string, severity?: LogSeverity): void {
+    if (this.#settings.silentByNight.includes(component) && this.#isNight) return;
     this.#open(component).append(tag, message, severity);
   }
 
@@ -110,6 +118,7 @@ export class DeviceLogs {
 
   /** Stops what runs by itself. */
   close(): void {
+    this.#timer?.cancel();
     for (const writer of this.#writers.values()) writer.compression.stop();
   }
 
@@ -121,6 +130,18 @@ export class DeviceLogs {
     const data = await file.data;
     if (!growing) return data;
     return data.subarray(0, Math.floor((data.length * (nowMs - growing.fromMs)) / (growing.toMs - growing.fromMs)));
+  }
+
+  #rotateLater(): void {
+    this.#timer = this.#clock.clock.setTimer(this.#settings.rotateEveryMs, () => {
+      for (const writer of this.#writers.values()) writer.rotateByTimer();
+      this.#rotateLater();
+    });
+  }
+
+  get #isNight(): boolean {
+    const hour = Number(this.#clock.localStamp().slice('YYYY-MM-DD '.length, 'YYYY-MM-DD hh'.length));
+    return hour < DAY_FROM_HOUR || hour >= DAY_TO_HOUR;
   }
 
   #isListed(name: string): boolean {

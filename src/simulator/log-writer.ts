@@ -10,7 +10,7 @@ import type { LogSettings } from './simulator-options.ts';
 /**
  * The log daemon's treatment of one component. It rotates only when a message arrives and finds a limit reached:
  * rename, start the compression without waiting, prune, open a new `current`, write the message as its first line.
- * File names are in UTC, lines in local time.
+ * File names are in UTC, lines in local time. With the option `rotateEveryMs` a timer rotates instead.
  */
 export class LogWriter {
   readonly folder = new LogFolder();
@@ -40,6 +40,13 @@ export class LogWriter {
   appendRotating(tag: string, message: string): void {
     this.#previous = '';
     this.#write(tag, message, 'NOTICE', () => true);
+  }
+
+  /** The time has come, whether or not there is a message. A file without lines stays. */
+  rotateByTimer(): void {
+    if (!this.folder.get(CURRENT)?.generation.length) return;
+    this.#rotate();
+    this.#openCurrent();
   }
 
   /** Deletes all files. */
@@ -94,14 +101,17 @@ export class LogWriter {
   #isDue(): boolean {
     const current = this.folder.get(CURRENT)?.generation;
     if (!current) return false;
-    const { maxSizeBytes, maxAgeMs } = this.#settings;
+    const { maxSizeBytes, maxAgeMs, rotateEveryMs } = this.#settings;
+    if (rotateEveryMs > 0) return false;
     if (maxSizeBytes > 0 && current.length >= maxSizeBytes) return true;
     return maxAgeMs > 0 && this.#clock.now() - current.createdMs > maxAgeMs;
   }
 
   #rotate(): void {
     const name = `log-${this.#clock.fileStamp()}`;
-    this.folder.get(CURRENT)?.generation.close();
+    const generation = this.folder.get(CURRENT)?.generation;
+    generation?.close();
+    if (generation) generation.rotatedAs = name;
     this.folder.rename(CURRENT, name);
     this.compression.start(name);
     this.folder.prune(this.#settings.maxFiles);

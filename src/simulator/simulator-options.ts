@@ -8,6 +8,13 @@ export interface LogSettings {
   readonly maxSizeBytes: number;
   /** A message that finds `current` older than this rotates it first; 0 = never by age. Default 30 days. */
   readonly maxAgeMs: number;
+  /**
+   * Renames every file that has lines at this interval, as a timer does: no message has to come for it, so none is the
+   * first line of the next file. Limits of size and age then rotate nothing; 0 = rotated by messages only. Default 0.
+   */
+  readonly rotateEveryMs: number;
+  /** Logs that are given no line from 20 to 6 o'clock by the router's wall clock. Default none. */
+  readonly silentByNight: readonly string[];
   /** Rotated files kept, newest by the time in their name. Default 5. */
   readonly maxFiles: number;
   /** From the rename to the moment when only the finished `.bz2` is left. Default 3 s, the time of a slow CPU. */
@@ -53,6 +60,8 @@ export const plainRestFeatures: RestFeatures = {
 export const deviceLogSettings: LogSettings = {
   maxSizeBytes: 1024 * 1024,
   maxAgeMs: 30 * 86_400_000,
+  rotateEveryMs: 0,
+  silentByNight: [],
   maxFiles: 5,
   compressionMs: 3000,
   listUncompressed: false,
@@ -108,6 +117,8 @@ export type ResolvedSimulatorOptions = Required<Omit<SimulatorOptions, 'logs' | 
 const ROUTERS_MAX = 10_000;
 
 const LINES_PER_SECOND_MAX = 1000;
+/** Timers cannot wait for longer than this. */
+const ROTATE_EVERY_MS_MAX = 2 ** 31 - 1;
 /** Length of a line's time stamp. */
 const STAMP_BYTES = 'YYYY-MM-DD hh:mm:ss'.length;
 
@@ -138,6 +149,7 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
   if (wrong !== undefined) throw new SimulatorError('bad-option', `There is no fault named ${JSON.stringify(wrong)}`);
   requireInteger('logs.maxSizeBytes', logs.maxSizeBytes, 0);
   requireInteger('logs.maxAgeMs', logs.maxAgeMs, 0);
+  requireInteger('logs.rotateEveryMs', logs.rotateEveryMs, 0, ROTATE_EVERY_MS_MAX);
   requireInteger('logs.maxFiles', logs.maxFiles, 1);
   requireInteger('logs.compressionMs', logs.compressionMs, 0);
   requireInteger('logs.truthBytesMax', logs.truthBytesMax, 0);

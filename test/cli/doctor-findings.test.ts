@@ -287,6 +287,34 @@ describe('doctor and logs', () => {
     expect(learnt).toMatchObject({ utc_offset: { seconds: -3600, component: 'vpn' }, log_archives: 'text' });
   });
 
+  test.each([
+    [
+      '22:30:00',
+      true,
+      2,
+      'a file begins in the second in which the one before ends (in 2 of 2 logs, by chance 1 in 3,600)',
+    ],
+    ['22:30:10', false, 1, 'not proven that a file begins in the second'],
+  ])(
+    'says whether a missing file would show, by the beginnings of more logs: %s',
+    async (first, isProven, matches, words) => {
+      const files = new Map([
+        ['vpn/current', '2026-01-01 23:00:00 [vpn] up\n2026-01-01 23:05:00 [vpn] down\nthe rest'],
+        ['wan/current', `2026-01-01 ${first} [wan] up\n2026-01-01 22:35:00 [wan] down\nthe rest`],
+      ]);
+      const part: RequestListener = ({ url = '' }, response) => {
+        const text = [...files].find(([name]) => url.includes(encodeURIComponent(name)))?.[1] ?? 'an archive';
+        response.writeHead(206, { 'content-range': `bytes 0-${text.length - 1}/${text.length}` }).end(text);
+      };
+      const archives = ['vpn/log-2026-01-02-00:00:00.bz2', 'wan/log-2026-01-01-23:30:00.bz2'];
+      const url = await serve(answer({ log_file: part }, [...files.keys(), ...archives, 'ssh/current']));
+      const { learnt, find } = await examine(onPlainHttp(url));
+      expect(find('log rotations')).toMatchObject({ result: 'ok', message: 'the first bytes of 1 more logs' });
+      expect(learnt).toMatchObject({ log_rotation: { links_proven: isProven, logs: 2, matches } });
+      expect((await doctor(onPlainHttp(url))).stdout).toContain(words);
+    },
+  );
+
   test('says that there are no logs, and how many names it does not know', async () => {
     const url = await serve(answer({}, ['../etc/passwd']));
     const { code, find, learnt } = await examine(onPlainHttp(url));

@@ -58,6 +58,7 @@ describe('doctor with a router that is well', () => {
     expect(stdout).toMatch(
       /^ {2}UTC offset +UTC\+0[12]:00: network was rotated at [\d:]{8} UTC, its next line says [\d:]{8}$/m,
     );
+    expect(stdout).toMatch(/^ {2}log rotation +not proven that a file begins .* \(in 1 of 1 logs.*\)/m);
     expect(stdout).toMatch(/^ {2}clock +as that of this machine$/m);
     expect(stdout).toMatch(/^ {2}cost +[\d,]+ bytes on the wire \([\d,]+ sent\), \d+ ms$/m);
     expect(stdout).toMatch(/^sink console {2}stdout {2}ok\n {2}STEP +RESULT +FOUND\n {2}standard output +ok /m);
@@ -121,6 +122,7 @@ describe('doctor with a router that is well', () => {
         rotated_utc: expect.stringMatching(/Z$/) as string,
         first_line_wall: expect.stringMatching(/^\d{4}-.*\d$/) as string,
       },
+      log_rotation: { links_proven: false, logs: 1, matches: 1, chance: expect.any(Number) as number },
       clock_offset_seconds: expect.any(Number) as number,
     });
     expect(Math.abs(Number(learnt['clock_offset_seconds']))).toBeLessThan(2);

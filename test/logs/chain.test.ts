@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import { LogChain } from '../../src/logs/chain.ts';
+import type { LinkRule } from '../../src/logs/link-rule.ts';
 import type { ListedLog } from '../../src/logs/names.ts';
 import {
   createInstance as createFresh,
@@ -30,12 +31,29 @@ let chain: LogChain;
 
 const berlin = new Zone('Europe/Berlin');
 
+/** What the chain has told of the rule, and what it is told. */
+let rule: LinkRule & { holds: boolean; readonly matches: string[]; readonly refuted: string[] };
+
+function createRule(): typeof rule {
+  const matches: string[] = [];
+  const refuted: string[] = [];
+  return {
+    holds: true,
+    isRefuted: false,
+    matches,
+    refuted,
+    noteMatch: (stamp) => matches.push(stamp),
+    refute: (stamp) => refuted.push(stamp),
+  };
+}
+
 function createChain(position: LogPosition, zone = berlin): LogChain {
-  return new LogChain(position, { router: 'plant-7', component: 'network', clock, zone: () => zone });
+  return new LogChain(position, { router: 'plant-7', component: 'network', clock, zone: () => zone, rule });
 }
 
 beforeEach(() => {
   clock = createSteppedClock(NOON);
+  rule = createRule();
   chain = createChain(createPosition());
 });
 
@@ -108,6 +126,58 @@ describe('LogChain.admits()', () => {
     expect(chain.isLate(createInstance('d'), '2026-11-21-10:45:00')).toBe(false);
   });
 
+  test('a first line, or a name, of a clock that was not set proves neither a link nor a break', async () => {
+    expect(chain.admits(Date.UTC(1970, 0, 1, 1, 0, 20))).toBe(true);
+    expect(chain.position.brokenLinks).toMatchObject([{ isVague: true }]);
+    const unset = '1970-01-01-00:00:20';
+    chain.noteFresh(listed(FIRST, unset));
+    chain.complete(unset, createInstance('b', Date.UTC(1970, 0, 1)));
+    expect(chain.admits(wallAfter(unset, 0))).toBe(true);
+    expect(chain.admits(wallAfter(SECOND, 0))).toBe(true);
+    expect(rule.matches).toEqual([]);
+    expect(rule.refuted).toEqual([]);
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST, unset))).toEqual([]);
+  });
+
+  test('after a start with an unset clock, the last file gone, something may be missing', async () => {
+    chain.admits(Date.UTC(1970, 0, 1, 1, 0, 20));
+    expect(chain.flagsFor(createInstance('c'), undefined)).toEqual([]);
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed())).toMatchObject([{ certainty: 'possible', reason: 'broken-link' }]);
+  });
+
+  test('tells what it sees of the rule, and only what a log that follows it shows', () => {
+    chain.admits(wallAfter(FIRST, 1000));
+    expect(rule.matches).toEqual([FIRST]);
+  });
+
+  test('while the rule does not hold, nothing waits and nothing is claimed', async () => {
+    rule.holds = false;
+    chain.noteFresh(listed(FIRST));
+    expect(chain.admits(wallAfter(SECOND, 0))).toBe(true);
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST))).toEqual([]);
+  });
+
+  test('a break that was found while the rule held is not told when it holds no more', async () => {
+    chain.noteFresh(listed(FIRST));
+    expect(chain.admits(wallAfter(SECOND, 0))).toBe(false);
+    rule.holds = false;
+    expect(chain.admits(wallAfter(SECOND, 0))).toBe(true);
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST))).toEqual([]);
+  });
+
+  test('a file that is listed right behind the last one waits for nothing, whatever its first line says', () => {
+    const next = '2026-11-21-12:00:00';
+    chain.noteFresh(listed(FIRST, next));
+    expect(chain.admits(wallAfter(SECOND, 0), next)).toBe(true);
+    expect(chain.position.brokenLinks).toEqual([]);
+    // Written with the clock set back: names no longer tell the order.
+    expect(chain.admits(wallAfter(FIRST, -600_000), next)).toBe(false);
+  });
+
   test('a late file that lasted a second is not its own successor', async () => {
     chain.complete(SECOND, createInstance('c', Date.parse('2026-11-21T11:20:00Z')));
     const short = '2026-11-21-11:10:01';
@@ -126,6 +196,68 @@ describe('LogChain.admits()', () => {
     await clock.advance(15 * 60_000);
     expect(chain.giveUpOverdue(listed(FIRST, SECOND))).toEqual([]);
     expect(chain.admits(wallAfter(SECOND, 0))).toBe(true);
+  });
+});
+
+describe('LogChain watches a rotation', () => {
+  const THIRD = '2026-11-21-12:00:00';
+  const at = (time: string) => Date.parse(`2026-11-21T${time}Z`);
+  const read = (key: string, from: string, to: string): Instance => ({
+    ...createInstance(key, at(from)),
+    lastUtcMs: at(to),
+  });
+
+  /** The file before was seen as `current`, and the next one was begun behind it. */
+  function follow(next: Instance): void {
+    const first = read('a', '10:40:00', '10:50:00');
+    chain.open(first);
+    chain.noteFresh(listed(FIRST));
+    chain.complete(FIRST, first);
+    chain.open(next);
+  }
+
+  test('a file that does not begin where the one before ended, both listed and none between, refutes the rule', () => {
+    const next = read('b', '11:20:00', '11:29:00');
+    follow(next);
+    chain = restart();
+    chain.noteFresh(listed(FIRST, SECOND));
+    const [open] = chain.begun();
+    chain.complete(SECOND, open);
+    expect(rule.refuted).toEqual([FIRST]);
+  });
+
+  test.each([
+    ['one that begins there', read('b', '11:00:01', '11:29:00'), [FIRST, SECOND]],
+    ['one that begins there in another zone', read('b', '09:00:00', '11:29:00'), [FIRST, SECOND]],
+    ['one behind a file that is no longer listed', read('b', '11:20:00', '11:29:00'), [SECOND]],
+    ['one behind another that is still to be read', read('b', '11:40:00', '11:50:00'), [FIRST, SECOND, THIRD]],
+    ['one that was begun with the clock set back', read('b', '10:20:00', '11:29:00'), [FIRST, SECOND]],
+    ['one that began with the clock set forward', read('b', '11:20:00', '23:00:00'), [FIRST, SECOND]],
+  ])('but not %s', (_, next, stamps) => {
+    follow(next);
+    chain.noteFresh(listed(...stamps));
+    chain.complete(stamps.at(-1) ?? '', next);
+    expect(rule.refuted).toEqual([]);
+  });
+
+  test('files that were there at first contact refute nothing', () => {
+    chain.noteFresh(listed(FIRST, SECOND));
+    chain.complete(FIRST, read('a', '10:40:00', '10:50:00'));
+    chain.complete(SECOND, read('b', '11:20:00', '11:29:00'));
+    expect(rule.refuted).toEqual([]);
+  });
+
+  test('a break behind a file that is still listed after 15 minutes refutes the rule, and is no gap', async () => {
+    const first = read('a', '10:40:00', '10:50:00');
+    chain.open(first);
+    chain.noteFresh(listed(FIRST));
+    chain.complete(FIRST, first);
+    expect(chain.admits(at('12:20:00'))).toBe(false);
+    await clock.advance(15 * 60_000);
+    chain = restart();
+    chain.noteFresh(listed(FIRST));
+    expect(chain.giveUpOverdue(listed(FIRST))).toEqual([]);
+    expect(rule.refuted).toEqual([FIRST]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findOffsetEvidence } from '../../src/logs/index.ts';
+import { findOffsetEvidence, judgeRotations, type OffsetEvidence } from '../../src/logs/index.ts';
 
 const rotated = [
   { stamp: '2026-11-20-23:00:00', name: 'wan/log-2026-11-20-23:00:00.bz2' },
@@ -25,6 +25,7 @@ test('findOffsetEvidence() says what it saw where no zone has such an offset', (
     rotatedUtcMs: Date.UTC(2026, 10, 21, 8, 35, 58),
     firstWallAsUtcMs: Date.UTC(2026, 10, 21, 9, 41, 10),
     offsetMs: undefined,
+    distanceMs: undefined,
   });
 });
 
@@ -32,4 +33,15 @@ test('findOffsetEvidence() has nothing without a rotation, or without a line tha
   expect(find('2026-11-21 09:35:58 [wan] up\n', { ...log, rotated: [] })).toBeUndefined();
   expect(find('no stamp\n')).toBeUndefined();
   expect(find('')).toBeUndefined();
+});
+
+test('judgeRotations() says whether the rotations of some logs are too many to be chance', () => {
+  const quiet = find('2026-11-21 09:35:58 [wan] up\n2026-11-21 09:37:38 [wan] down\n2026-11-21 09:39:18 [wan] up\n');
+  expect(quiet?.distanceMs).toBe(100_000);
+  const other = { ...quiet, rotatedUtcMs: Date.UTC(2026, 10, 20) } as OffsetEvidence;
+  const judge = (...seen: (OffsetEvidence | undefined)[]) =>
+    judgeRotations(new Map(seen.flatMap((one, index) => (one ? [[`log ${index}`, one] as const] : []))));
+  expect(judge(quiet)).toMatchObject({ holds: false, matches: 1, chance: 0.05 });
+  expect(judge(quiet, other)).toMatchObject({ holds: true, matches: 2 });
+  expect(judge(quiet, find('2026-11-21 09:41:10 [wan] up\n'))).toMatchObject({ holds: false, matches: 1, refuted: [] });
 });

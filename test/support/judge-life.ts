@@ -2,6 +2,9 @@ import type { LogRecord } from '../../src/model/index.ts';
 import type { Life, WrittenLine } from './life-oracle.ts';
 import { TruthMap } from './truth-map.ts';
 
+/** The stamp of a line from a clock that was not set. */
+const UNSET = /^(?:19|200|201)\d/;
+
 /** Which lines a gap speaks of: places among all lines of the log. */
 interface Stretch {
   readonly record: LogRecord;
@@ -18,7 +21,7 @@ export function judgeLife(life: Life): string[] {
     if (known !== undefined) faults.push(`uid ${uid} came twice${known === message ? '' : ' with different content'}`);
     seen.set(uid, message);
   }
-  faults.push(...judgeCounts(life));
+  faults.push(...judgeCounts(life), ...judgeLinks(life));
   return faults;
 }
 
@@ -159,7 +162,11 @@ class LogJudge {
     const isMissing = (_line: WrittenLine, place: number) => !this.#delivered.has(place);
     const missing = this.#lines.filter(
       (line, place) =>
-        isMissing(line, place) && line.ids.length > 0 && !covered.has(place) && !this.#isUnknowable(line),
+        isMissing(line, place) &&
+        line.ids.length > 0 &&
+        !covered.has(place) &&
+        !this.#isUnknowable(line) &&
+        !this.#isUnlinked(line),
     );
     if (missing.length > 0)
       this.#blame(`${missing.length} lines neither delivered nor in a gap: ${renderLines(missing)}`);
@@ -169,6 +176,28 @@ class LogJudge {
     );
     if (kept.length > 0)
       this.#blame(`${kept.length} lines still on the router and not delivered: ${renderLines(kept)}`);
+  }
+
+  /**
+   * A file of which not even the name was seen, and behind which the log went on where nothing says that files follow each
+   * other: by what the router had shown until then, or because its clock was not set.
+   */
+  #isUnlinked({ generation }: WrittenLine): boolean {
+    if (this.#life.isCalm) return false;
+    const [start, end] = this.#map.files.get(generation) ?? [0, 0];
+    for (let place = start; place < end; place++) if (this.#delivered.has(place)) return false;
+    const isKnown = [...this.#map.filesOfStamp].some(
+      ([stamp, files]) => files.includes(generation) && this.#life.knownFiles.has(`${this.#component}/log-${stamp}`),
+    );
+    if (isKnown) return false;
+    for (let place = end; place < this.#lines.length; place++) {
+      if (!this.#delivered.has(place)) continue;
+      const line = this.#lines[place];
+      const prefix = line && this.#map.prefixOf(line.generation);
+      const isUnset = line !== undefined && (UNSET.test(line.text) || UNSET.test(this.#lines[end]?.text ?? ''));
+      return isUnset || this.#life.linked.get(prefix ?? '') === false;
+    }
+    return true;
   }
 
   /** A file of which nothing was seen, and whose name the router gave to another one too. */
@@ -256,6 +285,21 @@ class LogJudge {
     if (typeof bytesMin === 'number' && bytesMin > bytes)
       this.#blame(`${bytes} bytes are missing in the gap ${about}, not ${bytesMin}`);
   }
+}
+
+/** A device that rotates by a timer gives no reason to wait or to miss anything; a calm one of the usual kind is soon known. */
+function judgeLinks({ isTimed, isCalm, waits, records, links }: Life): string[] {
+  if (!isTimed)
+    return isCalm && (!links?.holds || links.refuted.length > 0) ? ['the rule of links was not learnt'] : [];
+  const gaps = records.filter(({ event }) => event === 'log.gap');
+  const flagged = records.filter(({ flags = [] }) => flags.includes('late') || flags.includes('out_of_order'));
+  return [
+    ...(waits.length > 0
+      ? [`${waits.length} lines were there before a look and not stored after it: ${waits[0]}`]
+      : []),
+    ...gaps.map(({ uid }) => `nothing is missing in the gap ${uid}`),
+    ...flagged.map(({ uid }) => `${uid} has a flag of order, and nothing has held it up`),
+  ];
 }
 
 function renderLines(lines: readonly WrittenLine[]): string {

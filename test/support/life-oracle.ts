@@ -30,6 +30,11 @@ const SPOOL_BYTES_MAX = 1024 * 1024 * 1024;
 const BOOT_MS = Date.UTC(2000, 0, 1, 0, 0, 20);
 /** One life of so many has no faults, kills and jumps: lines, rotations and expiry only. */
 const CALM_EVERY = 8;
+/** One of so many is as calm, and has a device that rotates by a timer; which one of those that are left. */
+const TIMED_EVERY = 8;
+const TIMED_SEED = 3;
+/** No file of a device that rotates by a timer is deleted before it could be read. */
+const TIMED_FILES = 64;
 const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
 const COMPONENTS = ['network', 'system'];
 /** Faults of downloads and of the whole interface. What waits on the clock is left to scenarios of its own. */
@@ -64,11 +69,21 @@ export interface Life {
   readonly readFiles: ReadonlySet<string>;
   /** Whether nothing went wrong at either side: then every file comes in its turn. */
   readonly isCalm: boolean;
+  /** Whether the device rotates by a timer: then nothing is ever missing, and nothing has a reason to wait. */
+  readonly isTimed: boolean;
+  /** Messages that the router had when a turn began, and that were not stored when it ended; where nothing may wait. */
+  readonly waits: readonly string[];
+  /** Whether a missing file would have shown when the first line of a file was stored, by the part that its uids share. */
+  readonly linked: ReadonlyMap<string, boolean>;
+  /** What is known in the end of how files follow each other; `undefined` while nothing is. */
+  readonly links: LinksJudged | undefined;
   /** Whether the router's clock was ever set: then names of files say little about their order. */
   readonly hasJumps: boolean;
   /** What happened, for a failure's message. */
   readonly story: readonly string[];
 }
+
+type LinksJudged = Extract<LogEvent, { readonly type: 'log-links-judged' }>;
 
 export interface WrittenLine {
   /** Numbers of the messages in it; a line torn by a crash may hold none or two. */
@@ -93,6 +108,11 @@ class MortalLog implements RecordLog, Disposable {
   /** Commits until the agent dies; before (`false`) or after (`true`) the transaction. */
   death: { commits: number; isAfter: boolean } | undefined;
   readonly unreported = new Map<string, number>();
+  /** Numbers of the messages that were stored. */
+  readonly ids = new Set<string>();
+  readonly linked = new Map<string, boolean>();
+  /** What is known now of how files follow each other. */
+  links: LinksJudged | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -109,6 +129,15 @@ class MortalLog implements RecordLog, Disposable {
     this.#isDead = isDying;
     if (isDying && !this.death?.isAfter) throw new Killed('before the transaction');
     this.#store.commit(...commits);
+    const { holds = false, refuted = [] } = this.links ?? {};
+    for (const { component, lines } of commits) {
+      for (const line of lines) {
+        for (const [, id = ''] of line.matchAll(/<(\d+)>/g)) this.ids.add(id);
+        const prefix = /"uid":"(\w{16})-/.exec(line)?.[1];
+        if (prefix !== undefined && !this.linked.has(prefix))
+          this.linked.set(prefix, holds && !refuted.includes(component));
+      }
+    }
     if (!isDying) return;
     for (const { event } of commits.flatMap(({ lines }) =>
       Array.from(lines, (line) => JSON.parse(line) as LogRecord),
@@ -122,6 +151,7 @@ class MortalLog implements RecordLog, Disposable {
   reopen(): void {
     this.death = undefined;
     this.#isDead = false;
+    this.links = undefined;
     this.#store.close();
     this.#store = this.#open();
   }
@@ -187,7 +217,8 @@ export async function live(seed: number): Promise<Life> {
   const clock = createSteppedClock(START_MS);
   const timezone = chance(0.5) ? 'Europe/Berlin' : 'America/New_York';
   const hasRepeats = chance(0.5);
-  const isCalm = seed % CALM_EVERY === 0;
+  const isTimed = seed % TIMED_EVERY === TIMED_SEED;
+  const isCalm = isTimed || seed % CALM_EVERY === 0;
   const compressionMs = [0, 3, 20, 90][isCalm ? 0 : upTo(4)] ?? 0;
   await using simulator = await startSimulator({
     routers: 1,
@@ -204,6 +235,12 @@ export async function live(seed: number): Promise<Life> {
       blockBytes: chance(0.2) ? 256 : 0,
       tornBytes: chance(0.3) ? 4 : 0,
       severityBrackets: chance(0.3),
+      ...(isTimed && {
+        rotateEveryMs: ([5, 20, 120][upTo(3)] ?? 5) * MINUTE_MS,
+        silentByNight: ['network'],
+        maxFiles: TIMED_FILES,
+        blockBytes: 0,
+      }),
     },
   });
   const [router] = simulator.routers;
@@ -217,6 +254,7 @@ export async function live(seed: number): Promise<Life> {
   using log = new MortalLog(folder.path);
   const events: LogEvent[] = [];
   const story: string[] = [];
+  const waits: string[] = [];
   const tell = (text: string) => story.push(`${new Date(clock.now()).toISOString().slice(11, 19)} ${text}`);
   let client = createClient(router, clock);
   let memory = new TailMemory();
@@ -252,6 +290,7 @@ export async function live(seed: number): Promise<Life> {
           isWanted: () => true,
           report: (event) => {
             events.push(event);
+            if (event.type === 'log-links-judged') log.links = event;
             if (event.type === 'log-gap-found') tell(`gap ${event.component} ${event.certainty} ${event.reason}`);
             if (event.type === 'log-reset') tell(`reset ${event.component}`);
           },
@@ -281,7 +320,7 @@ export async function live(seed: number): Promise<Life> {
     await clock.advance(MINUTE_MS);
   }
   // Where nothing is known yet that a file could follow, only a second listing shows a rotation behind the first.
-  isRotating = isCalm;
+  isRotating = isCalm && !isTimed;
   await turn();
   const lost = new Set(
     COMPONENTS.flatMap((one) =>
@@ -299,7 +338,7 @@ export async function live(seed: number): Promise<Life> {
       writer.burst(upTo(12));
     }
     // The name of what is new soon is gone again.
-    if (chance(0.05))
+    if (!isTimed && chance(0.05))
       for (let rotations = 1 + upTo(6); rotations > 0; rotations--) {
         writer.rotate();
         await clock.advance((1 + upTo(30)) * SECOND_MS);
@@ -343,7 +382,9 @@ export async function live(seed: number): Promise<Life> {
     }
     await clock.advance(Math.floor(lullMs / 4));
     for (let turns = chance(0.3) ? 3 : 1; turns > 0; turns--) {
+      const present = isTimed ? COMPONENTS.flatMap((one) => readTruth(router, one)) : [];
       await turn();
+      for (const { ids, text } of present) if (ids.some((id) => !log.ids.has(`${id}`))) waits.push(text);
       await clock.advance(30 * SECOND_MS);
     }
     if (isDown || chance(0.2)) {
@@ -375,6 +416,10 @@ export async function live(seed: number): Promise<Life> {
     knownFiles,
     readFiles,
     isCalm,
+    isTimed,
+    waits,
+    linked: log.linked,
+    links: log.links,
     hasJumps,
     story,
   };

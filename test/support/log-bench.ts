@@ -141,6 +141,13 @@ export async function openLogBench(
   };
 }
 
+/** A log that comes before all others, and whose files show that each begins in the second in which the one before ends. */
+export const LINKED_LOG: readonly (readonly [string, string])[] = [
+  ['audit/log-2026-11-20-08:00:00.bz2', '2026-11-20 08:30:00 [a] one\n2026-11-20 08:45:00 [a] two\n'],
+  ['audit/log-2026-11-20-08:30:00.bz2', '2026-11-20 09:00:00 [a] three\n2026-11-20 09:15:00 [a] four\n'],
+  ['audit/current', '2026-11-20 09:30:00 [a] five\n'],
+];
+
 /** Files as a router might have them, for what no simulated one would write. */
 export async function openFileBench(files: Map<string, Buffer | string>, turns: TurnOptions = {}) {
   const clock = createSteppedClock(START_MS);

@@ -41,6 +41,12 @@ export class TruthMap {
     return this.#fileOfPrefix.get(uid.slice(0, uid.indexOf('-')));
   }
 
+  /** What the uids of a file's lines begin with. */
+  prefixOf(file: number): string | undefined {
+    for (const [prefix, one] of this.#fileOfPrefix) if (one === file) return prefix;
+    return undefined;
+  }
+
   /** The place of the line in which `offset` of a file lies. */
   placeAt(file: number, offset: number): number | undefined {
     const [start, end] = this.files.get(file) ?? [0, 0];

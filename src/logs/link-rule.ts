@@ -1,0 +1,136 @@
+import { parseStampUtcMs } from './names.ts';
+import { LINK_MS_MAX } from './rotation-link.ts';
+
+/** What the rotations of one log have shown of the rule that a file begins in the second in which the one before ends. */
+export interface LinkEvidence {
+  /** Rotations in which it did. */
+  readonly matches: number;
+  /** How likely it is that all of them were chance. */
+  readonly chance: number;
+  /** Names of the last of them: none counts twice. */
+  readonly stamps: readonly string[];
+  /** A rotation in which it did not, although nothing was missing. It ends the use of the rule for this log. */
+  readonly refutedBy: string | undefined;
+}
+
+/** By component. */
+export type LinkFacts = Readonly<Record<string, LinkEvidence>>;
+
+/** What the rotations of a router have shown so far. */
+export interface LinkVerdict {
+  /** Whether the rule may be relied on, in logs that do not contradict it. */
+  readonly holds: boolean;
+  readonly matches: number;
+  /** How likely all matches together are by chance. */
+  readonly chance: number;
+  /** Logs that contradict it. */
+  readonly refuted: readonly string[];
+}
+
+/** The rule as one log may use it. */
+export interface LinkRule {
+  readonly holds: boolean;
+  readonly isRefuted: boolean;
+  /** The file behind the one named `stamp`, whose lines came at this distance, began in the second of that name. */
+  noteMatch(stamp: string, distanceMs: number | undefined): void;
+  /** It did not, and nothing is missing between the two. */
+  refute(stamp: string): void;
+}
+
+/** How often lines come in a file. */
+export interface Pace {
+  /** Lines with a time. */
+  lines: number;
+  /** The time between them, all in all. Milliseconds. */
+  spanMs: number;
+  /** The mean of the last distances: a log may be busy by day and silent by night. Milliseconds. */
+  recentMs: number;
+}
+
+/** Chance alone must be less likely than this. */
+const CHANCE_MAX = 1 / 100;
+/** Beyond this, more evidence changes nothing. */
+const CHANCE_MIN = 1e-12;
+/** A log that contradicts weighs as much as so many times the chance: all logs of a router have one writer. */
+const CONTRADICTION = 10;
+/** Rotations this close are one: a timer takes all logs at once, and what happens to a router stands in several of them. */
+const ONE_MOMENT_MS = 60_000;
+/** Names that are remembered for each log. */
+const STAMPS_MAX = 16;
+/** Names and lines show whole seconds, and a match may be off to either side. */
+const WINDOW_MS = 2 * LINK_MS_MAX + 1000;
+/**
+ * A longer time between two lines counts as this. Silence says little about the hours in which a log writes; and any zone
+ * explains a distance of a multiple of this, so that a match is no less likely by chance than that.
+ */
+const DISTANCE_MS_MAX = 15 * 60_000;
+/** Distances that {@link Pace.recentMs} is about. */
+const RECENT = 8;
+
+/** The evidence of all logs of a router taken together. */
+export function judgeLinks(facts: LinkFacts): LinkVerdict {
+  let [chance, matches] = [1, 0];
+  const refuted: string[] = [];
+  for (const [component, evidence] of Object.entries(facts)) {
+    if (evidence.refutedBy === undefined) {
+      chance *= evidence.chance;
+      matches += evidence.matches;
+    } else refuted.push(component);
+  }
+  return { holds: chance * CONTRADICTION ** refuted.length < CHANCE_MAX, chance, matches, refuted };
+}
+
+/** How likely it is that the first line behind a moment without meaning falls into its second. */
+export function chanceOfMatch(distanceMs: number): number {
+  return Math.min(1, WINDOW_MS / Math.min(Math.max(distanceMs, 1), DISTANCE_MS_MAX));
+}
+
+/** Of a log that was not rotated yet. */
+const NO_EVIDENCE: LinkEvidence = { matches: 0, chance: 1, stamps: [], refutedBy: undefined };
+
+/** The evidence with one more match of a log; the same when it was counted already. */
+export function addMatch(facts: LinkFacts, component: string, stamp: string, distanceMs: number): LinkFacts {
+  const known = evidenceOf(facts, component);
+  if (known.stamps.includes(stamp)) return facts;
+  const atMs = parseStampUtcMs(stamp);
+  const isOne = Object.values(facts).some(({ stamps }) =>
+    stamps.some((other) => Math.abs(parseStampUtcMs(other) - atMs) <= ONE_MOMENT_MS),
+  );
+  const chance = isOne ? known.chance : Math.max(CHANCE_MIN, known.chance * chanceOfMatch(distanceMs));
+  const stamps = [...known.stamps, stamp].slice(-STAMPS_MAX);
+  return { ...facts, [component]: { ...known, matches: known.matches + 1, chance, stamps } };
+}
+
+/** The evidence with a rotation that contradicts the rule. */
+export function addRefutation(facts: LinkFacts, component: string, stamp: string): LinkFacts {
+  return { ...facts, [component]: { ...evidenceOf(facts, component), refutedBy: stamp } };
+}
+
+export function isRefuted(facts: LinkFacts, component: string): boolean {
+  return evidenceOf(facts, component).refutedBy !== undefined;
+}
+
+/** A log may be named as something that any object has. */
+function evidenceOf(facts: LinkFacts, component: string): LinkEvidence {
+  return (Object.hasOwn(facts, component) ? facts[component] : undefined) ?? NO_EVIDENCE;
+}
+
+/** The next line with a time: `sinceMs` after the one before it, which the first line of a file does not have. */
+export function addToPace(pace: Pace | undefined, sinceMs: number): Pace {
+  if (!pace) return { lines: 1, spanMs: 0, recentMs: 0 };
+  const distanceMs = clip(sinceMs);
+  pace.spanMs += distanceMs;
+  pace.recentMs += (distanceMs - pace.recentMs) / Math.min(pace.lines, RECENT);
+  pace.lines++;
+  return pace;
+}
+
+/** The mean distance of the lines of a file, where its rotation came `sinceMs` after the last one. Milliseconds. */
+export function meanDistanceMs(pace: Pace, sinceMs: number): number {
+  const meanMs = (pace.spanMs + clip(sinceMs)) / pace.lines;
+  return pace.lines > 1 ? Math.min(meanMs, pace.recentMs) : meanMs;
+}
+
+function clip(distanceMs: number): number {
+  return Math.min(Math.max(distanceMs, 0), DISTANCE_MS_MAX);
+}

@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import type { LogEvent } from '../../../src/logs/index.ts';
+import { FACTS, parseRouterFacts } from '../../../src/logs/router-facts.ts';
+import {
+  gapsOf,
+  HOUR_MS,
+  LINKED_LOG,
+  type LogBench,
+  linesOf,
+  MINUTE_MS,
+  messagesOf,
+  openFileBench,
+  openLogBench,
+  SECOND_MS,
+} from '../../support/log-bench.ts';
+
+/** `docs/log-source.md`: a link between two files is learnt before it accuses or delays. */
+const CURRENT = 'network/current';
+const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
+/** Rotated at 12:00 in the router's time, and read to its end. */
+const BEFORE = ['network/log-2026-11-21-11:00:00.bz2', line('11:30:00', 'one') + line('11:50:00', 'two')] as const;
+
+/** A file is read to its end and deleted; then the log goes on an hour later. */
+async function loseFile(others: readonly (readonly [string, string])[]) {
+  const bench = await openFileBench(new Map([...others, BEFORE]));
+  await bench.reader.turn();
+  bench.files.delete(BEFORE[0]);
+  bench.files.set('network/log-2026-11-21-12:30:00.bz2', line('13:00:00', 'behind the gap'));
+  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  const own = records.filter(({ component }) => component === 'network');
+  await bench[Symbol.asyncDispose]();
+  expect(messagesOf(linesOf(own))).toEqual(['behind the gap']);
+  return { gaps: gapsOf(own), flags: own.flatMap(({ flags }) => flags ?? []) };
+}
+
+test('a missing file is a likely gap on a router whose files begin where the one before ends', async () => {
+  const { gaps, flags } = await loseFile(LINKED_LOG);
+  expect(gaps).toMatchObject([{ details: { certainty: 'likely', reason: 'broken-link' } }]);
+  expect(flags).toEqual(['out_of_order']);
+});
+
+test('where that is not known, nothing waits, and what may have been deleted with the last file is a possible gap', async () => {
+  const { gaps, flags } = await loseFile([]);
+  expect(gaps).toMatchObject([{ details: { certainty: 'possible', reason: 'broken-link' } }]);
+  expect(flags).toEqual([]);
+});
+
+test('a file that begins later than the one before ends is no gap while the one before is still listed', async () => {
+  await using bench = await openFileBench(new Map([...LINKED_LOG, BEFORE, [CURRENT, '']]));
+  await bench.reader.turn();
+  bench.files.set(CURRENT, line('12:07:10', 'three'));
+  const waited = await bench.reader.turn();
+  expect(messagesOf(waited)).toEqual([]);
+  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  expect(messagesOf(records)).toEqual(['three']);
+});
+
+/** How files of the router follow each other, as it was told last. */
+function judgedLast(events: readonly LogEvent[]) {
+  return events.findLast((event) => event.type === 'log-links-judged');
+}
+
+const factsOf = ({ reader }: Pick<LogBench, 'reader'>) => parseRouterFacts(reader.log.positions.get(FACTS) ?? '');
+
+test('the rule is learnt from rotations in a log with few lines, counted once each, and is known after a restart', async () => {
+  await using bench = await openLogBench({ simulator: { logs: { compressionMs: 0 } } });
+  for (let rotation = 0; rotation < 3; rotation++) {
+    bench.write(rotation * 2, rotation * 2 + 1);
+    await bench.reader.turnsFor(4 * MINUTE_MS);
+    if (rotation < 2) expect(judgedLast(bench.reader.events)).toBeUndefined();
+    bench.router.rotate('network', `rotation ${rotation}`);
+    await bench.reader.turnsFor(MINUTE_MS);
+  }
+  expect(judgedLast(bench.reader.events)).toMatchObject({ holds: true, refuted: [] });
+  expect(factsOf(bench)?.links).toMatchObject({ network: { matches: 3 } });
+  bench.reader.restart();
+  const before = bench.reader.count('log-links-judged');
+  await bench.reader.turn();
+  expect(bench.reader.count('log-links-judged')).toBe(before + 1);
+});
+
+test('archives that are there at first contact are evidence, and one that is missing among them contradicts nothing', async () => {
+  const [first, second, third] = LINKED_LOG;
+  await using bench = await openFileBench(
+    new Map([
+      first ?? BEFORE,
+      second ?? BEFORE,
+      third ?? BEFORE,
+      BEFORE,
+      ['network/log-2026-11-21-11:40:00.bz2', line('12:30:00', 'something was deleted before this')],
+      [CURRENT, line('12:55:00', 'three')],
+    ]),
+  );
+  await bench.reader.turn();
+  await bench.reader.turnsFor(20 * MINUTE_MS);
+  expect(judgedLast(bench.reader.events)).toMatchObject({ holds: true, refuted: [] });
+  expect(gapsOf(bench.reader.records)).toEqual([]);
+});
+
+test('one rotation without a match, with nothing missing, ends the use of the rule for that log alone', async () => {
+  await using bench = await openLogBench({ simulator: { logs: { rotateEveryMs: 10 * MINUTE_MS, compressionMs: 0 } } });
+  for (let minutes = 0; minutes < 60; minutes += 7) {
+    bench.write(minutes, minutes + 1);
+    await bench.reader.turnsFor(7 * MINUTE_MS);
+  }
+  expect(judgedLast(bench.reader.events)).toMatchObject({ holds: false, refuted: ['network'] });
+  expect(messagesOf(bench.reader.records)).toHaveLength(9);
+});
+
+test('a timer that rotates is never taken for a writer that rotates, by a busy log that is silent by night neither', async () => {
+  const logs = { rotateEveryMs: HOUR_MS, silentByNight: ['network'], compressionMs: 0 };
+  await using bench = await openLogBench({ simulator: { logs, timezone: 'UTC' } });
+  const told = () => bench.reader.events.flatMap((one) => (one.type === 'log-links-judged' && one.holds ? [one] : []));
+  for (let minute = 0; minute < 24 * 60; minute += 5) {
+    for (let count = 0; count < 5; count++) bench.router.appendLog('network', `busy ${minute} ${count}`);
+    if (minute % 15 === 0) bench.router.appendLog('system', `quiet ${minute}`);
+    await bench.clock.advance(5 * MINUTE_MS - SECOND_MS);
+    // What the router has now is there now.
+    await bench.reader.turn();
+    const truth = ['network', 'system'].flatMap((component) => bench.router.truth(component));
+    expect(linesOf(bench.reader.records)).toHaveLength(truth.length);
+    await bench.clock.advance(SECOND_MS);
+  }
+  expect(told()).toEqual([]);
+  expect(gapsOf(bench.reader.records)).toEqual([]);
+});

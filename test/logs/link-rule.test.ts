@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import {
+  addMatch,
+  addRefutation,
+  addToPace,
+  chanceOfMatch,
+  isRefuted,
+  judgeLinks,
+  type LinkFacts,
+  meanDistanceMs,
+  type Pace,
+} from '../../src/logs/link-rule.ts';
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+
+const stampAt = (index: number) =>
+  `2026-11-${10 + Math.floor(index / 24)}-${String(index % 24).padStart(2, '0')}:00:00`;
+
+/** So many matches in a log whose lines come at this distance. */
+function match(component: string, count: number, distanceMs: number, facts: LinkFacts = {}, from = 0): LinkFacts {
+  let links = facts;
+  for (let index = from; index < from + count; index++) links = addMatch(links, component, stampAt(index), distanceMs);
+  return links;
+}
+
+const TEN_PER_CENT = 50 * SECOND_MS;
+
+describe('chanceOfMatch()', () => {
+  test.each([
+    [0, 1],
+    [SECOND_MS, 1],
+    [5 * SECOND_MS, 1],
+    [50 * SECOND_MS, 0.1],
+    [500 * SECOND_MS, 0.01],
+    // Any zone explains a multiple of 15 minutes.
+    [15 * MINUTE_MS, 1 / 180],
+    [24 * 60 * MINUTE_MS, 1 / 180],
+  ])('is the window of a match over the mean distance of the lines, %d ms', (distanceMs, chance) => {
+    expect(chanceOfMatch(distanceMs)).toBeCloseTo(chance, 6);
+  });
+});
+
+describe('judgeLinks()', () => {
+  test.each([
+    ['nothing was seen', {}, false],
+    ['a busy log matches for ever', match('a', 59, 2 * SECOND_MS), false],
+    ['one match is one in ten', match('a', 1, TEN_PER_CENT), false],
+    ['two are exactly one in a hundred', match('a', 2, TEN_PER_CENT), false],
+    ['three are less', match('a', 3, TEN_PER_CENT), true],
+    ['the logs count together', match('b', 1, TEN_PER_CENT, match('a', 2, TEN_PER_CENT), 2), true],
+    ['but not at one moment', match('b', 1, TEN_PER_CENT, match('a', 2, TEN_PER_CENT), 1), false],
+    ['a log that contradicts counts no longer', addRefutation(match('a', 9, TEN_PER_CENT), 'a', stampAt(9)), false],
+    ['and weighs against the others', match('b', 3, TEN_PER_CENT, addRefutation({}, 'a', stampAt(9))), false],
+    ['which can outweigh it', match('b', 4, TEN_PER_CENT, addRefutation({}, 'a', stampAt(9))), true],
+  ])('%s', (_, facts, holds) => {
+    expect(judgeLinks(facts).holds).toBe(holds);
+  });
+
+  test('says why', () => {
+    const verdict = judgeLinks(
+      addRefutation(match('b', 5, MINUTE_MS, match('a', 2, TEN_PER_CENT), 2), 'b', stampAt(9)),
+    );
+    expect(verdict).toMatchObject({ matches: 2, refuted: ['b'] });
+    expect(verdict.chance).toBeCloseTo(0.01, 6);
+  });
+});
+
+describe('addMatch()', () => {
+  test('counts no rotation twice', () => {
+    const once = match('a', 1, MINUTE_MS);
+    expect(addMatch(once, 'a', stampAt(0), MINUTE_MS)).toBe(once);
+  });
+
+  test('takes a log by its own name only', () => {
+    expect(match('constructor', 1, MINUTE_MS)).toMatchObject({ constructor: { matches: 1 } });
+    expect(isRefuted({}, '__proto__')).toBe(false);
+    expect(isRefuted(addRefutation({}, '__proto__', stampAt(0)), '__proto__')).toBe(true);
+  });
+
+  test('stays a number for years', () => {
+    expect(judgeLinks(match('a', 400, 15 * MINUTE_MS)).chance).toBeGreaterThan(0);
+    expect(match('a', 400, 15 * MINUTE_MS)['a']?.stamps).toHaveLength(16);
+  });
+});
+
+/** Lines at these distances, a first one before. */
+function paceOf(...distances: number[]): Pace {
+  return distances.reduce<Pace>((pace, distanceMs) => addToPace(pace, distanceMs), addToPace(undefined, 0));
+}
+
+describe('meanDistanceMs()', () => {
+  test('is that of the lines up to the rotation', () => {
+    expect(meanDistanceMs(paceOf(), 20 * SECOND_MS)).toBe(20 * SECOND_MS);
+    expect(meanDistanceMs(paceOf(MINUTE_MS, MINUTE_MS), MINUTE_MS)).toBe(MINUTE_MS);
+  });
+
+  test('of a log that is silent by night is that of its day', () => {
+    const day = Array.from({ length: 100 }, () => 10 * SECOND_MS);
+    expect(meanDistanceMs(paceOf(...day, 10 * 60 * MINUTE_MS), 0)).toBeLessThan(2 * MINUTE_MS);
+    // The night is over, and the log is busy when it is rotated.
+    const night = [MINUTE_MS, 10 * 60 * MINUTE_MS];
+    const morning = Array.from({ length: 40 }, () => SECOND_MS);
+    expect(meanDistanceMs(paceOf(...night, ...morning), 0)).toBeLessThan(6 * SECOND_MS);
+  });
+
+  test('a clock that is set does not make lines rare', () => {
+    expect(meanDistanceMs(paceOf(1000, 56 * 365 * 86_400_000, 1000, -86_400_000), 1000)).toBeLessThan(5 * MINUTE_MS);
+  });
+});
