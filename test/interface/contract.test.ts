@@ -31,6 +31,10 @@ const PROMISED: readonly (readonly [finding: RegExp, where: string])[] = [
   [/^DELETE \/configuration\/wan\/wans: the query parameter delete\b/, 'Rule 10: delete=interface'],
   [/^PUT \/configuration\/\S+: request\/config\/list\/\d+ must NOT be valid$/, 'Rule 8: index names an entry'],
   [/^GET \/configuration\/\S+: answer\/config must NOT have additional properties: list_size$/, 'Rule 4: list_size'],
+  [
+    /^GET \/configuration\/administration\/hostnames: answer\/config must NOT have additional properties: list$/,
+    'Resource administration/hostnames: a list',
+  ],
   [/^GET \/configuration\/\S+: answer must NOT have additional properties: scheme$/, 'Rule 5: scheme'],
 ];
 
