@@ -19,7 +19,7 @@ test.skipIf(loki.isMissing).for([{ layout: 'router' }, { layout: 'shard' }])(
     const url = `http://127.0.0.1:${port}`;
     const config = (folder: string) => join(folder, 'loki.yaml');
     await using server = await createServerProgram(
-      'loki',
+      'grafana-loki',
       (folder) => [`-config.file=${config(folder)}`],
       () => fetch(`${url}/ready`),
     );
