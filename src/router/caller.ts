@@ -27,12 +27,14 @@ export type Call = Omit<TransportRequest, 'authorization'>;
 const BUSY_WAIT_MS = 3000;
 /** A longer `Retry-After` than this is left to the next poll. Milliseconds. */
 const BUSY_WAIT_MS_MAX = 15_000;
+/** A request that was refused with 401 is repeated so often: with a token of a refresh, then with one of a login. */
+const REFUSALS_MAX = 2;
 /** Requests in all while a router says that it is busy. */
 const BUSY_ATTEMPTS_MAX = 3;
 
 /**
  * Carries out calls: one at a time, in the order of asking, each with valid credentials. What is safe to repeat is
- * repeated: anything that was refused with 401, once after a new login; a GET that lost its kept connection, once; a GET
+ * repeated: anything that was refused with 401, once after a refresh and once after a login; a GET that lost its kept connection, once; a GET
  * that is answered with 503, up to three times in all, honouring `Retry-After`.
  */
 export class Caller {
@@ -64,7 +66,7 @@ export class Caller {
     });
   }
 
-  /** The answer, read whole, whatever its status; only 401 is met with a new login first. */
+  /** The answer, read whole, whatever its status; only 401 is met with a new token first. */
   askAny(call: Call): Promise<WholeAnswer> {
     return this.#run(call, async (request) => {
       const answer = await this.#transport.askJson(request);
@@ -118,7 +120,7 @@ export class Caller {
     isRepeatable: () => boolean,
   ): Promise<T> {
     const { signal } = call;
-    let hasLoggedInAgain = false;
+    let refusals = 0;
     let hasReconnected = false;
     for (let busy = 1; ; ) {
       const authorization = await this.#credentials.authorization(signal);
@@ -126,9 +128,9 @@ export class Caller {
         return await attempt({ ...call, authorization });
       } catch (cause) {
         if (!(cause instanceof RouterError) || signal.aborted || !isRepeatable()) throw cause;
-        if (cause.disposition === 'login-again' && !hasLoggedInAgain) {
-          if (!this.#credentials.lost(authorization, cause)) throw cause;
-          hasLoggedInAgain = true;
+        if (cause.disposition === 'login-again' && refusals < REFUSALS_MAX) {
+          if (!this.#credentials.lost(authorization, cause, refusals > 0)) throw cause;
+          refusals++;
         } else if (call.method === 'GET' && isStaleConnection(cause) && !hasReconnected) {
           hasReconnected = true;
         } else if (call.method === 'GET' && cause.status === 503 && busy < BUSY_ATTEMPTS_MAX) {

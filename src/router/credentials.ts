@@ -12,8 +12,8 @@ export type AuthMode = 'token' | 'basic' | 'none';
 export interface Credentials {
   /** Value of the header `Authorization` for the next request. */
   authorization(signal: AbortSignal): Promise<string | undefined>;
-  /** Says that the router refused it; returns whether another try can do better. */
-  lost(authorization: string | undefined, cause: RouterError): boolean;
+  /** Says that the router refused it, perhaps not for the first time in one request; returns whether another try can do better. */
+  lost(authorization: string | undefined, cause: RouterError, isRepeated: boolean): boolean;
   close(signal: AbortSignal): Promise<void>;
 }
 
@@ -33,10 +33,8 @@ export function createCredentials(mode: AuthMode, options: SessionOptions): Cred
 function createTokenCredentials(session: Session): Credentials {
   return {
     authorization: async (signal) => `${BEARER}${await session.token(signal)}`,
-    lost(authorization, cause) {
-      if (authorization !== undefined) session.lost(authorization.slice(BEARER.length), cause);
-      return true;
-    },
+    lost: (authorization, cause, isRepeated) =>
+      authorization !== undefined && session.lost(authorization.slice(BEARER.length), cause, isRepeated),
     close: (signal) => session.close(signal),
   };
 }

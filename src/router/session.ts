@@ -30,8 +30,10 @@ const REFUSED_WAIT_MS_MAX = 5 * 60_000;
 interface Tokens {
   readonly access: string;
   readonly refresh: string;
-  /** On the monotonic clock. */
+  /** On the monotonic clock; `-Infinity` once the router has refused the access token. */
   readonly receivedAtMs: number;
+  /** Whether they came with a login, and not with a refresh. */
+  readonly isOfLogin: boolean;
 }
 
 type State =
@@ -44,11 +46,11 @@ type State =
  * The token life cycle of one router. Callers ask for a token before each request and never see how it was had.
  *
  * ```
- *           token() : login            token() 4 min after receipt : refresh
- *   none ─────────────────▶ renewing ◀──────────────────────────────────── live
- *    ▲ ▲                     │    │                                        ▲ │
- *    │ └── failed for good ──┘    └─────────────── tokens ─────────────────┘ │
- *    └───────────────────────── lost(token), after a 401 ────────────────────┘
+ *           token() : login       token() 4 min after receipt, or after lost() : refresh, then login
+ *   none ─────────────────▶ renewing ◀──────────────────────────────────── live ──┐ lost(token), after a 401:
+ *    ▲ ▲                     │    │                                        ▲ │ ▲  │ the token counts as expired
+ *    │ └── failed for good ──┘    └─────────────── tokens ─────────────────┘ │ └──┘
+ *    └─────────────── lost(token) again, with a token of a refresh ──────────┘
  *
  *   any ── close() : logout when tokens are held ──▶ closed
  * ```
@@ -56,6 +58,7 @@ type State =
  * - One renewal at a time: callers that come meanwhile join it.
  * - A refresh token is never sent twice. When it is unknown whether the router saw it, it counts as used and the next
  *   step is a login; only a request that certainly never left keeps it.
+ * - After a 401 the refresh token is tried before a login: logins lock accounts and fill the router's own log.
  * - Refused credentials are not tried again before a growing wait has passed.
  */
 export class Session {
@@ -89,11 +92,23 @@ export class Session {
     }
   }
 
-  /** Says that the router refused `token`. A newer token than that one is left alone. */
-  lost(token: string, cause: unknown): void {
-    if (this.#state.name !== 'live' || this.#state.tokens.access !== token) return;
+  /**
+   * Says that the router refused `token`; returns whether another token can do better. The next one comes from a refresh.
+   * `isRepeated`: the router has refused two tokens for the same request. Then the next one comes from a login, unless this
+   * one already did.
+   */
+  lost(token: string, cause: unknown, isRepeated: boolean): boolean {
+    const state = this.#state;
+    // A newer token than that one is left alone.
+    if (state.name !== 'live' || state.tokens.access !== token) return true;
+    if (!isRepeated) {
+      this.#enter({ name: 'live', tokens: { ...state.tokens, receivedAtMs: -Infinity } });
+      return true;
+    }
+    if (state.tokens.isOfLogin) return false;
     this.#enter({ name: 'none' });
     this.#options.report({ type: 'session-lost', cause });
+    return true;
   }
 
   /** Logs out when there is something to log out of, and ends the session. Never throws: the router forgets it by itself. */
@@ -150,7 +165,7 @@ export class Session {
         { method: 'POST', path: '/auth/refresh', authorization: `Bearer ${tokens.refresh}` },
         signal,
       );
-      const fresh = this.#decode(answer);
+      const fresh = this.#decode(answer, false);
       if (fresh) {
         this.#options.report({ type: 'session-refreshed' });
         return fresh;
@@ -175,7 +190,7 @@ export class Session {
     try {
       const json = { username, password: password.reveal() };
       const answer = await this.#options.ask({ method: 'POST', path: '/auth/login', json }, signal);
-      const tokens = this.#decode(answer);
+      const tokens = this.#decode(answer, true);
       if (!tokens) throw toLoginError(answer, username);
       this.#refusals = 0;
       this.#refusal = undefined;
@@ -192,13 +207,13 @@ export class Session {
     }
   }
 
-  #decode(answer: JsonAnswer): Tokens | undefined {
+  #decode(answer: JsonAnswer, isOfLogin: boolean): Tokens | undefined {
     const { status, body } = answer;
     if (status !== 200 || typeof body !== 'object' || body === null) return undefined;
     const access: unknown = Reflect.get(body, 'access');
     const refresh: unknown = Reflect.get(body, 'refresh');
     if (!isToken(access) || !isToken(refresh)) return undefined;
-    return { access, refresh, receivedAtMs: this.#options.clock.monotonic() };
+    return { access, refresh, receivedAtMs: this.#options.clock.monotonic(), isOfLogin };
   }
 }
 

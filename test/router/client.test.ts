@@ -226,23 +226,40 @@ describe('RouterClient.readPath()', () => {
 });
 
 describe('session', () => {
-  test('RouterClient logs in again and repeats a call that was answered with 401', async () => {
-    await using bench = await openRouter(inTurn(ok, refuse(401), ok));
+  test('RouterClient refreshes the session and repeats a call that was answered with 401', async () => {
+    const fresh: Handler = (_request, response) => answerJson(response, { access: 'access-x', refresh: 'refresh-x' });
+    await using bench = await openRouter(inTurn(ok, refuse(401), fresh, ok));
     await bench.client.readProfiles(never);
     expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
     expect(bench.arrived.map(({ line, token }) => [line, token]).slice(2)).toEqual([
       ['GET /profiles', 'access-1'],
+      ['POST /auth/refresh', 'refresh-1'],
+      ['GET /profiles', 'access-x'],
+    ]);
+    expect(bench.events.map(({ type }) => type)).toEqual(['session-opened', 'session-refreshed']);
+  });
+
+  test('RouterClient logs in again when the refresh after a 401 is refused', async () => {
+    await using bench = await openRouter(inTurn(ok, refuse(401), refuse(401), ok));
+    await bench.client.readProfiles(never);
+    expect(await bench.client.readProfiles(never)).toEqual({ profiles: [] });
+    expect(bench.arrived.map(({ line, token }) => [line, token]).slice(3)).toEqual([
+      ['POST /auth/refresh', 'refresh-1'],
       ['POST /auth/login', undefined],
       ['GET /profiles', 'access-2'],
     ]);
     expect(bench.events.map(({ type }) => type)).toEqual(['session-opened', 'session-lost', 'session-opened']);
   });
 
-  test('RouterClient repeats a call once and no more when it is answered with 401 for ever', async () => {
-    await using bench = await openRouter(refuse(401));
+  test('RouterClient gives up a call that is answered with 401 for ever after one refresh and one login', async () => {
+    const fresh: Handler = (_request, response) => answerJson(response, { access: 'access-x', refresh: 'refresh-x' });
+    await using bench = await openRouter((request, response, arrived) =>
+      (arrived.line === 'POST /auth/refresh' ? fresh : refuse(401))(request, response, arrived),
+    );
     const error = await thrownBy(bench.client.readProfiles(never));
     expect(error).toMatchObject({ code: 'auth', disposition: 'login-again', status: 401, isAnswered: false });
-    expect(bench.lines()).toEqual(['POST /auth/login', 'GET /profiles', 'POST /auth/login', 'GET /profiles']);
+    const calls = ['POST /auth/login', 'GET /profiles', 'POST /auth/refresh', 'GET /profiles'];
+    expect(bench.lines()).toEqual([...calls, 'POST /auth/login', 'GET /profiles']);
   });
 
   test('RouterClient.close() logs out, and no call works after it', async () => {

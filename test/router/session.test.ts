@@ -147,12 +147,12 @@ describe('refused credentials', () => {
   });
 
   test('Session.token() begins with the shortest wait again after a login that worked', async () => {
-    const { clock, session, token } = createBench(refused(), refused(), tokens(1), refused(), tokens(2));
+    const { clock, session, token } = createBench(refused(), refused(), tokens(1), refused(), refused(), tokens(2));
     await expect(token()).rejects.toThrow('refused');
     await clock.advance(30 * SECOND_MS);
     await expect(token()).rejects.toThrow('refused');
     await clock.advance(60 * SECOND_MS);
-    session.lost(await token(), cut);
+    session.lost(await token(), cut, false);
     await expect(token()).rejects.toThrow('refused');
     await clock.advance(30 * SECOND_MS);
     expect(await token()).toBe('access-2');
@@ -271,22 +271,58 @@ describe('refresh', () => {
 });
 
 describe('lost', () => {
-  test('Session.lost() leads to a login at the next call', async () => {
-    const { session, token, paths, events } = createBench(tokens(1), tokens(2));
-    session.lost(await token(), cut);
+  test('Session.lost() leads to a refresh at the next call, and to no login', async () => {
+    const { session, token, asked, types } = createBench(tokens(1), tokens(2));
+    expect(session.lost(await token(), cut, false)).toBe(true);
     expect(await token()).toBe('access-2');
-    expect(paths()).toEqual(['login', 'login']);
-    expect(events[1]).toEqual({ type: 'session-lost', cause: cut });
+    expect(asked[1]).toEqual({ path: '/auth/refresh', token: 'refresh-1', json: undefined });
+    expect(types()).toEqual(['session-opened', 'session-refreshed']);
+  });
+
+  test('Session.lost() leads to a login when the refresh is refused, and the refresh token is not sent again', async () => {
+    const { session, token, paths, types } = createBench(tokens(1), refused(), cut, tokens(2));
+    session.lost(await token(), cut, false);
+    await expect(token()).rejects.toBe(cut);
+    expect(await token()).toBe('access-2');
+    expect(paths()).toEqual(['login', 'refresh', 'login', 'login']);
+    expect(types()).toEqual(['session-opened', 'session-lost', 'login-failed', 'session-opened']);
+  });
+
+  test('Session.lost() leads to a login when the token of a refresh is refused for the same request', async () => {
+    const { session, token, paths, events } = createBench(tokens(1), tokens(2), tokens(3));
+    session.lost(await token(), cut, false);
+    expect(session.lost(await token(), cut, true)).toBe(true);
+    expect(await token()).toBe('access-3');
+    expect(paths()).toEqual(['login', 'refresh', 'login']);
+    expect(events[2]).toEqual({ type: 'session-lost', cause: cut });
+  });
+
+  test('Session.lost() knows nothing better when the token of a login is refused for the same request', async () => {
+    const { session, token, paths } = createBench(tokens(1), refused(), tokens(2), tokens(3));
+    session.lost(await token(), cut, false);
+    expect(session.lost(await token(), cut, true)).toBe(false);
+    // The next request begins anew, with the refresh token of that login.
+    session.lost(await token(), cut, false);
+    expect(await token()).toBe('access-3');
+    expect(paths()).toEqual(['login', 'refresh', 'login', 'refresh']);
+  });
+
+  test('Session.lost() keeps the refresh token when the refresh certainly never left', async () => {
+    const { session, token, paths } = createBench(tokens(1), unsent, tokens(2));
+    session.lost(await token(), cut, false);
+    await expect(token()).rejects.toBe(unsent);
+    expect(await token()).toBe('access-2');
+    expect(paths()).toEqual(['login', 'refresh', 'refresh']);
   });
 
   test('Session.lost() leaves a newer token alone', async () => {
     const { session, token, types } = createBench(tokens(1), tokens(2));
     const old = await token();
-    session.lost(old, cut);
+    session.lost(old, cut, false);
     await token();
-    session.lost(old, cut);
+    expect(session.lost(old, cut, false)).toBe(true);
     expect(await token()).toBe('access-2');
-    expect(types()).toEqual(['session-opened', 'session-lost', 'session-opened']);
+    expect(types()).toEqual(['session-opened', 'session-refreshed']);
   });
 
   test('Session.lost() does not disturb a renewal under way', async () => {
@@ -295,7 +331,7 @@ describe('lost', () => {
     const old = await token();
     await clock.advance(4 * MINUTE_MS);
     const waiting = token();
-    session.lost(old, cut);
+    session.lost(old, cut, false);
     reply.resolve(tokens(2));
     expect(await waiting).toBe('access-2');
     expect(paths()).toEqual(['login', 'refresh']);

@@ -27,10 +27,24 @@ test('a restart of the router costs one login more, and nothing is lost', async 
 
   await fleet.advance(2 * MINUTE_MS);
 
-  expect(fleet.router().counters).toMatchObject({ logins: 2, refreshReuses: 0, unauthorized: 1 });
+  expect(fleet.router().counters).toMatchObject({ logins: 2, refreshReuses: 0, unauthorized: 2 });
   const metrics = await fleet.metrics();
   expect(metrics).toContain('router_up{router="sim-1"} 1\n');
   expect(metrics).toContain('router_consecutive_failures{router="sim-1"} 0\n');
+});
+
+test('an access token that the router refuses early costs a refresh, and no login', async () => {
+  await using fleet = await startFleet();
+  await fleet.advance(2 * MINUTE_MS);
+  fleet.router().expireTokens();
+
+  await fleet.advance(2 * MINUTE_MS);
+
+  expect(fleet.router().counters).toMatchObject({ logins: 1, refreshes: 1, refreshReuses: 0, unauthorized: 1 });
+  const metrics = await fleet.metrics();
+  expect(metrics).toContain('router_logins_total{router="sim-1"} 1\n');
+  expect(metrics).toContain('router_token_refreshes_total{router="sim-1"} 1\n');
+  expect(metrics).toContain('router_up{router="sim-1"} 1\n');
 });
 
 test('the agent logs out of every router when it stops', async () => {
