@@ -131,7 +131,12 @@ class Asker implements AsyncDisposable {
   }
 
   #createConnector(): Connector {
-    return new Connector({ tls: { caPem: this.#target.caPem }, timeoutMs: REQUEST_TIMEOUT_MS, clock });
+    return new Connector({
+      tls: { caPem: this.#target.caPem },
+      timeoutMs: REQUEST_TIMEOUT_MS,
+      connectTimeoutMs: REQUEST_TIMEOUT_MS,
+      clock,
+    });
   }
 
   #createTransport(): Transport {

@@ -13,6 +13,11 @@ for (const name of ['SIGTERM', 'SIGINT'] as const) {
 }
 // The log is not worth the work: an agent whose stderr has gone goes on.
 process.stderr.on('error', () => {});
+// A command that waits for something which does not keep the process alive would otherwise end in silence, with code 0.
+process.once('beforeExit', () => {
+  process.stderr.write('router-exporter: the command ended before it had a result; this is a fault of the program\n');
+  process.exit(1);
+});
 
 try {
   const { stdin, stdout, stderr } = process;

@@ -11,7 +11,12 @@ function family(type: MetricType, name: string, labels: string, help: string): A
 
 /** The families about routers that come from what the agent does, and not from what a router says. */
 export const FLEET_FAMILIES = {
-  up: family('gauge', 'router_up', '', 'Whether the last poll reached the router and logged in.'),
+  up: family(
+    'gauge',
+    'router_up',
+    '',
+    'Whether the last poll reached the router, logged in and read at least one resource.',
+  ),
   lastSuccess: family('gauge', 'router_last_success_timestamp_seconds', '', 'When a poll last succeeded.'),
   pollDuration: family('gauge', 'router_poll_duration_seconds', '', 'Duration of the last poll.'),
   consecutiveFailures: family(
@@ -25,6 +30,12 @@ export const FLEET_FAMILIES = {
     'router_failure_reason',
     'reason',
     'Why the router is not up: 1 for the reason that applies, 0 for all while it is up.',
+  ),
+  retryAfter: family(
+    'gauge',
+    'router_retry_after_timestamp_seconds',
+    '',
+    'When the router may be asked again, because it answered 429 or 503 with Retry-After; absent otherwise.',
   ),
   resourceUp: family('gauge', 'router_resource_up', 'resource', 'Whether the last reading of the resource succeeded.'),
   resourceDuration: family(

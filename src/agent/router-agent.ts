@@ -4,7 +4,7 @@ import type { FleetExposition } from '../exposition/index.ts';
 import { type ArchivePool, type LogEvent, type LogRules, TailMemory, tailOnce, Zone } from '../logs/index.ts';
 import { RouterClient, RouterError, type SessionEvent } from '../router/index.ts';
 import type { Activity, Turn, TurnOutcome } from '../schedule/index.ts';
-import { ConfigurationReader, createLogFilesReader, StatusPoller } from '../status/index.ts';
+import { ConfigurationReader, createLogFilesReader, type PollResult, StatusPoller } from '../status/index.ts';
 import { StoreError } from '../store/index.ts';
 import { ByteAccount } from './byte-account.ts';
 import { isSelected } from './globs.ts';
@@ -49,6 +49,11 @@ const LOGS_DEADLINE_MS = 10 * 60_000;
 /** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
 const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
 const LOG_FLOOR_MS = 1000;
+/**
+ * The logs of a router that cannot be connected to wait for a poll that can, so that it costs one time-out in a round and
+ * not two; but no longer than this, should polls be rare. Milliseconds.
+ */
+const UNREACHABLE_MS_MAX = 5 * 60_000;
 /** The note that holds what is known of a router's configuration, so that a change during a restart is seen. */
 const CONFIGURATION_NOTE = 'configuration';
 
@@ -66,6 +71,8 @@ export class RouterAgent {
   readonly #logRules: LogRules | undefined;
   /** Where a turn over the logs made way for something else. */
   #logsAfter: string | undefined;
+  /** Until when the logs wait because the last poll could not connect. Monotonic. */
+  #unreachableUntilMs = -Infinity;
 
   constructor(options: RouterAgentOptions) {
     const { settings, clock, exposition, logger, notes } = options;
@@ -78,6 +85,7 @@ export class RouterAgent {
       auth: settings.auth,
       tls: { ...settings.tls, keyPem: settings.tls.keyPem?.reveal() },
       requestTimeoutMs: settings.poll.timeoutMs,
+      connectTimeoutMs: settings.poll.connectTimeoutMs,
       clock,
       report: (event) => this.#onSession(event),
     });
@@ -148,9 +156,9 @@ export class RouterAgent {
   /** What the scheduler is to do. */
   activities(): Activity[] {
     const { name, logs } = this.settings;
-    const { records } = this.#options;
+    const { records, clock } = this.#options;
     const { budget } = this.#bytes;
-    const isPaused = () => budget.isPaused;
+    const isPaused = () => budget.isPaused || this.#client.retryAfter !== undefined;
     const activities: Activity[] = [
       {
         key: this.statusKey,
@@ -171,7 +179,7 @@ export class RouterAgent {
           const wantedMs = this.#logMemory.computeIntervalMs({ floorMs, ceilingMs: logs.intervalMs });
           return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.stretch('logs');
         },
-        isPaused: () => isPaused() || records.isHeldBack,
+        isPaused: () => isPaused() || records.isHeldBack || clock.monotonic() < this.#unreachableUntilMs,
         run: (signal, turn) => this.#settled(this.#tail(signal, turn.isAwaited)),
       });
     }
@@ -204,6 +212,7 @@ export class RouterAgent {
   /** Logs out and closes the connection. */
   async close(signal: AbortSignal): Promise<void> {
     this.#backup?.close();
+    this.observer.close();
     try {
       await this.#client.close(signal);
     } finally {
@@ -228,11 +237,12 @@ export class RouterAgent {
     } finally {
       this.#bytes.settle();
       this.observer.onBytes(this.#bytes.budget);
+      this.observer.onRetryAfter(this.#client.retryAfter);
     }
   }
 
   async #poll(signal: AbortSignal, turn: Turn): Promise<TurnOutcome> {
-    const { notes, report } = this.#options;
+    const { notes, report, clock } = this.#options;
     const { budget } = this.#bytes;
     const state = this.#configuration.state;
     const before = this.#client.wireBytes;
@@ -241,7 +251,11 @@ export class RouterAgent {
       isFresh: turn.isTriggered,
     });
     const { sent, received } = this.#client.wireBytes;
-    this.observer.onPoll(result, { sent: sent - before.sent, received: received - before.received });
+    const isPutOff = this.#client.retryAfter !== undefined;
+    this.observer.onPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
+    if (!result.isIdle) {
+      this.#unreachableUntilMs = isUnreachable(result) ? clock.monotonic() + UNREACHABLE_MS_MAX : -Infinity;
+    }
     for (const { module, metric } of result.resources.flatMap(({ faults }) => faults)) {
       report({ type: 'mapping-failed', module, metric });
     }
@@ -250,7 +264,8 @@ export class RouterAgent {
     }
     this.#backup?.onPoll(result);
     report({ type: 'polled', isUp: result.isUp });
-    return result.isUp ? 'done' : 'failed';
+    // A router that says when to come again needs no back-off.
+    return result.isUp || isPutOff ? 'done' : 'failed';
   }
 
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<TurnOutcome> {
@@ -282,7 +297,7 @@ export class RouterAgent {
           // What was downloaded counts at once: one log that is far behind must not use up what a day has.
           shouldYield: () => {
             this.#bytes.settle();
-            return isAwaited() || this.#bytes.budget.isPaused;
+            return isAwaited() || this.#bytes.budget.isPaused || this.#client.retryAfter !== undefined;
           },
           after: this.#logsAfter,
         },
@@ -310,6 +325,10 @@ export class RouterAgent {
     this.observer.onLog(event);
     if (event.type === 'log-gap-found') this.#options.report({ type: 'gap-found' });
   }
+}
+
+function isUnreachable({ isUp, error }: PollResult): boolean {
+  return !isUp && error instanceof RouterError && error.code === 'connect' && error.isUnsent;
 }
 
 /** How often logs may be read that the router will soon delete: a whole part of the interval, so that the grid stays. */

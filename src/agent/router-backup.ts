@@ -63,6 +63,8 @@ export class RouterBackup {
     if (!this.#changes.sees(result)) return;
     this.#reason = 'change';
     this.#options.request();
+    // The turn may not come, because the router asks to be left alone or the byte budget is used up.
+    this.#wait(Math.min(this.#dueMs ?? Infinity, this.#options.clock.now() + LOOK_AGAIN_MS));
   }
 
   /** One backup of all profiles. */
@@ -79,7 +81,9 @@ export class RouterBackup {
     } catch (cause) {
       signal.throwIfAborted();
       logger.warn('The profiles could not be backed up', { router: router.name, error: renderErrorChain(cause) });
-      outcome = cause instanceof RouterError && !cause.isAnswered ? 'failed' : 'done';
+      // A router that asks to be left alone is asked again like one that cannot be reached.
+      const isPutOff = cause instanceof RouterError && cause.retryAfterMs !== undefined;
+      outcome = isPutOff || (cause instanceof RouterError && !cause.isAnswered) ? 'failed' : 'done';
     }
     await this.#publish();
     const nextMs = plan.calendar.dueMs(router.name, clock.now());

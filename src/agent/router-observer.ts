@@ -1,9 +1,9 @@
-import { type Clock, type Logger, renderDuration, renderErrorChain } from '../base/index.ts';
+import { type Clock, type Logger, renderDuration, renderErrorChain, type Timer } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { LogEvent, RecordLines } from '../logs/index.ts';
 import type { FamilyDescription, Labels, MetricFamily } from '../model/index.ts';
-import { ROUTER_FAILURES, type RouterCertificate, type SessionEvent } from '../router/index.ts';
+import { type RetryAfter, ROUTER_FAILURES, type RouterCertificate, type SessionEvent } from '../router/index.ts';
 import type { ByteBudget } from '../schedule/index.ts';
 import type { PollResult, ResourceResult } from '../status/index.ts';
 import type { PollFault, RouterDetail, RouterFailureSummary, RouterLogSummary, RouterSummary } from '../web/index.ts';
@@ -36,6 +36,9 @@ interface WireBytes {
 
 /** Value of the label `resource` for the logs as a whole. */
 const LOGS = 'logs';
+/** What is logged once of a router that asks for a wait. */
+const RETRY_AFTER = 'retry-after';
+const RETRY_AFTER_CAPPED = 'retry-after-capped';
 
 /** Turns what happens to one router into series, into lines of the agent's own log, and into what pages say about it. */
 export class RouterObserver {
@@ -58,6 +61,9 @@ export class RouterObserver {
   #lastSuccessMs: number | undefined;
   #failure: RouterFailureSummary | undefined;
   #fault: PollFault | undefined;
+  #retryAfter: RetryAfter | undefined;
+  /** Set while a router that is up is left alone: it counts as down when its values are too old. */
+  #staleTimer: Timer | undefined;
   #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
     firmware: undefined,
     serial: undefined,
@@ -82,18 +88,21 @@ export class RouterObserver {
     return this.#identity;
   }
 
-  /** Called after every turn; `wire` is what went over the wire in it. Bytes. */
-  onPoll(result: PollResult, wire: WireBytes): void {
+  /** Called after every turn; `wire` is what went over the wire in it, in bytes, `isPutOff` whether the router asks to be left alone. */
+  onPoll(result: PollResult, wire: WireBytes, isPutOff: boolean): void {
     if (result.isIdle) return;
     const { settings, exposition, clock } = this.#options;
+    this.#staleTimer?.cancel();
     if (result.isUp) {
       this.#staleAtMs = clock.monotonic() + settings.poll.staleAfterMs;
       exposition.keepFresh(settings, this.#staleAtMs);
     }
     this.#identity = { firmware: result.firmwareVersion, serial: result.serialNumber };
     const fault = this.#findFault(result, wire);
-    this.#noteState(result, fault);
-    this.#notePoll(result, fault);
+    const failure = this.#toFailure(result, fault);
+    if (result.isUp) this.#noteSuccess(isPutOff);
+    else this.#noteFailure(failure, isPutOff);
+    this.#notePoll(result, failure, fault);
     this.#publishState(result.durationMs);
     this.#publishCertificate();
     this.#resources.note(result);
@@ -139,6 +148,38 @@ export class RouterObserver {
     };
     this.#log('warn', 'The byte budget of the router is used up', { until: new Date(budget.nextDayMs).toISOString() });
     this.#publishState(undefined);
+  }
+
+  /** Called after every turn, with how long the router asks to be left alone. */
+  onRetryAfter(retryAfter: RetryAfter | undefined): void {
+    if (retryAfter === this.#retryAfter) return;
+    this.#retryAfter = retryAfter;
+    this.#publishRetryAfter();
+    if (!retryAfter) return;
+    const { clock, settings } = this.#options;
+    const waitMs = retryAfter.untilMs - clock.monotonic();
+    const wait = renderDuration(Math.round(waitMs));
+    this.#logFailure(RETRY_AFTER, 'The router asks to be left alone', { for: wait });
+    if (retryAfter.isCapped) {
+      const message = 'The router asks for a longer wait than it gets, or for a time by a clock that is off';
+      this.#logFailure(RETRY_AFTER_CAPPED, message, { granted: wait });
+    }
+    this.#staleTimer?.cancel();
+    if (this.#state !== 'up') return;
+    const failure = {
+      reason: 'http',
+      step: this.#fault?.step ?? 'resource',
+      error: `No poll for ${renderDuration(settings.poll.staleAfterMs)}, because the router asks to be left alone`,
+    } as const;
+    this.#staleTimer = clock.setTimer(this.#staleAtMs - clock.monotonic(), () => {
+      this.#goDown(failure);
+      this.#publishState(undefined);
+    });
+  }
+
+  /** Ends what it waits for. */
+  close(): void {
+    this.#staleTimer?.cancel();
   }
 
   onSession(event: SessionEvent): void {
@@ -274,6 +315,7 @@ export class RouterObserver {
       since: toTime(this.#sinceMs),
       isStale: clock.monotonic() >= this.#staleAtMs,
       lastSuccess: toTime(this.#lastSuccessMs),
+      retryAfter: toTime(this.#findRetryAfterMs()),
       failure: this.#failure ?? null,
       fault: this.#fault ?? null,
       consecutiveFailures: this.#failures,
@@ -316,8 +358,8 @@ export class RouterObserver {
     };
   }
 
-  #findFault({ error, resources }: PollResult, wire: WireBytes): PollFault | undefined {
-    const failed = resources.find(({ state }) => state === 'failed');
+  #findFault({ isUp, error, resources }: PollResult, wire: WireBytes): PollFault | undefined {
+    const failed = resources.find(({ state }) => state === 'failed') ?? (isUp ? undefined : resources[0]);
     if (!failed) return undefined;
     const step = findStep(error, {
       ...wire,
@@ -329,11 +371,20 @@ export class RouterObserver {
     return { step, resource: hasResource ? failed.name : null, error: renderErrorChain(error) };
   }
 
-  #notePoll({ durationMs, isUp }: PollResult, fault: PollFault | undefined): void {
+  #toFailure({ isUp, failure, error }: PollResult, fault: PollFault | undefined): RouterFailureSummary | undefined {
+    if (isUp) return undefined;
+    return { reason: failure ?? 'http', step: fault?.step ?? null, error: renderErrorChain(error) };
+  }
+
+  #notePoll(
+    { durationMs, isUp }: PollResult,
+    failure: RouterFailureSummary | undefined,
+    fault: PollFault | undefined,
+  ): void {
     const atMs = this.#options.clock.now() - durationMs;
     this.#lastDurationMs = durationMs;
     this.#fault = fault;
-    this.#polls.add({ atMs, durationMs, failure: this.#failure, fault });
+    this.#polls.add({ atMs, durationMs, failure, fault });
     this.#samples.add({ atMs, durationMs, isOk: isUp, lagMs: this.#logs.lagMs });
   }
 
@@ -342,21 +393,40 @@ export class RouterObserver {
     this.#state = state;
   }
 
-  #noteState(result: PollResult, fault: PollFault | undefined): void {
+  #noteSuccess(isPutOff: boolean): void {
     const before = this.#state;
-    if (result.isUp) {
-      this.#failures = 0;
-      this.#failure = undefined;
-      this.#enter('up');
-      this.#lastSuccessMs = this.#options.clock.now();
-      if (before !== 'up') this.#log('info', 'The router is up');
-      return;
-    }
+    this.#failures = 0;
+    this.#failure = undefined;
+    this.#enter('up');
+    this.#lastSuccessMs = this.#options.clock.now();
+    if (before !== 'up') this.#log('info', 'The router is up');
+    if (!isPutOff) this.#failing.delete(RETRY_AFTER);
+  }
+
+  #noteFailure(failure: RouterFailureSummary | undefined, isPutOff: boolean): void {
     this.#failures++;
-    const [reason, error] = [result.failure ?? 'http', renderErrorChain(result.error)];
-    this.#failure = { reason, step: fault?.step ?? null, error };
+    // A router that was up and asks to be left alone is up until its values are too old.
+    if (isPutOff && this.#state === 'up' && this.#options.clock.monotonic() < this.#staleAtMs) return;
+    if (failure) this.#goDown(failure);
+  }
+
+  #goDown(failure: RouterFailureSummary): void {
+    const level = this.#state === 'down' ? 'debug' : 'warn';
+    this.#failure = failure;
     this.#enter('down');
-    this.#log(before === 'down' ? 'debug' : 'warn', 'The router is down', { reason, error });
+    this.#log(level, 'The router is down', { reason: failure.reason, error: failure.error });
+  }
+
+  /** When the router may be asked again. Wall time, milliseconds since the Unix epoch. */
+  #findRetryAfterMs(): number | undefined {
+    const { clock } = this.#options;
+    const leftMs = (this.#retryAfter?.untilMs ?? -Infinity) - clock.monotonic();
+    return leftMs > 0 ? clock.now() + leftMs : undefined;
+  }
+
+  #publishRetryAfter(): void {
+    const atMs = this.#findRetryAfterMs();
+    this.#publish('retry-after', [toFamily(F.retryAfter, atMs === undefined ? [] : [[{}, atMs / 1000]])]);
   }
 
   #publishState(durationMs: number | undefined): void {

@@ -71,7 +71,7 @@ export async function backUpOnce(options: BackupOptions, signal: AbortSignal): P
       await noteFailures(options, [profile], cause);
       counts.failed++;
       setbacks = isAlone(cause) ? 0 : setbacks + 1;
-      if (!signal.aborted && setbacks < SETBACKS_MAX) continue;
+      if (!signal.aborted && setbacks < SETBACKS_MAX && !isPutOff(cause)) continue;
       await noteFailures(options, profiles.names.slice(position + 1), cause);
       throw cause;
     }
@@ -152,8 +152,13 @@ function throwIfEnded(signal: AbortSignal): void {
   if (!(signal.reason instanceof DeadlineExceeded)) signal.throwIfAborted();
 }
 
+/** Whether the router asks to be left alone. */
+function isPutOff(cause: unknown): boolean {
+  return cause instanceof Error && Reflect.get(cause, 'retryAfterMs') !== undefined;
+}
+
 /** Whether a failure is certainly that of one profile: the router answered, and what it sent could be written. */
 function isAlone(cause: unknown): boolean {
   if (cause instanceof BackupError) return cause.code !== 'write' && cause.code !== 'read';
-  return cause instanceof Error && Reflect.get(cause, 'isAnswered') === true;
+  return cause instanceof Error && Reflect.get(cause, 'isAnswered') === true && !isPutOff(cause);
 }

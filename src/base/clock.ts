@@ -14,7 +14,10 @@ export interface Clock {
   now(): number;
   /** Milliseconds since an arbitrary start; never goes back. For measuring and for due times. */
   monotonic(): number;
-  /** Calls `fire` once after `delayMs`. Does not keep the process alive. */
+  /**
+   * Calls `fire` once after `delayMs`. Keeps the process alive until then, because somebody may wait for it: cancel what is
+   * not needed any more.
+   */
   setTimer(delayMs: number, fire: () => void): Timer;
   /** Resolves after `delayMs`. Rejects with the signal's reason when aborted. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
@@ -30,7 +33,6 @@ export function createSystemClock(): Clock {
     monotonic: () => performance.now(),
     setTimer(delayMs, fire) {
       const handle = setTimeout(fire, Math.min(Math.max(0, delayMs), TIMEOUT_MS_MAX));
-      handle.unref();
       return { cancel: () => clearTimeout(handle) };
     },
     sleep: (delayMs, signal) => sleepOn(clock, delayMs, signal),

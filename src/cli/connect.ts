@@ -56,6 +56,7 @@ export function createClient(settings: RouterSettings, clock: Clock): RouterClie
     auth,
     tls: toRouterTls(settings),
     requestTimeoutMs: poll.timeoutMs,
+    connectTimeoutMs: poll.connectTimeoutMs,
     clock,
   });
 }

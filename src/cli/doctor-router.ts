@@ -39,7 +39,13 @@ export async function examineRouter(settings: RouterSettings, options: Examinati
   const { clock, hasSinks, onStep } = options;
   using deadline = openDeadline(clock, ROUTER_MS_MAX, options.signal);
   const { url, poll, password } = settings;
-  const probe = new RouterProbe({ url, tls: toRouterTls(settings), timeoutMs: poll.timeoutMs, clock });
+  const probe = new RouterProbe({
+    url,
+    tls: toRouterTls(settings),
+    timeoutMs: poll.timeoutMs,
+    connectTimeoutMs: poll.connectTimeoutMs,
+    clock,
+  });
   const client = createClient(settings, clock);
   const countBytes = () => [probe, client].reduce((sum, { wireBytes }) => sum + wireBytes.sent + wireBytes.received, 0);
   const clean = createCleaner([password.reveal()]);

@@ -1,15 +1,19 @@
-import { createPollPlan, type PollPlan, type PollTarget, readTarget, type TargetReading } from '../status/index.ts';
+import {
+  createPollPlan,
+  type PollPlan,
+  type PollTarget,
+  readTarget,
+  SilenceCount,
+  type TargetReading,
+} from '../status/index.ts';
 import type { Examination } from './doctor-examination.ts';
 import { type Finding, toFailure } from './doctor-steps.ts';
-
-/** A router that is silent for so many resources in a row is gone: each costs the time of a request. */
-const SILENCES_MAX = 2;
 
 /** What became of all resources so far. */
 interface Tally {
   readonly read: Set<string>;
   failed: number;
-  silences: number;
+  readonly silences: SilenceCount;
 }
 
 /**
@@ -19,7 +23,7 @@ interface Tally {
 export async function examineStatus(examination: Examination): Promise<boolean> {
   const { settings, recorder } = examination;
   const plan = createPollPlan(settings.modules, settings.poll.intervalMs);
-  const tally: Tally = { read: new Set(), failed: 0, silences: 0 };
+  const tally: Tally = { read: new Set(), failed: 0, silences: new SilenceCount() };
   for (const [index, target] of plan.targets.entries()) {
     if (await examineResource(target, examination, tally)) continue;
     const left = plan.targets.length - index - 1;
@@ -37,10 +41,7 @@ async function examineResource(target: PollTarget, examination: Examination, tal
   await recorder.run(`status ${target.name}`, async () => {
     const context = { source, clock, zone: settings.timezone, configHash: undefined };
     const reading = await readTarget(target, context, signal);
-    const isSilent = reading.state === 'failed' && !reading.isAnswered;
-    tally.silences = isSilent && reading.code === 'timeout' ? tally.silences + 1 : 0;
-    // A resource that is slow may be alone with that.
-    isGone = isSilent && (tally.silences === 0 || tally.silences >= SILENCES_MAX);
+    isGone = tally.silences.isGoneAfter(reading.error);
     if (reading.state === 'read') tally.read.add(target.path);
     if (reading.state === 'failed') tally.failed++;
     return toFinding(target, reading, settings.name);

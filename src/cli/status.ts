@@ -2,7 +2,7 @@ import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import type { MetricFamily } from '../model/index.ts';
-import { compileModules, expandPath, type MappingFault, mergeMappings } from '../status/index.ts';
+import { compileModules, expandPath, type MappingFault, mergeMappings, SilenceCount } from '../status/index.ts';
 import { withRouter } from './connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 
@@ -22,17 +22,25 @@ export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
     const names = isChosen ? flags.resources : listPaths(settings);
     const exposition = new FleetExposition();
     const documents: Record<string, unknown> = {};
+    const silences = new SilenceCount();
     let exitCode: ExitCode = EXIT.done;
     for (const name of names) {
       try {
         const isPath = name.startsWith('/');
         const document = await (isPath ? client.readPath(name, io.signal) : client.readStatus(name, io.signal));
         documents[name] = document;
+        silences.isGoneAfter(undefined);
         const { families, faults } = mapDocument(settings, name, document);
         exposition.publishValues(settings, name, families, 'never');
         if (flags.asMetrics) for (const fault of faults) io.stderr.write(`${name}: ${renderFault(fault)}\n`);
       } catch (cause) {
         io.signal.throwIfAborted();
+        if (silences.isGoneAfter(cause)) {
+          // What ends the connection is said once; what was read before it is shown.
+          io.stderr.write(`${settings.name}: ${renderErrorChain(cause)}\n`);
+          exitCode = EXIT.failed;
+          break;
+        }
         // A module asks for cards that a router need not have; what was asked for by name has to be there.
         if (!isChosen && Object(cause).status === 404) continue;
         io.stderr.write(`${name}: ${renderErrorChain(cause)}\n`);

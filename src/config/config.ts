@@ -54,11 +54,13 @@ export interface RouterSettings extends RouterIdentity {
   readonly byteBudget: number;
 }
 
-/** Holds: `timeoutMs` <= `deadlineMs` <= `intervalMs` < `staleAfterMs`. */
+/** Holds: `connectTimeoutMs` <= `timeoutMs` <= `deadlineMs` <= `intervalMs` < `staleAfterMs`. */
 export interface PollSettings {
   readonly intervalMs: number;
   /** Limit of one request. */
   readonly timeoutMs: number;
+  /** Limit of opening one TCP connection. */
+  readonly connectTimeoutMs: number;
   /** Limit of one cycle of one router. */
   readonly deadlineMs: number;
   readonly staleAfterMs: number;

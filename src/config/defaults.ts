@@ -12,6 +12,8 @@ export const SPOOL_BYTES_MAX_DEFAULT = 1024 ** 3;
 export const POLL_INTERVAL_MS = 60_000;
 /** Several round trips of a poor cellular link. */
 export const POLL_TIMEOUT_MS = 10_000;
+/** A link of two seconds' round trip that loses the first packet (TCP sends it again after one second) takes three. */
+export const POLL_CONNECT_TIMEOUT_MS = 5000;
 /** Leaves a quarter of the default interval free before the next cycle is due. */
 export const POLL_DEADLINE_MS = 45_000;
 /** The share of a shorter interval that one cycle may take, the same as above. */

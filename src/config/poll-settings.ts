@@ -1,6 +1,7 @@
 import { renderDuration } from '../base/index.ts';
 import type { PollSettings } from './config.ts';
 import {
+  POLL_CONNECT_TIMEOUT_MS,
   POLL_DEADLINE_MS,
   POLL_DEADLINE_SHARE,
   POLL_INTERVAL_MS,
@@ -24,6 +25,7 @@ export function resolvePoll(set: PollLayer): { poll: PollSettings; conflicts: Po
   const intervalMs = set.interval ?? POLL_INTERVAL_MS;
   const deadlineMs = set.deadline ?? Math.min(POLL_DEADLINE_MS, Math.floor(intervalMs * POLL_DEADLINE_SHARE));
   const timeoutMs = set.timeout ?? Math.min(POLL_TIMEOUT_MS, deadlineMs);
+  const connectTimeoutMs = set.connect_timeout ?? Math.min(POLL_CONNECT_TIMEOUT_MS, timeoutMs);
   const staleAfterMs = set.stale_after ?? Math.max(POLL_STALE_AFTER_MS, intervalMs * POLL_STALE_AFTER_INTERVALS);
   const name = (key: PollKey, valueMs: number) =>
     `poll.${key} (${renderDuration(valueMs)}${set[key] === undefined ? ' by default' : ''})`;
@@ -35,6 +37,12 @@ export function resolvePoll(set: PollLayer): { poll: PollSettings; conflicts: Po
     conflicts.push({
       keys: ['timeout', 'deadline'],
       message: `${name('timeout', timeoutMs)}, the limit of one request, is longer than ${deadline}, the limit of a whole cycle; shorten the timeout or set a longer deadline`,
+    });
+  }
+  if (connectTimeoutMs > timeoutMs) {
+    conflicts.push({
+      keys: ['connect_timeout', 'timeout'],
+      message: `${name('connect_timeout', connectTimeoutMs)}, the limit of opening a connection, is longer than ${name('timeout', timeoutMs)}, the limit of one request; shorten the connect_timeout or set a longer timeout`,
     });
   }
   if (deadlineMs > intervalMs) {
@@ -49,5 +57,5 @@ export function resolvePoll(set: PollLayer): { poll: PollSettings; conflicts: Po
       message: `${name('stale_after', staleAfterMs)} is not longer than ${interval}, so series would vanish between two cycles; set stale_after to several intervals`,
     });
   }
-  return { poll: { intervalMs, timeoutMs, deadlineMs, staleAfterMs }, conflicts };
+  return { poll: { intervalMs, timeoutMs, connectTimeoutMs, deadlineMs, staleAfterMs }, conflicts };
 }

@@ -8,6 +8,7 @@ import {
   LOGS_START_BACK_MS_MAX,
   LOGS_START_BACK_MS_MIN,
   MODULES_MAX,
+  POLL_CONNECT_TIMEOUT_MS,
   POLL_DEADLINE_MS,
   POLL_INTERVAL_MS,
   POLL_STALE_AFTER_MS,
@@ -90,6 +91,11 @@ const poll = section('When the status of the router is read.', {
   timeout: duration({
     description: 'Limit of one request. The default shrinks to `deadline` when that is shorter.',
     default: renderDuration(POLL_TIMEOUT_MS),
+  }).optional(),
+  connect_timeout: duration({
+    description:
+      'Limit of opening one TCP connection, over all addresses of a name; resolving the name and the TLS handshake count against `timeout` alone. When it passes, the cycle ends, and the logs wait for the next one. The default shrinks to `timeout` when that is shorter.',
+    default: renderDuration(POLL_CONNECT_TIMEOUT_MS),
   }).optional(),
   deadline: duration({
     description: 'Limit of one cycle. The default shrinks to three quarters of `interval` when that is shorter.',

@@ -23,25 +23,41 @@ export interface CallerOptions extends TransportOptions {
 /** A request without what the session adds to it. */
 export type Call = Omit<TransportRequest, 'authorization'>;
 
-/** A router that is busy (503) and does not say how long is asked again after this time. Milliseconds. */
-const BUSY_WAIT_MS = 3000;
-/** A longer `Retry-After` than this is left to the next poll. Milliseconds. */
-const BUSY_WAIT_MS_MAX = 15_000;
 /** A request that was refused with 401 is repeated so often: with a token of a refresh, then with one of a login. */
 const REFUSALS_MAX = 2;
-/** Requests in all while a router says that it is busy. */
+/** Statuses of a router that is well and has no time now. */
+const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
+/** A router that is busy and does not say how long is asked again after this time. Milliseconds. */
+const BUSY_WAIT_MS = 3000;
+/** A call waits no longer than this by itself; a longer `Retry-After` is the caller's business. Milliseconds. */
+const BUSY_WAIT_MS_MAX = 15_000;
+/** Requests in all of one call while a router says that it is busy. */
 const BUSY_ATTEMPTS_MAX = 3;
+/** No `Retry-After` counts for longer, whatever it says. Milliseconds. */
+const RETRY_AFTER_MS_MAX = 15 * 60_000;
+
+/** How long a router has asked to be left alone, in the header `Retry-After`. */
+export interface RetryAfter {
+  /** On the monotonic clock. */
+  readonly untilMs: number;
+  /** Whether it asked for more than 15 minutes, or gave a date by a clock that is off: both count as 15 minutes. */
+  readonly isCapped: boolean;
+}
 
 /**
  * Carries out calls: one at a time, in the order of asking, each with valid credentials. What is safe to repeat is
  * repeated: anything that was refused with 401, once after a refresh and once after a login; a GET that lost its kept connection, once; a GET
- * that is answered with 503, up to three times in all, honouring `Retry-After`.
+ * or a login that is answered with 429 or 503, up to three times in all, honouring a `Retry-After` of 15 seconds at most.
+ * A router that was busy to the end of a call is not waited for again before it has done something.
  */
 export class Caller {
   readonly #transport: Transport;
   readonly #credentials: Credentials;
   readonly #clock: Clock;
   readonly #turn = new Mutex();
+  #retryAfter: RetryAfter | undefined;
+  /** Whether the last call has waited for a busy router in vain. */
+  #isBusy = false;
 
   constructor(options: CallerOptions) {
     this.#clock = options.clock;
@@ -55,6 +71,12 @@ export class Caller {
   /** What the connections tell about themselves. */
   get wire(): WireFacts {
     return this.#transport.wire;
+  }
+
+  /** What the router has asked for last, in an answer of 429 or 503; `undefined` when that is over. Holds back no call. */
+  get retryAfter(): RetryAfter | undefined {
+    const isOver = this.#retryAfter && this.#clock.monotonic() >= this.#retryAfter.untilMs;
+    return isOver ? undefined : this.#retryAfter;
   }
 
   /** The answer, read whole, when its status is `success`; otherwise throws {@link RouterError}. */
@@ -98,7 +120,7 @@ export class Caller {
 
   /** Makes sure of valid credentials, without a call. */
   async logIn(signal: AbortSignal): Promise<void> {
-    await this.#turn.run(() => this.#credentials.authorization(signal), signal);
+    await this.#run({ method: 'POST', path: '/auth/login', signal }, () => Promise.resolve());
   }
 
   /** Logs out and closes the connection; bounded by `signal`. */
@@ -122,27 +144,42 @@ export class Caller {
     const { signal } = call;
     let refusals = 0;
     let hasReconnected = false;
-    for (let busy = 1; ; ) {
-      const authorization = await this.#credentials.authorization(signal);
+    for (let attempts = 1; ; ) {
+      let authorization: string | undefined;
+      let isSent = false;
       try {
-        return await attempt({ ...call, authorization });
+        authorization = await this.#credentials.authorization(signal);
+        isSent = true;
+        const result = await attempt({ ...call, authorization });
+        this.#isBusy = false;
+        return result;
       } catch (cause) {
-        if (!(cause instanceof RouterError) || signal.aborted || !isRepeatable()) throw cause;
+        if (!(cause instanceof RouterError)) throw cause;
+        this.#noteRetryAfter(cause);
+        if (signal.aborted || !isRepeatable()) throw cause;
+        const isGet = call.method === 'GET';
         if (cause.disposition === 'login-again' && refusals < REFUSALS_MAX) {
           if (!this.#credentials.lost(authorization, cause, refusals > 0)) throw cause;
           refusals++;
-        } else if (call.method === 'GET' && isStaleConnection(cause) && !hasReconnected) {
+        } else if (isGet && isSent && isStaleConnection(cause) && !hasReconnected) {
           hasReconnected = true;
-        } else if (call.method === 'GET' && cause.status === 503 && busy < BUSY_ATTEMPTS_MAX) {
+        } else if ((isGet || !isSent) && BUSY_STATUSES.has(cause.status)) {
           const waitMs = cause.retryAfterMs ?? BUSY_WAIT_MS;
-          if (waitMs > BUSY_WAIT_MS_MAX) throw cause;
-          busy++;
+          this.#isBusy ||= attempts >= BUSY_ATTEMPTS_MAX;
+          if (this.#isBusy || waitMs > BUSY_WAIT_MS_MAX) throw cause;
+          attempts++;
           await this.#clock.sleep(waitMs, signal);
         } else {
           throw cause;
         }
       }
     }
+  }
+
+  #noteRetryAfter({ status, retryAfterMs }: RouterError): void {
+    if (retryAfterMs === undefined || !BUSY_STATUSES.has(status)) return;
+    const untilMs = this.#clock.monotonic() + Math.min(retryAfterMs, RETRY_AFTER_MS_MAX);
+    this.#retryAfter = { untilMs, isCapped: retryAfterMs > RETRY_AFTER_MS_MAX };
   }
 }
 

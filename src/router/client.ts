@@ -1,5 +1,5 @@
 import { type Clock, createSystemClock, Secret } from '../base/index.ts';
-import { type Call, Caller } from './caller.ts';
+import { type Call, Caller, type RetryAfter } from './caller.ts';
 import type { RouterCertificate } from './certificate.ts';
 import { decodeProfileState, type ProfileState } from './configuration.ts';
 import { ConfigurationCalls } from './configuration-calls.ts';
@@ -24,6 +24,11 @@ export interface RouterClientOptions {
   readonly tls?: RouterTls | undefined;
   /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds, default 10,000. */
   readonly requestTimeoutMs?: number | undefined;
+  /**
+   * Opening one TCP connection, over all addresses of a name; what resolves the name and the TLS handshake count against
+   * `requestTimeoutMs` alone. Milliseconds, default 5,000; never more than `requestTimeoutMs`.
+   */
+  readonly connectTimeoutMs?: number | undefined;
   /** Default: the machine's own. */
   readonly clock?: Clock | undefined;
   /** Told what happens to the session. */
@@ -102,6 +107,14 @@ export class RouterClient implements AsyncDisposable {
   /** The router's certificate as the last full handshake showed it; `undefined` before it and without TLS. */
   get certificate(): RouterCertificate | undefined {
     return this.#caller.wire.certificate;
+  }
+
+  /**
+   * How long the router has asked to be left alone, in an answer of 429 or 503; `undefined` when that is over. Calls do not
+   * wait for it: whoever asks a router again and again should.
+   */
+  get retryAfter(): RetryAfter | undefined {
+    return this.#caller.retryAfter;
   }
 
   /** Logs in now, unless there is a session; every other call does so by itself. Nothing without `auth: 'token'`. */

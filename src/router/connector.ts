@@ -12,6 +12,8 @@ export interface ConnectorOptions {
   readonly tls: RouterTls;
   /** For one connection, until it is trusted. Milliseconds. */
   readonly timeoutMs: number;
+  /** For TCP alone. Milliseconds. */
+  readonly connectTimeoutMs: number;
   readonly clock: Clock;
 }
 

@@ -19,7 +19,7 @@ export interface RouterErrorOptions extends CodedErrorOptions {
   readonly status?: number | undefined;
   /** The router's own words, from the body of its answer. */
   readonly words?: readonly AnswerWord[] | undefined;
-  /** How long the router asks to be left alone. Milliseconds. */
+  /** How long the router asks to be left alone. Milliseconds; `Infinity` for a date by a clock that is off. */
   readonly retryAfterMs?: number | undefined;
   /** True when it is certain that the router saw nothing of the request. Default false. */
   readonly isUnsent?: boolean | undefined;

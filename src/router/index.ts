@@ -6,6 +6,7 @@
  * Does not own: when a call is made, and what the body of a status resource means.
  * Start reading at: client.ts, then caller.ts and the diagrams in session.ts and opening.ts.
  */
+export type { RetryAfter } from './caller.ts';
 export type { RouterCertificate } from './certificate.ts';
 export { type AnyAnswer, type AnyCall, RouterClient, type RouterClientOptions } from './client.ts';
 export type {

@@ -10,8 +10,10 @@ import type { WireMeter } from './wire-meter.ts';
 export interface OpeningOptions {
   readonly target: buildConnector.Options;
   readonly tls: RouterTls;
-  /** From the first packet to the trusted connection. Milliseconds. */
+  /** From the question for the name to the trusted connection. Milliseconds. */
   readonly timeoutMs: number;
+  /** From the first packet to the TCP connection, over all addresses of a name. Milliseconds. */
+  readonly connectTimeoutMs: number;
   readonly clock: Clock;
   readonly meter: WireMeter;
   readonly memory: HandshakeMemory;
@@ -21,6 +23,8 @@ export interface OpeningOptions {
 }
 
 const HTTPS = 'https:';
+/** A link of two seconds' round trip that loses the first packet, which TCP sends again after one second, takes three. */
+const CONNECT_TIMEOUT_MS = 5000;
 const DEFAULT_PORT: Readonly<Record<string, number>> = { 'http:': 80, [HTTPS]: 443 };
 /**
  * A name with several addresses: how long one is tried before the next. Node.js gives 250 ms, in which a cellular link
@@ -39,12 +43,14 @@ const SIGN_OF_LIFE_MS = 60_000;
  *    └── something was offered, once ──┤                       │
  *                                      └─────── failed ────────┴────────────────▶ settled with an error
  *
- *   any ── time is over, end() ──▶ settled with an error
+ *   any ── time is over (of TCP in dial, of the whole), end() ──▶ settled with an error
  * ```
  */
 export class Opening {
   readonly #options: OpeningOptions;
   #timer: Timer | undefined;
+  /** Set while TCP is being connected. */
+  #tcpTimer: Timer | undefined;
   /** The last one: TCP first, then TLS on it. */
   #socket: Socket | undefined;
   #isSettled = false;
@@ -57,7 +63,7 @@ export class Opening {
 
   start(): void {
     const { clock, timeoutMs } = this.#options;
-    this.#timer = clock.setTimer(timeoutMs, () => this.end(toTimeoutError(this.#options)));
+    this.#timer = clock.setTimer(timeoutMs, () => this.end(toTimeoutError(this.#options.target, timeoutMs)));
     this.#dial();
   }
 
@@ -70,6 +76,7 @@ export class Opening {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#timer?.cancel();
+    this.#tcpTimer?.cancel();
     if (result[0]) {
       // Whatever the reason was, the next handshake begins from nothing.
       if (this.#socket instanceof TLSSocket) this.#options.memory.failed();
@@ -79,14 +86,23 @@ export class Opening {
   }
 
   #dial(): void {
-    const { target, meter, timeoutMs } = this.#options;
-    const socket = connectTcp(toTcpOptions(toAddress(target), timeoutMs));
+    const { target, meter, connectTimeoutMs, clock } = this.#options;
+    const address = toAddress(target);
+    const socket = connectTcp(toTcpOptions(address, connectTimeoutMs));
     meter.watch(socket);
     this.#socket = socket;
+    const limit = () => {
+      this.#tcpTimer?.cancel();
+      this.#tcpTimer = clock.setTimer(connectTimeoutMs, () => this.end(toTimeoutError(target, connectTimeoutMs)));
+    };
+    // TCP begins when the name has an address.
+    if (isIP(address.host) === 0) socket.once('lookup', limit);
+    else limit();
     socket.on('error', (cause) => {
-      if (this.#socket === socket) this.end(toConnectError(cause, this.#options));
+      if (this.#socket === socket) this.end(toConnectError(cause, target, connectTimeoutMs));
     });
     socket.once('connect', () => {
+      this.#tcpTimer?.cancel();
       if (target.protocol === HTTPS) this.#secure(socket);
       else this.#settle(null, socket);
     });
@@ -161,6 +177,11 @@ export function toAddress({
   return { host: hostname.replaceAll(/^\[|\]$/g, ''), port: Number(port) || (DEFAULT_PORT[protocol] ?? 0) };
 }
 
+/** The limit of TCP alone, when one request may take `timeoutMs`. */
+export function toConnectTimeoutMs(connectTimeoutMs: number | undefined, timeoutMs: number): number {
+  return Math.min(connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs);
+}
+
 /** How a connection to a router is opened. */
 export function toTcpOptions(address: { readonly host: string; readonly port: number }, timeoutMs: number) {
   return {
@@ -180,15 +201,16 @@ function toError(cause: unknown): Error {
   return cause instanceof Error ? cause : new TypeError(String(cause));
 }
 
-function toTimeoutError({ target, timeoutMs }: Pick<OpeningOptions, 'target' | 'timeoutMs'>): Error {
-  return new errors.ConnectTimeoutError(`No connection to ${target.hostname} within ${timeoutMs} ms`);
+/** Says that an address was silent for `limitMs`. */
+export function toTimeoutError({ hostname }: Pick<buildConnector.Options, 'hostname'>, limitMs: number): Error {
+  return new errors.ConnectTimeoutError(`No connection to ${hostname} within ${limitMs} ms`);
 }
 
 /** Where every address of a name failed and one of them by silence, the whole counts as silence. */
-export function toConnectError(cause: Error, options: Pick<OpeningOptions, 'target' | 'timeoutMs'>): Error {
+export function toConnectError(cause: Error, target: Pick<buildConnector.Options, 'hostname'>, limitMs: number): Error {
   const attempts: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
   const isTimeout = attempts.some(
     (attempt) => attempt instanceof Error && Reflect.get(attempt, 'code') === 'ETIMEDOUT',
   );
-  return isTimeout ? Object.assign(toTimeoutError(options), { cause }) : cause;
+  return isTimeout ? Object.assign(toTimeoutError(target, limitMs), { cause }) : cause;
 }

@@ -4,7 +4,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
 import { RouterError, toRouterError } from './errors.ts';
-import { toAddress, toConnectError, toTcpOptions } from './opening.ts';
+import { toAddress, toConnectError, toConnectTimeoutMs, toTcpOptions, toTimeoutError } from './opening.ts';
 import { openTrustedContext } from './secure-context.ts';
 import { decodeShownCertificate, judgeTrust, type ShownCertificate } from './shown-certificate.ts';
 import type { RouterTls } from './trust.ts';
@@ -14,8 +14,10 @@ export interface RouterProbeOptions {
   /** Scheme, host and port; what stands behind them is of no matter. */
   readonly url: string;
   readonly tls?: RouterTls | undefined;
-  /** Of each step. Milliseconds. */
+  /** Of each step but {@link RouterProbe.connect}. Milliseconds. */
   readonly timeoutMs: number;
+  /** Of {@link RouterProbe.connect}. Milliseconds, default 5,000; never more than `timeoutMs`. */
+  readonly connectTimeoutMs?: number | undefined;
   readonly clock: Clock;
 }
 
@@ -65,21 +67,25 @@ export class RouterProbe {
 
   /** Opens the TCP connection; resolves with the address that took it, as in `192.0.2.10` and `443`. */
   async connect(signal: AbortSignal): Promise<{ readonly address: string; readonly port: number }> {
+    const { timeoutMs, clock } = this.#options;
+    const connectTimeoutMs = toConnectTimeoutMs(this.#options.connectTimeoutMs, timeoutMs);
     const { host, port } = this.#address;
-    return this.#bound(`TCP to ${host} port ${port}`, signal, async (limit) => {
-      const socket = connectTcp(toTcpOptions({ host, port }, this.#options.timeoutMs));
-      this.#socket = socket;
-      this.#meter.watch(socket);
-      // Whoever waits for the socket hears of its errors; later ones are nobody's business.
-      socket.on('error', () => {});
-      try {
-        await once(socket, 'connect', { signal: limit });
-      } catch (cause) {
-        const target = { hostname: host, protocol: this.#url.protocol, port: String(port) };
-        throw cause instanceof Error ? toConnectError(cause, { target, timeoutMs: this.#options.timeoutMs }) : cause;
-      }
-      return { address: socket.remoteAddress ?? host, port };
-    });
+    const target = { hostname: host };
+    using deadline = openDeadline(clock, connectTimeoutMs, signal);
+    const socket = connectTcp(toTcpOptions({ host, port }, connectTimeoutMs));
+    this.#socket = socket;
+    this.#meter.watch(socket);
+    // Whoever waits for the socket hears of its errors; later ones are nobody's business.
+    socket.on('error', () => {});
+    try {
+      await once(socket, 'connect', { signal: deadline.signal });
+    } catch (cause) {
+      signal.throwIfAborted();
+      const error = deadline.signal.aborted ? toTimeoutError(target, connectTimeoutMs) : cause;
+      const reason = error instanceof Error ? toConnectError(error, target, connectTimeoutMs) : error;
+      throw toRouterError(reason, `TCP to ${host} port ${port}`);
+    }
+    return { address: socket.remoteAddress ?? host, port };
   }
 
   /** The TLS handshake on the connection. An untrusted certificate is a finding, no error. */

@@ -160,26 +160,30 @@ export class Session {
 
   /** Resolves with `undefined` when the refresh token is spent or refused and a login is due. */
   async #refresh(tokens: Tokens, signal: AbortSignal): Promise<Tokens | undefined> {
+    const { ask, report } = this.#options;
+    let answer: JsonAnswer;
     try {
-      const answer = await this.#options.ask(
-        { method: 'POST', path: '/auth/refresh', authorization: `Bearer ${tokens.refresh}` },
-        signal,
-      );
-      const fresh = this.#decode(answer, false);
-      if (fresh) {
-        this.#options.report({ type: 'session-refreshed' });
-        return fresh;
-      }
-      this.#options.report({
-        type: 'session-lost',
-        cause: new RouterError('auth', `POST /auth/refresh was answered with ${answer.status}`, {
-          disposition: 'login-again',
-          status: answer.status,
-        }),
-      });
+      const authorization = `Bearer ${tokens.refresh}`;
+      answer = await ask({ method: 'POST', path: '/auth/refresh', authorization }, signal);
     } catch (cause) {
       if (signal.aborted || (cause instanceof RouterError && cause.isUnsent)) throw cause;
-      this.#options.report({ type: 'session-lost', cause });
+      report({ type: 'session-lost', cause });
+      return undefined;
+    }
+    const fresh = this.#decode(answer, false);
+    if (fresh) {
+      report({ type: 'session-refreshed' });
+      return fresh;
+    }
+    const { status, retryAfterMs } = answer;
+    const what = `POST /auth/refresh was answered with ${status}`;
+    report({
+      type: 'session-lost',
+      cause: new RouterError('auth', what, { disposition: 'login-again', status }),
+    });
+    // A router that asks for fewer requests does not get one more at once.
+    if (status === 429 || status === 503) {
+      throw new RouterError('http', what, { disposition: 'retry', status, retryAfterMs });
     }
     return undefined;
   }
@@ -226,7 +230,7 @@ function isToken(value: unknown): value is string {
 }
 
 function toLoginError(answer: JsonAnswer, username: string): RouterError {
-  const { status } = answer;
+  const { status, retryAfterMs } = answer;
   if (status === 401 || status === 403) {
     return new RouterError('auth', `The router refused to log in user ${JSON.stringify(username)}`, {
       disposition: 'operator',
@@ -237,5 +241,6 @@ function toLoginError(answer: JsonAnswer, username: string): RouterError {
   if (status === 200) {
     return new RouterError('parse', 'The login was answered without tokens', { disposition: 'retry', status });
   }
-  return new RouterError('http', `The login was answered with status ${status}`, { disposition: 'retry', status });
+  const what = `The login was answered with status ${status}`;
+  return new RouterError('http', what, { disposition: 'retry', status, retryAfterMs });
 }

@@ -2,6 +2,7 @@ import { Agent, type Dispatcher, request } from 'undici';
 import { type Clock, openDeadline } from '../base/index.ts';
 import { Connector, type WireFacts } from './connector.ts';
 import { RouterError, toRouterError } from './errors.ts';
+import { toConnectTimeoutMs } from './opening.ts';
 import type { RouterTls } from './trust.ts';
 
 export interface TransportOptions {
@@ -10,6 +11,8 @@ export interface TransportOptions {
   readonly tls?: RouterTls | undefined;
   /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds. */
   readonly requestTimeoutMs: number;
+  /** One TCP connection, over all addresses of a name. Milliseconds, default 5,000; never more than `requestTimeoutMs`. */
+  readonly connectTimeoutMs?: number | undefined;
   readonly clock: Clock;
 }
 
@@ -33,7 +36,7 @@ export interface TransportRequest {
 /** An answer read whole. */
 export interface JsonAnswer {
   readonly status: number;
-  /** How long the router asks to be left alone (`Retry-After`). Milliseconds. */
+  /** How long the router asks to be left alone (`Retry-After`). Milliseconds; `Infinity` for a date by a clock that is off. */
   readonly retryAfterMs?: number | undefined;
   /** The decoded body; `undefined` when it is empty or no JSON. */
   readonly body: unknown;
@@ -182,8 +185,12 @@ export class Transport {
   }
 }
 
-function createConnector({ tls = {}, requestTimeoutMs: timeoutMs, clock }: TransportOptions): Connector {
-  return new Connector({ tls, timeoutMs, clock });
+function createConnector({ tls = {}, requestTimeoutMs, connectTimeoutMs, clock }: TransportOptions): Connector {
+  const limits = {
+    timeoutMs: requestTimeoutMs,
+    connectTimeoutMs: toConnectTimeoutMs(connectTimeoutMs, requestTimeoutMs),
+  };
+  return new Connector({ tls, ...limits, clock });
 }
 
 function renderAttempt(options: TransportRequest): string {
@@ -296,18 +303,24 @@ function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): Download
 function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: Buffer, clock: Clock): WholeAnswer {
   return {
     status: statusCode,
-    retryAfterMs: parseRetryAfter(headers['retry-after'], clock),
+    retryAfterMs: parseRetryAfter(headers, clock.now()),
     body: parseJson(bytes),
     bytes,
   };
 }
 
-/** `Retry-After` is a number of seconds or a date. */
-function parseRetryAfter(header: string | string[] | undefined, clock: Clock): number | undefined {
-  if (typeof header !== 'string') return undefined;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - clock.now());
+/** A router whose clock differs by more is not believed when it says a date. Milliseconds. */
+const CLOCK_OFFSET_MS_MAX = 60_000;
+
+/** `Retry-After` is a number of seconds or a date. A date counts when the header `Date` shows the same time as this machine. */
+function parseRetryAfter(headers: Dispatcher.ResponseData['headers'], nowMs: number): number | undefined {
+  const { 'retry-after': text, date } = headers;
+  if (typeof text !== 'string') return undefined;
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const waitMs = Date.parse(text) - nowMs;
+  if (Number.isNaN(waitMs)) return undefined;
+  const offsetMs = typeof date === 'string' ? Date.parse(date) - nowMs : 0;
+  return Math.abs(offsetMs) <= CLOCK_OFFSET_MS_MAX ? Math.max(0, waitMs) : Infinity;
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -74,7 +74,7 @@ const actions: Readonly<Record<string, Action>> = {
     },
   },
   fault: {
-    parameters: ['name', 'path', 'times', 'delay_ms', 'retry_after', 'bytes'],
+    parameters: ['name', 'path', 'times', 'delay_ms', 'retry_after', 'retry_after_date', 'bytes'],
     async perform(router, given) {
       await router.fault(readFaultName(given), readFaultOptions(given));
       return { faults: router.faults };
@@ -144,6 +144,7 @@ function readFaultOptions(given: Parameters): FaultOptions {
     ...(times !== undefined && { times }),
     ...(delayMs !== undefined && { delayMs }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...(given['retry_after_date'] === true && { isRetryAfterDate: true }),
     ...(bytes !== undefined && { bytes }),
   };
 }

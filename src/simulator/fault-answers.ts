@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Fault } from './fault.ts';
+import type { RouterClock } from './router-clock.ts';
 import type { ActiveFault, FaultName } from './router-faults.ts';
 
 /** An answer as it goes to the client. */
@@ -15,10 +16,12 @@ const LOGIN_PAGE = `<!DOCTYPE html>
 const CHUNK_BYTES = 64 * 1024;
 
 /** Faults that answer without asking the router. */
-const CANNED: Partial<Record<FaultName, (fault: ActiveFault) => RawAnswer>> = {
+const CANNED: Partial<Record<FaultName, (fault: ActiveFault, clock: RouterClock) => RawAnswer>> = {
+  http_429: (fault, clock) =>
+    refusal(Fault.of(429, 'description', 'too many requests'), renderRetryAfter(fault, clock)),
   http_500: () => refusal(Fault.of(500, 'config', 'could not be stored')),
-  http_503: ({ retryAfterSeconds }) =>
-    refusal(Fault.of(503, 'description', 'locked by another request'), { 'Retry-After': String(retryAfterSeconds) }),
+  http_503: (fault, clock) =>
+    refusal(Fault.of(503, 'description', 'locked by another request'), renderRetryAfter(fault, clock)),
   unauthorized: () => refusal(Fault.of(401, 'authentication', 'missing, expired or invalid token')),
   forbidden: () => refusal(Fault.of(403, 'authorization', 'insufficient rights')),
   garbage_json: () => ({
@@ -30,9 +33,12 @@ const CANNED: Partial<Record<FaultName, (fault: ActiveFault) => RawAnswer>> = {
 };
 
 /** The answer that a fault gives in place of the router's; `undefined` when none of them does. */
-export function findCannedAnswer(faults: ReadonlyMap<FaultName, ActiveFault>): RawAnswer | undefined {
+export function findCannedAnswer(
+  faults: ReadonlyMap<FaultName, ActiveFault>,
+  clock: RouterClock,
+): RawAnswer | undefined {
   for (const fault of faults.values()) {
-    const answer = CANNED[fault.name]?.(fault);
+    const answer = CANNED[fault.name]?.(fault, clock);
     if (answer) return answer;
   }
   return undefined;
@@ -70,4 +76,8 @@ function refusal(fault: Fault, headers: Readonly<Record<string, string>> = {}): 
     headers: { 'Content-Type': 'application/json', ...headers },
     body: Buffer.from(JSON.stringify(fault.toBody())),
   };
+}
+
+function renderRetryAfter({ retryAfterSeconds, isRetryAfterDate }: ActiveFault, clock: RouterClock) {
+  return { 'Retry-After': isRetryAfterDate ? clock.httpDate(retryAfterSeconds * 1000) : String(retryAfterSeconds) };
 }

@@ -51,7 +51,7 @@ export class FaultFront {
     if (slow) await waitUnlessClosed(device, slow.delayMs, outgoing);
     if (outgoing.destroyed) return;
     if (faults.has('hang')) return this.#hang(outgoing);
-    const canned = findCannedAnswer(faults);
+    const canned = findCannedAnswer(faults, device.clock);
     const huge = faults.get('huge_body');
     if (canned || huge) {
       outgoing.setHeader('Date', device.clock.httpDate());

@@ -6,7 +6,7 @@ export interface FaultReason {
 
 /** Why a router refuses a request. A value, not an exception: refusing is an ordinary answer. */
 export class Fault {
-  readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 416 | 500 | 503;
+  readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 416 | 429 | 500 | 503;
   readonly reasons: readonly FaultReason[];
 
   constructor(status: Fault['status'], reasons: readonly FaultReason[]) {

@@ -63,9 +63,9 @@ export class RouterClock {
     return new Date(this.now()).toISOString().slice(0, 19).replace('T', '-');
   }
 
-  /** Wall time as an HTTP `Date` header. */
-  httpDate(): string {
-    return new Date(this.now()).toUTCString();
+  /** Wall time, or a later one, as an HTTP date. */
+  httpDate(laterMs = 0): string {
+    return new Date(this.now() + laterMs).toUTCString();
   }
 
   #renderLocal(timeMs: number): string {

@@ -7,6 +7,7 @@ export const FAULT_NAMES = [
   'hang',
   'reset_mid_body',
   'truncate_body',
+  'http_429',
   'http_500',
   'http_503',
   'unauthorized',
@@ -35,8 +36,10 @@ export interface FaultOptions {
   readonly times?: number;
   /** `slow`: time before the answer. Default 2000. Milliseconds of the router's clock. */
   readonly delayMs?: number;
-  /** `http_503`: value of the header Retry-After. Default 5. Seconds. */
+  /** `http_429` and `http_503`: how long the header Retry-After asks for. Default 5. Seconds. */
   readonly retryAfterSeconds?: number;
+  /** `http_429` and `http_503`: whether that header is a date by the router's clock. Default false. */
+  readonly isRetryAfterDate?: boolean;
   /** `huge_body`: length of the body. Default 64 MiB. */
   readonly bytes?: number;
 }
@@ -73,13 +76,15 @@ export class RouterFaults {
       times,
       delayMs = DELAY_MS,
       retryAfterSeconds = RETRY_AFTER_SECONDS,
+      isRetryAfterDate = false,
       bytes = HUGE_BYTES,
     } = options;
     requireWhole('times', times ?? 1, 1, Number.MAX_SAFE_INTEGER);
     requireWhole('delayMs', delayMs, 0, DAY_MS);
     requireWhole('retryAfterSeconds', retryAfterSeconds, 0, DAY_MS);
     requireWhole('bytes', bytes, 0, HUGE_BYTES_MAX);
-    this.#installed.set(name, { name, path, timesLeft: times ?? Infinity, delayMs, retryAfterSeconds, bytes });
+    const own = { delayMs, retryAfterSeconds, isRetryAfterDate, bytes };
+    this.#installed.set(name, { name, path, timesLeft: times ?? Infinity, ...own });
   }
 
   remove(name: FaultName): void {

@@ -1,6 +1,6 @@
 /**
- * What the router says. Errors carry a `code` from a closed list, the HTTP `status` of an answer, and `isAnswered` when the
- * router is well and only this one resource failed.
+ * What the router says. Errors carry a `code` from a closed list, the HTTP `status` of an answer, `isAnswered` when the
+ * router is well and only this one resource failed, and `retryAfterMs` when the router asks to be left alone for so long.
  */
 export interface DocumentSource {
   /** `GET /status/<resource>`: the whole body. `resource` is a path such as `device_info` or `sysstat/wan`. */

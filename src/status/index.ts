@@ -41,4 +41,5 @@ export type { PollResult, ResourceCapability, ResourceResult } from './poll-resu
 export { type PollOptions, StatusPoller, type StatusPollerOptions } from './poller.ts';
 export { type ReadContext, readTarget, type TargetReading } from './read-target.ts';
 export type { ReaderContext, StatusReader } from './reader.ts';
+export { SilenceCount } from './silence-count.ts';
 export { expandPath, STATUS_PATHS } from './status-paths.ts';

@@ -39,13 +39,13 @@ export interface ResourceCapability {
 
 /** What came of one turn. */
 export interface PollResult {
-  /** Whether the router was reached and accepted the session; of an idle turn, at the turn before. */
+  /** Whether at least one resource was read; of an idle turn, at the turn before. */
   readonly isUp: boolean;
   /** Nothing was due, so nothing was asked and nothing is new. */
   readonly isIdle: boolean;
   /** Why the turn failed: a code of the source's closed list. `undefined` when it did not. */
   readonly failure: string | undefined;
-  /** The first error of a resource that failed; the one behind `failure`, if there is one. */
+  /** The first error of a resource that failed, or was refused when none was read; the one behind `failure`, if there is one. */
   readonly error: unknown;
   readonly durationMs: number;
   /** Those that were asked; a turn that lost the router does not get to all. */

@@ -54,8 +54,16 @@ interface Turn {
   readonly asked: Set<Tracked>;
   isUp: boolean;
   isOver: boolean;
-  failure: string | undefined;
-  error: unknown;
+  /** The first failure. */
+  failure: Setback | undefined;
+  /** The first thing that the router does not have, or does not let this account read. */
+  refusal: Setback | undefined;
+}
+
+/** Why something could not be read: a code of the source's closed list, and what the source threw. */
+interface Setback {
+  readonly code: string;
+  readonly error: unknown;
 }
 
 /**
@@ -99,7 +107,7 @@ export class StatusPoller {
 
   /**
    * One turn: reads every resource that is due. One that fails harms no other; the turn ends early when the router cannot be
-   * reached, or at the deadline. Rejects only with the signal's reason.
+   * reached or asks to be left alone, or at the deadline. Rejects only with the signal's reason.
    */
   async pollOnce(signal: AbortSignal, options: PollOptions = {}): Promise<PollResult> {
     const { clock, deadlineMs } = this.#options;
@@ -114,7 +122,7 @@ export class StatusPoller {
       isUp: false,
       isOver: false,
       failure: undefined,
-      error: undefined,
+      refusal: undefined,
     };
     await this.#readDue(turn, signal);
     // A login on the way means that who the router is was perhaps read from another one.
@@ -136,8 +144,16 @@ export class StatusPoller {
       if (this.#memory.mayAsk(tracked.target.name, turn.startedMs)) await this.#read(tracked, turn, signal);
       else held ??= tracked;
     }
-    // Asking for something is how a router is known to be up, even if it refuses everything.
-    if (turn.asked.size === 0 && held) await this.#read(held, turn, signal);
+    if (turn.isUp || turn.isOver || (turn.asked.size === 0 && !held)) return;
+    // A turn that reads nothing is no success. One resource that the router is known to give tells it from a turn in which
+    // just the few that were due failed, or have long been refused.
+    const readable = this.#tracked.find((tracked) => !turn.asked.has(tracked) && this.#isReadable(tracked));
+    const witness = readable ?? (turn.asked.size === 0 ? held : undefined);
+    if (witness) await this.#read(witness, turn, signal);
+  }
+
+  #isReadable({ target }: Tracked): boolean {
+    return this.#memory.get(target.name) === 'readable';
   }
 
   /** Identity first, then what the turn before did not get to, so that nothing behind a slow resource waits for ever. */
@@ -169,14 +185,13 @@ export class StatusPoller {
     turn.resources.push(this.#toResourceResult(tracked, reading, turn));
     const isAnswered = reading.state !== 'failed' || reading.isAnswered;
     const code = turn.deadline.signal.aborted ? 'timeout' : reading.code;
-    turn.isUp ||= isAnswered;
-    if (reading.state === 'failed') {
-      turn.failure ??= code;
-      turn.error ??= reading.error;
-    }
+    turn.isUp ||= reading.state === 'read';
+    if (reading.state === 'failed') turn.failure ??= { code, error: reading.error };
+    else if (reading.state !== 'read') turn.refusal ??= { code, error: reading.error };
     // A resource that is slow may be alone with that; a router that is gone is gone for all of them.
-    turn.isOver = !isAnswered && (code !== 'timeout' || turn.deadline.signal.aborted);
-    if (turn.isOver) return;
+    const isGone = !isAnswered && (code !== 'timeout' || turn.deadline.signal.aborted);
+    turn.isOver = isGone || reading.isPutOff;
+    if (isGone) return;
     tracked.renewal = this.#renewal;
     timer.note(turn.startedMs, reading.state === 'failed');
     if (reading.state !== 'failed') {
@@ -222,11 +237,12 @@ export class StatusPoller {
   }
 
   #toResult(turn: Turn, isIdle: boolean): PollResult {
+    const setback = turn.failure ?? (turn.isUp ? undefined : turn.refusal);
     return {
       isUp: isIdle ? this.#isUp : turn.isUp,
       isIdle,
-      failure: turn.isUp ? undefined : turn.failure,
-      error: turn.error,
+      failure: turn.isUp ? undefined : setback?.code,
+      error: setback?.error,
       durationMs: this.#options.clock.monotonic() - turn.startedMs,
       resources: turn.resources,
       capabilities: listCapabilities(this.#plan, this.#memory),

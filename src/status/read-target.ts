@@ -31,6 +31,8 @@ export interface TargetReading {
   /** Of the error: whether the router is well and only this failed, and the code of the source's list. */
   readonly isAnswered: boolean;
   readonly code: string;
+  /** Of the error: whether the router asks to be left alone for some time. */
+  readonly isPutOff: boolean;
 }
 
 /** HTTP status of an answer, and what it says about the resource. */
@@ -55,6 +57,7 @@ export async function readTarget(
     error: undefined,
     isAnswered: true,
     code: '',
+    isPutOff: false,
   };
   try {
     const values = await readValues(target, context, signal);
@@ -73,6 +76,7 @@ export async function readTarget(
       error,
       isAnswered,
       code: typeof code === 'string' ? code : 'http',
+      isPutOff: readProperty(error, 'retryAfterMs') !== undefined,
     };
   }
 }

@@ -28,6 +28,8 @@ export interface RouterSummary {
   readonly isStale: boolean;
   /** End of the last poll that reached the router and logged in. */
   readonly lastSuccess: string | null;
+  /** When it may be asked again, because it answered 429 or 503 with `Retry-After`; null when it asks for no wait. */
+  readonly retryAfter: string | null;
   /** Why the last poll failed; null when it did not. */
   readonly failure: RouterFailureSummary | null;
   /** What failed first in the last poll, also when it reached the router; null when nothing did. */

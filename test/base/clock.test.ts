@@ -140,23 +140,18 @@ test('SystemClock.setTimer() fires once, and not when cancelled before', async (
   const clock = createSystemClock();
   const cancelled = vi.fn();
   clock.setTimer(0, cancelled).cancel();
-  // Its own timers keep no process alive, so something else has to.
-  using alive = holdOpen();
   await new Promise<void>((resolve) => clock.setTimer(0, resolve));
   await clock.sleep(0);
   expect(cancelled).not.toHaveBeenCalled();
-  expect(alive).toBeDefined();
 });
 
 test('SystemClock.setTimer() does not fire at once when the delay is longer than the system can wait', async () => {
   const clock = createSystemClock();
   const fire = vi.fn();
   const timer = clock.setTimer(2 ** 31 + 5, fire);
-  using alive = holdOpen();
   await clock.sleep(5);
   expect(fire).not.toHaveBeenCalled();
   timer.cancel();
-  expect(alive).toBeDefined();
 });
 
 test('SystemClock.monotonic() never goes back', () => {
@@ -164,9 +159,3 @@ test('SystemClock.monotonic() never goes back', () => {
   const times = Array.from({ length: 1000 }, () => clock.monotonic());
   expect(times).toEqual(times.toSorted((a, b) => a - b));
 });
-
-/** Keeps the event loop turning while only timers without a hold on it are left. */
-function holdOpen(): Disposable {
-  const handle = setInterval(() => {}, 1000);
-  return { [Symbol.dispose]: () => clearInterval(handle) };
-}

@@ -230,6 +230,12 @@ describe('loadConfig() on values that do not go together', () => {
     ]);
   });
 
+  it('refuses a connect_timeout longer than the timeout', async () => {
+    expect(await faultsOf('poll: { connect_timeout: 11s }')).toEqual([
+      '6:30: routers[0].poll.connect_timeout: poll.connect_timeout (11s), the limit of opening a connection, is longer than poll.timeout (10s by default), the limit of one request; shorten the connect_timeout or set a longer timeout',
+    ]);
+  });
+
   it('refuses a deadline longer than the interval', async () => {
     expect(await faultsOf('poll: { interval: 30s, deadline: 40s }')).toEqual([
       '6:38: routers[0].poll.deadline: poll.deadline (40s) is longer than poll.interval (30s), so a cycle could still run when the next is due; shorten the deadline or set a longer interval',

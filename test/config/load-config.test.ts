@@ -32,7 +32,13 @@ describe('loadConfig()', () => {
           },
           timezone: undefined,
           labels: {},
-          poll: { intervalMs: 60_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },
+          poll: {
+            intervalMs: 60_000,
+            timeoutMs: 10_000,
+            connectTimeoutMs: 5000,
+            deadlineMs: 45_000,
+            staleAfterMs: 180_000,
+          },
           logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*'] },
           modules: [],
           byteBudget: 0,
@@ -66,7 +72,13 @@ describe('loadConfig()', () => {
       tls: { caPem: CERTIFICATE, serverName: 'plant-7.example.net' },
       timezone: 'Europe/Berlin',
       labels: { site: 'munich', line: '3' },
-      poll: { intervalMs: 120_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 180_000 },
+      poll: {
+        intervalMs: 120_000,
+        timeoutMs: 10_000,
+        connectTimeoutMs: 5000,
+        deadlineMs: 45_000,
+        staleAfterMs: 180_000,
+      },
       logs: { components: ['*', '!kernel'] },
     });
     expect(config?.sinks.map(({ name, type, format }) => [name, type, format])).toEqual([
@@ -169,9 +181,15 @@ routers:
   });
 
   it.each([
-    ['10s', { intervalMs: 10_000, timeoutMs: 7500, deadlineMs: 7500, staleAfterMs: 180_000 }],
-    ['20s', { intervalMs: 20_000, timeoutMs: 10_000, deadlineMs: 15_000, staleAfterMs: 180_000 }],
-    ['10m', { intervalMs: 600_000, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 1_800_000 }],
+    ['10s', { intervalMs: 10_000, timeoutMs: 7500, connectTimeoutMs: 5000, deadlineMs: 7500, staleAfterMs: 180_000 }],
+    [
+      '20s',
+      { intervalMs: 20_000, timeoutMs: 10_000, connectTimeoutMs: 5000, deadlineMs: 15_000, staleAfterMs: 180_000 },
+    ],
+    [
+      '10m',
+      { intervalMs: 600_000, timeoutMs: 10_000, connectTimeoutMs: 5000, deadlineMs: 45_000, staleAfterMs: 1_800_000 },
+    ],
   ])('fits the other times to an interval of %s when they are not set', async (interval, poll) => {
     const { config } = await load(withRouter(`poll: { interval: ${interval} }`));
     expect(config?.routers[0]?.poll).toEqual(poll);

@@ -58,7 +58,13 @@ export async function startLivelyFleet(): Promise<LivelyFleet> {
       simulator: { logs: { maxFiles: 1, compressionMs: 500, showRepeats: false } },
       router: {
         byteBudget: BUDGET_BYTES,
-        poll: { intervalMs: 2 * MINUTE_MS, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 24 * 60 * MINUTE_MS },
+        poll: {
+          intervalMs: 2 * MINUTE_MS,
+          timeoutMs: 10_000,
+          connectTimeoutMs: 5000,
+          deadlineMs: 45_000,
+          staleAfterMs: 24 * 60 * MINUTE_MS,
+        },
         logs: { enabled: true, intervalMs: 2 * MINUTE_MS, start: 'all', components: ['*'] },
       },
       config: (config: Config): Config => ({

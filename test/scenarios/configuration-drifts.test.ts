@@ -14,7 +14,13 @@ const CHANGES = 'router_config_changes_total{router="sim-1",section="administrat
 
 /** For days of the clock that are to pass quickly. */
 const RARELY_POLLED = {
-  poll: { intervalMs: 10 * MINUTE_MS, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: HOUR_MS },
+  poll: {
+    intervalMs: 10 * MINUTE_MS,
+    timeoutMs: 10_000,
+    connectTimeoutMs: 5000,
+    deadlineMs: 45_000,
+    staleAfterMs: HOUR_MS,
+  },
   logs: { enabled: false, intervalMs: 30_000, start: 'all', components: ['*'] },
 } as const;
 

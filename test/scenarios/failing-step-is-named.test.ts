@@ -60,6 +60,35 @@ test('each router says at which step of the way it fails, and keeps its failures
   expect(healed.recentPolls[0]).toMatchObject({ ok: true, fault: null });
 });
 
+test.each([
+  ['http_500', 'http', 'resource'],
+  ['forbidden', 'auth', 'resource'],
+  ['garbage_json', 'parse', 'parse'],
+] as const)('a router that lets the account in and gives nothing (%s) is down: %s, %s', async (fault, reason, step) => {
+  await using fleet = await startFleet({
+    config: (config) => ({
+      ...config,
+      routers: config.routers.map((router) => ({
+        ...router,
+        modules: router.modules.map((module) => ({
+          ...module,
+          resources: module.resources.filter(({ path }) => !path.startsWith('/')),
+        })),
+      })),
+    }),
+    router: { logs: { enabled: false, intervalMs: 30_000, start: 'all', components: [] } },
+  });
+  await fleet.advance(60_000);
+  expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
+  for (const path of ['/status', '/configuration', '/download']) await fleet.router().fault(fault, { path });
+  await fleet.advance(60_000);
+
+  expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 0\n');
+  expect(await fleet.metrics()).toContain(`router_failure_reason{router="sim-1",reason="${reason}"} 1\n`);
+  const { state, failure, fault: shown } = await describeRouter(fleet, 0);
+  expect([state, failure?.reason, failure?.step, shown?.step]).toEqual(['down', reason, step, step]);
+});
+
 test('a router that was up, and then accepts connections without a word, fails at TLS', async () => {
   const sockets: Socket[] = [];
   let target: number | undefined;

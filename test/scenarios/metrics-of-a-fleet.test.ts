@@ -171,7 +171,7 @@ test('a router with slow logs is polled between two of them, and every log has i
   await using fleet = await startFleet({
     router: {
       modules: [],
-      poll: { intervalMs: 10_000, timeoutMs: 9000, deadlineMs: 9000, staleAfterMs: 60_000 },
+      poll: { intervalMs: 10_000, timeoutMs: 9000, connectTimeoutMs: 5000, deadlineMs: 9000, staleAfterMs: 60_000 },
       logs: { enabled: true, intervalMs: 10_000, start: 'all', components: ['*'] },
     },
   });

@@ -26,7 +26,13 @@ test('case 70: while one sink is down for a day the other is current; then the f
   await using fleet = await startFleet({
     simulator: { logs: { maxFiles: 100 } },
     router: {
-      poll: { intervalMs: HOUR_MS, timeoutMs: 10_000, deadlineMs: 45_000, staleAfterMs: 3 * HOUR_MS },
+      poll: {
+        intervalMs: HOUR_MS,
+        timeoutMs: 10_000,
+        connectTimeoutMs: 5000,
+        deadlineMs: 45_000,
+        staleAfterMs: 3 * HOUR_MS,
+      },
       logs: { enabled: true, intervalMs: 20 * 60_000, start: 'all', components: ['network'] },
     },
     config: (config: Config) => {

@@ -17,6 +17,7 @@ async function openFaulty() {
 describe('answers in place of the router', () => {
   test.each([
     ['http_500', 500, 'application/json', 'config'],
+    ['http_429', 429, 'application/json', 'description'],
     ['http_503', 503, 'application/json', 'description'],
     ['unauthorized', 401, 'application/json', 'authentication'],
     ['forbidden', 403, 'application/json', 'authorization'],
@@ -40,6 +41,9 @@ describe('answers in place of the router', () => {
     await using bench = await openFaulty();
     await bench.router.fault('http_503', { retryAfterSeconds: 17 });
     expect((await bench.read('n/current')).headers['retry-after']).toBe('17');
+    await bench.router.fault('http_503', { retryAfterSeconds: 17, isRetryAfterDate: true });
+    const { headers } = await bench.read('n/current');
+    expect(Date.parse(String(headers['retry-after'])) - Date.parse(String(headers['date']))).toBe(17_000);
   });
 
   test('huge_body goes on for as long as it is told to', async () => {

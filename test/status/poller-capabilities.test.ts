@@ -102,11 +102,11 @@ test('a resource that only failed keeps what was known of it', async () => {
   expect(capabilitiesOf(await bench.poller.pollOnce(SIGNAL))).toEqual(['plain supported']);
 });
 
-test('a router that refuses everything is asked for one thing in each turn, and is up', async () => {
+test('a router that refuses everything is asked for one thing in each turn, and is not up', async () => {
   const bench = openBench([createModule('m', ['a', 'b'])], { a: FORBIDDEN, b: FORBIDDEN });
   await bench.turn(0);
   expect(await bench.turn(MINUTE)).toEqual(['a']);
-  expect(await bench.poller.pollOnce(SIGNAL)).toMatchObject({ isUp: true, isIdle: false, failure: undefined });
+  expect(await bench.poller.pollOnce(SIGNAL)).toMatchObject({ isUp: false, isIdle: false, failure: 'auth' });
 });
 
 test('after its firmware changed a router is asked for everything at once, in the same turn', async () => {

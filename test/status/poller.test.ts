@@ -129,9 +129,33 @@ test('pollOnce() goes on after a resource that failed alone, and the router is u
   expect(resources).toMatchObject([{ state: 'failed', families: [], error: refusal }, { state: 'read' }]);
 });
 
-test('pollOnce() takes a router for up that refused every resource', async () => {
-  const { poller } = openBench([MODULE], { a: failure('http', true, 500), b: failure('auth', true, 403) });
-  expect(await poller.pollOnce(SIGNAL)).toMatchObject({ isUp: true, failure: undefined });
+test.each([
+  ['http', [failure('http', true, 500), failure('auth', true, 403)]],
+  ['parse', [failure('parse', true), failure('http', true, 500)]],
+  ['auth', [failure('auth', true, 403), failure('http', true, 404)]],
+  ['http', [failure('http', true, 404), failure('http', true, 404)]],
+] as const)('pollOnce() takes no router for up that gave no resource, and says %s', async (code, [a, b]) => {
+  const { poller, asked } = openBench([MODULE], { a, b });
+  expect(await poller.pollOnce(SIGNAL)).toMatchObject({ isUp: false, failure: code, error: a });
+  expect(asked).toEqual(['a', 'b']);
+});
+
+test('pollOnce() asks a router for one more resource when just those that were due failed', async () => {
+  const fast = createModule('fast', ['a'], { interval: '10s' });
+  const bench = openBench([fast, createModule('slow', ['b', 'c'])], { a: body(), b: body(), c: body() });
+  await bench.poller.pollOnce(SIGNAL);
+  bench.script['a'] = failure('http', true, 500);
+  expect(await bench.turn(10_000)).toEqual(['a', 'b']);
+  bench.script['b'] = failure('http', true, 500);
+  await bench.clock.advance(10_000);
+  expect(await bench.poller.pollOnce(SIGNAL)).toMatchObject({ isUp: false, failure: 'http' });
+});
+
+test('pollOnce() ends with a router that asks to be left alone', async () => {
+  const busy = Object.assign(failure('http', true, 503), { retryAfterMs: 60_000 });
+  const { poller, asked } = openBench([MODULE], { a: busy, b: body() });
+  expect(await poller.pollOnce(SIGNAL)).toMatchObject({ isUp: false, failure: 'http', error: busy });
+  expect(asked).toEqual(['a']);
 });
 
 test('pollOnce() counts a document as a fault of its resource when none of its parts is there', async () => {

@@ -23,6 +23,7 @@ export const ROUTER: RouterSummary = {
   since: '2026-11-21T11:00:00.000Z',
   isStale: false,
   lastSuccess: '2026-11-21T12:00:00.000Z',
+  retryAfter: null,
   failure: null,
   fault: null,
   consecutiveFailures: 0,

@@ -36,6 +36,7 @@ export function renderEffectiveRouter(router: RouterSettings): string {
     poll: {
       interval: renderDuration(poll.intervalMs),
       timeout: renderDuration(poll.timeoutMs),
+      connect_timeout: renderDuration(poll.connectTimeoutMs),
       deadline: renderDuration(poll.deadlineMs),
       stale_after: renderDuration(poll.staleAfterMs),
     },

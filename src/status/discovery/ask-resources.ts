@@ -1,5 +1,6 @@
 import type { DocumentSource } from '../contracts.ts';
 import { StatusError } from '../errors.ts';
+import { SilenceCount } from '../silence-count.ts';
 
 /** What a router answers for a resource: `no_rights` is the account's, `error` anything that may be otherwise next time. */
 export type ResourceAnswer = 'yes' | 'absent' | 'no_rights' | 'error';
@@ -21,8 +22,6 @@ export interface AskedRouter {
 
 /** All documents of a router together. Real ones have some ten thousand characters. */
 const CHARACTERS_MAX = 32 * 1024 * 1024;
-/** A router that is silent for so many resources in a row is gone: each costs the time of a request. */
-const SILENCES_MAX = 2;
 
 const REFUSALS: ReadonlyMap<unknown, ResourceAnswer> = new Map<unknown, ResourceAnswer>([
   [404, 'absent'],
@@ -42,12 +41,12 @@ export async function askResources(
   const asked: AskedResource[] = [];
   const documents = new Map<string, unknown>();
   let characters = 0;
-  let silences = 0;
+  const silences = new SilenceCount();
   for (const [index, resource] of resources.entries()) {
     onAsk(resource, index);
     try {
       const document = await source.readStatus(resource, signal);
-      silences = 0;
+      silences.isGoneAfter(undefined);
       const length = measure(document);
       if (characters + length > CHARACTERS_MAX)
         throw new StatusError('parse', `There is no room for what ${resource} says`);
@@ -56,11 +55,8 @@ export async function askResources(
       documents.set(resource, document);
     } catch (error) {
       signal.throwIfAborted();
+      if (silences.isGoneAfter(error)) return { asked, documents, gone: { resource, error } };
       const isAnswered = readProperty(error, 'isAnswered') === true;
-      silences = readProperty(error, 'code') === 'timeout' ? silences + 1 : 0;
-      // A resource that is slow may be alone with that.
-      if (!isAnswered && (silences === 0 || silences >= SILENCES_MAX))
-        return { asked, documents, gone: { resource, error } };
       const answer = (isAnswered && REFUSALS.get(readProperty(error, 'status'))) || 'error';
       asked.push(answer === 'error' ? { resource, answer, error } : { resource, answer });
     }

@@ -29,6 +29,7 @@ export function renderRouter(router: RouterDetail, config: string, base: string,
 <h2>The way to its values</h2>
 ${renderWay(router)}
 ${renderNotice(router)}
+${renderWait(router)}
 <h2>Last polls</h2>
 <div class="plots">
 ${renderPlot(
@@ -65,6 +66,12 @@ function renderNotice({ name, failure, fault }: RouterDetail): Html | string {
   return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Fails in part'} at ${place}:</strong> ${toShown(error)}</p>
 <p>${STEP_HINTS[step]}</p>
 <p>Step by step: <code>router-exporter doctor ${name}</code></p></div>`;
+}
+
+/** Why nothing is asked just now. */
+function renderWait({ retryAfter }: RouterDetail): Html | string {
+  if (retryAfter === null) return '';
+  return html`<div class="notice"><p><strong>Left alone until ${renderMoment(retryAfter)}:</strong> the router answered 429 or 503 with <code>Retry-After</code>. Until then neither its status nor its logs are read.</p></div>`;
 }
 
 /** The steps in order: those that were passed, the one that fails, and those that nobody got to. */

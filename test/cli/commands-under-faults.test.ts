@@ -1,0 +1,136 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import {
+  FAULT_NAMES,
+  type FaultName,
+  type FaultOptions,
+  type Simulator,
+  startSimulator,
+} from '../../src/simulator/index.ts';
+import { BIN, type ProgramEnd, startProgram } from '../support/child.ts';
+import { type RunConfig, writeRunConfig } from '../support/run-config.ts';
+
+/** A command for one router, and the path that its own requests begin with. */
+interface TriedCommand {
+  readonly args: (router: string, file: string) => readonly string[];
+  readonly path: string;
+  /** What stands in its output, or in the file that it writes, when it succeeds. */
+  readonly result: RegExp | 'file';
+}
+
+/** Every command that talks to a router and ends by itself. */
+const COMMANDS: Readonly<Record<string, TriedCommand>> = {
+  status: { args: (router) => ['status', router], path: '/status', result: /"device_info"/ },
+  doctor: { args: (router) => ['doctor', router], path: '/status', result: /^ *login +ok/m },
+  discover: { args: (router) => ['discover', router], path: '/status', result: /^modules:/m },
+  'logs list': { args: (router) => ['logs', 'list', router], path: '/download/log', result: /^network /m },
+  'logs fetch': { args: (router) => ['logs', 'fetch', router], path: '/download/log', result: /"a line of/ },
+  'profiles list': { args: (router) => ['profiles', 'list', router], path: '/profiles', result: /^Profile /m },
+  'profiles download': {
+    args: (router, file) => ['profiles', 'download', router, 'Profile', '--output', file],
+    path: '/download/profiles',
+    result: 'file',
+  },
+  'api GET': { args: (router) => ['api', 'GET', '/profiles', router], path: '/profiles', result: /"profiles"/ },
+};
+
+/** So that every fault shows within the time of one command. */
+const OPTIONS: Readonly<Partial<Record<FaultName, FaultOptions>>> = {
+  slow: { delayMs: 20 },
+  http_503: { retryAfterSeconds: 1 },
+  http_429: { retryAfterSeconds: 1 },
+  huge_body: { bytes: 6 * 1024 * 1024 },
+};
+/** Faults that are over after a moment: every command that only reads succeeds in spite of them. */
+const PASSING: readonly FaultName[] = ['http_503', 'http_429', 'slow', 'unauthorized'];
+
+/** Until a command counts as hanging, on a busy machine. */
+const COMMAND_MS_MAX = 60_000;
+/** All of them on a busy machine. */
+const MATRIX_MS_MAX = 20 * 60_000;
+/** Commands at a time. */
+const PARALLEL = Math.max(2, availableParallelism());
+
+let simulator: Simulator;
+let config: RunConfig;
+let folder: string;
+
+beforeAll(async () => {
+  simulator = await startSimulator({
+    routers: FAULT_NAMES.length + PASSING.length,
+    clock: createSystemClock(),
+    seed: 5,
+    logs: { compressionMs: 0 },
+  });
+  config = await writeRunConfig(simulator, 'admin');
+  folder = await mkdtemp(join(tmpdir(), 'router-exporter-faults-'));
+  for (const router of simulator.routers) {
+    router.appendLog('network', `a line of ${router.name}`);
+    router.rotate('network');
+    await router.whenQuiet();
+  }
+});
+afterAll(async () => {
+  await simulator.close();
+  await config[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What a command has left, as a process of its own; killed when it hangs. */
+async function run(name: string, index: number, output: string): Promise<ProgramEnd & { readonly hasResult: boolean }> {
+  const { args, result } = COMMANDS[name] ?? expect.fail(`There is no command ${name}`);
+  const router = simulator.routers[index]?.name ?? '';
+  const all = [BIN, ...args(router, output), '--config.file', config.file];
+  // The sources are compiled once, not for each of some hundred processes.
+  await using program = startProgram(process.execPath, all, { NODE_COMPILE_CACHE: join(folder, 'compiled') });
+  const timer = createSystemClock().setTimer(COMMAND_MS_MAX, () => program.process.kill('SIGKILL'));
+  const end = await program.ended;
+  timer.cancel();
+  return { ...end, hasResult: result === 'file' ? existsSync(output) : result.test(end.stdout) };
+}
+
+/** Does things in the order of the list, so many at a time. */
+async function inParallel(things: readonly (() => Promise<void>)[]): Promise<void> {
+  const left = things.values();
+  const work = async () => {
+    for (const thing of left) await thing();
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, work));
+}
+
+describe('every command for one router, as a process', () => {
+  test('says something or ends with another exit code than 0, whatever is wrong with the router', async () => {
+    const silent: unknown[] = [];
+    // A router for each fault, with one command at a time.
+    const chains = FAULT_NAMES.map((fault, index) => async () => {
+      for (const [name, { path }] of Object.entries(COMMANDS)) {
+        await simulator.routers[index]?.fault(fault, { ...OPTIONS[fault], path });
+        const { code, signal, stdout, stderr, hasResult } = await run(name, index, join(folder, `${fault} ${name}`));
+        const isExplained = code === 0 ? hasResult : code === 1 && signal === null && stdout + stderr !== '';
+        if (!isExplained || /fault of the program/.test(stderr))
+          silent.push({ fault, name, code, signal, stdout, stderr });
+      }
+    });
+    await inParallel(chains);
+    expect(silent).toEqual([]);
+  }, MATRIX_MS_MAX);
+
+  test('has its result when the router only needs a moment', async () => {
+    const failed: unknown[] = [];
+    const chains = PASSING.map((fault, place) => async () => {
+      const index = FAULT_NAMES.length + place;
+      for (const [name, { path }] of Object.entries(COMMANDS)) {
+        if (name.startsWith('api')) continue;
+        await simulator.routers[index]?.fault(fault, { ...OPTIONS[fault], path, times: 1 });
+        const end = await run(name, index, join(folder, `passing ${fault} ${name}`));
+        if (end.code !== 0 || !end.hasResult) failed.push({ fault, name, ...end });
+      }
+    });
+    await inParallel(chains);
+    expect(failed).toEqual([]);
+  }, MATRIX_MS_MAX);
+});
