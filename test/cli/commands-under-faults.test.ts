@@ -103,34 +103,42 @@ async function inParallel(things: readonly (() => Promise<void>)[]): Promise<voi
 }
 
 describe('every command for one router, as a process', () => {
-  test('says something or ends with another exit code than 0, whatever is wrong with the router', async () => {
-    const silent: unknown[] = [];
-    // A router for each fault, with one command at a time.
-    const chains = FAULT_NAMES.map((fault, index) => async () => {
-      for (const [name, { path }] of Object.entries(COMMANDS)) {
-        await simulator.routers[index]?.fault(fault, { ...OPTIONS[fault], path });
-        const { code, signal, stdout, stderr, hasResult } = await run(name, index, join(folder, `${fault} ${name}`));
-        const isExplained = code === 0 ? hasResult : code === 1 && signal === null && stdout + stderr !== '';
-        if (!isExplained || /fault of the program/.test(stderr))
-          silent.push({ fault, name, code, signal, stdout, stderr });
-      }
-    });
-    await inParallel(chains);
-    expect(silent).toEqual([]);
-  }, MATRIX_MS_MAX);
+  test(
+    'says something or ends with another exit code than 0, whatever is wrong with the router',
+    async () => {
+      const silent: unknown[] = [];
+      // A router for each fault, with one command at a time.
+      const chains = FAULT_NAMES.map((fault, index) => async () => {
+        for (const [name, { path }] of Object.entries(COMMANDS)) {
+          await simulator.routers[index]?.fault(fault, { ...OPTIONS[fault], path });
+          const { code, signal, stdout, stderr, hasResult } = await run(name, index, join(folder, `${fault} ${name}`));
+          const isExplained = code === 0 ? hasResult : code === 1 && signal === null && stdout + stderr !== '';
+          if (!isExplained || /fault of the program/.test(stderr))
+            silent.push({ fault, name, code, signal, stdout, stderr });
+        }
+      });
+      await inParallel(chains);
+      expect(silent).toEqual([]);
+    },
+    MATRIX_MS_MAX,
+  );
 
-  test('has its result when the router only needs a moment', async () => {
-    const failed: unknown[] = [];
-    const chains = PASSING.map((fault, place) => async () => {
-      const index = FAULT_NAMES.length + place;
-      for (const [name, { path }] of Object.entries(COMMANDS)) {
-        if (name.startsWith('api')) continue;
-        await simulator.routers[index]?.fault(fault, { ...OPTIONS[fault], path, times: 1 });
-        const end = await run(name, index, join(folder, `passing ${fault} ${name}`));
-        if (end.code !== 0 || !end.hasResult) failed.push({ fault, name, ...end });
-      }
-    });
-    await inParallel(chains);
-    expect(failed).toEqual([]);
-  }, MATRIX_MS_MAX);
+  test(
+    'has its result when the router only needs a moment',
+    async () => {
+      const failed: unknown[] = [];
+      const chains = PASSING.map((fault, place) => async () => {
+        const index = FAULT_NAMES.length + place;
+        for (const [name, { path }] of Object.entries(COMMANDS)) {
+          if (name.startsWith('api')) continue;
+          await simulator.routers[index]?.fault(fault, { ...OPTIONS[fault], path, times: 1 });
+          const end = await run(name, index, join(folder, `passing ${fault} ${name}`));
+          if (end.code !== 0 || !end.hasResult) failed.push({ fault, name, ...end });
+        }
+      });
+      await inParallel(chains);
+      expect(failed).toEqual([]);
+    },
+    MATRIX_MS_MAX,
+  );
 });

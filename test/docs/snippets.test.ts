@@ -135,7 +135,7 @@ test('every metric in the documentation exists, and every query is PromQL of met
 
 test('every LogQL query in the documentation is one, of labels that lines have', () => {
   const labels = readLineLabels();
-  const known = { ...labels, line: new Set([...labels.line, 'details_certainty']) };
+  const known = { ...labels, line: new Set([...labels.line, 'details_certainty', 'details_gap_uid']) };
   const queries = pages.flatMap(({ blocks }) => blocks.filter(({ language }) => language === 'logql'));
   expect(queries.length).toBeGreaterThan(5);
   for (const { text } of queries) expect([text, checkLogQl(text.trim(), known)]).toEqual([text, []]);
