@@ -130,3 +130,12 @@ test('parsePosition() never throws, and what it gives is whole', () => {
     }),
   );
 });
+
+test('parsePosition() takes a position from before gaps had ends, and goes on at its byte', () => {
+  const before: Partial<LogPosition> = createPosition();
+  delete before.openGaps;
+  delete before.liveFrom;
+  const open = { ...createInstance('k', 0), off: 42 };
+  const position = parsePosition(renderPosition({ ...(before as LogPosition), open }));
+  expect(position).toMatchObject({ open: { off: 42 }, openGaps: [] });
+});
