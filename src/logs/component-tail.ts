@@ -78,6 +78,8 @@ export class ComponentTail {
   readonly #events: LogEvent[] = [];
   /** Whether a reading of `current` failed, so that its end is not known. */
   #hasFailed = false;
+  /** Whether `current` was read to its end, and what was read is durable. */
+  #isAtEnd = false;
 
   constructor(turn: TailContext, component: string, position: string | undefined, relist: () => Promise<ListedLog>) {
     this.#turn = turn;
@@ -145,6 +147,7 @@ export class ComponentTail {
 
   /** One walk over what is listed; resolves with a newer listing when that has to be walked first. */
   async #pass(listed: ListedLog, isLast: boolean, signal: AbortSignal): Promise<'settled' | 'more' | ListedLog> {
+    this.#isAtEnd = false;
     this.#commitGaps(this.#chain.forgetUnlisted(listed));
     if (this.#isFirstContact) this.#beginLog(listed);
     await this.#resumeRotated(listed, signal);
@@ -236,12 +239,13 @@ export class ComponentTail {
     if (!open) return false;
     const before = open.off;
     const { scan, result, etag } = await this.#scanCurrent(name, [open], false, BATCH_BYTES, signal);
+    if (result === 'unchanged') this.#isAtEnd = true;
     if (result === 'failed' || result === 'unchanged') return true;
     if (result.kind !== 'taken' || !scan) return false;
     const piece = this.#take(scan, 'open', open, undefined);
     // Most readings find nothing new, and those cost no write.
     if (open.off !== before || piece.batch.records.length > 0 || open.tornAt.length > 0) this.#commit(piece);
-    this.#memory.etag = etag;
+    this.#noteEnd(etag);
     return true;
   }
 
@@ -307,7 +311,10 @@ export class ComponentTail {
     if (typeof result === 'string' || !scan) return undefined;
     if (result.kind === 'withheld') this.#store([]);
     // What is written from now on is new.
-    if (result.kind === 'nothing') this.#endSkipping();
+    if (result.kind === 'nothing') {
+      this.#endSkipping();
+      this.#noteEnd(undefined);
+    }
     if (result.kind !== 'taken') return undefined;
     const { instance } = result;
     if (!isLast && !this.#chain.isBegun(instance)) {
@@ -317,8 +324,14 @@ export class ComponentTail {
     this.#chain.open(instance);
     this.#position.skipBeforeUtcMs = undefined;
     this.#commit(this.#take(scan, 'open', instance, undefined));
-    this.#memory.etag = etag;
+    this.#noteEnd(etag);
     return undefined;
+  }
+
+  /** `current` was read to its end and made durable. Before that, its entity tag would have unread lines passed over. */
+  #noteEnd(etag: string | undefined): void {
+    this.#isAtEnd = true;
+    this.#memory.etag = etag;
   }
 
   #endSkipping(): void {
@@ -330,13 +343,16 @@ export class ComponentTail {
   #reportEnd(listed: ListedLog): void {
     const { pending, open } = this.#position;
     const isBehind = this.#chain.noteFresh(listed).some(({ stamp }) => !this.#chain.isBackfill(stamp));
-    if (this.#hasFailed) return;
+    // A `current` that is held back was not looked at: its lines are older than this turn.
+    const isHeldBack = listed.current !== undefined && !this.#isAtEnd;
+    if (this.#hasFailed || isHeldBack) return;
     const nowMs = this.#turn.clock.now();
-    this.#memory.lookedAtMs = this.#observedMs;
     this.#memory.retention.noteLook(this.#observedMs, this.#turnBytes - this.#ownBytes);
     const { report } = this.#turn;
     report({ type: 'log-retention', component: this.#component, msToLoss: this.#memory.retention.msToLoss(nowMs) });
     if (pending.length > 0 || isBehind) return;
+    // What comes from now on was written since: only now was nothing left that merely had not been read.
+    if (this.#isAtEnd) this.#memory.lookedAtMs = this.#observedMs;
     report({ type: 'log-caught-up', component: this.#component, isWaitingForLineEnd: (open?.tornAt.length ?? 0) > 0 });
   }
 
@@ -521,12 +537,13 @@ export class ComponentTail {
   }
 
   #createContext(file: string, flags: RecordContext['flags']): RecordContext {
-    const { router, zone, isOwn, redact, rules, order } = this.#turn;
+    const { router, zone, isOwn, redact, rules, order, clock } = this.#turn;
     return {
       router,
       component: this.#component,
       zone,
       observedMs: this.#observedMs,
+      now: () => clock.now(),
       file,
       flags,
       isOwn,

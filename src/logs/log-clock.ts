@@ -23,10 +23,10 @@ export interface ClockJump {
 
 /** The bounds within which a line must have been written, by the agent's clock. */
 export interface LineWindow {
-  /** When the log was seen without the line; `undefined` when it is not known. */
+  /** When the last look began that read the log to its end, without this line; `undefined` when there was none. */
   readonly notBeforeMs: number | undefined;
-  /** When its download began. */
-  readonly observedMs: number;
+  /** When the line was read. Not when its turn began: a turn over many logs takes minutes, and routers go on writing. */
+  readonly notAfterMs: number;
 }
 
 /** No router was made before this; a clock that shows less was never set. UTC, milliseconds since the Unix epoch. */
@@ -63,9 +63,9 @@ export class LogClock {
   }
 
   /** Goes on behind a line of which only the time is known. */
-  begin(lastUtcMs: number | undefined, observedMs: number): void {
+  begin(lastUtcMs: number | undefined, nowMs: number): void {
     this.state.lastUtcMs = lastUtcMs;
-    this.state.isAhead = lastUtcMs !== undefined && this.#isAhead(lastUtcMs, observedMs);
+    this.state.isAhead = lastUtcMs !== undefined && this.#isAhead(lastUtcMs, nowMs);
   }
 
   /** The next line's time. */
@@ -80,7 +80,7 @@ export class LogClock {
     const isUnsynced = utcMs < FLOOR_MS || (state.unsyncedBelowMs !== undefined && utcMs < state.unsyncedBelowMs);
     const wasUnsynced = before !== undefined && (before < FLOOR_MS || state.unsyncedBelowMs !== undefined);
     if (!isUnsynced) state.unsyncedBelowMs = undefined;
-    const isAhead = this.#isAhead(utcMs, window.observedMs);
+    const isAhead = this.#isAhead(utcMs, window.notAfterMs);
     const isForward = (before !== undefined && isAhead && !wasAhead) || (wasUnsynced && !isUnsynced);
     const isSkewed = this.#noteSkew(utcMs, window);
     state.lastUtcMs = utcMs;
@@ -98,15 +98,15 @@ export class LogClock {
     this.state.unsyncedBelowMs = undefined;
   }
 
-  #isAhead(utcMs: number, observedMs: number): boolean {
-    return utcMs > observedMs + AHEAD_SLACK_MS + (this.#isZoneKnown ? 0 : ZONE_SLACK_MS);
+  #isAhead(utcMs: number, nowMs: number): boolean {
+    return utcMs > nowMs + AHEAD_SLACK_MS + (this.#isZoneKnown ? 0 : ZONE_SLACK_MS);
   }
 
   /** Narrows what is known of the clock's lead; true when the line contradicts it, which begins it anew. */
-  #noteSkew(utcMs: number, { notBeforeMs, observedMs }: LineWindow): boolean {
+  #noteSkew(utcMs: number, { notBeforeMs, notAfterMs }: LineWindow): boolean {
     if (notBeforeMs === undefined) return false;
     const skew = this.#skew;
-    const [minMs, maxMs] = [utcMs - observedMs, utcMs - notBeforeMs];
+    const [minMs, maxMs] = [utcMs - notAfterMs, utcMs - notBeforeMs];
     const isOutside = minMs > skew.maxMs + DRIFT_MS || maxMs < skew.minMs - DRIFT_MS;
     const narrowed = { minMs: Math.max(skew.minMs, minMs), maxMs: Math.min(skew.maxMs, maxMs) };
     Object.assign(skew, isOutside || narrowed.minMs > narrowed.maxMs ? { minMs, maxMs } : narrowed);

@@ -39,8 +39,10 @@ export interface RecordContext {
   readonly flags: readonly RecordFlag[];
   /** What came before in the order of the log; absent for a file that is read out of order. */
   readonly stream?: StreamState | undefined;
-  /** When the log was seen without the lines that are new now; absent when that is not known. */
+  /** When the last look began that read the log to its end; absent when there was none. */
   readonly notBeforeMs?: number | undefined;
+  /** The agent's clock while lines arrive. Default: stands still at `observedMs`. */
+  readonly now?: (() => number) | undefined;
   readonly skew?: SkewBounds | undefined;
   /** The order of day and month where nothing else says it. Default: day first. */
   readonly order?: DateOrder | undefined;
@@ -497,11 +499,11 @@ export class RecordBuilder {
       this.#notePace(0);
       return last.shown;
     }
-    const { zone, notBeforeMs, observedMs } = this.#context;
+    const { zone, notBeforeMs, observedMs, now } = this.#context;
     const { utcMs, flags } = zone.place(time.asUtcMs, this.#state.clock.lastUtcMs ?? this.#instance.lastUtcMs);
     const { verdict, jump } = this.#clock.judge(utcMs, {
       notBeforeMs: this.#state.isBuffered ? undefined : notBeforeMs,
-      observedMs,
+      notAfterMs: now?.() ?? observedMs,
     });
     if (jump && isShown) {
       this.#settle();

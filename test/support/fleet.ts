@@ -49,6 +49,8 @@ export interface FleetOptions {
   /** Changes the whole configuration, here and at every reload. */
   readonly config?: (config: Config) => Config;
   readonly web?: AgentWebOptions;
+  /** The agent is not started yet: {@link Fleet.startAgent} does it. Default false. */
+  readonly isStopped?: boolean;
 }
 
 /** The whole agent against simulated routers over HTTPS, both on one stepped clock. */
@@ -95,23 +97,27 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
       logger: createCollectingLogger(ownLog),
       stdout: createRecordCollector(records),
     });
-  let agent = await start();
+  let running = options.isStopped ? undefined : await start();
+  const getAgent = (): Agent => {
+    if (!running) throw new RangeError('The agent was not started yet');
+    return running;
+  };
   return {
     clock,
     simulator,
     records,
     ownLog,
     get agent() {
-      return agent;
+      return getAgent();
     },
-    advance: (durationMs) => clock.advance(durationMs, () => agent.whenIdle()),
-    stopAgent: () => agent.stop(),
+    advance: (durationMs) => clock.advance(durationMs, async () => running?.whenIdle()),
+    stopAgent: async () => running?.stop(),
     async startAgent() {
-      agent = await start();
+      running = await start();
     },
     reload(change) {
       next = change?.(plain);
-      return agent.reload();
+      return getAgent().reload();
     },
     router(index = 0) {
       const router = simulator.routers[index];
@@ -119,11 +125,11 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
       return router;
     },
     async metrics(path = '/metrics') {
-      const response = await fetch(`${agent.urls[0]}${path}`);
+      const response = await fetch(`${getAgent().urls[0]}${path}`);
       return response.text();
     },
     async [Symbol.asyncDispose]() {
-      await agent.stop();
+      await running?.stop();
       await simulator.close();
       await rm(folder, { recursive: true, force: true });
     },

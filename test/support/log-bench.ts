@@ -55,7 +55,7 @@ export class LogReader {
   }
 
   /** Reads once; resolves with the records that this turn made. */
-  async turn(options: TurnOptions = {}): Promise<LogRecord[]> {
+  async turn(options: TurnOptions = {}, signal = new AbortController().signal): Promise<LogRecord[]> {
     const before = this.log.lines.length;
     await tailOnce(
       {
@@ -70,7 +70,7 @@ export class LogReader {
         ...this.#options,
         ...options,
       },
-      new AbortController().signal,
+      signal,
     );
     return this.log.lines.slice(before).map((line) => JSON.parse(line) as LogRecord);
   }
@@ -174,6 +174,7 @@ export async function openFileBench(files: Map<string, Buffer | string>, turns: 
   };
 }
 
+export const jumpsOf = (records: readonly LogRecord[]) => records.filter(({ event }) => event === 'log.clock_jump');
 export const messagesOf = (records: readonly LogRecord[]) => records.map(({ message }) => message);
 export const linesOf = (records: readonly LogRecord[]) => records.filter(({ event }) => event === undefined);
 export const gapsOf = (records: readonly LogRecord[]) => records.filter(({ event }) => event === 'log.gap');

@@ -1,0 +1,205 @@
+import { expect, test } from 'vitest';
+import { type LogSource, Zone } from '../../../src/logs/index.ts';
+import {
+  jumpsOf,
+  type LogBench,
+  lineNames,
+  linesOf,
+  MINUTE_MS,
+  messagesOf,
+  openFileBench,
+  openLogBench,
+  SECOND_MS,
+} from '../../support/log-bench.ts';
+
+/** A line that was merely not read yet is no proof that the clock of the router has jumped. */
+
+const SLOW = { simulator: { logs: { compressionMs: 12 * SECOND_MS } } };
+
+/** A line every six minutes; the last of each ten begins a new file. */
+async function writeQuietly(bench: LogBench, from: number, to: number, component = 'network'): Promise<void> {
+  for (let line = from; line < to; line++) {
+    await bench.clock.advance(6 * MINUTE_MS);
+    if (line % 10 === 9) bench.router.rotate(component, `line ${line}`);
+    else bench.write(line, line + 1, component);
+  }
+}
+
+/** The same with a turn after each half minute. */
+async function followQuietly(bench: LogBench, from: number, to: number): Promise<void> {
+  for (let line = from; line < to; line++) {
+    await bench.reader.turnsFor(6 * MINUTE_MS);
+    if (line % 10 === 9) bench.router.rotate('network', `line ${line}`);
+    else bench.write(line, line + 1);
+  }
+}
+
+test('a first contact while the newest archive is being compressed makes no jump of the lines that had to wait', async () => {
+  await using bench = await openLogBench(SLOW);
+  await writeQuietly(bench, 0, 40);
+  await bench.reader.turn();
+  expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 29));
+  await bench.clock.advance(30 * SECOND_MS);
+  await bench.reader.turn();
+
+  expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 40));
+  expect(bench.reader.count('log-clock-jumped')).toBe(0);
+});
+
+test('a log whose newest file waits for the one before it does not count as caught up, and its history is no growth', async () => {
+  await using bench = await openLogBench(SLOW);
+  await writeQuietly(bench, 0, 40);
+  await bench.reader.turn();
+  expect(bench.reader.count('log-caught-up')).toBe(0);
+  await bench.clock.advance(30 * SECOND_MS);
+  await bench.reader.turn();
+  expect(bench.reader.count('log-caught-up')).toBe(1);
+  const retention = bench.reader.events.filter(({ type }) => type === 'log-retention');
+  expect(retention).toEqual([{ type: 'log-retention', component: 'network', msToLoss: undefined }]);
+});
+
+test('rotations that are compressed for 12 s make no jump of a log that is followed', async () => {
+  await using bench = await openLogBench(SLOW);
+  await writeQuietly(bench, 0, 15);
+  await followQuietly(bench, 15, 45);
+  await bench.reader.turnsFor(MINUTE_MS);
+  expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 45));
+});
+
+test('rotations that are compressed for minutes make no jump of lines that go ahead of them', async () => {
+  await using bench = await openLogBench({ simulator: { logs: { compressionMs: 4 * MINUTE_MS } } });
+  await writeQuietly(bench, 0, 15);
+  await followQuietly(bench, 15, 45);
+  await bench.reader.turnsFor(10 * MINUTE_MS);
+  expect(linesOf(bench.reader.records)).toHaveLength(45);
+  expect(jumpsOf(bench.reader.records)).toEqual([]);
+});
+
+test('files that follow each other without a proof make no jumps, at first contact and later', async () => {
+  const render = (fromMs: number, count: number) =>
+    Array.from({ length: count }, (_, line) => {
+      const stamp = new Date(fromMs + line * 6 * MINUTE_MS).toISOString().slice(0, 19).replace('T', ' ');
+      return `${stamp} [wan] quiet\n`;
+    }).join('');
+  const at = (time: string) => Date.parse(`2026-11-21T${time}Z`);
+  const files = new Map([
+    ['network/log-2026-11-21-09:00:00', render(at('07:00:00'), 20)],
+    ['network/log-2026-11-21-10:00:00', render(at('09:03:07'), 9)],
+    ['network/current', render(at('10:04:11'), 20)],
+  ]);
+  await using bench = await openFileBench(files, { zone: new Zone('UTC') });
+  await bench.reader.turn();
+  await bench.reader.turnsFor(20 * MINUTE_MS);
+  const { clock } = bench;
+  files.set('network/log-2026-11-21-12:21:00', `${files.get('network/current')}`);
+  files.set('network/current', render(clock.now() - 2 * MINUTE_MS, 1));
+  await bench.reader.turnsFor(20 * MINUTE_MS);
+  expect(linesOf(bench.reader.records)).toHaveLength(50);
+  expect(jumpsOf(bench.reader.records)).toEqual([]);
+});
+
+test.for([0, 20])(
+  'turns that a deadline ends in the middle make no jumps, after %d lines that were followed',
+  async (followed) => {
+    await using bench = await openLogBench(SLOW);
+    if (followed > 0) await followQuietly(bench, 0, followed);
+    await writeQuietly(bench, followed, followed + 40);
+    for (const downloads of [1, 1, 2, 0, 1]) {
+      const deadline = new AbortController();
+      let left = downloads;
+      const source: LogSource = {
+        listLogs: (signal) => bench.client.listLogs(signal),
+        readLog: (name, signal, consume, options) => {
+          if (left-- === 0) deadline.abort();
+          return bench.client.readLog(name, signal, consume, options);
+        },
+      };
+      await bench.reader.turn({ source }, deadline.signal).catch(() => {});
+      await bench.clock.advance(7 * MINUTE_MS);
+      bench.write(1000, 1001);
+    }
+    await bench.reader.turnsFor(5 * MINUTE_MS);
+    expect(linesOf(bench.reader.records)).toHaveLength(followed + 45);
+    expect(jumpsOf(bench.reader.records)).toEqual([]);
+  },
+);
+
+test.for([0, 20])(
+  'turns that the byte budget cuts short make no jumps, after %d lines that were followed',
+  async (followed) => {
+    await using bench = await openLogBench(SLOW);
+    if (followed > 0) await followQuietly(bench, 0, followed);
+    const components = ['network', 'system', 'vpn'];
+    for (const component of components) await writeQuietly(bench, followed, followed + 30, component);
+    for (let turn = 0; turn < 30; turn++) {
+      await bench.reader.turn({ shouldYield: () => true, after: components[(turn + 2) % 3] });
+      await bench.clock.advance(7 * MINUTE_MS);
+      for (const component of components) bench.write(1000 + turn, 1001 + turn, component);
+    }
+    await bench.reader.turnsFor(2 * MINUTE_MS);
+    expect(linesOf(bench.reader.records)).toHaveLength(followed + 3 * 60);
+    expect(jumpsOf(bench.reader.records)).toEqual([]);
+  },
+);
+
+test('turns in which another log takes minutes make no jumps of lines that are written meanwhile', async () => {
+  await using bench = await openLogBench();
+  let isSlow = false;
+  let line = 0;
+  const source: LogSource = {
+    listLogs: (signal) => bench.client.listLogs(signal),
+    readLog: async (name, signal, consume, options) => {
+      if (isSlow && name === 'network/current') {
+        await bench.clock.advance(5 * MINUTE_MS);
+        bench.write(line++, line, 'system');
+      }
+      return bench.client.readLog(name, signal, consume, options);
+    },
+  };
+  for (let turn = 0; turn < 12; turn++) {
+    bench.write(turn, turn + 1, 'network');
+    bench.write(line++, line, 'system');
+    isSlow = turn % 4 === 2;
+    await bench.clock.advance(10 * SECOND_MS);
+    await bench.reader.turn({ source });
+    await bench.clock.advance(20 * SECOND_MS);
+  }
+  expect(messagesOf(bench.reader.records.filter(({ component }) => component === 'system'))).toEqual(
+    lineNames(0, line),
+  );
+  expect(jumpsOf(bench.reader.records)).toEqual([]);
+});
+
+test('lines that found no room in the store are read at the next turn, and are no jump then', async () => {
+  await using bench = await openLogBench({ simulator: { features: { rangeRequests: true } } });
+  bench.write(0, 3);
+  await bench.reader.turn();
+  await bench.reader.turnsFor(MINUTE_MS);
+  bench.write(3, 4);
+  const { log } = bench.reader;
+  const full = Object.assign(new RangeError('The spool is full'), { disposition: 'hold-back' });
+  const records = {
+    readPositions: () => log.readPositions(),
+    commit: () => {
+      throw full;
+    },
+  };
+  await expect(bench.reader.turn({ records })).rejects.toBe(full);
+  await bench.clock.advance(10 * MINUTE_MS);
+  expect(messagesOf(await bench.reader.turn())).toEqual(['line 3']);
+  await bench.reader.turnsFor(MINUTE_MS);
+  bench.write(4, 5);
+  await bench.reader.turnsFor(MINUTE_MS);
+  expect(messagesOf(bench.reader.records)).toEqual(lineNames(0, 5));
+});
+
+test('a clock that is set by nine minutes is still a jump, seen in a log with a line every six minutes', async () => {
+  await using bench = await openLogBench(SLOW);
+  await writeQuietly(bench, 0, 15);
+  await followQuietly(bench, 15, 25);
+  bench.router.jumpClock(9 * MINUTE_MS);
+  await followQuietly(bench, 25, 35);
+  bench.router.jumpClock(-9 * MINUTE_MS);
+  await followQuietly(bench, 35, 45);
+  expect(jumpsOf(bench.reader.records)).toHaveLength(2);
+});
