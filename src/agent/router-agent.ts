@@ -13,6 +13,7 @@ import type { NoteBook } from './note-book.ts';
 import type { RecentRecords } from './recent-records.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { RouterObserver } from './router-observer.ts';
+import { readRouterTime } from './router-time.ts';
 import type { SpoolGuard } from './spool-guard.ts';
 
 /** What the rest of the agent wants to know about a router. */
@@ -286,6 +287,7 @@ export class RouterAgent {
           archives,
           clock,
           zone: this.#zone,
+          readTime: (turnSignal) => readRouterTime(this.#client, turnSignal),
           memory: this.#logMemory,
           start: settings.logs.start,
           redact: lines.redact,

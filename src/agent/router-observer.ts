@@ -231,9 +231,9 @@ export class RouterObserver {
         this.#log('warn', 'The log begins anew', { component: event.component, reason: event.reason });
         return;
       case 'log-zone-learnt':
-        this.#log('info', 'Learnt the zone of the log lines', {
+        this.#log('info', 'Learnt the UTC offset of the log lines', {
           offset: renderOffset(event.offsetMs),
-          zone: event.zone ?? 'unknown',
+          ...(event.zone !== undefined && { zone: event.zone }),
         });
         return;
       case 'log-links-judged':

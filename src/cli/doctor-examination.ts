@@ -1,6 +1,6 @@
 import type { Clock } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
-import type { OffsetEvidence } from '../logs/index.ts';
+import type { OffsetEvidence, RouterTime } from '../logs/index.ts';
 import type { RouterClient, RouterProbe, ShownCertificate } from '../router/index.ts';
 import type { Step, StepRecorder } from './doctor-steps.ts';
 
@@ -24,6 +24,8 @@ export interface Learnt {
   offset?: (OffsetEvidence & { readonly component: string }) | undefined;
   /** What the newest rotations of a few logs show, by component. */
   rotations?: ReadonlyMap<string, OffsetEvidence> | undefined;
+  /** The router's local and UTC time, as it tells them in one answer. */
+  time?: RouterTime | undefined;
   /** The router's clock minus this machine's, milliseconds; the router tells whole seconds. */
   clockOffsetMs?: number | undefined;
 }

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { judgeRotations } from '../logs/index.ts';
+import { findToldOffsetMs, judgeRotations } from '../logs/index.ts';
 import type { Learnt, RouterReport } from './doctor-examination.ts';
 import { renderOffset } from './doctor-logs.ts';
 import type { Step, Verdict } from './doctor-steps.ts';
@@ -82,7 +82,7 @@ function gatherAbsent(steps: readonly Step[]): readonly Step[] {
 }
 
 function listFacts({ bytes, durationMs }: RouterReport, learnt: Readonly<Learnt>): string[][] {
-  const { certificate, account, logs, archives, offset, clockOffsetMs } = learnt;
+  const { certificate, account, logs, archives, offset, time, clockOffsetMs } = learnt;
   const total = bytes.sent + bytes.received;
   return [
     ...(certificate
@@ -98,6 +98,7 @@ function listFacts({ bytes, durationMs }: RouterReport, learnt: Readonly<Learnt>
     ...(learnt.hasRanges === undefined ? [] : [['log downloads', renderDownloads(learnt)]]),
     ...(archives === undefined ? [] : [['log archives', `arrive as ${archives}`]]),
     ...(offset ? [['UTC offset', renderEvidence(offset)]] : []),
+    ...(time ? [[offset ? '' : 'UTC offset', renderTold(time)]] : []),
     ...(learnt.rotations ? [['log rotation', renderRotations(learnt.rotations)]] : []),
     ...(clockOffsetMs === undefined ? [] : [['clock', renderClock(clockOffsetMs)]]),
     ...(total > 0
@@ -139,6 +140,12 @@ function renderRotations(rotations: Rotations): string {
     : `not proven that a file begins in the second in which the one before ends (${seen}): nothing waits for a missing one`;
 }
 
+function renderTold(time: NonNullable<Learnt['time']>): string {
+  const offsetMs = findToldOffsetMs(time);
+  const told = `its own time is ${renderTime(time.wallAsUtcMs)}, and ${renderTime(time.utcMs)} UTC`;
+  return offsetMs === undefined ? `not shown: ${told}` : `UTC${renderOffset(offsetMs)}: ${told}`;
+}
+
 /** Routers tell whole seconds, and the answer takes its time. Milliseconds. */
 const CLOCK_SLACK_MS = 2000;
 
@@ -170,7 +177,8 @@ function indent(text: string): string {
 
 /** A router in the document that `--json` prints. */
 export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, bytes }: RouterReport): object {
-  const { certificate, account, offset } = learnt;
+  const { certificate, account, offset, time } = learnt;
+  const toldMs = time && findToldOffsetMs(time);
   return {
     router,
     url,
@@ -205,6 +213,7 @@ export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, 
         first_line_wall: new Date(offset.firstWallAsUtcMs).toISOString().slice(0, -1),
       },
       log_rotation: learnt.rotations && toRotationJson(learnt.rotations),
+      told_utc_offset_seconds: toldMs === undefined ? undefined : toldMs / 1000,
       clock_offset_seconds: learnt.clockOffsetMs === undefined ? undefined : learnt.clockOffsetMs / 1000,
     },
   };

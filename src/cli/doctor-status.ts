@@ -1,5 +1,7 @@
+import { TIME_RESOURCE, toRouterTime } from '../agent/index.ts';
 import {
   createPollPlan,
+  type DocumentSource,
   type PollPlan,
   type PollTarget,
   readTarget,
@@ -36,7 +38,15 @@ export async function examineStatus(examination: Examination): Promise<boolean> 
 
 /** Resolves with whether the router is still there. */
 async function examineResource(target: PollTarget, examination: Examination, tally: Tally): Promise<boolean> {
-  const { client: source, clock, settings, signal, recorder } = examination;
+  const { client, clock, settings, signal, recorder, learnt } = examination;
+  const source: DocumentSource = {
+    readPath: (path, targetSignal) => client.readPath(path, targetSignal),
+    readStatus: async (resource, targetSignal) => {
+      const answer = await client.readDatedStatus(resource, targetSignal);
+      if (resource === TIME_RESOURCE) learnt.time = toRouterTime(answer);
+      return answer.body;
+    },
+  };
   let isGone = false;
   await recorder.run(`status ${target.name}`, async () => {
     const context = { source, clock, zone: settings.timezone, configHash: undefined };

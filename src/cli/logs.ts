@@ -1,3 +1,4 @@
+import { readRouterTime } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import { openArchivePool, parseListing, type RecordLog, tailOnce, Zone } from '../logs/index.ts';
 import { withRouter } from './connect.ts';
@@ -72,6 +73,7 @@ export function fetchLogs(
           archives,
           clock: createSystemClock(),
           zone: new Zone(settings.timezone),
+          readTime: (signal) => readRouterTime(client, signal),
           isWanted: () => true,
           isOnlyTurn: true,
           historyBytesMax: Number.POSITIVE_INFINITY,

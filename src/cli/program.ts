@@ -135,6 +135,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     .option('--seed <number>', 'equal seeds give equal routers', parseWholeNumber(0, Number.MAX_SAFE_INTEGER), 1)
     .option('--control [address]', 'open a loopback port that directs the simulation (default: 127.0.0.1:9442)')
     .option('--fault <name>', 'begin with this fault, as NAME or ROUTER=NAME; repeatable', collect, [])
+    .option('--clock-offset <duration>', 'clocks are ahead by this, as in 1h, or behind, as in -1h', parseOffsetFlag, 0)
     .option('--plain-http', 'serve HTTP without TLS')
     .option('--ca-out <file>', 'write the certificate that clients have to trust')
     .action(async (options: Record<string, unknown>) => {
@@ -145,6 +146,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
         seed: Number(options['seed']),
         control: options['control'] as string | true | undefined,
         faults: options['fault'] as string[],
+        clockOffsetMs: Number(options['clockOffset']),
         plainHttp: options['plainHttp'] === true,
         caOut: options['caOut'] as string | undefined,
       };
@@ -189,6 +191,10 @@ function parseDurationFlag(text: string): number {
   const durationMs = parseDuration(text);
   if (!durationMs) throw new InvalidArgumentError('Expected a duration such as 30s, 5m or 1h30m.');
   return durationMs;
+}
+
+function parseOffsetFlag(text: string): number {
+  return text.startsWith('-') ? -parseDurationFlag(text.slice(1)) : parseDurationFlag(text);
 }
 
 function parseRouterCount(text: string): number {

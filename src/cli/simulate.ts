@@ -24,6 +24,8 @@ export interface SimulateFlags {
   /** `NAME` for every router or `ROUTER=NAME` for one. */
   readonly faults: readonly string[];
   readonly plainHttp: boolean;
+  /** How far the routers' clocks are ahead. Milliseconds. */
+  readonly clockOffsetMs: number;
   /** Where the certificate of the authority is written. */
   readonly caOut: string | undefined;
 }
@@ -51,6 +53,7 @@ export async function simulate(flags: SimulateFlags, io: CommandIo): Promise<Exi
       seed: flags.seed,
       listen,
       plainHttp: flags.plainHttp,
+      clockOffsetMs: flags.clockOffsetMs,
       logActivity: 'live',
       logLinesPerSecond: LINES_PER_SECOND * Math.min(1, LIVELY_ROUTERS / flags.routers),
       logs: chooseLogSettings(flags.routers),

@@ -6,6 +6,8 @@ import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from './entry
 import { type Gap, type GapEdge, type Lane, renderGap, renderGapEnd, renderReset, toGapUid } from './event-records.ts';
 import { dispositionOf, isBodyCut, isOwnFault, statusOf, toFileFault } from './failure.ts';
 import { FileScan, type ScanResult } from './file-scan.ts';
+import { createSkewBounds } from './log-clock.ts';
+import { moveTimes } from './move-times.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
 import { createPosition, type Instance, type LogPosition } from './position.ts';
 import { parsePosition, renderPosition } from './position-text.ts';
@@ -14,6 +16,7 @@ import { planStart } from './start.ts';
 import type { StreamState } from './stream-state.ts';
 import type { TailContext } from './tail-context.ts';
 import type { LogMemory } from './tail-memory.ts';
+import { Zone } from './zone.ts';
 
 /** Lines are made durable in pieces of about this size. Bytes of log text. */
 const BATCH_BYTES = 512 * 1024;
@@ -98,6 +101,7 @@ export class ComponentTail {
       isOnlyTurn: turn.isOnlyTurn,
       onLink: (link) => turn.noteLink(link),
     });
+    this.#alignTimes();
   }
 
   get #position(): LogPosition {
@@ -110,6 +114,7 @@ export class ComponentTail {
    */
   async run(listed: ListedLog, signal: AbortSignal): Promise<'settled' | 'more'> {
     this.#shareBytes = 0;
+    this.#alignTimes();
     this.#memory.retention.noteListed(listed.rotated.length);
     const { held } = this.#position.stream;
     let now = listed;
@@ -124,6 +129,19 @@ export class ComponentTail {
     // Nothing has come, or can come, that continues it.
     if (last && (this.#turn.isOnlyTurn || (held?.uid === last.uid && held.end === last.end))) this.#release(last);
     return 'settled';
+  }
+
+  /** Places what was read before with the zone that is in use now. */
+  #alignTimes(): void {
+    const { zone, zoneOfOldPositions, clock } = this.#turn;
+    const position = this.#position;
+    if (position.zone === zone.text) return;
+    const before = position.zone === undefined ? zoneOfOldPositions : Zone.parse(position.zone);
+    const nowMs = clock.now();
+    moveTimes(position, before, zone, nowMs);
+    position.zone = zone.text;
+    // What was learnt of the clock's lead held for times of the other zone.
+    if (before.offsetAt(nowMs) !== zone.offsetAt(nowMs)) Object.assign(this.#memory.skew, createSkewBounds());
   }
 
   /** What is listed while the log does not have its turn counts as seen: it may be gone when it has. */
@@ -523,6 +541,8 @@ export class ComponentTail {
   }
 
   #createFileContext(file: string, instance: Instance, stamp: string | undefined): RecordContext {
+    // The beginning of the file may just have shown the zone.
+    this.#alignTimes();
     const { lookedAtMs, skew } = this.#memory;
     return {
       ...this.#createContext(file, this.#chain.flagsFor(instance, stamp)),

@@ -11,6 +11,14 @@ export interface BodyFacts {
   readonly dateMs?: number | undefined;
 }
 
+/** What a router says of its clock in one answer: both by the same clock, right or wrong. */
+export interface RouterTime {
+  /** Local time, as if it were UTC. Milliseconds since the Unix epoch. */
+  readonly wallAsUtcMs: number;
+  /** Milliseconds since the Unix epoch. */
+  readonly utcMs: number;
+}
+
 export interface ReadLogOptions {
   /** First byte that is wanted. A router without ranges sends the whole file. */
   readonly start?: number | undefined;
@@ -115,7 +123,10 @@ export type LogEvent =
   | { readonly type: 'log-retention'; readonly component: string; readonly msToLoss: number | undefined }
   /** Lines that were just written are stamped as if in another zone than the one that is in use. */
   | { readonly type: 'log-zone-doubted'; readonly offByMs: number }
-  /** The UTC offset of the router's log lines, from its rotations or its own time; told when it becomes known or changes. */
+  /**
+   * The UTC offset of the router's log lines where no zone is configured, from its own time or its rotations; told when it
+   * becomes known or changes. `zone`: the IANA zone that explains it, when one is found.
+   */
   | { readonly type: 'log-zone-learnt'; readonly offsetMs: number; readonly zone: string | undefined }
   /**
    * What rotations have shown of how files follow each other: whether a file begins in the second in which the one before

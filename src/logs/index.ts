@@ -7,11 +7,19 @@
  * Start reading at: tail-once.ts, component-tail.ts, then the diagram in position.ts; for lines record-builder.ts.
  */
 export { type ArchivePool, openArchivePool, SNIFF_BYTES, sniffFormat } from './archive/index.ts';
-export type { BodyFacts, LogEvent, LogSource, ReadLogOptions, RecordLines, RecordLog } from './contracts.ts';
+export type {
+  BodyFacts,
+  LogEvent,
+  LogSource,
+  ReadLogOptions,
+  RecordLines,
+  RecordLog,
+  RouterTime,
+} from './contracts.ts';
 export type { LinkVerdict } from './link-rule.ts';
 export { type LogRule, LogRules, type RuleHit } from './log-rules.ts';
 export { type ListedLog, type Listing, parseListing } from './names.ts';
-export { findOffsetEvidence, judgeRotations, type OffsetEvidence } from './offset-evidence.ts';
+export { findOffsetEvidence, findToldOffsetMs, judgeRotations, type OffsetEvidence } from './offset-evidence.ts';
 export { SHIPPED_RULES, type WrittenLogRule } from './shipped-rules.ts';
 export type { LogStart } from './start.ts';
 export { TailMemory } from './tail-memory.ts';

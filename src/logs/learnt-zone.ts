@@ -1,17 +1,25 @@
 import { type OffsetSeen, Zone } from './zone.ts';
 
-/** What the rotations of a router, and its own time, have shown of its zone. */
+/** What a router has shown of its zone: all of it the router's own word, none of it against the agent's clock. */
 export interface ZoneEvidence {
   /** From rotations, oldest first. */
   seen: OffsetSeen[];
   /** From lines that were just written, against the router's own time. */
   inferred: OffsetSeen[];
+  /** From the local and the UTC time in one answer of the router, oldest first: the first, and each that was another. */
+  told?: OffsetSeen[] | undefined;
+  /** Wall time of the agent at which the router was last asked for these. */
+  askedMs?: number | undefined;
 }
 
 /** Observations that are kept. */
 const SEEN_MAX = 16;
 /** One could be a coincidence. */
 const AGREEING_MIN = 2;
+/** A router that has shown no offset is asked again after this: new firmware may have what the old one lacked. */
+const ASK_AGAIN_MS = 3_600_000;
+/** After a change of summer time the router is asked again and again for this long: its clock may be behind. */
+const SETTLING_MS = 10 * 60_000;
 /** Zones with summer time in which such routers are used. One is taken for a router's when it explains two offsets. */
 const CANDIDATES = [
   'Europe/Berlin',
@@ -24,6 +32,7 @@ const CANDIDATES = [
   'Australia/Sydney',
   'Pacific/Auckland',
 ];
+const CANDIDATE_ZONES = CANDIDATES.map((name) => new Zone(name));
 
 /** Adds an observation; what says the same as the two before it replaces the newer one. */
 export function noteOffset(list: readonly OffsetSeen[], seen: OffsetSeen): OffsetSeen[] {
@@ -32,17 +41,51 @@ export function noteOffset(list: readonly OffsetSeen[], seen: OffsetSeen): Offse
   return [...(isSame ? list.slice(0, -1) : list), seen].slice(-SEEN_MAX);
 }
 
-/** The zone that the evidence shows; `undefined` while it shows none. Rotations count before the router's own time. */
+/** Adds what the router has told; only changes are worth keeping. */
+export function noteTold(list: readonly OffsetSeen[], told: OffsetSeen): OffsetSeen[] {
+  return list.at(-1)?.offsetMs === told.offsetMs ? [...list] : [...list, told].slice(-SEEN_MAX);
+}
+
+/**
+ * The zone that the evidence shows; `undefined` while it shows none. What a router tells counts from its first word on, until
+ * its lines contradict it: then it tells the time of another zone than that of its lines.
+ */
 export function learnZone({
   seen,
   inferred,
+  told = [],
 }: ZoneEvidence): { readonly zone: Zone; readonly name: string | undefined } | undefined {
-  const proven = confirm(seen);
-  const steps = proven.length > 0 ? proven : confirm(inferred);
+  const [rotations, lines] = [confirm(seen), confirm(inferred)];
+  const written = rotations.length > 0 ? rotations : lines;
+  const all = nameZone([...told, ...written]);
+  if (!all || all.name !== undefined || !isRefuted(told, [...rotations, ...lines])) return all;
+  return nameZone(written);
+}
+
+/** Whether a router has to be asked for its local time, so that lines are not placed with an offset it no longer has. */
+export function isZoneOpen({ told = [], askedMs }: ZoneEvidence, nowMs: number): boolean {
+  if (askedMs === undefined) return true;
+  const last = told.at(-1);
+  if (!last) return nowMs - askedMs >= ASK_AGAIN_MS;
+  return CANDIDATE_ZONES.some((zone) => {
+    const offsetMs = zone.offsetAt(askedMs - SETTLING_MS);
+    return offsetMs === last.offsetMs && offsetMs !== zone.offsetAt(nowMs);
+  });
+}
+
+function nameZone(steps: readonly OffsetSeen[]) {
   if (steps.length === 0) return undefined;
   const offsets = new Set(steps.map(({ offsetMs }) => offsetMs));
   const name = offsets.size > 1 ? CANDIDATES.find((candidate) => explains(candidate, steps)) : undefined;
   return { zone: new Zone(name, steps), name };
+}
+
+/** Whether lines that were written since the router told its offset first have another one than it told. */
+function isRefuted(told: readonly OffsetSeen[], written: readonly OffsetSeen[]): boolean {
+  return written.some(({ utcMs, offsetMs }) => {
+    const valid = told.findLast((one) => one.utcMs <= utcMs);
+    return valid !== undefined && valid.offsetMs !== offsetMs;
+  });
 }
 
 /** Observations that another one next to them confirms. */

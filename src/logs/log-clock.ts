@@ -99,7 +99,7 @@ export class LogClock {
   }
 
   #isAhead(utcMs: number, nowMs: number): boolean {
-    return utcMs > nowMs + AHEAD_SLACK_MS + (this.#isZoneKnown ? 0 : ZONE_SLACK_MS);
+    return isAhead(utcMs, nowMs, this.#isZoneKnown);
   }
 
   /** Narrows what is known of the clock's lead; true when the line contradicts it, which begins it anew. */
@@ -112,6 +112,11 @@ export class LogClock {
     Object.assign(skew, isOutside || narrowed.minMs > narrowed.maxMs ? { minMs, maxMs } : narrowed);
     return isOutside;
   }
+}
+
+/** Whether a time is yet to come, by more than sinks put up with. */
+export function isAhead(utcMs: number, nowMs: number, isZoneKnown: boolean): boolean {
+  return utcMs > nowMs + AHEAD_SLACK_MS + (isZoneKnown ? 0 : ZONE_SLACK_MS);
 }
 
 /** By how much a router's clock can be ahead of the agent's, as far as fresh lines have shown it. */

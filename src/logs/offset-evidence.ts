@@ -1,8 +1,9 @@
+import type { RouterTime } from './contracts.ts';
 import { findHead } from './file-head.ts';
 import { addMatch, addToPace, judgeLinks, type LinkFacts, type LinkVerdict, type Pace } from './link-rule.ts';
 import { type ListedLog, parseStampUtcMs, renderStamp } from './names.ts';
 import { parseLine } from './parse-line.ts';
-import { linkOffsetMs } from './rotation-link.ts';
+import { linkOffsetMs, toOffsetMs } from './rotation-link.ts';
 import { Zone } from './zone.ts';
 
 /** What one rotation shows of a router's UTC offset. */
@@ -19,6 +20,14 @@ export interface OffsetEvidence {
 
 /** Lines whose distances are looked at. */
 const LINES_MAX = 64;
+
+/** The two times of one answer are made within moments; what is further from an offset of a zone is no offset. */
+const TOLD_RESIDUE_MS_MAX = 2 * 60_000;
+
+/** The UTC offset that a router tells with its local and its UTC time; `undefined` when no zone has it. */
+export function findToldOffsetMs({ wallAsUtcMs, utcMs }: RouterTime): number | undefined {
+  return toOffsetMs(wallAsUtcMs - utcMs, TOLD_RESIDUE_MS_MAX);
+}
 
 /**
  * Holds the name of a log's newest rotated file, which is in UTC, against the first line of the file that is being

@@ -159,6 +159,8 @@ export interface LogPosition {
    * that line is read.
    */
   liveFrom: GapEdge | null | undefined;
+  /** The text of the zone with which the times here were placed; absent in positions of versions that did not note it. */
+  zone?: string | undefined;
   stream: StreamState;
 }
 

@@ -29,8 +29,12 @@ export function linkOffsetMs(firstWallAsUtcMs: number, stamp: string, zone: Zone
     const { utcMs } = zone.place(firstWallAsUtcMs, stampUtcMs);
     return isLinked(utcMs, stamp) ? firstWallAsUtcMs - utcMs : undefined;
   }
-  const differenceMs = firstWallAsUtcMs - stampUtcMs;
+  return toOffsetMs(firstWallAsUtcMs - stampUtcMs, LINK_MS_MAX);
+}
+
+/** The offset that a zone can have and that a difference shows, unless it is further from one than `residueMsMax`. */
+export function toOffsetMs(differenceMs: number, residueMsMax: number): number | undefined {
   const offsetMs = Math.round(differenceMs / OFFSET_STEP_MS) * OFFSET_STEP_MS;
-  const isZone = Math.abs(offsetMs) <= OFFSET_MS_MAX && Math.abs(differenceMs - offsetMs) <= LINK_MS_MAX;
+  const isZone = Math.abs(offsetMs) <= OFFSET_MS_MAX && Math.abs(differenceMs - offsetMs) <= residueMsMax;
   return isZone ? offsetMs : undefined;
 }

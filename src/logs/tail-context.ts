@@ -1,10 +1,12 @@
 import type { Clock } from '../base/index.ts';
 import type { RouterIdentity } from '../model/index.ts';
 import type { ArchivePool } from './archive/index.ts';
-import type { LogCommit, LogEvent, LogSource, RecordLog } from './contracts.ts';
-import { learnZone, noteOffset } from './learnt-zone.ts';
+import type { LogCommit, LogEvent, LogSource, RecordLog, RouterTime } from './contracts.ts';
+import { isZoneOpen, learnZone, noteOffset, noteTold } from './learnt-zone.ts';
 import { addMatch, addRefutation, isRefuted, judgeLinks, type LinkFacts, type LinkRule } from './link-rule.ts';
+import { FLOOR_MS } from './log-clock.ts';
 import type { LogRules } from './log-rules.ts';
+import { findToldOffsetMs } from './offset-evidence.ts';
 import type { Instance } from './position.ts';
 import { createRouterFacts, FACTS, parseRouterFacts, type RouterFacts, renderRouterFacts } from './router-facts.ts';
 import type { DateOrder } from './stamp.ts';
@@ -20,6 +22,11 @@ export interface TailOptions {
   readonly clock: Clock;
   /** As configured; one without a name is learnt. */
   readonly zone: Zone;
+  /**
+   * Asks the router for its local time and its UTC time, to learn the zone before the first line; `undefined` when it does
+   * not tell both. Errors as those of a {@link LogSource}. Absent: the zone is learnt from log files alone.
+   */
+  readonly readTime?: ((signal: AbortSignal) => Promise<RouterTime | undefined>) | undefined;
   readonly report: (event: LogEvent) => void;
   /** Default: all. */
   readonly start?: LogStart | undefined;
@@ -63,6 +70,7 @@ export class TailContext {
   readonly historyBytes: number;
   readonly order: DateOrder | undefined;
   readonly isOnlyTurn: boolean;
+  readonly readTime: TailOptions['readTime'];
   readonly memory: TailMemory;
   readonly facts: RouterFacts;
   readonly redact: ((text: string) => string) | undefined;
@@ -93,6 +101,7 @@ export class TailContext {
     this.historyBytes = options.historyBytesMax ?? HISTORY_BYTES_MAX;
     this.order = options.dateOrder;
     this.isOnlyTurn = options.isOnlyTurn ?? false;
+    this.readTime = options.readTime;
     this.redact = options.redact;
     this.rules = options.rules;
     this.memory = memory;
@@ -134,6 +143,18 @@ export class TailContext {
     return this.#configured.isNamed ? this.#configured : (this.#learnt?.zone ?? this.#configured);
   }
 
+  /** The zone with which positions were written that do not say: those versions did not ask the router for its time. */
+  get zoneOfOldPositions(): Zone {
+    if (this.#configured.isNamed) return this.#configured;
+    return learnZone({ ...this.facts.zone, told: [] })?.zone ?? this.#configured;
+  }
+
+  /** Whether the router should be asked for its local time before lines are read. */
+  get needsTime(): boolean {
+    if (this.#configured.isNamed) return false;
+    return this.memory.isZoneDoubted || isZoneOpen(this.facts.zone, this.clock.now());
+  }
+
   readonly isOwn = (message: string): boolean =>
     (message.includes('GET ') || message.includes('POST ')) && OWN_REQUEST.test(message);
 
@@ -172,6 +193,22 @@ export class TailContext {
     if (verdict.holds || verdict.refuted.length > 0) this.report({ type: 'log-links-judged', ...verdict });
   }
 
+  /**
+   * What the router said when it was asked for its time; `undefined` when it does not say. False when its clock is not set
+   * yet: the offset of 1970 is not that of today.
+   */
+  noteTime(time: RouterTime | undefined): boolean {
+    if (time && time.utcMs < FLOOR_MS) return false;
+    const { facts, memory } = this;
+    memory.isZoneDoubted = false;
+    facts.zone.askedMs = this.clock.now();
+    const offsetMs = time && findToldOffsetMs(time);
+    if (!time || offsetMs === undefined) return true;
+    facts.zone.told = noteTold(facts.zone.told ?? [], { utcMs: time.utcMs, offsetMs });
+    this.#learnAgain();
+    return true;
+  }
+
   /** A rotation has shown the offset of the router's lines. */
   noteLink(seen: { readonly utcMs: number; readonly offsetMs: number }): void {
     this.facts.zone.seen = noteOffset(this.facts.zone.seen, seen);
@@ -197,6 +234,7 @@ export class TailContext {
     }
     const wallMs = newest + (this.#learnt ? this.zone.offsetAt(newest) : 0);
     const offsetMs = Math.round((wallMs - dateMs) / OFFSET_STEP_MS) * OFFSET_STEP_MS;
+    if (this.#learnt && offByMs !== 0) this.memory.isZoneDoubted = true;
     this.facts.zone.inferred = noteOffset(this.facts.zone.inferred, { utcMs: dateMs, offsetMs });
     this.#learnAgain();
   }
@@ -205,7 +243,7 @@ export class TailContext {
     const before = this.#learnt?.zone.latestOffsetMs;
     this.#learnt = learnZone(this.facts.zone);
     const now = this.#learnt?.zone.latestOffsetMs;
-    if (now !== undefined && now !== before) {
+    if (now !== undefined && now !== before && !this.#configured.isNamed) {
       this.report({ type: 'log-zone-learnt', offsetMs: now, zone: this.#learnt?.name });
     }
   }

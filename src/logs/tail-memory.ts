@@ -20,6 +20,10 @@ export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
   /** How files follow each other, as it was told last. */
   links: LinkVerdict | undefined;
+  /** Whether the router did not answer when it was asked for its local time: nothing waits for that twice. */
+  hasWaitedForTime = false;
+  /** Whether new lines had another offset than the one in use: then the router is asked again. */
+  isZoneDoubted = false;
 
   of(component: string): LogMemory {
     const known = this.#logs.get(component);

@@ -1,4 +1,5 @@
 import { ComponentTail } from './component-tail.ts';
+import { askForTime, findZone } from './find-zone.ts';
 import { type ListedLog, type Listing, parseListing } from './names.ts';
 import { parsePosition } from './position-text.ts';
 import { FACTS, type RouterFacts } from './router-facts.ts';
@@ -22,7 +23,7 @@ const NOT_LISTED: ListedLog = { current: undefined, rotated: [] };
  * Reads what is new in the logs of one router, log by log, and makes it durable. A fault of one file is reported and
  * harms no other; rejects when the router cannot be reached, or with disposition `hold-back` when the store is full.
  * A log with much to read gives way to the others in between. Resolves with the last log that was read when the rest was
- * left for the next turn, else with `undefined`.
+ * left for the next turn, else with `undefined`. Where no zone is configured it is learnt first, wherever the router shows it.
  */
 export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): Promise<string | undefined> {
   const { source, records, router, clock, report, isWanted, memory = new TailMemory() } = options;
@@ -33,9 +34,11 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     report({ type: 'logs-listed', archives: new Map(archives), unknown: listing.unknown });
     return listing;
   };
-  let listing = await list();
   const positions = records.readPositions(router.name);
   const turn = new TailContext(options, memory, positions.get(FACTS));
+  if (!(await askForTime(turn, signal))) return after;
+  let listing = await list();
+  if (turn.zone.isAssumed && positions.size === 0) await findZone(turn, listing, signal);
   const isReplaced = noteSerial(turn.facts, options.serial);
   turn.isWiped = findWiped(listing, positions);
   const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter(

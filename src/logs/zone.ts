@@ -31,7 +31,8 @@ export interface OffsetSeen {
 /** Turns a router's wall time into UTC. */
 export class Zone {
   readonly #format: Intl.DateTimeFormat;
-  /** Oldest first. */
+  readonly #name: string | undefined;
+  /** Oldest first; only those that differ from the one before. */
   readonly #seen: readonly OffsetSeen[];
   /** Whether UTC stands in for a zone that is not known. */
   readonly isAssumed: boolean;
@@ -46,10 +47,26 @@ export class Zone {
    * flag `zone_assumed`.
    */
   constructor(name: string | undefined, seen: readonly OffsetSeen[] = []) {
+    this.#name = name;
     this.isNamed = name !== undefined;
     this.isAssumed = name === undefined && seen.length === 0;
-    this.#seen = seen.toSorted((a, b) => a.utcMs - b.utcMs);
+    const sorted = seen.toSorted((a, b) => a.utcMs - b.utcMs);
+    this.#seen = sorted.filter(({ offsetMs }, index) => offsetMs !== sorted[index - 1]?.offsetMs);
     this.#format = formatOf(name ?? 'UTC');
+  }
+
+  /** Reads back what {@link text} gave. */
+  static parse(text: string): Zone {
+    const steps = text.split(',').flatMap((step) => {
+      const [, utc, offset] = /^(-?\d+):(-?\d+)$/.exec(step) ?? [];
+      return utc === undefined ? [] : [{ utcMs: Number(utc), offsetMs: Number(offset) }];
+    });
+    return new Zone(text === '' || steps.length > 0 ? undefined : text, steps);
+  }
+
+  /** Zones with the same text place every time alike. */
+  get text(): string {
+    return this.#name ?? this.#seen.map(({ utcMs, offsetMs }) => `${utcMs}:${offsetMs}`).join(',');
   }
 
   /**

@@ -9,7 +9,7 @@ import { isPlainObject } from './decode.ts';
 import { RouterError } from './errors.ts';
 import type { ManualAction } from './operations.ts';
 import type { SessionEvent } from './session.ts';
-import type { ConsumeDownload } from './transport.ts';
+import type { ConsumeDownload, JsonAnswer } from './transport.ts';
 import type { RouterTls } from './trust.ts';
 import type { WireBytes } from './wire-meter.ts';
 
@@ -43,6 +43,14 @@ export interface AnyCall {
   readonly query?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly json?: unknown;
+}
+
+/** A body, and when the router says that it made it. */
+export interface DatedAnswer {
+  /** Undecoded. */
+  readonly body: unknown;
+  /** The router's own time; `undefined` when it does not say. Milliseconds since the Unix epoch. */
+  readonly dateMs: number | undefined;
 }
 
 /** What {@link RouterClient.call} was answered. */
@@ -135,6 +143,12 @@ export class RouterClient implements AsyncDisposable {
   /** `GET /status/<resource>`: the whole body, undecoded. `resource` is a path such as `device_info` or `sysstat/wan`. */
   async readStatus(resource: string, signal: AbortSignal = NEVER): Promise<unknown> {
     return this.#readJson({ method: 'GET', path: `/status/${encodePath(resource)}`, signal });
+  }
+
+  /** As {@link readStatus}, with the time that the router says it is (`Date`). */
+  async readDatedStatus(resource: string, signal: AbortSignal = NEVER): Promise<DatedAnswer> {
+    const { body, dateMs } = await this.#ask({ method: 'GET', path: `/status/${encodePath(resource)}`, signal });
+    return { body, dateMs };
   }
 
   /** `GET /profiles`: the whole body, undecoded. */
@@ -231,9 +245,13 @@ export class RouterClient implements AsyncDisposable {
   }
 
   async #readJson(call: Call): Promise<unknown> {
-    const { body } = await this.#caller.ask(call, 200);
-    if (body === undefined) throw toShapeError(`GET ${call.path}`, 'JSON');
-    return body;
+    return (await this.#ask(call)).body;
+  }
+
+  async #ask(call: Call): Promise<JsonAnswer> {
+    const answer = await this.#caller.ask(call, 200);
+    if (answer.body === undefined) throw toShapeError(`GET ${call.path}`, 'JSON');
+    return answer;
   }
 }
 

@@ -8,7 +8,7 @@
  */
 export type { RetryAfter } from './caller.ts';
 export type { RouterCertificate } from './certificate.ts';
-export { type AnyAnswer, type AnyCall, RouterClient, type RouterClientOptions } from './client.ts';
+export { type AnyAnswer, type AnyCall, type DatedAnswer, RouterClient, type RouterClientOptions } from './client.ts';
 export type {
   ChangedEntry,
   ChangedSublistEntry,

@@ -38,6 +38,8 @@ export interface JsonAnswer {
   readonly status: number;
   /** How long the router asks to be left alone (`Retry-After`). Milliseconds; `Infinity` for a date by a clock that is off. */
   readonly retryAfterMs?: number | undefined;
+  /** The router's own time (`Date`), milliseconds since the Unix epoch. */
+  readonly dateMs?: number | undefined;
   /** The decoded body; `undefined` when it is empty or no JSON. */
   readonly body: unknown;
 }
@@ -290,10 +292,9 @@ function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): Download
   const isPartial = statusCode === 206;
   const length = isPartial ? /\/(\d+)$/.exec(String(headers['content-range']))?.[1] : headers['content-length'];
   const fileBytes = typeof length === 'string' && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
-  const dateMs = typeof date === 'string' ? Date.parse(date) : Number.NaN;
   return {
     etag: typeof etag === 'string' && etag.length <= ETAG_LENGTH_MAX ? etag : undefined,
-    dateMs: Number.isNaN(dateMs) ? undefined : dateMs,
+    dateMs: parseDate(date),
     isPartial,
     fileBytes,
     encoding: typeof encoding === 'string' && encoding.length <= ENCODING_LENGTH_MAX ? encoding : undefined,
@@ -304,9 +305,15 @@ function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: B
   return {
     status: statusCode,
     retryAfterMs: parseRetryAfter(headers, clock.now()),
+    dateMs: parseDate(headers.date),
     body: parseJson(bytes),
     bytes,
   };
+}
+
+function parseDate(header: string | string[] | undefined): number | undefined {
+  const dateMs = typeof header === 'string' ? Date.parse(header) : Number.NaN;
+  return Number.isNaN(dateMs) ? undefined : dateMs;
 }
 
 /** A router whose clock differs by more is not believed when it says a date. Milliseconds. */

@@ -48,6 +48,8 @@ export interface DeviceOptions {
   readonly seed: number;
   readonly clock: Clock;
   readonly timezone: string;
+  /** How far the wall clock is ahead at the start. Milliseconds. */
+  readonly clockOffsetMs: number;
   readonly logs: LogSettings;
   readonly compress: Compress;
   /** Values of `administration/webinterface` that differ from a fresh device's. */
@@ -71,6 +73,7 @@ export function createDevice(options: DeviceOptions): Device {
   const uptimeMs = randomInteger(random('uptime'), UPTIME_MS_MIN, UPTIME_MS_MAX);
   const time = createAdvanceableClock(options.clock);
   const clock = new RouterClock(time, timezone, uptimeMs);
+  clock.jump(options.clockOffsetMs);
   const counters = new RouterCounters();
   const { http_port = '80', https_port = '443' } = options.web;
   const fresh = createFreshConfiguration({

@@ -96,6 +96,8 @@ export interface SimulatorOptions {
   readonly logLinesPerSecond?: number;
   /** IANA name of the zone in which log lines are stamped. Default `Europe/Berlin`. */
   readonly timezone?: string;
+  /** How far the wall clocks of the routers are ahead at the start; negative when behind. Milliseconds, default 0. */
+  readonly clockOffsetMs?: number;
   /** Differences from {@link deviceLogSettings}. */
   readonly logs?: Partial<LogSettings>;
   /** Differences from {@link plainRestFeatures}. */
@@ -132,6 +134,7 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
     faults: [],
     control: undefined,
     timezone: 'Europe/Berlin',
+    clockOffsetMs: 0,
     ...options,
     logs: { ...deviceLogSettings, ...options.logs },
     features: { ...plainRestFeatures, ...options.features },
@@ -147,6 +150,7 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
   }
   const wrong = resolved.faults.find((name) => !isFaultName(name));
   if (wrong !== undefined) throw new SimulatorError('bad-option', `There is no fault named ${JSON.stringify(wrong)}`);
+  requireInteger('clockOffsetMs', resolved.clockOffsetMs, Number.MIN_SAFE_INTEGER);
   requireInteger('logs.maxSizeBytes', logs.maxSizeBytes, 0);
   requireInteger('logs.maxAgeMs', logs.maxAgeMs, 0);
   requireInteger('logs.rotateEveryMs', logs.rotateEveryMs, 0, ROTATE_EVERY_MS_MAX);

@@ -8,12 +8,12 @@ const QUIET_LOGS = ['network', 'system', 'vpn'];
 
 const jumpsOf = (fleet: Fleet) => fleet.records.filter(({ event }) => event === 'log.clock_jump');
 
-/** A line every six minutes in each of the quiet logs, and a rotation every twenty lines. */
-async function writeQuietly(fleet: Fleet, lines: number): Promise<void> {
+/** A line every six minutes in each of the quiet logs, and a rotation every so many lines. */
+async function writeQuietly(fleet: Fleet, lines: number, perFile = 20): Promise<void> {
   for (let line = 1; line <= lines; line++) {
     await fleet.advance(6 * MINUTE_MS);
     for (const component of QUIET_LOGS) {
-      if (line % 20 === 0) fleet.router().rotate(component, `line ${line}`);
+      if (line % perFile === 0) fleet.router().rotate(component, `line ${line}`);
       else fleet.router().appendLog(component, `line ${line}`);
     }
   }
@@ -35,4 +35,55 @@ test('no line of quiet logs is a jump of the clock when the agent first comes wh
   expect(jumpsOf(fleet)).toEqual([]);
   expect(await fleet.metrics()).not.toMatch(/^router_log_clock_jumps_total.* [1-9]/m);
   for (const component of QUIET_LOGS) expectEachLineOnce(fleet.records, fleet.router(), component);
+});
+
+/** UTC by the clock of a router in Berlin in winter, of each line that it has written. */
+const winterTimes = (fleet: Fleet, component: string) =>
+  fleet
+    .router()
+    .truth(component)
+    .map(({ text }) => new Date(Date.parse(`${text.slice(0, 19).replace(' ', 'T')}+01:00`)).toISOString().slice(0, 19));
+
+const timesOf = (fleet: Fleet, component: string) =>
+  fleet.records
+    .filter((record) => record.component === component)
+    .map(({ timestamp, flags = [] }) => [timestamp?.slice(0, 19), ...flags].join(' '));
+
+test('the zone of a router whose clock is an hour off is learnt before its first line, without timezone', async () => {
+  await using fleet = await startFleet({
+    isStopped: true,
+    router: { timezone: undefined },
+    simulator: { clockOffsetMs: -60 * MINUTE_MS, logs: { compressionMs: 12 * SECOND_MS, maxFiles: 20 } },
+  });
+  await writeQuietly(fleet, 50);
+  await fleet.startAgent();
+  await writeQuietly(fleet, 21);
+  await fleet.advance(5 * MINUTE_MS);
+
+  for (const component of QUIET_LOGS) expect(timesOf(fleet, component)).toEqual(winterTimes(fleet, component));
+  const learnt = fleet.ownLog.filter(({ message }) => message.startsWith('Learnt'));
+  expect(learnt).toEqual([
+    { level: 'info', message: 'Learnt the UTC offset of the log lines', fields: { router: 'sim-1', offset: '+1h' } },
+  ]);
+});
+
+test('a router that gives its logs and no status has its lines shipped at the first look, and what it shows later is no jump', async () => {
+  await using fleet = await startFleet({ isStopped: true, router: { timezone: undefined } });
+  fleet.router().setStatus('sysdetail/system', { isAbsent: true });
+  fleet.router().appendLog('network', 'the first line');
+  await fleet.startAgent();
+  await fleet.advance(MINUTE_MS);
+  expect(timesOf(fleet, 'network')).toEqual(['2026-11-21T13:00:00 zone_assumed']);
+  await writeQuietly(fleet, 10, 3);
+  await fleet.advance(MINUTE_MS);
+
+  expect(timesOf(fleet, 'network').slice(-3)).toEqual(winterTimes(fleet, 'network').slice(-3));
+  expect(fleet.records.filter(({ event }) => event !== undefined)).toEqual([]);
+});
+
+test('nothing is learnt where the zone is configured', async () => {
+  await using fleet = await startFleet();
+  await writeQuietly(fleet, 10, 3);
+  await fleet.advance(MINUTE_MS);
+  expect(fleet.ownLog.filter(({ message }) => /learnt/i.test(message))).toEqual([]);
 });

@@ -114,9 +114,13 @@ export interface LogBench extends AsyncDisposable {
 
 /** A simulated router over plain HTTP and a reader of its logs, on one stepped clock. */
 export async function openLogBench(
-  options: { readonly simulator?: Partial<SimulatorOptions>; readonly turns?: TurnOptions } = {},
+  options: {
+    readonly simulator?: Partial<SimulatorOptions>;
+    readonly turns?: TurnOptions;
+    readonly startMs?: number;
+  } = {},
 ): Promise<LogBench> {
-  const clock = createSteppedClock(START_MS);
+  const clock = createSteppedClock(options.startMs ?? START_MS);
   const simulator = await startSimulator({ routers: 1, clock, seed: 7, plainHttp: true, ...options.simulator });
   const [router] = simulator.routers;
   if (!router) throw new RangeError('There is no router');

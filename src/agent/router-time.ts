@@ -1,0 +1,23 @@
+import type { RouterTime } from '../logs/index.ts';
+import type { DatedAnswer, RouterClient } from '../router/index.ts';
+import { readSystemWallMs } from '../status/index.ts';
+
+/** The status resource that tells the router's local time. */
+export const TIME_RESOURCE = 'sysdetail/system';
+
+/**
+ * Asks a router for its time: local in the answer's body, UTC in the answer's head. `undefined` when it does not say both;
+ * throws what the client throws.
+ */
+export async function readRouterTime(
+  client: Pick<RouterClient, 'readDatedStatus'>,
+  signal: AbortSignal,
+): Promise<RouterTime | undefined> {
+  return toRouterTime(await client.readDatedStatus(TIME_RESOURCE, signal));
+}
+
+/** What an answer for {@link TIME_RESOURCE} says of the router's time; `undefined` unless it says both times. */
+export function toRouterTime({ body, dateMs }: DatedAnswer): RouterTime | undefined {
+  const wallAsUtcMs = dateMs === undefined ? undefined : readSystemWallMs(body, dateMs);
+  return dateMs === undefined || wallAsUtcMs === undefined ? undefined : { wallAsUtcMs, utcMs: dateMs };
+}

@@ -1,0 +1,47 @@
+import type { GapEdge } from './event-records.ts';
+import { isAhead } from './log-clock.ts';
+import type { Instance, LogPosition } from './position.ts';
+import type { Zone } from './zone.ts';
+
+/**
+ * Moves all times of a position from one zone to another, as if its lines had been placed with that one from the start:
+ * otherwise the next line would look as if the router's clock had jumped by the difference.
+ */
+export function moveTimes(position: LogPosition, from: Zone, to: Zone, nowMs: number): void {
+  const move = (utcMs: number): number => {
+    const offsetMs = from.offsetAt(utcMs);
+    // A time in the hour that occurs twice stays in the one in which it is.
+    return to.offsetAt(utcMs) === offsetMs ? utcMs : to.place(utcMs + offsetMs, undefined).utcMs;
+  };
+  const moveEdge = (edge: GapEdge | undefined): GapEdge | undefined =>
+    edge?.utcMs === undefined ? edge : { ...edge, utcMs: move(edge.utcMs) };
+  const { open, pending, waiting, lost, completed, chainEnd, liveFrom, stream } = position;
+  const instances: (Instance | null | undefined)[] = [
+    open,
+    ...pending.map(({ instance }) => instance),
+    ...lost,
+    ...Object.values(completed),
+  ];
+  for (const instance of new Set(instances)) {
+    if (!instance) continue;
+    const { firstUtcMs, lastUtcMs, shownMs } = instance;
+    // Another time than that of the line was the agent's, which has no zone.
+    if (shownMs !== undefined && shownMs === lastUtcMs) instance.shownMs = move(shownMs);
+    if (firstUtcMs !== undefined) instance.firstUtcMs = move(firstUtcMs);
+    if (lastUtcMs !== undefined) instance.lastUtcMs = move(lastUtcMs);
+  }
+  if (chainEnd) position.chainEnd = { ...chainEnd, edge: moveEdge(chainEnd.edge) };
+  position.brokenLinks = position.brokenLinks.map((link) => ({
+    ...link,
+    from: moveEdge(link.from),
+    to: moveEdge(link.to),
+    beginsUtcMs: link.beginsUtcMs === undefined ? undefined : move(link.beginsUtcMs),
+  }));
+  for (const entry of [...pending, ...Object.values(waiting)]) if (entry.to) entry.to = moveEdge(entry.to);
+  if (liveFrom) position.liveFrom = moveEdge(liveFrom);
+  const { clock } = stream;
+  if (clock.unsyncedBelowMs !== undefined) clock.unsyncedBelowMs = move(clock.unsyncedBelowMs);
+  if (clock.lastUtcMs === undefined) return;
+  clock.lastUtcMs = move(clock.lastUtcMs);
+  clock.isAhead = isAhead(clock.lastUtcMs, nowMs, !to.isAssumed);
+}

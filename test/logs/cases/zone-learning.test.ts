@@ -1,0 +1,280 @@
+import { expect, test } from 'vitest';
+import { readRouterTime } from '../../../src/agent/index.ts';
+import { Zone } from '../../../src/logs/index.ts';
+import { parsePosition, renderPosition } from '../../../src/logs/position-text.ts';
+import { FACTS, parseRouterFacts, renderRouterFacts } from '../../../src/logs/router-facts.ts';
+import {
+  gapsOf,
+  HOUR_MS,
+  jumpsOf,
+  type LogBench,
+  linesOf,
+  MINUTE_MS,
+  messagesOf,
+  openLogBench,
+  SECOND_MS,
+  type TurnOptions,
+} from '../../support/log-bench.ts';
+
+/** Where no zone is configured it is learnt from the router, before the first line if it shows it, and that is no jump. */
+
+type BenchOptions = NonNullable<Parameters<typeof openLogBench>[0]>;
+
+/** A router without `timezone`; `asks` counts how often it was asked for its time. */
+async function openUnconfigured({ turns, ...options }: BenchOptions = {}) {
+  const bench = await openLogBench({ ...options, turns: { zone: new Zone(undefined), ...turns } });
+  const state = { asks: 0 };
+  const timed: TurnOptions = {
+    readTime: (signal) => {
+      state.asks++;
+      return readRouterTime(bench.client, signal);
+    },
+  };
+  return Object.assign(bench, { state, timed });
+}
+
+/** A line, and after some of them a rotation, each followed by a turn; `perTurn` is time between two lines. */
+async function follow(bench: LogBench, from: number, to: number, perTurn: number, options: TurnOptions = {}) {
+  for (let line = from; line < to; line++) {
+    await bench.clock.advance(perTurn - 20 * SECOND_MS);
+    if (line % 5 === 4) bench.router.rotate('network', `line ${line}`);
+    else bench.write(line, line + 1);
+    await bench.clock.advance(20 * SECOND_MS);
+    await bench.reader.turn(options);
+  }
+}
+
+const timesOf = (bench: LogBench) => linesOf(bench.reader.records).map(({ timestamp }) => timestamp?.slice(0, 19));
+const flagsOf = (bench: LogBench) => linesOf(bench.reader.records).map(({ flags = [] }) => flags.join());
+
+/** What the router's clock said when it wrote each line, in UTC; `offsetOf` is that of its zone at a local time. */
+const truthOf = (bench: LogBench, offsetOf: (stamp: string) => number) =>
+  bench.router.truth('network').map(({ text }) => {
+    const wallMs = Date.parse(`${text.slice(0, 19).replace(' ', 'T')}Z`);
+    return new Date(wallMs - offsetOf(text.slice(0, 19))).toISOString().slice(0, 19);
+  });
+
+test.for([0, -HOUR_MS, -5 * HOUR_MS])(
+  'the offset of the first line is learnt from the time that a router tells whose clock is off by %d ms',
+  async (clockOffsetMs) => {
+    await using bench = await openUnconfigured({ simulator: { clockOffsetMs } });
+    bench.write(0, 3);
+    await bench.reader.turn(bench.timed);
+    expect(flagsOf(bench)).toEqual(['', '', '']);
+    expect(timesOf(bench)).toEqual(truthOf(bench, () => HOUR_MS));
+    await follow(bench, 3, 30, 5 * MINUTE_MS, bench.timed);
+
+    expect(timesOf(bench)).toEqual(truthOf(bench, () => HOUR_MS));
+    expect(jumpsOf(bench.reader.records)).toEqual([]);
+    const learnt = bench.reader.events.filter(({ type }) => type === 'log-zone-learnt');
+    expect(learnt).toEqual([{ type: 'log-zone-learnt', offsetMs: HOUR_MS, zone: undefined }]);
+    expect(bench.state.asks).toBe(1);
+  },
+);
+
+test('what a router told outlives the process and is not asked for again', async () => {
+  await using bench = await openUnconfigured();
+  bench.write(0, 3);
+  await bench.reader.turn(bench.timed);
+  bench.reader.restart();
+  bench.write(3, 6);
+  await bench.reader.turn();
+  expect(flagsOf(bench)).toEqual(Array(6).fill(''));
+  expect(bench.reader.log.positions.get(FACTS)).toContain('"told":[{"utcMs":1795262400000,"offsetMs":3600000}]');
+});
+
+test('a router that tells no time is not waited for, and is asked again only after an hour', async () => {
+  await using bench = await openUnconfigured();
+  bench.router.setStatus('sysdetail/system', { isAbsent: true });
+  bench.write(0, 3);
+  await bench.reader.turn(bench.timed);
+  expect(flagsOf(bench)).toEqual(Array(3).fill('zone_assumed'));
+  await bench.reader.turn(bench.timed);
+  expect(bench.state.asks).toBe(1);
+  await bench.clock.advance(HOUR_MS);
+  await bench.reader.turn(bench.timed);
+  expect(bench.state.asks).toBe(2);
+});
+
+test.for(['', '2026-11-21 13:00:00 UTC', '2026-11-21 13:07:00', 'soon', '2026-11-23 13:00:00'])(
+  'the local time %j shows no offset',
+  async (date) => {
+    await using bench = await openUnconfigured();
+    bench.router.setStatus('sysdetail/system', { unique: { date } });
+    bench.write(0, 1);
+    await bench.reader.turn(bench.timed);
+    expect(flagsOf(bench)).toEqual(['zone_assumed']);
+  },
+);
+
+test('an answer without a Date header shows no offset', async () => {
+  const client = {
+    readDatedStatus: () =>
+      Promise.resolve({ body: { status: { unique: { date: '2026-11-21 13:00:00' } } }, dateMs: undefined }),
+  };
+  expect(await readRouterTime(client, new AbortController().signal)).toBeUndefined();
+});
+
+test('a router that fails to tell its time once is asked again before the first line, and waited for no longer than that', async () => {
+  await using once = await openUnconfigured();
+  await once.router.fault('http_500', { path: '/status/sysdetail/system', times: 1 });
+  once.write(0, 3);
+  expect(await once.reader.turn(once.timed)).toEqual([]);
+  await once.reader.turn(once.timed);
+  expect(flagsOf(once)).toEqual(['', '', '']);
+
+  await using always = await openUnconfigured();
+  await always.router.fault('http_500', { path: '/status/sysdetail/system' });
+  always.write(0, 3);
+  expect(await always.reader.turn(always.timed)).toEqual([]);
+  await always.reader.turn(always.timed);
+  expect(flagsOf(always)).toEqual(Array(3).fill('zone_assumed'));
+  await always.router.clearFault();
+  always.write(3, 4);
+  await always.clock.advance(30 * SECOND_MS);
+  await always.reader.turn(always.timed);
+  expect(flagsOf(always).at(-1)).toBe('');
+  expect(timesOf(always)).toEqual([...Array(3).fill('2026-11-21T13:00:00'), '2026-11-21T12:00:00']);
+  expect(jumpsOf(always.reader.records)).toEqual([]);
+});
+
+test('an only turn asks once and does not wait', async () => {
+  await using bench = await openUnconfigured();
+  await bench.router.fault('http_500', { path: '/status/sysdetail/system' });
+  bench.write(0, 3);
+  expect(await bench.reader.turn({ ...bench.timed, isOnlyTurn: true })).toHaveLength(3);
+});
+
+test('names of archives against the first lines behind them show the offset of the first line', async () => {
+  await using bench = await openUnconfigured({ simulator: { clockOffsetMs: -HOUR_MS } });
+  for (let line = 0; line < 15; line++) {
+    await bench.clock.advance(MINUTE_MS);
+    if (line % 5 === 4) bench.router.rotate('network', `line ${line}`);
+    else bench.write(line, line + 1);
+  }
+  await bench.clock.advance(30 * SECOND_MS);
+  await bench.reader.turn();
+  expect(messagesOf(bench.reader.records)).toHaveLength(15);
+  expect(flagsOf(bench)).toEqual(Array(15).fill(''));
+  expect(timesOf(bench)).toEqual(truthOf(bench, () => HOUR_MS));
+});
+
+test('a zone that is learnt from rotations after lines were shipped makes no jump and no gap', async () => {
+  await using bench = await openUnconfigured({
+    simulator: { timezone: 'America/New_York', logs: { compressionMs: 0 } },
+  });
+  await follow(bench, 0, 60, 5 * MINUTE_MS);
+  expect(flagsOf(bench)[0]).toBe('zone_assumed');
+  expect(flagsOf(bench).at(-1)).toBe('');
+  expect(timesOf(bench).at(-1)).toBe(truthOf(bench, () => -5 * HOUR_MS).at(-1));
+  expect(jumpsOf(bench.reader.records)).toEqual([]);
+  expect(gapsOf(bench.reader.records)).toEqual([]);
+  expect(bench.reader.count('log-zone-learnt')).toBe(1);
+});
+
+test('a zone that is configured later makes no jump, and what is learnt beside a configured one is not told', async () => {
+  await using bench = await openUnconfigured({ simulator: { logs: { compressionMs: 0 } } });
+  bench.router.setStatus('sysdetail/system', { isAbsent: true });
+  await follow(bench, 0, 3, 5 * MINUTE_MS, bench.timed);
+  const before = bench.reader.count('log-zone-learnt');
+  bench.reader.restart();
+  await follow(bench, 3, 30, 5 * MINUTE_MS, { zone: new Zone('UTC') });
+  bench.reader.restart();
+  await follow(bench, 30, 60, 5 * MINUTE_MS, { zone: new Zone('Europe/Berlin') });
+  expect(jumpsOf(bench.reader.records)).toEqual([]);
+  expect(bench.reader.count('log-zone-learnt')).toBe(before);
+  expect(timesOf(bench).at(-1)).toBe(truthOf(bench, () => HOUR_MS).at(-1));
+});
+
+test('a position that says nothing of its zone goes on without a jump', async () => {
+  await using bench = await openUnconfigured();
+  await follow(bench, 0, 3, 5 * MINUTE_MS);
+  for (const [component, text] of bench.reader.log.positions) {
+    if (component === FACTS) {
+      const facts = parseRouterFacts(text);
+      if (!facts) throw new RangeError('The facts cannot be read');
+      expect(facts.zone).toEqual({ seen: [], inferred: facts.zone.inferred });
+      facts.zone.inferred = [];
+      bench.reader.log.positions.set(component, renderRouterFacts(facts));
+      continue;
+    }
+    const position = parsePosition(text);
+    if (!position) throw new RangeError('The position cannot be read');
+    delete position.zone;
+    bench.reader.log.positions.set(component, renderPosition(position));
+  }
+  bench.reader.restart();
+  // Nothing new at first, so that nothing is written.
+  await bench.reader.turn(bench.timed);
+  await follow(bench, 3, 10, 5 * MINUTE_MS, bench.timed);
+  expect(jumpsOf(bench.reader.records)).toEqual([]);
+  expect(flagsOf(bench).slice(3)).toEqual(Array(7).fill(''));
+});
+
+test.for([
+  ['spring', Date.UTC(2027, 2, 27, 20), (stamp: string) => (stamp < '2027-03-28 02' ? 1 : 2)],
+  ['autumn', Date.UTC(2027, 9, 30, 20), undefined],
+] as const)(
+  'a change of summer time in %s is no jump where the offset is only learnt',
+  async ([, startMs, offsetOf]) => {
+    await using bench = await openUnconfigured({ startMs });
+    bench.write(0, 1);
+    await follow(bench, 1, 170, 5 * MINUTE_MS - 1000, bench.timed);
+    expect(jumpsOf(bench.reader.records)).toEqual([]);
+    expect(gapsOf(bench.reader.records)).toEqual([]);
+    const times = timesOf(bench);
+    expect(times).toEqual(times.toSorted());
+    expect(times.at(-1)).toBe(new Date(bench.clock.now() - 20 * SECOND_MS).toISOString().slice(0, 19));
+    if (offsetOf) expect(times).toEqual(truthOf(bench, (stamp) => offsetOf(stamp) * HOUR_MS));
+    expect(bench.state.asks).toBeLessThan(5);
+  },
+);
+
+test('a router whose zone is set anew is asked again', async () => {
+  await using bench = await openUnconfigured({ simulator: { logs: { compressionMs: 0 } } });
+  await follow(bench, 0, 10, 5 * MINUTE_MS, bench.timed);
+  const before = bench.state.asks;
+  // Lines and local time of another zone: the wall clock of the router alone, as its Date header stays right.
+  const shifted: TurnOptions = {
+    readTime: async (signal) => {
+      const time = await bench.timed.readTime?.(signal);
+      return time && { wallAsUtcMs: time.wallAsUtcMs, utcMs: time.utcMs - 2 * HOUR_MS };
+    },
+    source: {
+      listLogs: (signal) => bench.client.listLogs(signal),
+      readLog: (name, signal, consume, options) =>
+        bench.client.readLog(
+          name,
+          signal,
+          (body, start, facts) => consume(body, start, { ...facts, dateMs: (facts.dateMs ?? 0) - 2 * HOUR_MS }),
+          options,
+        ),
+    },
+  };
+  bench.router.jumpClock(2 * HOUR_MS);
+  for (let line = 10; line < 14; line++) {
+    bench.write(line, line + 1);
+    await bench.clock.advance(30 * SECOND_MS);
+    await bench.reader.turn(shifted);
+  }
+  expect(bench.state.asks).toBeGreaterThan(before);
+  expect(bench.state.asks).toBeLessThan(before + 3);
+  expect(timesOf(bench).at(-1)).toBe(new Date(bench.clock.now() - 30 * SECOND_MS).toISOString().slice(0, 19));
+});
+
+test('lines that contradict the time that the router tells count before it', async () => {
+  await using bench = await openUnconfigured();
+  const wrong: TurnOptions = {
+    readTime: async (signal) => {
+      const time = await bench.timed.readTime?.(signal);
+      return time && { wallAsUtcMs: time.utcMs, utcMs: time.utcMs };
+    },
+  };
+  for (let line = 0; line < 12; line++) {
+    bench.write(line, line + 1);
+    await bench.clock.advance(30 * SECOND_MS);
+    await bench.reader.turn(wrong);
+  }
+  expect(timesOf(bench).at(-1)).toBe(new Date(bench.clock.now() - 30 * SECOND_MS).toISOString().slice(0, 19));
+  expect(bench.state.asks).toBeLessThan(5);
+});
