@@ -230,6 +230,28 @@ describe('doctor and logs', () => {
     expect(right.find('log network/current')?.result).toBe('ok');
   });
 
+  test('compares the time that the router tells with timezone of the configuration, where nothing was rotated yet', async () => {
+    await using fresh = await startSimulator({
+      routers: 1,
+      clock: createSystemClock(),
+      seed: 3,
+      clockOffsetMs: -3_600_000,
+    });
+    const one = first(fresh);
+    one.appendLog('network', 'the first line');
+    const wrong = await examine(configureFor(one, 'timezone: America/New_York'), fresh.caPem);
+    expect(wrong.find('log network/current')).toMatchObject({
+      result: 'warning',
+      hint: expect.stringMatching(
+        /^Check timezone of this router: its clock is at UTC\+0[12]:00, and America\/New_York was at UTC-0[45]:00$/,
+      ) as string,
+    });
+    const { learnt } = await examine(configureFor(one), fresh.caPem);
+    expect([3600, 7200]).toContain(learnt['told_utc_offset_seconds']);
+    const { stdout } = await doctor(configureFor(one), { caPem: fresh.caPem });
+    expect(stdout).toMatch(/^ {2}UTC offset +UTC\+0[12]:00: its own time is [\d:]{8}, and [\d:]{8} UTC$/m);
+  });
+
   test('says how far the clock of the router is off', async () => {
     router.jumpClock(15 * 60_000);
     const { code, find, learnt } = await examineWith();

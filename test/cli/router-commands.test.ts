@@ -1,6 +1,6 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
@@ -139,6 +139,19 @@ describe('logs', () => {
     expect(uidsOf(second.stdout)).toEqual(uidsOf(first.stdout));
     expect(second.stderr).toMatch(/modem\/current {2}\d+ KiB/);
     expect(second.stderr.endsWith('\r\u001b[2K')).toBe(true);
+  });
+
+  test('logs fetch learns the zone of a router without timezone from the time that the router tells', async () => {
+    const text = await readFile(config.file, 'utf8');
+    const file = join(dirname(config.file), 'unconfigured.yaml');
+    await writeFile(file, text.replace(/^ +timezone: .*\n/m, ''));
+    for (const router of simulator.routers) {
+      router.appendLog('vpn', 'tunnel up');
+      const fetched = await runCommand(['logs', 'fetch', router.name, 'vpn/current', '--config.file', file]);
+      const record = JSON.parse(fetched.stdout.split('\n')[0] ?? '') as LogRecord;
+      expect(record.flags).toBeUndefined();
+      expect(Math.abs(Date.parse(record.timestamp ?? '') - Date.parse(record.observed_timestamp))).toBeLessThan(60_000);
+    }
   });
 
   test('logs fetch of one file gives that file alone, and one that is not listed is exit code 1', async () => {

@@ -67,6 +67,20 @@ test('the zone of a router whose clock is an hour off is learnt before its first
   ]);
 });
 
+test('the zone of a router that has rotated nothing is learnt from the time that it tells, and outlives the agent', async () => {
+  await using fleet = await startFleet({ isStopped: true, router: { timezone: undefined } });
+  fleet.router().appendLog('network', 'the first line');
+  await fleet.startAgent();
+  await fleet.advance(MINUTE_MS);
+  expect(timesOf(fleet, 'network')).toEqual(['2026-11-21T12:00:00']);
+  await fleet.stopAgent();
+  fleet.router().setStatus('sysdetail/system', { isAbsent: true });
+  await fleet.startAgent();
+  fleet.router().appendLog('network', 'the second line');
+  await fleet.advance(MINUTE_MS);
+  expect(timesOf(fleet, 'network')).toEqual(['2026-11-21T12:00:00', '2026-11-21T12:01:00']);
+});
+
 test('a router that gives its logs and no status has its lines shipped at the first look, and what it shows later is no jump', async () => {
   await using fleet = await startFleet({ isStopped: true, router: { timezone: undefined } });
   fleet.router().setStatus('sysdetail/system', { isAbsent: true });

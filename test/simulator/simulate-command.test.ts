@@ -30,6 +30,18 @@ describe('simulate', () => {
     },
   );
 
+  test.each([
+    ['-1h', -3600],
+    ['15m', 900],
+  ])('--clock-offset=%s sets the clock of each router and its Date header', async (offset, seconds) => {
+    await using program = startRouterExporter('simulate', '--plain-http', `--clock-offset=${offset}`, ...FREE);
+    await program.waitFor('stdout', /Ctrl-C ends/);
+    const [, url = ''] = /^sim-3 +(\S+)/m.exec(program.stdout) ?? [];
+    const { headers } = await fetch(`${url}/api/v2_0/profiles`);
+    const aheadSeconds = (Date.parse(headers.get('date') ?? '') - Date.now()) / 1000;
+    expect(Math.abs(aheadSeconds - seconds)).toBeLessThan(60);
+  });
+
   test('serves HTTPS with an authority of its own, whose certificate it writes, and begins with faults', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'router-exporter-test-'));
     const file = join(folder, 'ca.pem');
@@ -56,6 +68,7 @@ describe('simulate', () => {
     [['--control', '0.0.0.0:0', '--listen', '127.0.0.1:0', '--plain-http'], /loopback/],
     [['--routers', '0'], /whole number/],
     [['--seed', '1.5'], /whole number/],
+    [['--clock-offset', 'late'], /Expected a duration/],
     [['--colour'], /unknown option/],
   ])('%j is wrong usage', async (args, message) => {
     const end = await startRouterExporter('simulate', ...args).ended;
