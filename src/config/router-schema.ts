@@ -172,7 +172,7 @@ const layerShape = {
   tls: tls.optional(),
   timezone: timeZone({
     description:
-      'Time zone of the clock that the router writes into its logs. Without it UTC is assumed, and every record is flagged `zone_assumed`.',
+      'Time zone of the clock that the router writes into its logs. Without it the UTC offset is learnt from the router before its first line; records of a router that does not show its offset are in UTC and flagged `zone_assumed`.',
   }).optional(),
   labels: labels.optional(),
   poll: poll.optional(),
