@@ -115,14 +115,14 @@ async function examineCurrent(component: string, log: ListedLog, examination: Ex
 /** What the router's clock and zone give reason to say. */
 function judgeTime({ learnt }: Examination, timezone: string | undefined): Partial<Finding> {
   const { offset, time, clockOffsetMs } = learnt;
-  const shown = { whose: 'its lines are', atMs: offset?.rotatedUtcMs, offsetMs: offset?.offsetMs };
-  const told = { whose: 'its clock is', atMs: time?.utcMs, offsetMs: time && findToldOffsetMs(time) };
+  const shown = { whose: 'its lines are at UTC', atMs: offset?.rotatedUtcMs, offsetMs: offset?.offsetMs };
+  const told = { whose: 'its clock is at UTC', atMs: time?.utcMs, offsetMs: time && findToldOffsetMs(time) };
   // What its lines show counts before what its clock tells.
   const { whose, atMs, offsetMs } = shown.offsetMs === undefined ? told : shown;
   if (timezone !== undefined && atMs !== undefined && offsetMs !== undefined) {
     const configuredMs = new Zone(timezone).offsetAt(atMs);
     if (configuredMs !== offsetMs) {
-      const hint = `Check timezone of this router: ${whose} at UTC${renderOffset(offsetMs)}, and ${timezone} was at UTC${renderOffset(configuredMs)}`;
+      const hint = `Check timezone of this router: ${whose}${renderOffset(offsetMs)}, and ${timezone} was at UTC${renderOffset(configuredMs)}`;
       return { verdict: 'warning', hint };
     }
   }

@@ -65,7 +65,7 @@ export class LogClock {
   /** Goes on behind a line of which only the time is known. */
   begin(lastUtcMs: number | undefined, nowMs: number): void {
     this.state.lastUtcMs = lastUtcMs;
-    this.state.isAhead = lastUtcMs !== undefined && this.#isAhead(lastUtcMs, nowMs);
+    this.state.isAhead = lastUtcMs !== undefined && isFuture(lastUtcMs, nowMs, this.#isZoneKnown);
   }
 
   /** The next line's time. */
@@ -80,7 +80,7 @@ export class LogClock {
     const isUnsynced = utcMs < FLOOR_MS || (state.unsyncedBelowMs !== undefined && utcMs < state.unsyncedBelowMs);
     const wasUnsynced = before !== undefined && (before < FLOOR_MS || state.unsyncedBelowMs !== undefined);
     if (!isUnsynced) state.unsyncedBelowMs = undefined;
-    const isAhead = this.#isAhead(utcMs, window.notAfterMs);
+    const isAhead = isFuture(utcMs, window.notAfterMs, this.#isZoneKnown);
     const isForward = (before !== undefined && isAhead && !wasAhead) || (wasUnsynced && !isUnsynced);
     const isSkewed = this.#noteSkew(utcMs, window);
     state.lastUtcMs = utcMs;
@@ -98,10 +98,6 @@ export class LogClock {
     this.state.unsyncedBelowMs = undefined;
   }
 
-  #isAhead(utcMs: number, nowMs: number): boolean {
-    return isAhead(utcMs, nowMs, this.#isZoneKnown);
-  }
-
   /** Narrows what is known of the clock's lead; true when the line contradicts it, which begins it anew. */
   #noteSkew(utcMs: number, { notBeforeMs, notAfterMs }: LineWindow): boolean {
     if (notBeforeMs === undefined) return false;
@@ -115,7 +111,7 @@ export class LogClock {
 }
 
 /** Whether a time is yet to come, by more than sinks put up with. */
-export function isAhead(utcMs: number, nowMs: number, isZoneKnown: boolean): boolean {
+export function isFuture(utcMs: number, nowMs: number, isZoneKnown: boolean): boolean {
   return utcMs > nowMs + AHEAD_SLACK_MS + (isZoneKnown ? 0 : ZONE_SLACK_MS);
 }
 

@@ -1,5 +1,5 @@
 import type { GapEdge } from './event-records.ts';
-import { isAhead } from './log-clock.ts';
+import { isFuture } from './log-clock.ts';
 import type { Instance, LogPosition } from './position.ts';
 import type { Zone } from './zone.ts';
 
@@ -43,5 +43,5 @@ export function moveTimes(position: LogPosition, from: Zone, to: Zone, nowMs: nu
   if (clock.unsyncedBelowMs !== undefined) clock.unsyncedBelowMs = move(clock.unsyncedBelowMs);
   if (clock.lastUtcMs === undefined) return;
   clock.lastUtcMs = move(clock.lastUtcMs);
-  clock.isAhead = isAhead(clock.lastUtcMs, nowMs, !to.isAssumed);
+  clock.isAhead = isFuture(clock.lastUtcMs, nowMs, !to.isAssumed);
 }

@@ -199,7 +199,7 @@ class Wire implements LogSource {
   readonly readLog: LogSource['readLog'] = async (name, signal, consume, options) => {
     const result = await this.#client().readLog(name, signal, consume, options);
     // Of a file that turned out to be another one, only the beginning was read.
-    const { kind } = result as Partial<ScanResult>;
+    const kind = (result as Partial<ScanResult> | undefined)?.kind;
     if (kind === 'taken' || kind === 'nothing') this.downloaded.push(name.replace(/\.bz2$/, ''));
     this.#meddle('downloaded', name);
     return result;
