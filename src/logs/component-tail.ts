@@ -83,6 +83,8 @@ export class ComponentTail {
   #hasFailed = false;
   /** Whether `current` was read to its end, and what was read is durable. */
   #isAtEnd = false;
+  /** Whether a new `current` waits for the file before it. */
+  #isHeldBack = false;
 
   constructor(turn: TailContext, component: string, position: string | undefined, relist: () => Promise<ListedLog>) {
     this.#turn = turn;
@@ -166,6 +168,7 @@ export class ComponentTail {
   /** One walk over what is listed; resolves with a newer listing when that has to be walked first. */
   async #pass(listed: ListedLog, isLast: boolean, signal: AbortSignal): Promise<'settled' | 'more' | ListedLog> {
     this.#isAtEnd = false;
+    this.#isHeldBack = false;
     this.#commitGaps(this.#chain.forgetUnlisted(listed));
     if (this.#isFirstContact) this.#beginLog(listed);
     await this.#resumeRotated(listed, signal);
@@ -327,7 +330,8 @@ export class ComponentTail {
       signal,
     );
     if (typeof result === 'string' || !scan) return undefined;
-    if (result.kind === 'withheld') this.#store([]);
+    this.#isHeldBack = result.kind === 'withheld';
+    if (this.#isHeldBack) this.#store([]);
     // What is written from now on is new.
     if (result.kind === 'nothing') {
       this.#endSkipping();
@@ -361,9 +365,7 @@ export class ComponentTail {
   #reportEnd(listed: ListedLog): void {
     const { pending, open } = this.#position;
     const isBehind = this.#chain.noteFresh(listed).some(({ stamp }) => !this.#chain.isBackfill(stamp));
-    // A `current` that is held back was not looked at: its lines are older than this turn.
-    const isHeldBack = listed.current !== undefined && !this.#isAtEnd;
-    if (this.#hasFailed || isHeldBack) return;
+    if (this.#hasFailed || this.#isHeldBack) return;
     const nowMs = this.#turn.clock.now();
     this.#memory.retention.noteLook(this.#observedMs, this.#turnBytes - this.#ownBytes);
     const { report } = this.#turn;

@@ -29,7 +29,7 @@ test('no line of quiet logs is a jump of the clock when the agent first comes wh
   await fleet.advance(5 * MINUTE_MS);
   expect(jumpsOf(fleet)).toEqual([]);
   for (const component of QUIET_LOGS) expectEachLineOnce(fleet.records, fleet.router(), component);
-  await writeQuietly(fleet, 21);
+  await writeQuietly(fleet, 8, 4);
   await fleet.advance(5 * MINUTE_MS);
 
   expect(jumpsOf(fleet)).toEqual([]);
@@ -57,7 +57,7 @@ test('the zone of a router whose clock is an hour off is learnt before its first
   });
   await writeQuietly(fleet, 50);
   await fleet.startAgent();
-  await writeQuietly(fleet, 21);
+  await writeQuietly(fleet, 8, 4);
   await fleet.advance(5 * MINUTE_MS);
 
   for (const component of QUIET_LOGS) expect(timesOf(fleet, component)).toEqual(winterTimes(fleet, component));
