@@ -49,7 +49,7 @@ export async function findZone(turn: TailContext, { logs }: Listing, signal: Abo
   }
 }
 
-/** A file, and its log as it was when that file was begun. */
+/** A file, and its log with the file before it as the newest rotated one. */
 interface Pair {
   readonly name: string;
   readonly log: ListedLog;
@@ -58,9 +58,10 @@ interface Pair {
 }
 
 function listPairs({ current, rotated }: ListedLog): Pair[] {
-  return [...rotated.map(({ name }) => name), ...(current === undefined ? [] : [current])].flatMap((name, index) => {
-    const before = rotated[index - 1];
-    return before ? [{ name, log: { current, rotated: rotated.slice(0, index) }, after: before.stamp }] : [];
+  const newest = rotated.slice(-HEADS_MAX - 1);
+  return [...newest.map(({ name }) => name), ...(current === undefined ? [] : [current])].flatMap((name, index) => {
+    const before = newest[index - 1];
+    return before ? [{ name, log: { current, rotated: [before] }, after: before.stamp }] : [];
   });
 }
 
