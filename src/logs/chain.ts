@@ -202,8 +202,8 @@ export class LogChain {
     const isAlone = [...this.#listed].every((other) => other <= before || other >= stamp);
     if (!this.#listed.has(before) || !this.#listed.has(stamp) || !isAlone) return false;
     const [fromMs, toMs] = [parseStampUtcMs(before), parseStampUtcMs(stamp)];
-    if (isLinkedInAnyZone(firstUtcMs, stamp)) return false;
-    if (this.#options.zone().isAssumed) return true;
+    if (this.#options.zone().isAssumed) return !isLinkedInAnyZone(firstUtcMs, stamp);
+    if (isLinked(firstUtcMs, stamp)) return false;
     return fromMs - LINK_MS_MAX <= firstUtcMs && firstUtcMs <= lastUtcMs && lastUtcMs <= toMs + LINK_MS_MAX;
   }
 

@@ -232,6 +232,7 @@ describe('LogChain watches a rotation', () => {
     ['one behind a file that is no longer listed', read('b', '11:20:00', '11:29:00'), [SECOND]],
     ['one behind another that is still to be read', read('b', '11:40:00', '11:50:00'), [FIRST, SECOND, THIRD]],
     ['one that was begun with the clock set back', read('b', '10:20:00', '11:29:00'), [FIRST, SECOND]],
+    ['one that may have taken the place of another', read('b', '11:29:59', '11:30:00'), [FIRST, SECOND]],
     ['one that began with the clock set forward', read('b', '11:20:00', '23:00:00'), [FIRST, SECOND]],
   ])('but not %s', (_, next, stamps) => {
     follow(next);
