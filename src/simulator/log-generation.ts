@@ -18,8 +18,6 @@ export class LogGeneration {
   #isClosed = false;
   /** Bytes from the start that some client has been sent. */
   servedBytes = 0;
-  /** The name it was given when it was rotated, without a suffix. */
-  rotatedAs: string | undefined;
   /** Set when the last file that held these lines is gone. */
   loss: LogLoss | undefined;
   #homes = 0;

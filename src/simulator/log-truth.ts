@@ -10,8 +10,6 @@ export interface TruthLine {
   readonly bytes: Buffer;
   /** Which life of `current` it was written in, from 0. */
   readonly generation: number;
-  /** The name that its file was given when it was rotated, without a suffix; absent before that. */
-  readonly rotatedAs: string | undefined;
   /** Where it starts in its file, in bytes, decompressed. */
   readonly offset: number;
   /** Whether any client was sent it. Bytes of an unfinished archive do not count. */
@@ -29,7 +27,7 @@ export function readTruth(generations: readonly LogGeneration[]): TruthLine[] {
   const lines: TruthLine[] = [];
   for (const generation of generations) {
     const bytes = generation.written();
-    const { number, servedBytes, loss, rotatedAs } = generation;
+    const { number, servedBytes, loss } = generation;
     for (let offset = 0; offset < bytes.length; ) {
       const lineFeed = bytes.indexOf(LINE_FEED, offset);
       const end = lineFeed === -1 ? bytes.length : lineFeed;
@@ -40,7 +38,6 @@ export function readTruth(generations: readonly LogGeneration[]): TruthLine[] {
         text: line.toString('utf8'),
         bytes: line,
         generation: number,
-        rotatedAs,
         offset,
         served,
         loss,

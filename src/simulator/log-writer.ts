@@ -109,9 +109,7 @@ export class LogWriter {
 
   #rotate(): void {
     const name = `log-${this.#clock.fileStamp()}`;
-    const generation = this.folder.get(CURRENT)?.generation;
-    generation?.close();
-    if (generation) generation.rotatedAs = name;
+    this.folder.get(CURRENT)?.generation.close();
     this.folder.rename(CURRENT, name);
     this.compression.start(name);
     this.folder.prune(this.#settings.maxFiles);

@@ -319,10 +319,10 @@ describe('doctor and logs', () => {
     ['22:30:10', false, 1, 'not proven that a file begins in the second'],
   ])(
     'says whether a missing file would show, by the beginnings of more logs: %s',
-    async (first, isProven, matches, words) => {
+    async (firstLine, isProven, matches, words) => {
       const files = new Map([
         ['vpn/current', '2026-01-01 23:00:00 [vpn] up\n2026-01-01 23:05:00 [vpn] down\nthe rest'],
-        ['wan/current', `2026-01-01 ${first} [wan] up\n2026-01-01 22:35:00 [wan] down\nthe rest`],
+        ['wan/current', `2026-01-01 ${firstLine} [wan] up\n2026-01-01 22:35:00 [wan] down\nthe rest`],
       ]);
       const part: RequestListener = ({ url = '' }, response) => {
         const text = [...files].find(([name]) => url.includes(encodeURIComponent(name)))?.[1] ?? 'an archive';

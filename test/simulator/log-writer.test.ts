@@ -79,6 +79,30 @@ describe('rotation', () => {
     expect(await bench.list()).toEqual(['n/current']);
   });
 
+  test('a timer rotates whatever has lines, without a message, and no limit does', async () => {
+    await using bench = await openLogBench({ logs: { ...small, compressionMs: 0, rotateEveryMs: HOUR_MS } });
+    for (const mark of ['a', 'b']) bench.append(mark);
+    await bench.clock.advance(2 * HOUR_MS);
+    expect(await bench.list()).toEqual(['n/current', 'n/log-2026-11-21-09:00:00.bz2']);
+    expect(await bench.read('n/current')).toBe('');
+    await bench.clock.advance(1000);
+    bench.append('c');
+    expect(await bench.read('n/current')).toBe(`2026-11-21 11:00:01 [n] ${filler('c')}\n`);
+    expect(bench.router.truth('n').map(({ generation }) => generation)).toEqual([0, 0, 1]);
+  });
+
+  test('a log that is silent by night has lines between six and twenty hours', async () => {
+    await using bench = await openLogBench({ logs: { silentByNight: ['n'] } });
+    for (let hour = 9; hour < 9 + 24; hour++) {
+      bench.router.appendLog('n', `n ${hour % 24}`);
+      bench.router.appendLog('m', `m ${hour % 24}`);
+      await bench.clock.advance(HOUR_MS);
+    }
+    const hours = bench.router.truth('n').map(({ text }) => Number(text.split(' ').at(-1)));
+    expect(hours).toEqual([9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 6, 7, 8]);
+    expect(bench.router.truth('m')).toHaveLength(24);
+  });
+
   test('rotate() brings a message of its own', async () => {
     await using bench = await openLogBench({ logs: { compressionMs: 0 } });
     expect(() => bench.router.rotate('n')).toThrow('No line was written to the log n yet');
