@@ -155,10 +155,11 @@ export class ConfigurationReader implements StatusReader {
       else refusal ??= failure?.cause;
     }
     if (look === 'contents') this.#finishContents(hash);
+    const isFromMemory = !this.#pass.hasAnswers;
     this.#pass = createPass('');
     // A router that has none of the lists does not have this part of the interface.
     if (refusal !== undefined && [...this.#lists.values()].every(({ count }) => count === undefined)) throw refusal;
-    return { families: this.#toFamilies(), faults };
+    return { families: this.#toFamilies(), faults, isFromMemory };
   }
 
   #chooseLook(hash: string | undefined): Look {

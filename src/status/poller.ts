@@ -185,7 +185,7 @@ export class StatusPoller {
     turn.resources.push(this.#toResourceResult(tracked, reading, turn));
     const isAnswered = reading.state !== 'failed' || reading.isAnswered;
     const code = turn.deadline.signal.aborted ? 'timeout' : reading.code;
-    turn.isUp ||= reading.state === 'read';
+    turn.isUp ||= reading.state === 'read' && !reading.isFromMemory;
     if (reading.state === 'failed') turn.failure ??= { code, error: reading.error };
     else if (reading.state !== 'read') turn.refusal ??= { code, error: reading.error };
     // A resource that is slow may be alone with that; a router that is gone is gone for all of them.

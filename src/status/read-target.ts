@@ -24,6 +24,8 @@ export interface TargetReading {
   readonly faults: readonly MappingFault[];
   /** Whether the answer has values of which none became a series, as when another firmware has another shape. */
   readonly isUnread: boolean;
+  /** Whether it was read without any answer of the router. */
+  readonly isFromMemory: boolean;
   readonly durationMs: number;
   /** On the monotonic clock. */
   readonly readAtMs: number;
@@ -54,6 +56,7 @@ export async function readTarget(
     families: [],
     faults: [],
     isUnread: false,
+    isFromMemory: false,
     error: undefined,
     isAnswered: true,
     code: '',

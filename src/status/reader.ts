@@ -10,8 +10,13 @@ export interface ReaderContext {
 /** A reading that is more than one document to metrics. */
 export interface StatusReader {
   /** One reading. Rejects as a `DocumentSource` does. */
-  read(
-    context: ReaderContext,
-    signal: AbortSignal,
-  ): Promise<{ families: readonly MetricFamily[]; faults: readonly MappingFault[] }>;
+  read(context: ReaderContext, signal: AbortSignal): Promise<ReaderReading>;
+}
+
+/** What came of one reading. */
+export interface ReaderReading {
+  readonly families: readonly MetricFamily[];
+  readonly faults: readonly MappingFault[];
+  /** Whether the router gave nothing in it, so that it does not prove that the router is well. Default false. */
+  readonly isFromMemory?: boolean;
 }

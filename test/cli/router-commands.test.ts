@@ -96,6 +96,15 @@ describe('status', () => {
     expect(JSON.parse(one.stdout)).toHaveProperty('status');
   });
 
+  test.each(['bad_certificate', 'down'] as const)('status says once that the connection failed: %s', async (fault) => {
+    const router = simulator.routers[1];
+    await router?.fault(fault);
+    const { code, stdout, stderr } = await run(['status', 'sim-2']);
+    await router?.clearFault(fault);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr.trimEnd().split('\n')).toEqual([expect.stringMatching(/^sim-2: POST \/auth\/login /)]);
+  });
+
   test('status --metrics shows the series', async () => {
     const { stdout } = await run(['status', 'sim-2', '--metrics']);
     expect(stdout).toMatch(/^# HELP router_board_info /);

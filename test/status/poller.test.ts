@@ -151,6 +151,17 @@ test('pollOnce() asks a router for one more resource when just those that were d
   expect(await bench.poller.pollOnce(SIGNAL)).toMatchObject({ isUp: false, failure: 'http' });
 });
 
+test('pollOnce() takes what a reader knows without an answer for no proof that the router is up', async () => {
+  const reader = { read: async () => ({ families: [], faults: [], isFromMemory: true }) };
+  const lists = toModule('lists', { reader: 'configuration' });
+  const bench = openBench([MODULE, lists], { a: body(), b: body() }, { readers: { configuration: reader } });
+  expect(await bench.poller.pollOnce(SIGNAL)).toMatchObject({ isUp: true });
+  bench.script['a'] = failure('http', true, 500);
+  bench.script['b'] = failure('http', true, 500);
+  await bench.clock.advance(60_000);
+  expect(await bench.poller.pollOnce(SIGNAL)).toMatchObject({ isUp: false, failure: 'http' });
+});
+
 test('pollOnce() ends with a router that asks to be left alone', async () => {
   const busy = Object.assign(failure('http', true, 503), { retryAfterMs: 60_000 });
   const { poller, asked } = openBench([MODULE], { a: busy, b: body() });

@@ -88,6 +88,12 @@ test('a router without budget was not asked, and one that was not polled has no 
   expect(unknown).toContain('nothing yet');
 });
 
+test('a router that asks to be left alone says until when', async () => {
+  const page = await show({ retryAfter: '2026-11-21T12:15:00.000Z' });
+  expect(page).toMatch(/<strong>Left alone until .*12:15:00.*:<\/strong> the router answered 429 or 503/);
+  expect(await show({})).not.toContain('Left alone');
+});
+
 test('the page of a router shows identity, session, bytes and budget', async () => {
   const page = await show({ session: { ...UP.session, state: 'lost' } });
   for (const text of [
