@@ -44,7 +44,7 @@ async function follow(bench: LogBench, from: number, to: number, perTurn: number
   }
 }
 
-const timesOf = (bench: LogBench) => linesOf(bench.reader.records).map(({ timestamp }) => timestamp?.slice(0, 19));
+const timesOf = (bench: LogBench) => linesOf(bench.reader.records).map(({ timestamp = '' }) => timestamp.slice(0, 19));
 const flagsOf = (bench: LogBench) => linesOf(bench.reader.records).map(({ flags = [] }) => flags.join());
 
 /** What the router's clock said when it wrote each line, in UTC; `offsetOf` is that of its zone at a local time. */
