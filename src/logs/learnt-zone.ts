@@ -1,3 +1,4 @@
+import { ONE_MOMENT_MS } from './link-rule.ts';
 import { type OffsetSeen, Zone } from './zone.ts';
 
 /** What a router has shown of its zone: all of it the router's own word, none of it against the agent's clock. */
@@ -39,6 +40,17 @@ export function noteOffset(list: readonly OffsetSeen[], seen: OffsetSeen): Offse
   const [before, last] = list.slice(-2);
   const isSame = before?.offsetMs === seen.offsetMs && last?.offsetMs === seen.offsetMs;
   return [...(isSame ? list.slice(0, -1) : list), seen].slice(-SEEN_MAX);
+}
+
+/**
+ * Adds what a rotation shows. Rotations of one moment are one: the same may be seen twice, and a timer takes all logs at once,
+ * behind which the next thing that happens to the router is the first line of several.
+ */
+export function noteRotation(list: readonly OffsetSeen[], seen: OffsetSeen): OffsetSeen[] {
+  const isKnown = list.some(
+    ({ utcMs, offsetMs }) => offsetMs === seen.offsetMs && Math.abs(utcMs - seen.utcMs) <= ONE_MOMENT_MS,
+  );
+  return isKnown ? [...list] : noteOffset(list, seen);
 }
 
 /** Adds what the router has told; only changes are worth keeping. */

@@ -54,7 +54,7 @@ const CHANCE_MIN = 1e-12;
 /** A log that contradicts weighs as much as so many times the chance: all logs of a router have one writer. */
 const CONTRADICTION = 10;
 /** Rotations this close are one: a timer takes all logs at once, and what happens to a router stands in several of them. */
-const ONE_MOMENT_MS = 60_000;
+export const ONE_MOMENT_MS = 60_000;
 /** Names that are remembered for each log. */
 const STAMPS_MAX = 16;
 /** Names and lines show whole seconds, and a match may be off to either side. */

@@ -2,7 +2,7 @@ import type { Clock } from '../base/index.ts';
 import type { RouterIdentity } from '../model/index.ts';
 import type { ArchivePool } from './archive/index.ts';
 import type { LogCommit, LogEvent, LogSource, RecordLog, RouterTime } from './contracts.ts';
-import { isZoneOpen, learnZone, noteOffset, noteTold } from './learnt-zone.ts';
+import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from './learnt-zone.ts';
 import { addMatch, addRefutation, isRefuted, judgeLinks, type LinkFacts, type LinkRule } from './link-rule.ts';
 import { FLOOR_MS } from './log-clock.ts';
 import type { LogRules } from './log-rules.ts';
@@ -211,7 +211,7 @@ export class TailContext {
 
   /** A rotation has shown the offset of the router's lines. */
   noteLink(seen: { readonly utcMs: number; readonly offsetMs: number }): void {
-    this.facts.zone.seen = noteOffset(this.facts.zone.seen, seen);
+    this.facts.zone.seen = noteRotation(this.facts.zone.seen, seen);
     this.#learnAgain();
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LogEvent } from '../../../src/logs/index.ts';
+import { type LogEvent, Zone } from '../../../src/logs/index.ts';
 import {
   createRouterFacts,
   FACTS,
@@ -141,4 +141,23 @@ test('another firmware, or another device, begins anew; facts of a store from be
     renderRouterFacts(createRouterFacts(1)).split('\n')[0] ?? '',
   ) as RouterFacts;
   expect(parseRouterFacts(renderRouterFacts(before as RouterFacts))?.links).toEqual({});
+});
+
+test('logs that a timer rotates at once, and in which the same thing stands next, are one observation of the zone', async () => {
+  const rotated = 'log-2026-11-21-11:00:00.bz2';
+  const before = line('10:40:00', 'before');
+  const next = line('13:15:01', 'something happens');
+  await using bench = await openFileBench(
+    new Map([
+      [`network/${rotated}`, before],
+      [CURRENT, next],
+      [`system/${rotated}`, before],
+      ['system/current', next],
+    ]),
+    { zone: new Zone(undefined) },
+  );
+  await bench.reader.turnsFor(2 * MINUTE_MS);
+  expect(bench.reader.count('log-zone-learnt')).toBe(0);
+  const [first] = linesOf(bench.reader.records);
+  expect(first).toMatchObject({ timestamp: '2026-11-21T10:40:00.500000000Z', flags: ['zone_assumed'] });
 });
