@@ -78,6 +78,7 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_resource_duration_seconds gauge router,resource",
       "router_resource_permitted gauge router,resource",
       "router_resource_supported gauge router,resource",
+      "router_resource_understood gauge router,resource",
       "router_resource_up gauge router,resource",
       "router_sent_bytes_total counter router",
       "router_series_dropped gauge router",
