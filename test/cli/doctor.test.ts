@@ -5,6 +5,7 @@ import { createSystemClock } from '../../src/base/index.ts';
 import { runCli } from '../../src/cli/index.ts';
 import { type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { openSilentListener } from '../support/silent-listener.ts';
 import { createSelfSigned, doctor, examine, listen, listSteps, serve, writeConfig } from './doctor-bench.ts';
 
 const SINK = 'sinks: [{ name: console, type: stdout }]\n';
@@ -274,6 +275,20 @@ describe('doctor with a router that cannot be reached', () => {
     });
     // Nothing is left open.
     await closed.promise;
+  });
+
+  test('waits no longer than poll.connect_timeout for an address that answers no SYN', async () => {
+    await using silent = await openSilentListener();
+    const url = `https://127.0.0.1:${silent.port}`;
+    const text = `routers: [{ name: plant-7, url: "${url}", username: a, password: b, poll: { connect_timeout: 100ms } }]\n`;
+    const { code, find } = await examine(text);
+    expect(code).toBe(1);
+    expect(find('connect')).toMatchObject({
+      result: 'failed',
+      message: expect.stringMatching(
+        /^TCP to .* could not connect: No connection to 127\.0\.0\.1 within 100 ms$/,
+      ) as string,
+    });
   });
 
   test('says of two routers which one is dead, and examines the other one', async () => {
