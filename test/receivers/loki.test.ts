@@ -58,7 +58,10 @@ interface Stream {
   readonly values: readonly (readonly [string, string])[];
 }
 
-/** One process with its files in a folder, as in Loki's own example. Ingesters are asked for lines of any age. */
+/**
+ * One process with its files in a folder, as in Loki's own example. Ingesters are asked for lines of any age: in one process
+ * this key says so, and takes precedence over `querier.query_ingesters_within`.
+ */
 function renderConfig(folder: string, port: number, grpcPort: number): string {
   return `auth_enabled: false
 server: { http_listen_address: 127.0.0.1, http_listen_port: ${port}, grpc_listen_address: 127.0.0.1, grpc_listen_port: ${grpcPort}, log_level: warn, grpc_server_max_recv_msg_size: 104857600, grpc_server_max_send_msg_size: 104857600 }
@@ -71,7 +74,7 @@ common:
 schema_config:
   configs:
     - { from: "2020-01-01", store: tsdb, object_store: filesystem, schema: v13, index: { prefix: index_, period: 24h } }
-querier: { query_ingesters_within: 0 }
+ingester: { query_store_max_look_back_period: 8760h }
 frontend_worker: { grpc_client_config: { max_send_msg_size: 104857600, max_recv_msg_size: 104857600 } }
 limits_config: { max_entries_limit_per_query: ${RECORDS_MAX}, max_query_length: 0, split_queries_by_interval: 0 }
 analytics: { reporting_enabled: false }
