@@ -136,9 +136,12 @@ const polling: kit.Section = {
       unit: units.OpsPerSecond,
       min: 0,
       queries: [
-        { expr: `sum(rate(${routersOf('router_logins_total')}[$__rate_interval]))`, legend: 'logins' },
-        { expr: `sum(rate(${routersOf('router_login_failures_total')}[$__rate_interval]))`, legend: 'failed logins' },
-        { expr: `sum(rate(${routersOf('router_token_refreshes_total')}[$__rate_interval]))`, legend: 'refreshes' },
+        { expr: `sum(rate(${routersOf('router_api_logins_total')}[$__rate_interval]))`, legend: 'logins' },
+        {
+          expr: `sum(rate(${routersOf('router_api_login_failures_total')}[$__rate_interval]))`,
+          legend: 'failed logins',
+        },
+        { expr: `sum(rate(${routersOf('router_api_token_refreshes_total')}[$__rate_interval]))`, legend: 'refreshes' },
       ],
     }),
     kit.ranking({

@@ -16,9 +16,9 @@ const ofWorst = (expr: string) => `(${expr}) and on (job, router) ${WORST}`;
 const BOARD = of('router_board_info', 'slot="1"');
 /** Bytes on the wire of every router, both ways. */
 const rateOfBytes = (by: string) =>
-  `sum${by} (rate(${of('router_received_bytes_total')}[$__rate_interval])) + sum${by} (rate(${of('router_sent_bytes_total')}[$__rate_interval]))`;
+  `sum${by} (rate(${of('router_api_received_bytes_total')}[$__rate_interval])) + sum${by} (rate(${of('router_api_sent_bytes_total')}[$__rate_interval]))`;
 const bytesShown = (by: string) =>
-  `sum${by} (${kit.growthShown(of('router_received_bytes_total'))}) + sum${by} (${kit.growthShown(of('router_sent_bytes_total'))})`;
+  `sum${by} (${kit.growthShown(of('router_api_received_bytes_total'))}) + sum${by} (${kit.growthShown(of('router_api_sent_bytes_total'))})`;
 const SECONDS_OF_DAY = 86_400;
 
 const now: kit.Section = {
@@ -380,7 +380,7 @@ const bytes: kit.Section = {
       links: [linkToRouter('label')],
       queries: [
         {
-          expr: `topk(10, ${of('router_byte_budget_used_bytes')} / ${of('router_byte_budget_bytes')})`,
+          expr: `topk(10, ${of('router_api_budget_used_bytes')} / ${of('router_api_budget_bytes')})`,
           legend: '{{router}}',
         },
       ],

@@ -40,7 +40,7 @@ const reading: kit.Section = {
       width: 4,
       unit: units.DurationSeconds,
       limits: kit.TIME_LEFT,
-      queries: [{ expr: `min(${of('router_log_seconds_to_loss')})`, legend: 'loss' }],
+      queries: [{ expr: `min(${of('router_log_time_to_loss_seconds')})`, legend: 'loss' }],
     }),
     kit.stat({
       title: 'Gaps',

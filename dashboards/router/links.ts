@@ -76,7 +76,7 @@ export const interfaces: kit.Section = {
         'Which chain of interfaces carries the default route. Another band than usual: the router is on its fallback.',
       width: 12,
       unit: units.NoUnit,
-      queries: [{ expr: `max by (chain) (${of('router_wan_active')}) == 1`, legend: '{{chain}}' }],
+      queries: [{ expr: `max by (chain) (${of('router_wan_active_info')}) == 1`, legend: '{{chain}}' }],
     }),
     kit.timeline({
       title: 'Interfaces of the chain',
@@ -205,7 +205,7 @@ export const system: kit.Section = {
       width: 8,
       unit: units.Volt,
       min: 0,
-      queries: [{ expr: of('router_supply_voltage_volts'), legend: '{{resource}} input {{input}}' }],
+      queries: [{ expr: of('router_supply_volts'), legend: '{{resource}} input {{input}}' }],
     }),
     kit.timeline({
       title: 'Inputs and outputs',

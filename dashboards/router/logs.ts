@@ -44,7 +44,7 @@ export const logs: kit.Section = {
         },
         {
           title: 'Time to loss',
-          expr: `min by (component) (${of('router_log_seconds_to_loss')})`,
+          expr: `min by (component) (${of('router_log_time_to_loss_seconds')})`,
           unit: units.DurationSeconds,
           limits: kit.TIME_LEFT,
         },

@@ -125,9 +125,12 @@ export const reachability: kit.Section = {
       unit: units.Short,
       min: 0,
       queries: [
-        { expr: `3600 * rate(${of('router_logins_total')}[$__rate_interval])`, legend: 'logins per hour' },
-        { expr: `3600 * rate(${of('router_login_failures_total')}[$__rate_interval])`, legend: 'failed per hour' },
-        { expr: `3600 * rate(${of('router_token_refreshes_total')}[$__rate_interval])`, legend: 'refreshes per hour' },
+        { expr: `3600 * rate(${of('router_api_logins_total')}[$__rate_interval])`, legend: 'logins per hour' },
+        { expr: `3600 * rate(${of('router_api_login_failures_total')}[$__rate_interval])`, legend: 'failed per hour' },
+        {
+          expr: `3600 * rate(${of('router_api_token_refreshes_total')}[$__rate_interval])`,
+          legend: 'refreshes per hour',
+        },
       ],
     }),
     kit.trend({
@@ -137,8 +140,8 @@ export const reachability: kit.Section = {
       unit: units.BytesPerSecondIEC,
       min: 0,
       queries: [
-        { expr: `rate(${of('router_received_bytes_total')}[$__rate_interval])`, legend: 'received' },
-        { expr: `rate(${of('router_sent_bytes_total')}[$__rate_interval])`, legend: 'sent' },
+        { expr: `rate(${of('router_api_received_bytes_total')}[$__rate_interval])`, legend: 'received' },
+        { expr: `rate(${of('router_api_sent_bytes_total')}[$__rate_interval])`, legend: 'sent' },
       ],
     }),
     kit.table({
@@ -193,7 +196,7 @@ export const reachability: kit.Section = {
       max: 1,
       limits: kit.FILLING,
       showsLimits: true,
-      queries: [{ expr: `${of('router_byte_budget_used_bytes')} / ${of('router_byte_budget_bytes')}`, legend: 'used' }],
+      queries: [{ expr: `${of('router_api_budget_used_bytes')} / ${of('router_api_budget_bytes')}`, legend: 'used' }],
     }),
     kit.trend({
       title: 'Stretched intervals',

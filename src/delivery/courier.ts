@@ -2,7 +2,7 @@ import { type Clock, openDeadline, renderDuration, renderErrorChain } from '../b
 import type { LogRecord } from '../model/index.ts';
 import { Consignment } from './consignment.ts';
 import type { DeadLetter, DeadLetterBox, DeliveryReport, Sink, Spool, WatchedConnection } from './contracts.ts';
-import { DeliveryError, MISCONFIGURED } from './errors.ts';
+import { DeliveryError } from './errors.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
 
 export interface CourierOptions<Cursor> {
@@ -181,7 +181,7 @@ export class Courier<Cursor> {
   #toMisconfigured(reason = 'it does not say why'): DeliveryError {
     const { sink } = this.#options;
     return new DeliveryError(
-      MISCONFIGURED,
+      'misconfigured',
       `Sink ${sink.name} refused every record of ${REFUSED_BATCHES_MAX} batches in a row: ${reason}`,
       {
         disposition: 'operator',

@@ -7,10 +7,10 @@ import { CodedError, type CodedErrorOptions } from '../base/index.ts';
  * - `throttled`: the sink asks for patience.
  * - `failed`: the sink answered that it cannot now.
  * - `unauthorized`: it does not accept the credentials.
- * - `misdirected`: whatever answers there is no such sink, or its certificate is not to be trusted.
- * - `too-large`: the batch is above a bound of the sink.
+ * - `misconfigured`: whatever answers there is no such sink, or its certificate is not to be trusted.
+ * - `too_large`: the batch is above a bound of the sink.
  * - `refused`: the sink does not accept what is in the batch.
- * - `unintelligible`: its answer breaks the protocol.
+ * - `protocol_error`: its answer breaks the protocol.
  * - `unwritable`: the file cannot be written.
  */
 export type DeliveryFailure =
@@ -20,14 +20,11 @@ export type DeliveryFailure =
   | 'throttled'
   | 'failed'
   | 'unauthorized'
-  | 'misdirected'
-  | 'too-large'
+  | 'misconfigured'
+  | 'too_large'
   | 'refused'
-  | 'unintelligible'
+  | 'protocol_error'
   | 'unwritable';
-
-/** A sink that refuses every record: what stands there is set up wrong, or is no sink for these records. */
-export const MISCONFIGURED: DeliveryFailure = 'misdirected';
 
 export interface DeliveryErrorOptions extends CodedErrorOptions {
   /** How long the sink asks to be left alone. Milliseconds. */

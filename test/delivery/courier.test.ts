@@ -326,7 +326,7 @@ test('Courier settles a replay in one call, so that a kill leaves all of it or n
 });
 
 test('Courier keeps records that are to come again in front of the rest after a batch was split', async () => {
-  const refusal = new DeliveryError('too-large', 'Too large', { disposition: 'dead-letter', answer: '413' });
+  const refusal = new DeliveryError('too_large', 'Too large', { disposition: 'dead-letter', answer: '413' });
   const outcomes: (() => ReturnType<Deliver>)[] = [
     () => Promise.reject(refusal),
     () => Promise.resolve({ retry: { indexes: [1, 3], reason: 'queue full', retryAfterMs: 2000 } }),
@@ -362,7 +362,7 @@ test('Courier calls a sink misconfigured that refuses every record of three batc
   expect(faults.length).toBeGreaterThan(5);
   for (const fault of faults) {
     expect(fault).toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
       disposition: 'operator',
       hint: expect.stringContaining('replay'),
     });
@@ -382,7 +382,7 @@ test('Courier calls a sink misconfigured that refuses every record of three batc
 test('Courier goes on when one record of a batch is taken alone, and sets those aside that are refused', async () => {
   const bench = createBench(refusing('r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r7'), { batch: { recordsMax: 2 } });
   bench.spool.add(numbers(8));
-  expect(await bench.drain()).toMatchObject([{ code: 'misdirected' }, { code: 'misdirected' }].slice(0, 1));
+  expect(await bench.drain()).toMatchObject([{ code: 'misconfigured' }, { code: 'misconfigured' }].slice(0, 1));
   expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(['r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r7']);
   expect(bench.attempts.filter((uids) => uids.includes('r6') && uids.length === 1)).not.toEqual([]);
 });

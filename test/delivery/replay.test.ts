@@ -111,7 +111,7 @@ describe('a sink over HTTP with replay', () => {
   test.for([
     ['vanish', 'unreachable'],
     ['take-and-vanish', 'unreachable'],
-    ['garbage', 'unintelligible'],
+    ['garbage', 'protocol_error'],
   ] as const)('gets them again after the connection broke in the middle of a request: %s', async ([kind, code]) => {
     await using server = await openHttpServer();
     const bench = await http(server.url);

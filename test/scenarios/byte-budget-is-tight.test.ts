@@ -10,7 +10,7 @@ function readSeries(metrics: string, series: string): number {
   return Number(line?.slice(series.length + 1) ?? Number.NaN);
 }
 
-const USED = 'router_byte_budget_used_bytes{router="sim-1"}';
+const USED = 'router_api_budget_used_bytes{router="sim-1"}';
 const stretchOf = (metrics: string, activity: string) =>
   readSeries(metrics, `router_interval_stretch_ratio{router="sim-1",activity="${activity}"}`);
 
@@ -49,7 +49,7 @@ test('a tight budget stretches intervals, slow modules first, and is hardly exce
   expect(longestSilence).toBeLessThanOrEqual(120);
   expect(used).toBeGreaterThan(0.8 * BUDGET_BYTES);
   expect(used).toBeLessThan(1.05 * BUDGET_BYTES);
-  expect(readSeries(metrics, 'router_byte_budget_bytes{router="sim-1"}')).toBe(BUDGET_BYTES);
+  expect(readSeries(metrics, 'router_api_budget_bytes{router="sim-1"}')).toBe(BUDGET_BYTES);
 });
 
 test('a budget that is used up ends polling with the reason budget until midnight UTC, also over a restart', async () => {
@@ -78,8 +78,8 @@ test('a router without a budget is counted at the socket and never stretched', a
   await fleet.advance(HOUR_MS);
   const metrics = await fleet.metrics();
 
-  expect(readSeries(metrics, 'router_sent_bytes_total{router="sim-1"}')).toBeGreaterThan(50_000);
-  expect(readSeries(metrics, 'router_received_bytes_total{router="sim-1"}')).toBeGreaterThan(100_000);
+  expect(readSeries(metrics, 'router_api_sent_bytes_total{router="sim-1"}')).toBeGreaterThan(50_000);
+  expect(readSeries(metrics, 'router_api_received_bytes_total{router="sim-1"}')).toBeGreaterThan(100_000);
   expect(metrics).not.toContain('router_interval_stretch_ratio');
   expect(fleet.agent.summary().polls).toBe(60);
 });

@@ -27,7 +27,7 @@ test('a reload leaves routers that did not change alone: session, phase, counter
 
   expect(result).toEqual({ ok: true });
   expect(metrics).toMatch(/^router_uptime_seconds\{router="sim-1"\}/m);
-  expect(metrics).toContain('router_logins_total{router="sim-1"} 1\n');
+  expect(metrics).toContain('router_api_logins_total{router="sim-1"} 1\n');
   expect(fleet.router(0).counters).toMatchObject({ logins: 1, logouts: 0 });
   expect(fleet.router(0).counters.requests['GET /status/sysdetail/system']).toBe(requests + 5);
 });
@@ -67,7 +67,7 @@ test('a router that is new is polled at once, and one that changed begins anew w
 
   expect(result).toEqual({ ok: true });
   expect(['sim-1', 'sim-2', 'sim-3'].map((name) => pollsOf(metrics, name))).toEqual(['1', '1', '1']);
-  expect(metrics).toContain('router_logins_total{router="sim-2"} 2\n');
+  expect(metrics).toContain('router_api_logins_total{router="sim-2"} 2\n');
   expect(fleet.router(1).counters).toMatchObject({ logins: 2, logouts: 1 });
   expect(fleet.router(0).counters).toMatchObject({ logins: 1, logouts: 0 });
 });

@@ -31,7 +31,7 @@ test('a log that the router would soon delete is read more often, so that nothin
   expect(countLooks(fleet) - before).toBeGreaterThan(20);
   expect(fleet.records.filter(({ event }) => event === 'log.gap')).toEqual([]);
   expect(fleet.records.filter(({ event }) => event === undefined)).toHaveLength(60 + 900);
-  const seconds = /^router_log_seconds_to_loss\{router="sim-1",component="network"\} (\S+)$/m.exec(
+  const seconds = /^router_log_time_to_loss_seconds\{router="sim-1",component="network"\} (\S+)$/m.exec(
     await fleet.metrics(),
   );
   expect(Number(seconds?.[1])).toBeGreaterThan(0);

@@ -40,7 +40,7 @@ test('a chain whose name is inside its list is read', async () => {
   fleet.router().setStatus('sysstat/wan', { body });
   await fleet.advance(2 * MINUTE_MS);
   const metrics = await fleet.metrics();
-  expect(metrics).toContain('router_wan_active{router="sim-1",chain="wan1"} 1\n');
+  expect(metrics).toContain('router_wan_active_info{router="sim-1",chain="wan1"} 1\n');
   expect(metrics).toContain('router_wan_chain_member_online{router="sim-1",chain="wan1",interface="net1"} 1\n');
   expect(metrics).toContain('router_resource_understood{router="sim-1",resource="sysstat/wan"} 1\n');
 });

@@ -24,7 +24,7 @@ test('collect[] and module select what modules make; what the agent knows is alw
     expect(families).not.toContain('router_uptime_seconds');
     expect(families).not.toContain('router_config_entries');
     // It shares its resource with the modem.
-    expect(families).not.toContain('router_supply_voltage_volts');
+    expect(families).not.toContain('router_supply_volts');
     expect(metrics.includes('router="sim-2"')).toBe(path.startsWith('/metrics'));
   }
   expect(listFamilies(await fleet.metrics('/metrics?collect[]=configuration'))).toContain('router_config_entries');

@@ -17,7 +17,7 @@ test('the session of a router takes one login and a refresh every four minutes, 
     loginFailures: 0,
     unauthorized: 0,
   });
-  expect(await fleet.metrics()).toContain('router_token_refreshes_total{router="sim-1"} 5\n');
+  expect(await fleet.metrics()).toContain('router_api_token_refreshes_total{router="sim-1"} 5\n');
 });
 
 test('a restart of the router costs one login more, and nothing is lost', async () => {
@@ -42,8 +42,8 @@ test('an access token that the router refuses early costs a refresh, and no logi
 
   expect(fleet.router().counters).toMatchObject({ logins: 1, refreshes: 1, refreshReuses: 0, unauthorized: 1 });
   const metrics = await fleet.metrics();
-  expect(metrics).toContain('router_logins_total{router="sim-1"} 1\n');
-  expect(metrics).toContain('router_token_refreshes_total{router="sim-1"} 1\n');
+  expect(metrics).toContain('router_api_logins_total{router="sim-1"} 1\n');
+  expect(metrics).toContain('router_api_token_refreshes_total{router="sim-1"} 1\n');
   expect(metrics).toContain('router_up{router="sim-1"} 1\n');
 });
 

@@ -24,7 +24,7 @@ test('a sink that refuses every record of three batches is down, makes no more d
   const metrics = () => fleet.metrics('/metrics/agent');
   expect(await metrics()).toMatch(/^router_exporter_sink_up\{sink="collector"\} 0$/m);
   expect(await metrics()).toMatch(
-    /^router_exporter_sink_failures_total\{sink="collector",reason="misdirected"\} \d+$/m,
+    /^router_exporter_sink_failures_total\{sink="collector",reason="misconfigured"\} \d+$/m,
   );
   expect(await metrics()).toMatch(/^router_exporter_dead_letters\{sink="collector"\} 150$/m);
   expect(await fleet.metrics('/sinks')).toContain('refused every record of 3 batches in a row');

@@ -161,7 +161,7 @@ test('a real modem that is off has its state and its supply, and nothing that it
     ['router_modem_pin_retries lte2', 0],
   ]);
   expect(map('supply', document, 'lte2')).toEqual({
-    samples: { 'router_supply_voltage_volts lte2 2 1': 23.75 },
+    samples: { 'router_supply_volts lte2 2 1': 23.75 },
     faults: [],
   });
   expect(map('io', document, 'lte2')).toEqual({ samples: {}, faults: [] });

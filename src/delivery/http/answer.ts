@@ -39,16 +39,16 @@ const UNAUTHORIZED: StatusClass = {
   hint: 'Check the credentials of this sink, and what they are allowed to do',
 };
 const MISDIRECTED: StatusClass = {
-  code: 'misdirected',
+  code: 'misconfigured',
   disposition: 'operator',
   hint: 'Check the url of this sink',
 };
 const ENCODING: StatusClass = {
-  code: 'misdirected',
+  code: 'misconfigured',
   disposition: 'operator',
   hint: 'Check the url, type and format of this sink, and whether it takes compressed bodies (compress)',
 };
-const TOO_LARGE: StatusClass = { code: 'too-large', disposition: 'dead-letter' };
+const TOO_LARGE: StatusClass = { code: 'too_large', disposition: 'dead-letter' };
 const REFUSED: StatusClass = { code: 'refused', disposition: 'dead-letter' };
 const THROTTLED: StatusClass = { code: 'throttled', disposition: 'retry' };
 const FAILED: StatusClass = { code: 'failed', disposition: 'retry' };
@@ -81,7 +81,7 @@ const CLASSES = new Map<number, StatusClass>([
 const CONNECTION_PAGES =
   /^(<html>\s*<head><title>400 (The plain HTTP request was sent to HTTPS port|No required SSL certificate was sent|The SSL certificate error)<\/title>|Client sent an HTTP request to an HTTPS server\.)/;
 const WRONG_CONNECTION: StatusClass = {
-  code: 'misdirected',
+  code: 'misconfigured',
   disposition: 'operator',
   hint: 'Check the scheme in the url of this sink, and its tls.cert_file and tls.key_file',
 };
@@ -103,7 +103,7 @@ export function toAnswerError(answer: HttpAnswer, what: string): DeliveryError {
 }
 
 function classify({ status, retryAfterMs, body }: HttpAnswer): StatusClass {
-  if (status < 300) return { code: 'unintelligible', disposition: 'retry' };
+  if (status < 300) return { code: 'protocol_error', disposition: 'retry' };
   if (status < 400) return MISDIRECTED;
   if (status === 400 && CONNECTION_PAGES.test(body)) return WRONG_CONNECTION;
   if (status < 500) return CLASSES.get(status) ?? REFUSED;

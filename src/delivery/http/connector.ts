@@ -83,7 +83,7 @@ export class SinkConnector {
   #judge(socket: TLSSocket): Error | undefined {
     const fault = findTlsFault(this.#tls, socket);
     if (fault === undefined) return undefined;
-    return new DeliveryError('misdirected', fault, { disposition: 'operator', hint: FINGERPRINT_HINT });
+    return new DeliveryError('misconfigured', fault, { disposition: 'operator', hint: FINGERPRINT_HINT });
   }
 }
 

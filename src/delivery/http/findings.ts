@@ -8,7 +8,7 @@ const CONNECT_FAILURES: ReadonlySet<DeliveryFailure> = new Set(['unreachable', '
 /** What a preflight found out when a request failed: how far it got, and what stopped it. */
 export function toFindings(error: unknown, step: string): readonly PreflightFinding[] {
   if (!(error instanceof DeliveryError)) return [toFailedFinding(step, error)];
-  if (CONNECT_FAILURES.has(error.code) || (error.code === 'misdirected' && error.answer === undefined)) {
+  if (CONNECT_FAILURES.has(error.code) || (error.code === 'misconfigured' && error.answer === undefined)) {
     return [toFailedFinding('connect', error)];
   }
   const connected: PreflightFinding = { step: 'connect', verdict: 'ok', message: 'The sink can be reached' };

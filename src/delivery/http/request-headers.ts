@@ -23,7 +23,7 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\xa0-\xff]*$/;
 
 /**
- * The configured headers, their names in lower case. Throws `misdirected` for one that cannot be sent or that belongs to
+ * The configured headers, their names in lower case. Throws `misconfigured` for one that cannot be sent or that belongs to
  * the request itself: an overwritten Content-Type would otherwise be found by a sink that refuses every record.
  */
 export function revealHeaders(sink: string, headers: Readonly<Record<string, Secret>>): Record<string, string> {
@@ -33,17 +33,21 @@ export function revealHeaders(sink: string, headers: Readonly<Record<string, Sec
     const lower = name.toLowerCase();
     const fault = findFault(lower, value);
     if (fault !== undefined) {
-      throw new DeliveryError('misdirected', `Sink ${sink} cannot send the header ${JSON.stringify(name)}: ${fault}`, {
-        disposition: 'operator',
-        hint: `Check headers of sink ${sink}`,
-      });
+      throw new DeliveryError(
+        'misconfigured',
+        `Sink ${sink} cannot send the header ${JSON.stringify(name)}: ${fault}`,
+        {
+          disposition: 'operator',
+          hint: `Check headers of sink ${sink}`,
+        },
+      );
     }
     revealed[lower] = value;
   }
   return revealed;
 }
 
-/** The header `authorization`, or nothing. Throws `misdirected` for credentials that no header can carry. */
+/** The header `authorization`, or nothing. Throws `misconfigured` for credentials that no header can carry. */
 export function revealAuthorization({
   name,
   auth,
@@ -54,10 +58,14 @@ export function revealAuthorization({
   if (!auth) return {};
   const authorization = renderAuthorization(auth);
   if (VALUE.test(authorization)) return { authorization };
-  throw new DeliveryError('misdirected', `Sink ${name} cannot send its credentials: a character fits into no header`, {
-    disposition: 'operator',
-    hint: `Check the token or key of sink ${name}, and that its file holds nothing else`,
-  });
+  throw new DeliveryError(
+    'misconfigured',
+    `Sink ${name} cannot send its credentials: a character fits into no header`,
+    {
+      disposition: 'operator',
+      hint: `Check the token or key of sink ${name}, and that its file holds nothing else`,
+    },
+  );
 }
 
 function findFault(name: string, value: string): string | undefined {

@@ -71,7 +71,7 @@ export class SinkHttpClient {
   /** The ends of connections over which records went; absent without `replayMs`. */
   readonly connection: ConnectionEnd | undefined;
 
-  /** Throws `misdirected` for headers and credentials that cannot be sent. */
+  /** Throws `misconfigured` for headers and credentials that cannot be sent. */
   constructor(options: HttpSinkOptions) {
     this.#options = options;
     const { url, query = [], auth } = options;
@@ -224,7 +224,7 @@ async function readBounded(
     bytes += part.length;
     if (bytes <= answerBytesMax) continue;
     if (isAnswerCut || !isSuccess(statusCode)) break;
-    throw new DeliveryError('unintelligible', `The answer has more than ${answerBytesMax} bytes`, {
+    throw new DeliveryError('protocol_error', `The answer has more than ${answerBytesMax} bytes`, {
       disposition: 'retry',
       answer: String(statusCode),
     });

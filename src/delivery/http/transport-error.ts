@@ -21,7 +21,7 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
   const reason = findReason(cause);
   const hint = findTlsHint(reason);
   if (hint !== undefined) {
-    return new DeliveryError('misdirected', `Sink ${sink} could not establish trust with ${place}`, {
+    return new DeliveryError('misconfigured', `Sink ${sink} could not establish trust with ${place}`, {
       disposition: 'operator',
       hint,
       cause,
@@ -29,7 +29,7 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
   }
   const code = readCode(reason);
   if (reason instanceof errors.HTTPParserError || PROTOCOL_CODE.test(code)) {
-    return new DeliveryError('unintelligible', `What answers sink ${sink} at ${place} does not speak HTTP`, {
+    return new DeliveryError('protocol_error', `What answers sink ${sink} at ${place} does not speak HTTP`, {
       disposition: 'retry',
       hint: 'Check host, port and scheme in the url of this sink',
       cause,

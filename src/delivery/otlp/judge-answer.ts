@@ -55,7 +55,7 @@ function decodeSuccess(answer: HttpAnswer, what: string): PartialSuccess {
       type === JSON_TYPE ? decodeExportResponseJson(toText(answer)) : decodeExportResponse(toBytes(answer));
     if (success) return success;
     throw new DeliveryError(
-      'unintelligible',
+      'protocol_error',
       `${what} answered with status ${answer.status} and a body that is broken`,
       {
         disposition: 'retry',
@@ -65,7 +65,7 @@ function decodeSuccess(answer: HttpAnswer, what: string): PartialSuccess {
   }
   // A page for people: of a portal that wants a login, or of a server that has nothing to do with OTLP. It has no records.
   const words = toWords(toText(answer));
-  throw new DeliveryError('misdirected', `${what} answered with status ${answer.status}, but not as OTLP: ${words}`, {
+  throw new DeliveryError('misconfigured', `${what} answered with status ${answer.status}, but not as OTLP: ${words}`, {
     disposition: 'operator',
     hint: 'Check the url of this sink',
     answer: String(answer.status),

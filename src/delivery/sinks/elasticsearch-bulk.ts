@@ -40,7 +40,7 @@ function renderNativeDocument({ line, fields }: OutgoingRecord): string {
 }
 
 /**
- * What a bulk answer says about each of `records`. Throws `unintelligible` when it does not say that, and the error of the
+ * What a bulk answer says about each of `records`. Throws `protocol_error` when it does not say that, and the error of the
  * whole sink when an item shows that it is not the records that stand in the way.
  */
 export function readBulkReport(sink: string, records: readonly OutgoingRecord[], body: string): DeliveryReport {
@@ -101,7 +101,7 @@ function findFaultOfAll(sink: string, status: number, type: string, reason: stri
   // From the first letter on: further behind, a reason may repeat what stands in the record.
   const isPipelineMissing = /^illegal_argument_exception: pipeline with id \[.*\] does not exist/.test(reason);
   if (status === 404 || isPipelineMissing || type === 'index_closed_exception') {
-    return new DeliveryError('misdirected', message, {
+    return new DeliveryError('misconfigured', message, {
       disposition: 'operator',
       hint: isPipelineMissing ? 'Check pipeline of this sink' : 'Check index of this sink',
       answer: String(status),
@@ -142,7 +142,7 @@ function decodeError(value: unknown): { readonly type: string; readonly reason: 
 }
 
 function toUnintelligible(sink: string, what: string): DeliveryError {
-  return new DeliveryError('unintelligible', `Sink ${sink} cannot be understood: ${what}`, {
+  return new DeliveryError('protocol_error', `Sink ${sink} cannot be understood: ${what}`, {
     disposition: 'retry',
     hint: 'Check that the url of this sink is that of Elasticsearch or OpenSearch, and that no pipeline changes ids',
   });

@@ -43,7 +43,7 @@ function toLokiError(words: string, answer: HttpAnswer, what: string): DeliveryE
   }
   // gRPC inside Loki has a bound of its own, which the distributor reports as a failure.
   if (status >= 500 && /message larger than max/i.test(words))
-    return change({ disposition: 'dead-letter' }, 'too-large');
+    return change({ disposition: 'dead-letter' }, 'too_large');
   if (status === 429 && /stream limit/i.test(words)) {
     return change({ hint: 'Set layout of this sink to shard, or raise max_global_streams_per_user of Loki' });
   }

@@ -46,7 +46,7 @@ export async function connectToNats(
       if (!worst || (worst.code === 'unreachable' && error.code !== 'unreachable')) worst = error;
     }
   }
-  throw worst ?? new DeliveryError('misdirected', `Sink ${options.name} has no servers`, { disposition: 'operator' });
+  throw worst ?? new DeliveryError('misconfigured', `Sink ${options.name} has no servers`, { disposition: 'operator' });
 }
 
 async function connectToServer(

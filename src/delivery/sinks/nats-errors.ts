@@ -13,16 +13,16 @@ const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErr
   [10_023, ['throttled', { disposition: 'hold-back', hint: 'The NATS server has no resources left' }]],
   [10_028, ['throttled', { disposition: 'hold-back', hint: 'The account has no memory left for JetStream' }]],
   [10_047, ['throttled', { disposition: 'hold-back', hint: 'The NATS server has no storage left' }]],
-  [10_053, ['too-large', { disposition: 'dead-letter' }]],
-  [10_054, ['too-large', { disposition: 'dead-letter' }]],
+  [10_053, ['too_large', { disposition: 'dead-letter' }]],
+  [10_054, ['too_large', { disposition: 'dead-letter' }]],
   [
     10_060,
     [
-      'misdirected',
+      'misconfigured',
       { disposition: 'operator', hint: 'Check subject and stream of this sink: another stream takes the subject' },
     ],
   ],
-  [10_039, ['misdirected', { disposition: 'operator', hint: 'Enable JetStream for the account of this sink' }]],
+  [10_039, ['misconfigured', { disposition: 'operator', hint: 'Enable JetStream for the account of this sink' }]],
 ]);
 
 const UNAUTHORIZED_HINT = 'Check the credentials of this sink, and what its account may publish and receive';
@@ -54,9 +54,9 @@ export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): D
   }
   if (cause instanceof errors.TimeoutError) return fail('timeout', { disposition: 'retry' });
   const hint = findTlsHint(cause);
-  if (hint !== undefined) return fail('misdirected', { disposition: 'operator', hint });
+  if (hint !== undefined) return fail('misconfigured', { disposition: 'operator', hint });
   if (cause instanceof SyntaxError) {
-    return fail('unintelligible', {
+    return fail('protocol_error', {
       disposition: 'retry',
       hint: 'Something that is no stream answers at this subject',
     });

@@ -12,7 +12,7 @@ const GREETING_BYTES_MAX = 64 * 1024;
 
 /**
  * Looks whether a NATS server answers there. The client library would wait for ever for one that says nothing, and keep
- * its connection. Throws {@link DeliveryError} `unintelligible` and errors of the system.
+ * its connection. Throws {@link DeliveryError} `protocol_error` and errors of the system.
  */
 export async function peekAtNatsServer(host: string, port: number, signal: AbortSignal): Promise<NatsGreeting> {
   const socket = connect({ host, port });
@@ -49,7 +49,7 @@ async function readGreeting(socket: AsyncIterable<Buffer>, host: string, port: n
 }
 
 function toSilence(host: string, port: number, why: string): DeliveryError {
-  return new DeliveryError('unintelligible', `What answers at ${host}:${port} is no NATS server: ${why}`, {
+  return new DeliveryError('protocol_error', `What answers at ${host}:${port} is no NATS server: ${why}`, {
     disposition: 'retry',
     hint: 'Check the servers of this sink',
   });

@@ -51,7 +51,7 @@ export class NatsPublisher {
     const bytesMax = this.connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
     if (bytes > bytesMax) {
       throw new DeliveryError(
-        'too-large',
+        'too_large',
         `The message has ${bytes} bytes, and the NATS server takes no more than ${bytesMax}`,
         {
           disposition: 'dead-letter',
@@ -67,7 +67,7 @@ export class NatsPublisher {
       throw toNatsError(this.#nats, what, cause);
     }
     if (!isAck(ack)) {
-      throw new DeliveryError('unintelligible', `${what}: what answered is no acknowledgement of a stream`, {
+      throw new DeliveryError('protocol_error', `${what}: what answered is no acknowledgement of a stream`, {
         disposition: 'retry',
         hint: 'Something that is no stream answers at this subject',
       });

@@ -59,14 +59,14 @@ export class SyslogDatagrams {
     }
   }
 
-  /** Resolves when the system has taken the datagram; `too-large` when the way there has no room for it. */
-  async send(message: Buffer, signal: AbortSignal): Promise<'sent' | 'too-large'> {
+  /** Resolves when the system has taken the datagram; `too_large` when the way there has no room for it. */
+  async send(message: Buffer, signal: AbortSignal): Promise<'sent' | 'too_large'> {
     signal.throwIfAborted();
     this.throwIfFaulty();
     const cause = await new Promise<Error | null>((resolve) => {
       this.#socket.send(message, resolve);
     });
-    if (cause && Reflect.get(cause, 'code') === 'EMSGSIZE') return 'too-large';
+    if (cause && Reflect.get(cause, 'code') === 'EMSGSIZE') return 'too_large';
     this.#fault ??= cause ?? undefined;
     this.throwIfFaulty();
     return 'sent';

@@ -11,5 +11,5 @@ export function toSocketError(what: string, cause: unknown): DeliveryError {
   if (cause instanceof DeliveryError) return cause;
   const hint = findTlsHint(cause);
   if (hint === undefined) return new DeliveryError('unreachable', what, { disposition: 'retry', cause });
-  return new DeliveryError('misdirected', what, { disposition: 'operator', hint, cause });
+  return new DeliveryError('misconfigured', what, { disposition: 'operator', hint, cause });
 }

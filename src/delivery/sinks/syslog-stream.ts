@@ -39,7 +39,7 @@ export class SyslogStream {
     socket.on('close', () => this.#end(undefined));
   }
 
-  /** Connects, and checks the certificate. Throws {@link DeliveryError} `unreachable` or `misdirected`. */
+  /** Connects, and checks the certificate. Throws {@link DeliveryError} `unreachable` or `misconfigured`. */
   static async open(options: SyslogStreamOptions, signal: AbortSignal): Promise<SyslogStream> {
     signal.throwIfAborted();
     const { name, host, port, tls, clock } = options;
@@ -50,7 +50,7 @@ export class SyslogStream {
       await once(socket, tls ? 'secureConnect' : 'connect', { signal });
       const fault = tls && socket instanceof TLSSocket ? findTlsFault(tls, socket) : undefined;
       if (fault !== undefined) {
-        throw new DeliveryError('misdirected', `Sink ${name} does not trust ${place}: ${fault}`, {
+        throw new DeliveryError('misconfigured', `Sink ${name} does not trust ${place}: ${fault}`, {
           disposition: 'operator',
           hint: FINGERPRINT_HINT,
         });

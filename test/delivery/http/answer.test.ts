@@ -12,13 +12,13 @@ const answerOf = (status: number, body = '', extra: Partial<HttpAnswer> = {}): H
 describe('toAnswerError()', () => {
   test.for([
     ['refused', 'dead-letter', [400, 409, 412, 416, 418, 422, 423, 424, 428, 451, 499]],
-    ['too-large', 'dead-letter', [413]],
+    ['too_large', 'dead-letter', [413]],
     ['unauthorized', 'operator', [401, 402, 403]],
-    ['misdirected', 'operator', [300, 301, 302, 303, 304, 307, 308]],
-    ['misdirected', 'operator', [404, 405, 406, 407, 410, 411, 415, 421, 426, 431]],
+    ['misconfigured', 'operator', [300, 301, 302, 303, 304, 307, 308]],
+    ['misconfigured', 'operator', [404, 405, 406, 407, 410, 411, 415, 421, 426, 431]],
     ['throttled', 'retry', [425, 429]],
     ['failed', 'retry', [408, 500, 501, 502, 503, 504, 505, 507, 511, 599, 600]],
-    ['unintelligible', 'retry', [200, 206, 260]],
+    ['protocol_error', 'retry', [200, 206, 260]],
   ] as const)('calls it %s, to be treated as %s: %s', ([code, disposition, statuses]) => {
     for (const status of statuses) {
       const error = toAnswerError(answerOf(status), 'Sink web');
@@ -43,7 +43,7 @@ describe('toAnswerError()', () => {
     'Client sent an HTTP request to an HTTPS server.\n',
   ])('knows a connection that is wrong from records that are: %j', (body) => {
     expect(toAnswerError(answerOf(400, body), 'Sink web')).toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
       disposition: 'operator',
     });
     // A sink may repeat what stands in a record, and that must not put the sink down.

@@ -128,7 +128,7 @@ describe('SinkHttpClient', () => {
         compress: 'none',
         clock,
       });
-    expect(create).toThrow(expect.objectContaining({ code: 'misdirected', disposition: 'operator' }));
+    expect(create).toThrow(expect.objectContaining({ code: 'misconfigured', disposition: 'operator' }));
     expect(create).toThrow(expect.objectContaining({ message: expect.not.stringContaining('secret') }));
   });
 
@@ -185,7 +185,7 @@ describe('SinkHttpClient', () => {
     expect((await post(client)).body).toHaveLength(64 * 1024);
     server.misbehave({ kind: 'flood', bytes: 64 * 1024 + 1 }, 2);
     expect(await failureOf(post(client))).toMatchObject({
-      code: 'unintelligible',
+      code: 'protocol_error',
       disposition: 'retry',
       message: `Sink web could not use ${server.url}/: The answer has more than 65536 bytes`,
     });
@@ -256,7 +256,7 @@ describe('SinkHttpClient', () => {
   test.for([
     ['vanish', 'unreachable', 'lost its connection to'],
     ['cut', 'unreachable', 'lost its connection to'],
-    ['garbage', 'unintelligible', 'does not speak HTTP'],
+    ['garbage', 'protocol_error', 'does not speak HTTP'],
   ] as const)('names what happened when the sink misbehaves: %s', async ([kind, code, words]) => {
     const server = await openServer();
     server.misbehave({ kind });
@@ -355,7 +355,7 @@ describe('SinkHttpClient over TLS', () => {
   ] as const)('sends nothing to whom it does not trust: %s', async ([, toTls, hint]) => {
     const server = await openTls();
     const error = await failureOf(post(openClient(server.url, { tls: toTls() })));
-    expect(error).toMatchObject({ code: 'misdirected', disposition: 'operator', hint: expect.stringMatching(hint) });
+    expect(error).toMatchObject({ code: 'misconfigured', disposition: 'operator', hint: expect.stringMatching(hint) });
     expect(server.requests).toEqual([]);
   });
 
@@ -379,7 +379,7 @@ describe('SinkHttpClient over TLS', () => {
     const client = openClient(server.url.replace('127.0.0.1', 'localhost'), { tls: { caPem: authority.caPem } });
     for (const _ of [1, 2]) {
       expect(await failureOf(post(client))).toMatchObject({
-        code: 'misdirected',
+        code: 'misconfigured',
         hint: 'Put a name that the certificate carries into tls.server_name of this sink',
       });
     }
@@ -404,7 +404,7 @@ describe('SinkHttpClient over TLS', () => {
     const tls = { caPem: authority.caPem, serverName: 'sink.example' };
     expect((await post(openClient(server.url, { tls }))).status).toBe(200);
     expect(await failureOf(post(openClient(server.url, { tls: { caPem: authority.caPem } })))).toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
     });
   });
 
@@ -417,12 +417,12 @@ describe('SinkHttpClient over TLS', () => {
     }
     const almost = `${fingerprintSha256.slice(0, -1)}${fingerprintSha256.endsWith('0') ? '1' : '0'}`;
     expect(await failureOf(post(openClient(server.url, { tls: { fingerprintSha256: almost } })))).toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
     });
     const pinned = { fingerprintSha256, caPem: authority.caPem };
     expect((await post(openClient(server.url, { tls: pinned }))).status).toBe(200);
     const strange = { fingerprintSha256, caPem: stranger.caPem };
-    expect(await failureOf(post(openClient(server.url, { tls: strange })))).toMatchObject({ code: 'misdirected' });
+    expect(await failureOf(post(openClient(server.url, { tls: strange })))).toMatchObject({ code: 'misconfigured' });
   });
 
   test('judges the fingerprint of every connection', async () => {
@@ -446,7 +446,7 @@ describe('SinkHttpClient over TLS', () => {
     expect(await failureOf(post(openClient(server.url, { tls })))).toMatchObject({ disposition: 'retry' });
     const halved = { ...tls, certPem, keyPem: certPem };
     expect(await failureOf(post(openClient(server.url, { tls: halved })))).toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
       hint: expect.stringMatching(/tls\.cert_file/),
     });
   });
@@ -455,7 +455,7 @@ describe('SinkHttpClient over TLS', () => {
     const server = await openServer();
     const error = await failureOf(post(openClient(server.url.replace('http:', 'https:'))));
     expect(error).toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
       hint: 'Check whether this port of the sink speaks TLS at all',
     });
   });

@@ -13,16 +13,16 @@ describe('toTransportError()', () => {
     ['EPIPE', 'unreachable', 'lost its connection to', undefined],
     ['UND_ERR_SOCKET', 'unreachable', 'lost its connection to', undefined],
     [undefined, 'unreachable', 'lost its connection to', undefined],
-    ['UND_ERR_HEADERS_OVERFLOW', 'unintelligible', 'does not speak HTTP', 'Check host, port and scheme'],
-    ['HPE_INVALID_CONSTANT', 'unintelligible', 'does not speak HTTP', 'Check host, port and scheme'],
-    ['CERT_HAS_EXPIRED', 'misdirected', 'could not establish trust with', 'Renew'],
-    ['CERT_NOT_YET_VALID', 'misdirected', 'could not establish trust with', 'Check the clock'],
-    ['SELF_SIGNED_CERT_IN_CHAIN', 'misdirected', 'could not establish trust with', 'Check tls.ca_file'],
-    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'misdirected', 'could not establish trust', 'Check tls.cert_file'],
-    ['ERR_OSSL_PEM_NO_START_LINE', 'misdirected', 'could not establish trust with', 'Check tls.ca_file'],
+    ['UND_ERR_HEADERS_OVERFLOW', 'protocol_error', 'does not speak HTTP', 'Check host, port and scheme'],
+    ['HPE_INVALID_CONSTANT', 'protocol_error', 'does not speak HTTP', 'Check host, port and scheme'],
+    ['CERT_HAS_EXPIRED', 'misconfigured', 'could not establish trust with', 'Renew'],
+    ['CERT_NOT_YET_VALID', 'misconfigured', 'could not establish trust with', 'Check the clock'],
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'misconfigured', 'could not establish trust with', 'Check tls.ca_file'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'misconfigured', 'could not establish trust', 'Check tls.cert_file'],
+    ['ERR_OSSL_PEM_NO_START_LINE', 'misconfigured', 'could not establish trust with', 'Check tls.ca_file'],
   ] as const)('calls %s %s', ([code, expected, words, hint]) => {
     const error = toTransportError(failWith(code), 'web', 'http://sink/');
-    expect([error.code, error.disposition]).toEqual([expected, expected === 'misdirected' ? 'operator' : 'retry']);
+    expect([error.code, error.disposition]).toEqual([expected, expected === 'misconfigured' ? 'operator' : 'retry']);
     expect(error.message).toContain(words);
     expect(error.message).toContain('http://sink/');
     expect(error.hint ?? '').toMatch(hint === undefined ? /^$/ : new RegExp(`^${hint}`));

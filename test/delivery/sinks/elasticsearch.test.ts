@@ -109,8 +109,8 @@ describe('createElasticsearchSink()', () => {
   test.for([
     [401, 'security_exception', 'unauthorized'],
     [403, 'cluster_block_exception', 'unauthorized'],
-    [404, 'index_not_found_exception', 'misdirected'],
-    [400, 'index_closed_exception', 'misdirected'],
+    [404, 'index_not_found_exception', 'misconfigured'],
+    [400, 'index_closed_exception', 'misconfigured'],
   ] as const)('stops when an item shows that no record can be taken: %s, %s', async ([status, type, code]) => {
     const { server, sink } = await openBench();
     server.refuse('a-1', { status, type, reason: 'not you' });
@@ -128,7 +128,7 @@ describe('createElasticsearchSink()', () => {
     expect(server.documents()).toHaveLength(1);
     const other = await openBench({ pipeline: 'gone' });
     await expect(other.sink.deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
       disposition: 'operator',
       hint: 'Check pipeline of this sink',
     });
@@ -172,7 +172,7 @@ describe('createElasticsearchSink()', () => {
     const { server, sink } = await openBench();
     server.distort(change);
     await expect(sink.deliver(sampleRecords('a', 3), signal)).rejects.toMatchObject({
-      code: 'unintelligible',
+      code: 'protocol_error',
       disposition: 'retry',
     });
     // What was taken then is there already.
@@ -180,13 +180,13 @@ describe('createElasticsearchSink()', () => {
   });
 
   test.for([
-    [413, 'too-large', 'dead-letter'],
+    [413, 'too_large', 'dead-letter'],
     [400, 'refused', 'dead-letter'],
     [429, 'throttled', 'retry'],
     [502, 'failed', 'retry'],
     [401, 'unauthorized', 'operator'],
-    [404, 'misdirected', 'operator'],
-    [201, 'unintelligible', 'retry'],
+    [404, 'misconfigured', 'operator'],
+    [201, 'protocol_error', 'retry'],
   ] as const)('throws what status %s of the whole answer means', async ([status, code, disposition]) => {
     const { server, sink } = await openBench();
     server.misbehave({ kind: 'status', status, body: '{"error":"no"}' });
@@ -201,7 +201,7 @@ describe('createElasticsearchSink()', () => {
     }
     expect((await sink.deliver(records, signal)).refused).toHaveLength(5000);
     server.misbehave({ kind: 'flood', bytes: 17 * 1024 * 1024 });
-    await expect(sink.deliver(records, signal)).rejects.toMatchObject({ code: 'unintelligible' });
+    await expect(sink.deliver(records, signal)).rejects.toMatchObject({ code: 'protocol_error' });
   });
 
   test('shows its key', async () => {

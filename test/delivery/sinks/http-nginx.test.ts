@@ -52,7 +52,7 @@ describe.skipIf(isMissing)(`createHttpSink() with nginx before the receiver${not
     const sink = open('http');
     const records = sampleRecords('a', count);
     await expect(sink.deliver(records, signal)).rejects.toMatchObject({
-      code: 'too-large',
+      code: 'too_large',
       disposition: 'dead-letter',
       answer: '413',
       message: expect.stringContaining('413 Request Entity Too Large'),
@@ -107,13 +107,13 @@ describe.skipIf(isMissing)(`createHttpSink() with nginx before the receiver${not
     // What nginx answers with status 400 says nothing about the records.
     for (const sink of [open('https', { tls }), open('http')]) {
       await expect(sink.deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
-        code: 'misdirected',
+        code: 'misconfigured',
         disposition: 'operator',
         answer: '400',
       });
     }
     await expect(open('https').deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
       disposition: 'operator',
       hint: expect.stringContaining('tls.ca_file'),
     });
@@ -122,7 +122,7 @@ describe.skipIf(isMissing)(`createHttpSink() with nginx before the receiver${not
   test('does not follow it elsewhere', async () => {
     const { server, open } = await openBench(`${PLAIN} location /ingest { return 307 http://127.0.0.1:$PORT/other; }`);
     await expect(open('http').deliver(sampleRecords('a', 1), signal)).rejects.toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
       hint: expect.stringMatching(/redirects to http:\/\/127\.0\.0\.1:\d+\/other,/),
     });
     expect(server.requests).toEqual([]);

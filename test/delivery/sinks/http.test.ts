@@ -71,11 +71,11 @@ describe('createHttpSink()', () => {
 
   test.for([
     [400, 'refused', 'dead-letter'],
-    [413, 'too-large', 'dead-letter'],
+    [413, 'too_large', 'dead-letter'],
     [422, 'refused', 'dead-letter'],
     [401, 'unauthorized', 'operator'],
-    [404, 'misdirected', 'operator'],
-    [302, 'misdirected', 'operator'],
+    [404, 'misconfigured', 'operator'],
+    [302, 'misconfigured', 'operator'],
     [429, 'throttled', 'retry'],
     [503, 'throttled', 'retry'],
   ] as const)('throws what status %s means', async ([status, code, disposition]) => {

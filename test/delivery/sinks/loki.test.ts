@@ -517,8 +517,8 @@ test('createLokiSink() says what to do when Loki allows no more streams', async 
 
 test.each([
   ['blocked by an administrator (260)', { kind: 'blocked' }, 'throttled', 'retry', 300_000],
-  ['silent about blocked lines (200)', { kind: 'status', status: 200 }, 'unintelligible', 'operator', undefined],
-  ['a gateway with another status (202)', { kind: 'status', status: 202 }, 'unintelligible', 'operator', undefined],
+  ['silent about blocked lines (200)', { kind: 'status', status: 200 }, 'protocol_error', 'operator', undefined],
+  ['a gateway with another status (202)', { kind: 'status', status: 202 }, 'protocol_error', 'operator', undefined],
   [
     'short of room in gRPC',
     {
@@ -526,7 +526,7 @@ test.each([
       status: 500,
       body: 'rpc error: code = ResourceExhausted desc = grpc: received message larger than max (5 vs. 4)',
     },
-    'too-large',
+    'too_large',
     'dead-letter',
     undefined,
   ],
@@ -540,11 +540,11 @@ test.each([
   [
     'short of room',
     { kind: 'status', status: 413, body: 'request body too large' },
-    'too-large',
+    'too_large',
     'dead-letter',
     undefined,
   ],
-  ['elsewhere', { kind: 'status', status: 404 }, 'misdirected', 'operator', undefined],
+  ['elsewhere', { kind: 'status', status: 404 }, 'misconfigured', 'operator', undefined],
 ] as const)(
   'createLokiSink() takes nothing for kept when Loki is %s',
   async (_, misbehaviour, code, disposition, retryAfterMs) => {

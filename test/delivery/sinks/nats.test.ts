@@ -188,11 +188,11 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     });
   });
 
-  test('is misdirected when another stream than the one that is named takes the subject', async () => {
+  test('is misconfigured when another stream than the one that is named takes the subject', async () => {
     await using server = await openNatsServer();
     await server.addStream(LOGS);
     const error = await catchError(createSink(server.url, { stream: 'OTHER' }).deliver([sampleRecord('a')], never));
-    expect(error).toMatchObject({ code: 'misdirected', disposition: 'operator', answer: '10060' });
+    expect(error).toMatchObject({ code: 'misconfigured', disposition: 'operator', answer: '10060' });
     await createSink(server.url, { stream: 'LOGS' }).deliver([sampleRecord('a')], never);
     expect(await server.read('LOGS')).toHaveLength(1);
   });
@@ -205,9 +205,9 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     other.subscribe('logs.>', { callback: (_error, message) => void message.respond(answer) });
     await other.flush();
     const sink = createSink(server.url);
-    expect(await catchError(sink.deliver([sampleRecord('a')], never))).toMatchObject({ code: 'unintelligible' });
+    expect(await catchError(sink.deliver([sampleRecord('a')], never))).toMatchObject({ code: 'protocol_error' });
     answer = 'hello';
-    expect(await catchError(sink.deliver([sampleRecord('a')], never))).toMatchObject({ code: 'unintelligible' });
+    expect(await catchError(sink.deliver([sampleRecord('a')], never))).toMatchObject({ code: 'protocol_error' });
     await other.close();
   });
 
@@ -300,7 +300,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     expect(await server.read('LOGS')).toHaveLength(4);
     for (const tls of [{}, { caPem, serverName: 'other.example' }]) {
       expect(await catchError(createSink(server.url, { tls }).deliver([sampleRecord('x')], never))).toMatchObject({
-        code: 'misdirected',
+        code: 'misconfigured',
         disposition: 'operator',
         hint: expect.stringContaining('tls.'),
       });
@@ -324,7 +324,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     // Whether the server's word arrives before the end of the connection is up to the network.
     expect(error).toMatchObject({
       name: 'DeliveryError',
-      code: expect.stringMatching(/misdirected|unauthorized|unreachable/),
+      code: expect.stringMatching(/misconfigured|unauthorized|unreachable/),
     });
     expect(await server.read('LOGS')).toHaveLength(1);
   });
@@ -493,10 +493,10 @@ describe('NatsSink', () => {
     ['another protocol', 'SSH-2.0-OpenSSH\r\n'],
     ['no JSON', 'INFO {oops}\r\n'],
     ['a greeting without an end', `INFO {"a":"${'x'.repeat(100_000)}`],
-  ])('is unintelligible for %s', async ([, greeting]) => {
+  ])('is a protocol error for %s', async ([, greeting]) => {
     const { url } = await listen(greeting ?? '');
     const error = await catchError(createSink(url).deliver([sampleRecord('a')], never));
-    expect(error).toMatchObject({ code: 'unintelligible', disposition: 'retry', hint: expect.any(String) });
+    expect(error).toMatchObject({ code: 'protocol_error', disposition: 'retry', hint: expect.any(String) });
   });
 
   test('rejects with the reason when aborted while a server says nothing, and leaves no connection', async () => {

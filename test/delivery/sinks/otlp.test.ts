@@ -247,18 +247,18 @@ test.each([
 });
 
 test.each([
-  ['a page', 'text/html', '<h1>Please log in</h1>', 'misdirected', 'operator', 'Please log in'],
-  ['broken protobuf', 'application/x-protobuf', Uint8Array.of(0x0a, 0x7f, 0x08), 'unintelligible', 'retry', 'broken'],
+  ['a page', 'text/html', '<h1>Please log in</h1>', 'misconfigured', 'operator', 'Please log in'],
+  ['broken protobuf', 'application/x-protobuf', Uint8Array.of(0x0a, 0x7f, 0x08), 'protocol_error', 'retry', 'broken'],
   [
     'a partial success that is no message',
     'application/x-protobuf',
     Uint8Array.of(0x0a, 0x01, 0x0c),
-    'unintelligible',
+    'protocol_error',
     'retry',
     'broken',
   ],
-  ['broken JSON', 'application/json', '{"partialSuccess":', 'unintelligible', 'retry', 'broken'],
-  ['a text as JSON', 'application/json', '"ok"', 'unintelligible', 'retry', 'broken'],
+  ['broken JSON', 'application/json', '{"partialSuccess":', 'protocol_error', 'retry', 'broken'],
+  ['a text as JSON', 'application/json', '"ok"', 'protocol_error', 'retry', 'broken'],
 ])('createOtlpSink() does not take 200 with %s for success', async (_, type, body, code, disposition, words) => {
   await using server = await openOtlpServer();
   await using sink = openSink(server.url);
@@ -281,7 +281,7 @@ test('createOtlpSink() refuses an answer larger than OTLP recommends', async () 
   await using sink = openSink(server.url);
   server.misbehave({ kind: 'answer', body: new Uint8Array(4 * 1024 * 1024 + 1) });
   expect(await catchError(sink.deliver([outgoing()], never))).toMatchObject({
-    code: 'unintelligible',
+    code: 'protocol_error',
     disposition: 'retry',
   });
 });
@@ -290,8 +290,8 @@ test.each([
   [400, 'refused', 'dead-letter'],
   [401, 'unauthorized', 'operator'],
   [403, 'unauthorized', 'operator'],
-  [404, 'misdirected', 'operator'],
-  [413, 'too-large', 'dead-letter'],
+  [404, 'misconfigured', 'operator'],
+  [413, 'too_large', 'dead-letter'],
   [429, 'throttled', 'retry'],
   [500, 'failed', 'retry'],
   [502, 'failed', 'retry'],

@@ -187,7 +187,7 @@ describe('SyslogSink over TLS', () => {
     const error = await catchError(
       createSink({ port: server.port, protocol: 'tls', tls }).deliver([sampleRecord('a')], never),
     );
-    expect(error).toMatchObject({ code: 'misdirected', disposition: 'operator', hint: expect.any(String) });
+    expect(error).toMatchObject({ code: 'misconfigured', disposition: 'operator', hint: expect.any(String) });
     expect(error).toMatchObject({ cause: { code: expect.stringMatching(code) } });
     expect(server.messages).toEqual([]);
   });
@@ -199,7 +199,7 @@ describe('SyslogSink over TLS', () => {
       createSink({ port: server.port, protocol: 'tls', tls }).deliver([sampleRecord('a')], never),
     );
     expect(error).toMatchObject({
-      code: 'misdirected',
+      code: 'misconfigured',
       disposition: 'operator',
       message: expect.stringContaining(fingerprint(certificate.cert)),
     });
@@ -212,7 +212,7 @@ describe('SyslogSink over TLS', () => {
     const trust = { caPem: authority.caPem, serverName: 'collector.example' };
     const sink = createSink({ port: server.port, protocol: 'tls', tls: trust, graceMs: undefined });
     const error = await catchError(sink.deliver([sampleRecord('a')], never));
-    expect(error).toMatchObject({ name: 'DeliveryError', disposition: 'operator', code: 'misdirected' });
+    expect(error).toMatchObject({ name: 'DeliveryError', disposition: 'operator', code: 'misconfigured' });
     expect(error).toMatchObject({ hint: expect.stringContaining('tls.cert_file') });
     const client = authority.issue('client', 'agent');
     const tls = { ...trust, certPem: client.cert, keyPem: client.key };
