@@ -1,7 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import type { LogRecord } from '../../../src/model/index.ts';
-import { gapsOf, linesOf, MINUTE_MS, messagesOf, openFileBench, SECOND_MS } from '../../support/log-bench.ts';
+import {
+  gapsOf,
+  LINKED_LOG,
+  linesOf,
+  MINUTE_MS,
+  messagesOf,
+  openFileBench,
+  SECOND_MS,
+} from '../../support/log-bench.ts';
 
 /** Where a gap ends: in its own record when the line behind it is known, else in a record of its own. */
 const CURRENT = 'network/current';
@@ -141,15 +149,20 @@ test('a gap that is told after the line behind it was read carries that line', a
 });
 
 test('a broken link ends with the first line of the file behind it', async () => {
-  const files = new Map([
-    ['network/log-2026-11-21-11:40:00', line('12:10:00', 'before')],
-    [CURRENT, line('13:00:00', 'behind')],
-  ]);
-  await using bench = await openFileBench(files);
-  const records = [...(await bench.reader.turn()), ...(await bench.reader.turnsFor(20 * MINUTE_MS))];
+  const before = 'network/log-2026-11-21-11:40:00';
+  await using bench = await openFileBench(new Map([...LINKED_LOG, [before, line('12:10:00', 'before')]]));
+  const first = await bench.reader.turn();
+  bench.files.delete(before);
+  bench.files.set(CURRENT, line('13:00:00', 'behind'));
+  const records = [...first, ...(await bench.reader.turnsFor(20 * MINUTE_MS))];
   expect(gapsOf(records)).toMatchObject([
     {
-      details: { reason: 'broken-link', from_uid: uidOf(records, 'before'), to_uid: uidOf(records, 'behind') },
+      details: {
+        certainty: 'likely',
+        reason: 'broken-link',
+        from_uid: uidOf(records, 'before'),
+        to_uid: uidOf(records, 'behind'),
+      },
     },
   ]);
   expect(endsOf(records)).toEqual([]);
