@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { openArchivePool } from '../../../src/logs/index.ts';
 import { openRouter } from '../../router/http-router.ts';
@@ -191,12 +190,20 @@ test('case 86: a firmware that names archives otherwise changes no uid', async (
   await other[Symbol.asyncDispose]();
 });
 
-test('case 78: while 32 MB are decompressed, the event loop answers within 50 ms', async () => {
+test('case 78: while 32 MB are decompressed, the main thread works for less than 50 ms at a time', async () => {
   const archive = bzip2(Buffer.from(TEXT.repeat(Math.ceil(32_000_000 / TEXT.length))));
   await using bench = await openFileBench(new Map([[ARCHIVE, archive]]));
-  const delay = monitorEventLoopDelay({ resolution: 1 });
-  delay.enable();
+  // Its own processor time between two timers: on a busy machine the clock on the wall measures the others.
+  const stretchesMs: number[] = [];
+  let before = process.threadCpuUsage();
+  const timer = setInterval(() => {
+    const { user, system } = process.threadCpuUsage(before);
+    stretchesMs.push((user + system) / 1000);
+    before = process.threadCpuUsage();
+  }, 1);
+  onTestFinished(() => clearInterval(timer));
   expect((await bench.reader.turn()).length).toBeGreaterThan(500_000);
-  delay.disable();
-  expect(delay.percentile(99) / 1e6).toBeLessThan(50);
+  const sorted = stretchesMs.toSorted((a, b) => a - b);
+  expect(sorted.length).toBeGreaterThan(20);
+  expect(sorted[Math.floor(sorted.length * 0.99)]).toBeLessThan(50);
 });
