@@ -153,7 +153,7 @@ test('a broken link ends with the first line of the file behind it', async () =>
   await using bench = await openFileBench(new Map([...LINKED_LOG, [before, line('12:10:00', 'before')]]));
   const first = await bench.reader.turn();
   bench.files.delete(before);
-  bench.files.set(CURRENT, line('13:00:00', 'behind'));
+  bench.files.set('network/log-2026-11-21-12:30:00', line('13:00:00', 'behind'));
   const records = [...first, ...(await bench.reader.turnsFor(20 * MINUTE_MS))];
   expect(gapsOf(records)).toMatchObject([
     {
