@@ -99,7 +99,7 @@ test.skipIf(openMetricsOracle.isMissing)(
     const families = parseOpenMetrics(await response.text());
 
     expect(families.get('router_board')).toEqual({ type: 'info', samples: expect.any(Number) });
-    expect(families.get('router_received_bytes')).toEqual({ type: 'counter', samples: 24 });
+    expect(families.get('router_api_received_bytes')).toEqual({ type: 'counter', samples: 24 });
     expect(families.get('router_failure_reason')).toEqual({ type: 'gauge', samples: 24 * 8 });
     expect(families.get('router_exporter_polls')).toEqual({ type: 'counter', samples: 2 });
     // Both formats tell of the same families.
