@@ -345,5 +345,5 @@ function isAllRefused(outcome: DeliveryReport | DeliveryError, attempt: readonly
 
 /** Whether the failure may be one after which a receiver does not have what it took: its connection broke, or it answered 5xx. */
 function mayHaveLost({ code, answer = '' }: DeliveryError): boolean {
-  return code === 'unreachable' || code === 'timeout' || /^5\d\d$/.test(answer);
+  return code === 'unreachable' || code === 'timeout' || code === 'protocol_error' || /^5\d\d$/.test(answer);
 }

@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import {
@@ -82,6 +86,33 @@ async function openBench(create: (clock: ReturnType<typeof createSteppedClock>) 
   };
 }
 
+/** A receiver that answers as it is told. */
+async function openReceiver(answerTo: (answer: ServerResponse, lines: number) => void) {
+  const bodies: string[] = [];
+  let connections = 0;
+  const server = createServer(async (request, answer) => {
+    const body = await text(request);
+    bodies.push(body);
+    answerTo(answer, body.trim().split('\n').length);
+  });
+  // Longer than the test: the header of the answer is the test's.
+  server.keepAliveTimeout = 600_000;
+  server.on('connection', () => connections++);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/ingest`,
+    bodies,
+    connections: () => connections,
+    endIdle: () => server.closeIdleConnections(),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
 const http = (url: string, replayMs = REPLAY_MS) =>
   openBench((clock) => createHttpSink({ ...web, url, clock, replayMs }), replayMs);
 
@@ -118,6 +149,39 @@ describe('a sink over HTTP with replay', () => {
     await bench.ship('a', 2);
     server.misbehave({ kind });
     expect(await bench.ship('b', 1)).toEqual([code]);
+    expect(bench.count('records-repeated')).toBe(2);
+  });
+
+  test.for([
+    ['HTTP/1.1', (answer: ServerResponse) => answer.setHeader('connection', 'close')],
+    [
+      'HTTP/1.0',
+      (answer: ServerResponse) => Object.assign(answer, { shouldKeepAlive: false, useChunkedEncodingByDefault: false }),
+    ],
+  ] as const)('does not get them again because each answer ends its connection: %s', async ([, prepare]) => {
+    await using receiver = await openReceiver((answer, lines) => {
+      prepare(answer);
+      // As proxies do with what is too large for them.
+      answer.writeHead(lines > 2 ? 413 : 204).end();
+    });
+    const bench = await http(receiver.url);
+    expect(await bench.ship('old', 2)).toEqual([]);
+    expect(await bench.ship('new', 4)).toEqual([]);
+    expect(receiver.bodies.map((body) => body.trim().split('\n').length)).toEqual([2, 4, 2, 2]);
+    expect([bench.count('records-delivered'), bench.count('records-repeated')]).toEqual([6, 0]);
+  });
+
+  test('keeps a connection for as long as the receiver does, whatever that announces, because its end tells', async () => {
+    await using receiver = await openReceiver((answer) => answer.writeHead(204, { 'keep-alive': 'timeout=1' }).end());
+    const bench = await http(receiver.url);
+    expect(await bench.ship('a', 1)).toEqual([]);
+    expect(await bench.ship('b', 1)).toEqual([]);
+    expect(receiver.connections()).toBe(1);
+    const ended = Promise.withResolvers<void>();
+    if (bench.sink.connection) bench.sink.connection.onEnd = ended.resolve;
+    receiver.endIdle();
+    await ended.promise;
+    expect(await bench.drain()).toEqual([]);
     expect(bench.count('records-repeated')).toBe(2);
   });
 

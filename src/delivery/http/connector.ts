@@ -28,7 +28,6 @@ export class SinkConnector {
     const settle = (...result: Parameters<buildConnector.Callback>) => {
       if (!this.#openings.delete(fail)) return;
       if (result[0]) tcp.destroy();
-      // What this side ends, such as after an answer that announces the end, has no end of the other.
       if (result[1]) this.#watch(result[1]);
       callback(...result);
     };
@@ -73,7 +72,11 @@ export class SinkConnector {
       if (!isOver) this.#onEnded(isOrderly);
       isOver = true;
     };
-    socket.once('end', () => end(true)).once('error', () => end(false));
+    socket
+      .once('end', () => end(true))
+      .once('error', (cause) => {
+        if (isOfOtherSide(cause)) end(false);
+      });
   }
 
   #secure(socket: Socket, target: buildConnector.Options): TLSSocket {
@@ -85,6 +88,11 @@ export class SinkConnector {
     if (fault === undefined) return undefined;
     return new DeliveryError('misconfigured', fault, { disposition: 'operator', hint: FINGERPRINT_HINT });
   }
+}
+
+/** Whether the network or the other side broke a connection: this side ends one that is idle with an error of undici's, too. */
+function isOfOtherSide(cause: NodeJS.ErrnoException): boolean {
+  return cause.code !== 'UND_ERR_INFO';
 }
 
 /** An error of undici's own for broken sockets would make it connect again, at once and for ever. */

@@ -68,8 +68,10 @@ export class SinkHttpClient {
   readonly #secrets: readonly string[];
   readonly #connector: SinkConnector;
   readonly #agent: Agent;
-  /** The ends of connections over which records went; absent without `replayMs`. */
+  /** The ends of idle connections over which records went; absent without `replayMs`. */
   readonly connection: ConnectionEnd | undefined;
+  /** Requests whose answer is not complete. */
+  #underWay = 0;
 
   /** Throws `misconfigured` for headers and credentials that cannot be sent. */
   constructor(options: HttpSinkOptions) {
@@ -85,15 +87,19 @@ export class SinkHttpClient {
     this.#headers = { ...headers, ...revealAuthorization(options) };
     const { replayMs = 0, clock } = options;
     this.connection = replayMs > 0 ? new ConnectionEnd() : undefined;
-    this.#connector = new SinkConnector(options.tls ?? {}, (isOrderly) =>
-      this.connection?.note(isOrderly ? clock.now() : undefined),
-    );
+    this.#connector = new SinkConnector(options.tls ?? {}, (isOrderly) => {
+      // An end during a request fails the request, or belongs to its answer.
+      if (this.#underWay === 0) this.connection?.note(isOrderly ? clock.now() : undefined);
+    });
     // For as long as what was taken may be lost, the connection is what tells.
     const keepAliveMs = Math.max(KEEP_ALIVE_MS, replayMs);
     this.#agent = new Agent({
       connections: 1,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveMs,
+      // undici ends a connection this much sooner than the sink announces. With `replay` it waits for the end instead, which
+      // tells when the sink may have lost something.
+      ...(replayMs > 0 && { keepAliveTimeoutThreshold: -keepAliveMs }),
       // Exact limits come from the signal; undici's own timers are coarse and would only interfere.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -157,6 +163,7 @@ export class SinkHttpClient {
     // A connection that does not come to an end would stand in the way of the next request.
     const onAbort = () => this.#connector.endOpenings();
     signal.addEventListener('abort', onAbort, { once: true });
+    this.#underWay++;
     try {
       const answer = await request(url, {
         dispatcher: this.#agent,
@@ -171,6 +178,7 @@ export class SinkHttpClient {
       if (signal.aborted) throw signal.reason;
       throw toTransportError(cause, this.#options.name, renderPlace(url));
     } finally {
+      this.#underWay--;
       signal.removeEventListener('abort', onAbort);
     }
   }
