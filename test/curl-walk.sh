@@ -81,7 +81,7 @@ expect '"list_size":2'
 
 say 'An entry that brings an identifier of its own is refused'
 call 400 POST "$hostnames" --data '{"config":{"list":[{"hostname":"a","ip_address":"192.0.2.1","list_uid":"0123456789"}]}}'
-expect '"list_uid"'
+expect 'list_uid_given'
 
 say 'A filter finds the entry'
 filter='{"p":"hostname","o":"like","v":["CURL","nothing"]}'

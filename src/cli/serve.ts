@@ -6,6 +6,7 @@ import {
   type Logger,
   type LogLevel,
   renderErrorChain,
+  type Secret,
   systemRandom,
 } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
@@ -13,6 +14,9 @@ import { DeliveryError } from '../delivery/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { findSecrets } from './secrets.ts';
 import { readVersion } from './version.ts';
+
+/** Shorter values in the query of a sink's url are words, which would be missing all over the log. Characters. */
+const QUERY_SECRET_LENGTH_MIN = 16;
 
 export interface LogFlags {
   readonly level: LogLevel;
@@ -35,11 +39,15 @@ export function openLogger(
   const useSecretsOf = (...configs: readonly Config[]) => {
     const held = configs.flatMap(({ routers, sinks }) => [
       ...routers.map(({ password }) => password),
-      ...findSecrets(sinks),
+      ...sinks.flatMap((sink) => findSecrets('query' in sink ? { ...sink, query: sink.query.filter(isLong) } : sink)),
     ]);
     secrets = [...new Set(held.map((secret) => secret.reveal()))];
   };
   return { logger, useSecretsOf };
+}
+
+function isLong(piece: string | Secret): boolean {
+  return typeof piece !== 'string' && piece.reveal().length >= QUERY_SECRET_LENGTH_MIN;
 }
 
 export interface ServeOptions {

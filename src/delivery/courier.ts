@@ -340,7 +340,9 @@ export class Courier<Cursor> {
 
 /** Whether the sink refused every record for good. */
 function isAllRefused(outcome: DeliveryReport | DeliveryError, attempt: readonly OutgoingRecord[]): boolean {
-  return outcome instanceof DeliveryError || outcome.refused?.length === attempt.length;
+  if (outcome instanceof DeliveryError) return true;
+  const { refused = [], refusedUnnamed } = outcome;
+  return refused.length + (refusedUnnamed?.records ?? 0) >= attempt.length;
 }
 
 /** Whether the failure may be one after which a receiver does not have what it took: its connection broke, or it answered 5xx. */
