@@ -15,7 +15,7 @@ import { createBatch, type ReadingEnd, type RecordContext, type ScanBatch, toDam
 import { planStart } from './start.ts';
 import type { StreamState } from './stream-state.ts';
 import type { TailContext } from './tail-context.ts';
-import type { LogMemory } from './tail-memory.ts';
+import { createLogMemory, type LogMemory } from './tail-memory.ts';
 import { Zone } from './zone.ts';
 
 /** Lines are made durable in pieces of about this size. Bytes of log text. */
@@ -103,7 +103,8 @@ export class ComponentTail {
       isOnlyTurn: turn.isOnlyTurn,
       onLink: (link) => turn.noteLink(link),
     });
-    this.#alignTimes();
+    // The times of a device that answers no more stay as they were: what is told of its end has them.
+    if (!turn.isReplaced) this.#alignTimes();
   }
 
   get #position(): LogPosition {
@@ -231,6 +232,10 @@ export class ComponentTail {
   replace(): Step {
     const gaps = this.#chain.reset();
     const lines = this.#renderGaps(gaps, { reason: 'replaced', from: gaps.at(-1)?.from });
+    // Lines of the new device may be older than the last look, and its clock and zone are others.
+    Object.assign(this.#memory, createLogMemory());
+    this.#position.stream.clock.unsyncedBelowMs = undefined;
+    this.#position.zone = this.#turn.zone.text;
     return { commit: this.#toCommit(lines), report: () => this.#reportStored() };
   }
 

@@ -34,6 +34,20 @@ export function createRouterFacts(nowMs: number): RouterFacts {
   };
 }
 
+/**
+ * Notes the serial number, if it is told. True when another device than before answers: what was learnt of the one before
+ * is forgotten then.
+ */
+export function noteSerial(facts: RouterFacts, serial: string | undefined): boolean {
+  if (serial === undefined || facts.serial === serial) return false;
+  const isReplaced = facts.serial !== undefined;
+  facts.serial = serial;
+  if (!isReplaced) return false;
+  const { range, zone, links } = createRouterFacts(facts.firstContactMs);
+  Object.assign(facts, { range, zone, links });
+  return true;
+}
+
 export function renderRouterFacts(facts: RouterFacts): string {
   const text = JSON.stringify(facts);
   return `${text}\n${crc32(text).toString(16)}`;

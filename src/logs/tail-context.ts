@@ -8,7 +8,14 @@ import { FLOOR_MS } from './log-clock.ts';
 import type { LogRules } from './log-rules.ts';
 import { findToldOffsetMs } from './offset-evidence.ts';
 import type { Instance } from './position.ts';
-import { createRouterFacts, FACTS, parseRouterFacts, type RouterFacts, renderRouterFacts } from './router-facts.ts';
+import {
+  createRouterFacts,
+  FACTS,
+  noteSerial,
+  parseRouterFacts,
+  type RouterFacts,
+  renderRouterFacts,
+} from './router-facts.ts';
 import type { DateOrder } from './stamp.ts';
 import type { LogStart } from './start.ts';
 import type { TailMemory } from './tail-memory.ts';
@@ -77,6 +84,8 @@ export class TailContext {
   readonly rules: LogRules | undefined;
   /** When the router was first met, if that was not in this turn. */
   readonly contactMs: number | undefined;
+  /** Whether another device than before answers under the name. */
+  readonly isReplaced: boolean;
   /** Whether the logs of this router were deleted, as far as the listing shows it. */
   isWiped = false;
   readonly #records: RecordLog;
@@ -108,14 +117,16 @@ export class TailContext {
     this.facts = facts;
     this.contactMs = known?.firstContactMs;
     this.#configured = options.zone;
-    this.#learnt = learnZone(facts.zone);
-    this.#reportLinks();
+    this.isReplaced = noteSerial(facts, options.serial);
+    if (this.isReplaced) memory.isZoneDoubted = false;
     if (options.firmware !== undefined && options.firmware !== facts.firmware) {
       // Another firmware may have another writer of logs.
       if (facts.firmware !== undefined) facts.links = {};
       facts.firmware = options.firmware;
       facts.range = undefined;
     }
+    this.#learnt = learnZone(facts.zone);
+    this.#reportLinks();
   }
 
   /** Makes a step of logs durable, and with it what was learnt of the router: a crash leaves all of it or nothing. */
@@ -190,7 +201,9 @@ export class TailContext {
     const { links } = this.memory;
     if (links?.holds === verdict.holds && links.refuted.length === verdict.refuted.length) return;
     this.memory.links = verdict;
-    if (verdict.holds || verdict.refuted.length > 0) this.report({ type: 'log-links-judged', ...verdict });
+    // A router of which nothing is known yet is no news, unless more was told of it before.
+    const isKnown = [verdict, links].some((one) => one !== undefined && (one.holds || one.refuted.length > 0));
+    if (isKnown) this.report({ type: 'log-links-judged', ...verdict });
   }
 
   /**

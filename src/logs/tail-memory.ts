@@ -15,6 +15,11 @@ export interface LogMemory {
   readonly retention: Retention;
 }
 
+/** What is known of a log that was never read. */
+export function createLogMemory(): LogMemory {
+  return { etag: undefined, lookedAtMs: undefined, skew: createSkewBounds(), retention: new Retention() };
+}
+
 /** What is remembered of one router's logs between turns, in memory only. */
 export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
@@ -28,7 +33,7 @@ export class TailMemory {
   of(component: string): LogMemory {
     const known = this.#logs.get(component);
     if (known) return known;
-    const created = { etag: undefined, lookedAtMs: undefined, skew: createSkewBounds(), retention: new Retention() };
+    const created = createLogMemory();
     this.#logs.set(component, created);
     return created;
   }

@@ -2,7 +2,7 @@ import { ComponentTail } from './component-tail.ts';
 import { askForTime, findZone } from './find-zone.ts';
 import { type ListedLog, type Listing, parseListing } from './names.ts';
 import { parsePosition } from './position-text.ts';
-import { FACTS, type RouterFacts } from './router-facts.ts';
+import { FACTS } from './router-facts.ts';
 import { TailContext, type TailOptions } from './tail-context.ts';
 import { TailMemory } from './tail-memory.ts';
 
@@ -38,8 +38,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   const turn = new TailContext(options, memory, positions.get(FACTS));
   if (!(await askForTime(turn, signal))) return after;
   let listing = await list();
-  if (turn.zone.isAssumed && positions.size === 0) await findZone(turn, listing, signal);
-  const isReplaced = noteSerial(turn.facts, options.serial);
+  if (turn.zone.isAssumed && (positions.size === 0 || turn.isReplaced)) await findZone(turn, listing, signal);
   turn.isWiped = findWiped(listing, positions);
   const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter(
     (component) => component !== FACTS && isWanted(component),
@@ -61,7 +60,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   let last: string | undefined;
   try {
     noteListing();
-    if (isReplaced)
+    if (turn.isReplaced)
       replaceAll(
         tails.filter(({ component }) => positions.has(component)).map(({ tail }) => tail),
         turn,
@@ -93,15 +92,6 @@ function sortByTurn(components: readonly string[], after: string, memory: TailMe
   const dangerOf = (component: string) => memory.of(component).retention.msToLoss(nowMs) ?? Number.POSITIVE_INFINITY;
   const urgent = inTurn.filter((component) => dangerOf(component) < DANGER_MS);
   return [...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)), ...inTurn.filter((one) => !urgent.includes(one))];
-}
-
-/** Whether another router than before answers, by its serial number. */
-function noteSerial(facts: RouterFacts, serial: string | undefined): boolean {
-  if (serial === undefined || facts.serial === serial) return false;
-  const isReplaced = facts.serial !== undefined;
-  facts.serial = serial;
-  if (isReplaced) facts.links = {};
-  return isReplaced;
 }
 
 /** Whether some log that had rotated files has none any more: routers delete the logs of all components together. */

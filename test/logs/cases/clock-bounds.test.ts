@@ -10,6 +10,7 @@ import {
   openFileBench,
   openLogBench,
   SECOND_MS,
+  START_MS,
 } from '../../support/log-bench.ts';
 
 /** A line that was merely not read yet is no proof that the clock of the router has jumped. */
@@ -213,4 +214,25 @@ test('a new file that holds half a line is no reason to be behind', async () => 
   const before = bench.reader.count('log-caught-up');
   await bench.reader.turn();
   expect(bench.reader.count('log-caught-up')).toBe(before + 1);
+});
+
+test('the log of a device that replaces another makes no jumps, and its history is no growth', async () => {
+  const render = (fromMs: number, count: number) =>
+    Array.from({ length: count }, (_, line) => {
+      const stamp = new Date(fromMs + line * 6 * MINUTE_MS).toISOString().slice(0, 19).replace('T', ' ');
+      return `${stamp} [wan] line ${line}\n`;
+    }).join('');
+  const files = new Map<string, string>();
+  await using bench = await openFileBench(files, { zone: new Zone('UTC') });
+  for (let count = 1; count < 5; count++) {
+    files.set('network/current', render(START_MS, count));
+    await bench.reader.turn({ serial: 'A' });
+    await bench.clock.advance(6 * MINUTE_MS);
+  }
+  files.set('network/current', render(START_MS - 600 * MINUTE_MS, 100));
+  const records = await bench.reader.turn({ serial: 'B' });
+  expect(messagesOf(linesOf(records))).toEqual(lineNames(0, 100));
+  expect(jumpsOf(records)).toEqual([]);
+  const retention = bench.reader.events.findLast(({ type }) => type === 'log-retention');
+  expect(retention).toEqual({ type: 'log-retention', component: 'network', msToLoss: undefined });
 });

@@ -143,6 +143,22 @@ test('another firmware, or another device, begins anew; facts of a store from be
   expect(parseRouterFacts(renderRouterFacts(before as RouterFacts))?.links).toEqual({});
 });
 
+test.for([
+  ['firmware', { firmware: '9.5' }],
+  ['device', { serial: 'B' }],
+] as const)('that the rule is not known any more is told once when another %s answers', async ([, another]) => {
+  const before = { firmware: '9.4', serial: 'A' };
+  await using bench = await openFileBench(new Map(LINKED_LOG), before);
+  await bench.reader.turn();
+  expect(judgedLast(bench.reader.events)).toMatchObject({ holds: true });
+  bench.files.delete('audit/log-2026-11-20-08:00:00.bz2');
+  bench.files.delete('audit/log-2026-11-20-08:30:00.bz2');
+  await bench.reader.turn({ ...before, ...another });
+  await bench.reader.turn({ ...before, ...another });
+  expect(judgedLast(bench.reader.events)).toMatchObject({ holds: false, refuted: [] });
+  expect(bench.reader.count('log-links-judged')).toBe(2);
+});
+
 test('logs that a timer rotates at once, and in which the same thing stands next, are one observation of the zone', async () => {
   const rotated = 'log-2026-11-21-11:00:00.bz2';
   const before = line('10:40:00', 'before');

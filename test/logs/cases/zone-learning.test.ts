@@ -11,6 +11,7 @@ import {
   linesOf,
   MINUTE_MS,
   messagesOf,
+  openFileBench,
   openLogBench,
   SECOND_MS,
   type TurnOptions,
@@ -44,7 +45,8 @@ async function follow(bench: LogBench, from: number, to: number, perTurn: number
   }
 }
 
-const timesOf = (bench: LogBench) => linesOf(bench.reader.records).map(({ timestamp = '' }) => timestamp.slice(0, 19));
+const timesOf = (bench: Pick<LogBench, 'reader'>) =>
+  linesOf(bench.reader.records).map(({ timestamp = '' }) => timestamp.slice(0, 19));
 const flagsOf = (bench: LogBench) => linesOf(bench.reader.records).map(({ flags = [] }) => flags.join());
 
 /** What the router's clock said when it wrote each line, in UTC; `offsetOf` is that of its zone at a local time. */
@@ -277,4 +279,53 @@ test('lines that contradict the time that the router tells count before it', asy
   }
   expect(timesOf(bench).at(-1)).toBe(new Date(bench.clock.now() - 30 * SECOND_MS).toISOString().slice(0, 19));
   expect(bench.state.asks).toBeLessThan(5);
+});
+
+/** A device at +01:00 is read, and its zone learnt; then a spare at UTC has `spare` as its files. Gives what came of that. */
+async function replaceDevice(spare: Readonly<Record<string, string>>, spareTells: boolean) {
+  const files = new Map([['network/current', '2026-11-21 13:00:00 [wan] of the first\n']]);
+  await using bench = await openFileBench(files, { zone: new Zone(undefined) });
+  const tell = (offsetMs: number) => () =>
+    Promise.resolve({ wallAsUtcMs: bench.clock.now() + offsetMs, utcMs: bench.clock.now() });
+  await bench.reader.turn({ serial: 'A', readTime: tell(HOUR_MS) });
+  expect(timesOf(bench)).toEqual(['2026-11-21T12:00:00']);
+  files.clear();
+  for (const [name, content] of Object.entries(spare)) files.set(name, content);
+  await bench.clock.advance(10 * MINUTE_MS);
+  const records = await bench.reader.turn({ serial: 'B', ...(spareTells && { readTime: tell(0) }) });
+  return { records, facts: parseRouterFacts(bench.reader.log.positions.get(FACTS) ?? '') };
+}
+
+const SPARE = { 'network/current': '2026-11-21 12:05:00 [wan] of the spare\n' };
+
+test('the lines of a device that replaces another have the zone that it tells, and what ends has that of the one before', async () => {
+  const { records, facts } = await replaceDevice(SPARE, true);
+  expect(linesOf(records)).toMatchObject([{ message: 'of the spare', timestamp: '2026-11-21T12:05:00.500000000Z' }]);
+  expect(linesOf(records)[0]?.flags).toBeUndefined();
+  expect(gapsOf(records)).toMatchObject([
+    { details: { reason: 'reset', time_from: expect.stringMatching('2026-11-21T12:00:00') } },
+  ]);
+  expect(facts?.zone.told?.map(({ offsetMs }) => offsetMs)).toEqual([0]);
+});
+
+test('the zone of a device that replaces another and tells no time is looked for in its archives', async () => {
+  const { records } = await replaceDevice(
+    {
+      'network/log-2026-11-21-11:00:00': '2026-11-21 10:30:00 [wan] one\n',
+      'network/log-2026-11-21-11:30:00': '2026-11-21 11:00:00 [wan] two\n',
+      'network/current': '2026-11-21 11:30:00 [wan] three\n',
+    },
+    false,
+  );
+  expect(linesOf(records).map(({ message, flags }) => [message, flags])).toEqual([
+    ['one', undefined],
+    ['two', undefined],
+    ['three', undefined],
+  ]);
+  expect(linesOf(records)[0]?.timestamp).toMatch('2026-11-21T10:30:00');
+});
+
+test('the lines of a device that replaces another and shows no zone are not placed with that of the one before', async () => {
+  const { records } = await replaceDevice(SPARE, false);
+  expect(linesOf(records)).toMatchObject([{ timestamp: '2026-11-21T12:05:00.500000000Z', flags: ['zone_assumed'] }]);
 });
