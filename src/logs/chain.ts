@@ -3,7 +3,7 @@ import type { RecordFlag } from '../model/index.ts';
 import type { Gap, GapEdge, Lane, OpenGap } from './event-records.ts';
 import { createUidPrefix } from './identity.ts';
 import { type LinkRule, meanDistanceMs } from './link-rule.ts';
-import { FLOOR_MS } from './log-clock.ts';
+import { FLOOR_MS, UNSYNCED_STEP_MS } from './log-clock.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
 import {
   type BrokenLink,
@@ -11,6 +11,7 @@ import {
   type FileFault,
   type Instance,
   type LogPosition,
+  type Pending,
   toLastEdge,
   type Waiting,
 } from './position.ts';
@@ -155,11 +156,12 @@ export class LogChain {
     if (!chainEnd) return true;
     const { rule, zone } = this.#options;
     const endUtcMs = parseStampUtcMs(chainEnd.stamp);
+    const beginsUtcMs = zone().place(firstWallAsUtcMs, endUtcMs).utcMs;
     // A clock that was not set proves neither that two files belong together nor that one is missing.
-    const isClockSet = firstWallAsUtcMs >= FLOOR_MS && endUtcMs >= FLOOR_MS;
+    const isSet = isClockSet(beginsUtcMs, chainEnd.stamp);
     const offsetMs = linkOffsetMs(firstWallAsUtcMs, chainEnd.stamp, zone());
     if (offsetMs !== undefined) {
-      if (isClockSet) this.#noteMatch(chainEnd, offsetMs);
+      if (isSet) this.#noteMatch(chainEnd, offsetMs);
       return true;
     }
     if (stamp !== undefined && stamp < chainEnd.stamp) {
@@ -169,12 +171,11 @@ export class LogChain {
     const { stamp: after, edge: from, isWatched } = chainEnd;
     const known = brokenLinks.find((link) => link.after === after);
     const link: BrokenLink = { after, from, sinceMs: this.#nowMs, isWatched };
-    if (!isClockSet || !rule.holds) {
+    if (!isSet || !rule.holds) {
       // Files behind that one may have been deleted with it.
       if (!known && !this.#listed.has(after)) brokenLinks.push({ ...link, isVague: true });
       return true;
     }
-    const beginsUtcMs = zone().place(firstWallAsUtcMs, endUtcMs).utcMs;
     if (stamp !== undefined && this.#isNext(after, stamp, beginsUtcMs, beginsUtcMs)) {
       this.#dropLink(after);
       return true;
@@ -210,7 +211,7 @@ export class LogChain {
   /** The log was followed from one file into this one: if nothing is missing between them, they must be linked. */
   #testRule(stamp: string, { follows, firstUtcMs, lastUtcMs }: Instance): void {
     if (follows === undefined || firstUtcMs === undefined || lastUtcMs === undefined) return;
-    if (firstUtcMs < FLOOR_MS || parseStampUtcMs(follows) < FLOOR_MS || isLinkedInAnyZone(firstUtcMs, follows)) return;
+    if (!isClockSet(firstUtcMs, follows) || isLinkedInAnyZone(firstUtcMs, follows)) return;
     if (!this.#isNext(follows, stamp, firstUtcMs, lastUtcMs)) return;
     this.#options.rule.refute(follows);
     this.#dropLink(follows);
@@ -234,9 +235,10 @@ export class LogChain {
 
   #markPassed(): void {
     for (const entry of this.position.pending) {
-      const { lastUtcMs } = entry.instance;
+      const { lastUtcMs, follows } = entry.instance;
       // Times of a clock that was not set say nothing of what came first.
       if (lastUtcMs === undefined || lastUtcMs < FLOOR_MS) continue;
+      if (follows !== undefined && !isClockSet(lastUtcMs, follows)) continue;
       // A file that was begun as a rotated one has appeared already.
       if (!entry.isRotated && lastUtcMs <= this.#strangersSinceMs) entry.isPassed = true;
     }
@@ -287,8 +289,8 @@ export class LogChain {
     if (open) this.#await(open, { isOvertaken: false, isRotated: false });
   }
 
-  /** The line behind the rest of a file, where it was read before that rest. */
-  lineBehind(instance: Instance): GapEdge | undefined {
+  /** The line behind the rest of a file, where it was read before that rest; `null` when nobody knows which it was. */
+  lineBehind(instance: Instance): GapEdge | null | undefined {
     return this.position.pending.find((pending) => pending.instance === instance)?.to;
   }
 
@@ -298,9 +300,12 @@ export class LogChain {
     for (const link of position.brokenLinks)
       if (link.lane !== 'late' && (link.lane ?? 'live') === lane) link.to ??= first;
     if (lane !== 'live') return;
-    for (const pending of position.pending) if (pending.instance !== instance) pending.to ??= first;
+    for (const pending of position.pending) {
+      if (pending.instance !== instance && pending.to === undefined) pending.to = first;
+    }
     for (const [other, entry] of Object.entries(position.waiting)) {
-      if (!entry.isBackfill && (stamp === undefined || other < stamp)) entry.to ??= first;
+      if (entry.isBackfill || entry.to !== undefined) continue;
+      if (stamp === undefined || other < stamp) entry.to = first;
     }
     if (position.liveFrom === null) position.liveFrom = first;
   }
@@ -316,9 +321,9 @@ export class LogChain {
    * The line that ends a gap which is told now, as far as it was read already. The last gap of the history ends where what is
    * new begins.
    */
-  endOf(gap: Gap): GapEdge | undefined {
+  endOf(gap: Gap): GapEdge | null | undefined {
     const isLast = gap.lane === 'backfill' && !this.#hasBackfill;
-    return gap.to ?? (isLast ? (this.position.liveFrom ?? undefined) : undefined);
+    return gap.to ?? (isLast ? (this.position.liveFrom ?? undefined) : gap.to);
   }
 
   /** Takes the gaps that end with `line`, the first one that a step makes durable in its lane. */
@@ -348,7 +353,9 @@ export class LogChain {
       this.#noteFollows(instance);
       this.#overtake(instance);
     }
-    this.#await(instance, { isOvertaken: isLate, isRotated: true });
+    // Of a late file only what was noted before is known to be behind it, not what is read next.
+    const to = isLate && !this.isBackfill(stamp) ? (this.position.waiting[stamp]?.to ?? null) : undefined;
+    this.#await(instance, { isOvertaken: isLate, isRotated: true, to });
     this.#recall(instance);
   }
 
@@ -526,7 +533,7 @@ export class LogChain {
     return { ...this.#toGap('certain', reason, instance, to ?? entry.to), file: name, lane };
   }
 
-  #toGap(certainty: Gap['certainty'], reason: Gap['reason'], instance: Instance, to: GapEdge | undefined): Gap {
+  #toGap(certainty: Gap['certainty'], reason: Gap['reason'], instance: Instance, to: GapEdge | null | undefined): Gap {
     const unread = (instance.tornAt.at(-1) ?? instance.off) - instance.off;
     return {
       // Bytes that were seen behind what was read are lost for sure.
@@ -595,7 +602,7 @@ export class LogChain {
     );
   }
 
-  #await(instance: Instance, state: { readonly isOvertaken: boolean; readonly isRotated: boolean }): void {
+  #await(instance: Instance, state: Pick<Pending, 'isOvertaken' | 'isRotated' | 'to'>): void {
     this.position.pending.push({ instance, sinceMs: this.#nowMs, ...state, isPassed: false });
     this.#markPassed();
   }
@@ -607,6 +614,15 @@ export class LogChain {
   #isOlder(sinceMs: number, ageMs: number): boolean {
     return this.#options.isOnlyTurn === true || this.#nowMs - sinceMs >= ageMs;
   }
+}
+
+/**
+ * Whether the router's clock was set when it wrote a line at `utcMs`, behind the rotation `stamp`. One without a battery begins
+ * at 1970, or at the date of its firmware.
+ */
+function isClockSet(utcMs: number, stamp: string): boolean {
+  const stampMs = parseStampUtcMs(stamp);
+  return utcMs >= FLOOR_MS && stampMs >= FLOOR_MS && utcMs >= stampMs - UNSYNCED_STEP_MS;
 }
 
 /** Whether newer lines have reason to wait for this file. */

@@ -71,6 +71,8 @@ export class ComponentTail {
   readonly #chain: LogChain;
   readonly #memory: LogMemory;
   readonly #observedMs: number;
+  /** Whether the stored position does not say with which zone its times were placed. */
+  #isZoneUnstored: boolean;
   /** Whether nothing of this log was ever read. */
   #isFirstContact: boolean;
   /** Bytes of lines read in this turn, and since the log last gave way to others. */
@@ -93,6 +95,7 @@ export class ComponentTail {
     this.#memory = turn.memory.of(component);
     this.#observedMs = turn.clock.now();
     const known = position === undefined ? undefined : parsePosition(position);
+    this.#isZoneUnstored = known !== undefined && known.zone === undefined;
     this.#isFirstContact = known === undefined;
     this.#chain = new LogChain(known ?? createPosition(), {
       router: turn.router.name,
@@ -118,6 +121,11 @@ export class ComponentTail {
   async run(listed: ListedLog, signal: AbortSignal): Promise<'settled' | 'more'> {
     this.#shareBytes = 0;
     this.#alignTimes();
+    if (this.#isZoneUnstored) {
+      // Later evidence would change what is taken for the zone of this position.
+      this.#isZoneUnstored = false;
+      this.#store([]);
+    }
     this.#memory.retention.noteListed(listed.rotated.length);
     const { held } = this.#position.stream;
     let now = listed;
@@ -424,7 +432,9 @@ export class ComponentTail {
     }
     const instance = result.kind === 'taken' ? result.instance : undefined;
     const piece = this.#take(scan, 'closed', instance, file.stamp);
-    const damage = scan.lost.map((lost): Gap => ({ ...toDamageGap(lost, file.name, undefined), lane: piece.lane }));
+    // What is left here has no line behind it in the file: it ends with the line behind the file, if that was read.
+    const to = this.#position.waiting[file.stamp]?.to;
+    const damage = scan.lost.map((lost): Gap => ({ ...toDamageGap(lost, file.name, undefined), to, lane: piece.lane }));
     this.#chain.complete(file.stamp, instance);
     if (instance) this.#memory.retention.noteFile(instance.off);
     this.#commit(piece, damage);
@@ -553,7 +563,7 @@ export class ComponentTail {
     const { lookedAtMs, skew } = this.#memory;
     return {
       ...this.#createContext(file, this.#chain.flagsFor(instance, stamp)),
-      behind: this.#chain.lineBehind(instance),
+      behind: this.#chain.lineBehind(instance) ?? (stamp === undefined ? undefined : this.#behind(stamp)),
       ...(this.#chain.laneOf(instance, stamp) === 'live' && {
         stream: this.#position.stream,
         notBeforeMs: lookedAtMs,
@@ -561,6 +571,11 @@ export class ComponentTail {
       }),
       skipBeforeUtcMs: this.#position.skipBeforeUtcMs,
     };
+  }
+
+  /** The line behind a rotated file, where it was read before that file. */
+  #behind(stamp: string): GapEdge | undefined {
+    return this.#position.waiting[stamp]?.to ?? undefined;
   }
 
   #createContext(file: string, flags: RecordContext['flags']): RecordContext {
@@ -621,7 +636,7 @@ export class ComponentTail {
     const told = gaps.map((gap): Gap => ({ ...gap, to: this.#chain.endOf(gap) }));
     // What follows missing lines continues no record before them.
     const { held } = this.#position.stream;
-    const isTorn = held !== undefined && told.some(({ to, lane = 'live' }) => !to && lane === 'live');
+    const isTorn = held !== undefined && told.some(({ to, lane = 'live' }) => to === undefined && lane === 'live');
     if (isTorn) this.#position.stream.held = undefined;
     const before = isTorn ? [...this.#endGaps(toEdge(held), 'live'), this.#renderHeld(held)] : [];
     for (const gap of told) this.#noteGap(gap);
@@ -634,7 +649,7 @@ export class ComponentTail {
   #noteGap(gap: Gap): void {
     const { certainty, reason, bytesMin, to } = gap;
     const uid = toGapUid(this.#createContext(gap.file, []), gap);
-    if (!to) this.#chain.noteOpenGap(uid, gap);
+    if (to === undefined) this.#chain.noteOpenGap(uid, gap);
     const component = this.#component;
     this.#events.push({ type: 'log-gap-found', component, certainty, reason, bytesMin, uid, untilUtcMs: to?.utcMs });
   }

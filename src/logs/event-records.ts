@@ -40,8 +40,8 @@ export interface Gap {
   readonly reason: GapReason;
   /** The last line before it; absent at the beginning of a log. */
   readonly from?: GapEdge | undefined;
-  /** The first line after it, when it is known. */
-  readonly to?: GapEdge | undefined;
+  /** The first line after it; absent until it is read, `null` when it was read and nobody knows which it was. */
+  readonly to?: GapEdge | null | undefined;
   readonly bytesMin?: number | undefined;
   readonly lines?: number | undefined;
   /** The damaged part of an archive, in bits of its compressed bytes. */

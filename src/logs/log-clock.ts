@@ -34,7 +34,7 @@ export const FLOOR_MS = Date.UTC(2020, 0, 1);
 /** Lines of several processes are now and then written in another order than stamped. */
 const BACKWARD_SLACK_MS = 5000;
 /** Falling back further than this is a clock without a battery at a restart, and not one that was corrected. */
-const UNSYNCED_STEP_MS = 86_400_000;
+export const UNSYNCED_STEP_MS = 86_400_000;
 /** Sinks refuse times that are further ahead. */
 const AHEAD_SLACK_MS = 10 * 60_000;
 /** While the zone is not known, a time may be ahead by the largest offset of any zone. */

@@ -20,12 +20,19 @@ export function parsePosition(text: string): LogPosition | undefined {
     if (!isObject(value)) return undefined;
     if (value['version'] === 1 && end < 0) return migrate(value);
     // What this program has written and the checksum covers has the shape that it had.
-    return value['version'] === 2 && end >= 0
-      ? { ...createPosition(), ...(value as unknown as LogPosition) }
-      : undefined;
+    if (value['version'] !== 2 || end < 0) return undefined;
+    const position = { ...createPosition(), ...(value as unknown as LogPosition) };
+    if (!('openGaps' in value)) forgetEnds(position);
+    return position;
   } catch {
     return undefined;
   }
+}
+
+/** Before gaps had ends, nobody noted which line was read first behind a file that is missing: it is not the next one. */
+function forgetEnds({ pending, waiting }: LogPosition): void {
+  for (const entry of pending) if (entry.isOvertaken) entry.to = null;
+  for (const entry of Object.values(waiting)) if (entry.attempts > 0 && !entry.isBackfill) entry.to = null;
 }
 
 /** Version 1 had no checksum, so every field is looked at. */
@@ -56,6 +63,7 @@ function migrate(value: Readonly<Record<string, unknown>>): LogPosition | undefi
   for (const [stamp, instance] of Object.entries(completed as Record<string, InstanceV1>)) {
     position.completed[stamp] = instance.key === '' ? null : liftInstance(instance);
   }
+  forgetEnds(position);
   return position;
 }
 

@@ -58,8 +58,8 @@ export interface Pending {
   readonly isRotated: boolean;
   /** Whether a newer file was seen whole that a router would only have compressed after this one. */
   isPassed: boolean;
-  /** The first line that was read behind its rest. */
-  to?: GapEdge | undefined;
+  /** The first line that was read behind its rest; `null` when there was one and it was not noted. */
+  to?: GapEdge | null | undefined;
 }
 
 /** Why a listed file could not be read the last time. */
@@ -76,8 +76,8 @@ export interface Waiting {
   notBeforeMs: number;
   /** Part of the history at first contact, to be read behind what is new. */
   isBackfill: boolean;
-  /** The first line that was read behind this file. */
-  to?: GapEdge | undefined;
+  /** The first line that was read behind this file; `null` when there may have been one that was not noted. */
+  to?: GapEdge | null | undefined;
 }
 
 /**

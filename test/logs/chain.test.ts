@@ -140,6 +140,14 @@ describe('LogChain.admits()', () => {
     expect(chain.giveUpOverdue(listed(FIRST, unset))).toEqual([]);
   });
 
+  test('a file of a clock that began at the date of the firmware does not contradict the rule', () => {
+    const zoneless = createChain(chain.position, new Zone(undefined));
+    zoneless.noteFresh(listed(FIRST, SECOND));
+    const bootMs = Date.UTC(2022, 0, 1, 0, 0, 20);
+    zoneless.complete(SECOND, { ...createInstance('b', bootMs), lastUtcMs: bootMs, follows: FIRST });
+    expect(rule.refuted).toEqual([]);
+  });
+
   test('after a start with an unset clock, the last file gone, something may be missing', async () => {
     chain.admits(Date.UTC(1970, 0, 1, 1, 0, 20));
     expect(chain.flagsFor(createInstance('c'), undefined)).toEqual([]);

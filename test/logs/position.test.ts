@@ -68,10 +68,12 @@ test('case 47: parsePosition() takes over a position of version 1', () => {
   expect(parsePosition(JSON.stringify(V1))).toEqual({
     ...createPosition(),
     open: lifted,
-    pending: [{ instance: { ...lifted, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false }],
+    pending: [
+      { instance: { ...lifted, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false, to: null },
+    ],
     lost: [{ ...lifted, gen: 2 }],
     waiting: {
-      '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2, fault: undefined, notBeforeMs: 0, isBackfill: false },
+      '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2, fault: undefined, notBeforeMs: 0, isBackfill: false, to: null },
     },
     completed: { '2026-11-20-08:35:58': { ...lifted, gen: 3 } },
     hasHistory: true,
@@ -138,4 +140,23 @@ test('parsePosition() takes a position from before gaps had ends, and goes on at
   const open = { ...createInstance('k', 0), off: 42 };
   const position = parsePosition(renderPosition({ ...(before as LogPosition), open }));
   expect(position).toMatchObject({ open: { off: 42 }, openGaps: [] });
+});
+
+test('parsePosition() does not wait for the line behind a file that was overtaken before such lines were noted', () => {
+  const before: Partial<LogPosition> = createPosition();
+  delete before.openGaps;
+  const pending = { sinceMs: 1, isRotated: false, isPassed: false };
+  const waiting = { sinceMs: 1, fault: undefined, notBeforeMs: 0, isBackfill: false };
+  const text = renderPosition({
+    ...(before as LogPosition),
+    pending: [
+      { ...pending, instance: createInstance('a', 0), isOvertaken: true },
+      { ...pending, instance: createInstance('b', 0), isOvertaken: false },
+    ],
+    waiting: { tried: { ...waiting, attempts: 1 }, new: { ...waiting, attempts: 0 } },
+  });
+  const position = parsePosition(text);
+  expect(position?.pending.map(({ to }) => to)).toEqual([null, undefined]);
+  expect(position?.waiting).toMatchObject({ tried: { to: null }, new: { attempts: 0 } });
+  expect(position?.waiting['new']?.to).toBeUndefined();
 });

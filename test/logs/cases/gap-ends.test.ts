@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
+import type { LogPosition } from '../../../src/logs/position.ts';
+import { parsePosition, renderPosition } from '../../../src/logs/position-text.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import {
   gapsOf,
@@ -146,6 +148,47 @@ test('a gap that is told after the line behind it was read carries that line', a
     to_uid: uidOf(records, 'ahead'),
     time_to: '2026-11-21T12:00:00.000Z',
   });
+});
+
+test.each([
+  ['nothing of which can be read', damage(bzip2(line('12:30:00', 'lost')), 0.4), 1],
+  ['only the middle of which can be read', damage(damage(bzip2(LINES), 0.05), 0.97), 2],
+])('the end of an archive %s is a gap up to the line behind it that was read before', async (_how, archive, count) => {
+  const files = new Map<string, string | Buffer>([OLD, [ARCHIVE, archive], [CURRENT, line('13:00:00', 'next')]]);
+  await using bench = await openFileBench(files);
+  for (let look = 0; look < 6; look++) {
+    await bench.reader.turn();
+    await bench.clock.advance(61 * SECOND_MS);
+  }
+  files.set(CURRENT, line('13:00:00', 'next') + line('13:05:00', 'later'));
+  await bench.reader.turn();
+  const { records } = bench.reader;
+  const kinds = kindsOf(records);
+  expect(kinds.indexOf('next')).toBeLessThan(kinds.indexOf('log.gap'));
+  const gaps = gapsOf(records);
+  expect(gaps).toHaveLength(count);
+  expect(gaps.at(-1)?.details).toMatchObject({ reason: 'damaged', to_uid: uidOf(records, 'next') });
+  expect(endsOf(records)).toEqual([]);
+});
+
+test('a file that was overtaken before ends were noted is a gap without an end, not one up to the next line', async () => {
+  const files = new Map<string, string | Buffer>([OLD, [CURRENT, line('12:30:00', 'before')]]);
+  await using bench = await openFileBench(files);
+  await bench.reader.turn();
+  files.set(CURRENT, line('13:00:00', 'ahead'));
+  await bench.reader.turnsFor(2 * MINUTE_MS);
+  const position: Partial<LogPosition> = parsePosition(bench.reader.log.positions.get('network') ?? '') ?? {};
+  expect(position.pending).toMatchObject([{ isOvertaken: true, to: { uid: uidOf(bench.reader.records, 'ahead') } }]);
+  for (const entry of position.pending ?? []) delete entry.to;
+  delete position.openGaps;
+  bench.reader.log.positions.set('network', renderPosition(position as LogPosition));
+  bench.reader.restart();
+  files.set(CURRENT, line('13:00:00', 'ahead') + line('13:05:00', 'later'));
+  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  files.set(CURRENT, line('13:00:00', 'ahead') + line('13:05:00', 'later') + line('13:25:00', 'last'));
+  records.push(...(await bench.reader.turn()));
+  expect(kindsOf(records)).toEqual(['later', 'log.gap', 'last']);
+  expect(gapsOf(records)).toMatchObject([{ details: { reason: 'not-found', to_uid: null, time_to: null } }]);
 });
 
 test('a broken link ends with the first line of the file behind it', async () => {
