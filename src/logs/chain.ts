@@ -158,7 +158,8 @@ export class LogChain {
     const endUtcMs = parseStampUtcMs(chainEnd.stamp);
     const beginsUtcMs = zone().place(firstWallAsUtcMs, endUtcMs).utcMs;
     // A clock that was not set proves neither that two files belong together nor that one is missing.
-    const isSet = isClockSet(beginsUtcMs, chainEnd.stamp);
+    // A fall of days is no such proof: a router whose clock was set back has lost files, too.
+    const isSet = firstWallAsUtcMs >= FLOOR_MS && endUtcMs >= FLOOR_MS;
     const offsetMs = linkOffsetMs(firstWallAsUtcMs, chainEnd.stamp, zone());
     if (offsetMs !== undefined) {
       if (isSet) this.#noteMatch(chainEnd, offsetMs);
@@ -235,10 +236,9 @@ export class LogChain {
 
   #markPassed(): void {
     for (const entry of this.position.pending) {
-      const { lastUtcMs, follows } = entry.instance;
+      const { lastUtcMs } = entry.instance;
       // Times of a clock that was not set say nothing of what came first.
       if (lastUtcMs === undefined || lastUtcMs < FLOOR_MS) continue;
-      if (follows !== undefined && !isClockSet(lastUtcMs, follows)) continue;
       // A file that was begun as a rotated one has appeared already.
       if (!entry.isRotated && lastUtcMs <= this.#strangersSinceMs) entry.isPassed = true;
     }

@@ -61,19 +61,6 @@ test('a file that begins later than the one before ends is no gap while the one 
   expect(messagesOf(records)).toEqual(['three']);
 });
 
-test('a start at the date of the firmware, for want of a battery, withholds nothing and is no gap', async () => {
-  await using bench = await openFileBench(new Map([...LINKED_LOG, BEFORE, [CURRENT, '']]));
-  await bench.reader.turn();
-  bench.files.set(CURRENT, '2022-01-01 00:00:20 [wan] started\n');
-  const started = await bench.reader.turn();
-  expect(messagesOf(linesOf(started))).toEqual(['started']);
-  bench.files.set(CURRENT, `2022-01-01 00:00:20 [wan] started\n${line('13:10:00', 'clock set')}`);
-  const records = [...started, ...(await bench.reader.turnsFor(20 * MINUTE_MS))];
-  expect(messagesOf(linesOf(records))).toEqual(['started', 'clock set']);
-  expect(gapsOf(records)).toEqual([]);
-  expect(records.flatMap(({ flags = [] }) => flags)).not.toContain('out_of_order');
-});
-
 /** How files of the router follow each other, as it was told last. */
 function judgedLast(events: readonly LogEvent[]) {
   return events.findLast((event) => event.type === 'log-links-judged');
