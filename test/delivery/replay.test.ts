@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -90,12 +90,12 @@ async function openBench(create: (clock: ReturnType<typeof createSteppedClock>) 
 async function openReceiver(answerTo: (answer: ServerResponse, lines: number) => void) {
   const bodies: string[] = [];
   let connections = 0;
-  const server = createServer((request, answer) => {
-    void text(request).then((body) => {
-      bodies.push(body);
-      answerTo(answer, body.trim().split('\n').length);
-    });
-  });
+  const handle = async (request: IncomingMessage, answer: ServerResponse) => {
+    const body = await text(request);
+    bodies.push(body);
+    answerTo(answer, body.trim().split('\n').length);
+  };
+  const server = createServer((request, answer) => void handle(request, answer));
   // Longer than the test: the header of the answer is the test's.
   server.keepAliveTimeout = 600_000;
   server.on('connection', () => connections++);
