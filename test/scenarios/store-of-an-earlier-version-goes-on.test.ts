@@ -1,0 +1,58 @@
+import { cpSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { DeadLetterStore } from '../../src/store/index.ts';
+import { startFleet } from '../support/fleet.ts';
+import { createHttpSettings } from '../support/sink-settings.ts';
+import { openHttpServer } from '../support/sinks/http-server.ts';
+import { STORY_SIMULATOR, tellStory } from '../support/store-story.ts';
+
+const MINUTE_MS = 60_000;
+
+/**
+ * What the agent of commit 1bf0417 left on the disk after {@link tellStory}, and the uids that its sinks had taken by then.
+ * Its database has format 4 and its positions version 2, without what later versions have added to them.
+ */
+const FOLDER = join(import.meta.dirname, 'store-format-4');
+const delivered = JSON.parse(readFileSync(join(FOLDER, 'delivered.json'), 'utf8')) as Record<
+  'console' | 'strict' | 'laggard',
+  string[]
+>;
+
+test('on the store of an earlier version every log goes on at its byte, no line is shipped again, and every sink goes on at its cursor', async () => {
+  await using strict = await openHttpServer({ bodyBytesMax: 2500 });
+  await using laggard = await openHttpServer();
+  let folder = '';
+  await using fleet = await startFleet({
+    isStopped: true,
+    simulator: STORY_SIMULATOR,
+    config: (config) => {
+      folder = config.storage.path;
+      const sinks = [createHttpSettings('strict', strict.url), createHttpSettings('laggard', laggard.url)];
+      return { ...config, sinks: [...config.sinks, ...sinks] };
+    },
+  });
+  await tellStory(fleet, { closeLaggard: async () => {}, cutArchives: async () => {} });
+  cpSync(FOLDER, folder, { recursive: true });
+  await fleet.startAgent();
+  fleet.router().appendLog('network', 'written for the later version');
+  await fleet.advance(5 * MINUTE_MS);
+
+  const linesOf = (component: string) =>
+    fleet.records.filter((record) => record.component === component).map(({ message, flags }) => [message, flags]);
+  expect(linesOf('network')).toEqual([['written for the later version', undefined]]);
+  expect(linesOf('events')).toEqual([['only in the archive that comes cut off', ['late']]]);
+  expect(linesOf('system')).toEqual([
+    ['only in the file that is being compressed', undefined],
+    ['behind the file that is being compressed', undefined],
+  ]);
+  expect(fleet.records).toHaveLength(4);
+  const uidsOf = (records: readonly object[]) => records.map((record) => (record as { uid: string }).uid);
+  const all = new Set([...delivered.console, ...uidsOf(fleet.records)]);
+  expect(all.size).toBe(delivered.console.length + fleet.records.length);
+  expect(new Set([...delivered.laggard, ...uidsOf(laggard.records())])).toEqual(all);
+  expect(laggard.records()).toHaveLength(all.size - delivered.laggard.length);
+  expect(uidsOf(strict.records())).toEqual(uidsOf(fleet.records));
+  using letters = new DeadLetterStore({ path: folder, role: 'guest', now: () => fleet.clock.now() });
+  expect(letters.list({ limit: 10 })).toMatchObject([{ sink: 'strict', code: '413' }]);
+});
