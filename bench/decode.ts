@@ -14,8 +14,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
-import { Bzip2Workspace } from '../src/logs/archive/bzip2/workspace.ts';
-import { type ArchivePool, Bzip2Decoder, openArchivePool } from '../src/logs/archive/index.ts';
+import { Bzip2Decoder, Bzip2Workspace } from '../src/bzip2/index.ts';
+import { type ArchivePool, openArchivePool } from '../src/logs/archive/index.ts';
 import {
   type Contender,
   contest,

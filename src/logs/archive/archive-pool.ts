@@ -1,7 +1,8 @@
 import type { Worker } from 'node:worker_threads';
 import { type Clock, createSystemClock, untilAborted } from '../../base/index.ts';
+import type { Bzip2Limits } from '../../bzip2/index.ts';
 import { ArchiveError } from './archive-error.ts';
-import type { ArchiveEnd, ArchiveFormat, ArchiveItem, ArchiveLimits } from './archive-item.ts';
+import type { ArchiveEnd, ArchiveFormat, ArchiveItem } from './archive-item.ts';
 import { ArchiveThread, startArchiveWorker } from './archive-thread.ts';
 import { inflate } from './inflate.ts';
 import { checkOutput } from './output-meter.ts';
@@ -17,7 +18,7 @@ export interface ArchivePoolOptions {
   readonly stallMsMax?: number | undefined;
 }
 
-export interface DecodeOptions extends ArchiveLimits {
+export interface DecodeOptions extends Bzip2Limits {
   /** Ends the decoding with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -182,7 +183,7 @@ async function identify(reader: SourceReader): Promise<ArchiveFormat> {
   });
 }
 
-async function* passText(reader: SourceReader, limits: ArchiveLimits): AsyncGenerator<Uint8Array, Totals, undefined> {
+async function* passText(reader: SourceReader, limits: Bzip2Limits): AsyncGenerator<Uint8Array, Totals, undefined> {
   let outputBytes = 0;
   for (let chunk = await reader.read(); chunk; chunk = await reader.read()) {
     outputBytes += chunk.length;

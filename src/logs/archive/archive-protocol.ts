@@ -1,6 +1,5 @@
+import type { BlockLost, BlockRecovered, Bzip2End, Bzip2Limits } from '../../bzip2/index.ts';
 import type { ArchiveErrorCode } from './archive-error.ts';
-import type { ArchiveLimits, BlockLost, BlockRecovered } from './archive-item.ts';
-import type { Bzip2End } from './bzip2/decoder.ts';
 
 /**
  * Decoded bytes are posted in chunks of at most this size, so that a reader that works through one holds its loop briefly.
@@ -16,7 +15,7 @@ export const INPUT_WINDOW_BYTES = 512 * 1024;
 
 /** To the worker. A job is one file; messages of an earlier job are stale and ignored. */
 export type Request =
-  | { readonly kind: 'begin'; readonly job: number; readonly limits: ArchiveLimits }
+  | { readonly kind: 'begin'; readonly job: number; readonly limits: Bzip2Limits }
   | { readonly kind: 'input'; readonly job: number; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'input-ended'; readonly job: number }
   /** The reader has taken so many bytes. */

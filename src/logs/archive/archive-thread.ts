@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, type Timer, untilAborted } from '../../base/index.ts';
+import type { BlockLost, BlockRecovered, Bzip2End, Bzip2Limits } from '../../bzip2/index.ts';
 import { ArchiveError } from './archive-error.ts';
-import type { ArchiveLimits, BlockLost, BlockRecovered } from './archive-item.ts';
 import {
   INPUT_CHUNK_BYTES,
   INPUT_WINDOW_BYTES,
@@ -9,7 +9,6 @@ import {
   type Reply,
   type Request,
 } from './archive-protocol.ts';
-import type { Bzip2End } from './bzip2/decoder.ts';
 import type { SourceReader } from './source-reader.ts';
 
 /** The worker's file stands beside this one, as a source in a checkout and compiled in a package. */
@@ -97,7 +96,7 @@ export class ArchiveThread {
   /** Decodes what `reader` gives. The bytes in flight are bounded both ways. @throws ArchiveError */
   async *decode(
     reader: SourceReader,
-    limits: ArchiveLimits,
+    limits: Bzip2Limits,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Uint8Array | BlockLost | BlockRecovered, Bzip2End, undefined> {
     if (this.#closed) throw this.#closed;

@@ -1,8 +1,6 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
-import { ArchiveError } from './archive-error.ts';
+import { Bzip2Decoder, Bzip2Error, Bzip2Workspace } from '../../bzip2/index.ts';
 import { OUTPUT_CHUNK_BYTES, OUTPUT_WINDOW_BYTES, type Reply, type Request } from './archive-protocol.ts';
-import { Bzip2Decoder } from './bzip2/decoder.ts';
-import { Bzip2Workspace } from './bzip2/workspace.ts';
 
 /** One file: input messages in, output messages out, never more of them under way than the reader takes. */
 class Job {
@@ -32,7 +30,7 @@ class Job {
     try {
       this.#work();
     } catch (error) {
-      if (!(error instanceof ArchiveError)) throw error;
+      if (!(error instanceof Bzip2Error)) throw error;
       const { code, message, bit } = error;
       this.#isOver = true;
       this.#post({ kind: 'failed', job: this.id, error: { code, message, bit } });

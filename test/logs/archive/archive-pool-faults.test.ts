@@ -7,8 +7,8 @@ import { createSteppedClock } from '../../../src/base/index.ts';
 import { OUTPUT_WINDOW_BYTES, type Reply } from '../../../src/logs/archive/archive-protocol.ts';
 import { startArchiveWorker } from '../../../src/logs/archive/archive-thread.ts';
 import { type ArchiveItem, type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
+import { chunksOf, compress, createLog } from '../../support/archives.ts';
 import { findTool } from '../../support/tools.ts';
-import { chunksOf, compress, createLog } from './archives.ts';
 
 const BZIP2 = findTool('bzip2');
 const LIMITS = { outputBytesMax: 2 ** 30 };

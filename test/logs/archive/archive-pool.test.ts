@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type ArchiveItem, type DecodeOptions, openArchivePool } from '../../../src/logs/archive/index.ts';
+import { chunksOf, compress, createLog, createNoise, findMarks, flipBit } from '../../support/archives.ts';
 import { findTool } from '../../support/tools.ts';
-import { chunksOf, compress, createLog, createNoise, findMarks, flipBit } from './archives.ts';
 
 const BZIP2 = findTool('bzip2');
 const pool = openArchivePool({ workers: 2 });

@@ -1,5 +1,5 @@
-import { ArchiveError } from '../archive-error.ts';
 import type { BitWindow } from './bit-window.ts';
+import { Bzip2Error } from './bzip2-error.ts';
 import { CODE_BITS_MAX, HuffmanTable, SYMBOLS_MAX } from './huffman-table.ts';
 
 /** Symbols coded with one table before the next selector is looked up. */
@@ -26,11 +26,11 @@ export class BlockHeader {
   readonly tables: readonly HuffmanTable[] = Array.from({ length: TABLES_MAX }, () => new HuffmanTable());
   readonly #lengths = new Uint8Array(SYMBOLS_MAX);
 
-  /** Reads everything behind the block's magic number. @throws ArchiveError `truncated`, `corrupt`, `unsupported`. */
+  /** Reads everything behind the block's magic number. @throws Bzip2Error `truncated`, `corrupt`, `unsupported`. */
   read(window: BitWindow): void {
     this.crc = window.readUint32();
     if (window.readBits(1) === 1) {
-      throw new ArchiveError('unsupported', 'The block is randomised, which no bzip2 since 1999 writes', {
+      throw new Bzip2Error('unsupported', 'The block is randomised, which no bzip2 since 1999 writes', {
         bit: window.position - 1,
       });
     }
@@ -93,6 +93,6 @@ export class BlockHeader {
 }
 
 /** An error `corrupt` at the position just read. */
-export function corruptAt(window: BitWindow, reason: string): ArchiveError {
-  return new ArchiveError('corrupt', reason, { bit: window.position });
+export function corruptAt(window: BitWindow, reason: string): Bzip2Error {
+  return new Bzip2Error('corrupt', reason, { bit: window.position });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Bzip2Workspace } from '../../../../src/logs/archive/bzip2/workspace.ts';
-import { decodeBzip2 } from '../archives.ts';
+import { Bzip2Workspace } from '../../src/bzip2/index.ts';
+import { decodeBzip2 } from '../support/archives.ts';
 import { CRC_OF_A, renderTable, writeArchive } from './block-writer.ts';
 
 const workspace = new Bzip2Workspace();

@@ -1,6 +1,6 @@
-import type { ArchiveError } from '../archive-error.ts';
 import type { BitWindow } from './bit-window.ts';
 import { type BlockHeader, corruptAt, GROUP_SYMBOLS } from './block-header.ts';
+import type { Bzip2Error } from './bzip2-error.ts';
 import { CODE_BITS_MAX, LOOK_BITS } from './huffman-table.ts';
 
 /** Bytes that a block of the highest level can hold before its runs are expanded. */
@@ -61,7 +61,7 @@ export class SymbolReader {
     this.#weight = 1;
   }
 
-  /** Decodes on. False when input is missing. @throws ArchiveError `truncated`, `corrupt`. */
+  /** Decodes on. False when input is missing. @throws Bzip2Error `truncated`, `corrupt`. */
   resume(window: BitWindow, header: BlockHeader): boolean {
     const input = new DataView(window.bytes.buffer);
     const { column, counts } = this;
@@ -84,7 +84,7 @@ export class SymbolReader {
     let front2 = recentView.getInt32(8, true);
     let front3 = recentView.getInt32(12, true);
 
-    const fail = (reason: string): ArchiveError => {
+    const fail = (reason: string): Bzip2Error => {
       window.bit = bit;
       // Behind the end of the input stand zeros; what they spell is no evidence of damage.
       return window.bitsLeft < 0 ? window.truncated() : corruptAt(window, reason);

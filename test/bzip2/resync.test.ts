@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Bzip2Workspace } from '../../../../src/logs/archive/bzip2/workspace.ts';
-import { findTool } from '../../../support/tools.ts';
-import { compress, createLog, decodeBzip2, findMarks, flipBit } from '../archives.ts';
+import { Bzip2Workspace } from '../../src/bzip2/index.ts';
+import { compress, createLog, decodeBzip2, findMarks, flipBit } from '../support/archives.ts';
+import { findTool } from '../support/tools.ts';
 import { writeArchive } from './block-writer.ts';
 
 const BZIP2 = findTool('bzip2');

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createSeededRandom, type Random } from '../../../../src/base/index.ts';
-import { Bzip2Workspace } from '../../../../src/logs/archive/bzip2/workspace.ts';
-import { findTool } from '../../../support/tools.ts';
-import { compress, createLog, createNoise, decodeBzip2, flipBit } from '../archives.ts';
+import { createSeededRandom, type Random } from '../../src/base/index.ts';
+import { Bzip2Workspace } from '../../src/bzip2/index.ts';
+import { compress, createLog, createNoise, decodeBzip2, flipBit } from '../support/archives.ts';
+import { findTool } from '../support/tools.ts';
 
 const BZIP2 = findTool('bzip2');
 const MUTATIONS = 10_000;

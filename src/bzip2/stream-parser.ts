@@ -1,7 +1,7 @@
-import { ArchiveError } from '../archive-error.ts';
-import type { BlockLost } from '../archive-item.ts';
 import type { BitWindow } from './bit-window.ts';
 import { corruptAt, HEADER_BYTES_MAX } from './block-header.ts';
+import { Bzip2Error } from './bzip2-error.ts';
+import type { BlockLost } from './bzip2-item.ts';
 import { BLOCK_MAGIC, END_MAGIC, isMagicAt, isMagicCutAt, MAGIC_BITS, seekMagic } from './magic.ts';
 import { BLOCK_BYTES_MAX } from './symbol-reader.ts';
 import type { Bzip2Workspace } from './workspace.ts';
@@ -54,7 +54,7 @@ export class StreamParser {
   #streamCrc = 0;
   /** No block of the stream was lost, so that its CRC can be compared. */
   #isStreamWhole = true;
-  #damage: { readonly error: ArchiveError; readonly startBit: number } | undefined;
+  #damage: { readonly error: Bzip2Error; readonly startBit: number } | undefined;
   #stretchesLost = 0;
 
   constructor(resync: boolean, workspace: Bzip2Workspace) {
@@ -71,14 +71,14 @@ export class StreamParser {
     this.#window.end();
   }
 
-  /** Reads on to the next block. @throws ArchiveError `truncated`, `corrupt`, `unsupported`. */
+  /** Reads on to the next block. @throws Bzip2Error `truncated`, `corrupt`, `unsupported`. */
   next(): Parsed {
     for (;;) {
       try {
         const parsed = this.#step();
         if (parsed !== undefined) return parsed;
       } catch (error) {
-        if (!(error instanceof ArchiveError) || this.#phase === 'seek' || this.#phase === 'failed') throw error;
+        if (!(error instanceof Bzip2Error) || this.#phase === 'seek' || this.#phase === 'failed') throw error;
         this.skip(error, this.#startBit);
       }
     }
@@ -87,9 +87,9 @@ export class StreamParser {
   /**
    * Looks for the next mark behind `startBit`, because of `error` in what starts there. To be called for a block that
    * turned out to be damaged, with its number, before the next one is asked for.
-   * @throws ArchiveError that `error`, without `resync` or when too much was damaged.
+   * @throws Bzip2Error that `error`, without `resync` or when too much was damaged.
    */
-  skip(error: ArchiveError, startBit: number, number: number = this.#found): void {
+  skip(error: Bzip2Error, startBit: number, number: number = this.#found): void {
     if (!this.#resync || ++this.#stretchesLost > STRETCHES_LOST_MAX) {
       this.#phase = 'failed';
       this.#damage = { error, startBit };

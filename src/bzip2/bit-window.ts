@@ -1,4 +1,4 @@
-import { ArchiveError } from '../archive-error.ts';
+import { Bzip2Error } from './bzip2-error.ts';
 
 /** Zero bytes kept behind the data, so that a loop may read a little past the end and look afterwards whether it did. */
 export const SLACK_BYTES = 256;
@@ -92,7 +92,7 @@ export class BitWindow {
     return taken > 0;
   }
 
-  /** Reads up to 24 bits. @throws ArchiveError `truncated` when the input ends before. */
+  /** Reads up to 24 bits. @throws Bzip2Error `truncated` when the input ends before. */
   readBits(count: number): number {
     const value = this.peekBits(this.bit, count);
     this.bit += count;
@@ -114,9 +114,9 @@ export class BitWindow {
     return this.readBits(16) * 0x10000 + this.readBits(16);
   }
 
-  truncated(): ArchiveError {
+  truncated(): Bzip2Error {
     const bit = this.endPosition;
-    return new ArchiveError('truncated', `The archive ends after ${bit / 8} bytes, before its end mark`, { bit });
+    return new Bzip2Error('truncated', `The archive ends after ${bit / 8} bytes, before its end mark`, { bit });
   }
 
   #discardBefore(count: number): void {

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { createSeededRandom } from '../../../src/base/index.ts';
-import type { Bzip2Workspace } from '../../../src/logs/archive/bzip2/workspace.ts';
-import { ArchiveError, type ArchiveLimits, Bzip2Decoder } from '../../../src/logs/archive/index.ts';
+import { createSeededRandom } from '../../src/base/index.ts';
+import { Bzip2Decoder, Bzip2Error, type Bzip2Limits, type Bzip2Workspace } from '../../src/bzip2/index.ts';
 
 /** Compresses with a real program of the bzip2 family. */
 export function compress(input: Uint8Array, args: readonly string[] = ['-9'], program = 'bzip2'): Buffer {
@@ -33,15 +32,15 @@ export interface Decoded {
   /** All that is not bytes. */
   readonly markers: readonly unknown[];
   /** What the decoder threw, if it did. */
-  readonly error: ArchiveError | undefined;
+  readonly error: Bzip2Error | undefined;
 }
 
-export interface DecodeSettings extends Partial<ArchiveLimits> {
+export interface DecodeSettings extends Partial<Bzip2Limits> {
   readonly chunkBytes?: number;
   readonly workspace?: Bzip2Workspace;
 }
 
-/** Feeds the plain decoder. What it throws is a part of the result, unless it is no {@link ArchiveError}. */
+/** Feeds the plain decoder. What it throws is a part of the result, unless it is no {@link Bzip2Error}. */
 export function decodeBzip2(archive: Uint8Array, settings: DecodeSettings = {}): Decoded {
   const { chunkBytes = archive.length || 1, workspace, outputBytesMax = 2 ** 30, ...limits } = settings;
   const decoder = new Bzip2Decoder({ outputBytesMax, ...limits }, workspace);
@@ -53,7 +52,7 @@ export function decodeBzip2(archive: Uint8Array, settings: DecodeSettings = {}):
       else markers.push(item);
     }
   };
-  let error: ArchiveError | undefined;
+  let error: Bzip2Error | undefined;
   try {
     for (let from = 0; from < archive.length; from += chunkBytes) {
       decoder.push(archive.subarray(from, from + chunkBytes));
@@ -62,7 +61,7 @@ export function decodeBzip2(archive: Uint8Array, settings: DecodeSettings = {}):
     decoder.end();
     drain();
   } catch (thrown) {
-    if (!(thrown instanceof ArchiveError)) throw thrown;
+    if (!(thrown instanceof Bzip2Error)) throw thrown;
     error = thrown;
   }
   return { output: Buffer.concat(output), markers, error };

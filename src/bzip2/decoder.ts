@@ -1,21 +1,9 @@
-import { ArchiveError } from '../archive-error.ts';
-import type { ArchiveLimits, BlockLost, BlockRecovered } from '../archive-item.ts';
-import { describeExcess } from '../output-meter.ts';
+import { Bzip2Error } from './bzip2-error.ts';
+import type { BlockRecovered, Bzip2End, Bzip2Item } from './bzip2-item.ts';
 import { CRC_START, finishCrc, updateCrc } from './crc.ts';
+import { type Bzip2Limits, describeExcess } from './limits.ts';
 import { type ParsedBlock, StreamParser } from './stream-parser.ts';
 import { Bzip2Workspace } from './workspace.ts';
-
-/** The archive was read to its end. */
-export interface Bzip2End {
-  readonly kind: 'end';
-  readonly outputBytes: number;
-  readonly blocks: number;
-  readonly blocksLost: number;
-  readonly paddingBytes: number;
-}
-
-/** Decoded bytes are a view that is valid until the next call of the decoder. */
-export type Bzip2Item = Uint8Array | BlockLost | BlockRecovered | Bzip2End;
 
 /**
  * Decodes bzip2, fed with chunks of any size: `push` input, `read` until it returns `undefined`, and so on; `end` after
@@ -25,20 +13,20 @@ export type Bzip2Item = Uint8Array | BlockLost | BlockRecovered | Bzip2End;
  * does not depend on the input. Randomised blocks are refused as `unsupported`.
  */
 export class Bzip2Decoder {
-  readonly #limits: ArchiveLimits;
+  readonly #limits: Bzip2Limits;
   readonly #workspace: Bzip2Workspace;
   readonly #parser: StreamParser;
   /** Bytes of the verified block that the expander's buffer holds and that are not read yet. */
   #expandedBytes = 0;
   #isExpanding = false;
-  #failure: ArchiveError | undefined;
+  #failure: Bzip2Error | undefined;
   #isEndRead = false;
   #outputBytes = 0;
   #blocks = 0;
   #blocksLost = 0;
 
   /** A `workspace` may be used by one decoder after the other, never by two at a time. */
-  constructor(limits: ArchiveLimits, workspace: Bzip2Workspace = new Bzip2Workspace()) {
+  constructor(limits: Bzip2Limits, workspace: Bzip2Workspace = new Bzip2Workspace()) {
     this.#limits = limits;
     this.#workspace = workspace;
     this.#parser = new StreamParser(limits.resync === true, workspace);
@@ -56,7 +44,7 @@ export class Bzip2Decoder {
 
   /**
    * The next item; `undefined` when input is missing, and after the last item.
-   * @throws ArchiveError once everything good before the fault has been read, and again at every further call.
+   * @throws Bzip2Error once everything good before the fault has been read, and again at every further call.
    */
   read(): Bzip2Item | undefined {
     for (;;) {
@@ -74,7 +62,7 @@ export class Bzip2Decoder {
         const marker = this.#verify(parsed);
         if (marker) return marker;
       } catch (error) {
-        if (error instanceof ArchiveError) this.#failure = error;
+        if (error instanceof Bzip2Error) this.#failure = error;
         throw error;
       }
     }
@@ -98,14 +86,14 @@ export class Bzip2Decoder {
     }
     if (expander.isCut || finishCrc(sum) !== block.crc) {
       this.#expandedBytes = 0;
-      const error = new ArchiveError('corrupt', `The CRC of block ${number} is wrong`, { bit: startBit });
+      const error = new Bzip2Error('corrupt', `The CRC of block ${number} is wrong`, { bit: startBit });
       this.#parser.skip(error, startBit, number);
       return undefined;
     }
     const excess = describeExcess(this.#outputBytes + bytes, endBit / 8, this.#limits);
     if (excess !== undefined) {
       this.#expandedBytes = 0;
-      throw new ArchiveError('too-large', excess, { bit: startBit });
+      throw new Bzip2Error('too-large', excess, { bit: startBit });
     }
     // Most blocks fit the buffer and are still in it; the others are expanded again, piece by piece.
     if (bytes !== this.#expandedBytes) {

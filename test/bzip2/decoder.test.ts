@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Bzip2Workspace } from '../../../../src/logs/archive/bzip2/workspace.ts';
-import { Bzip2Decoder } from '../../../../src/logs/archive/index.ts';
-import { findTool } from '../../../support/tools.ts';
-import { compress, createLog, createNoise, decodeBzip2, findMarks } from '../archives.ts';
+import { Bzip2Decoder, Bzip2Workspace } from '../../src/bzip2/index.ts';
+import { compress, createLog, createNoise, decodeBzip2, findMarks } from '../support/archives.ts';
+import { findTool } from '../support/tools.ts';
 
 const BZIP2 = findTool('bzip2');
 const LEVELS = ['-1', '-2', '-3', '-4', '-5', '-6', '-7', '-8', '-9'];
