@@ -288,8 +288,8 @@ describe('discover --dump', () => {
     expect(JSON.parse(await readFile(join(dump, 'hspa2.json'), 'utf8'))).toEqual({
       status: {
         unique: {
-          wpa_psk: 'masked-1',
-          text: expect.stringMatching(/^psk masked-1 of 198\.18\.0\.\d+$/) as string,
+          wpa_psk: 'masked-6',
+          text: expect.stringMatching(/^psk masked-6 of 198\.18\.0\.\d+$/) as string,
           fan: '12',
         },
       },

@@ -2,7 +2,7 @@ import { parseDateText } from '../values/parse-date-text.ts';
 import { parseDurationText } from '../values/parse-duration-text.ts';
 import { parseFraction, parseList, parseQuantity } from '../values/parse-quantity.ts';
 import { findUnit } from '../values/units.ts';
-import { splitWords } from './sensitive-names.ts';
+import { splitWords } from './mask-table.ts';
 
 /** What a field seems to be. `label`: a text that no number can be made of. */
 export type Guess =

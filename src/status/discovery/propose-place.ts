@@ -1,9 +1,9 @@
 import type { SeenField, SeenPlace } from './explore-documents.ts';
 import { type FieldGuess, guessField } from './guess-field.ts';
+import { classifyName, isHarmless } from './mask-table.ts';
 import { isCounterName, LabelNames, type MetricNames, toSnakeCase } from './metric-names.ts';
 import type { PlaceNotes, ProposedMetric, ProposedPlace } from './proposal.ts';
 import { proposeMetrics } from './propose-metrics.ts';
-import { classifyName, isHarmless } from './sensitive-names.ts';
 
 export interface PlaceToPropose {
   /** Of the resource; with a star for its slots. */

@@ -1,0 +1,181 @@
+import { isIPv6 } from 'node:net';
+
+/**
+ * What a value is by the name of its field. `secret`: it opens something. `identity`: it tells who, which device or where,
+ * or how to reach them.
+ */
+export type Sensitivity = 'secret' | 'identity';
+
+/** What a piece of text is; decides what stands in for it. */
+export type MaskKind = keyof typeof STAND_INS;
+
+const toSet = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/));
+
+/** Words in names of fields, and parts that are clear enough where no separator shows where a word begins. */
+const KEYS: readonly { sensitivity: Sensitivity; words: ReadonlySet<string>; parts: RegExp }[] = [
+  {
+    sensitivity: 'secret',
+    words: toSet(`
+      authorization bearer cookie credential credentials jwt key keys pass passphrase password passwd private psk pw pwd
+      secret secrets sid token tokens`),
+    parts: /apikey|credential|passphrase|passw|presharedkey|privatekey|secret|sessionid|token/,
+  },
+  {
+    sensitivity: 'identity',
+    words: toSet(`
+      account addr address addresses altitude apn area bssid bssids callee caller called calling cell cellid cid comment
+      contact coord coordinate coordinates coords customer description dns domain domainname eci email enb enodeb essid eui
+      fingerprint fqdn gateway geo gnb gnss gps guid gw host hostname hostnames hosts iccid imei imeisv imsi ip ips ipv lac
+      lat latitude lladdr lng loc location locations login lon longitude mac macs mail meid msisdn nameserver note notes owner
+      pci peer phone pin pins puk puks recipient remote sender serial serials server site sn ssid ssids street subscriber tac
+      tel telephone uri url urls user username users usim uuid vin`),
+    parts:
+      /cellid|hostname|iccid|imei|imsi|ipaddr|latitude|location|longitude|macaddr|msisdn|phone|serialn|ssid|username|usim|uuid/,
+  },
+];
+
+/** After these at the end of a name the value is a word about the thing, not the thing. */
+const STATE_WORDS = toSet(`
+  active attempts available changed conflict enabled family kind left len length level locked mode ok protocol quality ready
+  retries size state status strength tries type valid version`);
+/** After these it is a number of any size. */
+const COUNT_WORDS = toSet(
+  'age bytes count counter days errors expires expiry lifetime metric mtu packets rate rx speed ttl tx',
+);
+const EVERYDAY_WORD =
+  /^(?:|-+|0|any|auto|default|dhcp|disabled|down|enabled|false|n\/a|no|none|not available[a-z ]{0,40}|off|ok|on|static|true|unknown|up|yes)$/i;
+
+const OCTET = String.raw`(?:25[0-5]|2[0-4]\d|[01]?\d?\d)`;
+const HEX = '[0-9a-fA-F]';
+const ALONE = '(?![0-9a-zA-Z])';
+const SCHEME = String.raw`(?<=\b[a-z][a-z0-9+.-]{1,15}:\/\/@?)`;
+const LABEL = String.raw`[\p{L}\p{N}_][\p{L}\p{N}_-]{0,62}\.`;
+
+/**
+ * A form by which sensitive text shows itself, wherever it stands, and where in what was found it begins: `undefined` when it
+ * is no such thing after all. Default 0.
+ */
+type Form = readonly [kind: MaskKind, pattern: RegExp, find?: (found: string) => number | undefined];
+
+const when = (test: (found: string) => boolean) => (found: string) => (test(found) ? 0 : undefined);
+const hasAll = (...parts: RegExp[]) => when((found) => parts.every((part) => part.test(found)));
+
+/** Each form is looked for in what the ones before it have left. */
+export const FORMS: readonly Form[] = [
+  ['pem', /-----BEGIN [^-]{1,64}-----.*?(?:-----END [^-]{1,64}-----|$)/gs],
+  // The login in a URL, and a host without a dot.
+  ['secret', new RegExp(String.raw`${SCHEME}[^\s/?#"'<>\\]+(?=@)`, 'gi')],
+  ['secret', new RegExp(String.raw`${SCHEME}[^\s/?#"'<>\\@:.[\]]+(?=[:/?#\s"'<>\\]|$)`, 'gi')],
+  ['secret', /\beyJ[\w-]{5,}\.[\w-]*(?:\.[\w-]*)*/g],
+  ['secret', /(?<=\b(?:bearer|basic|digest) {1,8})[\w+/=.~-]{12,}/gi],
+  ['mail', /[^\s@"'<>(),;:]{1,128}@[^\s@"'<>(),;]{1,255}/g],
+  [
+    'mac',
+    new RegExp(
+      String.raw`(?<!${HEX})(?:(?:${HEX}{2}[:-]){5,}${HEX}{2}|${HEX}{4}\.${HEX}{4}\.${HEX}{4})(?!${HEX})`,
+      'g',
+    ),
+  ],
+  ['ipv6', new RegExp(`(?<![0-9a-fA-F:])${HEX}*:[0-9a-fA-F:]*:[0-9a-fA-F:]*`, 'g'), findIpv6],
+  // Every device has the others, and masks of networks.
+  ['ipv4', new RegExp(String.raw`(?<!\d)(?!(?:0|127|255)\.)(?:${OCTET}\.){3}${OCTET}(?!\d)`, 'g')],
+  // UUIDs, hashes and keys, then what is written to the base of 64. Twelve digits without a letter are a count.
+  [
+    'text',
+    new RegExp(`(?<![0-9a-zA-Z])(?:${HEX}{8}-(?:${HEX}{4}-){3}${HEX}{12}|${HEX}{32,})${ALONE}`, 'g'),
+    hasAll(/[a-f]/i, /\d/),
+  ],
+  ['mac', new RegExp(`(?<![0-9a-zA-Z])${HEX}{12}${ALONE}`, 'g'), hasAll(/[a-f]/i, /\d/)],
+  ['secret', /(?<![\w+/])[\w+/-]{32,}={0,2}/g, hasAll(/[a-z]/, /[A-Z]/, /\d/)],
+  ['text', /(?<!\d)(?<!\d\.)\d{14,}(?!\d)/g],
+  // The digits of a long number in groups; a date has fewer.
+  [
+    'text',
+    /(?<![\d.-])\d{1,8}(?:-\d{1,8}){2,5}(?!\d)/g,
+    when((found) => /^\d{14,20}$/.test(found.replaceAll('-', ''))),
+  ],
+  [
+    'host',
+    new RegExp(
+      String.raw`(?<![\p{L}\p{N}_-])(?:${LABEL}){1,10}(?:\p{L}{2,63}|xn--[a-z0-9-]{2,59})\.?(?![\p{L}\p{N}_-])`,
+      'gu',
+    ),
+  ],
+  ['text', /\+\d[\d ()/.-]{6,20}\d/g],
+  // 48.1372, 11.5755 and 48°8'14"N.
+  ['text', /(?<![\d.])[-+]?\d{1,3}\.\d{4,}[ °NSEW]{0,4}[,;/ ] *[-+]?\d{1,3}\.\d{4,}/g],
+  ['text', /\d{1,3} ?° ?\d{1,2}(?:[.,]\d+)? ?['′](?: ?[\d.,]+ ?(?:"|″|''))?/g],
+];
+
+/** What stands in for the `count`-th piece of a kind. */
+export const STAND_INS = {
+  secret: (count: number) => `masked-${count}`,
+  /** A text that only numbers were in stays one of as many digits. */
+  text: (count: number, original: string) =>
+    /\p{L}/u.test(original) || !/\d/.test(original) ? `masked-${count}` : writeCount(count, original, 10),
+  number: (count: number, original: string) =>
+    String(Number(writeCount(count, original, 10).replace(/^(-?)0(?=.)/, '$11')) || count),
+  // The network for tests of devices, RFC 2544; after its 131,072 addresses a private one.
+  ipv4: (count: number) =>
+    `${count < 2 ** 17 ? `198.${18 + (count >> 16)}` : `10.${(count >> 16) & 255}`}.${(count >> 8) & 255}.${count & 255}`,
+  ipv6: (count: number, original: string) =>
+    `${/^fe80/i.test(original) ? 'fe80:' : '2001:db8:'}:${count > 65_535 ? `${(count >> 16).toString(16)}:` : ''}${(count & 65_535).toString(16)}`,
+  mac: (count: number, original: string) => writeCount(count, original, 16),
+  host: (count: number, original: string) => `host${count}.example${original.split('.').length > 2 ? '.net' : ''}`,
+  mail: (count: number) => `user${count}@example.net`,
+  pem: (count: number) => `-----BEGIN MASKED-----\nmasked-${count}\n-----END MASKED-----`,
+} as const;
+
+/** Writes `count` into the digits of `original` from the right, zeros before it; separators stay. Longer when it does not fit. */
+function writeCount(count: number, original: string, radix: 10 | 16): string {
+  const digit = radix === 10 ? /\d/g : /[\da-f]/gi;
+  const room = original.match(digit)?.length ?? 0;
+  const digits = count.toString(radix).padStart(room, '0');
+  let at = digits.length - room;
+  return digits.slice(0, at) + original.replaceAll(digit, () => digits[at++] ?? '');
+}
+
+/** How much of a run of hexadecimal digits and colons is searched for the beginning of an address. */
+const STARTS_MAX = 16;
+const RUN_LENGTH_MAX = 256;
+
+/** An address, perhaps with a word or a time before it that a colon has joined to it. */
+function findIpv6(found: string): number | undefined {
+  const run = found.slice(0, RUN_LENGTH_MAX);
+  const starts = [0, ...[...run.matchAll(/:/g)].map(({ index }) => index + 1)].slice(0, STARTS_MAX);
+  const start = starts.find((from) => isIPv6(found.slice(from)));
+  return start === undefined || /^::1?$/.test(found.slice(start)) ? undefined : start;
+}
+
+/** Longest name that is taken apart; a longer one is no name of a field. */
+const NAME_LENGTH_MAX = 256;
+
+/** The words of a name in lower case: `IMEI`, `macAddress`, `ip-address_2`. */
+export function splitWords(name: string): readonly string[] {
+  return name
+    .slice(0, NAME_LENGTH_MAX)
+    .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+    .replaceAll(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}]+/u)
+    .filter((word) => word !== '');
+}
+
+/** What the values of a field are by its name alone; `undefined` when it tells nothing bad. */
+export function classifyName(name: string): Sensitivity | undefined {
+  const words = splitWords(name);
+  const joined = words.join('');
+  return KEYS.find((key) => words.some((word) => key.words.has(word)) || key.parts.test(joined))?.sensitivity;
+}
+
+/** A word about something has few numbers in it, and is short. */
+const STATE_VALUE = /^(?=.{0,40}$)\D*(?:\d\D*){0,2}$/s;
+
+/** Whether a text in a field of this name tells nothing about anybody, though the field is there for that: `pin_retries`. */
+export function isHarmless(name: string, text: string): boolean {
+  const plain = text.trim();
+  if (EVERYDAY_WORD.test(plain)) return true;
+  const last = splitWords(name).at(-1) ?? '';
+  if (COUNT_WORDS.has(last)) return /^\d{1,13}$/.test(plain);
+  return STATE_WORDS.has(last) && STATE_VALUE.test(plain);
+}
