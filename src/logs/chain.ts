@@ -163,6 +163,8 @@ export class LogChain {
     const offsetMs = linkOffsetMs(firstWallAsUtcMs, chainEnd.stamp, zone());
     if (offsetMs !== undefined) {
       if (isSet) this.#noteMatch(chainEnd, offsetMs);
+      // What was missing here is found.
+      this.#dropLink(chainEnd.stamp);
       return true;
     }
     if (stamp !== undefined && stamp < chainEnd.stamp) {
@@ -483,19 +485,31 @@ export class LogChain {
   }
 
   #giveUpLinks(): Gap[] {
-    const overdue = this.position.brokenLinks.filter(({ sinceMs }) => this.#isOlder(sinceMs, GRACE_MS));
+    const overdue = this.position.brokenLinks.filter(
+      (link) => this.#isOlder(link.sinceMs, GRACE_MS) && !this.#mayBeMended(link),
+    );
     this.position.brokenLinks = this.position.brokenLinks.filter((link) => !overdue.includes(link));
     // The next file is not expected to follow there any more.
     if (overdue.some(({ after }) => after === this.position.chainEnd?.stamp)) this.position.chainEnd = undefined;
     return overdue.flatMap((link) => {
       const { after, beginsUtcMs, isWatched } = link;
       const isBehind = beginsUtcMs !== undefined && beginsUtcMs >= parseStampUtcMs(after) - LINK_MS_MAX;
-      if (this.#options.isOnlyTurn === true || !isBehind || !this.#listed.has(after))
+      // A file that got its name in that second may have taken the place of another one of that name.
+      const isCovered = isBehind && [...this.#listed].some((stamp) => isLinked(beginsUtcMs, stamp));
+      if (this.#options.isOnlyTurn === true || !isBehind || isCovered || !this.#listed.has(after))
         return this.#toLinkGap(link) ?? [];
       // What was rotated behind a file that is still listed has had its time to appear: there was nothing.
       if (isWatched === true) this.#options.rule.refute(after);
       return [];
     });
+  }
+
+  /** Whether a file is listed that may begin at the break, and that is still to be read. */
+  #mayBeMended({ after }: BrokenLink): boolean {
+    if (this.#options.isOnlyTurn === true) return false;
+    return Object.entries(this.position.waiting).some(
+      ([stamp, { attempts, sinceMs }]) => stamp > after && (attempts === 0 || !this.#isOlder(sinceMs, GRACE_MS)),
+    );
   }
 
   /** The gap of a broken link; none where nothing says any more that something is missing. */

@@ -268,6 +268,19 @@ describe('LogChain watches a rotation', () => {
     expect(chain.giveUpOverdue(listed(FIRST))).toEqual([]);
     expect(rule.refuted).toEqual([FIRST]);
   });
+
+  test('a break before a file that may have taken the place of another one is a gap, and refutes nothing', async () => {
+    const first = read('a', '10:40:00', '10:50:00');
+    chain.open(first);
+    chain.noteFresh(listed(FIRST));
+    chain.complete(FIRST, first);
+    expect(chain.admits(at('12:30:00'))).toBe(false);
+    chain.noteFresh(listed(FIRST, SECOND));
+    chain.complete(SECOND, read('b', '11:30:00', '11:30:00'));
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST, SECOND))).toMatchObject([{ certainty: 'likely', reason: 'broken-link' }]);
+    expect(rule.refuted).toEqual([]);
+  });
 });
 
 describe('LogChain', () => {

@@ -277,8 +277,9 @@ class LogJudge {
   #judgeGap(record: LogRecord, places: ReadonlySet<number>): void {
     const { details = {}, file } = record;
     const about = `${String(details['certainty'])} ${String(details['reason'])} ${file} from ${String(details['from_uid'])}`;
-    const isCertain = details['certainty'] === 'certain';
-    if (isCertain && places.size === 0 && !this.#isLostFile(record))
+    // Where nothing went wrong, what is likely is so, too.
+    const isClaim = details['certainty'] === 'certain' || (this.#life.isCalm && details['certainty'] === 'likely');
+    if (isClaim && places.size === 0 && !this.#isLostFile(record))
       this.#blame(`nothing is missing in the gap ${about}`);
     const bytesMin = details['bytes_min'];
     const bytes = [...places].reduce((sum, place) => sum + (this.#lines[place]?.bytes.length ?? 0) + 1, 0);

@@ -61,6 +61,21 @@ test('a file that begins later than the one before ends is no gap while the one 
   expect(messagesOf(records)).toEqual(['three']);
 });
 
+test('a missing file that is listed only at a look after 15 minutes is read before its link counts as broken', async () => {
+  await using bench = await openFileBench(new Map([...LINKED_LOG, BEFORE, [CURRENT, line('12:00:00', 'one')]]));
+  await bench.reader.turn();
+  bench.files.set('network/log-2026-11-21-11:20:00.bz2', line('12:00:00', 'one'));
+  // The file between is being compressed, and in no listing yet.
+  bench.files.set(CURRENT, line('12:40:00', 'three'));
+  await bench.reader.turn();
+  bench.files.set('network/log-2026-11-21-11:40:00.bz2', line('12:20:00', 'two'));
+  await bench.clock.advance(20 * MINUTE_MS);
+  const records = await bench.reader.turn();
+  expect(messagesOf(records)).toEqual(['two', 'three']);
+  expect(records.flatMap(({ flags }) => flags ?? [])).toEqual([]);
+  expect(judgedLast(bench.reader.events)).toMatchObject({ holds: true, refuted: [] });
+});
+
 /** How files of the router follow each other, as it was told last. */
 function judgedLast(events: readonly LogEvent[]) {
   return events.findLast((event) => event.type === 'log-links-judged');
