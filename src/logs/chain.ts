@@ -270,7 +270,18 @@ export class LogChain {
     const own = pending.find((entry) => entry.instance === instance);
     if (own) return own.isOvertaken;
     if (stamp === undefined) return false;
-    return this.#lateStamps.has(stamp) || (open !== undefined && open !== instance);
+    if (this.#lateStamps.has(stamp) || (open !== undefined && open !== instance)) return true;
+    return this.#endsBeforeLastRead(instance, stamp);
+  }
+
+  /** Whether a rotated file ended before the one began that was read last, as `current`: which name that has got nobody knows. */
+  #endsBeforeLastRead(instance: Instance, stamp: string): boolean {
+    const { chainEnd, open, stream } = this.position;
+    const { router, component, zone } = this.#options;
+    if (chainEnd || open || stream.lastUid === undefined || zone().isAssumed) return false;
+    const last = this.remembered().find((one) => stream.lastUid?.startsWith(createUidPrefix(router, component, one)));
+    if (last?.firstUtcMs === undefined || last === instance) return false;
+    return parseStampUtcMs(stamp) <= last.firstUtcMs + LINK_MS_MAX;
   }
 
   /** A file is the one that is being written now. */

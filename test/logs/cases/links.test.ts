@@ -76,6 +76,25 @@ test('a missing file that is listed only at a look after 15 minutes is read befo
   expect(judgedLast(bench.reader.events)).toMatchObject({ holds: true, refuted: [] });
 });
 
+test.each([
+  ['is still looked for', 2],
+  ['was given up', 16],
+])('a file that ended where one began that was read before it and %s is late, and ends no gap', async (_, minutes) => {
+  await using bench = await openFileBench(new Map([BEFORE, [CURRENT, line('12:40:00', 'three')]]));
+  await bench.reader.turn();
+  bench.files.set(CURRENT, line('13:00:00', 'five'));
+  await bench.reader.turn();
+  await bench.clock.advance(minutes * MINUTE_MS);
+  bench.files.set('network/log-2026-11-21-11:40:00.bz2', line('12:20:00', 'two'));
+  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  const [two] = records.filter(({ message }) => message === 'two');
+  expect(two?.flags).toEqual(['late']);
+  const [gap] = gapsOf(records);
+  const [five] = records.filter(({ message }) => message === 'five');
+  const [end] = records.filter(({ event }) => event === 'log.gap_end');
+  expect(gap?.details?.['to_uid'] ?? end?.details?.['to_uid']).toBe(five?.uid);
+});
+
 /** How files of the router follow each other, as it was told last. */
 function judgedLast(events: readonly LogEvent[]) {
   return events.findLast((event) => event.type === 'log-links-judged');
