@@ -439,8 +439,11 @@ export class LogChain {
     return [...this.#giveUpWaiting(listed), ...this.#giveUpPending(), ...this.#giveUpLinks()];
   }
 
-  /** The router has deleted everything: the gaps behind what was read, after which the log begins anew. */
-  reset(): Gap[] {
+  /**
+   * The router has deleted everything, or another device answers: the gaps behind what was read, after which the log begins
+   * anew. A deletion is inferred from one listing, and files that are being compressed may be in none: nothing is certain then.
+   */
+  reset(reason: 'wiped' | 'replaced'): Gap[] {
     const { position } = this;
     const lost = this.begun();
     // What was missing before the deletion can turn up no more.
@@ -460,7 +463,10 @@ export class LogChain {
     position.stream.lastUid = undefined;
     const gaps = [
       ...links,
-      ...lost.map((instance, index) => this.#toGap('possible', 'reset', instance, behind[index])),
+      ...lost.map((instance, index): Gap => {
+        const gap = this.#toGap('possible', 'reset', instance, behind[index]);
+        return reason === 'replaced' ? gap : { ...gap, certainty: 'possible', bytesMin: undefined };
+      }),
     ];
     const { router, component } = this.#options;
     if (lost.some((instance) => from?.uid.startsWith(createUidPrefix(router, component, instance)))) return gaps;

@@ -232,13 +232,13 @@ export class ComponentTail {
   }
 
   #reset(): void {
-    const gaps = this.#chain.reset();
+    const gaps = this.#chain.reset('wiped');
     this.#commitGaps(gaps, { reason: 'wiped', from: gaps.at(-1)?.from });
   }
 
   /** Another device answers now: what was begun on the one before is lost. To be committed by the caller. */
   replace(): Step {
-    const gaps = this.#chain.reset();
+    const gaps = this.#chain.reset('replaced');
     const lines = this.#renderGaps(gaps, { reason: 'replaced', from: gaps.at(-1)?.from });
     // Lines of the new device may be older than the last look, and its clock and zone are others.
     Object.assign(this.#memory, createLogMemory());

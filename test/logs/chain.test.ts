@@ -349,7 +349,7 @@ describe('LogChain', () => {
     chain.shelveOpen();
     chain.complete(FIRST, createInstance('b'));
     chain.position.brokenLinks = [{ after: FIRST, from: undefined, sinceMs: NOON }];
-    expect(chain.reset()).toMatchObject([
+    expect(chain.reset('wiped')).toMatchObject([
       { certainty: 'likely', reason: 'broken-link', file: `network/log-${FIRST}` },
       { certainty: 'possible', reason: 'reset', from: chain.edgeOf(begun) },
       { certainty: 'possible', reason: 'reset', from: chain.edgeOf(createInstance('b')) },
@@ -361,7 +361,17 @@ describe('LogChain', () => {
     chain.open(open);
     const edge = chain.edgeOf(open);
     chain.position.stream.lastUid = edge?.uid;
-    expect(chain.reset()).toMatchObject([{ certainty: 'possible', reason: 'reset', from: edge }]);
+    expect(chain.reset('wiped')).toMatchObject([{ certainty: 'possible', reason: 'reset', from: edge }]);
+  });
+
+  test.each([
+    ['wiped', { certainty: 'possible', bytesMin: undefined }],
+    ['replaced', { certainty: 'certain', bytesMin: 3 }],
+  ] as const)('half a line that was seen is lost for certain only with its device: %s', (reason, gap) => {
+    const open = { ...createInstance('a'), tornAt: [103] };
+    chain.open(open);
+    chain.position.stream.lastUid = chain.edgeOf(open)?.uid;
+    expect(chain.reset(reason)).toMatchObject([gap]);
   });
 
   test('a rotated file that was read to its end is no news and no gap when it goes', () => {
