@@ -28,7 +28,7 @@ const LOST_MAX = 8;
 const REMEMBERED_MAX = 64;
 /** Gaps whose end is still to be told; of more than these the oldest stay without one. */
 const OPEN_GAPS_MAX = 256;
-/** Beginnings of files of which only the number of files that had them is remembered. */
+/** Beginnings that may come again, of which only the number of files that had them is remembered. */
 const GENS_MAX = 64;
 /** A listed file that is answered with 404 so often is gone. */
 const GONE_ATTEMPTS = 3;
@@ -626,7 +626,9 @@ export class LogChain {
     this.position.lost = this.position.lost.filter((lost) => lost !== instance);
   }
 
-  #noteGen({ key, gen }: Instance): void {
+  #noteGen(instance: Instance): void {
+    if (!mayBeginAlike(instance)) return;
+    const { key, gen } = instance;
     const { [key]: known = 0, ...others } = this.position.gens;
     this.position.gens = Object.fromEntries(
       [...Object.entries(others), [key, Math.max(known, gen + 1)]].slice(-GENS_MAX),
@@ -654,6 +656,12 @@ export class LogChain {
 function isClockSet(utcMs: number, stamp: string): boolean {
   const stampMs = parseStampUtcMs(stamp);
   return utcMs >= FLOOR_MS && stampMs >= FLOOR_MS && utcMs >= stampMs - UNSYNCED_STEP_MS;
+}
+
+/** Whether another file may begin as this one: its clock was not set, and is not at the next start without a battery either. */
+function mayBeginAlike({ gen, firstUtcMs, lastUtcMs, shownMs }: Instance): boolean {
+  if (gen > 0 || firstUtcMs === undefined || lastUtcMs === undefined) return true;
+  return firstUtcMs < FLOOR_MS || shownMs !== lastUtcMs || lastUtcMs >= firstUtcMs + UNSYNCED_STEP_MS;
 }
 
 /** Whether newer lines have reason to wait for this file. */

@@ -404,6 +404,24 @@ describe('LogChain', () => {
     expect(chain.nextGen('b')).toBe(0);
   });
 
+  test.each([
+    ['1970', Date.UTC(1970, 0, 1, 0, 0, 20), Date.UTC(1970, 0, 1, 0, 1, 0)],
+    ['the date of its firmware', Date.UTC(2022, 0, 1, 0, 0, 20), Date.UTC(2022, 0, 1, 0, 1, 0)],
+    ['there, until it was set', Date.UTC(2022, 0, 1, 0, 0, 20), NOON],
+  ])('remembers for years how many files began when the clock began at %s', (_, firstUtcMs, lastUtcMs) => {
+    const complete = (index: number, instance: Instance) => {
+      const stamp = new Date(NOON + index * 1000).toISOString().slice(0, 19).replace('T', '-');
+      chain.complete(stamp, instance);
+      chain.forgetUnlisted(listed());
+    };
+    complete(0, { ...createInstance('boot', firstUtcMs), lastUtcMs, shownMs: NOON });
+    for (let index = 1; index < 100; index++) {
+      const utcMs = NOON + index * 1000;
+      complete(index, { ...createInstance(`key ${index}`, utcMs), lastUtcMs: utcMs, shownMs: utcMs });
+    }
+    expect(restart().nextGen('boot')).toBe(1);
+  });
+
   test('remembers no more than eight files that were given up', async () => {
     for (let index = 0; index < 12; index++) {
       chain.open(createInstance(`key ${index}`));
