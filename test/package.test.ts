@@ -199,6 +199,27 @@ console.log(JSON.stringify([profiles[0]?.name, refused instanceof RouterError &&
     expect(await program.ended).toEqual({ code: 0, signal: null, stdout: '["Profile",403]\n', stderr: '' });
   });
 
+  test('waits for a router that is busy, in a program that has nothing else to do', async () => {
+    await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+    const [simulated] = simulator.routers;
+    await simulated?.fault('http_503', { path: '/status', retryAfterSeconds: 1, times: 1 });
+    writeFileSync(join(project, 'device-ca.pem'), simulator.caPem);
+    writeFileSync(
+      join(project, 'patient.ts'),
+      `import { readFileSync } from 'node:fs';
+import { RouterClient } from 'router-exporter';
+
+const tls = { caPem: readFileSync('device-ca.pem', 'utf8') };
+await using router = new RouterClient({ url: process.argv[2] ?? '', username: 'monitor', password: 'simulated', tls });
+await router.readStatus('device_info');
+console.log('answered');
+`,
+    );
+    await using program = inProject('patient.ts', simulated?.url ?? '');
+    expect(await program.ended).toEqual({ code: 0, signal: null, stdout: 'answered\n', stderr: '' });
+    expect(simulated?.faults).toEqual([]);
+  });
+
   test('does what the README shows', async () => {
     await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
     writeFileSync(join(project, 'device-ca.pem'), simulator.caPem);
