@@ -3,7 +3,13 @@ import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import type { LogEvent, RecordLines } from '../logs/index.ts';
 import type { FamilyDescription, Labels, MetricFamily } from '../model/index.ts';
-import { type RetryAfter, ROUTER_FAILURES, type RouterCertificate, type SessionEvent } from '../router/index.ts';
+import {
+  type RetryAfter,
+  ROUTER_FAILURES,
+  type RouterCertificate,
+  RouterError,
+  type SessionEvent,
+} from '../router/index.ts';
 import type { ByteBudget } from '../schedule/index.ts';
 import type { PollResult, ResourceResult } from '../status/index.ts';
 import type { PollFault, RouterDetail, RouterFailureSummary, RouterLogSummary, RouterSummary } from '../web/index.ts';
@@ -298,7 +304,7 @@ export class RouterObserver {
   /** A turn over the logs that ended early. */
   onLogsFailed(cause: unknown): void {
     const error = renderErrorChain(cause);
-    const isForbidden = typeof cause === 'object' && cause !== null && Reflect.get(cause, 'status') === 403;
+    const isForbidden = cause instanceof RouterError && cause.isForbidden;
     this.#resources.noteOther(LOGS, isForbidden ? 'forbidden' : 'failed', error);
     this.#logFailure(LOGS, isForbidden ? 'The account may not read the logs' : 'The logs could not be read', { error });
   }

@@ -10,7 +10,7 @@ import {
   sniffFormat,
   Zone,
 } from '../logs/index.ts';
-import type { DownloadFacts, RouterClient } from '../router/index.ts';
+import { type DownloadFacts, type RouterClient, RouterError } from '../router/index.ts';
 import type { Examination } from './doctor-examination.ts';
 import type { Finding } from './doctor-steps.ts';
 
@@ -35,7 +35,7 @@ export async function examineLogs(examination: Examination): Promise<boolean> {
       listing = parseListing(names);
       return describeListing(listing, names.length, examination);
     } catch (error) {
-      if (Object(error).status !== 403) throw error;
+      if (!(error instanceof RouterError && error.isForbidden)) throw error;
       const hint = 'Give the account the group read on the router, or set logs.enabled: false';
       return { verdict: hasSinks ? 'failed' : 'warning', message: 'not permitted for this account', hint };
     }

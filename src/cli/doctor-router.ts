@@ -1,6 +1,6 @@
 import { type Clock, openDeadline } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
-import { equals, type RouterClient, RouterProbe, type ShownCertificate } from '../router/index.ts';
+import { equals, type RouterClient, RouterError, RouterProbe, type ShownCertificate } from '../router/index.ts';
 import { createClient, logOut, toRouterTls } from './connect.ts';
 import type { Examination, Learnt, RouterReport } from './doctor-examination.ts';
 import { examineLogs } from './doctor-logs.ts';
@@ -187,7 +187,7 @@ async function findRights({ recorder, client, signal, learnt, settings, clean }:
       // Not every firmware has this list.
       if (status === 404) return { message: 'not told' };
       // It stands in the way of nothing.
-      if (status !== 403) return { ...toFailure(error), verdict: 'warning' };
+      if (!(error instanceof RouterError && error.isForbidden)) return { ...toFailure(error), verdict: 'warning' };
       learnt.account = 'no configuration';
       return {
         message: 'may not read the configuration',

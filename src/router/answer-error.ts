@@ -27,6 +27,13 @@ export function toAnswerError(answer: JsonAnswer, request: TransportRequest): Ro
   return new RouterError('http', what, { ...options, disposition: isFinal ? 'skip' : 'retry', isAnswered: true });
 }
 
+/** What a 401 means that came straight after a login: the account is in order, but this call is not permitted to it. */
+export function toRefusalError({ message, status, words }: RouterError): RouterError {
+  const hint = HINTS[403];
+  const options = { status, words, hint, disposition: 'operator', isAnswered: true } as const;
+  return new RouterError('auth', `${message} whatever the login`, options);
+}
+
 /** The words of an error body, `{"error": [{"<topic>": "<text>"}, …]}`; nothing when it has another shape. */
 function decodeWords(body: unknown): readonly AnswerWord[] {
   const errors: unknown = isPlainObject(body) ? body['error'] : undefined;

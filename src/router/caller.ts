@@ -1,8 +1,9 @@
 import { type Clock, Mutex, type Secret } from '../base/index.ts';
-import { toAnswerError } from './answer-error.ts';
+import { toAnswerError, toRefusalError } from './answer-error.ts';
 import type { WireFacts } from './connector.ts';
 import { type AuthMode, type Credentials, createCredentials } from './credentials.ts';
 import { RouterError } from './errors.ts';
+import { RefusalMemory } from './refusal-memory.ts';
 import type { SessionEvent } from './session.ts';
 import {
   type ConsumeDownload,
@@ -23,6 +24,7 @@ export interface CallerOptions extends TransportOptions {
 /** A request without what the session adds to it. */
 export type Call = Omit<TransportRequest, 'authorization'>;
 
+const LOGIN_PATH = '/auth/login';
 /** A request that was refused with 401 is repeated so often: with a token of a refresh, then with one of a login. */
 const REFUSALS_MAX = 2;
 /** Statuses of a router that is well and has no time now. */
@@ -46,8 +48,9 @@ export interface RetryAfter {
 
 /**
  * Carries out calls: one at a time, in the order of asking, each with valid credentials. What is safe to repeat is
- * repeated: anything that was refused with 401, once after a refresh and once after a login; a GET that lost its kept connection, once; a GET
- * or a login that is answered with 429 or 503, up to three times in all, honouring a `Retry-After` of 15 seconds at most.
+ * repeated: anything that was refused with 401, once after a refresh and once after a login, unless it is known that this
+ * router means a lack of rights; a GET that lost its kept connection, once; a GET or a login that is answered with 429 or
+ * 503, up to three times in all, honouring a `Retry-After` of 15 seconds at most.
  * A router that was busy to the end of a call is not waited for again before it has done something.
  */
 export class Caller {
@@ -55,12 +58,14 @@ export class Caller {
   readonly #credentials: Credentials;
   readonly #clock: Clock;
   readonly #turn = new Mutex();
+  readonly #refusals: RefusalMemory;
   #retryAfter: RetryAfter | undefined;
   /** Whether the last call has waited for a busy router in vain. */
   #isBusy = false;
 
   constructor(options: CallerOptions) {
     this.#clock = options.clock;
+    this.#refusals = new RefusalMemory(options.clock);
     this.#transport = new Transport(options);
     this.#credentials = createCredentials(options.auth, {
       ...options,
@@ -120,7 +125,7 @@ export class Caller {
 
   /** Makes sure of valid credentials, without a call. */
   async logIn(signal: AbortSignal): Promise<void> {
-    await this.#run({ method: 'POST', path: '/auth/login', signal }, () => Promise.resolve());
+    await this.#run({ method: 'POST', path: LOGIN_PATH, signal }, () => Promise.resolve());
   }
 
   /** Logs out and closes the connection; bounded by `signal`. */
@@ -152,14 +157,16 @@ export class Caller {
         isSent = true;
         const result = await attempt({ ...call, authorization });
         this.#isBusy = false;
+        if (call.path !== LOGIN_PATH) this.#refusals.accepted(call);
         return result;
       } catch (cause) {
         if (!(cause instanceof RouterError)) throw cause;
+        if (cause.isAnswered) this.#refusals.accepted(call);
         this.#noteRetryAfter(cause);
         if (signal.aborted || !isRepeatable()) throw cause;
         const isGet = call.method === 'GET';
-        if (cause.disposition === 'login-again' && refusals < REFUSALS_MAX) {
-          if (!this.#credentials.lost(authorization, cause, refusals > 0)) throw cause;
+        if (cause.disposition === 'login-again') {
+          this.#renew(call, authorization, cause, refusals);
           refusals++;
         } else if (isGet && isSent && isStaleConnection(cause) && !hasReconnected) {
           hasReconnected = true;
@@ -174,6 +181,16 @@ export class Caller {
         }
       }
     }
+  }
+
+  /** Makes way for another token after a 401; throws when none can do better. `refusals`: of this call so far. */
+  #renew(call: Call, authorization: string | undefined, cause: RouterError, refusals: number): void {
+    if (this.#refusals.isVain(call)) throw toRefusalError(cause);
+    if (refusals < REFUSALS_MAX && this.#credentials.lost(authorization, cause, refusals > 0)) return;
+    // Credentials that are always the same are refused at once, and say nothing about the call.
+    if (refusals === 0) throw cause;
+    this.#refusals.refused(call);
+    throw toRefusalError(cause);
   }
 
   #noteRetryAfter({ status, retryAfterMs }: RouterError): void {

@@ -43,6 +43,11 @@ export class RouterError extends CodedError<RouterFailure> {
     this.isUnsent = options.isUnsent ?? false;
     this.isAnswered = options.isAnswered ?? false;
   }
+
+  /** Whether the account is in order and has no right to this: an answer of 403, or of 401 to a session that is in order. */
+  get isForbidden(): boolean {
+    return this.code === 'auth' && this.isAnswered;
+  }
 }
 
 const DNS_CODES = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME']);

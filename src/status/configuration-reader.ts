@@ -52,9 +52,9 @@ const FAILED_MS = HOUR_MS / 2;
 const VAIN_LOOKS_MAX = 2;
 const CONTENT_WAIT_MS_MAX = 24 * HOUR_MS;
 /** HTTP status of what the account may not read. */
-const FORBIDDEN = 403;
+const FORBIDDEN = new Set<unknown>([403, 401]);
 /** That, and what is not there or is no list. */
-const REFUSALS = new Set<unknown>([FORBIDDEN, 404, 400]);
+const REFUSALS = new Set<unknown>([...FORBIDDEN, 404, 400]);
 
 /** What is known of a list. */
 interface List {
@@ -216,7 +216,7 @@ export class ConfigurationReader implements StatusReader {
       });
       return undefined;
     } catch (cause) {
-      const isForbidden = readField(cause, 'status') === FORBIDDEN && !this.#pass.hasAnswers;
+      const isForbidden = FORBIDDEN.has(readField(cause, 'status')) && !this.#pass.hasAnswers;
       if (readField(cause, 'isAnswered') !== true || isForbidden) throw cause;
       return this.#putAside(name, cause);
     }

@@ -50,12 +50,14 @@ interface Turn {
   readonly startedMs: number;
   readonly deadline: Deadline;
   readonly options: PollOptions;
-  readonly resources: ResourceResult[];
+  resources: ResourceResult[];
   readonly asked: Set<Tracked>;
   isUp: boolean;
   isOver: boolean;
   /** The first failure. */
   failure: Setback | undefined;
+  /** Names of what was refused in a way that may mean the account as well. */
+  readonly unsure: Set<string>;
   /** The first thing that the router does not have, or does not let this account read. */
   refusal: Setback | undefined;
 }
@@ -119,6 +121,7 @@ export class StatusPoller {
       options,
       resources: [],
       asked: new Set(),
+      unsure: new Set(),
       isUp: false,
       isOver: false,
       failure: undefined,
@@ -129,6 +132,7 @@ export class StatusPoller {
     for (const tracked of this.#tracked) {
       if (!turn.isOver && turn.asked.size > 0 && this.#isOutdated(tracked)) await this.#read(tracked, turn, signal);
     }
+    this.#judgeUnsure(turn);
     if (turn.asked.size === 0) return this.#toResult(turn, true);
     this.#isUp = turn.isUp;
     if (!turn.isUp) this.#renewal++;
@@ -150,6 +154,15 @@ export class StatusPoller {
     const readable = this.#tracked.find((tracked) => !turn.asked.has(tracked) && this.#isReadable(tracked));
     const witness = readable ?? (turn.asked.size === 0 ? held : undefined);
     if (witness) await this.#read(witness, turn, signal);
+  }
+
+  /** Where something else was read, it was the resource that was refused; where nothing was, the account. */
+  #judgeUnsure(turn: Turn): void {
+    if (turn.isUp) {
+      for (const name of turn.unsure) this.#memory.note(name, 'forbidden', turn.startedMs);
+    } else {
+      turn.resources = turn.resources.map((one) => (turn.unsure.has(one.name) ? { ...one, state: 'failed' } : one));
+    }
   }
 
   #isReadable({ target }: Tracked): boolean {
@@ -194,7 +207,9 @@ export class StatusPoller {
     if (isGone) return;
     tracked.renewal = this.#renewal;
     timer.note(turn.startedMs, reading.state === 'failed');
-    if (reading.state !== 'failed') {
+    if (reading.state === 'forbidden' && reading.isUnsure) {
+      turn.unsure.add(target.name);
+    } else if (reading.state !== 'failed') {
       this.#memory.note(target.name, reading.state === 'read' ? undefined : reading.state, reading.readAtMs);
     }
     if (reading.state === 'read') this.#learn(target, reading.document);

@@ -30,6 +30,8 @@ export interface TargetReading {
   /** On the monotonic clock. */
   readonly readAtMs: number;
   readonly error: unknown;
+  /** Of a refusal: whether it may mean the account as well, so that it counts only beside something that was read. */
+  readonly isUnsure: boolean;
   /** Of the error: whether the router is well and only this failed, and the code of the source's list. */
   readonly isAnswered: boolean;
   readonly code: string;
@@ -37,10 +39,13 @@ export interface TargetReading {
   readonly isPutOff: boolean;
 }
 
+/** HTTP status of a session that is refused; of an answer, it is a lack of rights. */
+const UNAUTHORIZED = 401;
 /** HTTP status of an answer, and what it says about the resource. */
 const REFUSALS: ReadonlyMap<unknown, Refusal> = new Map([
   [404, 'unsupported'],
   [403, 'forbidden'],
+  [UNAUTHORIZED, 'forbidden'],
 ]);
 
 /** Asks for one target and maps what was answered. Never rejects. */
@@ -58,6 +63,7 @@ export async function readTarget(
     isUnread: false,
     isFromMemory: false,
     error: undefined,
+    isUnsure: false,
     isAnswered: true,
     code: '',
     isPutOff: false,
@@ -69,7 +75,8 @@ export async function readTarget(
   } catch (error) {
     const readAtMs = clock.monotonic();
     const isAnswered = readProperty(error, 'isAnswered') === true;
-    const state = (isAnswered && REFUSALS.get(readProperty(error, 'status'))) || 'failed';
+    const status = readProperty(error, 'status');
+    const state = (isAnswered && REFUSALS.get(status)) || 'failed';
     const code = readProperty(error, 'code');
     return {
       ...none,
@@ -77,6 +84,7 @@ export async function readTarget(
       durationMs: readAtMs - startedMs,
       readAtMs,
       error,
+      isUnsure: status === UNAUTHORIZED,
       isAnswered,
       code: typeof code === 'string' ? code : 'http',
       isPutOff: readProperty(error, 'retryAfterMs') !== undefined,

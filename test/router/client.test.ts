@@ -257,9 +257,41 @@ describe('session', () => {
       (arrived.line === 'POST /auth/refresh' ? fresh : refuse(401))(request, response, arrived),
     );
     const error = await thrownBy(bench.client.readProfiles(never));
-    expect(error).toMatchObject({ code: 'auth', disposition: 'login-again', status: 401, isAnswered: false });
+    expect(error).toMatchObject({ code: 'auth', disposition: 'operator', status: 401, isAnswered: true });
+    expect(error).toMatchObject({
+      isForbidden: true,
+      message: expect.stringMatching(/answered with 401 .* whatever the login$/),
+    });
     const calls = ['POST /auth/login', 'GET /profiles', 'POST /auth/refresh', 'GET /profiles'];
     expect(bench.lines()).toEqual([...calls, 'POST /auth/login', 'GET /profiles']);
+  });
+
+  test('RouterClient logs in for a call that is answered with 401 whatever the login once an hour', async () => {
+    const fresh: Handler = (_request, response) => answerJson(response, { access: 'access-x', refresh: 'refresh-x' });
+    const answers: Record<string, Handler> = { 'GET /status/a': ok, 'POST /auth/refresh': fresh };
+    await using bench = await openRouter((request, response, arrived) =>
+      (answers[arrived.line] ?? refuse(401))(request, response, arrived),
+    );
+    const ask = () => Promise.all([thrownBy(bench.client.readProfiles(never)), bench.client.readStatus('a', never)]);
+    const countLogins = () => bench.lines().filter((line) => line === 'POST /auth/login').length;
+    await ask();
+    const atFirst = countLogins();
+    for (let minute = 1; minute < 4; minute++) {
+      await bench.clock.advance(55_000);
+      expect((await ask())[0]).toMatchObject({ status: 401, isForbidden: true });
+    }
+    expect(countLogins()).toBe(atFirst);
+    await bench.clock.advance(60 * 60_000);
+    await ask();
+    expect(countLogins()).toBe(atFirst + 1);
+  });
+
+  test('RouterClient does not log in for each call while a router answers all of them with 401', async () => {
+    await using bench = await openRouter(refuse(401));
+    for (const resource of ['a', 'b', 'c', 'a']) {
+      expect(await thrownBy(bench.client.readStatus(resource, never))).toMatchObject({ status: 401 });
+    }
+    expect(bench.lines().filter((line) => line === 'POST /auth/login')).toHaveLength(2);
   });
 
   test('RouterClient.close() logs out, and no call works after it', async () => {

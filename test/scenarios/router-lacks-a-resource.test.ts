@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Config } from '../../src/config/index.ts';
 import { startFleet } from '../support/fleet.ts';
 
 const MINUTE_MS = 60_000;
@@ -62,6 +63,69 @@ test('a resource that the account may not read is shown as not permitted, said o
   expect(metrics).toContain('router_up{router="sim-1"} 1\n');
   const warnings = fleet.ownLog.filter(({ fields }) => JSON.stringify(fields).includes('"configuration"'));
   expect(warnings.filter(({ level }) => level === 'warn')).toHaveLength(1);
+});
+
+test.for(['lte2', 'sysstat/wan', 'device_info'])(
+  '%s, answered with 401 whatever the login, is not permitted, costs a login an hour and harms no other resource',
+  async (resource) => {
+    await using fleet = await startFleet({ router: RARELY_POLLED });
+    await fleet.router().fault('unauthorized', { path: `/status/${resource}` });
+    await fleet.advance(50 * MINUTE_MS);
+    const loginsAtFirst = fleet.router().counters.logins;
+    const metrics = await fleet.metrics();
+    expect(metrics).toContain(`router_resource_permitted{router="sim-1",resource="${resource}"} 0\n`);
+    expect(metrics).not.toContain(`router_resource_up{router="sim-1",resource="${resource}"}`);
+    expect(metrics).toMatch(/^router_uptime_seconds\{router="sim-1"\}/m);
+    expect(metrics).toContain('router_up{router="sim-1"} 1\n');
+    expect(loginsAtFirst).toBeLessThanOrEqual(3);
+
+    await fleet.advance(10 * HOUR_MS);
+    expect(fleet.router().counters.logins - loginsAtFirst).toBeLessThanOrEqual(11);
+    await fleet.router().clearFault();
+    await fleet.advance(HOUR_MS + 20 * MINUTE_MS);
+    expect(await fleet.metrics()).toContain(`router_resource_up{router="sim-1",resource="${resource}"} 1\n`);
+  },
+);
+
+test('logs that are answered with 401 whatever the login cost a login an hour', async () => {
+  const logs = { enabled: true, intervalMs: 5 * MINUTE_MS, start: 'all', components: ['*'] } as const;
+  await using fleet = await startFleet({ router: { ...RARELY_POLLED, logs } });
+  await fleet.router().fault('unauthorized', { path: '/download/log' });
+  await fleet.advance(10 * HOUR_MS);
+  expect(fleet.router().counters.logins).toBeLessThanOrEqual(12);
+  expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
+  await fleet.router().clearFault();
+  fleet.router().appendLog('network', 'at last');
+  await fleet.advance(20 * MINUTE_MS);
+  expect(fleet.records.map(({ message }) => message)).toContain('at last');
+});
+
+test('a router that answers everything with 401 is down, and read whole as soon as it answers', async () => {
+  const names = ['device', 'system', 'modem', 'wan'];
+  const config = (one: Config): Config => ({
+    ...one,
+    routers: one.routers.map((router) => ({
+      ...router,
+      modules: router.modules.filter(({ name }) => names.includes(name)),
+      logs: RARELY_POLLED.logs,
+    })),
+  });
+  await using fleet = await startFleet({ config });
+  await fleet.advance(5 * MINUTE_MS);
+  await fleet.router().fault('unauthorized', { path: '/status' });
+  const loginsBefore = fleet.router().counters.logins;
+  await fleet.advance(10 * MINUTE_MS);
+  expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 0\n');
+  expect(await fleet.metrics()).not.toMatch(/^router_resource_permitted\{.*\} 0$/m);
+  expect(fleet.router().counters.logins - loginsBefore).toBeLessThanOrEqual(3);
+  expect(JSON.stringify(fleet.ownLog)).not.toContain('may not read');
+  await fleet.router().clearFault();
+  await fleet.advance(10 * MINUTE_MS);
+  const metrics = await fleet.metrics();
+  expect(metrics).toContain('router_up{router="sim-1"} 1\n');
+  for (const resource of ['device_info', 'sysdetail/system', 'sysstat/wan', 'lte2']) {
+    expect(metrics).toContain(`router_resource_up{router="sim-1",resource="${resource}"} 1\n`);
+  }
 });
 
 test('a resource that fails runs out alone, is down with its reason, and harms no other', async () => {

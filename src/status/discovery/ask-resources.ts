@@ -26,6 +26,8 @@ const CHARACTERS_MAX = 32 * 1024 * 1024;
 const REFUSALS: ReadonlyMap<unknown, ResourceAnswer> = new Map<unknown, ResourceAnswer>([
   [404, 'absent'],
   [403, 'no_rights'],
+  // The session is in order where this counts as an answer.
+  [401, 'no_rights'],
 ]);
 
 /**
