@@ -246,6 +246,20 @@ describe('a sink over HTTP with replay', () => {
     expect(bench.store.countWaiting('a')).toBe(0);
   });
 
+  test('gets what is new in the end though it does not answer again and again', async () => {
+    let requests = 0;
+    await using receiver = await openReceiver((answer) => {
+      if (++requests % 3 > 0) answer.writeHead(204).end();
+      else void bench.clock.advance(common.timeoutMs);
+    });
+    const bench = await http(receiver.url, 600_000);
+    const faults = await bench.ship('a', 40);
+    expect(faults.length).toBeGreaterThan(3);
+    expect(new Set(faults)).toEqual(new Set(['timeout']));
+    expect(bench.store.countWaiting('a')).toBe(0);
+    expect(receiver.bodies.length).toBeLessThan(100);
+  });
+
   test('without replay nothing goes again', async () => {
     await using server = await openHttpServer();
     const bench = await http(server.url, 0);
