@@ -94,7 +94,7 @@ const poll = section('When the status of the router is read.', {
   }).optional(),
   connect_timeout: duration({
     description:
-      'Limit of opening one TCP connection, over all addresses of a name; resolving the name and the TLS handshake count against `timeout` alone. When it passes, the cycle ends, and the logs wait for the next one. The default shrinks to `timeout` when that is shorter.',
+      'Limit of opening one TCP connection, over all addresses of a name (the first gets half of it, 2 s at most, before the next is tried); resolving the name and the TLS handshake count against `timeout` alone. When it passes, the cycle ends, and the logs wait for the next one. The default shrinks to `timeout` when that is shorter.',
     default: renderDuration(POLL_CONNECT_TIMEOUT_MS),
   }).optional(),
   deadline: duration({

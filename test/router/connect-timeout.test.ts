@@ -1,8 +1,10 @@
-import { lookup } from 'node:dns/promises';
+import dns from 'node:dns';
+import { createServer } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { createSteppedClock, createSystemClock, type SteppedClock } from '../../src/base/index.ts';
 import { RouterClient, RouterProbe } from '../../src/router/index.ts';
+import { toTcpOptions } from '../../src/router/opening.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { openSilentListener } from '../support/silent-listener.ts';
 import { answerJson, openRouter } from './http-router.ts';
@@ -14,6 +16,10 @@ function connectTo(url: string, clock: SteppedClock, connectTimeoutMs?: number):
   const account = { username: 'monitor', password: 'simulated', auth: 'none' } as const;
   return new RouterClient({ url, ...account, clock, requestTimeoutMs: 10_000, connectTimeoutMs });
 }
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 test.each([
   ['an address', '127.0.0.1', 'http', undefined, 5000],
@@ -27,7 +33,7 @@ test.each([
   const failure = client.readStatus('device_info').catch((cause: unknown) => cause);
   // The name is resolved outside of the clock; this question comes after the client's own.
   for (let turn = 0; turn < 20; turn++) await setImmediate();
-  await lookup(host);
+  await dns.promises.lookup(host);
   const error = await advanceUntil(failure, clock, STEP_MS);
   expect(clock.monotonic()).toBeGreaterThanOrEqual(expectedMs);
   expect(clock.monotonic()).toBeLessThan(expectedMs + 1500);
@@ -51,6 +57,40 @@ test('a link that loses the first SYN stays usable: the system sends it again, a
   }
   await silent.accept(bench.port);
   expect(await answer).toEqual({ status: {} });
+});
+
+test('the second address of a name is reached though the first one is dead', async () => {
+  await using dead = await openSilentListener('127.0.0.2');
+  const server = createServer((_request, response) => answerJson(response, { status: {} }));
+  await new Promise<void>((resolve) => void server.listen(dead.port, '127.0.0.3', resolve));
+  const addresses = ['127.0.0.2', '127.0.0.3'].map((address) => ({ address, family: 4 }));
+  const lookup = vi.spyOn(dns, 'lookup');
+  // Its other forms are not asked for.
+  lookup.mockImplementation((...args: unknown[]) => {
+    const callback = args.at(-1);
+    if (typeof callback === 'function') queueMicrotask(() => callback(null, addresses));
+  });
+  const url = `http://plant-7:${dead.port}`;
+  await using client = new RouterClient({
+    url,
+    username: 'monitor',
+    password: 'simulated',
+    auth: 'none',
+    clock: createSystemClock(),
+    connectTimeoutMs: 1000,
+  });
+  expect(await client.readStatus('device_info')).toEqual({ status: {} });
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+// A link of two seconds' round trip needs two of the three that the default leaves.
+test.for([
+  [5000, 3000],
+  [2000, 1000],
+] as const)('of %i ms the first address of a name leaves %i ms to the next', ([limitMs, leftMs]) => {
+  const { autoSelectFamilyAttemptTimeout } = toTcpOptions({ host: 'plant-7', port: 443 }, limitMs);
+  expect(limitMs - autoSelectFamilyAttemptTimeout).toBe(leftMs);
 });
 
 test('the TLS handshake is bounded by the request, and not by connectTimeoutMs', async () => {

@@ -20,7 +20,7 @@ const [WAKE, TARGET] = [0, 1];
 /** Sleeps in its thread, so that nobody takes connections out of the queue, until it is woken. */
 const LISTENER = `
 const { createServer, connect } = require('node:net');
-const { parentPort, workerData: { shared, backlog } } = require('node:worker_threads');
+const { parentPort, workerData: { shared, backlog, host } } = require('node:worker_threads');
 let accepted = 0;
 const server = createServer((socket) => {
   socket.on('error', () => {});
@@ -31,19 +31,19 @@ const server = createServer((socket) => {
   const target = shared[1];
   if (target) socket.pipe(connect(target, '127.0.0.1').on('error', () => {})).pipe(socket);
 });
-server.listen({ port: 0, host: '127.0.0.1', backlog }, () => {
+server.listen({ port: 0, host, backlog }, () => {
   parentPort.postMessage(server.address().port);
   Atomics.wait(shared, 0, 0);
 });
 `;
 
-export async function openSilentListener(): Promise<SilentListener> {
+export async function openSilentListener(host = '127.0.0.1'): Promise<SilentListener> {
   const shared = new Int32Array(new SharedArrayBuffer(8));
-  const worker = new Worker(LISTENER, { eval: true, workerData: { shared, backlog: BACKLOG } });
+  const worker = new Worker(LISTENER, { eval: true, workerData: { shared, backlog: BACKLOG, host } });
   const [port] = (await once(worker, 'message')) as [number];
   const fillers: Socket[] = [];
   for (let count = 0; count <= BACKLOG; count++) {
-    const filler = connect(port, '127.0.0.1');
+    const filler = connect(port, host);
     filler.on('error', () => {});
     fillers.push(filler);
     await once(filler, 'connect');
