@@ -63,6 +63,8 @@ interface Load {
   readonly sendable: number;
   /** Whether the sink took one of them. */
   hasTaken: boolean;
+  /** Why it refused some without saying which. */
+  unnamedReason?: string | undefined;
 }
 
 /** A sink that refuses every record of so many batches in a row is set up wrong. */
@@ -158,7 +160,7 @@ export class Courier<Cursor> {
     if (cause.code === 'unreachable' || ++this.#passes <= PASSES_MAX) this.#lost = {};
   }
 
-  #noteSettled({ kind, consignment, hasTaken, sendable }: Load): void {
+  #noteSettled({ kind, consignment, hasTaken, sendable, unnamedReason }: Load): void {
     const { report } = this.#options;
     const { letters } = consignment;
     const [first] = letters;
@@ -174,7 +176,7 @@ export class Courier<Cursor> {
     }
     if (hasTaken) this.#refusedBatches = 0;
     else if (kind === 'new' && sendable > 0 && ++this.#refusedBatches === REFUSED_BATCHES_MAX) {
-      throw this.#toMisconfigured(letters.at(-1)?.reason);
+      throw this.#toMisconfigured(letters.at(-1)?.reason ?? unnamedReason);
     }
   }
 
@@ -268,9 +270,8 @@ export class Courier<Cursor> {
     }
     // It is read anew at the next step, with what has come since.
     this.#load = undefined;
-    throw this.#toMisconfigured(
-      outcome instanceof DeliveryError ? renderErrorChain(outcome) : outcome.refused?.[0]?.reason,
-    );
+    if (outcome instanceof DeliveryError) throw this.#toMisconfigured(renderErrorChain(outcome));
+    throw this.#toMisconfigured(outcome.refused?.[0]?.reason ?? outcome.refusedUnnamed?.reason);
   }
 
   #settle(load: Load, outcome: DeliveryReport | DeliveryError): void {
@@ -288,6 +289,7 @@ export class Courier<Cursor> {
     const lost = refusedUnnamed?.records ?? 0;
     const records = attempt.length - refused.length - again.length - lost;
     consignment.settle(refused, again);
+    load.unnamedReason = refusedUnnamed?.reason;
     if (records > 0) {
       load.hasTaken = true;
       this.#hasTaken = true;

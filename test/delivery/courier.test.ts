@@ -418,3 +418,22 @@ test('Courier calls a sink misconfigured that refuses every record one by one', 
   isRefusing = false;
   expect(await bench.drain()).toEqual([]);
 });
+
+test('Courier calls a sink misconfigured that refuses every record and does not name them, and loses no more of them', async () => {
+  const bench = createBench(
+    (uids) => Promise.resolve({ refusedUnnamed: { records: uids.length, reason: 'no tenant' } }),
+    {
+      batch: { recordsMax: 2 },
+    },
+  );
+  bench.spool.add(numbers(12));
+  const faults: unknown[] = [];
+  for (let step = 0; step < 10; step++) await bench.courier.step(never).catch((cause: unknown) => faults.push(cause));
+  expect(faults.length).toBeGreaterThan(3);
+  for (const fault of faults)
+    expect(fault).toMatchObject({ code: 'misconfigured', message: expect.stringMatching(/: no tenant$/) });
+  expect(bench.events).toEqual(
+    Array.from({ length: 3 }, () => ({ type: 'records-rejected', records: 2, reason: 'no tenant' })),
+  );
+  expect(bench.spool.cursors.get('archive')).toBe(6);
+});

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { type Clock, createSteppedClock } from '../../src/base/index.ts';
+import {
+  Courier,
+  createElasticsearchSink,
+  createHttpSink,
+  createLokiSink,
+  createOtlpSink,
+  type DeliveryEvent,
+  type Sink,
+} from '../../src/delivery/index.ts';
+import { MemoryLetters, MemorySpool } from '../support/memory-spool.ts';
+import { type ArrivedRequest, openMisbehavingServer, type Reply } from '../support/sinks/misbehaving-server.ts';
+
+const NOW_MS = Date.UTC(2026, 10, 21, 12);
+const never = new AbortController().signal;
+const BATCH = 4;
+
+interface Common {
+  readonly name: string;
+  readonly batch: Sink['batch'];
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, never>>;
+  readonly compress: 'none';
+}
+
+const refuseWhole = (): Reply => ({ status: 400, body: 'no such field' });
+/** Elasticsearch judges records one by one: an action and a document are two lines. */
+const refuseEach = ({ body }: ArrivedRequest): Reply => {
+  const item = { create: { status: 400, error: { type: 'mapper_parsing_exception', reason: 'no such field' } } };
+  const items = Array.from({ length: body.toString().trim().split('\n').length / 2 }, () => item);
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ errors: true, items }),
+  };
+};
+
+const LOKI = { layout: 'auto', streamLimit: 100, shards: 1, maxAgeMs: 0, routers: () => 1 } as const;
+const RECEIVERS: readonly (readonly [string, (common: Common) => Sink, (request: ArrivedRequest) => Reply])[] = [
+  ['http', (common) => createHttpSink(common), refuseWhole],
+  ['loki', (common) => createLokiSink({ ...common, ...LOKI }), refuseWhole],
+  ['otlp', (common) => createOtlpSink(common), refuseWhole],
+  ['elasticsearch', (common) => createElasticsearchSink({ ...common, index: 'logs-a-b' }), refuseEach],
+  ['elasticsearch, whole', (common) => createElasticsearchSink({ ...common, index: 'i' }), refuseWhole],
+];
+
+test.for(RECEIVERS)(
+  'a receiver that refuses everything is misconfigured after three batches and gets no fourth set aside: %s',
+  async ([, create, answer]) => {
+    await using server = await openMisbehavingServer(answer);
+    const clock = createSteppedClock(NOW_MS);
+    const spool = new MemorySpool();
+    const letters = new MemoryLetters();
+    const events: DeliveryEvent[] = [];
+    const batch = { recordsMax: BATCH, bytesMax: 1 << 20, waitMs: 0 };
+    const { url } = server;
+    const sink = create({ name: 'sink', batch, timeoutMs: 30_000, clock, url, headers: {}, compress: 'none' });
+    const report = (event: DeliveryEvent) => void events.push(event);
+    const courier = new Courier({ sink, spool, deadLetters: letters, clock, isWanted: () => true, report });
+    spool.add(Array.from({ length: 10 * BATCH }, (_, index) => `r${index}`));
+    const codes: unknown[] = [];
+    for (let step = 0; step < 100; step++) {
+      await courier.step(never).catch((cause: unknown) => codes.push(Reflect.get(Object(cause), 'code')));
+    }
+    await sink.close();
+    expect(new Set(codes)).toEqual(new Set(['misconfigured']));
+    expect(letters.letters).toHaveLength(3 * BATCH);
+    expect(spool.cursors.get('sink')).toBe(3 * BATCH);
+  },
+);
