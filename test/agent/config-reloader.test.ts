@@ -1,0 +1,167 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { ConfigReloader, type ConfigReloaderOptions } from '../../src/agent/config-reloader.ts';
+import type { Plan } from '../../src/agent/plan.ts';
+import { SelfMetrics } from '../../src/agent/self-metrics.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
+import type { Config, ConfigFault, LoadedConfig, WatchedFiles } from '../../src/config/index.ts';
+import { createCollectingLogger, type OwnLine } from './router-agent-bench.ts';
+
+const SECOND_MS = 1000;
+const NO_FILES: WatchedFiles = { patterns: [], digests: new Map() };
+const FAULT: ConfigFault = { file: 'f.yaml', line: 3, column: 5, keyPath: 'routers', message: 'Expected a list' };
+
+function createConfig(sinks: Config['sinks'] = []): Config {
+  return {
+    web: { listen: [] },
+    storage: { path: '', spoolBytesMax: 1 },
+    routers: [],
+    backup: undefined,
+    sinks,
+    deadLetters: { bytesMax: 1, keepMs: 1 },
+    logRules: [],
+    redact: [],
+  };
+}
+
+/** A reloader whose steps are written down; each goes on when the test lets it. */
+function createBench(options: Partial<ConfigReloaderOptions> = {}) {
+  const clock = createSteppedClock(Date.UTC(2026, 10, 21));
+  const ownLog: OwnLine[] = [];
+  const happened: string[] = [];
+  const metrics = new SelfMetrics('0');
+  const state: { loaded: LoadedConfig; held: Promise<void> | undefined } = {
+    loaded: { ok: true, config: createConfig(), watched: NO_FILES },
+    held: undefined,
+  };
+  const reloader = new ConfigReloader({
+    load: async () => {
+      happened.push('load');
+      return state.loaded;
+    },
+    prepare: async (config) => {
+      happened.push('prepare');
+      await state.held;
+      return { config, commit: () => Promise.resolve({ added: 0, changed: 0, removed: 0 }) };
+    },
+    commit: async (plan: Plan) => {
+      happened.push(`commit ${plan.config === (state.loaded.ok && state.loaded.config)}`);
+    },
+    watched: undefined,
+    clock,
+    logger: createCollectingLogger(ownLog),
+    metrics,
+    ...options,
+  });
+  const readMetric = async (name: string) => {
+    const text = await metrics.render('text');
+    return Number(new RegExp(`^router_exporter_config_last_reload_${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  };
+  return { clock, ownLog, happened, state, reloader, readMetric };
+}
+
+test('ConfigReloader loads, prepares and commits what it has loaded, and says when', async () => {
+  const { clock, reloader, happened, readMetric } = createBench();
+  const startS = clock.now() / SECOND_MS;
+  expect([await readMetric('successful'), await readMetric('success_timestamp_seconds')]).toEqual([1, startS]);
+  await clock.advance(SECOND_MS);
+  expect(await reloader.reload()).toEqual({ ok: true });
+  expect(happened).toEqual(['load', 'prepare', 'commit true']);
+  expect(await readMetric('success_timestamp_seconds')).toBe(startS + 1);
+});
+
+test('ConfigReloader prepares nothing of a configuration with faults, and tells all of them', async () => {
+  const { clock, state, reloader, happened, ownLog, readMetric } = createBench();
+  state.loaded = { ok: false, faults: [FAULT, { ...FAULT, line: 4 }], watched: NO_FILES };
+  await clock.advance(SECOND_MS);
+  const faults = ['f.yaml:3:5: routers: Expected a list', 'f.yaml:4:5: routers: Expected a list'];
+  expect(await reloader.reload()).toEqual({ ok: false, faults });
+  expect(happened).toEqual(['load']);
+  expect(ownLog).toEqual(
+    faults.map((fault) => ({ level: 'error', message: 'The configuration was not loaded again', fields: { fault } })),
+  );
+  expect(await readMetric('successful')).toBe(0);
+  expect(await readMetric('success_timestamp_seconds')).toBe((clock.now() - SECOND_MS) / SECOND_MS);
+});
+
+test('ConfigReloader commits nothing that could not be prepared, and a later reload makes it well', async () => {
+  const { state, reloader, happened, readMetric } = createBench();
+  state.held = Promise.reject(new TypeError('No room'));
+  state.held.catch(() => {});
+  expect(await reloader.reload()).toEqual({ ok: false, faults: ['No room'] });
+  expect(happened).toEqual(['load', 'prepare']);
+  expect(await readMetric('successful')).toBe(0);
+  state.held = undefined;
+  expect(await reloader.reload()).toEqual({ ok: true });
+  expect(await readMetric('successful')).toBe(1);
+});
+
+test('ConfigReloader without a file has nothing to load', async () => {
+  const { reloader, happened, readMetric } = createBench({ load: undefined });
+  const faults = ['This configuration was not loaded from a file'];
+  expect(await reloader.reload()).toEqual({ ok: false, faults });
+  expect(happened).toEqual([]);
+  expect(await readMetric('successful')).toBe(1);
+});
+
+test('ConfigReloader reloads once after the other, however many ask', async () => {
+  const { state, reloader, happened } = createBench();
+  const held = Promise.withResolvers<void>();
+  state.held = held.promise;
+  const both = [reloader.reload(), reloader.reload()];
+  for (let turn = 0; turn < 10; turn++) await setImmediate();
+  expect(happened).toEqual(['load', 'prepare']);
+  held.resolve();
+  expect(await Promise.all(both)).toEqual([{ ok: true }, { ok: true }]);
+  expect(happened).toEqual(['load', 'prepare', 'commit true', 'load', 'prepare', 'commit true']);
+});
+
+test('ConfigReloader that is closed waits for the reload under way and begins none', async () => {
+  const { state, reloader, happened } = createBench();
+  const held = Promise.withResolvers<void>();
+  state.held = held.promise;
+  const first = reloader.reload();
+  for (let turn = 0; turn < 10; turn++) await setImmediate();
+  const stopping = { ok: false, faults: ['The agent is stopping'] };
+  const closing = reloader.close().then(() => happened.push('closed'));
+  expect(await first).toEqual(stopping);
+  expect(await reloader.reload()).toEqual(stopping);
+  expect(happened).toEqual(['load', 'prepare']);
+  held.resolve();
+  await closing;
+  expect(happened).toEqual(['load', 'prepare', 'commit true', 'closed']);
+});
+
+test('ConfigReloader reloads when a watched file changes, those of a configuration with faults included', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'reloader-'));
+  const files = (name: string): WatchedFiles => ({
+    patterns: [join(folder.path, `${name}*.yaml`)],
+    digests: new Map(),
+  });
+  const { clock, state, reloader, happened, ownLog } = createBench({ watched: files('a') });
+  /** Writes a file, and lets time pass until it was noticed. */
+  const seeChangeOf = async (file: string) => {
+    happened.length = 0;
+    await writeFile(join(folder.path, file), 'text');
+    const lookAgain = async () => {
+      await clock.advance(SECOND_MS);
+      return happened;
+    };
+    await expect.poll(lookAgain).toContain('load');
+    // The watch takes no other files while the reload is under way.
+    await reloader.reload();
+  };
+  state.loaded = { ok: false, faults: [FAULT], watched: files('b') };
+  await seeChangeOf('a1.yaml');
+  expect(ownLog[0]).toMatchObject({ level: 'info', message: 'A file of routers has changed' });
+  // A main file that cannot be read names no files.
+  state.loaded = { ok: false, faults: [FAULT], watched: NO_FILES };
+  await seeChangeOf('b1.yaml');
+  state.loaded = { ok: true, config: createConfig(), watched: files('c') };
+  await seeChangeOf('b2.yaml');
+  await seeChangeOf('c1.yaml');
+  await reloader.close();
+});

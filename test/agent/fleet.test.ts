@@ -1,0 +1,154 @@
+import { expect, test } from 'vitest';
+import { Fleet } from '../../src/agent/fleet.ts';
+import { RouterAgent } from '../../src/agent/router-agent.ts';
+import { createSteppedClock, Secret } from '../../src/base/index.ts';
+import type { RouterSettings } from '../../src/config/index.ts';
+import { Scheduler } from '../../src/schedule/index.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { createRouterSettings, createSurroundings, NEVER, openRouterAgent } from './router-agent-bench.ts';
+
+/** A fleet whose scheduler does not begin, so that no router is asked. */
+async function createBench() {
+  const clock = createSteppedClock(0);
+  const surroundings = createSurroundings(clock);
+  const { options } = surroundings;
+  const { exposition, archives } = options;
+  const scheduler = new Scheduler({ clock, report: () => {} });
+  const fleet = new Fleet({ scheduler, exposition });
+  const url = `http://127.0.0.1:${await findFreePort()}`;
+  const created: string[] = [];
+  return {
+    ...surroundings,
+    exposition,
+    scheduler,
+    fleet,
+    created,
+    router: (name: string, changes: Partial<RouterSettings> = {}) => createRouterSettings(url, { name, ...changes }),
+    apply: (routers: readonly RouterSettings[], common: object = {}) =>
+      fleet.apply(
+        {
+          routers,
+          common,
+          create: (settings) => {
+            created.push(settings.name);
+            return new RouterAgent({ ...options, settings });
+          },
+        },
+        NEVER,
+      ),
+    series: (name: string) =>
+      [...exposition.render('text', clock.monotonic(), name)]
+        .join('')
+        .split('\n')
+        .filter((line) => line.includes(`"${name}"`)),
+    [Symbol.asyncDispose]: async () => {
+      await fleet.close(NEVER);
+      await archives.close();
+    },
+  };
+}
+
+test('Fleet makes and starts the agents of routers that are new, in the order of the configuration', async () => {
+  await using bench = await createBench();
+  expect(await bench.apply([bench.router('a'), bench.router('b')])).toEqual({ added: 2, changed: 0, removed: 0 });
+  expect(bench.fleet.routers.map(({ settings }) => settings.name)).toEqual(['a', 'b']);
+  expect(bench.fleet.find('b')).toBe(bench.fleet.routers[1]);
+  expect(bench.fleet.find('c')).toBeUndefined();
+  expect(bench.fleet.countStates()).toEqual({ up: 0, down: 0, budget: 0, unknown: 2 });
+  expect(bench.ownLog.map(({ fields }) => fields['router'])).toEqual(['a', 'b']);
+  // The scheduler knows them: who asks for a turn waits for its start.
+  const asked = bench.scheduler.trigger('b/logs');
+  bench.scheduler.start();
+  await bench.scheduler.stop();
+  expect(await asked).toBe('gone');
+});
+
+test('Fleet leaves a router alone whose settings are the same, and begins anew with one whose password is another', async () => {
+  await using bench = await createBench();
+  await bench.apply([bench.router('a'), bench.router('b')]);
+  const [a, b] = bench.fleet.routers;
+  const password = new Secret('another');
+  const change = await bench.apply([bench.router('a'), bench.router('b', { password })]);
+  expect(change).toEqual({ added: 0, changed: 1, removed: 0 });
+  expect(bench.fleet.find('a')).toBe(a);
+  expect(bench.fleet.find('b')).not.toBe(b);
+  expect(bench.created).toEqual(['a', 'b', 'b']);
+});
+
+test('Fleet begins anew with every router when something changes that holds for all', async () => {
+  await using bench = await createBench();
+  await bench.apply([bench.router('a'), bench.router('b')], { hasSinks: true });
+  await bench.apply([bench.router('a'), bench.router('b')], { hasSinks: true });
+  expect(bench.created).toHaveLength(2);
+  expect(await bench.apply([bench.router('a'), bench.router('b')], { hasSinks: false })).toMatchObject({ changed: 2 });
+  expect(bench.created).toHaveLength(4);
+});
+
+test('Fleet sees a change of modules', async () => {
+  await using bench = await createBench();
+  await bench.apply([bench.router('a')]);
+  expect(await bench.apply([bench.router('a', { modules: [] })])).toEqual({ added: 0, changed: 1, removed: 0 });
+});
+
+test('Fleet takes a router away that is not configured any more, with its activities and all of its series', async () => {
+  await using bench = await createBench();
+  await bench.apply([bench.router('a'), bench.router('b')]);
+  expect(bench.series('b')).not.toEqual([]);
+  const waiting = bench.scheduler.trigger('b/status');
+  expect(await bench.apply([bench.router('a')])).toEqual({ added: 0, changed: 0, removed: 1 });
+  expect(await waiting).toBe('gone');
+  expect(await bench.scheduler.trigger('b/logs')).toBe('gone');
+  expect(bench.series('b')).toEqual([]);
+  expect(bench.series('a')).not.toEqual([]);
+  expect(bench.fleet.routers.map(({ settings }) => settings.name)).toEqual(['a']);
+});
+
+test('Fleet keeps the counters of a router that has changed, unless its labels have', async () => {
+  await using bench = await createBench();
+  const family = { name: 'router_words_total', help: 'Words.', type: 'counter' } as const;
+  const value = { name: 'router_level', help: 'Level.', type: 'gauge', samples: [{ labels: {}, value: 1 }] } as const;
+  const say = (router: RouterSettings) => {
+    bench.exposition.add(router, family, {}, 5);
+    bench.exposition.publish(router, 'part', [value]);
+  };
+  const of = (name: string) => bench.series(name).filter((line) => /words|level/.test(line));
+  await bench.apply([bench.router('a'), bench.router('b')]);
+  say(bench.router('a'));
+  say(bench.router('b'));
+  await bench.apply([bench.router('a', { byteBudget: 1000 }), bench.router('b', { labels: { site: 'munich' } })]);
+  expect(of('a')).toEqual(['router_words_total{router="a"} 5']);
+  expect(of('b')).toEqual([]);
+});
+
+test('Fleet logs out of what it takes away and, when it is closed, of all', async () => {
+  await using router = await openRouterAgent();
+  await using bench = await createBench();
+  const { url } = router.agent.settings;
+  await bench.apply([bench.router('a', { url }), bench.router('b', { url })]);
+  const poll = async (name: string) => {
+    const activity = bench.fleet
+      .find(name)
+      ?.activities()
+      .find(({ key }) => key === `${name}/status`);
+    await activity?.run(NEVER, { isAwaited: () => false, isTriggered: false });
+  };
+  const loggedOut = () =>
+    bench.ownLog.filter(({ message }) => message === 'Logged out').map(({ fields }) => fields['router']);
+  await poll('a');
+  await poll('b');
+  await bench.apply([bench.router('a', { url })]);
+  expect(loggedOut()).toEqual(['b']);
+  await bench.fleet.close(NEVER);
+  expect(loggedOut()).toEqual(['b', 'a']);
+});
+
+test('Fleet goes on when a router cannot be logged out of', async () => {
+  await using router = await openRouterAgent();
+  await using bench = await createBench();
+  await bench.apply([bench.router('a', { url: router.agent.settings.url })]);
+  const [status] = bench.fleet.find('a')?.activities() ?? [];
+  await status?.run(NEVER, { isAwaited: () => false, isTriggered: false });
+  router.answers.set('/auth/logout', (response) => response.destroy());
+  expect(await bench.apply([])).toEqual({ added: 0, changed: 0, removed: 1 });
+  expect(bench.fleet.countStates()).toEqual({ up: 0, down: 0, budget: 0, unknown: 0 });
+});

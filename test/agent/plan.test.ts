@@ -1,0 +1,176 @@
+import { chmod, mkdir, mkdtempDisposable, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { FleetWish } from '../../src/agent/fleet.ts';
+import { type PlanOptions, preparePlan, type RouterParts } from '../../src/agent/plan.ts';
+import { RouterAgent } from '../../src/agent/router-agent.ts';
+import { createSteppedClock, Secret } from '../../src/base/index.ts';
+import { type Config, createStdoutSettings } from '../../src/config/index.ts';
+import { StoreError } from '../../src/store/index.ts';
+import { createRouterSettings, createSurroundings, NEVER } from './router-agent-bench.ts';
+
+const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
+
+function createConfig(changes: Partial<Config> = {}): Config {
+  return {
+    web: { listen: [] },
+    storage: { path: '', spoolBytesMax: 1 },
+    routers: [createRouterSettings('https://192.0.2.7', { name: 'a' })],
+    backup: undefined,
+    sinks: [createStdoutSettings('console')],
+    deadLetters: { bytesMax: 1, keepMs: 1 },
+    logRules: [],
+    redact: [],
+    ...changes,
+  };
+}
+
+/** Everything that a plan touches, writing down what is done to it. */
+function createBench(changes: Partial<PlanOptions> = {}) {
+  const clock = createSteppedClock(Date.UTC(2026, 10, 21));
+  const { options, ownLog } = createSurroundings(clock);
+  const happened: string[] = [];
+  const parts: RouterParts[] = [];
+  const wishes: FleetWish[] = [];
+  const secured: unknown[] = [];
+  const planOptions: PlanOptions = {
+    web: {
+      prepare: (security) => {
+        happened.push('prepare web');
+        secured.push(security);
+        return () => void happened.push('commit web');
+      },
+    },
+    sinks: {
+      prepare: async (settings) => {
+        happened.push(`prepare sinks ${settings.map(({ name }) => name).join()}`);
+        return { commit: async () => void happened.push('commit sinks') };
+      },
+    },
+    fleet: {
+      apply: async (wish) => {
+        happened.push('commit routers');
+        wishes.push(wish);
+        for (const settings of wish.routers) wish.create(settings);
+        return { added: 1, changed: 0, removed: 0 };
+      },
+    },
+    store: {
+      keepRouters: (names) => {
+        happened.push(`keep ${names.join()}`);
+        return [];
+      },
+    },
+    createRouter: (of) => {
+      parts.push(of);
+      return new RouterAgent({ ...options, ...of });
+    },
+    onStoreFailed: ({ code }) => void happened.push(`store ${code}`),
+    clock,
+    logger: options.logger,
+    ...changes,
+  };
+  return {
+    happened,
+    parts,
+    wishes,
+    secured,
+    ownLog,
+    prepare: (config: Config) => preparePlan(config, planOptions),
+    [Symbol.asyncDispose]: () => options.archives.close(),
+  };
+}
+
+test('preparePlan() changes nothing, and its plan then changes the web server, the sinks and the routers in this order', async () => {
+  await using bench = createBench();
+  const config = createConfig();
+  const plan = await bench.prepare(config);
+  expect(plan.config).toBe(config);
+  expect(bench.happened).toEqual(['prepare web', 'prepare sinks console']);
+  bench.happened.length = 0;
+  expect(await plan.commit(NEVER)).toEqual({ added: 1, changed: 0, removed: 0 });
+  expect(bench.happened).toEqual(['commit web', 'commit sinks', 'commit routers', 'keep a']);
+});
+
+test('preparePlan() begins nothing that would have to be committed when something before it fails', async () => {
+  const fault = new TypeError('Needs a restart');
+  await using bench = createBench({
+    web: {
+      prepare: () => {
+        throw fault;
+      },
+    },
+  });
+  await expect(bench.prepare(createConfig())).rejects.toBe(fault);
+  expect(bench.happened).toEqual([]);
+});
+
+test('preparePlan() compiles the rules before it asks anybody for anything', async () => {
+  await using bench = createBench();
+  const redact = [{ pattern: '(', replacement: '' }];
+  await expect(bench.prepare(createConfig({ redact }))).rejects.toThrow();
+  expect(bench.happened).toEqual([]);
+});
+
+test('a plan tells routers whether their logs have somewhere to go, and begins anew with all when what holds for all changes', async () => {
+  await using bench = createBench();
+  await (await bench.prepare(createConfig())).commit(NEVER);
+  await (await bench.prepare(createConfig())).commit(NEVER);
+  await (await bench.prepare(createConfig({ sinks: [] }))).commit(NEVER);
+  await (await bench.prepare(createConfig({ redact: [{ pattern: 'x', replacement: '' }] }))).commit(NEVER);
+  expect(bench.parts.map(({ hasSinks, lines, backup }) => [hasSinks, lines.redact !== undefined, backup])).toEqual([
+    [true, false, undefined],
+    [true, false, undefined],
+    [false, false, undefined],
+    [true, true, undefined],
+  ]);
+  const [first, same, ...others] = bench.wishes.map(({ common }) => JSON.stringify(common));
+  expect(same).toBe(first);
+  expect(new Set([first, ...others]).size).toBe(3);
+});
+
+test('a plan makes the folder of backups ready and says at its commit where they are', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'plan-'));
+  await using bench = createBench();
+  const path = join(folder.path, 'backups');
+  await mkdir(path);
+  await chmod(path, 0o755);
+  const plan = await bench.prepare(createConfig({ backup: { schedule: '@daily', path, keep: 3, format: 'ascii' } }));
+  expect((await stat(path)).isDirectory()).toBe(true);
+  expect(bench.ownLog).toEqual([]);
+  await plan.commit(NEVER);
+  expect(bench.ownLog).toEqual([
+    { level: 'info', message: 'Profiles are backed up; their files hold the secrets of the routers', fields: { path } },
+    { level: 'warn', message: 'Other users of this machine can look into the folder of backups', fields: { path } },
+  ]);
+  expect(bench.parts[0]?.backup).toMatchObject({ format: 'ascii', archive: { path } });
+});
+
+test('a plan forgets routers that have long been gone, says so, and tells of a store that does not let it', async () => {
+  await using bench = createBench({ store: { keepRouters: () => ['old'] } });
+  await (await bench.prepare(createConfig())).commit(NEVER);
+  expect(bench.ownLog).toEqual([
+    { level: 'info', message: 'Forgot routers that are not configured any more', fields: { routers: ['old'] } },
+  ]);
+  await using failing = createBench({
+    store: {
+      keepRouters: () => {
+        throw broken;
+      },
+    },
+  });
+  expect(await (await failing.prepare(createConfig())).commit(NEVER)).toEqual({ added: 1, changed: 0, removed: 0 });
+  expect(failing.happened.at(-1)).toBe('store broken');
+});
+
+test('a plan gives the web server its protection with the key in clear', async () => {
+  await using bench = createBench();
+  const headers = { 'X-Frame-Options': 'deny' };
+  const users = new Map([['alice', 'hash']]);
+  const tls = { certPem: 'c', keyPem: new Secret('k'), clientAuth: 'none' as const };
+  await bench.prepare(createConfig());
+  await bench.prepare(createConfig({ web: { listen: [], security: { headers, users } } }));
+  await bench.prepare(createConfig({ web: { listen: [], security: { headers, users, tls } } }));
+  expect(bench.secured).toEqual([undefined, { headers, users }, { headers, users, tls: { ...tls, keyPem: 'k' } }]);
+});

@@ -1,0 +1,215 @@
+import type { ServerResponse } from 'node:http';
+import { LinePolicy } from '../../src/agent/line-policy.ts';
+import { RecentRecords } from '../../src/agent/recent-records.ts';
+import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/router-agent.ts';
+import { SpoolGuard } from '../../src/agent/spool-guard.ts';
+import { type Logger, Secret, type SteppedClock } from '../../src/base/index.ts';
+import type { RouterSettings } from '../../src/config/index.ts';
+import { FleetExposition } from '../../src/exposition/index.ts';
+import { openArchivePool } from '../../src/logs/index.ts';
+import type { ModuleDefinition } from '../../src/model/index.ts';
+import type { Turn, TurnOutcome } from '../../src/schedule/index.ts';
+import type { StoreError } from '../../src/store/index.ts';
+import { answerJson, openRouter, type RouterBench } from '../router/http-router.ts';
+
+export const SECOND_MS = 1000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const NEVER = new AbortController().signal;
+/** A turn that nobody asked for and nothing waits for. */
+const QUIET: Turn = { isAwaited: () => false, isTriggered: false };
+
+type Answer = (response: ServerResponse) => unknown;
+
+function createModule(name: string, path: string, rest: Partial<ModuleDefinition> = {}): ModuleDefinition {
+  const metric = { name: `router_${name}`, help: name, type: 'gauge', value: 'n', nullValues: [], stateLabel: 'state' };
+  return {
+    name,
+    help: '',
+    isIdentity: false,
+    resources: [
+      { path, isOptional: false, each: 'status', labels: {}, metrics: [{ ...metric, type: 'gauge', labels: {} }] },
+    ],
+    ...rest,
+  };
+}
+
+/** Who the router is, asked for rarely; a number, asked for at every poll. */
+export const MODULES: readonly ModuleDefinition[] = [
+  createModule('identity', 'device_info', { isIdentity: true, minIntervalMs: 15 * MINUTE_MS }),
+  createModule('number', 'number'),
+];
+
+/** Settings of one router that is polled every minute and whose logs are read every half. */
+export function createRouterSettings(url: string, changes: Partial<RouterSettings> = {}): RouterSettings {
+  return {
+    name: 'plant-7',
+    url,
+    labels: {},
+    username: 'monitor',
+    password: new Secret('simulated'),
+    auth: 'token',
+    tls: {
+      caPem: undefined,
+      serverName: undefined,
+      certPem: undefined,
+      keyPem: undefined,
+      fingerprintSha256: undefined,
+      insecureSkipVerify: false,
+    },
+    timezone: 'Europe/Berlin',
+    poll: {
+      intervalMs: MINUTE_MS,
+      timeoutMs: 10 * SECOND_MS,
+      connectTimeoutMs: 5 * SECOND_MS,
+      deadlineMs: 45 * SECOND_MS,
+      staleAfterMs: 3 * MINUTE_MS,
+    },
+    logs: { enabled: true, intervalMs: 30 * SECOND_MS, start: 'all', components: ['*'] },
+    modules: MODULES,
+    byteBudget: 0,
+    ...changes,
+  };
+}
+
+export interface OwnLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export function createCollectingLogger(lines: OwnLine[]): Logger {
+  const at =
+    (level: string) =>
+    (message: string, fields: Readonly<Record<string, unknown>> = {}) =>
+      void lines.push({ level, message, fields });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** One router's agent over HTTP, whose turns are taken when the test says so, and what it told the rest of the agent. */
+export interface RouterAgentBench extends AsyncDisposable {
+  readonly agent: RouterAgent;
+  readonly clock: SteppedClock;
+  readonly exposition: FleetExposition;
+  readonly recent: RecentRecords;
+  readonly events: RouterEvent[];
+  readonly ownLog: OwnLine[];
+  /** By key. */
+  readonly notes: Map<string, string>;
+  readonly triggered: string[];
+  /** Requests but logins and logouts since the last call. */
+  asked(): string[];
+  logins(): number;
+  /** Answers of the router by a part of the path; the first that fits holds. */
+  readonly answers: Map<string, Answer>;
+  /** In memory. */
+  readonly store: { fault: StoreError | undefined; readonly lines: string[]; bytes: number };
+  activity(name: 'status' | 'logs'): ReturnType<RouterAgent['activities']>[number] | undefined;
+  /** Takes one turn, paused or not. */
+  run(name: 'status' | 'logs', turn?: Partial<Turn>): Promise<TurnOutcome>;
+  metrics(): string;
+}
+
+export const BOARD = {
+  status: { n: 1, list: [{ board_type: 'main', firmware_version: '6.1', serial_number: '4711' }] },
+};
+
+function answerAsUsual(answers: Map<string, Answer>, url: string, response: ServerResponse): unknown {
+  for (const [part, answer] of answers) if (url.includes(part)) return answer(response);
+  if (url.includes('/auth/')) return answerJson(response, {});
+  if (url.includes('list_files')) return answerJson(response, { log_files: ['network/current'] });
+  if (url.includes('/download/log')) return response.end('2026-11-21 12:59:00 [app] a line\n');
+  if (url.includes('/status/device_info')) return answerJson(response, BOARD);
+  if (url.includes('/status/number')) return answerJson(response, { status: { n: 7 } });
+  return response.writeHead(404).end();
+}
+
+/** What agents of routers share: a store that is in memory and fails when told, and everything that they say. */
+export function createSurroundings(clock: SteppedClock) {
+  const ownLog: OwnLine[] = [];
+  const logger = createCollectingLogger(ownLog);
+  const events: RouterEvent[] = [];
+  const notes = new Map<string, string>();
+  const triggered: string[] = [];
+  const positions = new Map<string, string>();
+  const store: RouterAgentBench['store'] = { fault: undefined, lines: [], bytes: 0 };
+  const records = new SpoolGuard({
+    store: {
+      readPositions: () => positions,
+      commit: (...commits) => {
+        if (store.fault) throw store.fault;
+        for (const { component, position, lines } of commits) {
+          positions.set(component, position);
+          store.lines.push(...lines);
+        }
+      },
+      get spooled() {
+        return { records: 0, bytes: store.bytes };
+      },
+      checkWritable: () => {},
+    },
+    spoolBytesMax: 1000,
+    onSpooled: () => {},
+    clock,
+    logger,
+  });
+  const options: Omit<RouterAgentOptions, 'settings'> = {
+    hasSinks: true,
+    lines: new LinePolicy([], []),
+    backup: undefined,
+    records,
+    notes: {
+      read: (_router, key) => notes.get(key),
+      write: (_router, key, text) => void notes.set(key, text),
+    },
+    archives: openArchivePool({ workers: 1 }),
+    exposition: new FleetExposition(),
+    recent: new RecentRecords(),
+    clock,
+    logger,
+    report: (event) => void events.push(event),
+    trigger: (key) => void triggered.push(key),
+  };
+  return { options, ownLog, events, notes, triggered, store };
+}
+
+export async function openRouterAgent(
+  changes: Partial<RouterSettings> = {},
+  others: Partial<RouterAgentOptions> = {},
+): Promise<RouterAgentBench> {
+  const answers = new Map<string, Answer>();
+  const router: RouterBench = await openRouter((request, response) =>
+    answerAsUsual(answers, request.url ?? '', response),
+  );
+  const { clock } = router;
+  const { options, ...surroundings } = createSurroundings(clock);
+  const { archives, exposition, recent } = options;
+  const agent = new RouterAgent({ ...options, settings: createRouterSettings(router.url, changes), ...others });
+  let seen = 0;
+  const activity = (name: 'status' | 'logs') => agent.activities().find(({ key }) => key === `plant-7/${name}`);
+  return {
+    agent,
+    clock,
+    exposition,
+    recent,
+    ...surroundings,
+    answers,
+    activity,
+    asked() {
+      const lines = router.lines().slice(seen);
+      seen += lines.length;
+      return lines.filter((line) => !line.includes('/auth/'));
+    },
+    logins: () => router.lines().filter((line) => line === 'POST /auth/login').length,
+    async run(name, turn = {}) {
+      const one = activity(name);
+      if (!one) throw new RangeError(`There is no activity ${name}`);
+      return one.run(NEVER, { ...QUIET, ...turn });
+    },
+    metrics: () => [...exposition.render('text', clock.monotonic())].join(''),
+    async [Symbol.asyncDispose]() {
+      await agent.close(AbortSignal.abort()).catch(() => {});
+      await archives.close();
+      await router[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,299 @@
+import { expect, test } from 'vitest';
+import { LinePolicy } from '../../src/agent/line-policy.ts';
+import { StoreError } from '../../src/store/index.ts';
+import { answerJson } from '../router/http-router.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { BOARD, MINUTE_MS, MODULES, NEVER, openRouterAgent, SECOND_MS } from './router-agent-bench.ts';
+
+const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
+const full = new StoreError('full', 'There is no room', { disposition: 'hold-back' });
+
+test('RouterAgent asks after every login who the router is, and otherwise as rarely as the module says', async () => {
+  await using bench = await openRouterAgent();
+  await bench.run('status');
+  expect(bench.asked()).toEqual(['GET /status/device_info', 'GET /status/number']);
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('status');
+  expect(bench.asked()).toEqual(['GET /status/number']);
+
+  // The router has forgotten the session, as after a restart.
+  let refusals = 1;
+  bench.answers.set('/status/number', (response) => {
+    if (refusals-- > 0) response.writeHead(401).end();
+    else answerJson(response, { status: { n: 8 } });
+  });
+  bench.answers.set('/auth/refresh', (response) => response.writeHead(401).end());
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('status');
+  expect(bench.logins()).toBe(2);
+  expect(bench.asked()).toContain('GET /status/device_info');
+});
+
+test('RouterAgent reads everything in a poll that was asked for', async () => {
+  await using bench = await openRouterAgent();
+  await bench.run('status');
+  bench.asked();
+  await bench.run('status', { isTriggered: true });
+  expect(bench.asked()).toEqual(['GET /status/device_info', 'GET /status/number']);
+});
+
+test('RouterAgent tells of every poll whether the router was up, and of values that could not be read', async () => {
+  await using bench = await openRouterAgent();
+  bench.answers.set('/status/number', (response) => answerJson(response, { status: { n: 'seven' } }));
+  expect(await bench.run('status')).toBe('done');
+  expect(bench.events).toEqual([
+    { type: 'mapping-failed', module: 'number', metric: 'router_number' },
+    { type: 'polled', isUp: true },
+  ]);
+  expect(bench.agent.observer.state).toBe('up');
+
+  bench.answers.set('/status/', (response) => response.writeHead(500).end());
+  bench.answers.delete('/status/number');
+  await bench.clock.advance(20 * MINUTE_MS);
+  expect(await bench.run('status')).toBe('failed');
+  expect(bench.events.at(-1)).toEqual({ type: 'polled', isUp: false });
+  expect(bench.agent.observer.state).toBe('down');
+});
+
+test('RouterAgent leaves a router alone that asks for it, without a back-off', async () => {
+  await using bench = await openRouterAgent();
+  bench.answers.set('/status/', (response) => response.writeHead(503, { 'retry-after': '120' }).end());
+  expect(await bench.run('status')).toBe('done');
+  expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([true, true]);
+  expect(bench.metrics()).toContain('router_retry_after_timestamp_seconds{router="plant-7"} 120\n');
+  await bench.clock.advance(2 * MINUTE_MS);
+  expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([false, false]);
+});
+
+test('RouterAgent ships lines, shows them, and tells what they cost', async () => {
+  await using bench = await openRouterAgent();
+  // The line waits for what might continue it.
+  expect(await bench.run('logs')).toBe('done');
+  await bench.clock.advance(MINUTE_MS);
+  expect(await bench.run('logs')).toBe('done');
+  expect(bench.store.lines.map((line) => JSON.parse(line).message)).toEqual(['a line']);
+  expect(bench.recent.list('plant-7').map(({ message }) => message)).toEqual(['a line']);
+  expect(bench.agent.observer.describeLogs()).toMatchObject([
+    { component: 'network', lines: 1, position: { file: 'network/current', offset: 0 } },
+  ]);
+  const { received } = bench.agent.observer.describe().bytes;
+  expect(received).toBeGreaterThan(0);
+  expect(bench.metrics()).toContain(`router_api_received_bytes_total{router="plant-7"} ${received}\n`);
+  expect(bench.metrics()).toContain('router_log_lines_total{router="plant-7",component="network"} 1\n');
+});
+
+test('RouterAgent tells that the store is broken, and of no other fault of it', async () => {
+  await using bench = await openRouterAgent();
+  bench.store.fault = full;
+  expect(await bench.run('logs')).toBe('done');
+  expect(bench.events).toEqual([]);
+  bench.store.fault = broken;
+  expect(await bench.run('logs')).toBe('done');
+  expect(bench.events).toEqual([{ type: 'store-failed', cause: broken }]);
+  expect(bench.ownLog).toContainEqual({
+    level: 'warn',
+    message: 'The logs could not be read',
+    fields: { router: 'plant-7', error: expect.stringContaining('There is no room') },
+  });
+});
+
+test('RouterAgent reads no logs while the spool has no room, and polls on', async () => {
+  await using bench = await openRouterAgent();
+  bench.store.fault = full;
+  bench.store.bytes = 1000;
+  await bench.run('logs');
+  expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([false, true]);
+  bench.store.bytes = 0;
+  await bench.clock.advance(MINUTE_MS);
+  expect(bench.activity('logs')?.isPaused?.()).toBe(false);
+});
+
+test('RouterAgent lets the logs of a router that cannot be connected to wait for five minutes, or until it can', async () => {
+  const port = await findFreePort();
+  await using bench = await openRouterAgent({ url: `http://127.0.0.1:${port}` });
+  expect(await bench.run('status')).toBe('failed');
+  await bench.clock.advance(5 * MINUTE_MS - 1);
+  expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([false, true]);
+  await bench.clock.advance(1);
+  expect(bench.activity('logs')?.isPaused?.()).toBe(false);
+  expect(await bench.run('logs')).toBe('failed');
+});
+
+test('RouterAgent backs off for logs that nobody answers for, and not for a refusal', async () => {
+  await using bench = await openRouterAgent();
+  bench.answers.set('list_files', (response) => response.writeHead(403).end());
+  expect(await bench.run('logs')).toBe('done');
+  bench.answers.set('list_files', (response) => response.destroy());
+  bench.answers.set('/auth/', (response) => response.destroy());
+  expect(await bench.run('logs')).toBe('failed');
+});
+
+test('RouterAgent makes way between two logs, and goes on behind the one that it has read', async () => {
+  await using bench = await openRouterAgent();
+  bench.answers.set('list_files', (response) => answerJson(response, { log_files: ['a/current', 'b/current'] }));
+  bench.answers.set('log_file=', (response) => response.end('2026-11-21 12:59:00 [app] a line\n'));
+  const downloads = () =>
+    bench
+      .asked()
+      .flatMap((line) => /log_file=(\w)/.exec(line)?.[1] ?? [])
+      .join('');
+  await bench.run('logs', { isAwaited: () => true });
+  expect(downloads()).toBe('a');
+  await bench.run('logs', { isAwaited: () => true });
+  expect(downloads()).toBe('b');
+  await bench.run('logs');
+  expect(new Set(downloads())).toEqual(new Set('ab'));
+});
+
+test('RouterAgent tells of a gap', async () => {
+  await using bench = await openRouterAgent();
+  // In a form that nobody can read.
+  const files = ['network/current', 'network/log-2026-11-21-12:30:00.Z'];
+  bench.answers.set('list_files', (response) => answerJson(response, { log_files: files }));
+  bench.answers.set('.Z', (response) => response.end(Buffer.from('\x1f\x9dcompressed', 'latin1')));
+  await bench.run('logs');
+  expect(bench.events).toEqual([{ type: 'gap-found' }]);
+  expect(bench.agent.observer.describe().recentGaps).toMatchObject([{ reason: 'unsupported' }]);
+});
+
+test('RouterAgent tells the firmware and the serial number that a poll has read to the logs, which end with the device', async () => {
+  await using bench = await openRouterAgent({ timezone: undefined });
+  bench.answers.set('/status/device_info', (response) => answerJson(response, BOARD));
+  await bench.run('status');
+  expect(bench.agent.observer.identity).toEqual({ firmware: '6.1', serial: '4711' });
+  bench.answers.set('log_file=', (response) => response.end('2026-11-21 12:59:00 [app] of the one\n'));
+  await bench.run('logs');
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('logs');
+  expect(bench.store.lines).toHaveLength(1);
+
+  const other = { status: { list: [{ board_type: 'main', firmware_version: '6.1', serial_number: '4712' }] } };
+  bench.answers.set('/status/device_info', (response) => answerJson(response, other));
+  bench.answers.set('log_file=', (response) => response.end('2026-11-21 13:59:00 [app] of the other\n'));
+  await bench.run('status', { isTriggered: true });
+  await bench.run('logs');
+  expect(bench.ownLog).toContainEqual(
+    expect.objectContaining({
+      message: 'The log begins anew',
+      fields: expect.objectContaining({ reason: 'replaced' }),
+    }),
+  );
+});
+
+test('RouterAgent writes down what it learns of the configuration, and goes on with it after a restart', async () => {
+  const reader = 'configuration' as const;
+  const modules = [...MODULES, { name: reader, help: '', isIdentity: false, resources: [], reader }];
+  const written: string[] = [];
+  const notes = {
+    read: (_router: string, key: string) => (key === 'configuration' ? written.at(-1) : undefined),
+    write: (_router: string, _key: string, text: string) => void written.push(text),
+  };
+  const isOfConfiguration = (line: string) => line.includes('/configuration');
+  for (const isFirst of [true, false]) {
+    await using bench = await openRouterAgent({ modules }, { notes });
+    // The router has none of the lists, which is not looked for again so soon.
+    await bench.run('status');
+    expect(bench.asked().some(isOfConfiguration)).toBe(isFirst);
+    expect(written).toHaveLength(1);
+    await bench.run('status', { isTriggered: true });
+    expect(written).toHaveLength(1);
+  }
+});
+
+test('RouterAgent does not follow logs without a sink or when they are off, and has their files counted by the poll', async () => {
+  const logFiles = { name: 'log_files', help: '', isIdentity: false, resources: [], reader: 'log_files' as const };
+  for (const [changes, options, isFollowed] of [
+    [{}, { hasSinks: true }, true],
+    [{}, { hasSinks: false }, false],
+    [
+      { logs: { enabled: false, intervalMs: 30 * SECOND_MS, start: 'all' as const, components: ['*'] } },
+      { hasSinks: true },
+      false,
+    ],
+  ] as const) {
+    await using bench = await openRouterAgent({ ...changes, modules: [logFiles] }, options);
+    expect(bench.activity('logs') !== undefined).toBe(isFollowed);
+    await bench.run('status');
+    expect(bench.asked().some((line) => line.includes('list_files'))).toBe(!isFollowed);
+  }
+});
+
+test('RouterAgent looks more often for logs that may be lost, in whole parts of the interval', async () => {
+  for (const [intervalMs, floorMs] of [
+    [30_000, 5000],
+    [10_000, 2000],
+    [2000, 1000],
+    [1000, 1000],
+    [7001, 7001],
+  ] as const) {
+    await using bench = await openRouterAgent({ logs: { enabled: true, intervalMs, start: 'all', components: ['*'] } });
+    const logs = bench.activity('logs');
+    expect([logs?.intervalMs, logs?.stretch?.()]).toEqual([floorMs, intervalMs / floorMs]);
+  }
+});
+
+test('RouterAgent redacts and counts by the rules of the configuration', async () => {
+  const lines = new LinePolicy(
+    [
+      {
+        name: 'router_words_total',
+        help: 'Words.',
+        type: 'counter',
+        components: ['net*'],
+        pattern: 'line',
+        labels: [],
+        fixedLabels: { kind: 'any' },
+      },
+    ],
+    [{ pattern: '^a ', replacement: 'the ' }],
+  );
+  await using bench = await openRouterAgent({}, { lines });
+  await bench.run('logs');
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('logs');
+  expect(bench.store.lines.map((line) => JSON.parse(line).message)).toEqual(['the line']);
+  expect(bench.metrics()).toContain('router_words_total{router="plant-7",component="network",kind="any"} 1\n');
+});
+
+test('RouterAgent warns at its start of what lets others read the password', async () => {
+  await using bench = await openRouterAgent({
+    tls: {
+      caPem: undefined,
+      serverName: undefined,
+      certPem: undefined,
+      keyPem: undefined,
+      fingerprintSha256: undefined,
+      insecureSkipVerify: true,
+    },
+  });
+  bench.agent.start();
+  expect(bench.ownLog.map(({ level, message }) => [level, message])).toEqual([
+    ['warn', 'Polled over plain HTTP: anybody on the way can read the password'],
+    ['warn', 'Any certificate is accepted: who stands in between can read the password'],
+  ]);
+});
+
+test('RouterAgent that is closed logs out, counts that as well, and leaves nothing on pages', async () => {
+  await using bench = await openRouterAgent({ byteBudget: 10_000_000 });
+  await bench.run('logs');
+  await bench.clock.advance(MINUTE_MS);
+  await bench.run('logs');
+  expect(bench.recent.list('plant-7')).toHaveLength(1);
+  const usedBefore = bench.agent.observer.describe().bytes.usedToday;
+  await bench.agent.close(NEVER);
+  const { sent, received, usedToday } = bench.agent.observer.describe().bytes;
+  expect(usedToday).toBe(sent + received);
+  expect(usedToday).toBeGreaterThan(usedBefore);
+  expect(JSON.parse(bench.notes.get('bytes') ?? '')).toEqual({ day: '1970-01-01', bytes: usedToday });
+  expect(bench.recent.list('plant-7')).toEqual([]);
+  expect(bench.ownLog.at(-1)).toMatchObject({ message: 'Logged out' });
+});
+
+test('RouterAgent does nothing any more today when the byte budget is used up', async () => {
+  await using bench = await openRouterAgent({ byteBudget: 1 });
+  await bench.run('status');
+  expect(bench.agent.observer.state).toBe('budget');
+  expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([true, true]);
+  await bench.clock.advance(24 * 60 * MINUTE_MS);
+  expect(bench.activity('status')?.isPaused?.()).toBe(false);
+});

@@ -1,0 +1,640 @@
+import { expect, test } from 'vitest';
+import { RecentRecords } from '../../src/agent/recent-records.ts';
+import { RouterObserver } from '../../src/agent/router-observer.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { FleetExposition } from '../../src/exposition/index.ts';
+import type { LogEvent } from '../../src/logs/index.ts';
+import type { FamilyDescription } from '../../src/model/index.ts';
+import { type RetryAfter, RouterError, type SessionEvent } from '../../src/router/index.ts';
+import { ByteBudget } from '../../src/schedule/index.ts';
+import type { PollResult, ResourceResult } from '../../src/status/index.ts';
+import {
+  createCollectingLogger,
+  createRouterSettings,
+  MINUTE_MS,
+  type OwnLine,
+  SECOND_MS,
+} from './router-agent-bench.ts';
+
+const gone = new RouterError('connect', 'No connection', { disposition: 'retry' });
+const refused = new RouterError('auth', 'Refused', { disposition: 'operator' });
+
+function createBench(byteBudget = 0) {
+  const clock = createSteppedClock(Date.UTC(2026, 10, 21));
+  const ownLog: OwnLine[] = [];
+  const exposition = new FleetExposition();
+  const recent = new RecentRecords();
+  const settings = createRouterSettings('https://192.0.2.7', { byteBudget });
+  const budget = new ByteBudget({ bytesPerDay: byteBudget, clock });
+  recent.add(settings.name);
+  const gauge: FamilyDescription = { name: 'router_level', help: 'Level.', type: 'gauge' };
+  const counter: FamilyDescription = { name: 'router_words_total', help: 'Words.', type: 'counter' };
+  const observer = new RouterObserver({
+    settings,
+    ruleFamilies: new Map([gauge, counter].map((family) => [family.name, family])),
+    exposition,
+    recent,
+    logger: createCollectingLogger(ownLog),
+    clock,
+    bytes: () => ({ sent: 10, received: 20, budget }),
+    certificate: () => ({ notBeforeMs: 0, notAfterMs: Date.UTC(2027, 0, 1), fingerprintSha256: '' }),
+  });
+  let seen = 0;
+  let metricsBefore = new Set<string>();
+  const metrics = () => [...exposition.render('text', clock.monotonic())].join('');
+  return {
+    clock,
+    observer,
+    budget,
+    metrics,
+    record: (event: SessionEvent | LogEvent) =>
+      event.type.startsWith('session') || event.type === 'login-failed'
+        ? observer.onSession(event as SessionEvent)
+        : observer.onLog(event as LogEvent),
+    poll: (result: PollResult, isPutOff = false, wire = { sent: 1, received: 1 }) =>
+      observer.onPoll(result, wire, isPutOff),
+    endTurn: (retryAfter?: RetryAfter) => {
+      observer.onBytes(budget);
+      observer.onRetryAfter(retryAfter);
+    },
+    storeRecords: (lines: readonly string[]) => observer.onRecords(lines),
+    endLogs: () => observer.onLogsRead(),
+    failLogs: (cause: unknown) => observer.onLogsFailed(cause),
+    /** Lines of the log since the last call, as `level: message` with their fields but the router. */
+    logged: () => {
+      const lines = ownLog.slice(seen);
+      seen = ownLog.length;
+      return lines.map(({ level, message, fields: { router, ...fields } }): [line: string, fields: object] => {
+        expect(router).toBe('plant-7');
+        return [`${level}: ${message}`, fields];
+      });
+    },
+    /** Series that are new or have another value since the last call. */
+    changed: () => {
+      const lines = metrics()
+        .split('\n')
+        .filter((line) => line !== '' && !line.startsWith('#'));
+      const changed = lines.filter((line) => !metricsBefore.has(line));
+      metricsBefore = new Set(lines);
+      return changed.map((line) => line.replace('router="plant-7"', '').replace('{,', '{').replace('{}', ''));
+    },
+  };
+}
+
+function read(name: string, changes: Partial<ResourceResult> = {}): ResourceResult {
+  return {
+    name,
+    modules: ['m'],
+    state: 'read',
+    families: [{ name: `router_${name}`, help: 'A value.', type: 'gauge', samples: [{ labels: {}, value: 1 }] }],
+    faults: [],
+    isUnread: false,
+    durationMs: 500,
+    readAtMs: 0,
+    isIdentity: false,
+    staleAfterMs: 3 * MINUTE_MS,
+    isOptional: false,
+    error: undefined,
+    ...changes,
+  };
+}
+
+function failed(name: string, error: unknown = gone): ResourceResult {
+  return read(name, { state: 'failed', families: [], error });
+}
+
+function up(resources: readonly ResourceResult[], changes: Partial<PollResult> = {}): PollResult {
+  return {
+    isUp: true,
+    isIdle: false,
+    failure: undefined,
+    error: undefined,
+    durationMs: 2000,
+    resources,
+    capabilities: [],
+    firmwareVersion: '6.1',
+    serialNumber: '4711',
+    configHash: undefined,
+    ...changes,
+  };
+}
+
+function down(error: unknown = gone, failure = 'connect'): PollResult {
+  return up([failed('number', error)], { isUp: false, failure, error });
+}
+
+const component = 'network';
+
+/** Each event: what it says in the log, what it counts or sets, and what a page shows of it. */
+const EVENTS: readonly (readonly [
+  event: SessionEvent | LogEvent,
+  logged: readonly unknown[],
+  changed: readonly string[],
+  page: object,
+])[] = [
+  [
+    { type: 'session-opened' },
+    [['info: Logged in', {}]],
+    ['router_api_logins_total 1'],
+    { session: { state: 'open', logins: 1 } },
+  ],
+  [
+    { type: 'session-refreshed' },
+    [['debug: Refreshed the session', {}]],
+    ['router_api_token_refreshes_total 1'],
+    { session: { state: 'none', refreshes: 1 } },
+  ],
+  [
+    { type: 'session-lost', cause: refused },
+    [['info: Lost the session', { error: 'Refused' }]],
+    [],
+    { session: { state: 'lost', since: '2026-11-21T00:00:00.000Z' } },
+  ],
+  [{ type: 'session-closed' }, [['info: Logged out', {}]], [], { session: { state: 'closed' } }],
+  [
+    { type: 'login-failed', cause: refused },
+    [['debug: Could not log in', { error: 'Refused' }]],
+    ['router_api_login_failures_total 1'],
+    { session: { state: 'failed', loginFailures: 1 } },
+  ],
+  [
+    { type: 'logs-listed', archives: new Map([[component, 3]]), unknown: 2 },
+    [['debug: Log files with unknown names are left alone', { count: 2 }]],
+    [
+      'router_log_archives{component="network"} 3',
+      ...['certain', 'likely', 'possible'].map(
+        (one) => `router_log_gaps_total{component="network",certainty="${one}"} 0`,
+      ),
+    ],
+    { logs: [{ component, archives: 3 }] },
+  ],
+  [
+    {
+      type: 'log-read',
+      component,
+      lines: 5,
+      bytes: 100,
+      unparsed: 1,
+      own: 0,
+      nulBytes: 0,
+      newestUtcMs: Date.UTC(2026, 10, 20),
+    },
+    [],
+    [
+      'router_log_bytes_total{component="network"} 100',
+      'router_log_lines_total{component="network"} 5',
+      'router_log_newest_timestamp_seconds{component="network"} 1795132800',
+      'router_log_unparsed_lines_total{component="network"} 1',
+    ],
+    { logs: [{ component, lines: 5, bytes: 100, unparsedLines: 1, newest: '2026-11-20T00:00:00.000Z' }] },
+  ],
+  [
+    { type: 'log-caught-up', component, isWaitingForLineEnd: false },
+    [],
+    ['router_log_lag_seconds{component="network"} 0'],
+    { logs: [{ component, lagSeconds: 0 }], logLagSeconds: 0 },
+  ],
+  [
+    {
+      type: 'log-gap-found',
+      component,
+      certainty: 'likely',
+      reason: 'expired',
+      bytesMin: 7,
+      uid: 'u',
+      untilUtcMs: undefined,
+    },
+    [['warn: Log lines are missing', { component, certainty: 'likely', reason: 'expired' }]],
+    [
+      'router_log_gap_bytes_total{component="network",certainty="likely"} 7',
+      'router_log_gaps_total{component="network",certainty="likely"} 1',
+    ],
+    {
+      logs: [{ component, gaps: 1 }],
+      recentGaps: [
+        { at: '2026-11-21T00:00:00.000Z', component, certainty: 'likely', reason: 'expired', bytesMin: 7, until: null },
+      ],
+    },
+  ],
+  [
+    { type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: Date.UTC(2026, 10, 20) },
+    [['info: The log continues after a gap', { component, until: '2026-11-20T00:00:00.000Z' }]],
+    [],
+    { recentGaps: [] },
+  ],
+  [
+    { type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: undefined },
+    [['info: The log continues after a gap', { component, until: 'not known' }]],
+    [],
+    {},
+  ],
+  [{ type: 'log-repeat-found', component, count: 9 }, [], ['router_log_repeats_total{component="network"} 1'], {}],
+  [
+    { type: 'log-clock-jumped', component, beforeUtcMs: 0, afterUtcMs: 1000 },
+    [
+      [
+        "info: The router's clock has jumped",
+        { component, before: '1970-01-01T00:00:00.000Z', after: '1970-01-01T00:00:01.000Z' },
+      ],
+    ],
+    ['router_log_clock_jumps_total{component="network"} 1'],
+    {},
+  ],
+  [
+    { type: 'log-reset', component, reason: 'wiped' },
+    [['warn: The log begins anew', { component, reason: 'wiped' }]],
+    ['router_log_resets_total{component="network"} 1'],
+    {},
+  ],
+  [
+    { type: 'log-retention', component, msToLoss: 60_000 },
+    [],
+    ['router_log_time_to_loss_seconds{component="network"} 60'],
+    { logs: [{ component, secondsToLoss: 60 }] },
+  ],
+  [{ type: 'log-retention', component, msToLoss: undefined }, [], [], { logs: [{ component, secondsToLoss: null }] }],
+  [
+    {
+      type: 'log-rule-matched',
+      component,
+      metric: 'router_words_total',
+      kind: 'counter',
+      labels: { word: 'a' },
+      value: 2,
+    },
+    [],
+    ['router_words_total{component="network",word="a"} 2'],
+    {},
+  ],
+  [
+    { type: 'log-rule-matched', component, metric: 'router_level', kind: 'gauge', labels: {}, value: 2 },
+    [],
+    ['router_level{component="network"} 2'],
+    {},
+  ],
+  [
+    { type: 'log-rule-matched', component, metric: 'router_of_no_rule', kind: 'counter', labels: {}, value: 2 },
+    [],
+    [],
+    {},
+  ],
+  [
+    { type: 'log-zone-learnt', offsetMs: -3_600_000, zone: undefined },
+    [['info: Learnt the UTC offset of the log lines', { offset: '-1h' }]],
+    [],
+    {},
+  ],
+  [
+    { type: 'log-zone-learnt', offsetMs: 3_600_000, zone: 'Europe/Berlin' },
+    [['info: Learnt the UTC offset of the log lines', { offset: '+1h', zone: 'Europe/Berlin' }]],
+    [],
+    {},
+  ],
+  [
+    { type: 'log-zone-doubted', offByMs: 3_600_000 },
+    [['warn: New log lines are stamped as if in another zone than the one configured', { off_by: '+1h' }]],
+    [],
+    {},
+  ],
+  [
+    { type: 'log-links-judged', holds: true, matches: 4, chance: 0.1, refuted: ['system'] },
+    [
+      [
+        'info: Log files begin in the second in which the one before ends: a missing one shows',
+        { matches: 4, chance: 0.1, contradicted_by: ['system'] },
+      ],
+    ],
+    [],
+    {},
+  ],
+  [
+    { type: 'archive-unfinished', component, file: 'f', cause: gone },
+    [['debug: A log archive is not whole yet', { component, file: 'f', error: 'No connection' }]],
+    [],
+    {},
+  ],
+  [
+    { type: 'log-failed', component, file: 'f', cause: gone },
+    [['warn: A log file could not be read', { component, file: 'f', error: 'No connection' }]],
+    [],
+    {},
+  ],
+];
+
+test.for(EVENTS)('RouterObserver knows what $0.type means', ([event, logged, changed, page]) => {
+  const bench = createBench();
+  bench.changed();
+  bench.record(event);
+  expect(bench.logged()).toEqual(logged);
+  const gaps = (line: string) => /router_log_gaps_total.* 0$/.test(line);
+  const all = bench.changed();
+  expect(all.filter((line) => changed.includes(line) || !gaps(line)).toSorted()).toEqual([...changed].toSorted());
+  expect(bench.observer.describe()).toMatchObject(page);
+});
+
+test('RouterObserver has the counters of a session from the start, so that their first increase is seen', () => {
+  expect(createBench().changed()).toEqual([
+    'router_api_login_failures_total 0',
+    'router_api_logins_total 0',
+    'router_api_token_refreshes_total 0',
+  ]);
+});
+
+test('RouterObserver warns of a log file that fails once, until the log was read to its end', () => {
+  const { record, logged } = createBench();
+  const fault: LogEvent = { type: 'log-failed', component, file: 'f', cause: gone };
+  const levels = () => logged().map(([line]) => line.split(':')[0]);
+  record(fault);
+  record(fault);
+  record({ ...fault, component: 'system' });
+  expect(levels()).toEqual(['warn', 'debug', 'warn']);
+  record({ type: 'log-caught-up', component, isWaitingForLineEnd: false });
+  record(fault);
+  record({ ...fault, component: 'system' });
+  expect(levels()).toEqual(['warn', 'debug']);
+});
+
+test('RouterObserver takes the end of a gap over into what it shows of the gap', () => {
+  const { record, observer } = createBench();
+  record({
+    type: 'log-gap-found',
+    component,
+    certainty: 'certain',
+    reason: 'expired',
+    bytesMin: undefined,
+    uid: 'u',
+    untilUtcMs: undefined,
+  });
+  record({ type: 'log-gap-ended', component, gapUid: 'other', untilUtcMs: 0 });
+  expect(observer.describe().recentGaps).toMatchObject([{ until: null }]);
+  record({ type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: 0 });
+  expect(observer.describe().recentGaps).toMatchObject([{ until: '1970-01-01T00:00:00.000Z' }]);
+});
+
+const REASONS = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse', 'budget'];
+
+function reasons(applies?: string): string[] {
+  return REASONS.map((reason) => `router_failure_reason{reason="${reason}"} ${reason === applies ? 1 : 0}`);
+}
+
+test('RouterObserver shows a router that is up: its state, its values, its certificate', async () => {
+  const { clock, observer, poll, logged, changed } = createBench();
+  expect(observer.summarize()).toMatchObject({ state: 'unknown', since: null, isStale: false, lastSuccess: null });
+  changed();
+  await clock.advance(SECOND_MS);
+  poll(up([read('number', { readAtMs: clock.monotonic() })]));
+  expect(logged()).toEqual([['info: The router is up', {}]]);
+  expect(changed()).toEqual([
+    'router_consecutive_failures 0',
+    ...reasons(),
+    'router_last_success_timestamp_seconds 1795219201',
+    'router_number 1',
+    'router_poll_duration_seconds 2',
+    'router_resource_age_seconds{resource="number"} 0',
+    'router_resource_duration_seconds{resource="number"} 0.5',
+    'router_resource_permitted{resource="number"} 1',
+    'router_resource_supported{resource="number"} 1',
+    'router_resource_understood{resource="number"} 1',
+    'router_resource_up{resource="number"} 1',
+    'router_series_dropped 0',
+    'router_tls_certificate_not_after_timestamp_seconds 1798761600',
+    'router_up 1',
+  ]);
+  expect(observer.describe()).toMatchObject({
+    state: 'up',
+    since: '2026-11-21T00:00:01.000Z',
+    lastSuccess: '2026-11-21T00:00:01.000Z',
+    durationSeconds: 2,
+    firmware: '6.1',
+    serial: '4711',
+    bytes: { sent: 10, received: 20, budget: null, usedToday: 0, stretch: 1 },
+    certificate: { notAfter: '2027-01-01T00:00:00.000Z' },
+    resources: [{ resource: 'number', state: 'up', ageSeconds: 0, durationSeconds: 0.5, error: null, finding: null }],
+    recentPolls: [{ at: '2026-11-20T23:59:59.000Z', durationSeconds: 2, ok: true, fault: null }],
+    history: [{ at: '2026-11-20T23:59:59.000Z', durationSeconds: 2, ok: true, logLagSeconds: null }],
+  });
+});
+
+test('RouterObserver says once that a router is down, and why, and serves its values until they are too old', async () => {
+  const { clock, observer, poll, logged, metrics, changed } = createBench();
+  poll(up([read('number')]));
+  logged();
+  changed();
+  await clock.advance(MINUTE_MS);
+  poll(down());
+  await clock.advance(MINUTE_MS);
+  poll(down());
+  expect(logged()).toEqual([
+    ['warn: The router is down', { reason: 'connect', error: 'No connection' }],
+    ['debug: The router is down', { reason: 'connect', error: 'No connection' }],
+  ]);
+  expect(changed()).toEqual(
+    expect.arrayContaining([
+      'router_up 0',
+      'router_consecutive_failures 2',
+      'router_failure_reason{reason="connect"} 1',
+      'router_resource_up{resource="number"} 0',
+    ]),
+  );
+  expect(observer.describe()).toMatchObject({
+    state: 'down',
+    since: '2026-11-21T00:01:00.000Z',
+    lastSuccess: '2026-11-21T00:00:00.000Z',
+    isStale: false,
+    consecutiveFailures: 2,
+    failure: { reason: 'connect', step: 'tcp', error: 'No connection' },
+    fault: { step: 'tcp', resource: null, error: 'No connection' },
+    recentPolls: [{ ok: false, reason: 'connect' }, { ok: false }, { ok: true }],
+  });
+  expect(metrics()).toContain('router_number{router="plant-7"} 1\n');
+  await clock.advance(MINUTE_MS);
+  expect(observer.summarize().isStale).toBe(true);
+  expect(metrics()).not.toContain('router_number');
+  poll(up([read('number', { readAtMs: clock.monotonic() })]));
+  expect(logged()).toEqual([['info: The router is up', {}]]);
+  expect(observer.summarize()).toMatchObject({ state: 'up', consecutiveFailures: 0, failure: null, fault: null });
+});
+
+test('RouterObserver takes nothing from a turn in which nothing was due', () => {
+  const { observer, poll, logged, changed } = createBench();
+  poll(up([read('number')]));
+  logged();
+  changed();
+  poll(up([], { isIdle: true, firmwareVersion: '7' }));
+  expect([logged(), changed(), observer.identity.firmware]).toEqual([[], [], '6.1']);
+});
+
+test('RouterObserver knows a login that failed from a resource that failed', () => {
+  const { observer, poll, record } = createBench();
+  poll(down(refused, 'auth'));
+  expect(observer.summarize().fault).toMatchObject({ step: 'login', resource: null });
+  const answered = new RouterError('auth', 'Not this one', { disposition: 'operator', isAnswered: true });
+  poll(down(answered, 'auth'));
+  expect(observer.summarize().fault).toMatchObject({ step: 'resource', resource: 'number' });
+  record({ type: 'login-failed', cause: answered });
+  poll(down(answered, 'auth'));
+  expect(observer.summarize().fault).toMatchObject({ step: 'login', resource: null });
+});
+
+test('RouterObserver says once what is wrong with a resource of a router that is up', () => {
+  const { observer, poll, logged } = createBench();
+  const fault = { module: 'm', metric: 'router_number', reason: 'no-number', value: 'x' } as never;
+  const cases: readonly (readonly [ResourceResult, readonly [line: string, fields: object], string | null])[] = [
+    [
+      read('number', { isUnread: true }),
+      ['warn: A status resource was answered, but no metric could be read from it', { resource: 'number' }],
+      'answered, but no metric could be read from it',
+    ],
+    [
+      read('number', { faults: [fault, fault] }),
+      [
+        'warn: Values of a status resource could not be read',
+        { resource: 'number', values: ['router_number: no-number'] },
+      ],
+      '2 values could not be read',
+    ],
+    [
+      failed('number'),
+      ['warn: A status resource could not be read', { resource: 'number', error: 'No connection' }],
+      null,
+    ],
+    [
+      read('number', { state: 'forbidden', families: [] }),
+      ['warn: The account may not read a status resource', { resource: 'number' }],
+      null,
+    ],
+  ];
+  poll(up([read('number')]));
+  logged();
+  for (const [result, line, finding] of cases) {
+    poll(up([result]));
+    expect(logged()).toEqual([line]);
+    expect(observer.describe().resources).toMatchObject([{ finding }]);
+    poll(up([result]));
+    expect(logged()).toEqual([[line[0].replace('warn', 'debug'), line[1]]]);
+    poll(up([read('number')]));
+    expect(logged()).toEqual([]);
+  }
+});
+
+test('RouterObserver counts what a device need not have as no failure, and what the account may not read apart', () => {
+  const { observer, poll, changed } = createBench();
+  const modem = { resource: 'modem', isSupported: false, isPermitted: true, isOptional: true };
+  const unsupported = read('modem', { state: 'unsupported', isOptional: true, families: [] });
+  poll(up([read('number'), unsupported], { capabilities: [modem] }));
+  const all = changed();
+  expect(all).toContain('router_resource_supported{resource="modem"} 0');
+  expect(all.filter((line) => line.startsWith('router_resource_up'))).toEqual([
+    'router_resource_up{resource="number"} 1',
+  ]);
+
+  const capability = { isPermitted: true, isOptional: false };
+  poll(
+    up([read('number', { state: 'forbidden', families: [] })], {
+      capabilities: [
+        { resource: 'number', isSupported: true, ...capability },
+        { resource: 'dsl*', isSupported: false, ...capability },
+      ],
+    }),
+  );
+  const next = changed();
+  expect(next).toContain('router_resource_permitted{resource="number"} 0');
+  expect(next).toContain('router_resource_up{resource="dsl*"} 0');
+  // A slot that is not there stands behind its pattern.
+  expect(observer.describe().resources.map(({ resource, state }) => [resource, state])).toEqual([
+    ['number', 'forbidden'],
+    ['dsl*', 'unsupported'],
+  ]);
+});
+
+test('RouterObserver keeps a router up that asks to be left alone, until its values are too old', async () => {
+  const { clock, observer, poll, endTurn, logged, changed } = createBench();
+  poll(up([read('number')]));
+  logged();
+  changed();
+  await clock.advance(MINUTE_MS);
+  const retryAfter = { untilMs: clock.monotonic() + 10 * MINUTE_MS, isCapped: true };
+  poll(down(gone, 'http'), true);
+  endTurn(retryAfter);
+  endTurn(retryAfter);
+  expect(logged()).toEqual([
+    ['warn: The router asks to be left alone', { for: '10m' }],
+    ['warn: The router asks for a longer wait than it gets, or for a time by a clock that is off', { granted: '10m' }],
+  ]);
+  expect(changed()).toContain('router_retry_after_timestamp_seconds 1795219860');
+  expect(observer.summarize()).toMatchObject({ state: 'up', retryAfter: '2026-11-21T00:11:00.000Z' });
+  await clock.advance(2 * MINUTE_MS - 1);
+  expect(observer.state).toBe('up');
+  await clock.advance(1);
+  const error = 'No poll for 3m, because the router asks to be left alone';
+  expect(logged()).toEqual([['warn: The router is down', { reason: 'http', error }]]);
+  expect(observer.summarize()).toMatchObject({ state: 'down', failure: { reason: 'http', step: 'tcp', error } });
+  expect(changed()).toEqual(expect.arrayContaining(['router_up 0', 'router_failure_reason{reason="http"} 1']));
+  await clock.advance(8 * MINUTE_MS);
+  endTurn(undefined);
+  expect(observer.summarize().retryAfter).toBeNull();
+});
+
+test('RouterObserver that is closed waits for nothing', async () => {
+  const { clock, observer, poll, endTurn } = createBench();
+  poll(up([read('number')]));
+  endTurn({ untilMs: 10 * MINUTE_MS, isCapped: false });
+  observer.close();
+  await clock.advance(10 * MINUTE_MS);
+  expect(observer.state).toBe('up');
+});
+
+test('RouterObserver says once a day that the byte budget is used up', async () => {
+  const { clock, observer, budget, poll, endTurn, logged, changed } = createBench(1000);
+  poll(up([read('number')]));
+  endTurn();
+  logged();
+  changed();
+  budget.note(1000);
+  endTurn();
+  endTurn();
+  expect(logged()).toEqual([['warn: The byte budget of the router is used up', { until: '2026-11-22T00:00:00.000Z' }]]);
+  expect(changed()).toEqual(['router_failure_reason{reason="budget"} 1', 'router_up 0']);
+  expect(observer.summarize()).toMatchObject({
+    state: 'budget',
+    failure: { reason: 'budget', step: null },
+    bytesToday: 1000,
+    byteBudget: 1000,
+  });
+  await clock.advance(24 * 60 * MINUTE_MS);
+  endTurn();
+  expect(logged()).toEqual([]);
+});
+
+test('RouterObserver shows the records that were stored last, and where the last of them begins', () => {
+  const { observer, storeRecords } = createBench();
+  const record = { timestamp: 't', component, severity: 'info', message: 'm', file: 'network/current', offset: 7 };
+  storeRecords([JSON.stringify({ ...record, offset: 0 }), JSON.stringify(record)]);
+  storeRecords([]);
+  expect(observer.describe()).toMatchObject({
+    recentRecords: [{ message: 'm', component }, { message: 'm' }],
+    logs: [{ component, position: { file: 'network/current', offset: 7 } }],
+  });
+  expect(observer.describeLogs()).toEqual(observer.describe().logs);
+});
+
+test('RouterObserver shows the logs among the resources, and says once that they cannot be read', () => {
+  const { observer, endLogs, failLogs, logged, changed } = createBench();
+  endLogs();
+  changed();
+  endLogs();
+  expect([logged(), changed()]).toEqual([[], []]);
+  failLogs(gone);
+  failLogs(gone);
+  expect(logged()).toEqual([
+    ['warn: The logs could not be read', { error: 'No connection' }],
+    ['debug: The logs could not be read', { error: 'No connection' }],
+  ]);
+  expect(changed()).toEqual(['router_resource_up{resource="logs"} 0']);
+  expect(observer.describe().resources).toMatchObject([{ resource: 'logs', state: 'failed', error: 'No connection' }]);
+  endLogs();
+  expect(changed()).toEqual(['router_resource_up{resource="logs"} 1']);
+  failLogs(new RouterError('http', 'Forbidden', { disposition: 'operator', status: 403 }));
+  expect(logged()).toEqual([['warn: The account may not read the logs', { error: 'Forbidden' }]]);
+  expect(observer.describe().resources).toMatchObject([{ resource: 'logs', state: 'forbidden' }]);
+});
