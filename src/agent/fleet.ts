@@ -44,7 +44,7 @@ export class Fleet {
 
   countStates(): Record<RouterStateName, number> {
     const counts = Object.fromEntries(ROUTER_STATES.map((state) => [state, 0])) as Record<RouterStateName, number>;
-    for (const { agent } of this.#members.values()) counts[agent.observer.state]++;
+    for (const { agent } of this.#members.values()) counts[agent.stats.state]++;
     return counts;
   }
 

@@ -35,7 +35,7 @@ export class RecentRecords {
   }
 
   /** Takes over rendered records of one router; answers with the place of the last one. */
-  note(router: string, lines: RecordLines): RecordPlace | undefined {
+  record(router: string, lines: RecordLines): RecordPlace | undefined {
     const kept = this.#routers.get(router);
     if (!kept || lines.length === 0) return undefined;
     const parsed = takeLast(lines, this.#max).map(parseRecord);

@@ -12,7 +12,7 @@ import type { LinePolicy } from './line-policy.ts';
 import type { NoteBook } from './note-book.ts';
 import type { RecentRecords } from './recent-records.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
-import { RouterObserver } from './router-observer.ts';
+import { RouterStats } from './router-stats.ts';
 import { readRouterTime } from './router-time.ts';
 import type { SpoolGuard } from './spool-guard.ts';
 
@@ -60,7 +60,7 @@ const CONFIGURATION_NOTE = 'configuration';
 
 /** One router of the fleet: its client, and the things that are done with it again and again. */
 export class RouterAgent {
-  readonly observer: RouterObserver;
+  readonly stats: RouterStats;
   readonly #options: RouterAgentOptions;
   readonly #client: RouterClient;
   readonly #bytes: ByteAccount;
@@ -98,7 +98,7 @@ export class RouterAgent {
       notes,
       clock,
     });
-    this.observer = new RouterObserver({
+    this.stats = new RouterStats({
       settings,
       ruleFamilies: options.lines.families,
       exposition,
@@ -213,7 +213,7 @@ export class RouterAgent {
   /** Logs out and closes the connection. */
   async close(signal: AbortSignal): Promise<void> {
     this.#backup?.close();
-    this.observer.close();
+    this.stats.close();
     try {
       await this.#client.close(signal);
     } finally {
@@ -237,8 +237,7 @@ export class RouterAgent {
       return await turn;
     } finally {
       this.#bytes.settle();
-      this.observer.onBytes(this.#bytes.budget);
-      this.observer.onRetryAfter(this.#client.retryAfter);
+      this.stats.recordTurn(this.#bytes.budget, this.#client.retryAfter);
     }
   }
 
@@ -253,7 +252,7 @@ export class RouterAgent {
     });
     const { sent, received } = this.#client.wireBytes;
     const isPutOff = this.#client.retryAfter !== undefined;
-    this.observer.onPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
+    this.stats.recordPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
     if (!result.isIdle) {
       this.#unreachableUntilMs = isUnreachable(result) ? clock.monotonic() + UNREACHABLE_MS_MAX : -Infinity;
     }
@@ -281,7 +280,7 @@ export class RouterAgent {
             readPositions: (router) => records.readPositions(router),
             commit: (...commits) => {
               records.commit(...commits);
-              for (const commit of commits) this.observer.onRecords(commit.lines);
+              for (const commit of commits) this.stats.recordLines(commit.lines);
             },
           },
           archives,
@@ -292,8 +291,8 @@ export class RouterAgent {
           start: settings.logs.start,
           redact: lines.redact,
           rules: this.#logRules,
-          firmware: this.observer.identity.firmware,
-          serial: this.observer.identity.serial,
+          firmware: this.stats.identity.firmware,
+          serial: this.stats.identity.serial,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
           // What was downloaded counts at once: one log that is far behind must not use up what a day has.
@@ -305,11 +304,11 @@ export class RouterAgent {
         },
         deadline.signal,
       );
-      this.observer.onLogsRead();
+      this.stats.recordLogsRead();
       return 'done';
     } catch (cause) {
       if (signal.aborted) throw cause;
-      this.observer.onLogsFailed(cause);
+      this.stats.recordLogsFailed(cause);
       if (cause instanceof StoreError && cause.code === 'broken') report({ type: 'store-failed', cause });
       // A full spool or an answered refusal is no reason to leave the router alone for long.
       const isRouterGone = cause instanceof RouterError && !cause.isAnswered;
@@ -318,13 +317,13 @@ export class RouterAgent {
   }
 
   #onSession(event: SessionEvent): void {
-    this.observer.onSession(event);
+    this.stats.record(event);
     // A new session may mean that the router started anew, perhaps with other firmware.
     if (event.type === 'session-opened') this.#poller.renewIdentity();
   }
 
   #onLog(event: LogEvent): void {
-    this.observer.onLog(event);
+    this.stats.record(event);
     if (event.type === 'log-gap-found') this.#options.report({ type: 'gap-found' });
   }
 }

@@ -42,11 +42,11 @@ export function createWebContent(options: WebContentOptions): WebContent {
     },
     reload: options.reload,
     quit: options.quit,
-    listRouters: () => fleet.routers.map(({ observer }) => observer.summarize()),
-    describeRouter: (name) => fleet.find(name)?.observer.describe(),
+    listRouters: () => fleet.routers.map(({ stats }) => stats.summarize()),
+    describeRouter: (name) => fleet.find(name)?.stats.describe(),
     listLogs: () =>
-      fleet.routers.flatMap(({ settings, observer }) =>
-        observer.describeLogs().map((log) => ({ router: settings.name, ...log })),
+      fleet.routers.flatMap(({ settings, stats }) =>
+        stats.describeLogs().map((log) => ({ router: settings.name, ...log })),
       ),
     renderConfig: () => renderEffectiveConfig(options.config()),
     renderRouterConfig(name) {

@@ -130,6 +130,17 @@ test('startAgent() polls, ships lines, and sums up what it has done', async () =
   expect(bench.agent.failed.aborted).toBe(false);
 });
 
+test('startAgent() wakes the sinks when records are stored, and not only when they look by themselves', async () => {
+  await using folder = await createStoreFolder();
+  await using bench = await openAgent(folder, (config) => ({
+    ...config,
+    routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, intervalMs: 20 * SECOND_MS } })),
+  }));
+  // The line is stored at the second turn; sinks look every 30 seconds.
+  await bench.advance(25 * SECOND_MS);
+  expect(bench.records).toHaveLength(1);
+});
+
 test('startAgent() counts the gaps of all routers', async () => {
   await using folder = await createStoreFolder();
   await using bench = await openAgent(folder);

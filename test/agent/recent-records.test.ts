@@ -31,17 +31,17 @@ test.for([
     const recent = new RecentRecords();
     recent.add('a');
     recent.add('a');
-    expect(recent.note('a', form([]))).toBeUndefined();
+    expect(recent.record('a', form([]))).toBeUndefined();
     const lines = Array.from({ length: 50 }, (_, index) => render(`m${index}ä`, { offset: index }));
-    expect(recent.note('a', form(lines.slice(0, 1)))).toEqual({
+    expect(recent.record('a', form(lines.slice(0, 1)))).toEqual({
       component: 'network',
       file: 'network/current',
       offset: 0,
     });
     expect(recent.list('a').map(({ message }) => message)).toEqual(['m0ä']);
-    recent.note('a', form(lines.slice(1, 15)));
+    recent.record('a', form(lines.slice(1, 15)));
     expect(recent.list('a')).toHaveLength(15);
-    expect(recent.note('a', form(lines.slice(15)))).toMatchObject({ offset: 49 });
+    expect(recent.record('a', form(lines.slice(15)))).toMatchObject({ offset: 49 });
     expect(recent.list('a').map(({ message }) => message)).toEqual(
       Array.from({ length: 20 }, (_, index) => `m${49 - index}ä`),
     );
@@ -57,7 +57,7 @@ test.for([
 test('RecentRecords cuts messages, and takes records without time and severity', () => {
   const recent = new RecentRecords();
   recent.add('a');
-  recent.note('a', [render('x'.repeat(100_000), { timestamp: undefined, severity: undefined })]);
+  recent.record('a', [render('x'.repeat(100_000), { timestamp: undefined, severity: undefined })]);
   expect(recent.list('a')).toEqual([
     { timestamp: null, component: 'network', severity: null, message: 'x'.repeat(240) },
   ]);
@@ -68,20 +68,20 @@ test('RecentRecords holds 40,000 records in all, so that each of 10,000 routers 
   const names = Array.from({ length: 10_000 }, (_, index) => `r${index}`);
   const lines = Array.from({ length: 20 }, (_, index) => render(`m${index}`));
   for (const name of names.slice(0, 2000)) recent.add(name);
-  recent.note('r0', lines);
+  recent.record('r0', lines);
   expect(recent.list('r0')).toHaveLength(20);
   // The fleet grows: what is there already shrinks with it.
   for (const name of names.slice(2000)) recent.add(name);
   expect(recent.list('r0').map(({ message }) => message)).toEqual(['m19', 'm18', 'm17', 'm16']);
-  for (const name of names) recent.note(name, lines);
+  for (const name of names) recent.record(name, lines);
   expect(new Set(names.map((name) => recent.list(name).length))).toEqual(new Set([4]));
 
   for (const name of names.slice(0, 9990)) recent.forget(name);
-  recent.note('r9999', lines);
+  recent.record('r9999', lines);
   expect([recent.list('r9999').length, recent.list('r0')]).toEqual([20, []]);
 });
 
 test('RecentRecords keeps nothing of a router that there is not', () => {
   const recent = new RecentRecords();
-  expect([recent.note('a', [render('m')]), recent.list('a')]).toEqual([undefined, []]);
+  expect([recent.record('a', [render('m')]), recent.list('a')]).toEqual([undefined, []]);
 });

@@ -102,7 +102,12 @@ export interface RouterAgentBench extends AsyncDisposable {
   /** Answers of the router by a part of the path; the first that fits holds. */
   readonly answers: Map<string, Answer>;
   /** In memory. */
-  readonly store: { fault: StoreError | undefined; readonly lines: string[]; bytes: number };
+  readonly store: {
+    fault: StoreError | undefined;
+    readonly lines: string[];
+    readonly positions: Map<string, string>;
+    bytes: number;
+  };
   activity(name: 'status' | 'logs'): ReturnType<RouterAgent['activities']>[number] | undefined;
   /** Takes one turn, paused or not. */
   run(name: 'status' | 'logs', turn?: Partial<Turn>): Promise<TurnOutcome>;
@@ -130,15 +135,14 @@ export function createSurroundings(clock: SteppedClock) {
   const events: RouterEvent[] = [];
   const notes = new Map<string, string>();
   const triggered: string[] = [];
-  const positions = new Map<string, string>();
-  const store: RouterAgentBench['store'] = { fault: undefined, lines: [], bytes: 0 };
+  const store: RouterAgentBench['store'] = { fault: undefined, lines: [], positions: new Map(), bytes: 0 };
   const records = new SpoolGuard({
     store: {
-      readPositions: () => positions,
+      readPositions: () => store.positions,
       commit: (...commits) => {
         if (store.fault) throw store.fault;
         for (const { component, position, lines } of commits) {
-          positions.set(component, position);
+          store.positions.set(component, position);
           store.lines.push(...lines);
         }
       },

@@ -45,14 +45,14 @@ test('RouterAgent tells of every poll whether the router was up, and of values t
     { type: 'mapping-failed', module: 'number', metric: 'router_number' },
     { type: 'polled', isUp: true },
   ]);
-  expect(bench.agent.observer.state).toBe('up');
+  expect(bench.agent.stats.state).toBe('up');
 
   bench.answers.set('/status/', (response) => response.writeHead(500).end());
   bench.answers.delete('/status/number');
   await bench.clock.advance(20 * MINUTE_MS);
   expect(await bench.run('status')).toBe('failed');
   expect(bench.events.at(-1)).toEqual({ type: 'polled', isUp: false });
-  expect(bench.agent.observer.state).toBe('down');
+  expect(bench.agent.stats.state).toBe('down');
 });
 
 test('RouterAgent leaves a router alone that asks for it, without a back-off', async () => {
@@ -73,10 +73,10 @@ test('RouterAgent ships lines, shows them, and tells what they cost', async () =
   expect(await bench.run('logs')).toBe('done');
   expect(bench.store.lines.map((line) => JSON.parse(line).message)).toEqual(['a line']);
   expect(bench.recent.list('plant-7').map(({ message }) => message)).toEqual(['a line']);
-  expect(bench.agent.observer.describeLogs()).toMatchObject([
+  expect(bench.agent.stats.describeLogs()).toMatchObject([
     { component: 'network', lines: 1, position: { file: 'network/current', offset: 0 } },
   ]);
-  const { received } = bench.agent.observer.describe().bytes;
+  const { received } = bench.agent.stats.describe().bytes;
   expect(received).toBeGreaterThan(0);
   expect(bench.metrics()).toContain(`router_api_received_bytes_total{router="plant-7"} ${received}\n`);
   expect(bench.metrics()).toContain('router_log_lines_total{router="plant-7",component="network"} 1\n');
@@ -153,19 +153,20 @@ test('RouterAgent tells of a gap', async () => {
   bench.answers.set('.Z', (response) => response.end(Buffer.from('\x1f\x9dcompressed', 'latin1')));
   await bench.run('logs');
   expect(bench.events).toEqual([{ type: 'gap-found' }]);
-  expect(bench.agent.observer.describe().recentGaps).toMatchObject([{ reason: 'unsupported' }]);
+  expect(bench.agent.stats.describe().recentGaps).toMatchObject([{ reason: 'unsupported' }]);
 });
 
 test('RouterAgent tells the firmware and the serial number that a poll has read to the logs, which end with the device', async () => {
   await using bench = await openRouterAgent({ timezone: undefined });
   bench.answers.set('/status/device_info', (response) => answerJson(response, BOARD));
   await bench.run('status');
-  expect(bench.agent.observer.identity).toEqual({ firmware: '6.1', serial: '4711' });
+  expect(bench.agent.stats.identity).toEqual({ firmware: '6.1', serial: '4711' });
   bench.answers.set('log_file=', (response) => response.end('2026-11-21 12:59:00 [app] of the one\n'));
   await bench.run('logs');
   await bench.clock.advance(MINUTE_MS);
   await bench.run('logs');
   expect(bench.store.lines).toHaveLength(1);
+  expect(bench.store.positions.get('')).toContain('"firmware":"6.1"');
 
   const other = { status: { list: [{ board_type: 'main', firmware_version: '6.1', serial_number: '4712' }] } };
   bench.answers.set('/status/device_info', (response) => answerJson(response, other));
@@ -279,9 +280,9 @@ test('RouterAgent that is closed logs out, counts that as well, and leaves nothi
   await bench.clock.advance(MINUTE_MS);
   await bench.run('logs');
   expect(bench.recent.list('plant-7')).toHaveLength(1);
-  const usedBefore = bench.agent.observer.describe().bytes.usedToday;
+  const usedBefore = bench.agent.stats.describe().bytes.usedToday;
   await bench.agent.close(NEVER);
-  const { sent, received, usedToday } = bench.agent.observer.describe().bytes;
+  const { sent, received, usedToday } = bench.agent.stats.describe().bytes;
   expect(usedToday).toBe(sent + received);
   expect(usedToday).toBeGreaterThan(usedBefore);
   expect(JSON.parse(bench.notes.get('bytes') ?? '')).toEqual({ day: '1970-01-01', bytes: usedToday });
@@ -292,7 +293,7 @@ test('RouterAgent that is closed logs out, counts that as well, and leaves nothi
 test('RouterAgent does nothing any more today when the byte budget is used up', async () => {
   await using bench = await openRouterAgent({ byteBudget: 1 });
   await bench.run('status');
-  expect(bench.agent.observer.state).toBe('budget');
+  expect(bench.agent.stats.state).toBe('budget');
   expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([true, true]);
   await bench.clock.advance(24 * 60 * MINUTE_MS);
   expect(bench.activity('status')?.isPaused?.()).toBe(false);

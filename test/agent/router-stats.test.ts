@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { RecentRecords } from '../../src/agent/recent-records.ts';
-import { RouterObserver } from '../../src/agent/router-observer.ts';
+import { RouterStats } from '../../src/agent/router-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import type { LogEvent } from '../../src/logs/index.ts';
@@ -29,7 +29,7 @@ function createBench(byteBudget = 0) {
   recent.add(settings.name);
   const gauge: FamilyDescription = { name: 'router_level', help: 'Level.', type: 'gauge' };
   const counter: FamilyDescription = { name: 'router_words_total', help: 'Words.', type: 'counter' };
-  const observer = new RouterObserver({
+  const stats = new RouterStats({
     settings,
     ruleFamilies: new Map([gauge, counter].map((family) => [family.name, family])),
     exposition,
@@ -44,22 +44,16 @@ function createBench(byteBudget = 0) {
   const metrics = () => [...exposition.render('text', clock.monotonic())].join('');
   return {
     clock,
-    observer,
+    stats,
     budget,
     metrics,
-    record: (event: SessionEvent | LogEvent) =>
-      event.type.startsWith('session') || event.type === 'login-failed'
-        ? observer.onSession(event as SessionEvent)
-        : observer.onLog(event as LogEvent),
+    record: (event: SessionEvent | LogEvent) => stats.record(event),
     poll: (result: PollResult, isPutOff = false, wire = { sent: 1, received: 1 }) =>
-      observer.onPoll(result, wire, isPutOff),
-    endTurn: (retryAfter?: RetryAfter) => {
-      observer.onBytes(budget);
-      observer.onRetryAfter(retryAfter);
-    },
-    storeRecords: (lines: readonly string[]) => observer.onRecords(lines),
-    endLogs: () => observer.onLogsRead(),
-    failLogs: (cause: unknown) => observer.onLogsFailed(cause),
+      stats.recordPoll(result, wire, isPutOff),
+    endTurn: (retryAfter?: RetryAfter) => stats.recordTurn(budget, retryAfter),
+    storeRecords: (lines: readonly string[]) => stats.recordLines(lines),
+    endLogs: () => stats.recordLogsRead(),
+    failLogs: (cause: unknown) => stats.recordLogsFailed(cause),
     /** Lines of the log since the last call, as `level: message` with their fields but the router. */
     logged: () => {
       const lines = ownLog.slice(seen);
@@ -321,7 +315,7 @@ const EVENTS: readonly (readonly [
   ],
 ];
 
-test.for(EVENTS)('RouterObserver knows what $0.type means', ([event, logged, changed, page]) => {
+test.for(EVENTS)('RouterStats knows what $0.type means', ([event, logged, changed, page]) => {
   const bench = createBench();
   bench.changed();
   bench.record(event);
@@ -329,10 +323,10 @@ test.for(EVENTS)('RouterObserver knows what $0.type means', ([event, logged, cha
   const gaps = (line: string) => /router_log_gaps_total.* 0$/.test(line);
   const all = bench.changed();
   expect(all.filter((line) => changed.includes(line) || !gaps(line)).toSorted()).toEqual([...changed].toSorted());
-  expect(bench.observer.describe()).toMatchObject(page);
+  expect(bench.stats.describe()).toMatchObject(page);
 });
 
-test('RouterObserver has the counters of a session from the start, so that their first increase is seen', () => {
+test('RouterStats has the counters of a session from the start, so that their first increase is seen', () => {
   expect(createBench().changed()).toEqual([
     'router_api_login_failures_total 0',
     'router_api_logins_total 0',
@@ -340,7 +334,7 @@ test('RouterObserver has the counters of a session from the start, so that their
   ]);
 });
 
-test('RouterObserver warns of a log file that fails once, until the log was read to its end', () => {
+test('RouterStats warns of a log file that fails once, until the log was read to its end', () => {
   const { record, logged } = createBench();
   const fault: LogEvent = { type: 'log-failed', component, file: 'f', cause: gone };
   const levels = () => logged().map(([line]) => line.split(':')[0]);
@@ -354,8 +348,8 @@ test('RouterObserver warns of a log file that fails once, until the log was read
   expect(levels()).toEqual(['warn', 'debug']);
 });
 
-test('RouterObserver takes the end of a gap over into what it shows of the gap', () => {
-  const { record, observer } = createBench();
+test('RouterStats takes the end of a gap over into what it shows of the gap', () => {
+  const { record, stats } = createBench();
   record({
     type: 'log-gap-found',
     component,
@@ -366,9 +360,9 @@ test('RouterObserver takes the end of a gap over into what it shows of the gap',
     untilUtcMs: undefined,
   });
   record({ type: 'log-gap-ended', component, gapUid: 'other', untilUtcMs: 0 });
-  expect(observer.describe().recentGaps).toMatchObject([{ until: null }]);
+  expect(stats.describe().recentGaps).toMatchObject([{ until: null }]);
   record({ type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: 0 });
-  expect(observer.describe().recentGaps).toMatchObject([{ until: '1970-01-01T00:00:00.000Z' }]);
+  expect(stats.describe().recentGaps).toMatchObject([{ until: '1970-01-01T00:00:00.000Z' }]);
 });
 
 const REASONS = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse', 'budget'];
@@ -377,9 +371,9 @@ function reasons(applies?: string): string[] {
   return REASONS.map((reason) => `router_failure_reason{reason="${reason}"} ${reason === applies ? 1 : 0}`);
 }
 
-test('RouterObserver shows a router that is up: its state, its values, its certificate', async () => {
-  const { clock, observer, poll, logged, changed } = createBench();
-  expect(observer.summarize()).toMatchObject({ state: 'unknown', since: null, isStale: false, lastSuccess: null });
+test('RouterStats shows a router that is up: its state, its values, its certificate', async () => {
+  const { clock, stats, poll, logged, changed } = createBench();
+  expect(stats.summarize()).toMatchObject({ state: 'unknown', since: null, isStale: false, lastSuccess: null });
   changed();
   await clock.advance(SECOND_MS);
   poll(up([read('number', { readAtMs: clock.monotonic() })]));
@@ -400,7 +394,7 @@ test('RouterObserver shows a router that is up: its state, its values, its certi
     'router_tls_certificate_not_after_timestamp_seconds 1798761600',
     'router_up 1',
   ]);
-  expect(observer.describe()).toMatchObject({
+  expect(stats.describe()).toMatchObject({
     state: 'up',
     since: '2026-11-21T00:00:01.000Z',
     lastSuccess: '2026-11-21T00:00:01.000Z',
@@ -415,8 +409,8 @@ test('RouterObserver shows a router that is up: its state, its values, its certi
   });
 });
 
-test('RouterObserver says once that a router is down, and why, and serves its values until they are too old', async () => {
-  const { clock, observer, poll, logged, metrics, changed } = createBench();
+test('RouterStats says once that a router is down, and why, and serves its values until they are too old', async () => {
+  const { clock, stats, poll, logged, metrics, changed } = createBench();
   poll(up([read('number')]));
   logged();
   changed();
@@ -436,7 +430,7 @@ test('RouterObserver says once that a router is down, and why, and serves its va
       'router_resource_up{resource="number"} 0',
     ]),
   );
-  expect(observer.describe()).toMatchObject({
+  expect(stats.describe()).toMatchObject({
     state: 'down',
     since: '2026-11-21T00:01:00.000Z',
     lastSuccess: '2026-11-21T00:00:00.000Z',
@@ -448,36 +442,36 @@ test('RouterObserver says once that a router is down, and why, and serves its va
   });
   expect(metrics()).toContain('router_number{router="plant-7"} 1\n');
   await clock.advance(MINUTE_MS);
-  expect(observer.summarize().isStale).toBe(true);
+  expect(stats.summarize().isStale).toBe(true);
   expect(metrics()).not.toContain('router_number');
   poll(up([read('number', { readAtMs: clock.monotonic() })]));
   expect(logged()).toEqual([['info: The router is up', {}]]);
-  expect(observer.summarize()).toMatchObject({ state: 'up', consecutiveFailures: 0, failure: null, fault: null });
+  expect(stats.summarize()).toMatchObject({ state: 'up', consecutiveFailures: 0, failure: null, fault: null });
 });
 
-test('RouterObserver takes nothing from a turn in which nothing was due', () => {
-  const { observer, poll, logged, changed } = createBench();
+test('RouterStats takes nothing from a turn in which nothing was due', () => {
+  const { stats, poll, logged, changed } = createBench();
   poll(up([read('number')]));
   logged();
   changed();
   poll(up([], { isIdle: true, firmwareVersion: '7' }));
-  expect([logged(), changed(), observer.identity.firmware]).toEqual([[], [], '6.1']);
+  expect([logged(), changed(), stats.identity.firmware]).toEqual([[], [], '6.1']);
 });
 
-test('RouterObserver knows a login that failed from a resource that failed', () => {
-  const { observer, poll, record } = createBench();
+test('RouterStats knows a login that failed from a resource that failed', () => {
+  const { stats, poll, record } = createBench();
   poll(down(refused, 'auth'));
-  expect(observer.summarize().fault).toMatchObject({ step: 'login', resource: null });
+  expect(stats.summarize().fault).toMatchObject({ step: 'login', resource: null });
   const answered = new RouterError('auth', 'Not this one', { disposition: 'operator', isAnswered: true });
   poll(down(answered, 'auth'));
-  expect(observer.summarize().fault).toMatchObject({ step: 'resource', resource: 'number' });
+  expect(stats.summarize().fault).toMatchObject({ step: 'resource', resource: 'number' });
   record({ type: 'login-failed', cause: answered });
   poll(down(answered, 'auth'));
-  expect(observer.summarize().fault).toMatchObject({ step: 'login', resource: null });
+  expect(stats.summarize().fault).toMatchObject({ step: 'login', resource: null });
 });
 
-test('RouterObserver says once what is wrong with a resource of a router that is up', () => {
-  const { observer, poll, logged } = createBench();
+test('RouterStats says once what is wrong with a resource of a router that is up', () => {
+  const { stats, poll, logged } = createBench();
   const fault = { module: 'm', metric: 'router_number', reason: 'no-number', value: 'x' } as never;
   const cases: readonly (readonly [ResourceResult, readonly [line: string, fields: object], string | null])[] = [
     [
@@ -509,7 +503,7 @@ test('RouterObserver says once what is wrong with a resource of a router that is
   for (const [result, line, finding] of cases) {
     poll(up([result]));
     expect(logged()).toEqual([line]);
-    expect(observer.describe().resources).toMatchObject([{ finding }]);
+    expect(stats.describe().resources).toMatchObject([{ finding }]);
     poll(up([result]));
     expect(logged()).toEqual([[line[0].replace('warn', 'debug'), line[1]]]);
     poll(up([read('number')]));
@@ -517,8 +511,8 @@ test('RouterObserver says once what is wrong with a resource of a router that is
   }
 });
 
-test('RouterObserver counts what a device need not have as no failure, and what the account may not read apart', () => {
-  const { observer, poll, changed } = createBench();
+test('RouterStats counts what a device need not have as no failure, and what the account may not read apart', () => {
+  const { stats, poll, changed } = createBench();
   const modem = { resource: 'modem', isSupported: false, isPermitted: true, isOptional: true };
   const unsupported = read('modem', { state: 'unsupported', isOptional: true, families: [] });
   poll(up([read('number'), unsupported], { capabilities: [modem] }));
@@ -541,14 +535,14 @@ test('RouterObserver counts what a device need not have as no failure, and what 
   expect(next).toContain('router_resource_permitted{resource="number"} 0');
   expect(next).toContain('router_resource_up{resource="dsl*"} 0');
   // A slot that is not there stands behind its pattern.
-  expect(observer.describe().resources.map(({ resource, state }) => [resource, state])).toEqual([
+  expect(stats.describe().resources.map(({ resource, state }) => [resource, state])).toEqual([
     ['number', 'forbidden'],
     ['dsl*', 'unsupported'],
   ]);
 });
 
-test('RouterObserver keeps a router up that asks to be left alone, until its values are too old', async () => {
-  const { clock, observer, poll, endTurn, logged, changed } = createBench();
+test('RouterStats keeps a router up that asks to be left alone, until its values are too old', async () => {
+  const { clock, stats, poll, endTurn, logged, changed } = createBench();
   poll(up([read('number')]));
   logged();
   changed();
@@ -562,30 +556,30 @@ test('RouterObserver keeps a router up that asks to be left alone, until its val
     ['warn: The router asks for a longer wait than it gets, or for a time by a clock that is off', { granted: '10m' }],
   ]);
   expect(changed()).toContain('router_retry_after_timestamp_seconds 1795219860');
-  expect(observer.summarize()).toMatchObject({ state: 'up', retryAfter: '2026-11-21T00:11:00.000Z' });
+  expect(stats.summarize()).toMatchObject({ state: 'up', retryAfter: '2026-11-21T00:11:00.000Z' });
   await clock.advance(2 * MINUTE_MS - 1);
-  expect(observer.state).toBe('up');
+  expect(stats.state).toBe('up');
   await clock.advance(1);
   const error = 'No poll for 3m, because the router asks to be left alone';
   expect(logged()).toEqual([['warn: The router is down', { reason: 'http', error }]]);
-  expect(observer.summarize()).toMatchObject({ state: 'down', failure: { reason: 'http', step: 'tcp', error } });
+  expect(stats.summarize()).toMatchObject({ state: 'down', failure: { reason: 'http', step: 'tcp', error } });
   expect(changed()).toEqual(expect.arrayContaining(['router_up 0', 'router_failure_reason{reason="http"} 1']));
   await clock.advance(8 * MINUTE_MS);
   endTurn(undefined);
-  expect(observer.summarize().retryAfter).toBeNull();
+  expect(stats.summarize().retryAfter).toBeNull();
 });
 
-test('RouterObserver that is closed waits for nothing', async () => {
-  const { clock, observer, poll, endTurn } = createBench();
+test('RouterStats that is closed waits for nothing', async () => {
+  const { clock, stats, poll, endTurn } = createBench();
   poll(up([read('number')]));
   endTurn({ untilMs: 10 * MINUTE_MS, isCapped: false });
-  observer.close();
+  stats.close();
   await clock.advance(10 * MINUTE_MS);
-  expect(observer.state).toBe('up');
+  expect(stats.state).toBe('up');
 });
 
-test('RouterObserver says once a day that the byte budget is used up', async () => {
-  const { clock, observer, budget, poll, endTurn, logged, changed } = createBench(1000);
+test('RouterStats says once a day that the byte budget is used up', async () => {
+  const { clock, stats, budget, poll, endTurn, logged, changed } = createBench(1000);
   poll(up([read('number')]));
   endTurn();
   logged();
@@ -595,7 +589,7 @@ test('RouterObserver says once a day that the byte budget is used up', async () 
   endTurn();
   expect(logged()).toEqual([['warn: The byte budget of the router is used up', { until: '2026-11-22T00:00:00.000Z' }]]);
   expect(changed()).toEqual(['router_failure_reason{reason="budget"} 1', 'router_up 0']);
-  expect(observer.summarize()).toMatchObject({
+  expect(stats.summarize()).toMatchObject({
     state: 'budget',
     failure: { reason: 'budget', step: null },
     bytesToday: 1000,
@@ -606,20 +600,20 @@ test('RouterObserver says once a day that the byte budget is used up', async () 
   expect(logged()).toEqual([]);
 });
 
-test('RouterObserver shows the records that were stored last, and where the last of them begins', () => {
-  const { observer, storeRecords } = createBench();
+test('RouterStats shows the records that were stored last, and where the last of them begins', () => {
+  const { stats, storeRecords } = createBench();
   const record = { timestamp: 't', component, severity: 'info', message: 'm', file: 'network/current', offset: 7 };
   storeRecords([JSON.stringify({ ...record, offset: 0 }), JSON.stringify(record)]);
   storeRecords([]);
-  expect(observer.describe()).toMatchObject({
+  expect(stats.describe()).toMatchObject({
     recentRecords: [{ message: 'm', component }, { message: 'm' }],
     logs: [{ component, position: { file: 'network/current', offset: 7 } }],
   });
-  expect(observer.describeLogs()).toEqual(observer.describe().logs);
+  expect(stats.describeLogs()).toEqual(stats.describe().logs);
 });
 
-test('RouterObserver shows the logs among the resources, and says once that they cannot be read', () => {
-  const { observer, endLogs, failLogs, logged, changed } = createBench();
+test('RouterStats shows the logs among the resources, and says once that they cannot be read', () => {
+  const { stats, endLogs, failLogs, logged, changed } = createBench();
   endLogs();
   changed();
   endLogs();
@@ -631,10 +625,10 @@ test('RouterObserver shows the logs among the resources, and says once that they
     ['debug: The logs could not be read', { error: 'No connection' }],
   ]);
   expect(changed()).toEqual(['router_resource_up{resource="logs"} 0']);
-  expect(observer.describe().resources).toMatchObject([{ resource: 'logs', state: 'failed', error: 'No connection' }]);
+  expect(stats.describe().resources).toMatchObject([{ resource: 'logs', state: 'failed', error: 'No connection' }]);
   endLogs();
   expect(changed()).toEqual(['router_resource_up{resource="logs"} 1']);
   failLogs(new RouterError('http', 'Forbidden', { disposition: 'operator', status: 403 }));
   expect(logged()).toEqual([['warn: The account may not read the logs', { error: 'Forbidden' }]]);
-  expect(observer.describe().resources).toMatchObject([{ resource: 'logs', state: 'forbidden' }]);
+  expect(stats.describe().resources).toMatchObject([{ resource: 'logs', state: 'forbidden' }]);
 });

@@ -10,7 +10,7 @@ const STATES: Readonly<Record<Exclude<SessionEvent['type'], 'session-refreshed'>
 };
 
 /** What became of the sessions with a router. */
-export class SessionBook {
+export class SessionStats {
   readonly #clock: Clock;
   #state: SessionSummary['state'] = 'none';
   /** Wall time, milliseconds since the Unix epoch. */
@@ -24,7 +24,7 @@ export class SessionBook {
     this.#clock = clock;
   }
 
-  note(event: SessionEvent): void {
+  record(event: SessionEvent): void {
     if (event.type === 'session-opened') this.#logins++;
     if (event.type === 'login-failed') this.#loginFailures++;
     if (event.type === 'login-failed') this.#loginFailure = event.cause;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { PollHistory } from '../../src/agent/poll-history.ts';
-import { PollSamples } from '../../src/agent/poll-samples.ts';
+import { PollHistory, PollSamples } from '../../src/agent/poll-stats.ts';
 
 const FAULT = { step: 'resource', resource: 'lte2', error: 'late' } as const;
 const FAILURE = { reason: 'timeout', error: 'late' };

@@ -7,7 +7,7 @@ import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
 
 type State = ResourceSummary['state'];
 
-interface Page {
+interface Resource {
   state: State;
   /** When its values were last read, on the monotonic clock. */
   readAtMs: number | undefined;
@@ -21,10 +21,10 @@ interface Page {
 }
 
 /** What became of each resource of a router, and the series that say so. */
-export class ResourceBook {
+export class ResourceStats {
   readonly #router: RouterIdentity;
   readonly #exposition: FleetExposition;
-  readonly #pages = new Map<string, Page>();
+  readonly #resources = new Map<string, Resource>();
 
   constructor(router: RouterIdentity, exposition: FleetExposition) {
     this.#router = router;
@@ -32,7 +32,7 @@ export class ResourceBook {
   }
 
   /** Takes over the outcome of a poll, values included. */
-  note({ resources, capabilities }: PollResult): void {
+  record({ resources, capabilities }: PollResult): void {
     for (const {
       name,
       state,
@@ -46,48 +46,48 @@ export class ResourceBook {
       staleAfterMs,
       error,
     } of resources) {
-      const page = this.#page(name);
-      page.state = state === 'read' ? 'up' : state;
-      page.durationMs = durationMs;
-      page.error = state === 'failed' ? renderErrorChain(error) : null;
-      page.finding = state === 'read' ? describeReading({ isUnread, faults }) : null;
-      page.isUnread = isUnread;
-      page.isRequired = !isOptional;
+      const kept = this.#resourceOf(name);
+      kept.state = state === 'read' ? 'up' : state;
+      kept.durationMs = durationMs;
+      kept.error = state === 'failed' ? renderErrorChain(error) : null;
+      kept.finding = state === 'read' ? describeReading({ isUnread, faults }) : null;
+      kept.isUnread = isUnread;
+      kept.isRequired = !isOptional;
       if (state === 'read') {
-        page.readAtMs = readAtMs;
+        kept.readAtMs = readAtMs;
         const end = isIdentity ? 'never' : readAtMs + staleAfterMs;
         const dropped = faults.filter(({ reason }) => reason === 'duplicate').length;
         this.#exposition.publishValues(this.#router, `values:${name}`, families, end, dropped);
       } else if (state !== 'failed') {
-        page.readAtMs = undefined;
+        kept.readAtMs = undefined;
         this.#exposition.publishValues(this.#router, `values:${name}`, [], 'never');
       }
     }
     // Slots that turned out not to be there stand behind their pattern.
     const known = new Set(capabilities.map(({ resource }) => resource));
-    for (const [name, { state }] of this.#pages) {
-      if (state === 'unsupported' && !known.has(name)) this.#pages.delete(name);
+    for (const [name, { state }] of this.#resources) {
+      if (state === 'unsupported' && !known.has(name)) this.#resources.delete(name);
     }
     for (const { resource, isSupported, isOptional } of capabilities) {
-      if (isSupported || this.#pages.has(resource)) continue;
-      const page = this.#page(resource);
-      page.state = 'unsupported';
-      page.isRequired = !isOptional;
+      if (isSupported || this.#resources.has(resource)) continue;
+      const kept = this.#resourceOf(resource);
+      kept.state = 'unsupported';
+      kept.isRequired = !isOptional;
     }
     this.#publish();
   }
 
   /** Takes over the state of something that is no status resource. */
-  noteOther(name: string, state: State, error: string | null): void {
-    const page = this.#page(name);
-    page.state = state;
-    page.error = error;
+  recordOther(name: string, state: State, error: string | null): void {
+    const kept = this.#resourceOf(name);
+    kept.state = state;
+    kept.error = error;
     this.#publish();
   }
 
   /** Everything in the order in which it was first seen; `nowMs` is monotonic. */
   describe(nowMs: number): readonly ResourceSummary[] {
-    return [...this.#pages].map(([resource, { state, readAtMs, durationMs, error, finding }]) => ({
+    return [...this.#resources].map(([resource, { state, readAtMs, durationMs, error, finding }]) => ({
       resource,
       state,
       ageSeconds: readAtMs === undefined ? null : (nowMs - readAtMs) / 1000,
@@ -97,10 +97,10 @@ export class ResourceBook {
     }));
   }
 
-  #page(name: string): Page {
-    const known = this.#pages.get(name);
+  #resourceOf(name: string): Resource {
+    const known = this.#resources.get(name);
     if (known) return known;
-    const page: Page = {
+    const resource: Resource = {
       state: 'failed',
       readAtMs: undefined,
       durationMs: undefined,
@@ -109,19 +109,19 @@ export class ResourceBook {
       isUnread: false,
       isRequired: true,
     };
-    this.#pages.set(name, page);
-    return page;
+    this.#resources.set(name, resource);
+    return resource;
   }
 
   #publish(): void {
-    const pages = [...this.#pages].map(([resource, page]) => ({ labels: { resource }, ...page }));
-    const asked = pages.filter(({ state }) => state === 'up' || state === 'failed');
+    const all = [...this.#resources].map(([name, resource]) => ({ labels: { resource: name }, ...resource }));
+    const asked = all.filter(({ state }) => state === 'up' || state === 'failed');
     // What a device need not have is no failure, nor is what the account may not read: that has a series of its own.
-    const judged = pages.filter(
+    const judged = all.filter(
       ({ state, isRequired }) => state !== 'forbidden' && (state !== 'unsupported' || isRequired),
     );
-    const toSamples = (of: typeof pages, value: (page: Page) => number): [Labels, number][] =>
-      of.map((page) => [page.labels, value(page)]);
+    const toSamples = (of: typeof all, value: (resource: Resource) => number): [Labels, number][] =>
+      of.map((resource) => [resource.labels, value(resource)]);
     this.#exposition.publish(this.#router, 'resources', [
       toFamily(
         F.resourceUp,
@@ -129,17 +129,17 @@ export class ResourceBook {
       ),
       toFamily(
         F.resourceSupported,
-        toSamples(pages, ({ state }) => (state === 'unsupported' ? 0 : 1)),
+        toSamples(all, ({ state }) => (state === 'unsupported' ? 0 : 1)),
       ),
       toFamily(
         F.resourcePermitted,
-        toSamples(pages, ({ state }) => (state === 'forbidden' ? 0 : 1)),
+        toSamples(all, ({ state }) => (state === 'forbidden' ? 0 : 1)),
       ),
       // Of the logs and of what only a reader reads there is nothing to understand.
       toFamily(
         F.resourceUnderstood,
         toSamples(
-          pages.filter(({ state, readAtMs }) => state === 'up' && readAtMs !== undefined),
+          all.filter(({ state, readAtMs }) => state === 'up' && readAtMs !== undefined),
           ({ isUnread }) => (isUnread ? 0 : 1),
         ),
       ),
@@ -150,9 +150,7 @@ export class ResourceBook {
         ),
       ),
     ]);
-    const ages = pages.flatMap(({ labels, readAtMs }) =>
-      readAtMs === undefined ? [] : [{ labels, sinceMs: readAtMs }],
-    );
+    const ages = all.flatMap(({ labels, readAtMs }) => (readAtMs === undefined ? [] : [{ labels, sinceMs: readAtMs }]));
     this.#exposition.publishAges(this.#router, { ...F.resourceAge, samples: ages });
   }
 }

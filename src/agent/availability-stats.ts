@@ -1,0 +1,224 @@
+import { type Clock, renderDuration, renderErrorChain, type Timer } from '../base/index.ts';
+import type { RouterSettings } from '../config/index.ts';
+import type { FleetExposition } from '../exposition/index.ts';
+import type { Labels } from '../model/index.ts';
+import { type RetryAfter, ROUTER_FAILURES } from '../router/index.ts';
+import type { ByteBudget } from '../schedule/index.ts';
+import type { PollResult } from '../status/index.ts';
+import type { PollFault, RouterFailureSummary, RouterSummary } from '../web/index.ts';
+import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
+import type { RouterLog } from './router-log.ts';
+import type { RouterStateName } from './self-metrics.ts';
+
+export interface AvailabilityOptions {
+  readonly settings: RouterSettings;
+  readonly exposition: FleetExposition;
+  readonly log: RouterLog;
+  readonly clock: Clock;
+}
+
+/** What {@link RouterSummary} says about polls. */
+export type AvailabilitySummary = Pick<
+  RouterSummary,
+  | 'state'
+  | 'since'
+  | 'isStale'
+  | 'lastSuccess'
+  | 'retryAfter'
+  | 'failure'
+  | 'fault'
+  | 'consecutiveFailures'
+  | 'durationSeconds'
+>;
+
+/** What is logged once of a router that asks for a wait. */
+const RETRY_AFTER = 'retry-after';
+const RETRY_AFTER_CAPPED = 'retry-after-capped';
+
+/**
+ * Whether a router is up, since when and why not.
+ *
+ * ```
+ *   unknown ─┬─ a poll reached it ──▶ up ── a poll did not, or it asks to be left alone for longer than values last ──▶ down
+ *            └─ a poll did not ──▶ down ── a poll reached it ──▶ up           any ── the byte budget is used up ──▶ budget
+ *                                                                          budget ── the next poll ──▶ up or down
+ * ```
+ */
+export class AvailabilityStats {
+  readonly #options: AvailabilityOptions;
+  #state: RouterStateName = 'unknown';
+  /** Wall time, milliseconds since the Unix epoch. */
+  #sinceMs: number | undefined;
+  #failures = 0;
+  #lastDurationMs: number | undefined;
+  /** When the values of the last good poll are no longer served, on the monotonic clock. */
+  #staleAtMs = Number.POSITIVE_INFINITY;
+  /** Wall time, milliseconds since the Unix epoch. */
+  #lastSuccessMs: number | undefined;
+  #failure: RouterFailureSummary | undefined;
+  #fault: PollFault | undefined;
+  #retryAfter: RetryAfter | undefined;
+  /** Set while a router that is up is left alone: it counts as down when its values are too old. */
+  #staleTimer: Timer | undefined;
+
+  constructor(options: AvailabilityOptions) {
+    this.#options = options;
+  }
+
+  get state(): RouterStateName {
+    return this.#state;
+  }
+
+  /** Whether the last poll failed. */
+  get isFailing(): boolean {
+    return this.#failures > 0;
+  }
+
+  /** Takes over a poll; `fault` is what failed first in it, `isPutOff` whether the router asks to be left alone. */
+  recordPoll(result: PollResult, fault: PollFault | undefined, isPutOff: boolean): void {
+    const { settings, exposition, clock } = this.#options;
+    this.#staleTimer?.cancel();
+    this.#lastDurationMs = result.durationMs;
+    this.#fault = fault;
+    if (result.isUp) {
+      this.#staleAtMs = clock.monotonic() + settings.poll.staleAfterMs;
+      exposition.keepFresh(settings, this.#staleAtMs);
+      this.#recordSuccess(isPutOff);
+    } else this.#recordFailure(toFailure(result, fault), isPutOff);
+    this.#publish();
+    exposition.publish(settings, 'poll', [toFamily(F.pollDuration, [[{}, result.durationMs / 1000]])]);
+  }
+
+  /** Takes over what the budget says after a turn. */
+  recordBudget(budget: ByteBudget): void {
+    if (!budget.isSpent || this.#state === 'budget') return;
+    this.#enter('budget');
+    this.#failure = {
+      reason: 'budget',
+      step: null,
+      error: 'The byte budget of this day is used up; the next one begins at midnight UTC',
+    };
+    const until = new Date(budget.nextDayMs).toISOString();
+    this.#options.log.write('warn', 'The byte budget of the router is used up', { until });
+    this.#publish();
+  }
+
+  /** Takes over how long the router asks to be left alone, after a turn. */
+  recordRetryAfter(retryAfter: RetryAfter | undefined): void {
+    if (retryAfter === this.#retryAfter) return;
+    this.#retryAfter = retryAfter;
+    this.#publishRetryAfter();
+    if (!retryAfter) return;
+    const { clock, log } = this.#options;
+    const wait = renderDuration(Math.round(retryAfter.untilMs - clock.monotonic()));
+    log.fail(RETRY_AFTER, 'The router asks to be left alone', { for: wait });
+    if (retryAfter.isCapped) {
+      const message = 'The router asks for a longer wait than it gets, or for a time by a clock that is off';
+      log.fail(RETRY_AFTER_CAPPED, message, { granted: wait });
+    }
+    this.#watchValues();
+  }
+
+  summarize(): AvailabilitySummary {
+    return {
+      state: this.#state,
+      since: toTime(this.#sinceMs),
+      isStale: this.#options.clock.monotonic() >= this.#staleAtMs,
+      lastSuccess: toTime(this.#lastSuccessMs),
+      retryAfter: toTime(this.#findRetryAfterMs()),
+      failure: this.#failure ?? null,
+      fault: this.#fault ?? null,
+      consecutiveFailures: this.#failures,
+      durationSeconds: this.#lastDurationMs === undefined ? null : this.#lastDurationMs / 1000,
+    };
+  }
+
+  /** Ends what it waits for. */
+  close(): void {
+    this.#staleTimer?.cancel();
+  }
+
+  #enter(state: RouterStateName): void {
+    if (this.#state !== state) this.#sinceMs = this.#options.clock.now();
+    this.#state = state;
+  }
+
+  #recordSuccess(isPutOff: boolean): void {
+    const { clock, log } = this.#options;
+    if (this.#state !== 'up') log.write('info', 'The router is up');
+    this.#failures = 0;
+    this.#failure = undefined;
+    this.#enter('up');
+    this.#lastSuccessMs = clock.now();
+    if (!isPutOff) log.mend(RETRY_AFTER);
+  }
+
+  #recordFailure(failure: RouterFailureSummary, isPutOff: boolean): void {
+    this.#failures++;
+    // A router that was up and asks to be left alone is up until its values are too old.
+    if (isPutOff && this.#state === 'up' && this.#options.clock.monotonic() < this.#staleAtMs) return;
+    this.#goDown(failure);
+  }
+
+  #goDown(failure: RouterFailureSummary): void {
+    const level = this.#state === 'down' ? 'debug' : 'warn';
+    this.#failure = failure;
+    this.#enter('down');
+    this.#options.log.write(level, 'The router is down', { reason: failure.reason, error: failure.error });
+  }
+
+  /** Counts a router that is left alone as down once its values are too old. */
+  #watchValues(): void {
+    const { clock, settings } = this.#options;
+    this.#staleTimer?.cancel();
+    if (this.#state !== 'up') return;
+    const failure = {
+      reason: 'http',
+      step: this.#fault?.step ?? 'resource',
+      error: `No poll for ${renderDuration(settings.poll.staleAfterMs)}, because the router asks to be left alone`,
+    } as const;
+    this.#staleTimer = clock.setTimer(this.#staleAtMs - clock.monotonic(), () => {
+      this.#goDown(failure);
+      this.#publish();
+    });
+  }
+
+  /** When the router may be asked again. Wall time, milliseconds since the Unix epoch. */
+  #findRetryAfterMs(): number | undefined {
+    const { clock } = this.#options;
+    const leftMs = (this.#retryAfter?.untilMs ?? -Infinity) - clock.monotonic();
+    return leftMs > 0 ? clock.now() + leftMs : undefined;
+  }
+
+  #publishRetryAfter(): void {
+    const { exposition, settings } = this.#options;
+    const atMs = this.#findRetryAfterMs();
+    exposition.publish(settings, 'retry-after', [
+      toFamily(F.retryAfter, atMs === undefined ? [] : [[{}, atMs / 1000]]),
+    ]);
+  }
+
+  #publish(): void {
+    const { exposition, settings } = this.#options;
+    const applies = this.#failure?.reason;
+    exposition.publish(settings, 'state', [
+      toFamily(F.up, [[{}, this.#state === 'up' ? 1 : 0]]),
+      toFamily(F.consecutiveFailures, [[{}, this.#failures]]),
+      toFamily(F.lastSuccess, this.#lastSuccessMs === undefined ? [] : [[{}, this.#lastSuccessMs / 1000]]),
+      toFamily(
+        F.failureReason,
+        ROUTER_FAILURES.map((reason): [Labels, number] => [{ reason }, reason === applies ? 1 : 0]),
+      ),
+    ]);
+  }
+}
+
+/** Why a poll did not reach the router. */
+export function toFailure({ failure, error }: PollResult, fault: PollFault | undefined): RouterFailureSummary {
+  return { reason: failure ?? 'http', step: fault?.step ?? null, error: renderErrorChain(error) };
+}
+
+/** RFC 3339. */
+function toTime(wallMs: number | undefined): string | null {
+  return wallMs === undefined ? null : new Date(wallMs).toISOString();
+}

@@ -1,0 +1,182 @@
+import { type Logger, renderDuration, renderErrorChain } from '../base/index.ts';
+import type { LogEvent } from '../logs/index.ts';
+import type { FamilyDescription, Labels } from '../model/index.ts';
+import type { SessionEvent } from '../router/index.ts';
+import { FLEET_FAMILIES as F } from './fleet-families.ts';
+import type { LogStats } from './log-stats.ts';
+import type { SessionStats } from './session-stats.ts';
+
+/** What stations report while they work with one router. */
+export type StationEvent = SessionEvent | LogEvent;
+export type StationEventType = StationEvent['type'];
+export type StationEventOf<T extends StationEventType> = Extract<StationEvent, { readonly type: T }>;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One line of the agent's own log, to which the router's name is added. */
+export interface EventLine {
+  /** `failing`: a warning the first time, until an event {@link EventMeaning.mends} it; at level debug meanwhile. */
+  readonly level: keyof Logger | { readonly failing: string };
+  readonly message: string;
+  readonly fields?: Fields;
+}
+
+/** A counter of the router, and what is added to it. */
+export type EventCount = readonly [family: FamilyDescription, labels: Labels, delta: number];
+
+/** What pages and gauges are made of. */
+export interface EventPages {
+  readonly session: SessionStats;
+  readonly logs: LogStats;
+}
+
+/** What one type of event means to those who run the agent. What is absent, it does not do. */
+export interface EventMeaning<E> {
+  readonly line?: (event: E) => EventLine | undefined;
+  readonly counts?: (event: E) => readonly EventCount[];
+  /** Takes it over into what pages and gauges show. */
+  readonly shows?: (event: E, pages: EventPages) => void;
+  /** What is not failing any more. */
+  readonly mends?: (event: E) => string;
+}
+
+const debug = (message: string, fields: Fields = {}): EventLine => ({ level: 'debug', message, fields });
+const info = (message: string, fields: Fields = {}): EventLine => ({ level: 'info', message, fields });
+const warn = (message: string, fields: Fields = {}): EventLine => ({ level: 'warn', message, fields });
+const failing = (what: string, message: string, fields: Fields): EventLine => ({
+  level: { failing: what },
+  message,
+  fields,
+});
+const one = (family: FamilyDescription, labels: Labels = {}): readonly EventCount[] => [[family, labels, 1]];
+
+/** What each event means: its line in the agent's log, its counters, and what pages and gauges show of it. */
+export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<StationEventOf<T>> } = {
+  'session-opened': {
+    line: () => info('Logged in'),
+    counts: () => one(F.logins),
+    shows: (event, { session }) => session.record(event),
+  },
+  'session-refreshed': {
+    line: () => debug('Refreshed the session'),
+    counts: () => one(F.tokenRefreshes),
+    shows: (event, { session }) => session.record(event),
+  },
+  'session-lost': {
+    line: ({ cause }) => info('Lost the session', { error: renderErrorChain(cause) }),
+    shows: (event, { session }) => session.record(event),
+  },
+  'session-closed': {
+    line: () => info('Logged out'),
+    shows: (event, { session }) => session.record(event),
+  },
+  'login-failed': {
+    line: ({ cause }) => debug('Could not log in', { error: renderErrorChain(cause) }),
+    counts: () => one(F.loginFailures),
+    shows: (event, { session }) => session.record(event),
+  },
+
+  'logs-listed': {
+    line: ({ unknown: count }) =>
+      count > 0 ? debug('Log files with unknown names are left alone', { count }) : undefined,
+    shows: (event, { logs }) => logs.recordListing(event),
+  },
+  'log-read': {
+    counts: ({ component, lines, bytes, unparsed }) => [
+      [F.logLines, { component }, lines],
+      [F.logBytes, { component }, bytes],
+      [F.logUnparsed, { component }, unparsed],
+    ],
+    shows: (event, { logs }) => logs.recordRead(event),
+  },
+  'log-caught-up': {
+    shows: (event, { logs }) => logs.recordCaughtUp(event),
+    mends: ({ component }) => toFailingLog(component),
+  },
+  'log-retention': {
+    shows: (event, { logs }) => logs.recordRetention(event),
+  },
+  'log-rule-matched': {
+    shows: (event, { logs }) => logs.recordRuleMatch(event),
+  },
+  'log-repeat-found': {
+    counts: ({ component }) => one(F.logRepeats, { component }),
+  },
+  'log-gap-found': {
+    line: ({ component, certainty, reason }) => warn('Log lines are missing', { component, certainty, reason }),
+    counts: ({ component, certainty, bytesMin }) => [
+      [F.logGaps, { component, certainty }, 1],
+      [F.logGapBytes, { component, certainty }, bytesMin ?? 0],
+    ],
+    shows: (event, { logs }) => logs.recordGap(event),
+  },
+  'log-gap-ended': {
+    line: ({ component, untilUtcMs }) =>
+      info('The log continues after a gap', {
+        component,
+        until: untilUtcMs === undefined ? 'not known' : renderTime(untilUtcMs),
+      }),
+    shows: (event, { logs }) => logs.recordGapEnd(event),
+  },
+  'log-reset': {
+    line: ({ component, reason }) => warn('The log begins anew', { component, reason }),
+    counts: ({ component }) => one(F.logResets, { component }),
+  },
+  'log-clock-jumped': {
+    line: ({ component, beforeUtcMs, afterUtcMs }) =>
+      info("The router's clock has jumped", {
+        component,
+        before: renderTime(beforeUtcMs),
+        after: renderTime(afterUtcMs),
+      }),
+    counts: ({ component }) => one(F.logClockJumps, { component }),
+  },
+  'log-zone-learnt': {
+    line: ({ offsetMs, zone }) =>
+      info('Learnt the UTC offset of the log lines', {
+        offset: renderOffset(offsetMs),
+        ...(zone !== undefined && { zone }),
+      }),
+  },
+  'log-zone-doubted': {
+    line: ({ offByMs }) =>
+      failing('zone', 'New log lines are stamped as if in another zone than the one configured', {
+        off_by: renderOffset(offByMs),
+      }),
+  },
+  'log-links-judged': {
+    line: ({ holds, matches, chance, refuted }) =>
+      info(
+        holds
+          ? 'Log files begin in the second in which the one before ends: a missing one shows'
+          : 'Log files do not begin where the one before ends: a missing one may not show',
+        { matches, chance, contradicted_by: refuted },
+      ),
+  },
+  'archive-unfinished': {
+    line: ({ component, file, cause }) =>
+      debug('A log archive is not whole yet', { component, file, error: renderErrorChain(cause) }),
+  },
+  'log-failed': {
+    line: ({ component, file, cause }) =>
+      failing(toFailingLog(component), 'A log file could not be read', {
+        component,
+        file,
+        error: renderErrorChain(cause),
+      }),
+  },
+};
+
+/** What is failing while a log cannot be read to its end. */
+function toFailingLog(component: string): string {
+  return `log:${component}`;
+}
+
+/** RFC 3339. */
+function renderTime(utcMs: number): string {
+  return new Date(utcMs).toISOString();
+}
+
+function renderOffset(offsetMs: number): string {
+  return `${offsetMs < 0 ? '-' : '+'}${renderDuration(Math.abs(offsetMs))}`;
+}

@@ -1,0 +1,232 @@
+import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
+import type { RouterSettings } from '../config/index.ts';
+import type { FleetExposition } from '../exposition/index.ts';
+import type { RecordLines } from '../logs/index.ts';
+import type { FamilyDescription } from '../model/index.ts';
+import { type RetryAfter, type RouterCertificate, RouterError } from '../router/index.ts';
+import type { ByteBudget } from '../schedule/index.ts';
+import type { PollResult, ResourceResult } from '../status/index.ts';
+import type { PollFault, RouterDetail, RouterLogSummary, RouterSummary } from '../web/index.ts';
+import { AvailabilityStats, toFailure } from './availability-stats.ts';
+import { EVENT_TABLE, type StationEventOf, type StationEventType } from './event-table.ts';
+import { findStep } from './failing-step.ts';
+import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
+import { LogStats } from './log-stats.ts';
+import { PollHistory, PollSamples } from './poll-stats.ts';
+import type { RecentRecords } from './recent-records.ts';
+import { ResourceStats } from './resource-stats.ts';
+import { RouterLog } from './router-log.ts';
+import type { RouterStateName } from './self-metrics.ts';
+import { SessionStats } from './session-stats.ts';
+
+export interface RouterStatsOptions {
+  readonly settings: RouterSettings;
+  /** Families of the log rules, by the name of their metric. */
+  readonly ruleFamilies: ReadonlyMap<string, FamilyDescription>;
+  readonly exposition: FleetExposition;
+  readonly recent: RecentRecords;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: ByteBudget };
+  readonly certificate: () => RouterCertificate | undefined;
+}
+
+interface WireBytes {
+  readonly sent: number;
+  readonly received: number;
+}
+
+/** Value of the label `resource` for the logs as a whole. */
+const LOGS = 'logs';
+
+/**
+ * What happened to one router: the one place to which all of it is told, and from which its series, its lines in the agent's
+ * own log and what pages say about it come. What the stations report means what {@link EVENT_TABLE} says.
+ */
+export class RouterStats {
+  readonly #options: RouterStatsOptions;
+  readonly #log: RouterLog;
+  readonly #availability: AvailabilityStats;
+  readonly #resources: ResourceStats;
+  readonly #logs: LogStats;
+  readonly #polls = new PollHistory();
+  readonly #samples = new PollSamples();
+  readonly #session: SessionStats;
+  #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
+    firmware: undefined,
+    serial: undefined,
+  };
+
+  constructor(options: RouterStatsOptions) {
+    const { settings, exposition, clock, ruleFamilies, logger } = options;
+    this.#options = options;
+    this.#log = new RouterLog(logger, settings.name);
+    this.#availability = new AvailabilityStats({ settings, exposition, log: this.#log, clock });
+    this.#resources = new ResourceStats(settings, exposition);
+    this.#session = new SessionStats(clock);
+    this.#logs = new LogStats(settings, exposition, clock, ruleFamilies);
+    // Counters exist from the start, so that their first increase is seen.
+    for (const family of [F.logins, F.loginFailures, F.tokenRefreshes]) exposition.add(settings, family, {}, 0);
+  }
+
+  get state(): RouterStateName {
+    return this.#availability.state;
+  }
+
+  /** What the main board said last; `undefined` until it has said so. */
+  get identity(): { readonly firmware: string | undefined; readonly serial: string | undefined } {
+    return this.#identity;
+  }
+
+  /** Takes over what a station reports. */
+  record<T extends StationEventType>(event: StationEventOf<T> & { readonly type: T }): void {
+    const { shows, counts, mends, line } = EVENT_TABLE[event.type];
+    const { exposition, settings } = this.#options;
+    shows?.(event, { session: this.#session, logs: this.#logs });
+    for (const [family, labels, delta] of counts?.(event) ?? []) exposition.add(settings, family, labels, delta);
+    if (mends) this.#log.mend(mends(event));
+    const told = line?.(event);
+    if (!told) return;
+    const { level, message, fields = {} } = told;
+    if (typeof level === 'string') this.#log.write(level, message, fields);
+    else this.#log.fail(level.failing, message, fields);
+  }
+
+  /** Takes over a poll; `wire` is what went over the wire in it, in bytes, `isPutOff` whether the router asks to be left alone. */
+  recordPoll(result: PollResult, wire: WireBytes, isPutOff: boolean): void {
+    if (result.isIdle) return;
+    const { clock } = this.#options;
+    this.#identity = { firmware: result.firmwareVersion, serial: result.serialNumber };
+    const { durationMs, isUp } = result;
+    const fault = this.#findFault(result, wire);
+    const failure = isUp ? undefined : toFailure(result, fault);
+    this.#availability.recordPoll(result, fault, isPutOff);
+    const atMs = clock.now() - durationMs;
+    this.#polls.add({ atMs, durationMs, failure, fault });
+    this.#samples.add({ atMs, durationMs, isOk: isUp, lagMs: this.#logs.lagMs });
+    this.#publishCertificate();
+    this.#resources.record(result);
+    for (const resource of result.resources) this.#logResource(resource, isUp);
+  }
+
+  /** Takes over, after every turn, what the budget says and how long the router asks to be left alone. */
+  recordTurn(budget: ByteBudget, retryAfter: RetryAfter | undefined): void {
+    this.#availability.recordBudget(budget);
+    this.#availability.recordRetryAfter(retryAfter);
+  }
+
+  /** Takes over records that were stored, as they were. */
+  recordLines(lines: RecordLines): void {
+    const place = this.#options.recent.record(this.#options.settings.name, lines);
+    if (place) this.#logs.recordPlace(place);
+  }
+
+  /** Takes over that a turn over the logs has come to its end. */
+  recordLogsRead(): void {
+    this.#log.mend(LOGS);
+    this.#resources.recordOther(LOGS, 'up', null);
+  }
+
+  /** Takes over why a turn over the logs has ended early. */
+  recordLogsFailed(cause: unknown): void {
+    const error = renderErrorChain(cause);
+    const isForbidden = cause instanceof RouterError && cause.isForbidden;
+    this.#resources.recordOther(LOGS, isForbidden ? 'forbidden' : 'failed', error);
+    this.#log.fail(LOGS, isForbidden ? 'The account may not read the logs' : 'The logs could not be read', { error });
+  }
+
+  /** Ends what it waits for. */
+  close(): void {
+    this.#availability.close();
+  }
+
+  /** The router in a list. */
+  summarize(): RouterSummary {
+    const { name, url, labels, byteBudget } = this.#options.settings;
+    return {
+      name,
+      url,
+      labels,
+      ...this.#availability.summarize(),
+      logLagSeconds: this.#logs.lagMs === undefined ? null : this.#logs.lagMs / 1000,
+      bytesToday: this.#options.bytes().budget.used.bytes,
+      byteBudget: byteBudget === 0 ? null : byteBudget,
+    };
+  }
+
+  describeLogs(): readonly RouterLogSummary[] {
+    return this.#logs.describe();
+  }
+
+  /** Everything that is known about the router. */
+  describe(): RouterDetail {
+    const { clock, settings, recent } = this.#options;
+    const { sent, received, budget } = this.#options.bytes();
+    const certificate = this.#options.certificate();
+    return {
+      ...this.summarize(),
+      firmware: this.#identity.firmware ?? null,
+      serial: this.#identity.serial ?? null,
+      resources: this.#resources.describe(clock.monotonic()),
+      session: this.#session.describe(),
+      bytes: {
+        sent,
+        received,
+        budget: settings.byteBudget === 0 ? null : settings.byteBudget,
+        usedToday: budget.used.bytes,
+        stretch: budget.stretch('slow'),
+      },
+      certificate: certificate ? { notAfter: new Date(certificate.notAfterMs).toISOString() } : null,
+      logs: this.#logs.describe(),
+      recentGaps: this.#logs.gaps,
+      recentRecords: recent.list(settings.name),
+      recentPolls: this.#polls.describe(),
+      history: this.#samples.describe(),
+    };
+  }
+
+  #findFault({ isUp, error, resources }: PollResult, wire: WireBytes): PollFault | undefined {
+    const failed = resources.find(({ state }) => state === 'failed') ?? (isUp ? undefined : resources[0]);
+    if (!failed) return undefined;
+    const step = findStep(error, {
+      ...wire,
+      isLogin: this.#session.isFailureOf(error),
+      isTls: this.#options.settings.url.startsWith('https:'),
+      isRepeated: this.#availability.isFailing,
+    });
+    const hasResource = step === 'resource' || step === 'parse';
+    return { step, resource: hasResource ? failed.name : null, error: renderErrorChain(error) };
+  }
+
+  /** Says what is wrong with a resource; that the router is gone says enough of what it has not answered. */
+  #logResource(result: ResourceResult, isUp: boolean): void {
+    const { name: resource, state, error } = result;
+    if (state === 'read') this.#logReading(result);
+    else if (state === 'forbidden') {
+      this.#log.fail(resource, 'The account may not read a status resource', { resource });
+    } else if (state === 'failed' && isUp) {
+      this.#log.fail(resource, 'A status resource could not be read', { resource, error: renderErrorChain(error) });
+    }
+  }
+
+  #logReading({ name: resource, isUnread, faults }: ResourceResult): void {
+    this.#log.mend(resource);
+    const [unread, unclear] = [`unread:${resource}`, `unclear:${resource}`];
+    if (!isUnread) this.#log.mend(unread);
+    else {
+      this.#log.fail(unread, 'A status resource was answered, but no metric could be read from it', { resource });
+    }
+    if (faults.length === 0) this.#log.mend(unclear);
+    else {
+      const values = [...new Set(faults.map(({ metric, reason }) => `${metric}: ${reason}`))];
+      this.#log.fail(unclear, 'Values of a status resource could not be read', { resource, values });
+    }
+  }
+
+  #publishCertificate(): void {
+    const { exposition, settings, certificate } = this.#options;
+    const shown = certificate();
+    if (!shown) return;
+    exposition.publish(settings, 'tls', [toFamily(F.certificateNotAfter, [[{}, shown.notAfterMs / 1000]])]);
+  }
+}

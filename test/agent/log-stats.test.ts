@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { LogStats } from '../../src/agent/log-stats.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { FleetExposition } from '../../src/exposition/index.ts';
+
+function createStats() {
+  const clock = createSteppedClock(0);
+  return { clock, stats: new LogStats({ name: 'plant-7', labels: {} }, new FleetExposition(), clock, new Map()) };
+}
+
+test('LogStats keeps the last 10 gaps, the newest first', async () => {
+  const { clock, stats } = createStats();
+  for (let index = 0; index < 12; index++) {
+    await clock.advance(1000);
+    const bytesMin = index === 11 ? undefined : index;
+    stats.recordGap({
+      type: 'log-gap-found',
+      component: 'network',
+      certainty: 'certain',
+      reason: 'expired',
+      bytesMin,
+      uid: 'a',
+      untilUtcMs: undefined,
+    });
+  }
+  expect(stats.gaps).toHaveLength(10);
+  expect(stats.gaps[0]).toEqual({
+    at: '1970-01-01T00:00:12.000Z',
+    component: 'network',
+    certainty: 'certain',
+    reason: 'expired',
+    bytesMin: null,
+    until: null,
+  });
+  expect(stats.gaps.at(-1)).toMatchObject({ at: '1970-01-01T00:00:03.000Z', bytesMin: 2 });
+  expect(stats.describe()).toMatchObject([{ component: 'network', gaps: 12, position: null }]);
+});
+
+test('LogStats knows the lag of the log that is furthest behind, and the place of the last record', async () => {
+  const { clock, stats } = createStats();
+  expect(stats.lagMs).toBeUndefined();
+  for (const component of ['network', 'system', 'modem']) {
+    stats.recordCaughtUp({ type: 'log-caught-up', component, isWaitingForLineEnd: false });
+    await clock.advance(1000);
+  }
+  stats.recordCaughtUp({ type: 'log-caught-up', component: 'network', isWaitingForLineEnd: false });
+  expect(stats.lagMs).toBe(2000);
+  stats.recordPlace({ component: 'system', file: 'system/current', offset: 7 });
+  expect(stats.describe()[1]).toMatchObject({
+    component: 'system',
+    position: { file: 'system/current', offset: 7 },
+    lagSeconds: 2,
+  });
+});
