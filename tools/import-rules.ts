@@ -7,8 +7,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 /** Storeys from the ground up. Rooms of one storey are strangers to each other. */
 export const STOREYS: readonly (readonly string[])[] = [
   ['base', 'bzip2'],
-  ['model'],
-  ['config', 'router', 'schedule', 'status', 'exposition', 'logs', 'store', 'delivery', 'web', 'backup', 'simulator'],
+  ['model', 'settings'],
+  ['router', 'schedule', 'status', 'exposition', 'logs', 'store', 'delivery', 'web', 'backup', 'simulator'],
+  ['config'],
   ['agent'],
   ['cli'],
 ];

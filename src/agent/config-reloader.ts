@@ -1,5 +1,6 @@
 import { type Clock, type Logger, Mutex, renderErrorChain } from '../base/index.ts';
-import { type Config, type LoadedConfig, renderFault, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
+import { type Config, type LoadedConfig, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
+import { renderFault } from '../settings/index.ts';
 import type { ReloadResult } from '../web/index.ts';
 import type { Plan } from './plan.ts';
 import type { SelfMetrics } from './self-metrics.ts';

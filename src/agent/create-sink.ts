@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { Clock } from '../base/index.ts';
-import type { SinkSettings, TlsSettings } from '../config/index.ts';
+import type { SinkSettings } from '../config/index.ts';
 import {
   createElasticsearchSink,
   createFileSink,
@@ -12,6 +12,7 @@ import {
   createSyslogSink,
   type Sink,
 } from '../delivery/index.ts';
+import type { TlsSettings } from '../settings/index.ts';
 
 export interface SinkSurroundings {
   readonly clock: Clock;

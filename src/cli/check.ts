@@ -1,4 +1,4 @@
-import { renderFault } from '../config/index.ts';
+import { renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 

@@ -1,6 +1,7 @@
 import { type Clock, createSystemClock, renderErrorChain } from '../base/index.ts';
-import { findNearest, type RouterSettings, renderFault } from '../config/index.ts';
+import type { RouterSettings } from '../config/index.ts';
 import { RouterClient, type RouterTls } from '../router/index.ts';
+import { findNearest, renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 

@@ -1,5 +1,6 @@
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { type Config, renderFault } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
+import { renderFault } from '../settings/index.ts';
 import { DeadLetterStore, type StoredLetter, StoreError } from '../store/index.ts';
 import { readConfig } from './configuration.ts';
 import { confirm } from './confirm.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Agent } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { renderFault } from '../config/index.ts';
+import { renderFault } from '../settings/index.ts';
 import { demoLogSettings, type Simulator, startSimulator } from '../simulator/index.ts';
 import { WebError } from '../web/index.ts';
 import { readConfig } from './configuration.ts';

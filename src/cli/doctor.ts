@@ -1,5 +1,6 @@
 import { createSystemClock } from '../base/index.ts';
-import { type Config, type RouterSettings, renderFault } from '../config/index.ts';
+import type { Config, RouterSettings } from '../config/index.ts';
+import { renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
 import { renderUnknownRouter } from './connect.ts';
 import type { RouterReport } from './doctor-examination.ts';

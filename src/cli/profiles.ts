@@ -7,7 +7,7 @@ import {
   type StoredVersion,
 } from '../backup/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { renderFault } from '../config/index.ts';
+import { renderFault } from '../settings/index.ts';
 import { writeBody } from './api.ts';
 import { readConfig } from './configuration.ts';
 import { withRouter } from './connect.ts';

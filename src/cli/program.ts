@@ -159,7 +159,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
 }
 
 async function renderUnknownCommand(program: Command, name: string): Promise<string> {
-  const { findNearest } = await import('../config/index.ts');
+  const { findNearest } = await import('../settings/index.ts');
   const nearest = findNearest(
     name,
     program.commands.map((command) => command.name()),

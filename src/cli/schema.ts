@@ -1,5 +1,6 @@
-import { renderFault, renderJsonSchema } from '../config/index.ts';
+import { renderJsonSchema } from '../config/index.ts';
 import { renderIndexTemplate } from '../delivery/index.ts';
+import { renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 

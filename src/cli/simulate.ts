@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { parseListenAddress } from '../config/index.ts';
+import { parseListenAddress } from '../settings/index.ts';
 import {
   demoLogSettings,
   FAULT_NAMES,

@@ -1,7 +1,7 @@
 import type { Secret } from '../base/index.ts';
 import type { ModuleDefinition, RouterIdentity } from '../model/index.ts';
+import type { ListenAddress, TlsSettings } from '../settings/index.ts';
 import type { DeadLetterSettings, SinkSettings } from './sinks/settings.ts';
-import type { TlsSettings } from './tls-settings.ts';
 
 /** Everything the agent runs with: defaults applied, files read, paths absolute. Times are ms, sizes bytes. */
 export interface Config {
@@ -26,13 +26,6 @@ export interface Config {
   readonly logRules: readonly LogRuleSettings[];
   /** Applied to every message, one after the other. */
   readonly redact: readonly RedactSettings[];
-}
-
-export interface ListenAddress {
-  /** Host name or address without brackets; `undefined` listens on every address. */
-  readonly host: string | undefined;
-  /** 0 lets the system choose. */
-  readonly port: number;
 }
 
 /** One router with everything that `defaults` contributed. */

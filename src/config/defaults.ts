@@ -137,31 +137,11 @@ export const BACKUP_KEEP_MAX = 1000;
 /** Beside the configuration file, as the state is. */
 export const BACKUP_PATH_DEFAULT = './backups';
 
-/** Less would not pay for the logins of a day. */
-export const BYTE_BUDGET_LEAST = 64 * 1024;
-
-/** Shorter than a round trip to a router, so certainly a wrong unit. */
-export const DURATION_MS_MIN = 100;
-/** A week: longer waits would need timers that the runtime cannot set. */
-export const DURATION_MS_MAX = 7 * 86_400_000;
-/** A spool below this would be full after the first archive. */
-export const SPOOL_BYTES_LEAST = 1024 ** 2;
-
-/** Names become label values and file names, which end at 255 bytes. */
-export const NAME_CHARS_MAX = 128;
-/** Longest path that Linux takes; longer than any user name or host name. */
-export const TEXT_CHARS_MAX = 4096;
 /** Every label is stored with every series of the router. */
 export const LABELS_MAX = 32;
 /** See {@link LABELS_MAX}; longer texts do not belong into a label. */
 export const LABEL_CHARS_MAX = 256;
 
-/** Room for tens of thousands of routers; a larger file is something else. */
-export const CONFIG_FILE_BYTES_MAX = 16 * 1024 ** 2;
-/** Four times the size of the usual bundle of all public authorities. */
-export const CA_FILE_BYTES_MAX = 1024 ** 2;
-/** Longer than any password a router accepts. */
-export const PASSWORD_FILE_BYTES_MAX = 4096;
 /** Enough to hide the latency of a network share, far below the limit of open files. */
 export const FILE_READS_MAX = 16;
 
@@ -173,8 +153,6 @@ export const ROUTER_FILES_BYTES_MAX = 64 * 1024 ** 2;
 export const MODULE_FILES_MAX = 100;
 /** All files of modules together: far beyond what the bounds of a module allow to be useful. */
 export const MODULE_FILES_BYTES_MAX = 16 * 1024 ** 2;
-/** Globs or paths in one list. */
-export const FILE_PATTERNS_MAX = 100;
 /** How often files of routers are looked at: soon enough for a person who waits, and nothing for the disk. */
 export const WATCH_INTERVAL_MS = 5000;
 /** From the look that found a change to the next: a file of this size is written by then. */
@@ -213,14 +191,3 @@ export const WEB_USERS_MAX = 100;
 export const BCRYPT_COST_MAX = 18;
 /** Names in certificates of clients that may come in. */
 export const WEB_ALLOWED_SANS_MAX = 100;
-
-/** How often YAML aliases may multiply one value; `defaults` is the way to share settings. */
-export const YAML_ALIASES_MAX = 50;
-/** Aliases in one file; the parser's own guard against bombs needs time that grows with their third power. */
-export const YAML_ALIAS_NODES_MAX = 200;
-/** The deepest key of the schema lies at 8. */
-export const YAML_DEPTH_MAX = 16;
-/** Values after aliases are followed: about forty for each of 25,000 routers. */
-export const YAML_VALUES_MAX = 1_000_000;
-/** One mistake in YAML makes many lines after it look wrong, so only the first ones are told. */
-export const YAML_SYNTAX_FAULTS_MAX = 10;

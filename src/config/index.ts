@@ -10,7 +10,6 @@ export type {
   BackupSettings,
   ClientAuth,
   Config,
-  ListenAddress,
   LogRuleSettings,
   LogSettings,
   PollSettings,
@@ -21,13 +20,10 @@ export type {
 } from './config.ts';
 export { renderEffectiveConfig, renderEffectiveRouter } from './effective/render-effective.ts';
 export { readEnvironment } from './environment.ts';
-export { type ConfigFault, renderFault } from './fault.ts';
 export { renderJsonSchema } from './json-schema.ts';
-export { parseListenAddress } from './listen-address.ts';
 export { type LoadedConfig, type LoadOptions, loadConfig, type WatchedFiles } from './load-config.ts';
 export type { AgentFamily } from './modules/module-registry.ts';
 export { type LoadedModules, loadShippedModules, type ShippedModule } from './modules/shipped-modules.ts';
-export { findNearest } from './nearest.ts';
 export { renderConfigReference } from './reference.ts';
 export { createStdoutSettings } from './sinks/resolve-sinks.ts';
 export type {
@@ -46,6 +42,5 @@ export type {
   StdoutSinkSettings,
   SyslogSinkSettings,
 } from './sinks/settings.ts';
-export type { TlsSettings } from './tls-settings.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';
 export { type LoadedWebConfig, loadWebConfig } from './web/load-web-config.ts';

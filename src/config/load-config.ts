@@ -1,32 +1,35 @@
 import { resolve } from 'node:path';
-import { checkSettings } from './check-settings.ts';
+import type { ConfigFault, Environment, RootExpected } from '../settings/index.ts';
+import {
+  CONFIG_FILE_BYTES_MAX,
+  type ConfigFile,
+  ConfigFiles,
+  checkSettings,
+  type Place,
+  readTextFile,
+  refuseBoth,
+  renderPlace,
+} from '../settings/index.ts';
 import type { BackupSettings, Config, LogRuleSettings } from './config.ts';
-import { type ConfigFile, ConfigFiles, type Place, renderPlace } from './config-file.ts';
 import {
   BACKUP_KEEP_DEFAULT,
   BACKUP_PATH_DEFAULT,
-  CONFIG_FILE_BYTES_MAX,
   DEAD_LETTERS_BYTES_MAX_DEFAULT,
   DEAD_LETTERS_KEEP_MS,
   LISTEN_PORT_DEFAULT,
   SPOOL_BYTES_MAX_DEFAULT,
   STORAGE_PATH_DEFAULT,
 } from './defaults.ts';
-import type { Environment } from './environment.ts';
-import type { ConfigFault } from './fault.ts';
-import { refuseBoth } from './key-checks.ts';
+import { type PlacedLayer, readNamedFiles } from './layer-files.ts';
 import { LogRuleList } from './logs/log-rule-list.ts';
 import { resolveRedact } from './logs/redact.ts';
 import { readListedModules } from './modules/module-files.ts';
 import { type AgentFamily, ModuleRegistry } from './modules/module-registry.ts';
 import { readShippedModules } from './modules/shipped-modules.ts';
-import { type PlacedLayer, readNamedFiles } from './named-files.ts';
-import type { RootExpected } from './parse-source.ts';
 import { type ListedRouters, type PlacedRouter, readListedRouters } from './router-files.ts';
 import { type FleetContext, resolveRouter } from './router-settings.ts';
 import { CONFIG_FORM, type Settings } from './schema.ts';
 import { resolveSinks } from './sinks/resolve-sinks.ts';
-import { readTextFile } from './text-file.ts';
 import { readWebSecurity } from './web/load-web-config.ts';
 
 /** Files whose changes call for a reload, as they were read. */

@@ -1,6 +1,6 @@
+import { CONFIG_FILE_BYTES_MAX } from '../settings/index.ts';
 import {
   BCRYPT_COST_MAX,
-  CONFIG_FILE_BYTES_MAX,
   LOG_RULES_MAX,
   METRIC_LABELS_MAX,
   MODULE_RESOURCES_MAX,

@@ -1,9 +1,7 @@
-import { checkSettings } from './check-settings.ts';
-import type { ConfigFile, ConfigFiles } from './config-file.ts';
+import type { ConfigFile, ConfigFiles, Environment, RootExpected } from '../settings/index.ts';
+import { checkSettings } from '../settings/index.ts';
 import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './defaults.ts';
-import type { Environment } from './environment.ts';
-import type { PlacedLayer } from './named-files.ts';
-import type { RootExpected } from './parse-source.ts';
+import type { PlacedLayer } from './layer-files.ts';
 import { readPatternFiles } from './pattern-files.ts';
 import type { ListedRouter } from './router-schema.ts';
 import { AT_LEAST_ONE_ROUTER, ROUTER_LIST_FORM, type Settings } from './schema.ts';

@@ -1,5 +1,20 @@
 import { z } from 'zod';
 import { parseDuration, renderDuration } from '../base/index.ts';
+import {
+  byteBudget,
+  choice,
+  duration,
+  fingerprint,
+  flag,
+  globs,
+  name,
+  parsed,
+  routerUrl,
+  secret,
+  section,
+  text,
+  timeZone,
+} from '../settings/index.ts';
 import type { LogSettings } from './config.ts';
 import {
   LABEL_CHARS_MAX,
@@ -16,20 +31,6 @@ import {
 } from './defaults.ts';
 import { labelName } from './modules/metric-schema.ts';
 import { DEFAULT_SET } from './modules/module-schema.ts';
-import { byteBudget, duration } from './schema-quantities.ts';
-import {
-  choice,
-  fingerprint,
-  flag,
-  globs,
-  name,
-  parsed,
-  routerUrl,
-  secret,
-  section,
-  text,
-  timeZone,
-} from './schema-values.ts';
 
 /**
  * Labels that the agent itself puts on series of routers or on records, whichever modules a router has. Those of modules

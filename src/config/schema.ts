@@ -1,6 +1,19 @@
 import { z } from 'zod';
 import { renderDuration } from '../base/index.ts';
-import type { Form } from './check-settings.ts';
+import type { Form } from '../settings/index.ts';
+import {
+  byteSize,
+  byteSizeWithin,
+  choice,
+  duration,
+  filePatterns,
+  listenAddress,
+  parsed,
+  renderByteSize,
+  section,
+  text,
+  wholeNumber,
+} from '../settings/index.ts';
 import { parseSchedule } from './cron.ts';
 import {
   BACKUP_KEEP_DEFAULT,
@@ -29,8 +42,6 @@ import {
   routerListSchema,
   routerSchema,
 } from './router-schema.ts';
-import { byteSize, byteSizeWithin, duration, renderByteSize, wholeNumber } from './schema-quantities.ts';
-import { choice, filePatterns, listenAddress, parsed, section, text } from './schema-values.ts';
 import { incompleteSinksSchema, sinksSchema } from './sinks/sink-schema.ts';
 
 const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;

@@ -2,14 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  type Config,
-  type ConfigFault,
-  type LoadOptions,
-  loadConfig,
-  renderFault,
-  type WatchedFiles,
-} from '../../src/config/index.ts';
+import { type Config, type LoadOptions, loadConfig, type WatchedFiles } from '../../src/config/index.ts';
+import { type ConfigFault, renderFault } from '../../src/settings/index.ts';
 
 /** Folder of the modules that the product ships. */
 export const SHIPPED_MODULES = fileURLToPath(new URL('../../src/status/modules', import.meta.url));

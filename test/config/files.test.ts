@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ConfigFiles } from '../../src/config/config-file.ts';
-import { renderFault } from '../../src/config/fault.ts';
 import { FileLooker } from '../../src/config/file-looker.ts';
 import { listMatches } from '../../src/config/file-patterns.ts';
 import { readPatternFiles } from '../../src/config/pattern-files.ts';
+import { ConfigFiles } from '../../src/settings/config-file.ts';
+import { renderFault } from '../../src/settings/fault.ts';
 
 let folder = '';
 beforeEach(async () => {

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadConfig, renderFault } from '../../src/config/index.ts';
+import { loadConfig } from '../../src/config/index.ts';
+import { renderFault } from '../../src/settings/index.ts';
 import { CERTIFICATE, load, withRouter } from './configuration-folder.ts';
 
 const MAIN = 'defaults: { auth: none }\nrouter_files: ["routers/*.yaml"]\n';

@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts under test refer to variables.
+
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CONFIG_FILE_BYTES_MAX } from '../../src/config/defaults.ts';
+import { CONFIG_FILE_BYTES_MAX } from '../../src/settings/config-file.ts';
 import { load, withRouter } from './configuration-folder.ts';
 
 async function linesOf(text: string | Uint8Array): Promise<string[]> {

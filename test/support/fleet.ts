@@ -12,7 +12,6 @@ import {
 } from '../../src/base/index.ts';
 import {
   type Config,
-  type ConfigFault,
   createStdoutSettings,
   type LoadedConfig,
   loadShippedModules,
@@ -20,6 +19,7 @@ import {
 } from '../../src/config/index.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
+import type { ConfigFault } from '../../src/settings/index.ts';
 import {
   type SimulatedRouter,
   type Simulator,

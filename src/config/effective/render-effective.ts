@@ -1,7 +1,8 @@
 import { stringify } from 'yaml';
 import { renderDuration } from '../../base/index.ts';
-import type { Config, ListenAddress, LogSettings, RouterSettings, WebSecurity } from '../config.ts';
-import { renderByteSize } from '../schema-quantities.ts';
+import type { ListenAddress } from '../../settings/index.ts';
+import { renderByteSize } from '../../settings/index.ts';
+import type { Config, LogSettings, RouterSettings, WebSecurity } from '../config.ts';
 import { blankSecrets } from './blank-secrets.ts';
 import { toSinkKeys } from './sink-keys-of.ts';
 import { toTlsKeys } from './tls-keys-of.ts';

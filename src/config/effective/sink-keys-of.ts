@@ -1,5 +1,5 @@
 import { renderDuration } from '../../base/index.ts';
-import { renderByteSize } from '../schema-quantities.ts';
+import { renderByteSize } from '../../settings/index.ts';
 import type { SinkAuthSettings, SinkSettings } from '../sinks/settings.ts';
 import { toTlsKeys } from './tls-keys-of.ts';
 

@@ -1,4 +1,4 @@
-import type { TlsSettings } from '../tls-settings.ts';
+import type { TlsSettings } from '../../settings/index.ts';
 
 /** How TLS is checked, by the keys of the configuration file; `undefined` where nothing was said. */
 export function toTlsKeys(tls: TlsSettings): object | undefined {

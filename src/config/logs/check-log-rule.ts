@@ -1,8 +1,7 @@
+import type { KeyPath, Place } from '../../settings/index.ts';
+import { findNearest } from '../../settings/index.ts';
 import type { LogRuleSettings } from '../config.ts';
-import type { Place } from '../config-file.ts';
-import type { KeyPath } from '../fault.ts';
 import { findNameFault } from '../modules/check-metric.ts';
-import { findNearest } from '../nearest.ts';
 import { compileAt } from './compile-at.ts';
 import type { WrittenRule } from './log-rule-schema.ts';
 

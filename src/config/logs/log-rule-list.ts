@@ -1,7 +1,7 @@
 import type { FamilyDescription } from '../../model/index.ts';
+import type { KeyPath } from '../../settings/index.ts';
+import { type ConfigFile, renderPlace } from '../../settings/index.ts';
 import type { LogRuleSettings } from '../config.ts';
-import { type ConfigFile, renderPlace } from '../config-file.ts';
-import type { KeyPath } from '../fault.ts';
 import { type PlacedFamily, toFamilyName } from '../modules/check-families.ts';
 import { checkLogRule, listLabels } from './check-log-rule.ts';
 import { SHIPPED_RULES_WORD, type WrittenRule, type WrittenRules } from './log-rule-schema.ts';

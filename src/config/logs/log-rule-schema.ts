@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { choice, globs, section, text } from '../../settings/index.ts';
 import {
   LABEL_CHARS_MAX,
   LOG_RULES_MAX,
@@ -8,7 +9,6 @@ import {
   REPLACEMENT_DEFAULT,
 } from '../defaults.ts';
 import { help, labelName, metricName } from '../modules/metric-schema.ts';
-import { choice, globs, section, text } from '../schema-values.ts';
 
 /** Stands in the list for all shipped rules. */
 export const SHIPPED_RULES_WORD = 'default';

@@ -1,5 +1,5 @@
+import type { ConfigFile } from '../../settings/index.ts';
 import type { RedactSettings } from '../config.ts';
-import type { ConfigFile } from '../config-file.ts';
 import { REPLACEMENT_DEFAULT } from '../defaults.ts';
 import { compileAt } from './compile-at.ts';
 import type { WrittenRedact } from './log-rule-schema.ts';

@@ -1,5 +1,5 @@
 import type { FamilyDescription } from '../../model/index.ts';
-import { type Place, renderPlace } from '../config-file.ts';
+import { type Place, renderPlace } from '../../settings/index.ts';
 import type { ListedModule } from './listed-module.ts';
 
 /** A metric of a module, and where it is written. */

@@ -1,4 +1,4 @@
-import type { Place } from '../config-file.ts';
+import type { Place } from '../../settings/index.ts';
 import { COUNT } from './grammar.ts';
 import { type MetricSettings, STATE_LABEL_DEFAULT } from './metric-schema.ts';
 import type { ResourceSettings } from './module-schema.ts';

@@ -1,6 +1,5 @@
-import type { Place } from '../config-file.ts';
-import type { KeyPath } from '../fault.ts';
-import { refuseBoth } from '../key-checks.ts';
+import type { KeyPath, Place } from '../../settings/index.ts';
+import { refuseBoth } from '../../settings/index.ts';
 import { checkMetric } from './check-metric.ts';
 import { canHaveOuterRow, hasSlot, isRootPath } from './grammar.ts';
 import type { ListedModule } from './listed-module.ts';

@@ -1,6 +1,5 @@
-import { renderPlace } from '../config-file.ts';
+import { findNearest, renderPlace } from '../../settings/index.ts';
 import { MODULES_MAX } from '../defaults.ts';
-import { findNearest } from '../nearest.ts';
 import type { ListedModule } from './listed-module.ts';
 import type { ModuleSettings } from './module-schema.ts';
 

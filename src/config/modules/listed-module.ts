@@ -1,6 +1,5 @@
 import type { ModuleDefinition } from '../../model/index.ts';
-import type { Form } from '../check-settings.ts';
-import type { Place } from '../config-file.ts';
+import type { Form, Place } from '../../settings/index.ts';
 import { NULL_VALUES_DEFAULT, STATE_LABEL_DEFAULT } from './metric-schema.ts';
 import {
   incompleteModulesSchema,

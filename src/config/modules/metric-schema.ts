@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checked, choice, findNearest, parsed, section, wholeNumber } from '../../settings/index.ts';
 import {
   FIELD_CHARS_MAX,
   HELP_CHARS_MAX,
@@ -9,9 +10,6 @@ import {
   METRIC_TEXTS_MAX,
   VALUE_PART_MAX,
 } from '../defaults.ts';
-import { findNearest } from '../nearest.ts';
-import { wholeNumber } from '../schema-quantities.ts';
-import { checked, choice, parsed, section } from '../schema-values.ts';
 import { isLabelSource, isValueSource, SOURCE_VARIABLES } from './grammar.ts';
 
 /** Texts that devices write for "nothing". */

@@ -1,8 +1,6 @@
-import { checkSettings } from '../check-settings.ts';
-import type { ConfigFile, ConfigFiles } from '../config-file.ts';
+import type { ConfigFile, ConfigFiles, Environment, RootExpected } from '../../settings/index.ts';
+import { checkSettings } from '../../settings/index.ts';
 import { MODULE_FILES_BYTES_MAX, MODULE_FILES_MAX } from '../defaults.ts';
-import type { Environment } from '../environment.ts';
-import type { RootExpected } from '../parse-source.ts';
 import { readPatternFiles } from '../pattern-files.ts';
 import { type ListedModule, MODULES_FORM } from './listed-module.ts';
 import type { ModuleSettings } from './module-schema.ts';

@@ -1,7 +1,6 @@
 import type { FamilyDescription, ModuleDefinition } from '../../model/index.ts';
-import { type ConfigFile, renderPlace } from '../config-file.ts';
-import type { PlacedLayer } from '../named-files.ts';
-import { findNearest } from '../nearest.ts';
+import { type ConfigFile, findNearest, renderPlace } from '../../settings/index.ts';
+import type { PlacedLayer } from '../layer-files.ts';
 import { checkFamilies, listFamilies, type PlacedFamily } from './check-families.ts';
 import { checkModule } from './check-module.ts';
 import { type ActiveModule, collectModules } from './collect-modules.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
+import { checked, choice, duration, flag, name, section } from '../../settings/index.ts';
 import { FIELD_CHARS_MAX, MODULE_RESOURCES_MAX, RESOURCE_METRICS_MAX, RESOURCE_PATH_CHARS_MAX } from '../defaults.ts';
-import { duration } from '../schema-quantities.ts';
-import { checked, choice, flag, name, section } from '../schema-values.ts';
 import { isResourcePath, isRows } from './grammar.ts';
 import { help, incompleteMetricSchema, labelSources, metricSchema } from './metric-schema.ts';
 

@@ -2,12 +2,14 @@ import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ModuleDefinition } from '../../model/index.ts';
-import { checkSettings } from '../check-settings.ts';
-import { ConfigFiles } from '../config-file.ts';
-import { CONFIG_FILE_BYTES_MAX } from '../defaults.ts';
-import type { ConfigFault } from '../fault.ts';
-import type { RootExpected } from '../parse-source.ts';
-import { describeFailure, readTextFile } from '../text-file.ts';
+import type { ConfigFault, RootExpected } from '../../settings/index.ts';
+import {
+  CONFIG_FILE_BYTES_MAX,
+  ConfigFiles,
+  checkSettings,
+  describeFailure,
+  readTextFile,
+} from '../../settings/index.ts';
 import { type ListedModule, SHIPPED_MODULE_FORM } from './listed-module.ts';
 import { ModuleRegistry } from './module-registry.ts';
 import { modulesSchema } from './module-schema.ts';

@@ -1,6 +1,6 @@
-import type { Place } from '../config-file.ts';
+import type { Place } from '../../settings/index.ts';
+import { isWritten, refuseBoth } from '../../settings/index.ts';
 import { UDP_PAYLOAD_BYTES_MAX } from '../defaults.ts';
-import { isWritten, refuseBoth } from '../key-checks.ts';
 import type { WrittenSink, WrittenSinkOf } from './sink-schema.ts';
 
 /** A sink that is reached over a network. */

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
-import { type ConfigFile, type Place, renderPlace } from '../config-file.ts';
+import { type ConfigFile, NamedFileReader, type Place, renderPlace } from '../../settings/index.ts';
 import { FILE_AGE_MS, FILE_BYTES_MAX_DEFAULT, FILE_KEEP_DEFAULT, SINK_BATCHES, SINK_TIMEOUT_MS } from '../defaults.ts';
-import { NamedFileReader } from '../named-files.ts';
 import { checkSink } from './check-sink.ts';
 import { toNetworkSettings } from './network-settings.ts';
 import type { CommonSinkSettings, SinkSettings, StdoutSinkSettings } from './settings.ts';

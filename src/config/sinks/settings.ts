@@ -1,6 +1,6 @@
 import type { Secret } from '../../base/index.ts';
 import type { SyslogFacility } from '../../model/index.ts';
-import type { TlsSettings } from '../tls-settings.ts';
+import type { TlsSettings } from '../../settings/index.ts';
 
 /** Where log records go: what each type needs, defaults applied. */
 export type SinkSettings =

@@ -1,8 +1,6 @@
 import type { Secret } from '../../base/index.ts';
-import type { Place } from '../config-file.ts';
+import type { NamedFileReader, Place, SecretKind, TlsSettings } from '../../settings/index.ts';
 import { NATS_CREDENTIALS_BYTES_MAX } from '../defaults.ts';
-import type { NamedFileReader, SecretKind } from '../named-files.ts';
-import type { TlsSettings } from '../tls-settings.ts';
 import type { WrittenNetworkSink } from './check-sink.ts';
 import type { SinkAuthSettings } from './settings.ts';
 import { HEADER_VALUE, isHeaderValue, isToken, TOKEN } from './sink-values.ts';

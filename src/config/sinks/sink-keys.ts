@@ -1,18 +1,31 @@
 import { z } from 'zod';
 import { renderDuration } from '../../base/index.ts';
 import {
+  byteSizeWithin,
+  choice,
+  DURATION_MS_MIN,
+  duration,
+  durationOrNone,
+  fingerprint,
+  flag,
+  globs,
+  name,
+  renderByteSize,
+  secret,
+  section,
+  text,
+  wholeNumber,
+} from '../../settings/index.ts';
+import {
   BATCH_BYTES_LEAST,
   BATCH_BYTES_MOST,
   BATCH_RECORDS_MOST,
   BATCH_WAIT_MS_MAX,
-  DURATION_MS_MIN,
   SINK_BATCHES,
   SINK_REPLAY_MS_MAX,
   SINK_TIMEOUT_MS,
   SINK_TIMEOUT_MS_MAX,
 } from '../defaults.ts';
-import { byteSizeWithin, duration, durationOrNone, renderByteSize, wholeNumber } from '../schema-quantities.ts';
-import { choice, fingerprint, flag, globs, name, secret, section, text } from '../schema-values.ts';
 import type { SinkFormat, SinkSettings } from './settings.ts';
 import { headerFiles, headers, token } from './sink-values.ts';
 

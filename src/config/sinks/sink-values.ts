@@ -2,6 +2,16 @@ import { Buffer } from 'node:buffer';
 import { z } from 'zod';
 import { Secret } from '../../base/index.ts';
 import {
+  type About,
+  checked,
+  parsed,
+  parseListenAddress,
+  parsePlainUrl,
+  parseRouterUrl,
+  TEXT_CHARS_MAX,
+  text,
+} from '../../settings/index.ts';
+import {
   ELASTICSEARCH_INDEX_BYTES_MAX,
   LOKI_TENANT_CHARS_MAX,
   NATS_PORT_DEFAULT,
@@ -11,11 +21,7 @@ import {
   SINK_HEADER_CHARS_MAX,
   SINK_HEADERS_MAX,
   SYSLOG_APP_NAME_CHARS_MAX,
-  TEXT_CHARS_MAX,
 } from '../defaults.ts';
-import { parseListenAddress } from '../listen-address.ts';
-import { parsePlainUrl, parseRouterUrl } from '../router-url.ts';
-import { type About, checked, parsed, text } from '../schema-values.ts';
 
 const URL_EXPECTED =
   'an http or https URL of scheme, host, port and path alone, without credentials, query and fragment, such as';

@@ -1,5 +1,6 @@
 import { renderDuration } from '../../base/index.ts';
 import { SYSLOG_FACILITIES } from '../../model/index.ts';
+import { byteSizeWithin, choice, duration, renderByteSize, section, text, wholeNumber } from '../../settings/index.ts';
 import {
   FILE_AGE_MS,
   FILE_AGE_MS_MAX,
@@ -16,8 +17,6 @@ import {
   SYSLOG_MESSAGE_BYTES_MOST,
   SYSLOG_REPLAY_MS,
 } from '../defaults.ts';
-import { byteSizeWithin, duration, renderByteSize, wholeNumber } from '../schema-quantities.ts';
-import { choice, section, text } from '../schema-values.ts';
 
 import { accountShape, batch, commonShape, compress, format, replay, tag, timeout, tls } from './sink-keys.ts';
 import { hostAndPort, natsServers, natsStream, natsSubject, syslogAppName } from './sink-values.ts';

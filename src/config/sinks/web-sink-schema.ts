@@ -1,4 +1,5 @@
 import { renderDuration } from '../../base/index.ts';
+import { choice, durationOrNone, section, text, wholeNumber } from '../../settings/index.ts';
 import {
   ELASTICSEARCH_INDEX_DEFAULT,
   LOKI_AGE_MS,
@@ -9,8 +10,6 @@ import {
   LOKI_STREAM_LIMIT_DEFAULT,
   LOKI_STREAM_LIMIT_MAX,
 } from '../defaults.ts';
-import { durationOrNone, wholeNumber } from '../schema-quantities.ts';
-import { choice, section, text } from '../schema-values.ts';
 import { batch, commonShape, compress, format, tag, webShape } from './sink-keys.ts';
 import { baseUrl, elasticsearchIndex, elasticsearchPipeline, lokiTenant, queryUrl, token } from './sink-values.ts';
 

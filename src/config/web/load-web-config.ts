@@ -1,13 +1,16 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { checkSettings } from '../check-settings.ts';
+import type { ConfigFault, RootExpected } from '../../settings/index.ts';
+import {
+  CONFIG_FILE_BYTES_MAX,
+  type ConfigFile,
+  ConfigFiles,
+  checkSettings,
+  NamedFileReader,
+  readTextFile,
+  renderFileFault,
+} from '../../settings/index.ts';
 import type { ClientAuth, WebSecurity, WebTlsSettings } from '../config.ts';
-import { type ConfigFile, ConfigFiles } from '../config-file.ts';
-import { CONFIG_FILE_BYTES_MAX } from '../defaults.ts';
-import type { ConfigFault } from '../fault.ts';
-import { NamedFileReader, renderFileFault } from '../named-files.ts';
-import type { RootExpected } from '../parse-source.ts';
-import { readTextFile } from '../text-file.ts';
 import { WEB_FORM, type WebFileSettings } from './web-schema.ts';
 
 /** What the server needs to protect itself, or everything that is wrong with the file in the order of its lines. */

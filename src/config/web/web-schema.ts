@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import type { Form } from '../check-settings.ts';
+import type { Form } from '../../settings/index.ts';
+import { choice, findNearest, flag, section, text, unsupported } from '../../settings/index.ts';
 import { BCRYPT_COST_MAX, WEB_ALLOWED_SANS_MAX, WEB_USERS_MAX } from '../defaults.ts';
-import { findNearest } from '../nearest.ts';
-import { choice, flag, section, text, unsupported } from '../schema-values.ts';
 import { CIPHER_SUITES } from './cipher-suites.ts';
 
 const SUITES = 'a list of names of cipher suites';

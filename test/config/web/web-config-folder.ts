@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import forge from 'node-forge';
-import { type LoadedWebConfig, loadWebConfig, renderFault } from '../../../src/config/index.ts';
+import { type LoadedWebConfig, loadWebConfig } from '../../../src/config/index.ts';
+import { renderFault } from '../../../src/settings/index.ts';
 
 /** Of the password "test", as the documentation of the format has one. */
 export const HASH = '$2y$10$X0h1gDsPszWURQaxFh.zoubFi6DXncSjhoQNJgRrnGs7EsimhC7zG';

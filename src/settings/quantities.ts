@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { parseByteSize, parseDuration, renderDuration } from '../base/index.ts';
-import { BYTE_BUDGET_LEAST, DURATION_MS_MAX, DURATION_MS_MIN, SPOOL_BYTES_LEAST } from './defaults.ts';
-import { type About, parsed } from './schema-values.ts';
+import { type About, parsed } from './values.ts';
+
+/** Shorter than a round trip to a router, so certainly a wrong unit. */
+export const DURATION_MS_MIN = 100;
+/** A week: longer waits would need timers that the runtime cannot set. */
+export const DURATION_MS_MAX = 7 * 86_400_000;
+/** A spool below this would be full after the first archive. */
+export const SPOOL_BYTES_LEAST = 1024 ** 2;
+/** Less would not pay for the logins of a day. */
+export const BYTE_BUDGET_LEAST = 64 * 1024;
 
 /** A Prometheus duration, to milliseconds. */
 export function duration(about: About, leastMs: number = DURATION_MS_MIN, mostMs: number = DURATION_MS_MAX) {

@@ -1,15 +1,19 @@
 import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
-import {
-  YAML_ALIAS_NODES_MAX,
-  YAML_ALIASES_MAX,
-  YAML_DEPTH_MAX,
-  YAML_SYNTAX_FAULTS_MAX,
-  YAML_VALUES_MAX,
-} from './defaults.ts';
 import { describeKind } from './describe-value.ts';
 import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
 import { ConfigSource, toPosition } from './source.ts';
 import { YAML_MESSAGES } from './yaml-message.ts';
+
+/** How often YAML aliases may multiply one value; `defaults` is the way to share settings. */
+export const YAML_ALIASES_MAX = 50;
+/** Aliases in one file; the parser's own guard against bombs needs time that grows with their third power. */
+export const YAML_ALIAS_NODES_MAX = 200;
+/** The deepest key of the schema lies at 8. */
+export const YAML_DEPTH_MAX = 16;
+/** Values after aliases are followed: about forty for each of 25,000 routers. */
+export const YAML_VALUES_MAX = 1_000_000;
+/** One mistake in YAML makes many lines after it look wrong, so only the first ones are told. */
+export const YAML_SYNTAX_FAULTS_MAX = 10;
 
 /** A source when the text can be checked further, with the faults found so far, or the faults alone. */
 export interface ParsedSource {

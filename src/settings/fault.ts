@@ -1,6 +1,20 @@
 /** Steps from the root of the file to a value: keys, and indexes of list items. */
 export type KeyPath = readonly (string | number)[];
 
+/** A place in the file; both from 1. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** What a fault points at: the key when the key is wrong, else its value. A missing key points at its map either way. */
+export type Aim = 'key' | 'value';
+
+/** Finds where something stands in the file. */
+export interface Locator {
+  locate(path: KeyPath, aim: Aim): Position;
+}
+
 /** One thing that is wrong with the configuration, for a person to read. Never holds a secret. */
 export interface ConfigFault {
   /** As it was given to `loadConfig`. */

@@ -1,5 +1,11 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import type { ListenAddress } from './config.ts';
+
+export interface ListenAddress {
+  /** Host name or address without brackets; `undefined` listens on every address. */
+  readonly host: string | undefined;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
 
 const PORT_MAX = 65_535;
 const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;

@@ -1,11 +1,17 @@
 import { matchesGlob } from 'node:path';
 import { z } from 'zod';
 import { Secret } from '../base/index.ts';
-import { FILE_PATTERNS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX } from './defaults.ts';
 import { parseListenAddress } from './listen-address.ts';
 import { findNearest } from './nearest.ts';
-import { parseRouterUrl } from './router-url.ts';
 import { findNearestTimeZone, isTimeZone } from './time-zone.ts';
+import { parseRouterUrl } from './url.ts';
+
+/** Names become label values and file names, which end at 255 bytes. */
+export const NAME_CHARS_MAX = 128;
+/** Longest path that Linux takes; longer than any user name or host name. */
+export const TEXT_CHARS_MAX = 4096;
+/** Globs or paths in one list. */
+export const FILE_PATTERNS_MAX = 100;
 
 /**
  * The kinds of values; those with a number in them are in schema-quantities.ts. In all of them the message of an issue is a phrase that completes "Expected …": the reader of

@@ -9,14 +9,7 @@ import {
   type Pair,
   type ParsedNode,
 } from 'yaml';
-import type { KeyPath } from './fault.ts';
-import type { Aim, Locator } from './fault-list.ts';
-
-/** A place in the file; both from 1. */
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
+import type { Aim, KeyPath, Locator, Position } from './fault.ts';
 
 /** A parsed file: its value, and where each part of it stands. */
 export class ConfigSource implements Locator {

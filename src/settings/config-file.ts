@@ -4,6 +4,9 @@ import { FaultList } from './fault-list.ts';
 import { parseSource, type RootExpected } from './parse-source.ts';
 import type { ConfigSource } from './source.ts';
 
+/** Room for tens of thousands of routers; a larger file is something else. */
+export const CONFIG_FILE_BYTES_MAX = 16 * 1024 ** 2;
+
 /** One file of the configuration while it is checked: what it says, where, and what is wrong with it. */
 export interface ConfigFile {
   /** As faults name it. */

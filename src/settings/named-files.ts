@@ -1,17 +1,15 @@
 import { resolve } from 'node:path';
 import { Secret } from '../base/index.ts';
 import type { ConfigFile, Place } from './config-file.ts';
-import { CA_FILE_BYTES_MAX, FILE_READS_MAX, PASSWORD_FILE_BYTES_MAX } from './defaults.ts';
 import { describeValue } from './describe-value.ts';
 import type { KeyPath } from './fault.ts';
 import { isPrivateKey, parseCertificates } from './pem.ts';
-import type { Layer } from './router-schema.ts';
 import { readTextFile, type TextFile } from './text-file.ts';
 
-/** `defaults` or one router, and where it stands. */
-export interface PlacedLayer extends Place {
-  readonly layer: Layer;
-}
+/** Four times the size of the usual bundle of all public authorities. */
+export const CA_FILE_BYTES_MAX = 1024 ** 2;
+/** Longer than any password a router accepts. */
+export const PASSWORD_FILE_BYTES_MAX = 4096;
 
 /** Files of the key `tls`. */
 interface NamedTlsFiles {
@@ -25,30 +23,6 @@ export interface TlsFiles {
   readonly caPem?: string | undefined;
   readonly certPem?: string | undefined;
   readonly keyPem?: Secret | undefined;
-}
-
-/** What the files of a layer hold. */
-export interface LayerFiles extends TlsFiles {
-  readonly password?: Secret | undefined;
-}
-
-/** Reads every file that the layers name, each once, a few at a time. What is wrong with one is a fault at its key. */
-export async function readNamedFiles(layers: readonly PlacedLayer[]): Promise<LayerFiles[]> {
-  const reader = new NamedFileReader();
-  const files: LayerFiles[] = layers.map(() => ({}));
-  const queue = layers.entries();
-  const work = async () => {
-    for (const [index, { file, path, layer }] of queue) {
-      const password = layer.password_file;
-      const passwordPlace = { file, path: [...path, 'password_file'] };
-      files[index] = {
-        ...(await reader.readTls({ file, path: [...path, 'tls'] }, layer.tls ?? {})),
-        password: password === undefined ? undefined : await reader.readSecret(passwordPlace, password),
-      };
-    }
-  };
-  await Promise.all(Array.from({ length: FILE_READS_MAX }, work));
-  return files;
 }
 
 /** What a file with a secret has to hold. */

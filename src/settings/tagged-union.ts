@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice } from './schema-values.ts';
+import { choice } from './values.ts';
 
 /** A map whose tag, one of its keys, says which other keys there are. */
 export type TaggedUnion = z.ZodDiscriminatedUnion;

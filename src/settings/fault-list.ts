@@ -1,13 +1,4 @@
-import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
-import type { Position } from './source.ts';
-
-/** Finds where something stands in the file. */
-export interface Locator {
-  locate(path: KeyPath, aim: Aim): Position;
-}
-
-/** What a fault points at: the key when the key is wrong, else its value. A missing key points at its map either way. */
-export type Aim = 'key' | 'value';
+import { type Aim, type ConfigFault, type KeyPath, type Locator, renderKeyPath } from './fault.ts';
 
 interface FaultOptions {
   /** `value` by default. */

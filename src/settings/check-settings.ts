@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { ConfigFile } from './config-file.ts';
-import { YAML_DEPTH_MAX } from './defaults.ts';
 import { describeValue, isInSinkHeaders } from './describe-value.ts';
-import { type Environment, fillIn } from './environment.ts';
 import { type KeyPath, renderKey } from './fault.ts';
+import { type Environment, fillIn } from './fill-in.ts';
 import { findNearest } from './nearest.ts';
+import { YAML_DEPTH_MAX } from './parse-source.ts';
 import { describeOwners, findVariant, toUntagged } from './tagged-union.ts';
 
 type Issue = z.core.$ZodIssue;

@@ -1,0 +1,49 @@
+/**
+ * settings: the vocabulary in which rooms say what can be configured.
+ *
+ * Owns: kinds of values (durations, sizes, names, addresses, secrets), maps of keys and their variants, files that settings name, YAML with the
+ * place of every key, and faults that say where they are.
+ * Does not own: any setting (the room that it is for has its schema), which files there are and how they are merged (config).
+ * Start reading at: values.ts for schemas, check-settings.ts for what becomes of a file.
+ */
+export { checkSettings, type Form } from './check-settings.ts';
+export { CONFIG_FILE_BYTES_MAX, type ConfigFile, ConfigFiles, type Place, renderPlace } from './config-file.ts';
+export { type ConfigFault, type KeyPath, renderFault } from './fault.ts';
+export type { Environment } from './fill-in.ts';
+export { isWritten, refuseBoth } from './key-checks.ts';
+export { type ListenAddress, parseListenAddress } from './listen-address.ts';
+export { NamedFileReader, renderFileFault, type SecretKind, type TlsFiles } from './named-files.ts';
+export { findNearest } from './nearest.ts';
+export type { RootExpected } from './parse-source.ts';
+export {
+  byteBudget,
+  byteSize,
+  byteSizeWithin,
+  DURATION_MS_MIN,
+  duration,
+  durationOrNone,
+  renderByteSize,
+  wholeNumber,
+} from './quantities.ts';
+export { describeFailure, readTextFile, type TextFile } from './text-file.ts';
+export type { TlsSettings } from './tls-settings.ts';
+export { parsePlainUrl, parseRouterUrl } from './url.ts';
+export {
+  type About,
+  checked,
+  choice,
+  filePatterns,
+  fingerprint,
+  flag,
+  globs,
+  listenAddress,
+  name,
+  parsed,
+  routerUrl,
+  secret,
+  section,
+  TEXT_CHARS_MAX,
+  text,
+  timeZone,
+  unsupported,
+} from './values.ts';
