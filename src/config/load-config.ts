@@ -28,7 +28,7 @@ import { type AgentFamily, ModuleRegistry } from './modules/module-registry.ts';
 import { readShippedModules } from './modules/shipped-modules.ts';
 import { type ListedRouters, type PlacedRouter, readListedRouters } from './router-files.ts';
 import { type FleetContext, resolveRouter } from './router-settings.ts';
-import { CONFIG_FORM, type Settings } from './schema.ts';
+import { configSchema, type Settings } from './schema.ts';
 import { resolveSinks } from './sinks/resolve-sinks.ts';
 import { readWebSecurity } from './web/load-web-config.ts';
 
@@ -70,7 +70,7 @@ const MAIN_ROOT: RootExpected = {
 export async function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Promise<LoadedConfig> {
   const files = new ConfigFiles();
   const main = await openMain(path, files);
-  const settings = main ? (checkSettings(main, env, CONFIG_FORM) ?? {}) : undefined;
+  const settings = main ? (checkSettings(main, env, configSchema) ?? {}) : undefined;
   if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };
   checkUnique(toNamed(settings.sinks ?? [], main, 'sinks'), 'sinks');
   const routers = await readListedRouters(main, settings, env, files);
@@ -158,10 +158,10 @@ function resolveBackup(main: ConfigFile, backup: NonNullable<Settings['backup']>
 }
 
 interface Named extends Place {
-  readonly name: string | undefined;
+  readonly name?: unknown;
 }
 
-function toNamed(items: readonly { name?: string | undefined }[], file: ConfigFile, list: string): Named[] {
+function toNamed(items: readonly { name?: unknown }[], file: ConfigFile, list: string): Named[] {
   return items.map(({ name }, index) => ({ file, path: [list, index], name }));
 }
 
@@ -169,7 +169,7 @@ function toNamed(items: readonly { name?: string | undefined }[], file: ConfigFi
 function checkUnique(items: readonly Named[], list: 'routers' | 'sinks'): void {
   const first = new Map<string, Place>();
   for (const { file, path, name } of items) {
-    if (name === undefined) continue;
+    if (typeof name !== 'string') continue;
     const place = { file, path: [...path, 'name'] };
     const earlier = first.get(name);
     if (earlier) {

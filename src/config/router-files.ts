@@ -3,8 +3,8 @@ import { checkSettings } from '../settings/index.ts';
 import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './defaults.ts';
 import type { PlacedLayer } from './layer-files.ts';
 import { readPatternFiles } from './pattern-files.ts';
-import type { ListedRouter } from './router-schema.ts';
-import { AT_LEAST_ONE_ROUTER, ROUTER_LIST_FORM, type Settings } from './schema.ts';
+import { type ListedRouter, routerListSchema } from './router-schema.ts';
+import { AT_LEAST_ONE_ROUTER, type Settings } from './schema.ts';
 
 const LIST_ROOT: RootExpected = {
   kind: 'list',
@@ -39,7 +39,7 @@ export async function readListedRouters(
     const file = files.parse(name, path, text, LIST_ROOT);
     // Not spread into one call: a list may be longer than the arguments that a call can have.
     if (file)
-      for (const router of place(checkSettings(file, env, ROUTER_LIST_FORM) ?? [], file, [])) routers.push(router);
+      for (const router of place(checkSettings(file, env, routerListSchema) ?? [], file, [])) routers.push(router);
   }
   return { routers, watched: { patterns: matched.patterns, digests: matched.digests } };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseDuration, renderDuration } from '../base/index.ts';
+import type { SoundOf } from '../settings/index.ts';
 import {
   byteBudget,
   choice,
@@ -200,13 +201,12 @@ export const routerSchema = section('One router.', {
 });
 
 /** What `defaults` and each router may set. */
-export type Layer = z.output<typeof layerSchema>;
+export type Layer = SoundOf<typeof layerSchema>;
 
 const ROUTERS = 'a list of routers';
 
 /** The whole of a file that `router_files` names. */
 export const routerListSchema = z.array(routerSchema, { error: ROUTERS });
-export const incompleteRouterListSchema = z.array(routerSchema.partial());
 
 /** What is sound of an item of `routers`. */
-export type ListedRouter = z.output<typeof incompleteRouterListSchema>[number];
+export type ListedRouter = SoundOf<typeof routerSchema>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { renderDuration } from '../base/index.ts';
-import type { Form } from '../settings/index.ts';
+import type { SoundOf } from '../settings/index.ts';
 import {
   byteSize,
   byteSizeWithin,
@@ -28,21 +28,10 @@ import {
   LISTEN_PORT_DEFAULT,
   STORAGE_PATH_DEFAULT,
 } from './defaults.ts';
-import {
-  incompleteLogRulesSchema,
-  incompleteRedactSchema,
-  logRulesSchema,
-  redactSchema,
-} from './logs/log-rule-schema.ts';
-import { incompleteModulesSchema, modulesSchema } from './modules/module-schema.ts';
-import {
-  incompleteRouterListSchema,
-  type ListedRouter,
-  layerSchema,
-  routerListSchema,
-  routerSchema,
-} from './router-schema.ts';
-import { incompleteSinksSchema, sinksSchema } from './sinks/sink-schema.ts';
+import { logRulesSchema, redactSchema } from './logs/log-rule-schema.ts';
+import { modulesSchema } from './modules/module-schema.ts';
+import { layerSchema, routerSchema } from './router-schema.ts';
+import { sinksSchema } from './sinks/sink-schema.ts';
 
 const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
 /** What must be there, in `routers` or by `router_files`. */
@@ -157,24 +146,5 @@ export const configSchema = section('Configuration of router-exporter.', {
   redact: redactSchema.optional(),
 });
 
-const incompleteConfigSchema = configSchema
-  .extend({
-    routers: incompleteRouterListSchema,
-    sinks: incompleteSinksSchema,
-    modules: incompleteModulesSchema,
-    log_rules: incompleteLogRulesSchema,
-    redact: incompleteRedactSchema,
-  })
-  .partial();
-
 /** What is sound of the file, before defaults are applied and files are read. */
-export type Settings = z.output<typeof incompleteConfigSchema>;
-
-/** The configuration file. */
-export const CONFIG_FORM: Form<Settings> = { schema: configSchema, incomplete: incompleteConfigSchema };
-
-/** A file that `router_files` names. */
-export const ROUTER_LIST_FORM: Form<readonly ListedRouter[]> = {
-  schema: routerListSchema,
-  incomplete: incompleteRouterListSchema,
-};
+export type Settings = SoundOf<typeof configSchema>;

@@ -6,7 +6,7 @@
  * Does not own: any setting (the room that it is for has its schema), which files there are and how they are merged (config).
  * Start reading at: values.ts for schemas, check-settings.ts for what becomes of a file.
  */
-export { checkSettings, type Form } from './check-settings.ts';
+export { checkSettings } from './check-settings.ts';
 export { CONFIG_FILE_BYTES_MAX, type ConfigFile, ConfigFiles, type Place, renderPlace } from './config-file.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './fault.ts';
 export type { Environment } from './fill-in.ts';
@@ -25,6 +25,7 @@ export {
   renderByteSize,
   wholeNumber,
 } from './quantities.ts';
+export type { SoundOf } from './sound.ts';
 export { describeFailure, readTextFile, type TextFile } from './text-file.ts';
 export type { TlsSettings } from './tls-settings.ts';
 export { parsePlainUrl, parseRouterUrl } from './url.ts';

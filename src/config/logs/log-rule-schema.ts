@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { SoundOf } from '../../settings/index.ts';
 import { choice, globs, section, text } from '../../settings/index.ts';
 import {
   LABEL_CHARS_MAX,
@@ -74,19 +75,16 @@ const ruleSchema = section('One log rule.', {
 });
 
 const shippedRules = z.enum([SHIPPED_RULES_WORD], { error: RULE });
-const toRules = <Rule extends z.ZodType>(rule: Rule) =>
+/** The key `log_rules`. */
+export const logRulesSchema =
   // A default would be lost on the way to the reference, because parts of the items are parsed.
   z
-    .array(z.union([shippedRules, rule], { error: RULE }), { error: RULES })
+    .array(z.union([shippedRules, ruleSchema], { error: RULE }), { error: RULES })
     .max(LOG_RULES_MAX, { error: RULES })
     .meta({
       description: `What becomes a number of the lines of logs. \`${SHIPPED_RULES_WORD}\` stands for the shipped rules; an empty list: none. Default: \`[${SHIPPED_RULES_WORD}]\`.`,
       kind: `list of \`${SHIPPED_RULES_WORD}\` and maps`,
     });
-
-/** The key `log_rules`. */
-export const logRulesSchema = toRules(ruleSchema);
-export const incompleteLogRulesSchema = toRules(ruleSchema.partial());
 
 const REDACT = `a list of at most ${REDACT_MAX} patterns`;
 const REDACTED = 'a pattern as text, or a map of keys with one';
@@ -105,22 +103,18 @@ const redactedSchema = section('One pattern.', {
 });
 
 const plainPattern = text({ description: 'What is removed.', kind: 'pattern' });
-const toRedact = <Item extends z.ZodType>(item: Item) =>
-  z
-    .array(z.union([plainPattern, item], { error: REDACTED }), { error: REDACT })
-    .max(REDACT_MAX, { error: REDACT })
-    .meta({
-      description:
-        'Patterns that are removed from messages before anything is stored: from records, and before log rules look at them. A plain text is a pattern.',
-      default: [],
-      kind: 'list of patterns and maps',
-    });
-
 /** The key `redact`. */
-export const redactSchema = toRedact(redactedSchema);
-export const incompleteRedactSchema = toRedact(redactedSchema.partial());
+export const redactSchema = z
+  .array(z.union([plainPattern, redactedSchema], { error: REDACTED }), { error: REDACT })
+  .max(REDACT_MAX, { error: REDACT })
+  .meta({
+    description:
+      'Patterns that are removed from messages before anything is stored: from records, and before log rules look at them. A plain text is a pattern.',
+    default: [],
+    kind: 'list of patterns and maps',
+  });
 
-export type WrittenRules = z.output<typeof incompleteLogRulesSchema>;
+export type WrittenRules = SoundOf<typeof logRulesSchema>;
 /** What is sound of a log rule. */
 export type WrittenRule = Exclude<WrittenRules[number], string>;
-export type WrittenRedact = z.output<typeof incompleteRedactSchema>;
+export type WrittenRedact = SoundOf<typeof redactSchema>;

@@ -1,14 +1,7 @@
 import type { ModuleDefinition } from '../../model/index.ts';
-import type { Form, Place } from '../../settings/index.ts';
+import type { Place } from '../../settings/index.ts';
 import { NULL_VALUES_DEFAULT, STATE_LABEL_DEFAULT } from './metric-schema.ts';
-import {
-  incompleteModulesSchema,
-  incompleteShippedModuleSchema,
-  type ModuleSettings,
-  modulesSchema,
-  ROWS_DEFAULT,
-  shippedModuleSchema,
-} from './module-schema.ts';
+import { type ModuleSettings, ROWS_DEFAULT } from './module-schema.ts';
 
 /** A module as it was written, and where. */
 export interface ListedModule {
@@ -17,18 +10,6 @@ export interface ListedModule {
   readonly place: Place;
   readonly isShipped: boolean;
 }
-
-/** A file of one shipped module. */
-export const SHIPPED_MODULE_FORM: Form<ModuleSettings> = {
-  schema: shippedModuleSchema,
-  incomplete: incompleteShippedModuleSchema,
-};
-
-/** A file that `module_files` names. */
-export const MODULES_FORM: Form<Readonly<Record<string, ModuleSettings>>> = {
-  schema: modulesSchema,
-  incomplete: incompleteModulesSchema,
-};
 
 type ResourceDefinition = ModuleDefinition['resources'][number];
 type MetricDefinition = ResourceDefinition['metrics'][number];

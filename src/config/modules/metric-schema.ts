@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { SoundOf } from '../../settings/index.ts';
 import { checked, choice, findNearest, parsed, section, wholeNumber } from '../../settings/index.ts';
 import {
   FIELD_CHARS_MAX,
@@ -110,7 +111,8 @@ const nullWhen = section('Texts that mean "unknown" only in a row that says noth
     }),
 });
 
-const metricShape = {
+/** One metric. */
+export const metricSchema = section('One metric.', {
   name: metricName(
     'Name of the metric. A counter ends in `_total`, an info metric in `_info`; other suffixes that OpenMetrics gives a meaning are refused.',
   ),
@@ -203,13 +205,7 @@ const metricShape = {
     'observed',
     'inferred',
   ]).optional(),
-};
-
-export const metricSchema = section('One metric.', metricShape);
-export const incompleteMetricSchema = section('', {
-  ...metricShape,
-  null_when: nullWhen.partial().optional(),
-}).partial();
+});
 
 /** What is sound of a metric. */
-export type MetricSettings = z.output<typeof incompleteMetricSchema>;
+export type MetricSettings = SoundOf<typeof metricSchema>;

@@ -2,8 +2,8 @@ import type { ConfigFile, ConfigFiles, Environment, RootExpected } from '../../s
 import { checkSettings } from '../../settings/index.ts';
 import { MODULE_FILES_BYTES_MAX, MODULE_FILES_MAX } from '../defaults.ts';
 import { readPatternFiles } from '../pattern-files.ts';
-import { type ListedModule, MODULES_FORM } from './listed-module.ts';
-import type { ModuleSettings } from './module-schema.ts';
+import type { ListedModule } from './listed-module.ts';
+import { type ModuleSettings, modulesSchema } from './module-schema.ts';
 
 const MODULES_ROOT: RootExpected = {
   kind: 'map',
@@ -29,7 +29,7 @@ export async function readListedModules(
   const listed = place(settings.modules ?? {}, main, ['modules']);
   for (const { name, path, text } of matched.files) {
     const file = files.parse(name, path, text, MODULES_ROOT);
-    if (file) listed.push(...place(checkSettings(file, env, MODULES_FORM) ?? {}, file, []));
+    if (file) listed.push(...place(checkSettings(file, env, modulesSchema) ?? {}, file, []));
   }
   return listed;
 }

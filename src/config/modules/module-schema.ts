@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import type { SoundOf } from '../../settings/index.ts';
 import { checked, choice, duration, flag, name, section } from '../../settings/index.ts';
 import { FIELD_CHARS_MAX, MODULE_RESOURCES_MAX, RESOURCE_METRICS_MAX, RESOURCE_PATH_CHARS_MAX } from '../defaults.ts';
 import { isResourcePath, isRows } from './grammar.ts';
-import { help, incompleteMetricSchema, labelSources, metricSchema } from './metric-schema.ts';
+import { help, labelSources, metricSchema } from './metric-schema.ts';
 
 /** Where rows are when a resource does not say. */
 export const ROWS_DEFAULT = 'status.unique';
@@ -12,7 +13,7 @@ export const DEFAULT_SET = 'default';
 const METRICS = `a list of at most ${RESOURCE_METRICS_MAX} metrics`;
 const RESOURCES = `a list of 1 to ${MODULE_RESOURCES_MAX} resources`;
 
-const resourceShape = {
+const resourceSchema = section('One resource, or with a star a family of them.', {
   path: checked(
     {
       description:
@@ -38,21 +39,14 @@ const resourceShape = {
   labels: labelSources(
     'Labels of all metrics of the resource: a field of the row, `..field` of the row around it or beside the list, `$resource`, `$slot`, `$index` (place of the row, from 1), `$match` (what the star of `value` stood for), or a fixed text after `=`.',
   ),
-};
-
-const resourceSchema = section('One resource, or with a star a family of them.', {
-  ...resourceShape,
   metrics: z
     .array(metricSchema, { error: METRICS })
     .max(RESOURCE_METRICS_MAX, { error: METRICS })
     .meta({ description: 'What becomes of a row.' }),
 });
-const incompleteResourceSchema = section('', {
-  ...resourceShape,
-  metrics: z.array(incompleteMetricSchema),
-}).partial();
 
-const moduleShape = {
+/** A module as a person writes it. */
+export const moduleSchema = section('One module.', {
   help: help('One sentence for the reference.').optional(),
   interval: duration({
     description: 'How often the resources are read, slower or faster than `poll.interval`, which is the default.',
@@ -66,11 +60,6 @@ const moduleShape = {
       'Whether the values say who the router is: they are then served for as long as it is configured, and read again when it comes back.',
     default: false,
   }).optional(),
-};
-
-/** A module as a person writes it. */
-export const moduleSchema = section('One module.', {
-  ...moduleShape,
   resources: z
     .array(resourceSchema, { error: RESOURCES })
     .min(1, { error: RESOURCES })
@@ -79,22 +68,14 @@ export const moduleSchema = section('One module.', {
     .optional(),
 });
 
-const incompleteModuleSchema = section('', {
-  ...moduleShape,
-  resources: z.array(incompleteResourceSchema),
-}).partial();
-
-const shippedShape = {
+/** A module that is shipped, which can do a little more. */
+export const shippedModuleSchema = moduleSchema.extend({
   reader: choice({ description: 'A reading that is more than documents to metrics.' }, [
     'configuration',
     'log_files',
   ]).optional(),
   default: flag({ description: 'Whether it belongs to the default set.', default: true }).optional(),
-};
-
-/** A module that is shipped, which can do a little more. */
-export const shippedModuleSchema = moduleSchema.extend(shippedShape);
-export const incompleteShippedModuleSchema = incompleteModuleSchema.extend(shippedShape);
+});
 
 const moduleName = name({ description: 'Name of the module.' }).refine((value) => value !== DEFAULT_SET, {
   error: `a name other than "${DEFAULT_SET}", which stands for all modules of the default set`,
@@ -104,8 +85,7 @@ const MODULES = 'a map of names and modules';
 
 /** The key `modules`, and the whole of a file of modules. */
 export const modulesSchema = z.record(moduleName, moduleSchema, { error: MODULES });
-export const incompleteModulesSchema = z.record(z.string(), incompleteModuleSchema);
 
 /** What is sound of a module. `reader` and `default` are there in shipped ones alone. */
-export type ModuleSettings = z.output<typeof incompleteShippedModuleSchema>;
-export type ResourceSettings = z.output<typeof incompleteResourceSchema>;
+export type ModuleSettings = SoundOf<typeof shippedModuleSchema>;
+export type ResourceSettings = SoundOf<typeof resourceSchema>;

@@ -10,9 +10,9 @@ import {
   describeFailure,
   readTextFile,
 } from '../../settings/index.ts';
-import { type ListedModule, SHIPPED_MODULE_FORM } from './listed-module.ts';
+import type { ListedModule } from './listed-module.ts';
 import { ModuleRegistry } from './module-registry.ts';
-import { modulesSchema } from './module-schema.ts';
+import { modulesSchema, shippedModuleSchema } from './module-schema.ts';
 
 const EXTENSION = '.yaml';
 
@@ -56,7 +56,7 @@ export async function readShippedModules(folder: URL | string, files: ConfigFile
     const file = files.parse(filePath, filePath, text.text, MODULE_ROOT);
     if (!file) continue;
     // Nothing of the environment belongs into what is shipped.
-    const settings = checkSettings(file, undefined, SHIPPED_MODULE_FORM) ?? {};
+    const settings = checkSettings(file, undefined, shippedModuleSchema) ?? {};
     const name = basename(fileName, EXTENSION);
     if (!modulesSchema.keyType.safeParse(name).success) {
       file.faults.add([], `The name of the file is the name of the module, and "${name}" cannot be one`);

@@ -11,7 +11,7 @@ import {
   renderFileFault,
 } from '../../settings/index.ts';
 import type { ClientAuth, WebSecurity, WebTlsSettings } from '../config.ts';
-import { WEB_FORM, type WebFileSettings } from './web-schema.ts';
+import { type WebFileSettings, webSchema } from './web-schema.ts';
 
 /** What the server needs to protect itself, or everything that is wrong with the file in the order of its lines. */
 export type LoadedWebConfig =
@@ -74,7 +74,7 @@ async function parseWebSecurity(
   files: ConfigFiles,
 ): Promise<WebSecurity | undefined> {
   const file = files.parse(name, path, text, WEB_ROOT);
-  const settings = file && checkSettings(file, undefined, WEB_FORM);
+  const settings = file && checkSettings(file, undefined, webSchema);
   if (!file || !settings) return undefined;
   const headers = Object.entries(settings.http_server_config?.headers ?? {}).flatMap(([header, value]) =>
     value === undefined || value === '' ? [] : [[header, value] as const],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Form } from '../../settings/index.ts';
+import type { SoundOf } from '../../settings/index.ts';
 import { choice, findNearest, flag, section, text, unsupported } from '../../settings/index.ts';
 import { BCRYPT_COST_MAX, WEB_ALLOWED_SANS_MAX, WEB_USERS_MAX } from '../defaults.ts';
 import { CIPHER_SUITES } from './cipher-suites.ts';
@@ -131,9 +131,8 @@ export const webSchema = section('TLS, users and headers of the server.', {
   rate_limit: unsupported('a scrape is answered from memory; put a proxy before the agent to limit clients'),
 });
 
-/** Nothing in it is required, so the sound rest has the same form. */
-export type WebFileSettings = z.output<typeof webSchema>;
-export const WEB_FORM: Form<WebFileSettings> = { schema: webSchema, incomplete: webSchema };
+/** What is sound of the file. */
+export type WebFileSettings = SoundOf<typeof webSchema>;
 
 function isBcryptHash(hash: string): boolean {
   const match = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/.exec(hash);
