@@ -1,6 +1,6 @@
 import { renderMetricsReference } from '../../src/agent/index.ts';
 import { loadShippedModules } from '../../src/config/index.ts';
-import { toLokiEntry } from '../../src/delivery/sinks/loki-entry.ts';
+import { toLokiEntry } from '../../src/delivery/sinks/loki/entry.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { renderEcs } from '../../../src/delivery/formats/ecs.ts';
 import { renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
-import { renderIndexTemplate } from '../../../src/delivery/sinks/elasticsearch-template.ts';
+import { renderIndexTemplate } from '../../../src/delivery/sinks/elasticsearch/template.ts';
 import { sampleRecord } from '../../support/sinks/sample-records.ts';
 
 type Mapping = { readonly type?: string; readonly properties?: Readonly<Record<string, Mapping>> };

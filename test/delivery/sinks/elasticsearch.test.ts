@@ -1,6 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
-import { createElasticsearchSink, type ElasticsearchSinkOptions } from '../../../src/delivery/sinks/elasticsearch.ts';
+import {
+  createElasticsearchSink,
+  type ElasticsearchSinkOptions,
+} from '../../../src/delivery/sinks/elasticsearch/sink.ts';
 import { type ElasticsearchServerOptions, openElasticsearchServer } from '../../support/sinks/elasticsearch-server.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { FileArchive } from '../../../src/delivery/sinks/file-archive.ts';
+import { FileArchive } from '../../../src/delivery/sinks/file/archive.ts';
 
 const STAMPS = ['20261121T000000.000Z', '20261122T000000.000Z', '20261123T000000.000Z'] as const;
 

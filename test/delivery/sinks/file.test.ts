@@ -21,7 +21,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../../src/base/index.ts';
 import type { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { createFileSink, type FileSinkOptions } from '../../../src/delivery/sinks/file.ts';
+import { createFileSink, type FileSinkOptions } from '../../../src/delivery/sinks/file/sink.ts';
 import { startProgram } from '../../support/child.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { findTool } from '../../support/tools.ts';

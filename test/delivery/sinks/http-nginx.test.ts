@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
-import { createHttpSink, type HttpSinkOptions } from '../../../src/delivery/sinks/http.ts';
+import { createHttpSink, type HttpSinkOptions } from '../../../src/delivery/sinks/http/sink.ts';
 import { openHttpServer } from '../../support/sinks/http-server.ts';
 import { NGINX_PATH, startNginx } from '../../support/sinks/nginx.ts';
 import { sampleRecords } from '../../support/sinks/sample-records.ts';

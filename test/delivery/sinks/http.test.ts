@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
-import { createHttpSink, type HttpSinkOptions } from '../../../src/delivery/sinks/http.ts';
+import { createHttpSink, type HttpSinkOptions } from '../../../src/delivery/sinks/http/sink.ts';
 import { openHttpServer } from '../../support/sinks/http-server.ts';
 import type { MisbehavingServerOptions } from '../../support/sinks/misbehaving-server.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { createLokiSink } from '../../../src/delivery/sinks/loki.ts';
-import { findLane, toLokiLabels } from '../../../src/delivery/sinks/loki-layout.ts';
-import { findLokiTime, isGuessedAhead, type TimedRecord, toLokiNanos } from '../../../src/delivery/sinks/loki-time.ts';
+import { findLane, toLokiLabels } from '../../../src/delivery/sinks/loki/layout.ts';
+import { createLokiSink } from '../../../src/delivery/sinks/loki/sink.ts';
+import { findLokiTime, isGuessedAhead, type TimedRecord, toLokiNanos } from '../../../src/delivery/sinks/loki/time.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { openLokiServer } from '../../support/sinks/loki-server.ts';
 

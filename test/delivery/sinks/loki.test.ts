@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../../src/base/index.ts';
 import { DeliveryError } from '../../../src/delivery/errors.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { createLokiSink, type LokiSinkOptions } from '../../../src/delivery/sinks/loki.ts';
+import { createLokiSink, type LokiSinkOptions } from '../../../src/delivery/sinks/loki/sink.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { openLokiServer } from '../../support/sinks/loki-server.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isCovering, toNatsSubject } from '../../../src/delivery/sinks/nats-subject.ts';
+import { isCovering, toNatsSubject } from '../../../src/delivery/sinks/nats/subject.ts';
 import { sampleRecord } from '../../support/sinks/sample-records.ts';
 
 test('toNatsSubject() bounds what a router says and leaves no part empty', () => {

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { credsAuthenticator, headers } from '@nats-io/transport-node';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock, createSystemClock, Secret } from '../../../src/base/index.ts';
-import { createNatsSink, type NatsSinkOptions } from '../../../src/delivery/sinks/nats.ts';
+import { createNatsSink, type NatsSinkOptions } from '../../../src/delivery/sinks/nats/sink.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { createNatsAccount } from '../../support/sinks/nats-account.ts';
 import { openNatsServer } from '../../support/sinks/nats-server.ts';

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { BatchBounds } from '../../../src/delivery/contracts.ts';
 import { DeliveryError } from '../../../src/delivery/errors.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { createStdoutSink, type StdoutSinkOptions } from '../../../src/delivery/sinks/stdout.ts';
+import { createStdoutSink, type StdoutSinkOptions } from '../../../src/delivery/sinks/stdout/sink.ts';
 import { sampleRecord } from '../../support/sinks/sample-records.ts';
 
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { renderSyslogMessage, type SyslogMessageOptions } from '../../../src/delivery/sinks/syslog-message.ts';
+import { renderSyslogMessage, type SyslogMessageOptions } from '../../../src/delivery/sinks/syslog/message.ts';
 import type { LogRecord } from '../../../src/model/index.ts';
 import { sampleRecord } from '../../support/sinks/sample-records.ts';
 import { parseSyslogMessage } from '../../support/sinks/syslog-message.ts';

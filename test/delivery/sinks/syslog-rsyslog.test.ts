@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createSystemClock } from '../../../src/base/index.ts';
-import { createSyslogSink, type SyslogSinkOptions } from '../../../src/delivery/sinks/syslog.ts';
+import { createSyslogSink, type SyslogSinkOptions } from '../../../src/delivery/sinks/syslog/sink.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
 import { openRsyslog } from '../../support/sinks/syslog-rsyslog.ts';
 import { findTool } from '../../support/tools.ts';

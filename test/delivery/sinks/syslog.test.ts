@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock, createSystemClock } from '../../../src/base/index.ts';
-import { createSyslogSink, type SyslogSinkOptions } from '../../../src/delivery/sinks/syslog.ts';
+import { createSyslogSink, type SyslogSinkOptions } from '../../../src/delivery/sinks/syslog/sink.ts';
 import { advanceUntil } from '../../support/advance-until.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';

@@ -3,7 +3,7 @@
  * Arguments: path, number of the first batch, records of a batch, largest size of a file in bytes.
  */
 import { createSystemClock } from '../../../src/base/index.ts';
-import { createFileSink } from '../../../src/delivery/sinks/file.ts';
+import { createFileSink } from '../../../src/delivery/sinks/file/sink.ts';
 import { sampleRecords } from './sample-records.ts';
 
 const [path = '', first = '0', records = '0', bytesMax = '0'] = process.argv.slice(2);

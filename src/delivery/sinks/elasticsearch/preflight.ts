@@ -1,0 +1,222 @@
+import type { Clock } from '../../../base/index.ts';
+import type { DeliveryReport, PreflightFinding } from '../../contracts.ts';
+import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
+import { toFindings } from '../../http/findings.ts';
+import type { SinkHttpClient } from '../../http/sink-http-client.ts';
+import { toWords } from '../../http/words.ts';
+import type { OutgoingRecord } from '../../outgoing-record.ts';
+import { createTestRecord } from '../../test-record.ts';
+import { decodeObject, parseJson } from './bulk.ts';
+
+/** What the preflight has to know of the sink. */
+export interface ElasticsearchTarget {
+  readonly name: string;
+  readonly index: string;
+  readonly pipeline?: string | undefined;
+  readonly clock: Clock;
+}
+
+type Deliver = (records: readonly OutgoingRecord[], signal: AbortSignal) => Promise<DeliveryReport>;
+type Json = Readonly<Record<string, unknown>>;
+
+/** A cluster has a few hundred templates of which a few fields are asked for. Bytes. */
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** A record comes again within minutes, after an outage within days. */
+const ROLLOVER_DAYS_MIN = 7;
+const DAYS_PER_UNIT: Readonly<Record<string, number>> = { d: 1, h: 1 / 24, m: 1 / 1440, s: 1 / 86_400 };
+
+/** Tries everything that a delivery needs, in the order in which it would fail. */
+export async function checkElasticsearch(
+  client: SinkHttpClient,
+  deliver: Deliver,
+  target: ElasticsearchTarget,
+  signal: AbortSignal,
+): Promise<readonly PreflightFinding[]> {
+  const check = new ElasticsearchCheck(client, target, signal);
+  try {
+    if (!(await check.greet())) return check.findings;
+    await check.lookAtIndex();
+    await check.lookAtPipeline();
+  } catch (error) {
+    signal.throwIfAborted();
+    check.findings.push(...toFindings(error, 'index').filter(({ verdict }) => verdict === 'failed'));
+    return check.findings;
+  }
+  check.findings.push(await sendTestRecord(deliver, target, signal));
+  return check.findings;
+}
+
+/** The questions that come before the test record. */
+class ElasticsearchCheck {
+  readonly #client: SinkHttpClient;
+  readonly #target: ElasticsearchTarget;
+  readonly #signal: AbortSignal;
+  readonly findings: PreflightFinding[] = [];
+
+  constructor(client: SinkHttpClient, target: ElasticsearchTarget, signal: AbortSignal) {
+    this.#client = client;
+    this.#target = target;
+    this.#signal = signal;
+  }
+
+  /** Who is there, and does it know us? False when nothing more can be asked. */
+  async greet(): Promise<boolean> {
+    let answer: HttpAnswer;
+    try {
+      answer = await this.#client.get('/', this.#signal);
+      // An account that may write need not be allowed to ask for the version, and a receiver that knows the bulk interface
+      // alone has none: the test record tells.
+      const isOpen = answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429;
+      if (answer.status !== 200 && !isOpen) throw toAnswerError(answer, `Sink ${this.#target.name}`);
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      this.findings.push(...toFindings(error, 'authorise'));
+      return false;
+    }
+    const version = decodeObject(decodeObject(parseJson(answer.body))?.['version']);
+    this.#add('connect', 'ok', `${this.#client.place} can be reached`);
+    if (answer.status === 403) {
+      this.#add('authorise', 'warning', 'The credentials are not allowed to ask for the version of the cluster');
+    } else if (version) {
+      const isOpenSearch = version['distribution'] === 'opensearch';
+      const number = toWords(String(version['number']));
+      this.#add(
+        'authorise',
+        'ok',
+        `${isOpenSearch ? 'OpenSearch' : 'Elasticsearch'} ${number} accepts the credentials`,
+      );
+    } else {
+      this.#add('authorise', 'warning', 'What answers does not say that it is Elasticsearch or OpenSearch');
+    }
+    return true;
+  }
+
+  /** Whether the index is a data stream or will be one, and when it begins anew. */
+  async lookAtIndex(): Promise<void> {
+    const { index } = this.#target;
+    const answer = await this.#ask(`/_data_stream/${encodeURIComponent(index)}`);
+    if (answer.status === 200) {
+      const [stream] = decodeArray(decodeObject(parseJson(answer.body))?.['data_streams']);
+      this.#add('index', 'ok', `The data stream ${index} exists (template ${toWords(String(stream?.['template']))})`);
+      await this.#lookAtRollover(stream?.['ilm_policy']);
+    } else if (answer.status === 404) {
+      await this.#lookAtTemplates();
+    } else {
+      this.#add('index', 'warning', `Whether ${index} is a data stream cannot be seen: status ${answer.status}`);
+    }
+  }
+
+  async lookAtPipeline(): Promise<void> {
+    const { pipeline } = this.#target;
+    if (pipeline === undefined) return;
+    const { status } = await this.#ask(`/_ingest/pipeline/${encodeURIComponent(pipeline)}`);
+    if (status === 200) this.#add('pipeline', 'ok', `The pipeline ${pipeline} exists`);
+    else if (status !== 404) {
+      this.#add('pipeline', 'warning', `Whether the pipeline ${pipeline} exists cannot be seen: status ${status}`);
+    } else this.#add('pipeline', 'failed', `There is no pipeline ${pipeline}`, 'Check pipeline of this sink');
+  }
+
+  async #lookAtTemplates(): Promise<void> {
+    const { index } = this.#target;
+    const fields = ['name', ...['index_patterns', 'priority', 'data_stream'].map((field) => `index_template.${field}`)];
+    const path = `/_index_template?filter_path=${fields.map((field) => `index_templates.${field}`).join(',')}`;
+    const answer = await this.#ask(path);
+    if (answer.status !== 200) {
+      this.#add('index', 'warning', `The index templates cannot be seen: status ${answer.status}`);
+      return;
+    }
+    const best = decodeArray(decodeObject(parseJson(answer.body))?.['index_templates'])
+      .map((entry) => ({ name: toWords(String(entry['name'])), template: decodeObject(entry['index_template']) }))
+      .filter(({ template }) => matches(template?.['index_patterns'], index))
+      .toSorted((one, other) => readPriority(other.template) - readPriority(one.template))[0];
+    if (best && decodeObject(best.template?.['data_stream'])) {
+      this.#add('index', 'ok', `The first record creates the data stream ${index} (template ${best.name})`);
+      return;
+    }
+    this.#add(
+      'index',
+      'warning',
+      `No index template makes ${index} a data stream: the first record creates an index whose types are guessed`,
+      `\`router-exporter schema --index-template ${this.#target.name}\` prints a template for it`,
+    );
+  }
+
+  /** Ids are unique within one backing index (elasticsearch#44794). */
+  async #lookAtRollover(policy: unknown): Promise<void> {
+    if (typeof policy !== 'string') return;
+    const { status, body } = await this.#ask(`/_ilm/policy/${encodeURIComponent(policy)}`);
+    if (status !== 200) return;
+    const age = findPath(parseJson(body), [policy, 'policy', 'phases', 'hot', 'actions', 'rollover', 'max_age']);
+    const [, amount, unit = ''] = /^(\d{1,6})([dhms])$/.exec(typeof age === 'string' ? age : '') ?? [];
+    if (amount === undefined) return;
+    const isShort = Number(amount) * (DAYS_PER_UNIT[unit] ?? 0) < ROLLOVER_DAYS_MIN;
+    this.#add(
+      'rollover',
+      isShort ? 'warning' : 'ok',
+      `A new index begins after ${amount}${unit} (policy ${toWords(policy)}): a record that comes again later is stored twice`,
+      isShort ? `Let the policy roll over after ${ROLLOVER_DAYS_MIN} days or more` : undefined,
+    );
+  }
+
+  /** Whatever the answer is, it stops nothing: receivers that imitate the bulk interface may know nothing else. */
+  #ask(path: string): Promise<HttpAnswer> {
+    return this.#client.get(path, this.#signal, ANSWER_BYTES_MAX);
+  }
+
+  #add(step: string, verdict: PreflightFinding['verdict'], message: string, hint?: string): void {
+    this.findings.push({ step, verdict, message, hint });
+  }
+}
+
+async function sendTestRecord(
+  deliver: Deliver,
+  { clock }: ElasticsearchTarget,
+  signal: AbortSignal,
+): Promise<PreflightFinding> {
+  const step = 'test record';
+  try {
+    const { refused = [], retry, warning } = await deliver([createTestRecord(clock)], signal);
+    const [refusal] = refused;
+    if (refusal) return { step, verdict: 'failed', message: `The test record was refused: ${refusal.reason}` };
+    if (retry) return { step, verdict: 'failed', message: `The test record was put off: ${retry.reason}` };
+    if (warning !== undefined) return { step, verdict: 'warning', message: warning };
+    return { step, verdict: 'ok', message: 'The test record was taken' };
+  } catch (error) {
+    signal.throwIfAborted();
+    const found = toFindings(error, step).at(-1);
+    return { step, verdict: 'failed', message: found?.message ?? '', hint: found?.hint };
+  }
+}
+
+function decodeArray(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value.map((entry) => decodeObject(entry) ?? {}) : [];
+}
+
+function findPath(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((found, key) => decodeObject(found)?.[key], value);
+}
+
+function readPriority(template: Json | undefined): number {
+  const priority = template?.['priority'];
+  return typeof priority === 'number' ? priority : 0;
+}
+
+/** Whether one of the patterns, in which `*` stands for anything, is that of `index`. */
+function matches(patterns: unknown, index: string): boolean {
+  return Array.isArray(patterns) && patterns.some((pattern) => typeof pattern === 'string' && isLike(index, pattern));
+}
+
+/** Takes time in proportion to the length, whatever a pattern looks like. */
+function isLike(text: string, pattern: string): boolean {
+  const [first = '', ...rest] = pattern.split('*');
+  const last = rest.pop();
+  if (last === undefined) return text === pattern;
+  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
+  let place = first.length;
+  for (const part of rest) {
+    const found = text.slice(0, text.length - last.length).indexOf(part, place);
+    if (found < 0) return false;
+    place = found + part.length;
+  }
+  return true;
+}

@@ -1,0 +1,67 @@
+import type { BatchBounds, DeliveryReport, Sink } from '../../contracts.ts';
+import type { RecordFormat } from '../../formats/format.ts';
+import { toAnswerError } from '../../http/answer.ts';
+import { type HttpSinkOptions as ClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
+import type { OutgoingRecord } from '../../outgoing-record.ts';
+import { readBulkReport, renderBulk } from './bulk.ts';
+import { checkElasticsearch } from './preflight.ts';
+
+export interface ElasticsearchSinkOptions extends ClientOptions {
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  /** Default `ecs`. */
+  readonly format?: RecordFormat | undefined;
+  /** A data stream, or an index. */
+  readonly index: string;
+  /** Ingest pipeline; absent: the one of the index. */
+  readonly pipeline?: string | undefined;
+}
+
+/** An answer has an item per record; one about 5,000 records that are all refused has about 3 MiB. Bytes. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+/** What of the answer is read. */
+const FIELDS = ['_id', 'status', 'failure_store', 'error.type', 'error.reason', 'error.caused_by.reason'];
+
+/**
+ * Creates documents in Elasticsearch or OpenSearch by its bulk interface. The uid of a record is the id of its document,
+ * so that a record that comes again is found to be there already; ids are unique within one backing index of a data
+ * stream, and so a record that comes again after a rollover is stored twice.
+ */
+export function createElasticsearchSink(options: ElasticsearchSinkOptions): Sink {
+  const { name, batch, timeoutMs, format = 'ecs', index, pipeline } = options;
+  const client = new SinkHttpClient(options);
+  const path = renderBulkPath(pipeline);
+
+  const deliver = async (records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> => {
+    const answer = await client.post(
+      {
+        path,
+        contentType: 'application/x-ndjson',
+        body: renderBulk(records, format, index),
+        answerBytesMax: ANSWER_BYTES_MAX,
+      },
+      signal,
+    );
+    if (answer.status !== 200) throw toAnswerError(answer, `Sink ${name}`);
+    return { bytes: answer.sentBytes, ...readBulkReport(name, records, answer.body) };
+  };
+
+  return {
+    name,
+    batch,
+    timeoutMs,
+    connection: client.connection,
+    deliver,
+    preflight: (_fleet, signal) => checkElasticsearch(client, deliver, options, signal),
+    close: () => client.close(),
+  };
+}
+
+function renderBulkPath(pipeline: string | undefined): string {
+  const filter = FIELDS.map((field) => `items.*.${field}`).join(',');
+  const query = [
+    ...(pipeline === undefined ? [] : [`pipeline=${encodeURIComponent(pipeline)}`]),
+    `filter_path=errors,${filter}`,
+  ];
+  return `/_bulk?${query.join('&')}`;
+}

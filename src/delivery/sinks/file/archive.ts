@@ -1,0 +1,115 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { renderErrorChain } from '../../../base/index.ts';
+import { listRotated, PACKED, PART, type RotatedFile, syncFolder } from './rotated.ts';
+
+export interface FileArchiveOptions {
+  /** Of the file from which the others are rotated away. */
+  readonly path: string;
+  /** How many rotated files stay; 0: all. */
+  readonly keep: number;
+  readonly compress: 'gzip' | 'none';
+  readonly fileMode: number;
+}
+
+/**
+ * The rotated files of a sink: compresses them in the background, one at a time, and removes the oldest.
+ *
+ * A compressed file appears under its name only when it is whole and on the disk, and the plain one goes after that. What
+ * a crash leaves is a part, which is removed, or both forms, of which the plain one is compressed again.
+ */
+export class FileArchive {
+  readonly #options: FileArchiveOptions;
+  readonly #closing = new AbortController();
+  #running: Promise<void> | undefined;
+  #upTo: string | undefined;
+  #isAsked = false;
+  #fault: string | undefined;
+
+  constructor(options: FileArchiveOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Begins to tidy up files with stamps up to `upTo`: later ones hold records that may still be looked for. Does nothing
+   * when there is none that was not there at the last call.
+   */
+  tidy(upTo: string): void {
+    if (upTo === this.#upTo || this.#closing.signal.aborted) return;
+    this.#upTo = upTo;
+    this.#isAsked = true;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** What went wrong since the last question. */
+  takeFault(): string | undefined {
+    const fault = this.#fault;
+    this.#fault = undefined;
+    return fault;
+  }
+
+  /** Resolves when nothing is being done. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  /** Gives up what is being compressed: the next start begins it again. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isAsked && !this.#closing.signal.aborted) {
+      this.#isAsked = false;
+      try {
+        await this.#tidyOnce();
+      } catch (cause) {
+        if (!this.#closing.signal.aborted) this.#fault = renderErrorChain(cause);
+      }
+    }
+  }
+
+  async #tidyOnce(): Promise<void> {
+    const { path, compress } = this.#options;
+    const upTo = this.#upTo ?? '';
+    const { files, parts } = await listRotated(path);
+    for (const part of parts) await rm(join(dirname(path), part), { force: true });
+    const kept = await this.#prune(files, upTo);
+    if (compress === 'none') return;
+    for (const { stamp, isPlain } of kept) {
+      if (isPlain && stamp <= upTo) await this.#pack(`${path}.${stamp}`);
+    }
+  }
+
+  async #prune(files: readonly RotatedFile[], upTo: string): Promise<readonly RotatedFile[]> {
+    const { path, keep } = this.#options;
+    if (keep === 0) return files;
+    const surplus = files.slice(0, Math.max(0, files.length - keep)).filter(({ stamp }) => stamp <= upTo);
+    for (const { stamp } of surplus) {
+      await rm(`${path}.${stamp}`, { force: true });
+      await rm(`${path}.${stamp}${PACKED}`, { force: true });
+    }
+    return files.slice(surplus.length);
+  }
+
+  async #pack(file: string): Promise<void> {
+    const { signal } = this.#closing;
+    const part = `${file}${PART}`;
+    const output = { flags: 'wx', mode: this.#options.fileMode, flush: true };
+    try {
+      await pipeline(createReadStream(file), createGzip(), createWriteStream(part, output), { signal });
+      await rename(part, `${file}${PACKED}`);
+    } catch (cause) {
+      await rm(part, { force: true }).catch(() => {});
+      throw cause;
+    }
+    await syncFolder(dirname(file));
+    await rm(file, { force: true });
+  }
+}

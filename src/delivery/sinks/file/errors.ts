@@ -1,0 +1,32 @@
+import type { Disposition } from '../../../base/index.ts';
+import { DeliveryError } from '../../errors.ts';
+
+/** Codes of the system that a later attempt may not see any more, because somebody makes room. */
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
+
+const HINTS: ReadonlyMap<unknown, string> = new Map([
+  ['ENOSPC', 'Free space on the disk, or let the sink keep fewer or smaller files'],
+  ['EDQUOT', 'Raise the quota of the account, or let the sink keep fewer or smaller files'],
+  ['EACCES', 'Give the account that the agent runs under the right to write there'],
+  ['EPERM', 'Give the account that the agent runs under the right to write there'],
+  ['EROFS', 'The file system is mounted read-only; choose another path'],
+  ['ENOTDIR', 'A part of the path is a file; choose another path'],
+  ['EEXIST', 'A part of the path is a file; choose another path'],
+  ['EISDIR', 'The path is that of a folder; add the name of a file'],
+  ['ELOOP', 'The path is a symbolic link; name the file itself'],
+  ['ENAMETOOLONG', 'Choose a shorter path'],
+]);
+
+/** Code of an error of the system, such as `ENOENT`. */
+export function readSystemCode(cause: unknown): unknown {
+  return cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
+}
+
+/** `unwritable`, for what the system says about a file. */
+export function toFileError(what: string, cause: unknown): DeliveryError {
+  if (cause instanceof DeliveryError) return cause;
+  const code = readSystemCode(cause);
+  const hint = HINTS.get(code);
+  const disposition: Disposition = FULL.has(code) ? 'hold-back' : hint ? 'operator' : 'retry';
+  return new DeliveryError('unwritable', what, { disposition, hint, cause });
+}

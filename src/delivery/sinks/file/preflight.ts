@@ -1,0 +1,103 @@
+import { constants, type Stats } from 'node:fs';
+import { access, lstat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { PreflightFinding } from '../../contracts.ts';
+import { DeliveryError } from '../../errors.ts';
+import { toFailedFinding } from '../../failed-finding.ts';
+import { readSystemCode, toFileError } from './errors.ts';
+
+export interface FilePlace {
+  readonly path: string;
+  /** Largest size of one file, in bytes. */
+  readonly bytesMax: number;
+  readonly keep: number;
+  readonly compress: 'gzip' | 'none';
+}
+
+/** Looks whether a file could be written, without touching it: the agent may be running and writing it. */
+export async function checkFilePlace(place: FilePlace): Promise<readonly PreflightFinding[]> {
+  const findings: PreflightFinding[] = [];
+  try {
+    const folder = await checkFolder(place.path, findings);
+    await checkFile(place.path, findings);
+    await checkSpace(place, folder, findings);
+    findings.push({
+      step: 'test record',
+      verdict: 'ok',
+      message: 'None is written: every line of the file is a log record',
+    });
+  } catch (cause) {
+    findings.push(toFailedFinding('write', toFileError(`${place.path} cannot be written`, cause)));
+  }
+  return findings;
+}
+
+/** Throws `DeliveryError` when the file certainly cannot be written. Touches nothing. */
+export async function checkFileWritable(path: string): Promise<void> {
+  const what = `${path} cannot be written`;
+  const findings: PreflightFinding[] = [];
+  try {
+    await checkFolder(path, findings);
+    await checkFile(path, findings);
+  } catch (cause) {
+    throw toFileError(what, cause);
+  }
+  const failed = findings.find(({ verdict }) => verdict === 'failed');
+  if (failed) throw new DeliveryError('unwritable', failed.message, { disposition: 'operator', hint: failed.hint });
+}
+
+/** The folder of `path`, or the one above it that is there. */
+async function checkFolder(path: string, findings: PreflightFinding[]): Promise<string> {
+  const wanted = dirname(path);
+  let folder = wanted;
+  while ((await look(folder)) === undefined && dirname(folder) !== folder) folder = dirname(folder);
+  await access(folder, constants.W_OK | constants.X_OK);
+  const message = folder === wanted ? `${wanted} can be written` : `${wanted} will be made`;
+  findings.push({ step: 'folder', verdict: 'ok', message });
+  return folder;
+}
+
+async function checkFile(path: string, findings: PreflightFinding[]): Promise<void> {
+  const stats = await look(path);
+  if (!stats) {
+    findings.push({ step: 'file', verdict: 'ok', message: `${path} will be made` });
+  } else if (stats.isFile()) {
+    await access(path, constants.R_OK | constants.W_OK);
+    findings.push({ step: 'file', verdict: 'ok', message: `${path} can be written and has ${stats.size} bytes` });
+  } else {
+    const hint = 'Name a file, or use a sink of type stdout';
+    findings.push({ step: 'file', verdict: 'failed', message: `${path} is no regular file`, hint });
+  }
+}
+
+async function checkSpace(place: FilePlace, folder: string, findings: PreflightFinding[]): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  const freeBytes = bavail * bsize;
+  // A file that is being compressed is there in full beside the one that is being written.
+  const files = place.compress === 'none' && place.keep > 0 ? place.keep + 1 : 2;
+  const neededBytes = files * place.bytesMax;
+  const isEnough = freeBytes >= neededBytes;
+  findings.push({
+    step: 'free space',
+    verdict: isEnough ? 'ok' : 'warning',
+    message: `${renderRoom(freeBytes)} are free, and the files of this sink may need ${renderRoom(neededBytes)}`,
+    hint: isEnough ? undefined : 'Free space on the disk, or let the sink keep fewer or smaller files',
+  });
+}
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+
+/** Room on a disk as people read it: `73.8 GiB`. */
+function renderRoom(bytes: number): string {
+  const [unit, unitBytes] = bytes >= GIB ? ['GiB', GIB] : bytes >= MIB ? ['MiB', MIB] : ['bytes', 1];
+  return `${Math.round((bytes / unitBytes) * 10) / 10} ${unit}`;
+}
+
+/** `undefined` when there is nothing of that name. */
+async function look(path: string): Promise<Stats | undefined> {
+  return await lstat(path).catch((cause: unknown) => {
+    if (readSystemCode(cause) === 'ENOENT') return undefined;
+    throw cause;
+  });
+}

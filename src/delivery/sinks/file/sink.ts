@@ -1,0 +1,158 @@
+import { type Clock, untilAborted } from '../../../base/index.ts';
+import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
+import { type RecordFormat, renderRecord } from '../../formats/format.ts';
+import type { OutgoingRecord } from '../../outgoing-record.ts';
+import { FileArchive } from './archive.ts';
+import { toFileError } from './errors.ts';
+import { FILE_MODE, LogFile } from './log.ts';
+import { checkFilePlace, checkFileWritable } from './preflight.ts';
+
+export interface FileSinkOptions {
+  readonly name: string;
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  /** Default `native`. */
+  readonly format?: RecordFormat | undefined;
+  /** Absolute. Two sinks with one path would take each other's lines for their own. */
+  readonly path: string;
+  /** Size above which the file is rotated. Bytes. */
+  readonly bytesMax: number;
+  /** Age above which the file is rotated, when a record comes. Milliseconds; 0: never. */
+  readonly ageMs: number;
+  /** How many rotated files stay; 0: all. */
+  readonly keep: number;
+  readonly compress: 'gzip' | 'none';
+  /** When what was written is forced to the disk: before a batch is acknowledged, when a file is finished, or never. */
+  readonly fsync: 'batch' | 'rotate' | 'never';
+  readonly clock: Clock;
+}
+
+/** How far back the file is looked through for records that were written before a crash and not acknowledged. Bytes. */
+const TAIL_BYTES_MIN = 4 * 1024 * 1024;
+/** How many times larger than the stored record one in a sink's format may be, in what is looked through. */
+const GROWTH = 4;
+
+/**
+ * Appends one record per line to a file, which is rotated by size and age to `<path>.<UTC time>` and `….gz`.
+ *
+ * A record is taken when the system has its bytes, and with `fsync: batch` when the disk has them. A crash before the
+ * acknowledgement does not repeat a record: the end of the file tells which ones are there already. A failed write
+ * leaves no part of the batch.
+ */
+export function createFileSink(options: FileSinkOptions): Sink {
+  return new FileSink(options);
+}
+
+class FileSink implements Sink {
+  readonly name: string;
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  readonly #options: FileSinkOptions;
+  readonly #format: RecordFormat;
+  readonly #archive: FileArchive;
+  #file: LogFile | undefined;
+  /** Lines that may come again; `undefined` once that is over. */
+  #known: ReadonlySet<string> | undefined;
+  /** Whether a delivery failed or was given up, so that only the file itself knows what is in it. */
+  #isDoubtful = false;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(options: FileSinkOptions) {
+    const { name, batch, timeoutMs, format = 'native', path, keep, compress } = options;
+    this.name = name;
+    this.batch = batch;
+    this.timeoutMs = timeoutMs;
+    this.#options = options;
+    this.#format = format;
+    this.#archive = new FileArchive({ path, keep, compress, fileMode: FILE_MODE });
+  }
+
+  async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
+    try {
+      // An earlier delivery may have been given up while the system was still writing.
+      await untilAborted(this.#running, signal);
+      const work = this.#deliver(records.map((record) => renderRecord(record, this.#format)));
+      this.#running = work.catch(() => {});
+      return await untilAborted(work, signal);
+    } catch (cause) {
+      this.#isDoubtful = true;
+      if (signal.aborted) throw cause;
+      throw toFileError(`Sink ${this.name} could not write ${this.#options.path}`, cause);
+    }
+  }
+
+  async preflight(): Promise<readonly PreflightFinding[]> {
+    return await checkFilePlace(this.#options);
+  }
+
+  async checkPlace(): Promise<void> {
+    await checkFileWritable(this.#options.path);
+  }
+
+  async close(): Promise<void> {
+    await this.#running;
+    await this.#archive.close();
+    await this.#closeFile();
+  }
+
+  async #deliver(lines: readonly string[]): Promise<DeliveryReport> {
+    const { clock, bytesMax, ageMs } = this.#options;
+    const file = await this.#openFile();
+    const known = this.#known;
+    const fresh = known ? lines.filter((line) => !known.has(line)) : lines;
+    const duplicates = lines.length - fresh.length;
+    const nowMs = clock.now();
+    if (file.size > 0 && (file.size >= bytesMax || (ageMs > 0 && file.ageMs(nowMs) >= ageMs))) await file.rotate(nowMs);
+    // A batch of which nothing is there already: all that came before it was acknowledged.
+    if (duplicates === 0 && lines.length > 0) {
+      this.#known = undefined;
+      this.#archive.tidy(file.lastStamp);
+    }
+    const bytes = await this.#append(file, fresh);
+    const fault = this.#archive.takeFault();
+    const warning = fault && `Sink ${this.name} could not tidy up the files beside ${this.#options.path}: ${fault}`;
+    return { bytes, duplicates, warning };
+  }
+
+  /** Appends as many lines at once as the file may take, and rotates where they do not fit. */
+  async #append(file: LogFile, lines: readonly string[]): Promise<number> {
+    const { bytesMax, clock } = this.#options;
+    let total = 0;
+    let text = '';
+    let textBytes = 0;
+    const flush = async () => {
+      if (text !== '') await file.append(text);
+      total += textBytes;
+      text = '';
+      textBytes = 0;
+    };
+    for (const line of lines) {
+      const lineBytes = Buffer.byteLength(line) + 1;
+      if (file.size + textBytes + lineBytes > bytesMax) {
+        await flush();
+        if (file.size > 0) await file.rotate(clock.now());
+      }
+      text += `${line}\n`;
+      textBytes += lineBytes;
+    }
+    await flush();
+    return total;
+  }
+
+  async #openFile(): Promise<LogFile> {
+    const { path, fsync, batch, clock } = this.#options;
+    if (this.#file && (this.#isDoubtful || !(await this.#file.isInPlace()))) await this.#closeFile();
+    if (this.#file) return this.#file;
+    const tailBytes = Math.max(TAIL_BYTES_MIN, GROWTH * batch.bytesMax);
+    this.#file = await LogFile.open({ path, fsync, tailBytes, nowMs: clock.now() });
+    this.#isDoubtful = false;
+    this.#known = this.#file.lines;
+    return this.#file;
+  }
+
+  async #closeFile(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close().catch(() => {});
+  }
+}

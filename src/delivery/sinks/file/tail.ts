@@ -1,0 +1,55 @@
+import type { FileHandle } from 'node:fs/promises';
+import { DeliveryError } from '../../errors.ts';
+
+const LINE_END = 0x0a;
+/** What a record begins with in every format. */
+const BRACE = 0x7b;
+
+/** The last bytes of a file. */
+export interface Tail {
+  /** Where it begins in the file. */
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+/** Reads the last `bytesMax` bytes. */
+export async function readTail(handle: FileHandle, bytesMax: number): Promise<Tail> {
+  const { size } = await handle.stat();
+  const offset = Math.max(0, size - bytesMax);
+  const bytes = Buffer.allocUnsafe(size - offset);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, offset + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return { offset, bytes: bytes.subarray(0, filled) };
+}
+
+/**
+ * Cuts off a last line that has no end: a crash came in the middle of it, so its record was not acknowledged and comes
+ * again. After a power cut it may consist of NULs. Throws {@link DeliveryError} `unwritable` when it cannot be of this
+ * program, and the file stays as it is.
+ */
+export async function cutTornLine(handle: FileHandle, path: string, tail: Tail): Promise<Tail> {
+  const end = tail.bytes.lastIndexOf(LINE_END) + 1;
+  if (end === tail.bytes.length) return tail;
+  const first = tail.bytes[end];
+  if ((end === 0 && tail.offset > 0) || (first !== BRACE && first !== 0)) {
+    throw new DeliveryError('unwritable', `The file ${path} ends in the middle of a line that is no log record`, {
+      disposition: 'operator',
+      hint: 'Choose a path at which no other program keeps a file',
+    });
+  }
+  await handle.truncate(tail.offset + end);
+  return { offset: tail.offset, bytes: tail.bytes.subarray(0, end) };
+}
+
+/** The lines in it; of the first one there may be the end alone, which is no record. */
+export function* splitLines({ bytes }: Tail): Generator<string> {
+  let from = 0;
+  for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END, from)) {
+    yield bytes.toString('utf8', from, end);
+    from = end + 1;
+  }
+}

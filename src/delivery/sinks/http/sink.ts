@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
+import { type RecordFormat, renderRecord } from '../../formats/format.ts';
+import { toAnswerError } from '../../http/answer.ts';
+import { toFindings } from '../../http/findings.ts';
+import { type HttpSinkOptions as ClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
+import type { OutgoingRecord } from '../../outgoing-record.ts';
+import { createTestRecord } from '../../test-record.ts';
+
+export interface HttpSinkOptions extends ClientOptions {
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  /** Default `native`. */
+  readonly format?: RecordFormat | undefined;
+}
+
+/**
+ * Posts records as JSON lines, each batch with an `Idempotency-Key` that is the same whenever the same records come
+ * again. Every status of success means that all of them are taken.
+ */
+export function createHttpSink(options: HttpSinkOptions): Sink {
+  const { name, batch, timeoutMs, clock, format = 'native' } = options;
+  const client = new SinkHttpClient(options);
+
+  const deliver = async (records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> => {
+    const answer = await client.post(
+      {
+        contentType: 'application/x-ndjson',
+        headers: { 'idempotency-key': renderIdempotencyKey(records) },
+        body: records.map((record) => `${renderRecord(record, format)}\n`).join(''),
+        // What it says beyond its status is of no interest.
+        isAnswerCut: true,
+      },
+      signal,
+    );
+    if (answer.status < 200 || answer.status >= 300) throw toAnswerError(answer, `Sink ${name}`);
+    return { bytes: answer.sentBytes };
+  };
+
+  return {
+    name,
+    batch,
+    timeoutMs,
+    connection: client.connection,
+    deliver,
+    preflight: async (_fleet, signal) => {
+      try {
+        await deliver([createTestRecord(clock)], signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        return toFindings(error, 'test record');
+      }
+      return [
+        { step: 'connect', verdict: 'ok', message: `${client.place} can be reached` },
+        { step: 'test record', verdict: 'ok', message: 'The test record was taken' },
+      ] satisfies PreflightFinding[];
+    },
+    close: () => client.close(),
+  };
+}
+
+/** SHA-256 as hex over the uids in order, a line feed behind each. */
+function renderIdempotencyKey(records: readonly OutgoingRecord[]): string {
+  const hash = createHash('sha256');
+  for (const { fields } of records) hash.update(`${fields.uid}\n`);
+  return hash.digest('hex');
+}

@@ -1,0 +1,131 @@
+import { renderDuration } from '../../../base/index.ts';
+import type { PreflightFinding, PreflightFleet } from '../../contracts.ts';
+import type { SinkHttpClient } from '../../http/sink-http-client.ts';
+import { toWords } from '../../http/words.ts';
+import { LINE_BYTES_MAX } from './entry.ts';
+import { COMPONENTS_PER_ROUTER, countStreams, FUTURE_MS_MAX, type LokiLayout } from './layout.ts';
+import { decodeLokiLimits, type LokiLimits } from './limits.ts';
+
+/** What is held against Loki's own limits. */
+export interface LokiSettings {
+  readonly layout: LokiLayout;
+  readonly streamLimit: number;
+  /** 0: none. */
+  readonly maxAgeMs: number;
+}
+
+/** Loki shows all of its settings on some hundred kilobytes. Bytes. */
+const CONFIG_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Asks Loki whether it is ready. A gateway before it may know no such question; then nothing is found. */
+export async function askReady(client: SinkHttpClient, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
+  const answer = await askOptional(() => client.get('/ready', signal), signal);
+  if (answer?.status === 200) return [{ step: 'ready', verdict: 'ok', message: 'Loki says that it is ready' }];
+  if (answer?.status !== 503) return [];
+  return [{ step: 'ready', verdict: 'warning', message: `Loki says that it is not ready: ${toWords(answer.body)}` }];
+}
+
+/** Asks Loki for its limits, which gateways mostly hide. */
+export async function askLimits(client: SinkHttpClient, signal: AbortSignal): Promise<LokiLimits | undefined> {
+  const answer = await askOptional(() => client.get('/config', signal, CONFIG_BYTES_MAX), signal);
+  return answer?.status === 200 ? decodeLokiLimits(answer.body) : undefined;
+}
+
+/** Compares the fleet and the settings of the sink with what Loki allows. */
+export function compareLimits(
+  { layout, streamLimit, maxAgeMs }: LokiSettings,
+  fleet: PreflightFleet,
+  limits: LokiLimits | undefined,
+): readonly PreflightFinding[] {
+  const findings: PreflightFinding[] = [compareStreams(layout, streamLimit, fleet, limits)];
+  if (!limits) {
+    const message = 'Loki does not show its settings (/config), so only those of this sink were compared';
+    return [...findings, { step: 'limits', verdict: 'ok', message }];
+  }
+  const warn = (step: string, message: string, hint: string) =>
+    findings.push({ step, verdict: 'warning', message, hint });
+
+  const { rejectOldSamples = true, rejectOldSamplesMaxAgeMs: ageMs = 0 } = limits;
+  const lokiMaxAgeMs = rejectOldSamples ? ageMs : 0;
+  if (lokiMaxAgeMs > 0 && (maxAgeMs === 0 || maxAgeMs > lokiMaxAgeMs)) {
+    const age = renderDuration(lokiMaxAgeMs);
+    const message = `reject_old_samples_max_age is ${age}, and max_age of this sink is ${renderAge(maxAgeMs)}: Loki refuses what lies between`;
+    warn('age window', message, `Set max_age of this sink to ${age}, or raise the limit of Loki`);
+  } else if (maxAgeMs > 0 && maxAgeMs !== lokiMaxAgeMs) {
+    const window =
+      lokiMaxAgeMs === 0 ? 'Loki takes lines of any age' : `Loki takes lines of up to ${renderAge(lokiMaxAgeMs)}`;
+    const message = `${window}, and max_age of this sink is ${renderAge(maxAgeMs)}: older ones are not sent`;
+    warn('age window', message, `Set max_age of this sink to ${lokiMaxAgeMs === 0 ? '0' : renderAge(lokiMaxAgeMs)}`);
+  }
+  const { creationGracePeriodMs: graceMs } = limits;
+  if (graceMs !== undefined && graceMs < FUTURE_MS_MAX) {
+    const message = `creation_grace_period is ${renderDuration(graceMs)}: Loki refuses lines of routers whose clocks are further ahead`;
+    warn('future window', message, `Raise creation_grace_period to ${renderDuration(FUTURE_MS_MAX)}`);
+  }
+  const { maxLineSizeBytes: lineBytes = 0, maxLineSizeTruncate = false } = limits;
+  if (lineBytes > 0 && lineBytes < LINE_BYTES_MAX && !maxLineSizeTruncate) {
+    const message = `max_line_size is ${lineBytes} bytes: Loki refuses longer lines, which this sink cuts at ${LINE_BYTES_MAX} only`;
+    warn('line size', message, 'Raise max_line_size, or set max_line_size_truncate');
+  }
+  if (limits.allowStructuredMetadata === false) {
+    const message = 'allow_structured_metadata is false: Loki refuses every record';
+    const hint = 'Set allow_structured_metadata, which needs a schema of version 13 or later';
+    findings.push({ step: 'structured metadata', verdict: 'failed', message, hint });
+  }
+  if (limits.incrementDuplicateTimestamp) {
+    const message =
+      'increment_duplicate_timestamp is set: Loki changes times, and a line that comes again is stored twice';
+    warn('timestamps', message, 'Set increment_duplicate_timestamp to false');
+  }
+  return findings;
+}
+
+function compareStreams(
+  layout: LokiLayout,
+  streamLimit: number,
+  fleet: PreflightFleet,
+  limits: LokiLimits = {},
+): PreflightFinding {
+  const step = 'stream limit';
+  const needed = countStreams(fleet, layout);
+  const need = `${fleet.routers} routers with ${COMPONENTS_PER_ROUTER} logs each need about ${needed} streams in layout ${layout.kind}`;
+  const hint =
+    layout.kind === 'router'
+      ? 'Raise the limit, or set layout of this sink to shard'
+      : 'Raise the limit, or lower shards of this sink';
+  const shown = (['maxGlobalStreamsPerUser', 'maxStreamsPerUser'] as const)
+    .map((key) => ({ key: KEYS[key], limit: limits[key] ?? 0 }))
+    // 0 means that there is no limit.
+    .filter(({ limit }) => limit > 0);
+  const [lowest] = [...shown, { key: 'stream_limit of this sink', limit: streamLimit }].toSorted(
+    (one, other) => one.limit - other.limit,
+  );
+  if (lowest && needed > lowest.limit) {
+    return { step, verdict: 'warning', message: `${need}, and ${lowest.key} is ${lowest.limit}`, hint };
+  }
+  const below = shown.find(({ limit }) => limit < streamLimit);
+  if (below) {
+    const message = `${below.key} is ${below.limit}, and stream_limit of this sink is ${streamLimit}: it may open too many streams`;
+    return { step, verdict: 'warning', message, hint: `Set stream_limit of this sink to ${below.limit}` };
+  }
+  return { step, verdict: 'ok', message: need };
+}
+
+const KEYS = {
+  maxGlobalStreamsPerUser: 'max_global_streams_per_user',
+  maxStreamsPerUser: 'max_streams_per_user',
+} as const;
+
+function renderAge(ageMs: number): string {
+  return ageMs === 0 ? 'unlimited' : renderDuration(ageMs);
+}
+
+/** What cannot be asked is no fault: the push tells whether the sink works. */
+async function askOptional<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}

@@ -1,0 +1,35 @@
+import type { LokiEntry } from './entry.ts';
+
+/** A stream's name in maps and comparisons: its labels as JSON, names in alphabetical order. */
+export type StreamKey = string;
+
+/** A body for `/loki/api/v1/push`, and where each entry went. */
+export interface PushRequest {
+  readonly body: string;
+  /** By index of the record. */
+  readonly sent: readonly SentEntry[];
+}
+
+export interface SentEntry extends LokiEntry {
+  readonly stream: StreamKey;
+}
+
+/** Renders a push: streams in the order in which they first appear, the lines of each in the order of the records. */
+export function renderPush(entries: readonly LokiEntry[]): PushRequest {
+  const streams = new Map<StreamKey, string[]>();
+  const sent = entries.map((entry): SentEntry => {
+    // They are in alphabetical order already.
+    const stream = JSON.stringify(entry.labels);
+    const values = streams.get(stream) ?? [];
+    values.push(JSON.stringify([entry.ns, entry.line, entry.metadata]));
+    streams.set(stream, values);
+    return { ...entry, stream };
+  });
+  const rendered = Array.from(streams, ([stream, values]) => `{"stream":${stream},"values":[${values.join(',')}]}`);
+  return { body: `{"streams":[${rendered.join(',')}]}`, sent };
+}
+
+export function toStreamKey(labels: Readonly<Record<string, string>>): StreamKey {
+  const names = Object.keys(labels).toSorted();
+  return JSON.stringify(Object.fromEntries(names.map((name) => [name, labels[name]])));
+}

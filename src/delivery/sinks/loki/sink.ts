@@ -1,0 +1,148 @@
+import { type Clock, renderDuration, type Secret } from '../../../base/index.ts';
+import type { SinkAuth } from '../../auth.ts';
+import type {
+  BatchBounds,
+  DeliveryReport,
+  PreflightFinding,
+  PreflightFleet,
+  Refusal,
+  Sink,
+  WatchedConnection,
+} from '../../contracts.ts';
+import { SinkHttpClient } from '../../http/sink-http-client.ts';
+import type { OutgoingRecord } from '../../outgoing-record.ts';
+import { createTestRecord } from '../../test-record.ts';
+import type { SinkTls } from '../../tls.ts';
+import { tryTestRecord } from '../../try-test-record.ts';
+import { toLokiEntry } from './entry.ts';
+import { FUTURE_MS_MAX, fitsRouterLayout, type LokiLayout } from './layout.ts';
+import { askLimits, askReady, compareLimits } from './preflight.ts';
+import { renderPush } from './request.ts';
+import { judgeLokiAnswer } from './status.ts';
+import { findLokiTime } from './time.ts';
+
+export interface LokiSinkOptions {
+  readonly name: string;
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  /** Without a path, `/loki/api/v1/push` is meant. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly auth?: SinkAuth | undefined;
+  readonly tls?: SinkTls | undefined;
+  /** Sent as `X-Scope-OrgID`. */
+  readonly tenant?: string | undefined;
+  /** `auto`: `router` while the fleet fits, else `shard`. */
+  readonly layout: 'auto' | 'router' | 'shard';
+  /** How many streams Loki allows. */
+  readonly streamLimit: number;
+  /** Buckets of layout `shard`. */
+  readonly shards: number;
+  /** Age above which Loki refuses a line. Milliseconds; 0: none. */
+  readonly maxAgeMs: number;
+  /** How far back records go again when the connection broke or Loki answered 5xx. Milliseconds; absent or 0: none do. */
+  readonly replayMs?: number | undefined;
+  /** How many routers there are now. */
+  readonly routers: () => number;
+  readonly clock: Clock;
+}
+
+const PUSH_PATH = '/loki/api/v1/push';
+
+/**
+ * Pushes records to Loki as JSON: the line is the message, the rest is structured metadata.
+ *
+ * Loki knows a line that comes again by its stream, time and text, so a push that got lost in the answer leaves no
+ * doubles. Layout `auto` changes from `router` to `shard` once the fleet outgrows half of the streams, and never back:
+ * a record that comes again at that very moment may be stored twice, in both layouts.
+ */
+export function createLokiSink(options: LokiSinkOptions): Sink {
+  return new LokiSink(options);
+}
+
+class LokiSink implements Sink {
+  readonly name: string;
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  readonly connection: WatchedConnection | undefined;
+  readonly #options: LokiSinkOptions;
+  readonly #client: SinkHttpClient;
+  /** Absent: the url itself takes the pushes, and where the other questions would be asked is unknown. */
+  readonly #pushPath: string | undefined;
+  #isSharded: boolean;
+
+  constructor(options: LokiSinkOptions) {
+    this.name = options.name;
+    this.batch = options.batch;
+    this.timeoutMs = options.timeoutMs;
+    this.#options = options;
+    const { url, pushPath } = splitUrl(options.url);
+    this.#pushPath = pushPath;
+    this.#client = new SinkHttpClient({ ...options, url, compress: 'gzip' });
+    this.connection = this.#client.connection;
+    this.#isSharded = options.layout === 'shard';
+  }
+
+  findRefusal({ fields }: OutgoingRecord, nowMs: number): Refusal | undefined {
+    const { maxAgeMs } = this.#options;
+    const time = findLokiTime(fields);
+    const ageMs = nowMs - Date.parse(time);
+    if (maxAgeMs > 0 && ageMs > maxAgeMs) {
+      return { reason: `The line is of ${time}, and Loki takes none older than ${renderDuration(maxAgeMs)} (max_age)` };
+    }
+    if (ageMs < -FUTURE_MS_MAX) {
+      return { reason: `The line is of ${time}, and Loki takes none more than ${renderDuration(FUTURE_MS_MAX)} ahead` };
+    }
+    return undefined;
+  }
+
+  async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
+    const { tenant } = this.#options;
+    const layout = this.#chooseLayout();
+    const { body, sent } = renderPush(records.map(({ fields }) => toLokiEntry(fields, layout)));
+    const answer = await this.#client.post(
+      {
+        path: this.#pushPath,
+        contentType: 'application/json',
+        headers: tenant === undefined ? undefined : { 'x-scope-orgid': tenant },
+        body,
+        isAnswerCut: true,
+      },
+      signal,
+    );
+    return judgeLokiAnswer(answer, sent, `Sink ${this.name}`);
+  }
+
+  async preflight(fleet: PreflightFleet, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
+    const { clock, streamLimit, maxAgeMs } = this.#options;
+    const place = this.#client.place;
+    const settings = { layout: this.#chooseLayout(fleet.routers), streamLimit, maxAgeMs };
+    const isKnown = this.#pushPath !== undefined;
+    const findings = await tryTestRecord(() => this.deliver([createTestRecord(clock)], signal), place, signal);
+    // Nobody there, nothing to compare with.
+    if (findings.some(({ step, verdict }) => step === 'connect' && verdict === 'failed')) return findings;
+    const ready = isKnown ? await askReady(this.#client, signal) : [];
+    const limits = isKnown ? await askLimits(this.#client, signal) : undefined;
+    return [...findings, ...ready, ...compareLimits(settings, fleet, limits)];
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  #chooseLayout(routers = this.#options.routers()): LokiLayout {
+    const { layout, streamLimit, shards } = this.#options;
+    if (layout === 'auto' && !fitsRouterLayout(routers, streamLimit)) this.#isSharded = true;
+    return this.#isSharded ? { kind: 'shard', shards } : { kind: 'router' };
+  }
+}
+
+/** The base of Loki, and the path behind it that takes pushes. */
+function splitUrl(text: string): { readonly url: string; readonly pushPath: string | undefined } {
+  const url = new URL(text);
+  const path = url.pathname.replace(/\/+$/, '');
+  if (path === '') return { url: text, pushPath: PUSH_PATH };
+  if (!path.endsWith(PUSH_PATH)) return { url: text, pushPath: undefined };
+  url.pathname = path.slice(0, -PUSH_PATH.length);
+  return { url: url.href, pushPath: PUSH_PATH };
+}

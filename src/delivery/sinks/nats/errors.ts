@@ -1,0 +1,70 @@
+import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
+import { toWords } from '../../http/words.ts';
+import { findTlsHint } from '../../tls.ts';
+import type { NatsLibrary } from './library.ts';
+
+/** Codes of the JetStream interface (nats-server, server/errors.json). */
+const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErrorOptions, 'cause'>]> = new Map([
+  // A stream with `discard: new` at one of its limits.
+  [
+    10_077,
+    ['throttled', { disposition: 'hold-back', hint: 'The stream is full: let it grow, or let its consumers catch up' }],
+  ],
+  [10_023, ['throttled', { disposition: 'hold-back', hint: 'The NATS server has no resources left' }]],
+  [10_028, ['throttled', { disposition: 'hold-back', hint: 'The account has no memory left for JetStream' }]],
+  [10_047, ['throttled', { disposition: 'hold-back', hint: 'The NATS server has no storage left' }]],
+  [10_053, ['too_large', { disposition: 'dead-letter' }]],
+  [10_054, ['too_large', { disposition: 'dead-letter' }]],
+  [
+    10_060,
+    [
+      'misconfigured',
+      { disposition: 'operator', hint: 'Check subject and stream of this sink: another stream takes the subject' },
+    ],
+  ],
+  [10_039, ['misconfigured', { disposition: 'operator', hint: 'Enable JetStream for the account of this sink' }]],
+]);
+
+const UNAUTHORIZED_HINT = 'Check the credentials of this sink, and what its account may publish and receive';
+
+/** Turns whatever the client library threw into a {@link DeliveryError}; `what` says what was tried. */
+export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): DeliveryError {
+  if (thrown instanceof DeliveryError) return thrown;
+  const cause = findReason(thrown);
+  const fail = (code: DeliveryFailure, options: Omit<DeliveryErrorOptions, 'cause'>) => {
+    const words = cause instanceof Error ? toWords(cause.message) : '';
+    return new DeliveryError(code, words ? `${what}: ${words}` : what, options);
+  };
+  const { errors } = nats;
+  if (cause instanceof nats.JetStreamApiError) {
+    const answer = String(cause.code);
+    const [code, options] = API_CODES.get(cause.code) ?? ['failed', { disposition: 'retry' }];
+    return fail(code, { ...options, answer });
+  }
+  if (
+    cause instanceof errors.AuthorizationError ||
+    cause instanceof errors.UserAuthenticationExpiredError ||
+    cause instanceof errors.PermissionViolationError
+  ) {
+    return fail('unauthorized', { disposition: 'operator', hint: UNAUTHORIZED_HINT });
+  }
+  if (cause instanceof errors.NoRespondersError) {
+    const hint = 'Check that JetStream is enabled and that a stream takes the subjects of this sink';
+    return fail('failed', { disposition: 'retry', hint, answer: '503' });
+  }
+  if (cause instanceof errors.TimeoutError) return fail('timeout', { disposition: 'retry' });
+  const hint = findTlsHint(cause);
+  if (hint !== undefined) return fail('misconfigured', { disposition: 'operator', hint });
+  if (cause instanceof SyntaxError) {
+    return fail('protocol_error', {
+      disposition: 'retry',
+      hint: 'Something that is no stream answers at this subject',
+    });
+  }
+  return fail('unreachable', { disposition: 'retry' });
+}
+
+/** The library wraps what the server said into errors that say where it was asked. */
+function findReason(thrown: unknown): unknown {
+  return thrown instanceof Error && thrown.cause instanceof Error ? findReason(thrown.cause) : thrown;
+}

@@ -1,0 +1,61 @@
+import { DeliveryError } from '../../errors.ts';
+import type { NatsAck, NatsMessage } from './publisher.ts';
+
+/** How many subjects are published to at the same time. */
+const LANES_MAX = 64;
+
+/** What became of messages, by their index. */
+export interface LanesOutcome {
+  readonly acks: readonly NatsAck[];
+  readonly refused: readonly { readonly index: number; readonly error: DeliveryError }[];
+  /** Not published, or nobody knows; in rising order. */
+  readonly failed: readonly number[];
+  /** Why; absent when nothing failed. */
+  readonly failure?: DeliveryError | undefined;
+}
+
+/**
+ * Publishes the messages of one subject one after the other, so that their order is kept whatever happens, and several
+ * subjects at the same time. A subject stops at its first failure, and all of them when `isOver` says so.
+ */
+export async function publishInLanes(
+  messages: readonly NatsMessage[],
+  publish: (message: NatsMessage) => Promise<NatsAck>,
+  isOver: () => boolean,
+): Promise<LanesOutcome> {
+  const acks: NatsAck[] = [];
+  const refused: { index: number; error: DeliveryError }[] = [];
+  const failed: number[] = [];
+  let failure: DeliveryError | undefined;
+
+  const publishLane = async (indexes: readonly number[], texts: readonly NatsMessage[]) => {
+    for (const [position, message] of texts.entries()) {
+      const index = indexes[position] ?? 0;
+      try {
+        if (isOver()) return void failed.push(...indexes.slice(position));
+        acks.push(await publish(message));
+      } catch (cause) {
+        if (!(cause instanceof DeliveryError)) throw cause;
+        if (cause.disposition === 'dead-letter') {
+          refused.push({ index, error: cause });
+          continue;
+        }
+        failure ??= cause;
+        return void failed.push(...indexes.slice(position));
+      }
+    }
+  };
+
+  const lanes = [...Map.groupBy(messages.entries(), ([, { subject }]) => subject).values()];
+  const waiting = lanes.values();
+  const work = async () => {
+    for (const lane of waiting) {
+      await publishLane(
+        lane.map(([index]) => index),
+        lane.map(([, message]) => message),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(LANES_MAX, lanes.length) }, work));
+  return { acks, refused, failed: failed.toSorted((a, b) => a - b), failure };
+}

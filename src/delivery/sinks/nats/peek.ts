@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { DeliveryError } from '../../errors.ts';
+
+/** What of a server's greeting is used. */
+export interface NatsGreeting {
+  readonly isTlsRequired: boolean;
+}
+
+/** Longest greeting, in bytes. Those of large clusters have a few thousand. */
+const GREETING_BYTES_MAX = 64 * 1024;
+
+/**
+ * Looks whether a NATS server answers there. The client library would wait for ever for one that says nothing, and keep
+ * its connection. Throws {@link DeliveryError} `protocol_error` and errors of the system.
+ */
+export async function peekAtNatsServer(host: string, port: number, signal: AbortSignal): Promise<NatsGreeting> {
+  const socket = connect({ host, port });
+  try {
+    // A single listener for all of its life: an error without one would end the process.
+    const ended = Promise.withResolvers<never>();
+    ended.promise.catch(() => {});
+    socket.on('error', ended.reject).on('close', () => ended.reject(toSilence(host, port, 'It ended the connection')));
+    signal.addEventListener('abort', () => ended.reject(signal.reason), { once: true });
+    signal.throwIfAborted();
+    await Promise.race([once(socket, 'connect'), ended.promise]);
+    return await Promise.race([readGreeting(socket, host, port), ended.promise]);
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function readGreeting(socket: AsyncIterable<Buffer>, host: string, port: number): Promise<NatsGreeting> {
+  let text = '';
+  for await (const chunk of socket) {
+    text += chunk.toString('latin1');
+    if (text.includes('\n') || text.length > GREETING_BYTES_MAX) break;
+  }
+  const json = /^INFO (\{.*\})\s*\r?\n/.exec(text)?.[1];
+  try {
+    const greeting: unknown = JSON.parse(json ?? '');
+    return {
+      isTlsRequired:
+        typeof greeting === 'object' && greeting !== null && Reflect.get(greeting, 'tls_required') === true,
+    };
+  } catch {
+    throw toSilence(host, port, 'It does not greet as one');
+  }
+}
+
+function toSilence(host: string, port: number, why: string): DeliveryError {
+  return new DeliveryError('protocol_error', `What answers at ${host}:${port} is no NATS server: ${why}`, {
+    disposition: 'retry',
+    hint: 'Check the servers of this sink',
+  });
+}

@@ -1,0 +1,128 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts';
+import type { PreflightFinding } from '../../contracts.ts';
+import { toFailedFinding } from '../../failed-finding.ts';
+import { renderRecord } from '../../formats/format.ts';
+import { createTestRecord } from '../../test-record.ts';
+import { connectToNats, type NatsServers } from './connection.ts';
+import { toNatsError } from './errors.ts';
+import type { NatsLibrary } from './library.ts';
+import { NatsPublisher } from './publisher.ts';
+import { DUPLICATE_WINDOW_MS, findStream, type NatsStream, readStream } from './stream.ts';
+import { isCovering, toNatsSubject } from './subject.ts';
+
+export interface NatsTarget extends NatsServers {
+  readonly batch: { readonly bytesMax: number };
+  readonly timeoutMs: number;
+  readonly subject: string;
+  readonly stream?: string | undefined;
+  readonly clock: Clock;
+}
+
+/** Tries over a connection of its own whether a stream would take the records, and looks at how it is set up. */
+export async function checkNatsStream(
+  nats: NatsLibrary,
+  target: NatsTarget,
+  signal: AbortSignal,
+): Promise<readonly PreflightFinding[]> {
+  const findings: PreflightFinding[] = [];
+  let connection: NatsConnection;
+  try {
+    connection = await connectToNats(nats, target, signal);
+  } catch (cause) {
+    signal.throwIfAborted();
+    return [toFailedFinding('connect', cause)];
+  }
+  try {
+    const { version = '?', max_payload: bytesMax = 0 } = connection.info ?? {};
+    const connected = `${connection.getServer()}, version ${version}, accepts the agent and messages of up to ${bytesMax} bytes`;
+    findings.push({ step: 'connect', verdict: 'ok', message: connected });
+    findings.push(...(await untilAborted(checkStream(nats, connection, target), signal)));
+    findings.push(await untilAborted(publishTestRecord(nats, connection, target), signal));
+  } finally {
+    connection.close().catch(() => {});
+  }
+  return findings;
+}
+
+async function checkStream(
+  nats: NatsLibrary,
+  connection: NatsConnection,
+  target: NatsTarget,
+): Promise<readonly PreflightFinding[]> {
+  const subject = toNatsSubject(target.subject, createTestRecord(target.clock).fields);
+  try {
+    const name = await findStream(nats, connection, subject);
+    if (target.stream !== undefined && target.stream !== name) {
+      const message = `The stream ${name} takes ${subject}, and not ${target.stream}`;
+      return [{ step: 'stream', verdict: 'failed', message, hint: 'Check subject and stream of this sink' }];
+    }
+    return judgeStream(await readStream(nats, connection, name), target);
+  } catch (cause) {
+    if (cause instanceof nats.JetStreamApiError) {
+      const hint = `Create a stream with the subject ${target.subject}.>`;
+      return [{ step: 'stream', verdict: 'failed', message: `No stream takes ${subject}`, hint }];
+    }
+    const error = toNatsError(nats, 'The streams could not be looked at', cause);
+    return [{ ...toFailedFinding('stream', error), verdict: 'warning' }];
+  }
+}
+
+function judgeStream(stream: NatsStream, { subject }: NatsTarget): PreflightFinding[] {
+  const { name, duplicateWindowMs, messageBytesMax, storage, discard, isSilent, subjects } = stream;
+  const isCovered = subjects.some((pattern) => isCovering(pattern, subject));
+  const window = renderDuration(duplicateWindowMs);
+  const isShort = duplicateWindowMs < DUPLICATE_WINDOW_MS;
+  const findings: PreflightFinding[] = [
+    {
+      step: 'stream',
+      verdict: isCovered ? 'ok' : 'warning',
+      message: isCovered
+        ? `${name} takes ${subject}.>`
+        : `${name} takes ${subjects.join(', ')}, which is not all of ${subject}.>`,
+      hint: isCovered ? undefined : `Add ${subject}.> to the subjects of the stream`,
+    },
+    {
+      step: 'duplicate window',
+      verdict: isShort ? 'warning' : 'ok',
+      message: `${name} recognises what comes again within ${window}; after longer outages records may be stored twice`,
+      hint: isShort ? 'Set the duplicate window of the stream to several minutes' : undefined,
+    },
+    {
+      step: 'storage',
+      verdict: storage === 'file' ? 'ok' : 'warning',
+      message: `${name} keeps messages in ${storage}${discard === 'old' ? ', and discards the oldest when it is full' : ''}`,
+      hint: storage === 'file' ? undefined : 'Use a stream with file storage: a restart of the server empties this one',
+    },
+  ];
+  if (messageBytesMax !== undefined) {
+    const message = `${name} refuses messages of more than ${messageBytesMax} bytes: larger records become dead letters`;
+    findings.push({ step: 'message size', verdict: 'warning', message, hint: 'Raise max_msg_size of the stream' });
+  }
+  if (isSilent) {
+    const message = `${name} acknowledges nothing, so that no record would ever count as delivered`;
+    findings.push({ step: 'acknowledgement', verdict: 'failed', message, hint: 'Set no_ack of the stream to false' });
+  }
+  return findings;
+}
+
+async function publishTestRecord(
+  nats: NatsLibrary,
+  connection: NatsConnection,
+  { name, subject, stream, timeoutMs, clock }: NatsTarget,
+): Promise<PreflightFinding> {
+  const step = 'test record';
+  const record = createTestRecord(clock);
+  const message = {
+    subject: toNatsSubject(subject, record.fields),
+    id: record.fields.uid,
+    payload: renderRecord(record, 'native'),
+  };
+  try {
+    const publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax: timeoutMs });
+    const ack = await publisher.publish(message);
+    return { step, verdict: 'ok', message: `Stream ${ack.stream} stored it under ${message.subject}` };
+  } catch (cause) {
+    return toFailedFinding(step, cause);
+  }
+}

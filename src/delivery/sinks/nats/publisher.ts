@@ -1,0 +1,91 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import { DeliveryError } from '../../errors.ts';
+import { toNatsError } from './errors.ts';
+import type { NatsLibrary } from './library.ts';
+
+/** One message for a stream. */
+export interface NatsMessage {
+  readonly subject: string;
+  /** Equal for the same record, so that the stream can tell it again. */
+  readonly id: string;
+  readonly payload: string;
+}
+
+/** What the stream said. */
+export interface NatsAck {
+  readonly stream: string;
+  readonly isDuplicate: boolean;
+  /** Of the message, headers included. */
+  readonly bytes: number;
+}
+
+export interface NatsPublisherOptions {
+  readonly name: string;
+  /** Stream that has to take the messages; absent: any. */
+  readonly stream?: string | undefined;
+  /** Limit of one acknowledgement. Milliseconds. */
+  readonly ackMsMax: number;
+}
+
+/** Publishes messages to JetStream over one connection. */
+export class NatsPublisher {
+  readonly connection: NatsConnection;
+  readonly #nats: NatsLibrary;
+  readonly #options: NatsPublisherOptions;
+  readonly #jetstream: ReturnType<NatsLibrary['jetstream']>;
+
+  constructor(nats: NatsLibrary, connection: NatsConnection, options: NatsPublisherOptions) {
+    this.connection = connection;
+    this.#nats = nats;
+    this.#options = options;
+    this.#jetstream = nats.jetstream(connection);
+  }
+
+  /** Resolves with the stream's acknowledgement. Throws {@link DeliveryError}. */
+  async publish({ subject, id, payload }: NatsMessage): Promise<NatsAck> {
+    const { name, stream, ackMsMax } = this.#options;
+    const headers = this.#nats.headers();
+    headers.set('Nats-Msg-Id', id);
+    if (stream !== undefined) headers.set('Nats-Expected-Stream', stream);
+    const bytes = Buffer.byteLength(payload) + countHeaderBytes(headers);
+    const bytesMax = this.connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
+    if (bytes > bytesMax) {
+      throw new DeliveryError(
+        'too_large',
+        `The message has ${bytes} bytes, and the NATS server takes no more than ${bytesMax}`,
+        {
+          disposition: 'dead-letter',
+          answer: 'max_payload',
+        },
+      );
+    }
+    const what = `Sink ${name} could not publish to ${subject}`;
+    let ack: unknown;
+    try {
+      ack = await this.#jetstream.publish(subject, payload, { headers, timeout: ackMsMax });
+    } catch (cause) {
+      throw toNatsError(this.#nats, what, cause);
+    }
+    if (!isAck(ack)) {
+      throw new DeliveryError('protocol_error', `${what}: what answered is no acknowledgement of a stream`, {
+        disposition: 'retry',
+        hint: 'Something that is no stream answers at this subject',
+      });
+    }
+    return { stream: ack.stream, isDuplicate: ack.duplicate === true, bytes };
+  }
+}
+
+function isAck(ack: unknown): ack is { readonly stream: string; readonly duplicate?: unknown } {
+  if (typeof ack !== 'object' || ack === null) return false;
+  return typeof Reflect.get(ack, 'stream') === 'string' && Number.isSafeInteger(Reflect.get(ack, 'seq'));
+}
+
+/** As the protocol writes them: a first line, a line for each, and an empty one. */
+function countHeaderBytes(headers: Iterable<[string, string[]]>): number {
+  let bytes = 'NATS/1.0\r\n\r\n'.length;
+  for (const [name, values] of headers) {
+    for (const value of values) bytes += Buffer.byteLength(`${name}: ${value}\r\n`);
+  }
+  return bytes;
+}

@@ -1,0 +1,157 @@
+import { type Clock, renderDuration, renderErrorChain, untilAborted } from '../../../base/index.ts';
+import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
+import type { DeliveryError } from '../../errors.ts';
+import { type RecordFormat, renderRecord } from '../../formats/format.ts';
+import type { OutgoingRecord } from '../../outgoing-record.ts';
+import { connectToNats, type NatsServers } from './connection.ts';
+import { type LanesOutcome, publishInLanes } from './lanes.ts';
+import { loadNatsLibrary, type NatsLibrary } from './library.ts';
+import { checkNatsStream } from './preflight.ts';
+import { NatsPublisher } from './publisher.ts';
+import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
+import { toNatsSubject } from './subject.ts';
+
+export interface NatsSinkOptions extends NatsServers {
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  /** Default `native`. */
+  readonly format?: RecordFormat | undefined;
+  /** First part of the subjects: `<subject>.<label site or "none">.<router>.<component>`. */
+  readonly subject: string;
+  /** Stream that has to take the records; absent: whichever has the subject. */
+  readonly stream?: string | undefined;
+  readonly clock: Clock;
+}
+
+/** Limit of one acknowledgement, in milliseconds, where the limit of the delivery is not shorter. */
+const ACK_MS_MAX = 10_000;
+/** Of the time of a delivery, the part after which nothing more is published, so that what is done can be reported. */
+const BUDGET_SHARE = 0.7;
+/** How long the end of a connection is waited for. Milliseconds. */
+const CLOSE_MS_MAX = 2000;
+
+/**
+ * Publishes each record to JetStream and waits for the stream's acknowledgement. The uid is the id of the message, so that
+ * a stream stores a record once within its duplicate window. Records of one log keep their order.
+ */
+export function createNatsSink(options: NatsSinkOptions): Sink {
+  return new NatsSink(options);
+}
+
+class NatsSink implements Sink {
+  readonly name: string;
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  readonly #options: NatsSinkOptions;
+  #publisher: NatsPublisher | undefined;
+  /** Since when there are records of which nobody knows whether they were stored. Monotonic milliseconds. */
+  #doubtSinceMs: number | undefined;
+
+  constructor(options: NatsSinkOptions) {
+    const { name, batch, timeoutMs } = options;
+    this.name = name;
+    this.batch = batch;
+    this.timeoutMs = timeoutMs;
+    this.#options = options;
+  }
+
+  async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
+    const { clock, subject, format = 'native' } = this.#options;
+    const startMs = clock.monotonic();
+    const nats = await loadNatsLibrary();
+    const publisher = await this.#connect(nats, signal);
+    const messages = records.map((record) => ({
+      subject: toNatsSubject(subject, record.fields),
+      id: record.fields.uid,
+      payload: renderRecord(record, format),
+    }));
+    const isOver = () => signal.aborted || clock.monotonic() - startMs >= this.timeoutMs * BUDGET_SHARE;
+    let outcome: LanesOutcome;
+    try {
+      outcome = await untilAborted(
+        publishInLanes(messages, (message) => publisher.publish(message), isOver),
+        signal,
+      );
+    } catch (cause) {
+      this.#doubtSinceMs ??= startMs;
+      // It may be the connection that hangs.
+      this.#drop();
+      throw cause;
+    }
+    return await this.#report(outcome, nats, startMs, signal);
+  }
+
+  async preflight(_fleet: unknown, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
+    return await checkNatsStream(await loadNatsLibrary(), this.#options, signal);
+  }
+
+  async close(): Promise<void> {
+    const connection = this.#publisher?.connection;
+    this.#publisher = undefined;
+    if (!connection || connection.isClosed()) return;
+    await Promise.race([connection.drain().catch(() => {}), this.#options.clock.sleep(CLOSE_MS_MAX)]);
+    await connection.close();
+  }
+
+  async #connect(nats: NatsLibrary, signal: AbortSignal): Promise<NatsPublisher> {
+    if (this.#publisher && !this.#publisher.connection.isClosed()) return this.#publisher;
+    const { name, stream } = this.#options;
+    const connection = await connectToNats(nats, this.#options, signal);
+    const ackMsMax = Math.min(ACK_MS_MAX, this.timeoutMs);
+    this.#publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax });
+    return this.#publisher;
+  }
+
+  #drop(): void {
+    const connection = this.#publisher?.connection;
+    this.#publisher = undefined;
+    connection?.close().catch(() => {});
+  }
+
+  async #report(
+    outcome: LanesOutcome,
+    nats: NatsLibrary,
+    startMs: number,
+    signal: AbortSignal,
+  ): Promise<DeliveryReport> {
+    const { acks, refused, failed, failure } = outcome;
+    const isDoubtful = failure?.code === 'timeout' || failure?.code === 'unreachable';
+    if (failure?.code === 'timeout') this.#drop();
+    if (failure && acks.length === 0 && refused.length === 0) {
+      if (isDoubtful) this.#doubtSinceMs ??= startMs;
+      throw failure;
+    }
+    const warning = await this.#judgeDoubt(outcome, nats, signal);
+    if (isDoubtful) this.#doubtSinceMs ??= startMs;
+    return {
+      bytes: acks.reduce((sum, { bytes }) => sum + bytes, 0),
+      duplicates: acks.filter(({ isDuplicate }) => isDuplicate).length,
+      refused: refused.map(({ index, error }) => ({ index, reason: error.message, code: error.answer })),
+      retry: failed.length > 0 ? { indexes: failed, ...describeRetry(failure) } : undefined,
+      warning,
+    };
+  }
+
+  /** After an outage that was longer than the stream remembers ids, says that records may be stored twice. */
+  async #judgeDoubt({ acks }: LanesOutcome, nats: NatsLibrary, signal: AbortSignal): Promise<string | undefined> {
+    const [ack] = acks;
+    const sinceMs = this.#doubtSinceMs;
+    const publisher = this.#publisher;
+    if (sinceMs === undefined || !ack) return undefined;
+    this.#doubtSinceMs = undefined;
+    const outageMs = this.#options.clock.monotonic() - sinceMs;
+    const stream =
+      publisher &&
+      (await untilAborted(readStream(nats, publisher.connection, ack.stream), signal).catch(() => undefined));
+    const windowMs = stream?.duplicateWindowMs ?? DUPLICATE_WINDOW_MS;
+    if (outageMs <= windowMs) return undefined;
+    const outage = renderDuration(Math.round(outageMs / 1000) * 1000);
+    const window = `${renderDuration(windowMs)}${stream ? '' : ', as far as is known'}`;
+    return `Sink ${this.name} was without acknowledgements for ${outage}, and stream ${ack.stream} remembers ids for ${window}: the records that were on their way may be stored twice`;
+  }
+}
+
+function describeRetry(failure: DeliveryError | undefined): { reason: string; retryAfterMs?: number } {
+  if (failure) return { reason: renderErrorChain(failure) };
+  return { reason: 'The time of one delivery is over', retryAfterMs: 0 };
+}

@@ -1,0 +1,77 @@
+import type { Clock, Secret } from '../../../base/index.ts';
+import type { SinkAuth } from '../../auth.ts';
+import type { BatchBounds, DeliveryReport, PreflightFleet, Sink } from '../../contracts.ts';
+import { toOtelRecord } from '../../formats/otel-record.ts';
+import { SinkHttpClient } from '../../http/sink-http-client.ts';
+import type { OutgoingRecord } from '../../outgoing-record.ts';
+import { createTestRecord } from '../../test-record.ts';
+import type { SinkTls } from '../../tls.ts';
+import { tryTestRecord } from '../../try-test-record.ts';
+import { encodeLogsRequest } from './encode-logs-request.ts';
+import { judgeOtlpAnswer } from './judge-answer.ts';
+import { findLoki } from './loki.ts';
+
+export interface OtlpSinkOptions {
+  readonly name: string;
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  /** Without a path, `/v1/logs` is meant. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly auth?: SinkAuth | undefined;
+  readonly tls?: SinkTls | undefined;
+  readonly compress: 'gzip' | 'none';
+  /** How far back records go again when the connection broke or the collector answered 5xx. Milliseconds; absent or 0: none do. */
+  readonly replayMs?: number | undefined;
+  /** Version of the instrumentation scope; absent: none is said, and a record gives the same bytes after an update. */
+  readonly version?: string | undefined;
+  readonly clock: Clock;
+}
+
+const LOGS_PATH = '/v1/logs';
+/** What OTLP recommends as the bound of an answer. Bytes. */
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+
+/**
+ * Sends records as protobuf over OTLP/HTTP, each batch one `ExportLogsServiceRequest` with one resource per router.
+ *
+ * Nothing in OTLP tells a server that a record comes a second time; who wants no doubles compares `log.record.uid`.
+ */
+export function createOtlpSink(options: OtlpSinkOptions): Sink {
+  const { name, batch, timeoutMs, url, version, clock } = options;
+  const client = new SinkHttpClient(options);
+  const path = new URL(url).pathname === '/' ? LOGS_PATH : undefined;
+  const what = `Sink ${name}`;
+
+  const deliver = async (records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> => {
+    const body = encodeLogsRequest(
+      records.map(({ fields }) => toOtelRecord(fields)),
+      version,
+    );
+    const answer = await client.post(
+      {
+        path,
+        contentType: 'application/x-protobuf',
+        body,
+        answerEncoding: 'bytes',
+        answerBytesMax: ANSWER_BYTES_MAX,
+      },
+      signal,
+    );
+    return judgeOtlpAnswer(answer, records.length, what);
+  };
+
+  return {
+    name,
+    batch,
+    timeoutMs,
+    connection: client.connection,
+    deliver,
+    preflight: async (_fleet: PreflightFleet, signal: AbortSignal) => {
+      const findings = await tryTestRecord(() => deliver([createTestRecord(clock)], signal), client.place, signal);
+      if (findings.some(({ step, verdict }) => step === 'connect' && verdict === 'failed')) return findings;
+      return [...findings, ...(await findLoki(client, url, signal))];
+    },
+    close: () => client.close(),
+  };
+}

@@ -1,0 +1,60 @@
+import type { Writable } from 'node:stream';
+import type { BatchBounds, Sink } from '../../contracts.ts';
+import { DeliveryError } from '../../errors.ts';
+import { type RecordFormat, renderRecord } from '../../formats/format.ts';
+
+export interface StdoutSinkOptions {
+  readonly name: string;
+  readonly batch: BatchBounds;
+  /** Default `native`. */
+  readonly format?: RecordFormat | undefined;
+  /** The process's own standard output, or what stands for it. */
+  readonly output: Writable;
+}
+
+/**
+ * Writes one JSON object per line to `output`; a record is taken when the system has its bytes. There is no time limit:
+ * a reader that is slow, or paused by hand, is waited for.
+ */
+export function createStdoutSink({ name, batch, format = 'native', output }: StdoutSinkOptions): Sink {
+  // A reader that goes away also raises an event, which without a listener would end the process.
+  output.on('error', () => {});
+  return {
+    name,
+    batch,
+    deliver: async (records, signal) => {
+      if (records.length === 0) return {};
+      const text = `${records.map((record) => renderRecord(record, format)).join('\n')}\n`;
+      await write(name, output, text, signal);
+      return { bytes: Buffer.byteLength(text) };
+    },
+    preflight: async () => [
+      {
+        step: 'standard output',
+        verdict: 'ok',
+        message: 'Standard output is always there; no test record is written to it',
+      },
+    ],
+    // It belongs to the process.
+    close: async () => {},
+  };
+}
+
+function write(name: string, output: Writable, text: string, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    output.write(text, (cause) => {
+      signal.removeEventListener('abort', onAbort);
+      if (!cause) return resolve();
+      reject(
+        new DeliveryError('closed', `Sink ${name} could not write to standard output`, {
+          disposition: 'operator',
+          hint: 'code' in cause && cause.code === 'EPIPE' ? 'The program that read it has ended' : undefined,
+          cause,
+        }),
+      );
+    });
+  });
+}

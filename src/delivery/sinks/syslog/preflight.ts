@@ -1,0 +1,96 @@
+import { type Clock, untilAborted } from '../../../base/index.ts';
+import type { PreflightFinding } from '../../contracts.ts';
+import { toFailedFinding } from '../../failed-finding.ts';
+import { createTestRecord } from '../../test-record.ts';
+import type { SinkTls } from '../../tls.ts';
+import { SyslogDatagrams } from './datagrams.ts';
+import { renderPlace } from './errors.ts';
+import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
+import { SyslogStream } from './stream.ts';
+
+export interface SyslogCollector {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly protocol: 'tcp' | 'tls' | 'udp';
+  readonly tls?: SinkTls | undefined;
+  readonly message: SyslogMessageOptions;
+  /** How long is waited for an objection. Milliseconds. */
+  readonly graceMs: number;
+  readonly clock: Clock;
+}
+
+/** What a receiver should take (RFC 5424, section 6.1; RFC 5425, section 4.3.1). Bytes. */
+const MESSAGE_BYTES_USUAL = 8192;
+/** What fits into a packet of Ethernet with IPv6. Bytes. */
+const DATAGRAM_BYTES_USUAL = 1452;
+
+/** Tries whether a collector would take messages, over a connection of its own. */
+export async function checkSyslogCollector(
+  collector: SyslogCollector,
+  signal: AbortSignal,
+): Promise<readonly PreflightFinding[]> {
+  const findings: PreflightFinding[] = [checkMessageSize(collector)];
+  const isDatagrams = collector.protocol === 'udp';
+  const steps = isDatagrams ? tryDatagram(collector, signal) : tryStream(collector, signal);
+  let step = 'connect';
+  try {
+    for await (const finding of steps) {
+      findings.push(finding);
+      step = 'test record';
+    }
+  } catch (cause) {
+    signal.throwIfAborted();
+    findings.push(toFailedFinding(step, cause));
+  }
+  return findings;
+}
+
+async function* tryStream(collector: SyslogCollector, signal: AbortSignal): AsyncGenerator<PreflightFinding> {
+  const { protocol, host, port, tls = {}, message, clock, graceMs } = collector;
+  const stream = await SyslogStream.open({ ...collector, tls: protocol === 'tls' ? tls : undefined }, signal);
+  try {
+    const how = protocol === 'tls' ? ' over TLS, and trusts its certificate' : '';
+    yield { step: 'connect', verdict: 'ok', message: `Reached ${renderPlace(host, port)}${how}` };
+    await stream.send([renderSyslogMessage(createTestRecord(clock).fields, message)], signal);
+    await untilAborted(Promise.race([clock.sleep(graceMs, signal), stream.ended]), signal);
+    const sent = 'Sent, and the connection stayed open. Syslog has no acknowledgements: look for it at the collector';
+    yield { step: 'test record', verdict: 'ok', message: sent };
+  } finally {
+    await stream.close();
+  }
+}
+
+async function* tryDatagram(collector: SyslogCollector, signal: AbortSignal): AsyncGenerator<PreflightFinding> {
+  const { message, host, port, clock, graceMs } = collector;
+  const datagrams = await SyslogDatagrams.open(collector, signal);
+  try {
+    yield { step: 'connect', verdict: 'ok', message: `There is a way to ${renderPlace(host, port)}` };
+    await datagrams.send(renderSyslogMessage(createTestRecord(clock).fields, message), signal);
+    await clock.sleep(graceMs, signal);
+    datagrams.throwIfFaulty();
+    yield {
+      step: 'test record',
+      verdict: 'warning',
+      message:
+        'Sent, and nobody objected. With UDP nobody says either whether it arrived: look for it at the collector',
+      hint: 'Use the protocol tcp or tls if the collector has it',
+    };
+  } finally {
+    await datagrams.close();
+  }
+}
+
+function checkMessageSize({ protocol, message: { messageBytesMax } }: SyslogCollector): PreflightFinding {
+  const usual = protocol === 'udp' ? DATAGRAM_BYTES_USUAL : MESSAGE_BYTES_USUAL;
+  const step = 'message size';
+  if (messageBytesMax <= usual) {
+    return { step, verdict: 'ok', message: `Messages of more than ${messageBytesMax} bytes are cut` };
+  }
+  const risk =
+    protocol === 'udp'
+      ? 'a larger datagram travels in pieces and is lost with any of them'
+      : 'a collector need not take a larger one whole';
+  const message = `Messages may have up to ${messageBytesMax} bytes; above ${usual} ${risk}`;
+  return { step, verdict: 'warning', message, hint: 'Check what the collector takes, or lower message_max' };
+}

@@ -1,0 +1,179 @@
+import { setImmediate } from 'node:timers/promises';
+import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts';
+import type { SyslogFacility } from '../../../model/index.ts';
+import { ConnectionEnd } from '../../connection-end.ts';
+import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink } from '../../contracts.ts';
+import type { OutgoingRecord } from '../../outgoing-record.ts';
+import type { SinkTls } from '../../tls.ts';
+import { DATAGRAM_BYTES_MAX, SyslogDatagrams } from './datagrams.ts';
+import { renderPlace } from './errors.ts';
+import { toFacilityNumber } from './facility.ts';
+import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
+import { checkSyslogCollector } from './preflight.ts';
+import { SyslogStream } from './stream.ts';
+
+export interface SyslogSinkOptions {
+  readonly name: string;
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  /** Name or address, an IPv6 address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly protocol: 'tcp' | 'tls' | 'udp';
+  /** Of `tls`. */
+  readonly tls?: SinkTls | undefined;
+  readonly facility: SyslogFacility;
+  readonly appName: string;
+  /** Longer messages are cut. Bytes; with `udp` 65507 at most. */
+  readonly messageBytesMax: number;
+  /** How far back messages are sent again when a connection broke. Milliseconds; 0: none are. */
+  readonly replayMs: number;
+  /** How long a new connection has to last before the first messages on it count as taken. Milliseconds; default 500. */
+  readonly graceMs?: number | undefined;
+  readonly clock: Clock;
+}
+
+/**
+ * A collector that accepts a connection may still end it at once, because it does not like the certificate or the
+ * address; it says so within a round trip or two. Milliseconds.
+ */
+const GRACE_MS = 500;
+/** For how long the address of a name is used; without a connection nobody says that it has moved. Milliseconds. */
+const LOOKUP_MS_MAX = 5 * 60_000;
+
+/**
+ * Sends each record as a message of RFC 5424, octet-counted over TCP or TLS, or one per datagram over UDP.
+ *
+ * Nothing is acknowledged: a record is taken when the system has its bytes. Over TCP and TLS the connection is watched, so
+ * that the messages of the last `replayMs` before its end come again. Those are marked `replayed`, and so are the messages
+ * of an attempt that failed.
+ */
+export function createSyslogSink(options: SyslogSinkOptions): Sink {
+  return options.protocol === 'udp' ? new DatagramSink(options) : new StreamSink(options);
+}
+
+abstract class SyslogSink implements Sink {
+  readonly name: string;
+  readonly batch: BatchBounds;
+  readonly timeoutMs: number;
+  protected readonly options: SyslogSinkOptions;
+  protected readonly message: SyslogMessageOptions;
+  /** Records of an attempt that failed: some of them may have arrived. */
+  protected attempted: ReadonlySet<string> = new Set();
+
+  constructor(options: SyslogSinkOptions) {
+    const { name, batch, timeoutMs, protocol, facility, appName, messageBytesMax } = options;
+    this.name = name;
+    this.batch = batch;
+    this.timeoutMs = timeoutMs;
+    this.options = options;
+    this.message = {
+      facility: toFacilityNumber(facility),
+      appName,
+      messageBytesMax: protocol === 'udp' ? Math.min(messageBytesMax, DATAGRAM_BYTES_MAX) : messageBytesMax,
+    };
+  }
+
+  /** Messages of records that are tried now; those that were sent or tried before are marked. */
+  protected render(records: readonly OutgoingRecord[], isRepeat = false): readonly Buffer[] {
+    const { attempted } = this;
+    this.attempted = new Set(records.map(({ line }) => line));
+    return records.map(({ fields, line }) =>
+      renderSyslogMessage(fields, this.message, isRepeat || attempted.has(line)),
+    );
+  }
+
+  abstract deliver(
+    records: readonly OutgoingRecord[],
+    signal: AbortSignal,
+    isRepeat?: boolean,
+  ): Promise<DeliveryReport>;
+  abstract close(): Promise<void>;
+
+  async preflight(_fleet: unknown, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
+    const { graceMs = GRACE_MS } = this.options;
+    return await checkSyslogCollector({ ...this.options, message: this.message, graceMs }, signal);
+  }
+}
+
+class StreamSink extends SyslogSink {
+  readonly connection: ConnectionEnd | undefined;
+  #stream: SyslogStream | undefined;
+  #isProven = false;
+  #hasEnded = false;
+
+  constructor(options: SyslogSinkOptions) {
+    super(options);
+    this.connection = options.replayMs > 0 ? new ConnectionEnd() : undefined;
+  }
+
+  async deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat = false): Promise<DeliveryReport> {
+    const { clock, host, port, replayMs, graceMs = GRACE_MS } = this.options;
+    // Whatever the system has heard of the other side comes to light before more is written.
+    if (!this.connection) await setImmediate();
+    const stream = await this.#connect(signal);
+    const bytes = await stream.send(this.render(records, isRepeat), signal);
+    if (!this.#isProven) {
+      if (graceMs > 0) await untilAborted(Promise.race([clock.sleep(graceMs, signal), stream.ended]), signal);
+      this.#isProven = true;
+    }
+    this.attempted = new Set();
+    if (!this.#hasEnded) return { bytes };
+    this.#hasEnded = false;
+    const place = renderPlace(host, port);
+    const warning = `The connection of sink ${this.name} to ${place} had ended: messages of the last ${renderDuration(replayMs)} are sent again, and earlier ones may be lost`;
+    return { bytes, warning };
+  }
+
+  async close(): Promise<void> {
+    const stream = this.#stream;
+    this.#stream = undefined;
+    await stream?.close();
+  }
+
+  async #connect(signal: AbortSignal): Promise<SyslogStream> {
+    if (this.#stream?.isOpen) return this.#stream;
+    const { name, host, port, protocol, tls = {}, clock } = this.options;
+    if (this.#stream && this.#isProven && this.connection) this.#hasEnded = true;
+    this.#stream = undefined;
+    this.#isProven = false;
+    const place = { name, host, port, tls: protocol === 'tls' ? tls : undefined };
+    const stream = await SyslogStream.open({ ...place, clock }, signal);
+    stream.ended.catch(() => this.connection?.note(stream.endedMs));
+    this.#stream = stream;
+    return stream;
+  }
+}
+
+class DatagramSink extends SyslogSink {
+  #datagrams: SyslogDatagrams | undefined;
+  #openedMs = 0;
+
+  async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
+    // Whatever the system has heard of earlier datagrams comes to light before more are sent.
+    await setImmediate();
+    const refused: ({ readonly index: number } & Refusal)[] = [];
+    let bytes = 0;
+    try {
+      const nowMs = this.options.clock.monotonic();
+      if (nowMs - this.#openedMs >= LOOKUP_MS_MAX) await this.close();
+      if (!this.#datagrams) this.#openedMs = nowMs;
+      this.#datagrams ??= await SyslogDatagrams.open(this.options, signal);
+      for (const [index, message] of this.render(records).entries()) {
+        if ((await this.#datagrams.send(message, signal)) === 'sent') bytes += message.length;
+        else refused.push({ index, code: 'EMSGSIZE', reason: `A datagram of ${message.length} bytes is too large` });
+      }
+    } catch (cause) {
+      await this.close();
+      throw cause;
+    }
+    this.attempted = new Set();
+    return refused.length > 0 ? { bytes, refused } : { bytes };
+  }
+
+  async close(): Promise<void> {
+    const datagrams = this.#datagrams;
+    this.#datagrams = undefined;
+    await datagrams?.close();
+  }
+}

@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls, TLSSocket } from 'node:tls';
+import { type Clock, untilAborted } from '../../../base/index.ts';
+import { DeliveryError } from '../../errors.ts';
+import { FINGERPRINT_HINT, findTlsFault, type SinkTls, toTlsOptions } from '../../tls.ts';
+import { renderPlace, toSocketError } from './errors.ts';
+
+export interface SyslogStreamOptions {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  /** Absent: no TLS. */
+  readonly tls?: SinkTls | undefined;
+  readonly clock: Clock;
+}
+
+/** After how much silence the system asks whether the other side is still there. Milliseconds. */
+const KEEP_ALIVE_MS = 30_000;
+
+/** A TCP or TLS connection to a collector, octet-counted (RFC 6587, RFC 5425). It is written to, and never read. */
+export class SyslogStream {
+  readonly #socket: Socket;
+  readonly #place: string;
+  readonly #ended = Promise.withResolvers<never>();
+  readonly #clock: Clock;
+  #endedMs: number | undefined;
+  #isClosing = false;
+
+  private constructor(socket: Socket, place: string, clock: Clock) {
+    this.#socket = socket;
+    this.#place = place;
+    this.#clock = clock;
+    this.#ended.promise.catch(() => {});
+    // Collectors say nothing. What is read all the same is thrown away, so that the end of the connection is seen.
+    socket.on('data', () => {});
+    socket.on('end', () => this.#end(undefined));
+    socket.on('error', (cause) => this.#end(cause));
+    socket.on('close', () => this.#end(undefined));
+  }
+
+  /** Connects, and checks the certificate. Throws {@link DeliveryError} `unreachable` or `misconfigured`. */
+  static async open(options: SyslogStreamOptions, signal: AbortSignal): Promise<SyslogStream> {
+    signal.throwIfAborted();
+    const { name, host, port, tls, clock } = options;
+    const place = renderPlace(host, port);
+    const socket = tls ? connectTls({ ...toTlsOptions(tls, host), host, port }) : connectTcp({ host, port });
+    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
+    try {
+      await once(socket, tls ? 'secureConnect' : 'connect', { signal });
+      const fault = tls && socket instanceof TLSSocket ? findTlsFault(tls, socket) : undefined;
+      if (fault !== undefined) {
+        throw new DeliveryError('misconfigured', `Sink ${name} does not trust ${place}: ${fault}`, {
+          disposition: 'operator',
+          hint: FINGERPRINT_HINT,
+        });
+      }
+      return new SyslogStream(socket, place, clock);
+    } catch (cause) {
+      // Nobody listens any more, and an error without a listener would end the process.
+      socket.on('error', () => {}).destroy();
+      if (signal.aborted) throw signal.reason;
+      throw toSocketError(`Sink ${name} could not connect to ${place}`, cause);
+    }
+  }
+
+  /** Whether nothing is known to be wrong with the connection. */
+  get isOpen(): boolean {
+    return !this.#isClosing;
+  }
+
+  /** When the collector ended the connection in an orderly way; absent when it broke otherwise. Wall time, milliseconds. */
+  get endedMs(): number | undefined {
+    return this.#endedMs;
+  }
+
+  /** Rejects when the connection ends; never resolves. */
+  get ended(): Promise<never> {
+    return this.#ended.promise;
+  }
+
+  /** Resolves when the system has taken all messages. After a failure, the connection is of no use any more. */
+  async send(messages: readonly Buffer[], signal: AbortSignal): Promise<number> {
+    const frames = Buffer.concat(messages.flatMap((message) => [Buffer.from(`${message.length} `), message]));
+    const written = new Promise<void>((resolve, reject) => {
+      this.#socket.write(frames, (cause) => (cause ? reject(cause) : resolve()));
+    });
+    try {
+      await untilAborted(Promise.race([written, this.#ended.promise]), signal);
+    } catch (cause) {
+      // A part of a message may be out, so that the collector would take what follows for the rest of it.
+      this.destroy();
+      if (signal.aborted) throw signal.reason;
+      throw toSocketError(`The connection to ${this.#place} broke`, cause);
+    }
+    return frames.length;
+  }
+
+  /** Ends the connection after what was written. */
+  async close(): Promise<void> {
+    if (this.#socket.destroyed) return;
+    const closed = once(this.#socket, 'close').catch(() => {});
+    this.#socket.end();
+    this.#socket.destroySoon();
+    await closed;
+  }
+
+  destroy(): void {
+    this.#isClosing = true;
+    this.#socket.destroy();
+  }
+
+  #end(cause: unknown): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    if (cause === undefined) this.#endedMs = this.#clock.now();
+    const orderly = new DeliveryError('unreachable', `The collector at ${this.#place} ended the connection`, {
+      disposition: 'retry',
+    });
+    this.#ended.reject(cause === undefined ? orderly : toSocketError(`The connection to ${this.#place} broke`, cause));
+    this.#socket.destroy();
+  }
+}
