@@ -7,7 +7,8 @@ import { ConfigReloader, type ConfigReloaderOptions } from '../../src/agent/conf
 import type { Plan } from '../../src/agent/plan.ts';
 import { SelfMetrics } from '../../src/agent/self-metrics.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
-import type { Config, ConfigFault, LoadedConfig, WatchedFiles } from '../../src/config/index.ts';
+import type { Config, LoadedConfig, WatchedFiles } from '../../src/config/index.ts';
+import type { ConfigFault } from '../../src/settings/index.ts';
 import { createCollectingLogger, type OwnLine } from './router-agent-bench.ts';
 
 const SECOND_MS = 1000;
