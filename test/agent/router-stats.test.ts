@@ -628,7 +628,7 @@ test('RouterStats shows the logs among the resources, and says once that they ca
   expect(stats.describe().resources).toMatchObject([{ resource: 'logs', state: 'failed', error: 'No connection' }]);
   endLogs();
   expect(changed()).toEqual(['router_resource_up{resource="logs"} 1']);
-  failLogs(new RouterError('http', 'Forbidden', { disposition: 'operator', status: 403 }));
+  failLogs(new RouterError('auth', 'Forbidden', { disposition: 'operator', status: 403, isAnswered: true }));
   expect(logged()).toEqual([['warn: The account may not read the logs', { error: 'Forbidden' }]]);
   expect(stats.describe().resources).toMatchObject([{ resource: 'logs', state: 'forbidden' }]);
 });
