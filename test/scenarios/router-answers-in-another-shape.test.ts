@@ -77,5 +77,6 @@ test('of two interfaces of one name the first is served, and what the other says
   expect(metrics).not.toContain('metric="router_interface_transmit_bytes_total"');
   expect(metrics).toContain('router_series_dropped{router="sim-1"} 1\n');
   expect(await findResource(fleet, 'sysdetail/ip_addresses')).toMatchObject({ finding: '1 value could not be read' });
+  expect(await fleet.metrics('/router/sim-1')).toContain('1 value could not be read');
   expect(countWarnings(fleet, 'sysdetail/ip_addresses')).toBe(1);
 });

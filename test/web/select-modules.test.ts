@@ -21,6 +21,11 @@ test.for([
   ['/metrics?module=modem,system', { kind: 'all', modules: ['modem', 'system'] }],
   ['/probe?target=plant-7&module=modem', { kind: 'router', router: 'plant-7', modules: ['modem'] }],
   ['/probe?target=plant-7&collect[]=system', { kind: 'router', router: 'plant-7', modules: ['system'] }],
+  ['/metrics?collect[]=modem&collect[]=modem', { kind: 'all', modules: ['modem', 'modem'] }],
+  [
+    '/probe?target=plant-7&collect[]=modem&module=system',
+    { kind: 'router', router: 'plant-7', modules: ['modem', 'system'] },
+  ],
   ['/metrics', { kind: 'all' }],
   ['/metrics?_=17', { kind: 'all' }],
 ] as const)('GET %s selects %j', async ([path, scope]) => {
@@ -33,6 +38,8 @@ test.for([
   '/metrics?collect[]=',
   '/metrics?module=modem&module=constructor',
   '/probe?target=plant-7&module=<b>',
+  '/probe?target=plant-7&collect[]=modme',
+  '/probe?target=plant-7&module=modem&module=modme',
 ])('GET %s is refused with the names that there are', async (path) => {
   const { status, text, scopes } = await askFor(path);
   expect([status, text]).toEqual([400, 'There is no such module. The modules are: modem, system\n']);
