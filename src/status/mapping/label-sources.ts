@@ -86,7 +86,8 @@ export class LabelSources {
       case 'field':
       case 'outer': {
         const outer = source.kind === 'outer' ? row?.outer?.read(source.field) : undefined;
-        const plain = toPlainText(outer ?? row?.read(source.field)) ?? { text: '' };
+        // What is around and empty is no reason to look further.
+        const plain = toPlainText(outer === undefined ? row?.read(source.field) : outer) ?? { text: '' };
         if ('fault' in plain) return plain;
         return this.#nullValues.has(plain.text) ? '' : plain.text;
       }

@@ -213,12 +213,18 @@ test('a series of two modules is that of the first one, and a fault of the other
   expect(merge(resource('one', 'a'), resource('one', 'b')).faults).toEqual([]);
 });
 
-test('a label from the row around comes from the row itself where that one does not have it', () => {
+test('a label from the row around comes from the row itself where that one does not have it, and not where it is empty', () => {
   const metric = { ...METRIC, labels: { chain: '..name' } };
   const inside = { status: { list: [{ name: 'wan1', v: 1 }] } };
   const beside = { status: { unique: { name: 'wan1' }, list: [{ name: 'x', v: 1 }] } };
   for (const document of [inside, beside]) {
     expect(mapDocument([metric], document, { each: 'status.list' }).samples).toEqual({ 'm{chain=wan1}': 1 });
+  }
+  const sub = (around: object) => ({ status: { list: [{ ...around, sublist: [{ v: 1, name: 'own' }] }] } });
+  const each = 'status.list[].sublist';
+  expect(mapDocument([metric], sub({}), { each }).samples).toEqual({ 'm{chain=own}': 1 });
+  for (const name of ['', '---', null]) {
+    expect(mapDocument([metric], sub({ name }), { each }).samples).toEqual({ m: 1 });
   }
 });
 
