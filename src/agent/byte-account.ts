@@ -3,7 +3,7 @@ import type { FleetExposition } from '../exposition/index.ts';
 import type { RouterIdentity } from '../model/index.ts';
 import { ByteBudget } from '../schedule/index.ts';
 import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
-import type { NoteBook } from './note-book.ts';
+import type { RouterNotes } from './state.ts';
 
 export interface ByteAccountOptions {
   readonly router: RouterIdentity;
@@ -12,7 +12,7 @@ export interface ByteAccountOptions {
   /** What its connections have carried so far. */
   readonly wire: () => { readonly sent: number; readonly received: number };
   readonly exposition: FleetExposition;
-  readonly notes: NoteBook;
+  readonly notes: RouterNotes;
   readonly clock: Clock;
 }
 

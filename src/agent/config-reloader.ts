@@ -7,13 +7,13 @@ import type { SelfMetrics } from './self-metrics.ts';
 
 export interface ConfigReloaderOptions {
   /** Reads the configuration again; absent = it cannot be. */
-  readonly load: (() => Promise<LoadedConfig>) | undefined;
+  readonly load?: (() => Promise<LoadedConfig>) | undefined;
   /** Does what can fail. Throws, with nothing changed, when the configuration cannot be the one that runs. */
   readonly prepare: (config: Config) => Promise<Plan>;
   /** Makes it the one that runs. Never rejects. */
   readonly commit: (plan: Plan) => Promise<void>;
   /** Files of routers that are watched for changes, as they were read; absent = none. */
-  readonly watched: WatchedFiles | undefined;
+  readonly watched?: WatchedFiles | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: SelfMetrics;

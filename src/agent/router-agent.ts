@@ -9,12 +9,12 @@ import { StoreError } from '../store/index.ts';
 import { ByteAccount } from './byte-account.ts';
 import { isSelected } from './globs.ts';
 import type { LinePolicy } from './line-policy.ts';
-import type { NoteBook } from './note-book.ts';
 import type { RecentRecords } from './recent-records.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { RouterStats } from './router-stats.ts';
 import { readRouterTime } from './router-time.ts';
 import type { SpoolGuard } from './spool-guard.ts';
+import type { RouterNotes } from './state.ts';
 
 /** What the rest of the agent wants to know about a router. */
 export type RouterEvent =
@@ -33,7 +33,7 @@ export interface RouterAgentOptions {
   /** Absent: its profiles are not backed up. */
   readonly backup: BackupPlan | undefined;
   readonly records: SpoolGuard;
-  readonly notes: NoteBook;
+  readonly notes: RouterNotes;
   readonly archives: ArchivePool;
   readonly exposition: FleetExposition;
   /** What pages show of the records of all routers. */

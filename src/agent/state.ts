@@ -1,0 +1,101 @@
+import { type Clock, type Lifecycle, type Logger, renderErrorChain } from '../base/index.ts';
+import type { Config } from '../config/index.ts';
+import { DeadLetterStore, EmbeddedStore, StoreError } from '../store/index.ts';
+import type { SelfMetrics } from './self-metrics.ts';
+
+export interface StateOptions {
+  readonly config: Config;
+  readonly metrics: SelfMetrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Ends the waiting for a disk. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What is on disk. */
+export interface State {
+  readonly store: EmbeddedStore;
+  readonly deadLetters: DeadLetterStore;
+}
+
+/** Small durable facts about a router. They are worth little next to its logs: what cannot be written is written later. */
+export interface RouterNotes {
+  read(router: string, key: string): string | undefined;
+  write(router: string, key: string, text: string): void;
+}
+
+/** Bounds of the steps of stopping. Milliseconds. */
+const STOP_MS = { store: 800, deadLetters: 200 };
+/** How often a disk that cannot be written is tried at the start. */
+const OPENING_RETRY_MS = 10_000;
+
+/** Opens the state, waiting for a disk that cannot be written. Throws {@link StoreError} for everything else. */
+export async function openState(options: StateOptions, lifecycle: Lifecycle): Promise<State> {
+  const store = await onceWritable(() => openStore(options), options);
+  lifecycle.onStop('state', STOP_MS.store, () => store.close());
+  const deadLetters = await onceWritable(() => openDeadLetters(options), options);
+  lifecycle.onStop('dead letters', STOP_MS.deadLetters, () => deadLetters.close());
+  return { store, deadLetters };
+}
+
+/** A disk that is full or read-only when the agent starts is waited for: ending would only make a supervisor start it anew. */
+export async function onceWritable<T>(
+  open: () => T | Promise<T>,
+  { clock, logger, signal }: Pick<StateOptions, 'clock' | 'logger' | 'signal'>,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await open();
+    } catch (cause) {
+      if (!(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
+      logger.error('The state cannot be written; it is tried again', { error: renderErrorChain(cause) });
+      await clock.sleep(OPENING_RETRY_MS, signal);
+    }
+  }
+}
+
+/** Notes in the store; `onFailed` is told of every failure of it, and nobody else is. */
+export function createRouterNotes(
+  store: Pick<EmbeddedStore, 'readNote' | 'writeNote'>,
+  onFailed: (cause: StoreError) => void,
+): RouterNotes {
+  const attempt = <T>(work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      onFailed(cause);
+      return undefined;
+    }
+  };
+  return {
+    read: (router, key) => attempt(() => store.readNote(router, key)),
+    write: (router, key, text) => attempt(() => store.writeNote(router, key, text)),
+  };
+}
+
+function openStore({ config: { storage, sinks }, metrics, clock, logger }: StateOptions): EmbeddedStore {
+  return new EmbeddedStore({
+    ...storage,
+    sinks,
+    now: () => clock.now(),
+    onRebuilt: (rebuilt) => logger.error('The state was damaged and has been rebuilt from what could be read', rebuilt),
+    onDamaged: (damaged) => {
+      metrics.damagedRecords.inc(damaged.records);
+      logger.error('Stored records were damaged; their log is read again from the router', damaged);
+    },
+  });
+}
+
+function openDeadLetters({ config, metrics, clock, logger }: StateOptions): DeadLetterStore {
+  return new DeadLetterStore({
+    path: config.storage.path,
+    ...config.deadLetters,
+    now: () => clock.now(),
+    onDropped: (sink, records) => {
+      metrics.deadLettersDropped.inc({ sink }, records);
+      logger.error('Dead letters were dropped, because they were too old or too many', { sink, records });
+    },
+    onRebuilt: (rebuilt) => logger.error('The dead letters could not be read and were put aside', rebuilt),
+  });
+}

@@ -1,0 +1,155 @@
+import type { Writable } from 'node:stream';
+import { type Clock, type Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
+import { FleetExposition } from '../exposition/index.ts';
+import { openArchivePool } from '../logs/index.ts';
+import { Scheduler, type TurnEnded } from '../schedule/index.ts';
+import type { StoreError } from '../store/index.ts';
+import { createSink } from './create-sink.ts';
+import { Fleet } from './fleet.ts';
+import type { RouterParts } from './plan.ts';
+import { RecentRecords } from './recent-records.ts';
+import { RouterAgent, type RouterEvent } from './router-agent.ts';
+import type { SelfMetrics } from './self-metrics.ts';
+import { SinkRunner } from './sink-runner.ts';
+import { SpoolGuard } from './spool-guard.ts';
+import { createRouterNotes, type State } from './state.ts';
+
+export interface StationsOptions extends State {
+  readonly metrics: SelfMetrics;
+  /** Bound of what is spooled. Bytes. */
+  readonly spoolBytesMax: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly version: string;
+  /** Where a sink of type `stdout` writes. */
+  readonly stdout: Writable;
+  /** Ends the agent: it cannot do its work any more. */
+  readonly fail: (cause: unknown) => void;
+}
+
+/** What the agent has done since it started. */
+export interface AgentCounts {
+  polls: number;
+  recordsShipped: number;
+  gaps: number;
+}
+
+/** What serves every router and every sink, whatever the configuration says of them. */
+export interface Stations extends State {
+  readonly metrics: SelfMetrics;
+  readonly exposition: FleetExposition;
+  readonly scheduler: Scheduler;
+  readonly fleet: Fleet;
+  readonly sinks: SinkRunner;
+  readonly spool: SpoolGuard;
+  readonly counts: Readonly<AgentCounts>;
+  /** Makes the agent of one router; does not throw. */
+  readonly createRouter: (parts: RouterParts) => RouterAgent;
+  /** To be told that the state could not be written where nothing is lost with it. */
+  readonly onStoreFailed: (cause: StoreError) => void;
+}
+
+/** Decompression threads. A router that stalls in the middle of a large archive occupies one, so there is another. */
+const ARCHIVE_WORKERS = 2;
+/** Bounds of the steps of stopping. Milliseconds. */
+const STOP_MS = { archives: 500, routers: 1500, delivery: 3500, schedule: 1500 };
+
+/** Builds the stations and introduces them to each other. There are no routers and no sinks yet, and nothing has begun. */
+export function createStations(options: StationsOptions, lifecycle: Lifecycle): Stations {
+  const { store, deadLetters, metrics, spoolBytesMax, clock, logger, fail } = options;
+  const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
+  lifecycle.onStop('decompression', STOP_MS.archives, () => archives.close());
+  const counts: AgentCounts = { polls: 0, recordsShipped: 0, gaps: 0 };
+  const exposition = new FleetExposition();
+  const scheduler = new Scheduler({ clock, report: (event) => recordTurn(event, metrics, logger) });
+  const fleet = new Fleet({ scheduler, exposition });
+  lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
+  const sinks = createSinks(options, fleet, counts);
+  lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => sinks.drain(signal));
+  lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());
+  const spool = new SpoolGuard({ store, spoolBytesMax, clock, logger, onSpooled: () => sinks.wake() });
+  const onStoreFailed = (cause: StoreError) => {
+    if (cause.code === 'broken') fail(cause);
+    else logger.warn('A note could not be written', { error: renderErrorChain(cause) });
+  };
+  const shared = {
+    records: spool,
+    notes: createRouterNotes(store, onStoreFailed),
+    archives,
+    exposition,
+    recent: new RecentRecords(),
+    clock,
+    logger,
+    report: (event: RouterEvent) => recordRouterEvent(event, counts, options),
+    trigger: (key: string) => void scheduler.trigger(key),
+  };
+  const createRouter = (parts: RouterParts) => new RouterAgent({ ...parts, ...shared });
+  metrics.read({
+    spooled: () => ({ ...store.spooled, bytesMax: spoolBytesMax }),
+    isHeldBack: () => spool.isHeldBack,
+    sinkLags: () => sinks.measureLags(),
+    deadLetters: () => sinks.countLetters(),
+    routers: () => fleet.countStates(),
+  });
+  return {
+    store,
+    deadLetters,
+    metrics,
+    exposition,
+    scheduler,
+    fleet,
+    sinks,
+    spool,
+    counts,
+    createRouter,
+    onStoreFailed,
+  };
+}
+
+function createSinks(options: StationsOptions, fleet: Fleet, counts: AgentCounts): SinkRunner {
+  const { store, deadLetters, metrics, clock, random, logger, version, stdout, fail } = options;
+  return new SinkRunner({
+    store,
+    clock,
+    random,
+    logger,
+    metrics,
+    deadLetters,
+    create: (settings) => createSink(settings, { clock, stdout, routers: () => fleet.routers.length, version }),
+    onDelivered: (records) => {
+      counts.recordsShipped += records;
+    },
+    onGone: fail,
+  });
+}
+
+function recordTurn({ key, lagMs, error }: TurnEnded, metrics: SelfMetrics, logger: Logger): void {
+  if (lagMs !== undefined) metrics.scheduleLag.observe(lagMs / 1000);
+  if (error !== undefined) {
+    logger.error('A turn failed for no known reason', { turn: key, error: renderErrorChain(error) });
+  }
+}
+
+/** What of a router concerns the agent as a whole. */
+function recordRouterEvent(
+  event: RouterEvent,
+  counts: AgentCounts,
+  { metrics, fail }: Pick<StationsOptions, 'metrics' | 'fail'>,
+): void {
+  switch (event.type) {
+    case 'polled':
+      counts.polls++;
+      metrics.polls.inc({ result: event.isUp ? 'success' : 'failure' });
+      return;
+    case 'gap-found':
+      counts.gaps++;
+      return;
+    case 'mapping-failed':
+      metrics.mappingErrors.inc({ module: event.module, metric: event.metric });
+      return;
+    case 'store-failed':
+      fail(event.cause);
+      return;
+  }
+}

@@ -1,0 +1,67 @@
+import { type Clock, type Logger, openDeadline } from '../base/index.ts';
+import type { Config } from '../config/index.ts';
+import type { Plan } from './plan.ts';
+import { onceWritable } from './state.ts';
+
+export interface SupervisorOptions {
+  /** The one to start with. */
+  readonly config: Config;
+  /** Does everything about a configuration that can fail, and changes nothing. */
+  readonly prepare: (config: Config) => Promise<Plan>;
+  /** Told which configuration runs, after each reload that succeeded. */
+  readonly onConfigured?: ((config: Config) => void) | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Ends the waiting for a disk that cannot be written, should it abort while the agent starts. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How long a reload waits for what it ends: the last deliveries of a sink, the logout of a router. */
+const RELOAD_PATIENCE_MS = 5000;
+
+/** Knows which configuration runs. The start is the commit of the first plan, and a reload the commit of the next. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  #config: Config;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    this.#config = options.config;
+  }
+
+  /** What runs now. A reload changes neither where the state is kept nor where is listened. */
+  get config(): Config {
+    const { storage, web } = this.#options.config;
+    return { ...this.#config, storage, web: { ...this.#config.web, listen: web.listen } };
+  }
+
+  /** Commits the first plan, once the disk lets it. Throws what stands in the way; `signal` bounds the commit. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { config, prepare } = this.#options;
+    const plan = await onceWritable(() => prepare(config), this.#options);
+    await plan.commit(signal);
+  }
+
+  /** Makes a plan what runs. Never rejects. */
+  async commit(plan: Plan): Promise<void> {
+    const { clock, logger, onConfigured } = this.#options;
+    using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
+    this.#warnAboutRestart(plan.config);
+    this.#config = plan.config;
+    const change = await plan.commit(deadline.signal);
+    onConfigured?.(plan.config);
+    logger.info('Loaded the configuration again', { ...change, routers: plan.config.routers.length });
+  }
+
+  /** Says what a reload cannot change. */
+  #warnAboutRestart(next: Config): void {
+    const before = this.#config;
+    const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+    const keys = [
+      ...(isSame(before.web.listen, next.web.listen) ? [] : ['web.listen']),
+      ...(isSame(before.storage, next.storage) ? [] : ['storage']),
+      ...(isSame(before.deadLetters, next.deadLetters) ? [] : ['dead_letters']),
+    ];
+    if (keys.length > 0) this.#options.logger.warn('A change of these keys needs a restart of the agent', { keys });
+  }
+}
