@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { MANUAL_ACTION_TYPES, type ManualAction } from '../../src/router/index.ts';
 import { failureOf, openInterface } from './bench.ts';
@@ -18,6 +19,13 @@ describe('manual actions', () => {
 
   test('these are all types that the client knows', () => {
     expect(Object.keys(performed)).toEqual(MANUAL_ACTION_TYPES);
+  });
+
+  test('docs/interface.md names those of which nothing can be seen', () => {
+    const text = readFileSync(new URL('../../docs/interface.md', import.meta.url), 'utf8');
+    const [, named = ''] = /Not proven is what these actions do[^:]*:([^.]*)\./.exec(text) ?? [];
+    const unseen = Object.entries(performed).flatMap(([type, [, effect]]) => (effect ? [] : [type]));
+    expect(Array.from(named.matchAll(/`(\w+)`/g), ([, type]) => type)).toEqual(unseen);
   });
 
   test('every type refuses options that it does not have, and nothing happens', async () => {
