@@ -220,8 +220,8 @@ export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, 
 }
 
 function toRotationJson(rotations: Rotations): object {
-  const { holds, chance } = judgeRotations(rotations);
-  return { links_proven: holds, logs: rotations.size, matches: countMatches(rotations), chance };
+  const { holds, chance, misses } = judgeRotations(rotations);
+  return { links_proven: holds, logs: rotations.size, matches: countMatches(rotations), misses, chance };
 }
 
 export function toStepJson({ step, verdict, message, hint, durationMs, bytes }: ShownStep): object {

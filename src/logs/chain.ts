@@ -211,13 +211,22 @@ export class LogChain {
     return fromMs - LINK_MS_MAX <= firstUtcMs && firstUtcMs <= lastUtcMs && lastUtcMs <= toMs + LINK_MS_MAX;
   }
 
-  /** The log was followed from one file into this one: if nothing is missing between them, they must be linked. */
+  /** A file was read to its end, and the one before it too: if nothing is missing between them, they must be linked. */
   #testRule(stamp: string, { follows, firstUtcMs, lastUtcMs }: Instance): void {
-    if (follows === undefined || firstUtcMs === undefined || lastUtcMs === undefined) return;
-    if (!isClockSet(firstUtcMs, follows) || isLinkedInAnyZone(firstUtcMs, follows)) return;
-    if (!this.#isNext(follows, stamp, firstUtcMs, lastUtcMs)) return;
-    this.#options.rule.refute(follows);
-    this.#dropLink(follows);
+    const before = follows ?? this.position.chainEnd?.stamp;
+    if (before === undefined || firstUtcMs === undefined || lastUtcMs === undefined) return;
+    if (!isClockSet(firstUtcMs, before) || isLinkedInAnyZone(firstUtcMs, before)) return;
+    if (!this.#isNext(before, stamp, firstUtcMs, lastUtcMs)) return;
+    this.#contradict(before, follows !== undefined);
+    this.#dropLink(before);
+  }
+
+  /** The file behind this one begins at another time, and nothing is missing between them. */
+  #contradict(stamp: string, isWatched: boolean): void {
+    const { rule } = this.#options;
+    // A writer that buffers may have lost the beginning of the file in a crash.
+    if (isWatched && !this.position.stream.isBuffered) rule.refute(stamp);
+    else rule.noteMiss(stamp);
   }
 
   #dropLink(stamp: string): void {
@@ -516,7 +525,7 @@ export class LogChain {
       if (this.#options.isOnlyTurn === true || !isBehind || isCovered || !this.#listed.has(after))
         return this.#toLinkGap(link) ?? [];
       // What was rotated behind a file that is still listed has had its time to appear: there was nothing.
-      if (isWatched === true) this.#options.rule.refute(after);
+      this.#contradict(after, isWatched === true);
       return [];
     });
   }

@@ -9,6 +9,8 @@ export interface LinkEvidence {
   readonly chance: number;
   /** Names of the last of them: none counts twice. */
   readonly stamps: readonly string[];
+  /** Names of the last rotations in which it did not, and that nobody watched: something may have been missing, or lost. */
+  readonly misses?: readonly string[] | undefined;
   /** A rotation in which it did not, although nothing was missing. It ends the use of the rule for this log. */
   readonly refutedBy: string | undefined;
 }
@@ -21,6 +23,8 @@ export interface LinkVerdict {
   /** Whether the rule may be relied on, in logs that do not contradict it. */
   readonly holds: boolean;
   readonly matches: number;
+  /** Rotations that speak against it, and were not watched. */
+  readonly misses: number;
   /** How likely all matches together are by chance. */
   readonly chance: number;
   /** Logs that contradict it. */
@@ -33,6 +37,8 @@ export interface LinkRule {
   readonly isRefuted: boolean;
   /** The file behind the one named `stamp`, whose lines came at this distance, began in the second of that name. */
   noteMatch(stamp: string, distanceMs: number | undefined): void;
+  /** It did not, as far as anybody can tell who has not watched it. */
+  noteMiss(stamp: string): void;
   /** It did not, and nothing is missing between the two. */
   refute(stamp: string): void;
 }
@@ -51,12 +57,20 @@ export interface Pace {
 const CHANCE_MAX = 1 / 100;
 /** Beyond this, more evidence changes nothing. */
 const CHANCE_MIN = 1e-12;
-/** A log that contradicts weighs as much as so many times the chance: all logs of a router have one writer. */
+/**
+ * What contradicts weighs as much as so many times the chance: a rotation that nobody watched, because the rule fails for a
+ * reason in less than one of so many, and a log, because all logs of a router have one writer. So a router whose rotations
+ * mean nothing is believed in about one case of a hundred, however many of its rotations are looked at.
+ */
 const CONTRADICTION = 10;
+/** Matches at so many moments at least: at one, any of a router's logs could have matched, and it is seen before the others. */
+const MOMENTS_MIN = 2;
 /** Rotations this close are one: a timer takes all logs at once, and what happens to a router stands in several of them. */
 export const ONE_MOMENT_MS = 60_000;
 /** Names that are remembered for each log. */
 const STAMPS_MAX = 16;
+/** More than this a log has to outweigh never. */
+const MISSES_MAX = 8;
 /** Names and lines show whole seconds, and a match may be off to either side. */
 const WINDOW_MS = 2 * LINK_MS_MAX + 1000;
 /**
@@ -69,15 +83,27 @@ const RECENT = 8;
 
 /** The evidence of all logs of a router taken together. */
 export function judgeLinks(facts: LinkFacts): LinkVerdict {
-  let [chance, matches] = [1, 0];
+  let [chance, matches, misses] = [1, 0, 0];
+  const stamps: string[] = [];
   const refuted: string[] = [];
   for (const [component, evidence] of Object.entries(facts)) {
-    if (evidence.refutedBy === undefined) {
-      chance *= evidence.chance;
-      matches += evidence.matches;
-    } else refuted.push(component);
+    if (evidence.refutedBy !== undefined) {
+      refuted.push(component);
+      continue;
+    }
+    chance *= evidence.chance;
+    matches += evidence.matches;
+    misses += evidence.misses?.length ?? 0;
+    stamps.push(...evidence.stamps);
   }
-  return { holds: chance * CONTRADICTION ** refuted.length < CHANCE_MAX, chance, matches, refuted };
+  const isUnlikely = chance * CONTRADICTION ** (misses + refuted.length) < CHANCE_MAX;
+  return { holds: isUnlikely && countMoments(stamps) >= MOMENTS_MIN, chance, matches, misses, refuted };
+}
+
+/** Rotations that are close to each other are one. */
+function countMoments(stamps: readonly string[]): number {
+  const times = stamps.map(parseStampUtcMs).toSorted((a, b) => a - b);
+  return times.filter((atMs, index) => index === 0 || atMs - (times[index - 1] ?? 0) > ONE_MOMENT_MS).length;
 }
 
 /** How likely it is that the first line behind a moment without meaning falls into its second. */
@@ -99,6 +125,13 @@ export function addMatch(facts: LinkFacts, component: string, stamp: string, dis
   const chance = isOne ? known.chance : Math.max(CHANCE_MIN, known.chance * chanceOfMatch(distanceMs));
   const stamps = [...known.stamps, stamp].slice(-STAMPS_MAX);
   return { ...facts, [component]: { ...known, matches: known.matches + 1, chance, stamps } };
+}
+
+/** The evidence with one more rotation of a log that contradicts the rule and was not watched. */
+export function addMiss(facts: LinkFacts, component: string, stamp: string): LinkFacts {
+  const known = evidenceOf(facts, component);
+  const others = known.misses?.filter((other) => other !== stamp) ?? [];
+  return { ...facts, [component]: { ...known, misses: [...others, stamp].slice(-MISSES_MAX) } };
 }
 
 /** The evidence with a rotation that contradicts the rule. */

@@ -1,6 +1,7 @@
 import type { RouterTime } from './contracts.ts';
 import { findHead } from './file-head.ts';
-import { addMatch, addToPace, judgeLinks, type LinkFacts, type LinkVerdict, type Pace } from './link-rule.ts';
+import { addMatch, addMiss, addToPace, judgeLinks, type LinkFacts, type LinkVerdict, type Pace } from './link-rule.ts';
+import { FLOOR_MS } from './log-clock.ts';
 import { type ListedLog, parseStampUtcMs, renderStamp } from './names.ts';
 import { parseLine } from './parse-line.ts';
 import { linkOffsetMs, toOffsetMs } from './rotation-link.ts';
@@ -59,12 +60,13 @@ function findDistanceMs(head: Buffer, nearMs: number): number | undefined {
   return pace && pace.lines > 1 ? pace.recentMs : undefined;
 }
 
-/** What the newest rotations of some logs show of how files follow each other. None of them was watched, so none refutes it. */
+/** What the newest rotations of some logs show of how files follow each other. None of them was watched. */
 export function judgeRotations(seen: ReadonlyMap<string, OffsetEvidence>): LinkVerdict {
   let facts: LinkFacts = {};
-  for (const [component, { rotatedUtcMs, offsetMs, distanceMs }] of seen) {
-    if (offsetMs === undefined || distanceMs === undefined) continue;
-    facts = addMatch(facts, component, renderStamp(rotatedUtcMs), distanceMs);
+  for (const [component, { rotatedUtcMs, firstWallAsUtcMs, offsetMs, distanceMs }] of seen) {
+    const stamp = renderStamp(rotatedUtcMs);
+    if (offsetMs === undefined && firstWallAsUtcMs >= FLOOR_MS) facts = addMiss(facts, component, stamp);
+    else if (offsetMs !== undefined && distanceMs !== undefined) facts = addMatch(facts, component, stamp, distanceMs);
   }
   return judgeLinks(facts);
 }

@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../base/index.ts';
 import type { RouterIdentity } from '../model/index.ts';
 import type { ArchivePool } from './archive/index.ts';
 import type { LogCommit, LogEvent, LogSource, RecordLog, RouterTime } from './contracts.ts';
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from './learnt-zone.ts';
-import { addMatch, addRefutation, isRefuted, judgeLinks, type LinkFacts, type LinkRule } from './link-rule.ts';
+import { addMatch, addMiss, addRefutation, isRefuted, judgeLinks, type LinkFacts, type LinkRule } from './link-rule.ts';
 import { FLOOR_MS } from './log-clock.ts';
 import type { LogRules } from './log-rules.ts';
 import { findToldOffsetMs } from './offset-evidence.ts';
@@ -191,19 +192,18 @@ export class TailContext {
       noteMatch: (stamp, distanceMs) => {
         if (distanceMs !== undefined) set(addMatch(facts.links, component, stamp, distanceMs));
       },
+      noteMiss: (stamp) => set(addMiss(facts.links, component, stamp)),
       refute: (stamp) => set(addRefutation(facts.links, component, stamp)),
     };
   }
 
-  /** Tells how files follow each other: once in each process, and when that changes. */
+  /** Tells how files follow each other: once in each process, and when there is more to tell. */
   #reportLinks(): void {
     const verdict = judgeLinks(this.facts.links);
-    const { links } = this.memory;
-    if (links?.holds === verdict.holds && links.refuted.length === verdict.refuted.length) return;
+    const { links = judgeLinks({}) } = this.memory;
+    if (isDeepStrictEqual(links, verdict)) return;
     this.memory.links = verdict;
-    // A router of which nothing is known yet is no news, unless more was told of it before.
-    const isKnown = [verdict, links].some((one) => one !== undefined && (one.holds || one.refuted.length > 0));
-    if (isKnown) this.report({ type: 'log-links-judged', ...verdict });
+    this.report({ type: 'log-links-judged', ...verdict });
   }
 
   /**

@@ -332,7 +332,7 @@ describe('doctor and logs', () => {
       const url = await serve(answer({ log_file: part }, [...files.keys(), ...archives, 'ssh/current']));
       const { learnt, find } = await examine(onPlainHttp(url));
       expect(find('log rotations')).toMatchObject({ result: 'ok', message: 'the first bytes of 1 more logs' });
-      expect(learnt).toMatchObject({ log_rotation: { links_proven: isProven, logs: 2, matches } });
+      expect(learnt).toMatchObject({ log_rotation: { links_proven: isProven, logs: 2, matches, misses: 2 - matches } });
       expect((await doctor(onPlainHttp(url))).stdout).toContain(words);
     },
   );

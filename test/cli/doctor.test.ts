@@ -123,7 +123,7 @@ describe('doctor with a router that is well', () => {
         rotated_utc: expect.stringMatching(/Z$/) as string,
         first_line_wall: expect.stringMatching(/^\d{4}-.*\d$/) as string,
       },
-      log_rotation: { links_proven: false, logs: 1, matches: 1, chance: expect.any(Number) as number },
+      log_rotation: { links_proven: false, logs: 1, matches: 1, misses: 0, chance: expect.any(Number) as number },
       told_utc_offset_seconds: expect.toSatisfy((seconds: number) => seconds === 3600 || seconds === 7200) as number,
       clock_offset_seconds: expect.any(Number) as number,
     });

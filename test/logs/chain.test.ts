@@ -32,17 +32,25 @@ let chain: LogChain;
 const berlin = new Zone('Europe/Berlin');
 
 /** What the chain has told of the rule, and what it is told. */
-let rule: LinkRule & { holds: boolean; readonly matches: string[]; readonly refuted: string[] };
+let rule: LinkRule & {
+  holds: boolean;
+  readonly matches: string[];
+  readonly misses: string[];
+  readonly refuted: string[];
+};
 
 function createRule(): typeof rule {
   const matches: string[] = [];
+  const misses: string[] = [];
   const refuted: string[] = [];
   return {
     holds: true,
     isRefuted: false,
     matches,
+    misses,
     refuted,
     noteMatch: (stamp) => matches.push(stamp),
+    noteMiss: (stamp) => misses.push(stamp),
     refute: (stamp) => refuted.push(stamp),
   };
 }
@@ -249,11 +257,31 @@ describe('LogChain watches a rotation', () => {
     expect(rule.refuted).toEqual([]);
   });
 
-  test('files that were there at first contact refute nothing', () => {
+  test('files that were there at first contact refute nothing, but speak against the rule', () => {
     chain.noteFresh(listed(FIRST, SECOND));
     chain.complete(FIRST, read('a', '10:40:00', '10:50:00'));
     chain.complete(SECOND, read('b', '11:20:00', '11:29:00'));
     expect(rule.refuted).toEqual([]);
+    expect(rule.misses).toEqual([FIRST]);
+  });
+
+  test('the current of a first contact, behind a file that is still listed after 15 minutes, speaks against it too', async () => {
+    chain.noteFresh(listed(FIRST));
+    chain.complete(FIRST, read('a', '10:40:00', '10:50:00'));
+    expect(chain.admits(at('12:20:00'))).toBe(false);
+    await clock.advance(15 * 60_000);
+    expect(chain.giveUpOverdue(listed(FIRST))).toEqual([]);
+    expect(rule.misses).toEqual([FIRST]);
+  });
+
+  test('a log whose end lies in a buffer may have lost the beginning of a file in a crash, and refutes nothing', () => {
+    chain.position.stream.isBuffered = true;
+    const next = read('b', '11:20:00', '11:29:00');
+    follow(next);
+    chain.noteFresh(listed(FIRST, SECOND));
+    chain.complete(SECOND, next);
+    expect(rule.refuted).toEqual([]);
+    expect(rule.misses).toEqual([FIRST]);
   });
 
   test('a break behind a file that is still listed after 15 minutes refutes the rule, and is no gap', async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { createSeededRandom } from '../../src/base/index.ts';
 import {
   addMatch,
+  addMiss,
   addRefutation,
   addToPace,
   chanceOfMatch,
@@ -52,16 +54,52 @@ describe('judgeLinks()', () => {
     ['but not at one moment', match('b', 1, TEN_PER_CENT, match('a', 2, TEN_PER_CENT), 1), false],
     ['a log that contradicts counts no longer', addRefutation(match('a', 9, TEN_PER_CENT), 'a', stampAt(9)), false],
     ['and weighs against the others', match('b', 3, TEN_PER_CENT, addRefutation({}, 'a', stampAt(9))), false],
+    ['one match is never enough', match('a', 1, 15 * MINUTE_MS), false],
+    ['nor are several at one moment', match('b', 1, 15 * MINUTE_MS, match('a', 1, 15 * MINUTE_MS)), false],
+    ['two at two moments are', match('a', 2, 15 * MINUTE_MS), true],
+    ['a rotation that speaks against it weighs tenfold', addMiss(match('a', 3, TEN_PER_CENT), 'a', stampAt(9)), false],
+    ['that of another log too', addMiss(match('a', 3, TEN_PER_CENT), 'b', stampAt(9)), false],
+    ['which can be outweighed', addMiss(match('a', 4, TEN_PER_CENT), 'b', stampAt(9)), true],
+    ['and counts once', addMiss(addMiss(match('a', 4, TEN_PER_CENT), 'b', stampAt(9)), 'b', stampAt(9)), true],
     ['which can outweigh it', match('b', 4, TEN_PER_CENT, addRefutation({}, 'a', stampAt(9))), true],
   ])('%s', (_, facts, holds) => {
     expect(judgeLinks(facts).holds).toBe(holds);
   });
 
+  test.each([180, 101, 60, 30, 10, 5, 2])(
+    'believes one router of a hundred at most, whose lines match by chance in one rotation of %d',
+    (oneOf) => {
+      const random = createSeededRandom(oneOf);
+      const distanceMs = oneOf * 5 * SECOND_MS;
+      let believed = 0;
+      for (let router = 0; router < 1000; router++) {
+        let facts: LinkFacts = {};
+        for (let index = 0; index < 24 && !judgeLinks(facts).holds; index++) {
+          const isMatch = random() < 1 / oneOf;
+          facts = isMatch ? addMatch(facts, 'a', stampAt(index), distanceMs) : addMiss(facts, 'a', stampAt(index));
+        }
+        if (judgeLinks(facts).holds) believed++;
+      }
+      // Twice as much as the mean is chance.
+      expect(believed).toBeLessThan(20);
+    },
+  );
+
+  test('believes a log again after years in which it matched', () => {
+    let facts: LinkFacts = {};
+    for (let index = 0; index < 100; index++) facts = addMiss(facts, 'a', stampAt(index));
+    expect(judgeLinks(match('a', 9, 15 * MINUTE_MS, facts, 100)).holds).toBe(true);
+  });
+
   test('says why', () => {
     const verdict = judgeLinks(
-      addRefutation(match('b', 5, MINUTE_MS, match('a', 2, TEN_PER_CENT), 2), 'b', stampAt(9)),
+      addRefutation(
+        match('b', 5, MINUTE_MS, addMiss(match('a', 2, TEN_PER_CENT), 'a', stampAt(8)), 2),
+        'b',
+        stampAt(9),
+      ),
     );
-    expect(verdict).toMatchObject({ matches: 2, refuted: ['b'] });
+    expect(verdict).toMatchObject({ matches: 2, misses: 1, refuted: ['b'] });
     expect(verdict.chance).toBeCloseTo(0.01, 6);
   });
 });
