@@ -1,5 +1,5 @@
 import { type Logger, renderDuration, renderErrorChain } from '../base/index.ts';
-import type { LogEvent } from '../logs/index.ts';
+import type { LinkVerdict, LogEvent } from '../logs/index.ts';
 import type { FamilyDescription, Labels } from '../model/index.ts';
 import type { SessionEvent } from '../router/index.ts';
 import { FLEET_FAMILIES as F } from './fleet-families.ts';
@@ -32,7 +32,8 @@ export interface EventPages {
 
 /** What one type of event means to those who run the agent. What is absent, it does not do. */
 export interface EventMeaning<E> {
-  readonly line?: (event: E) => EventLine | undefined;
+  /** `pages` show what was before it. */
+  readonly line?: (event: E, pages: EventPages) => EventLine | undefined;
   readonly counts?: (event: E) => readonly EventCount[];
   /** Takes it over into what pages and gauges show. */
   readonly shows?: (event: E, pages: EventPages) => void;
@@ -145,13 +146,8 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
       }),
   },
   'log-links-judged': {
-    line: ({ holds, matches, chance, refuted }) =>
-      info(
-        holds
-          ? 'Log files begin in the second in which the one before ends: a missing one shows'
-          : 'Log files do not begin where the one before ends: a missing one may not show',
-        { matches, chance, contradicted_by: refuted },
-      ),
+    line: renderLinks,
+    shows: (event, { logs }) => logs.recordLinks(event),
   },
   'archive-unfinished': {
     line: ({ component, file, cause }) =>
@@ -166,6 +162,17 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
       }),
   },
 };
+
+/** The log says it when it changes what is made of it, not at every rotation. */
+function renderLinks(verdict: LinkVerdict, { logs }: EventPages): EventLine | undefined {
+  const { holds, matches, misses, chance, refuted } = verdict;
+  const before = logs.links ?? { holds: false, refuted: [] };
+  if (holds === before.holds && refuted.length === before.refuted.length) return undefined;
+  const message = holds
+    ? 'Log files begin in the second in which the one before ends: a missing one would show'
+    : 'It is not proven that log files begin in the second in which the one before ends: nothing waits for a missing one';
+  return info(message, { matches, misses, chance, contradicted_by: refuted });
+}
 
 /** What is failing while a log cannot be read to its end. */
 function toFailingLog(component: string): string {

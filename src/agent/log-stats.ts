@@ -1,6 +1,6 @@
 import type { Clock } from '../base/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
-import type { LogEvent } from '../logs/index.ts';
+import type { LinkVerdict, LogEvent } from '../logs/index.ts';
 import type { FamilyDescription, GapCertainty, Labels, RouterIdentity } from '../model/index.ts';
 import type { LogGapSummary, RouterLogSummary } from '../web/index.ts';
 import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
@@ -36,6 +36,7 @@ export class LogStats {
   readonly #logs = new Map<string, Log>();
   /** The newest first. */
   readonly #gaps: { readonly uid: string; readonly summary: LogGapSummary }[] = [];
+  #links: LinkVerdict | undefined;
   /** Values of rules that are gauges: by metric, then by labels. The rules themselves bound how many there are. */
   readonly #ruleValues = new Map<string, Map<string, readonly [Labels, number]>>();
 
@@ -114,6 +115,16 @@ export class LogStats {
   /** Takes over where the last record begins that was stored. */
   recordPlace({ component, file, offset }: RecordPlace): void {
     this.#logOf(component).position = { file, offset };
+  }
+
+  /** Takes over what is known about the first lines of the router's log files. */
+  recordLinks(verdict: LinkVerdict): void {
+    this.#links = verdict;
+  }
+
+  /** Whether the router's log files are known to begin where the one before ends; `undefined` before any was judged. */
+  get links(): LinkVerdict | undefined {
+    return this.#links;
   }
 
   get gaps(): readonly LogGapSummary[] {

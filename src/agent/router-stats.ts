@@ -1,12 +1,12 @@
 import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
-import type { RecordLines } from '../logs/index.ts';
+import type { LinkVerdict, RecordLines } from '../logs/index.ts';
 import type { FamilyDescription } from '../model/index.ts';
 import { type RetryAfter, type RouterCertificate, RouterError } from '../router/index.ts';
 import type { ByteBudget } from '../schedule/index.ts';
 import type { PollResult, ResourceResult } from '../status/index.ts';
-import type { PollFault, RouterDetail, RouterLogSummary, RouterSummary } from '../web/index.ts';
+import type { LogRotationSummary, PollFault, RouterDetail, RouterLogSummary, RouterSummary } from '../web/index.ts';
 import { AvailabilityStats, toFailure } from './availability-stats.ts';
 import { EVENT_TABLE, type StationEventOf, type StationEventType } from './event-table.ts';
 import { findStep } from './failing-step.ts';
@@ -82,10 +82,11 @@ export class RouterStats {
   record<T extends StationEventType>(event: StationEventOf<T> & { readonly type: T }): void {
     const { shows, counts, mends, line } = EVENT_TABLE[event.type];
     const { exposition, settings } = this.#options;
-    shows?.(event, { session: this.#session, logs: this.#logs });
+    const pages = { session: this.#session, logs: this.#logs };
+    const told = line?.(event, pages);
+    shows?.(event, pages);
     for (const [family, labels, delta] of counts?.(event) ?? []) exposition.add(settings, family, labels, delta);
     if (mends) this.#log.mend(mends(event));
-    const told = line?.(event);
     if (!told) return;
     const { level, message, fields = {} } = told;
     if (typeof level === 'string') this.#log.write(level, message, fields);
@@ -178,6 +179,7 @@ export class RouterStats {
       },
       certificate: certificate ? { notAfter: new Date(certificate.notAfterMs).toISOString() } : null,
       logs: this.#logs.describe(),
+      logRotation: this.#logs.links ? toRotation(this.#logs.links) : null,
       recentGaps: this.#logs.gaps,
       recentRecords: recent.list(settings.name),
       recentPolls: this.#polls.describe(),
@@ -229,4 +231,8 @@ export class RouterStats {
     if (!shown) return;
     exposition.publish(settings, 'tls', [toFamily(F.certificateNotAfter, [[{}, shown.notAfterMs / 1000]])]);
   }
+}
+
+function toRotation({ holds, matches, misses, chance, refuted }: LinkVerdict): LogRotationSummary {
+  return { linksProven: holds, matches, misses, chance, contradictedBy: refuted };
 }

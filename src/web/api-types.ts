@@ -66,6 +66,8 @@ export interface RouterDetail extends RouterSummary {
   /** What the router showed in the last handshake; null without TLS. */
   readonly certificate: { readonly notAfter: string } | null;
   readonly logs: readonly RouterLogSummary[];
+  /** What its rotations have shown of how log files follow each other; null while they have shown nothing. */
+  readonly logRotation: LogRotationSummary | null;
   /** Places where log lines are missing, the newest first; the last 10 since the agent started. */
   readonly recentGaps: readonly LogGapSummary[];
   /** What was stored for delivery last, redacted, the newest first; at most 20. */
@@ -132,6 +134,19 @@ export interface RouterLogSummary {
   readonly secondsToLoss: number | null;
   /** Where the last record that was stored begins; null until the agent has stored one since it started. */
   readonly position: { readonly file: string; readonly offset: number } | null;
+}
+
+/** Whether a log file begins in the second in which the one before ends, so that a missing one would show. */
+export interface LogRotationSummary {
+  /** Until it is proven, nothing waits for a missing file, and none is claimed. */
+  readonly linksProven: boolean;
+  /** Rotations in which it did, and those that nobody watched in which it did not. */
+  readonly matches: number;
+  readonly misses: number;
+  /** How likely all these matches are by chance. */
+  readonly chance: number;
+  /** Logs in which a rotation was watched, nothing was missing, and it did not: it does not count for them. */
+  readonly contradictedBy: readonly string[];
 }
 
 export interface LogGapSummary {

@@ -9,6 +9,7 @@
  */
 export type {
   LogGapSummary,
+  LogRotationSummary,
   PollFault,
   PollPoint,
   PollStep,

@@ -291,11 +291,11 @@ const EVENTS: readonly (readonly [
     {},
   ],
   [
-    { type: 'log-links-judged', holds: true, matches: 4, chance: 0.1, refuted: ['system'] },
+    { type: 'log-links-judged', holds: true, matches: 4, misses: 1, chance: 0.1, refuted: ['system'] },
     [
       [
-        'info: Log files begin in the second in which the one before ends: a missing one shows',
-        { matches: 4, chance: 0.1, contradicted_by: ['system'] },
+        'info: Log files begin in the second in which the one before ends: a missing one would show',
+        { matches: 4, misses: 1, chance: 0.1, contradicted_by: ['system'] },
       ],
     ],
     [],
@@ -631,4 +631,19 @@ test('RouterStats shows the logs among the resources, and says once that they ca
   failLogs(new RouterError('auth', 'Forbidden', { disposition: 'operator', status: 403, isAnswered: true }));
   expect(logged()).toEqual([['warn: The account may not read the logs', { error: 'Forbidden' }]]);
   expect(stats.describe().resources).toMatchObject([{ resource: 'logs', state: 'forbidden' }]);
+});
+
+test('RouterStats says what is known about the links of log files when it changes, and shows it at any time', () => {
+  const { stats, logged } = createBench();
+  const judge = (holds: boolean, matches: number, refuted: string[] = []) =>
+    stats.record({ type: 'log-links-judged', holds, matches, misses: 0, chance: 0.5 ** matches, refuted });
+  expect(stats.describe().logRotation).toBeNull();
+  judge(false, 1);
+  expect(logged()).toEqual([]);
+  judge(true, 7);
+  judge(true, 8);
+  expect(logged()).toHaveLength(1);
+  judge(true, 8, ['system']);
+  expect(logged()).toHaveLength(1);
+  expect(stats.describe().logRotation).toMatchObject({ linksProven: true, matches: 8, contradictedBy: ['system'] });
 });

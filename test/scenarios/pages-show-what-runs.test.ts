@@ -54,3 +54,42 @@ test('records of a router that is not configured any more are forgotten', async 
   await fleet.reload((config) => config);
   expect((await describeRouter(fleet)).recentRecords).toEqual([]);
 });
+
+test('what rotations have shown of how log files follow each other is on the page of the router, in its JSON and in the log', async () => {
+  const every = 20 * 60_000;
+  const logs = { rotateEveryMs: every, compressionMs: 0 };
+  await using fleet = await startFleet({ simulator: { logs } });
+  const told = () => fleet.ownLog.flatMap(({ message }) => (/one before ends/.test(message) ? [message] : []));
+  await fleet.advance(60_000);
+  expect((await describeRouter(fleet)).logRotation).toBeNull();
+  expect(await fleet.metrics('/router/sim-1')).toContain('Log rotation: none was seen');
+  // The clock stands a minute behind a rotation. Lines that come with it are as those of a writer that rotates.
+  for (let rotation = 0; rotation < 3; rotation++) {
+    fleet.router().appendLog('network', `between ${rotation}`);
+    await fleet.advance(every - 60_000);
+    fleet.router().appendLog('network', `with ${rotation}`);
+    await fleet.advance(60_000);
+  }
+  expect((await describeRouter(fleet)).logRotation).toMatchObject({ linksProven: true, matches: 3, misses: 0 });
+  expect(await fleet.metrics('/router/sim-1')).toMatch(
+    /Log rotation: a file begins in the second in which the one before ends \(in 3 of 3 rotations, by chance .*1 in [\d,]+\): a missing one would show\.</,
+  );
+  await fleet.stopAgent();
+  await fleet.startAgent();
+  await fleet.advance(60_000);
+  expect((await describeRouter(fleet)).logRotation).toMatchObject({ linksProven: true, matches: 3 });
+  await fleet.advance(every);
+  fleet.router().appendLog('network', 'long behind a rotation');
+  await fleet.advance(every);
+  expect(await describeRouter(fleet)).toMatchObject({
+    logRotation: { linksProven: false, contradictedBy: ['network'] },
+    recentGaps: [],
+  });
+  expect(await fleet.metrics('/router/sim-1')).toContain('nothing waits for a missing one. Contradicted by network.');
+  const [first, , last] = told();
+  expect(told()).toHaveLength(3);
+  expect(first).toBe('Log files begin in the second in which the one before ends: a missing one would show');
+  expect(last).toBe(
+    'It is not proven that log files begin in the second in which the one before ends: nothing waits for a missing one',
+  );
+});

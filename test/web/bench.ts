@@ -75,6 +75,7 @@ export const DETAIL: RouterDetail = {
     },
     { at: '2026-11-21T12:00:00.000Z', durationSeconds: 0.4, ok: true, reason: null, error: null, fault: null },
   ],
+  logRotation: null,
   recentGaps: [],
   recentRecords: [],
   history: [],

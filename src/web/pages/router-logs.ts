@@ -1,7 +1,7 @@
-import type { LogGapSummary, RecordSummary, RouterDetail } from '../api-types.ts';
+import type { LogGapSummary, LogRotationSummary, RecordSummary, RouterDetail } from '../api-types.ts';
 import { type Html, html, toShown } from './html.ts';
 import { createLogColumns } from './logs-page.ts';
-import { NOTHING, renderBytes, renderMoment } from './quantities.ts';
+import { NOTHING, renderBytes, renderCount, renderMany, renderMoment } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
 
 const GAP_COLUMNS: readonly Column<LogGapSummary>[] = [
@@ -21,9 +21,10 @@ const RECORD_COLUMNS: readonly Column<RecordSummary>[] = [
 ];
 
 /** The logs of one router: how far each was read, what is missing, and what came last. */
-export function renderRouterLogs({ logs, recentGaps, recentRecords }: RouterDetail, nowMs: number): Html {
+export function renderRouterLogs({ logs, logRotation, recentGaps, recentRecords }: RouterDetail, nowMs: number): Html {
   return html`<h2>Logs</h2>
 ${renderTable({ caption: 'How far its logs were read', columns: createLogColumns(nowMs), rows: logs, empty: 'No log was read.' })}
+<p>Log rotation: ${logRotation ? renderRotation(logRotation) : 'none was seen whose files would show how they follow each other.'}</p>
 ${
   recentGaps.length === 0
     ? ''
@@ -32,4 +33,19 @@ ${renderTable({ caption: 'Where log lines are missing', columns: GAP_COLUMNS, ro
 }
 <h2>Last records</h2>
 ${renderTable({ caption: 'What was stored for the sinks last, redacted and cut', columns: RECORD_COLUMNS, rows: recentRecords, empty: 'None since the agent started.' })}`;
+}
+
+/** Smaller than this, a chance is as good as none. */
+const CHANCE_MIN = 1e-6;
+
+/** As the doctor says it. */
+function renderRotation({ linksProven, matches, misses, chance, contradictedBy }: LogRotationSummary): Html {
+  const least = chance < CHANCE_MIN ? 'less than ' : '';
+  const odds =
+    chance < 1 ? `, by chance ${least}1 in ${renderCount(Math.round(1 / Math.max(chance, CHANCE_MIN)))}` : '';
+  const seen = `in ${renderCount(matches)} of ${renderMany(matches + misses, 'rotation')}${odds}`;
+  const others = contradictedBy.length === 0 ? '' : html` Contradicted by ${toShown(contradictedBy.join(', '), 240)}.`;
+  return linksProven
+    ? html`a file begins in the second in which the one before ends (${seen}): a missing one would show.${others}`
+    : html`not proven that a file begins in the second in which the one before ends (${seen}): nothing waits for a missing one.${others}`;
 }

@@ -140,6 +140,26 @@ test('polls that failed, resources, logs, gaps and records each have their row',
   }
 });
 
+const ROTATION = { linksProven: true, matches: 1999, misses: 1, chance: 1 / 1234, contradictedBy: [] };
+
+test.each([
+  [null, 'none was seen whose files would show how they follow each other.'],
+  [
+    ROTATION,
+    'a file begins in the second in which the one before ends (in 1,999 of 2,000 rotations, by chance 1 in 1,234): a missing one would show.',
+  ],
+  [
+    { ...ROTATION, matches: 1, misses: 0, linksProven: false, chance: 1e-24, contradictedBy: ['network', 'vpn'] },
+    'not proven that a file begins in the second in which the one before ends (in 1 of 1 rotation, by chance less than 1 in 1,000,000): nothing waits for a missing one. Contradicted by network, vpn.',
+  ],
+  [
+    { ...ROTATION, matches: 0, misses: 3, linksProven: false, chance: 1 },
+    'not proven that a file begins in the second in which the one before ends (in 0 of 3 rotations): nothing waits for a missing one.',
+  ],
+])('the page of a router says what its rotations have shown: %j', async (logRotation, words) => {
+  expect(await show({ logRotation })).toContain(`<p>Log rotation: ${words}</p>`);
+});
+
 test('the plots are lines with crosses for failures, and say in words what they show', async () => {
   const history = [1, 2, 3, 10].map((seconds, index) => ({
     at: new Date(index * 60_000).toISOString(),
@@ -173,6 +193,7 @@ test('everything on the page of a router is escaped', async () => {
       { resource: EVIL, state: 'up', ageSeconds: null, durationSeconds: null, error: null, finding: EVIL },
     ],
     logs: DETAIL.logs.map((log) => ({ ...log, component: EVIL, newest: EVIL, position: { file: EVIL, offset: 1 } })),
+    logRotation: { ...ROTATION, contradictedBy: [EVIL] },
     recentGaps: [{ at: EVIL, component: EVIL, certainty: EVIL, reason: EVIL, bytesMin: null, until: null }],
     recentRecords: [{ timestamp: EVIL, component: EVIL, severity: EVIL, message: EVIL }],
     recentPolls: [
