@@ -167,7 +167,7 @@ export class LogChain {
       this.#dropLink(chainEnd.stamp);
       return true;
     }
-    if (stamp !== undefined && stamp < chainEnd.stamp) {
+    if (stamp !== undefined && stamp < chainEnd.stamp && !this.#isFarAhead(endUtcMs)) {
       this.#lateStamps.add(stamp);
       return true;
     }
@@ -289,8 +289,13 @@ export class LogChain {
     const { router, component, zone } = this.#options;
     if (chainEnd || open || stream.lastUid === undefined || zone().isAssumed) return false;
     const last = this.remembered().find((one) => stream.lastUid?.startsWith(createUidPrefix(router, component, one)));
-    if (last?.firstUtcMs === undefined || last === instance) return false;
+    if (last?.firstUtcMs === undefined || last === instance || this.#isFarAhead(last.firstUtcMs)) return false;
     return parseStampUtcMs(stamp) <= last.firstUtcMs + LINK_MS_MAX;
+  }
+
+  /** Whether the router's clock was days ahead then: what has a right time is not older for that. */
+  #isFarAhead(utcMs: number): boolean {
+    return utcMs > this.#nowMs + UNSYNCED_STEP_MS;
   }
 
   /** A file is the one that is being written now. */

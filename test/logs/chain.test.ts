@@ -194,6 +194,15 @@ describe('LogChain.admits()', () => {
     expect(chain.admits(wallAfter(FIRST, -600_000), next)).toBe(false);
   });
 
+  test('a rotated file behind a name from a clock that was days ahead is not late, and something may be missing before it', () => {
+    const ahead = '2027-12-26-22:34:46';
+    chain.complete(ahead, createInstance('c', Date.parse('2027-12-26T22:30:15Z')));
+    chain.noteFresh(listed(FIRST, ahead));
+    expect(chain.admits(wallAfter(SECOND, 0), '2026-11-21-11:40:00')).toBe(false);
+    expect(chain.isLate(createInstance('d'), '2026-11-21-11:40:00')).toBe(false);
+    expect(chain.position.brokenLinks).toMatchObject([{ after: ahead }]);
+  });
+
   test('a late file that lasted a second is not its own successor', async () => {
     chain.complete(SECOND, createInstance('c', Date.parse('2026-11-21T11:20:00Z')));
     const short = '2026-11-21-11:10:01';

@@ -5,6 +5,8 @@ import { TruthMap } from './truth-map.ts';
 /** The stamp of a line from a clock that was not set. */
 const UNSET = /^(?:19|200|201)\d/;
 
+const STAMPED = /^\d{4}-\d\d-\d\d /;
+
 /** Which lines a gap speaks of: places among all lines of the log. */
 interface Stretch {
   readonly record: LogRecord;
@@ -194,7 +196,10 @@ class LogJudge {
       if (!this.#delivered.has(place)) continue;
       const line = this.#lines[place];
       const prefix = line && this.#map.prefixOf(line.generation);
-      const isUnset = line !== undefined && (UNSET.test(line.text) || UNSET.test(this.#lines[end]?.text ?? ''));
+      // A notice of repeated lines has no time.
+      const isUnset = [place, end].some((from) =>
+        UNSET.test(this.#lines.slice(from).find(({ text }) => STAMPED.test(text))?.text ?? ''),
+      );
       return isUnset || this.#life.linked.get(prefix ?? '') === false;
     }
     return true;
