@@ -675,7 +675,8 @@ export class ComponentTail {
     if (stream) this.#position.stream = stream;
     if (instance && batch.first) this.#chain.noteFirst(batch.first, instance, stamp, lane);
     const ends = this.#endGaps(findShipped(batch.first, stream ? held : undefined, stream?.held), lane);
-    const skipped = this.#renderGaps(toSkipped(batch, this.#component));
+    const file = stamp === undefined ? 'current' : `log-${stamp}`;
+    const skipped = this.#renderGaps(toSkipped(batch, `${this.#component}/${file}`));
     for (const gap of batch.gaps) this.#noteGap({ ...gap, lane });
     const behind = this.#renderGaps(gaps);
     this.#events.push(...batch.events);
@@ -722,8 +723,8 @@ function toEdge({ uid, utcMs }: HeldEntry): GapEdge {
   return { uid, utcMs };
 }
 
-/** What was passed over of a file because it is older than what is wanted. */
-function toSkipped({ skipped, skippedBytes, first }: ScanBatch, component: string): Gap[] {
+/** What was passed over at the beginning of a file because it is older than what is wanted. */
+function toSkipped({ skipped, skippedBytes, first }: ScanBatch, file: string): Gap[] {
   if (skipped === 0) return [];
   return [
     {
@@ -731,7 +732,7 @@ function toSkipped({ skipped, skippedBytes, first }: ScanBatch, component: strin
       reason: 'skipped',
       from: undefined,
       to: first,
-      file: `${component}/current`,
+      file,
       offset: 0,
       lines: skipped,
       bytesMin: skippedBytes,

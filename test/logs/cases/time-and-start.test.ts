@@ -179,6 +179,22 @@ test('case 60: with a start some time ago, the file on the edge is shipped from 
   expect(gapsOf(records).map(({ details }) => details?.['reason'])).toEqual(['skipped', 'skipped']);
 });
 
+test('lines that are passed over in two files are two gaps', async () => {
+  const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
+  await using bench = await openFileBench(
+    new Map([
+      ['network/log-2026-11-21-11:40:00', line('12:20:00', 'old') + line('12:35:00', 'first')],
+      ['network/log-2026-11-21-11:50:00', line('12:25:00', 'old as well') + line('12:45:00', 'second')],
+    ]),
+    { start: { backMs: 30 * MINUTE_MS } },
+  );
+  const records = await bench.reader.turn();
+  expect(messagesOf(linesOf(records))).toEqual(['first', 'second']);
+  const gaps = gapsOf(records);
+  expect(gaps).toMatchObject([{ details: { lines: 1 } }, { details: { lines: 1 } }]);
+  expect(new Set(gaps.map(({ uid }) => uid)).size).toBe(2);
+});
+
 test('case 61: of a long history no more than the budget is read before the live log, and the rest behind it, flagged', async () => {
   const budget = 30_000;
   await using bench = await openLogBench({
