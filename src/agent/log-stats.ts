@@ -7,6 +7,8 @@ import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
 import type { RecordPlace } from './recent-records.ts';
 
 interface Log {
+  /** Of all series about the log. */
+  readonly labels: Labels;
   lines: number;
   bytes: number;
   unparsed: number;
@@ -73,8 +75,8 @@ export class LogStats {
 
   recordCaughtUp({ component }: EventOf<'log-caught-up'>): void {
     this.#logOf(component).caughtUpAtMs = this.#clock.monotonic();
-    const samples = [...this.#logs].flatMap(([name, { caughtUpAtMs }]) =>
-      caughtUpAtMs === undefined ? [] : [{ labels: { component: name }, sinceMs: caughtUpAtMs }],
+    const samples = [...this.#logs.values()].flatMap(({ labels, caughtUpAtMs }) =>
+      caughtUpAtMs === undefined ? [] : [{ labels, sinceMs: caughtUpAtMs }],
     );
     this.#exposition.publishAges(this.#router, { ...F.logLag, samples });
   }
@@ -161,6 +163,7 @@ export class LogStats {
     const known = this.#logs.get(component);
     if (known) return known;
     const log: Log = {
+      labels: { component },
       lines: 0,
       bytes: 0,
       unparsed: 0,

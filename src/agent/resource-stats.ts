@@ -8,6 +8,8 @@ import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
 type State = ResourceSummary['state'];
 
 interface Resource {
+  /** Of all series about the resource. */
+  readonly labels: Labels;
   state: State;
   /** When its values were last read, on the monotonic clock. */
   readAtMs: number | undefined;
@@ -79,10 +81,12 @@ export class ResourceStats {
 
   /** Takes over the state of something that is no status resource. */
   recordOther(name: string, state: State, error: string | null): void {
+    // After nearly every turn over the logs nothing is new, and the series do not tell why something failed.
+    const isNew = this.#resources.get(name)?.state !== state;
     const kept = this.#resourceOf(name);
     kept.state = state;
     kept.error = error;
-    this.#publish();
+    if (isNew) this.#publish();
   }
 
   /** Everything in the order in which it was first seen; `nowMs` is monotonic. */
@@ -101,6 +105,7 @@ export class ResourceStats {
     const known = this.#resources.get(name);
     if (known) return known;
     const resource: Resource = {
+      labels: { resource: name },
       state: 'failed',
       readAtMs: undefined,
       durationMs: undefined,
@@ -114,7 +119,7 @@ export class ResourceStats {
   }
 
   #publish(): void {
-    const all = [...this.#resources].map(([name, resource]) => ({ labels: { resource: name }, ...resource }));
+    const all = [...this.#resources.values()];
     const asked = all.filter(({ state }) => state === 'up' || state === 'failed');
     // What a device need not have is no failure, nor is what the account may not read: that has a series of its own.
     const judged = all.filter(

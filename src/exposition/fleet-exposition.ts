@@ -5,6 +5,7 @@ import { type ExpositionFormat, renderHeader, renderSeries, renderValue, toSerie
 export interface AgeFamily {
   readonly name: string;
   readonly help: string;
+  /** Labels that are the same object as when the family was published before are not rendered again. */
   readonly samples: readonly { readonly labels: Labels; readonly sinceMs: number }[];
 }
 
@@ -26,7 +27,7 @@ interface ReadyText {
 interface FamilySeries {
   readonly router: RouterSeries;
   readonly parts: Map<string, ReadyText>;
-  ages: readonly { readonly series: string; readonly sinceMs: number }[];
+  ages: readonly { readonly labels: Labels; readonly series: string; readonly sinceMs: number }[];
   readonly counters: Map<string, number>;
 }
 
@@ -98,9 +99,13 @@ export class FleetExposition {
 
   /** Replaces the ages of one family of a router. */
   publishAges(router: RouterIdentity, family: AgeFamily): void {
-    this.#familySeries(this.#seriesOf(router), { ...family, type: 'gauge' }).ages = family.samples.map(
-      ({ labels, sinceMs }) => ({ series: renderSeries(family.name, toSeriesLabels(router, labels)), sinceMs }),
-    );
+    const target = this.#familySeries(this.#seriesOf(router), { ...family, type: 'gauge' });
+    const rendered = new Map(target.ages.map(({ labels, series }) => [labels, series]));
+    target.ages = family.samples.map(({ labels, sinceMs }) => ({
+      labels,
+      series: rendered.get(labels) ?? renderSeries(family.name, toSeriesLabels(router, labels)),
+      sinceMs,
+    }));
   }
 
   /** Adds to a counter of a router; `delta` 0 makes the series exist. */

@@ -84,6 +84,20 @@ test('FleetExposition computes ages when it renders', () => {
   expect(ages(5000)).toEqual({ device_info: 1.5 });
 });
 
+test('FleetExposition renders the labels of an age once as long as they are the same object', () => {
+  const exposition = new FleetExposition();
+  let readings = 0;
+  const labels: Labels = Object.defineProperty({}, 'component', { enumerable: true, get: () => `log ${++readings}` });
+  const age = (sinceMs: number) =>
+    exposition.publishAges(HARBOUR, { name: 'router_age', help: 'Age.', samples: [{ labels, sinceMs }] });
+  age(1000);
+  age(2000);
+  expect(render(exposition, 3000)).toContain('router_age{router="harbour",component="log 1"} 1\n');
+  exposition.forgetValues(HARBOUR.name);
+  age(3000);
+  expect(render(exposition, 3000)).toContain('router_age{router="harbour",component="log 2"} 0\n');
+});
+
 test('FleetExposition.add() adds up per series, and 0 makes a series exist', () => {
   const exposition = new FleetExposition();
   const family = { name: 'router_lines_total', help: 'Lines.', type: 'counter' } as const;
