@@ -6,6 +6,7 @@
  * Beside the sinks: `cat` of the same lines to a file, and what one would write first in Node.js: lines by readline, each
  * parsed, rendered again and written to a stream. NATS needs `nats-server` on the path.
  */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -16,14 +17,11 @@ import { finished } from 'node:stream/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { createSystemClock } from '../src/base/index.ts';
-import {
-  Courier,
-  createFileSink,
-  createHttpSink,
-  createNatsSink,
-  createStdoutSink,
-  type Sink,
-} from '../src/delivery/index.ts';
+import { Courier, type Sink } from '../src/delivery/index.ts';
+import { createFileSink } from '../src/delivery/sinks/file/sink.ts';
+import { createHttpSink } from '../src/delivery/sinks/http/sink.ts';
+import { createNatsSink } from '../src/delivery/sinks/nats/sink.ts';
+import { createStdoutSink } from '../src/delivery/sinks/stdout/sink.ts';
 import { DeadLetterStore, EmbeddedStore } from '../src/store/index.ts';
 import {
   type Contender,

@@ -14,6 +14,5 @@ export {
   startAgent,
 } from './agent.ts';
 export { AGENT_FAMILIES } from './agent-families.ts';
-export { createSink, type SinkSurroundings } from './create-sink.ts';
 export { renderMetricsReference } from './metrics-reference.ts';
 export { readRouterTime, TIME_RESOURCE, toRouterTime } from './router-time.ts';

@@ -7,7 +7,7 @@ import {
   renderErrorChain,
   type Timer,
 } from '../base/index.ts';
-import type { SinkSettings } from '../config/index.ts';
+import type { SinkSettings } from '../delivery/index.ts';
 import { Courier, DeliveryError, type DeliveryEvent, type Sink, type StepOptions } from '../delivery/index.ts';
 import { Pump, type PumpOutcome } from '../schedule/index.ts';
 import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError } from '../store/index.ts';

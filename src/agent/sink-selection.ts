@@ -1,4 +1,4 @@
-import type { SinkSettings } from '../config/index.ts';
+import type { SinkSettings } from '../delivery/index.ts';
 import type { LogRecord } from '../model/index.ts';
 import { isSelected } from './globs.ts';
 

@@ -1,10 +1,10 @@
 import type { Writable } from 'node:stream';
 import { type Clock, type Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
+import { createSink } from '../delivery/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
 import { Scheduler, type TurnEnded } from '../schedule/index.ts';
 import type { StoreError } from '../store/index.ts';
-import { createSink } from './create-sink.ts';
 import { Fleet } from './fleet.ts';
 import type { RouterParts } from './plan.ts';
 import { RecentRecords } from './recent-records.ts';

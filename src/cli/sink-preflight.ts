@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
-import { createSink } from '../agent/index.ts';
 import { type Clock, createSystemClock, openDeadline, untilAborted } from '../base/index.ts';
-import type { Config, SinkSettings } from '../config/index.ts';
-import type { PreflightFleet } from '../delivery/index.ts';
+import type { Config } from '../config/index.ts';
+import type { PreflightFleet, SinkSettings } from '../delivery/index.ts';
+import { createSink } from '../delivery/index.ts';
 import { paintVerdict, renderSteps, type ShownStep, toStepJson } from './doctor-report.ts';
 import { createCleaner, judge, toFailure } from './doctor-steps.ts';
 import type { CommandIo } from './io.ts';

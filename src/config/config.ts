@@ -1,7 +1,7 @@
 import type { Secret } from '../base/index.ts';
+import type { SinkSettings } from '../delivery/index.ts';
 import type { ModuleDefinition, RouterIdentity } from '../model/index.ts';
 import type { ListenAddress, TlsSettings } from '../settings/index.ts';
-import type { DeadLetterSettings, SinkSettings } from './sinks/settings.ts';
 
 /** Everything the agent runs with: defaults applied, files read, paths absolute. Times are ms, sizes bytes. */
 export interface Config {
@@ -133,3 +133,10 @@ export interface WebTlsSettings {
 
 /** Whether clients are asked for a certificate, whether they must have one, and whether an authority must vouch for it. */
 export type ClientAuth = 'none' | 'request' | 'require-any' | 'verify-if-given' | 'require-and-verify';
+
+/** What is refused for good, and kept. */
+export interface DeadLetterSettings {
+  /** Of all sinks together; the oldest go first. */
+  readonly bytesMax: number;
+  readonly keepMs: number;
+}

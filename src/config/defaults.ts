@@ -37,8 +37,6 @@ export const REDACT_MAX = 100;
 export const REPLACEMENT_CHARS_MAX = 64;
 export const REPLACEMENT_DEFAULT = '[redacted]';
 
-/** Each has a cursor over the spool, and a connection. */
-export const SINKS_MAX = 100;
 /** What is refused for good is little, or everything: then days of it are enough to see why. */
 export const DEAD_LETTERS_BYTES_MAX_DEFAULT = 64 * 1024 ** 2;
 export const DEAD_LETTERS_BYTES_LEAST = 1024 ** 2;
@@ -47,88 +45,6 @@ export const DEAD_LETTERS_BYTES_MOST = 1024 ** 4;
 export const DEAD_LETTERS_KEEP_MS = 30 * 86_400_000;
 export const DEAD_LETTERS_KEEP_MS_MIN = 60_000;
 export const DEAD_LETTERS_KEEP_MS_MAX = 10 * 365 * 86_400_000;
-
-/** A batch by types of sinks. Over a network it waits a little for others, because each is a request. */
-export const SINK_BATCHES = {
-  stdout: { recordsMax: 5000, bytesMax: 1024 ** 2, waitMs: 0 },
-  file: { recordsMax: 5000, bytesMax: 1024 ** 2, waitMs: 0 },
-  http: { recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 1000 },
-  loki: { recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 1000 },
-  elasticsearch: { recordsMax: 5000, bytesMax: 4 * 1024 ** 2, waitMs: 1000 },
-  otlp: { recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 1000 },
-  // Each message is acknowledged by itself, or not at all.
-  syslog: { recordsMax: 500, bytesMax: 256 * 1024, waitMs: 0 },
-  nats: { recordsMax: 500, bytesMax: 1024 ** 2, waitMs: 0 },
-} as const;
-/** A batch is held in memory, several times over while it is rendered. */
-export const BATCH_RECORDS_MOST = 100_000;
-export const BATCH_BYTES_LEAST = 1024;
-export const BATCH_BYTES_MOST = 64 * 1024 ** 2;
-/** Longer, and what is shipped would be history. */
-export const BATCH_WAIT_MS_MAX = 5 * 60_000;
-/** Long for a request, short for a person who waits for logs. */
-export const SINK_TIMEOUT_MS = 30_000;
-export const SINK_TIMEOUT_MS_MAX = 3_600_000;
-/** Receivers flush what they hold in memory within seconds; longer ones keep the spool large. */
-export const SINK_REPLAY_MS_MAX = 5 * 60_000;
-/** Tokens, tenants, traces: a handful. */
-export const SINK_HEADERS_MAX = 32;
-/** Half of what servers accept for all headers together. */
-export const SINK_HEADER_CHARS_MAX = 4096;
-
-/** Ten files of a size that editors open. */
-export const FILE_BYTES_MAX_DEFAULT = 100 * 1024 ** 2;
-export const FILE_BYTES_LEAST = 64 * 1024;
-export const FILE_BYTES_MOST = 1024 ** 4;
-export const FILE_AGE_MS = 86_400_000;
-export const FILE_AGE_MS_MIN = 60_000;
-export const FILE_AGE_MS_MAX = 365 * 86_400_000;
-export const FILE_KEEP_DEFAULT = 10;
-/** A folder of more files is no use to a person. */
-export const FILE_KEEP_MAX = 10_000;
-
-/** `max_global_streams_per_user` of Loki 3. */
-export const LOKI_STREAM_LIMIT_DEFAULT = 5000;
-export const LOKI_STREAM_LIMIT_MAX = 10_000_000;
-/** Each bucket has all the lines that a stream of Loki takes: 3 MB each second. */
-export const LOKI_SHARDS_DEFAULT = 32;
-export const LOKI_SHARDS_MAX = 4096;
-/** `reject_old_samples_max_age` of Loki 3. */
-export const LOKI_AGE_MS = 7 * 86_400_000;
-export const LOKI_AGE_MS_MIN = 60_000;
-export const LOKI_AGE_MS_MAX = 10 * 365 * 86_400_000;
-/** Bound of Loki for the name of a tenant. */
-export const LOKI_TENANT_CHARS_MAX = 150;
-
-/** A data stream by the scheme type-dataset-namespace, for which there is a template in Elasticsearch. */
-export const ELASTICSEARCH_INDEX_DEFAULT = 'logs-router-default';
-/** Bound of Elasticsearch for the name of an index, in bytes. */
-export const ELASTICSEARCH_INDEX_BYTES_MAX = 255;
-
-/** What usual collectors take, above what every one should (2048 bytes, RFC 5424 section 6.1). */
-export const SYSLOG_MESSAGE_BYTES_DEFAULT = 8192;
-/** What every collector must take. */
-export const SYSLOG_MESSAGE_BYTES_LEAST = 480;
-export const SYSLOG_MESSAGE_BYTES_MOST = 1024 ** 2;
-/** The longest payload of a datagram over IPv4. */
-export const UDP_PAYLOAD_BYTES_MAX = 65_507;
-/** What may be on its way when a connection breaks. */
-export const SYSLOG_REPLAY_MS = 5000;
-export const SYSLOG_APP_NAME_DEFAULT = 'router-exporter';
-/** RFC 5424 section 6. */
-export const SYSLOG_APP_NAME_CHARS_MAX = 48;
-
-/** The port of the list of IANA. */
-export const NATS_PORT_DEFAULT = 4222;
-/** More than any cluster has. */
-export const NATS_SERVERS_MAX = 100;
-export const NATS_SUBJECT_DEFAULT = 'logs';
-/** Leaves room for site, router and component in a subject that servers take. */
-export const NATS_SUBJECT_CHARS_MAX = 128;
-/** Bound of NATS for the name of a stream. */
-export const NATS_STREAM_CHARS_MAX = 255;
-/** Two blocks of a few kilobytes at most. */
-export const NATS_CREDENTIALS_BYTES_MAX = 64 * 1024;
 
 /** Many months of a profile that changes now and then. */
 export const BACKUP_KEEP_DEFAULT = 10;

@@ -25,22 +25,5 @@ export { type LoadedConfig, type LoadOptions, loadConfig, type WatchedFiles } fr
 export type { AgentFamily } from './modules/module-registry.ts';
 export { type LoadedModules, loadShippedModules, type ShippedModule } from './modules/shipped-modules.ts';
 export { renderConfigReference } from './reference.ts';
-export { createStdoutSettings } from './sinks/resolve-sinks.ts';
-export type {
-  DeadLetterSettings,
-  ElasticsearchSinkSettings,
-  FileSinkSettings,
-  HttpSinkSettings,
-  LokiSinkSettings,
-  NatsSinkSettings,
-  OtlpSinkSettings,
-  SinkAuthSettings,
-  SinkBatchSettings,
-  SinkFormat,
-  SinkSelection,
-  SinkSettings,
-  StdoutSinkSettings,
-  SyslogSinkSettings,
-} from './sinks/settings.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';
 export { type LoadedWebConfig, loadWebConfig } from './web/load-web-config.ts';

@@ -78,7 +78,8 @@ export function listTags(variants: readonly JsonSchema[]): string[] {
   return Object.entries(first?.properties ?? {}).flatMap(([key, value]) => (value.const === undefined ? [] : [key]));
 }
 
+/** Without what is only for the reference, and the default behind the description. */
 function withoutKind(schema: JsonSchema): JsonSchema {
-  const { kind: _kind, ...node } = schema;
-  return node;
+  const { kind: _kind, default: fallback, ...node } = schema;
+  return fallback === undefined ? node : { ...node, default: fallback };
 }

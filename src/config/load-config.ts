@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { readSinks } from '../delivery/index.ts';
 import type { ConfigFault, Environment, RootExpected } from '../settings/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
@@ -29,7 +30,6 @@ import { readShippedModules } from './modules/shipped-modules.ts';
 import { type ListedRouters, type PlacedRouter, readListedRouters } from './router-files.ts';
 import { type FleetContext, resolveRouter } from './router-settings.ts';
 import { configSchema, type Settings } from './schema.ts';
-import { resolveSinks } from './sinks/resolve-sinks.ts';
 import { readWebSecurity } from './web/load-web-config.ts';
 
 /** Files whose changes call for a reload, as they were read. */
@@ -115,7 +115,7 @@ async function resolveConfig(
     },
     routers: await resolveRouters(main, settings, routers, { registry, rules }),
     backup: resolveBackup(main, settings.backup ?? {}),
-    sinks: await resolveSinks(main, settings.sinks ?? []),
+    sinks: await readSinks(main, settings.sinks ?? []),
     deadLetters: {
       bytesMax: settings.dead_letters?.max ?? DEAD_LETTERS_BYTES_MAX_DEFAULT,
       keepMs: settings.dead_letters?.keep ?? DEAD_LETTERS_KEEP_MS,
@@ -161,7 +161,7 @@ interface Named extends Place {
   readonly name?: unknown;
 }
 
-function toNamed(items: readonly { name?: unknown }[], file: ConfigFile, list: string): Named[] {
+function toNamed(items: readonly Readonly<Record<string, unknown>>[], file: ConfigFile, list: string): Named[] {
   return items.map(({ name }, index) => ({ file, path: [list, index], name }));
 }
 

@@ -1,3 +1,4 @@
+import { SINKS_MAX } from '../delivery/index.ts';
 import { CONFIG_FILE_BYTES_MAX } from '../settings/index.ts';
 import {
   BCRYPT_COST_MAX,
@@ -9,7 +10,6 @@ import {
   RESOURCE_METRICS_MAX,
   ROUTER_FILES_BYTES_MAX,
   ROUTER_FILES_MAX,
-  SINKS_MAX,
 } from './defaults.ts';
 import { renderTables } from './reference-tables.ts';
 import { configSchema } from './schema.ts';

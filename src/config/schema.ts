@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { renderDuration } from '../base/index.ts';
+import { sinksSchema } from '../delivery/index.ts';
 import type { SoundOf } from '../settings/index.ts';
 import {
   byteSize,
@@ -31,7 +32,6 @@ import {
 import { logRulesSchema, redactSchema } from './logs/log-rule-schema.ts';
 import { modulesSchema } from './modules/module-schema.ts';
 import { layerSchema, routerSchema } from './router-schema.ts';
-import { sinksSchema } from './sinks/sink-schema.ts';
 
 const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
 /** What must be there, in `routers` or by `router_files`. */
@@ -135,6 +135,7 @@ export const configSchema = section('Configuration of router-exporter.', {
       },
       DEAD_LETTERS_BYTES_LEAST,
       DEAD_LETTERS_BYTES_MOST,
+      renderByteSize(DEAD_LETTERS_BYTES_MAX_DEFAULT),
     ).optional(),
     keep: duration(
       { description: 'How long they are kept.', default: renderDuration(DEAD_LETTERS_KEEP_MS) },

@@ -21,12 +21,15 @@ export type {
 export { Courier, type CourierOptions, type DeliveryEvent, type StepOptions, type StepOutcome } from './courier.ts';
 export { DeliveryError } from './errors.ts';
 export { OutgoingRecord } from './outgoing-record.ts';
-export { createElasticsearchSink } from './sinks/elasticsearch/sink.ts';
+export type { SinkSelection, SinkSurroundings } from './sinks/define-sink.ts';
 export { renderIndexTemplate } from './sinks/elasticsearch/template.ts';
-export { createFileSink } from './sinks/file/sink.ts';
-export { createHttpSink } from './sinks/http/sink.ts';
-export { createLokiSink } from './sinks/loki/sink.ts';
-export { createNatsSink } from './sinks/nats/sink.ts';
-export { createOtlpSink } from './sinks/otlp/sink.ts';
-export { createStdoutSink } from './sinks/stdout/sink.ts';
-export { createSyslogSink } from './sinks/syslog/sink.ts';
+export {
+  createSink,
+  readSinks,
+  renderSink,
+  SINKS_MAX,
+  type SinkSettings,
+  type SinkSettingsOf,
+  sinksSchema,
+} from './sinks/index.ts';
+export { createStdoutSettings } from './sinks/stdout/index.ts';

@@ -1,29 +1,12 @@
 import { isIP } from 'node:net';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
-
-/** How a sink's certificate is checked, and which one is shown to it. */
-export interface SinkTls {
-  /** Authorities that are trusted instead of the machine's own, as PEM. */
-  readonly caPem?: string | undefined;
-  /** The name that the certificate must carry, when it is not the host of the address. */
-  readonly serverName?: string | undefined;
-  /** Certificate and key of the client, as PEM, for sinks that ask for one. */
-  readonly certPem?: string | undefined;
-  readonly keyPem?: string | undefined;
-  /**
-   * SHA-256 of the sink's certificate, as hex with or without colons. The certificate must be this one; without `caPem`
-   * it needs nobody else to vouch for it.
-   */
-  readonly fingerprintSha256?: string | undefined;
-  /** Accepts any certificate. Default false. */
-  readonly insecureSkipVerify?: boolean | undefined;
-}
+import type { ClientTls } from '../settings/index.ts';
 
 /**
  * What the TLS library has to be told. With `host`, the host of the sink's address, the name to be greeted and checked is
  * in it. The caller looks for {@link findTlsFault} before it sends anything.
  */
-export function toTlsOptions(tls: SinkTls, host?: string): ConnectionOptions {
+export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
   const { caPem, certPem, keyPem, fingerprintSha256, insecureSkipVerify } = tls;
   const name = tls.serverName ?? host;
   const isPinnedOnly = fingerprintSha256 !== undefined && caPem === undefined;
@@ -38,7 +21,7 @@ export function toTlsOptions(tls: SinkTls, host?: string): ConnectionOptions {
 }
 
 /** What is wrong with the certificate of a finished full handshake beyond what the TLS library has checked. */
-export function findTlsFault(tls: SinkTls, socket: TLSSocket): string | undefined {
+export function findTlsFault(tls: ClientTls, socket: TLSSocket): string | undefined {
   if (tls.fingerprintSha256 === undefined) return undefined;
   const found = socket.getPeerX509Certificate()?.fingerprint256;
   if (found !== undefined && toHex(found) === toHex(tls.fingerprintSha256)) return undefined;

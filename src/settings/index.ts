@@ -11,7 +11,7 @@ export { CONFIG_FILE_BYTES_MAX, type ConfigFile, ConfigFiles, type Place, render
 export { type ConfigFault, type KeyPath, renderFault } from './fault.ts';
 export type { Environment } from './fill-in.ts';
 export { isWritten, refuseBoth } from './key-checks.ts';
-export { type ListenAddress, parseListenAddress } from './listen-address.ts';
+export { type ListenAddress, parseListenAddress, renderListenAddress } from './listen-address.ts';
 export { NamedFileReader, renderFileFault, type SecretKind, type TlsFiles } from './named-files.ts';
 export { findNearest } from './nearest.ts';
 export type { RootExpected } from './parse-source.ts';
@@ -27,12 +27,14 @@ export {
 } from './quantities.ts';
 export type { SoundOf } from './sound.ts';
 export { describeFailure, readTextFile, type TextFile } from './text-file.ts';
-export type { TlsSettings } from './tls-settings.ts';
+export { type ClientTls, readTls, renderTls, revealTls, type TlsSettings, tlsSection } from './tls.ts';
 export { parsePlainUrl, parseRouterUrl } from './url.ts';
 export {
   type About,
+  asSecret,
   checked,
   choice,
+  codec,
   filePatterns,
   fingerprint,
   flag,

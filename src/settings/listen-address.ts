@@ -23,3 +23,8 @@ export function parseListenAddress(text: string): ListenAddress | undefined {
   const isHost = /^[\d.]+$/.test(plain) ? isIPv4(plain) : HOST_NAME.test(plain);
   return isHost ? { host: plain, port } : undefined;
 }
+
+/** Renders an address as it is written: `[::1]:port` for one with colons. */
+export function renderListenAddress({ host = '', port }: ListenAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

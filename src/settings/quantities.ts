@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseByteSize, parseDuration, renderDuration } from '../base/index.ts';
-import { type About, parsed } from './values.ts';
+import { type About, codec, parsed } from './values.ts';
 
 /** Shorter than a round trip to a router, so certainly a wrong unit. */
 export const DURATION_MS_MIN = 100;
@@ -13,24 +13,17 @@ export const BYTE_BUDGET_LEAST = 64 * 1024;
 
 /** A Prometheus duration, to milliseconds. */
 export function duration(about: About, leastMs: number = DURATION_MS_MIN, mostMs: number = DURATION_MS_MAX) {
-  return parsed({ kind: 'duration', ...about }, describeDuration(leastMs, mostMs), (value) =>
-    parseWithin(value, leastMs, mostMs),
-  );
+  const parse = (value: string) => parseWithin(value, leastMs, mostMs);
+  return parsed({ kind: 'duration', ...about }, describeDuration(leastMs, mostMs), parse, renderDuration);
 }
 
 /** A Prometheus duration, to milliseconds; 0, which needs no unit, is none at all. */
 export function durationOrNone(about: About, leastMs: number, mostMs: number) {
   const expected = `${describeDuration(leastMs, mostMs)}, or 0`;
-  return z
-    .union([z.string(), z.literal(0)], { error: expected })
-    .meta({ kind: 'duration', ...about })
-    .transform((value, context) => {
-      const isNone = value === 0 || parseDuration(value) === 0;
-      const durationMs = isNone ? 0 : parseWithin(value, leastMs, mostMs);
-      if (durationMs !== undefined) return durationMs;
-      context.issues.push({ code: 'custom', message: expected, input: value });
-      return z.NEVER;
-    });
+  const written = z.union([z.string(), z.literal(0)], { error: expected }).meta({ kind: 'duration', ...about });
+  const parse = (value: string | 0) =>
+    value === 0 || parseDuration(value) === 0 ? 0 : parseWithin(value, leastMs, mostMs);
+  return codec(written, expected, parse, renderDuration);
 }
 
 function parseWithin(value: string, leastMs: number, mostMs: number): number | undefined {
@@ -57,9 +50,8 @@ export function byteBudget(about: About) {
   return size(about, BUDGET, (bytes) => bytes === 0 || bytes >= BYTE_BUDGET_LEAST);
 }
 
-/** A size between two bounds, to bytes; a plain number is bytes. */
-export function byteSizeWithin(about: About, least: number, most: number) {
-  const example = typeof about.default === 'string' ? about.default : '512KiB';
+/** A size between two bounds, to bytes; a plain number is bytes. Messages show an example. */
+export function byteSizeWithin(about: About, least: number, most: number, example = '512KiB') {
   const expected = `a size from ${renderByteSize(least)} to ${renderByteSize(most)}, such as ${example}`;
   return size(about, expected, (bytes) => bytes >= least && bytes <= most);
 }
@@ -78,15 +70,12 @@ const BINARY_UNITS = [
 ] as const;
 
 function size(about: About, expected: string, isValid: (bytes: number) => boolean) {
-  return z
-    .union([z.string(), z.int()], { error: expected })
-    .meta({ kind: 'size', ...about })
-    .transform((value, context) => {
-      const bytes = parseByteSize(String(value));
-      if (bytes !== undefined && isValid(bytes)) return bytes;
-      context.issues.push({ code: 'custom', message: expected, input: value });
-      return z.NEVER;
-    });
+  const written = z.union([z.string(), z.int()], { error: expected }).meta({ kind: 'size', ...about });
+  const parse = (value: string | number) => {
+    const bytes = parseByteSize(String(value));
+    return bytes !== undefined && isValid(bytes) ? bytes : undefined;
+  };
+  return codec(written, expected, parse, renderByteSize);
 }
 
 /** A whole number; as text too, because the environment holds nothing else. */
@@ -94,8 +83,9 @@ export function wholeNumber(about: About, least: number, most: number) {
   const expected = `a whole number from ${least} to ${most}`;
   const error = { error: expected };
   const isInRange = (digits: string) => /^\d{1,9}$/.test(digits) && Number(digits) >= least && Number(digits) <= most;
-  return z
-    .union([z.int(error).min(least, error).max(most, error), z.string().refine(isInRange, error)], error)
-    .meta({ kind: `number from ${least} to ${most}`, ...about })
-    .transform(Number);
+  const digits = z.string().refine(isInRange, error);
+  const written = z
+    .union([z.int(error).min(least, error).max(most, error), digits], error)
+    .meta({ kind: `number from ${least} to ${most}`, ...about });
+  return codec(written, expected, Number, (value): string | number => value);
 }

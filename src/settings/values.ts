@@ -1,7 +1,7 @@
 import { matchesGlob } from 'node:path';
 import { z } from 'zod';
 import { Secret } from '../base/index.ts';
-import { parseListenAddress } from './listen-address.ts';
+import { parseListenAddress, renderListenAddress } from './listen-address.ts';
 import { findNearest } from './nearest.ts';
 import { findNearestTimeZone, isTimeZone } from './time-zone.ts';
 import { parseRouterUrl } from './url.ts';
@@ -45,7 +45,7 @@ export function text(about: About) {
 
 /** Text that becomes a {@link Secret} at once. */
 export function secret(about: About) {
-  return text({ kind: 'secret text', ...about }).transform((value) => new Secret(value));
+  return asSecret(text({ kind: 'secret text', ...about }));
 }
 
 const NAME = `a name of letters, digits, ".", "_" and "-", at most ${NAME_CHARS_MAX} (a number needs quotes)`;
@@ -63,10 +63,15 @@ const FLAG = 'true or false';
 
 /** A flag; as text too, because the environment holds nothing else. */
 export function flag(about: About) {
-  return z
+  const written = z
     .union([z.boolean(), z.enum(['true', 'false'])], { error: FLAG })
-    .meta({ kind: '`true` or `false`', ...about })
-    .transform((value) => value === true || value === 'true');
+    .meta({ kind: '`true` or `false`', ...about });
+  return codec(
+    written,
+    FLAG,
+    (value) => value === true || value === 'true',
+    (value): boolean | 'true' | 'false' => value,
+  );
 }
 
 /** One of a few words. */
@@ -155,6 +160,7 @@ export function listenAddress(about: About) {
     { kind: 'address', ...about },
     'host:port, :port or [IPv6 address]:port with a port from 0 to 65535',
     parseListenAddress,
+    renderListenAddress,
   );
 }
 
@@ -195,15 +201,35 @@ export function checked(about: About, expected: string, charsMax: number, isVali
     .meta({ kind: 'text', ...about });
 }
 
-/** Text that `parse` turns into something else, or refuses with `undefined`. */
-export function parsed<T>(about: About, expected: string, parse: (value: string) => T | undefined) {
-  return z
-    .string({ error: expected })
-    .meta(about)
-    .transform((value, context): T => {
+/** Text that `parse` turns into something else, or refuses with `undefined`; `render` is the way back. */
+export function parsed<Value>(
+  about: About,
+  expected: string,
+  parse: (value: string) => Value | undefined,
+  render: (value: Value) => string = String,
+) {
+  return codec(z.string({ error: expected }).meta(about), expected, parse, render);
+}
+
+/** Text of a schema that becomes a {@link Secret}, whose way back tells nothing. */
+export function asSecret(written: z.ZodString) {
+  return z.codec(written, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String });
+}
+
+/** What is written, and what it becomes: `parse` refuses it with `undefined`, `render` is the way back. */
+export function codec<Written extends z.ZodType, Value>(
+  written: Written,
+  expected: string,
+  parse: (value: z.output<Written>) => Value | undefined,
+  render: (value: Value) => z.output<Written>,
+) {
+  return z.codec(written, z.custom<Value>(), {
+    decode(value, context) {
       const result = parse(value);
       if (result !== undefined) return result;
       context.issues.push({ code: 'custom', message: expected, input: value });
       return z.NEVER;
-    });
+    },
+    encode: render,
+  });
 }

@@ -6,7 +6,8 @@ import type { FleetWish } from '../../src/agent/fleet.ts';
 import { type PlanOptions, preparePlan, type RouterParts } from '../../src/agent/plan.ts';
 import { RouterAgent } from '../../src/agent/router-agent.ts';
 import { createSteppedClock, Secret } from '../../src/base/index.ts';
-import { type Config, createStdoutSettings } from '../../src/config/index.ts';
+import type { Config } from '../../src/config/index.ts';
+import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { createRouterSettings, createSurroundings, NEVER } from './router-agent-bench.ts';
 

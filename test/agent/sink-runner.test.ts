@@ -2,9 +2,14 @@ import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/self-metrics.ts';
 import { SinkRunner } from '../../src/agent/sink-runner.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
-import { createStdoutSettings, type SinkSettings } from '../../src/config/index.ts';
 import { ConnectionEnd } from '../../src/delivery/connection-end.ts';
-import { DeliveryError, type OutgoingRecord, type Sink } from '../../src/delivery/index.ts';
+import {
+  createStdoutSettings,
+  DeliveryError,
+  type OutgoingRecord,
+  type Sink,
+  type SinkSettings,
+} from '../../src/delivery/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { renderLine } from '../support/memory-spool.ts';
 import { commitOf, createStoreFolder } from '../support/store-folder.ts';

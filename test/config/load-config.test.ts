@@ -2,7 +2,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createStdoutSettings, loadConfig } from '../../src/config/index.ts';
+import { loadConfig } from '../../src/config/index.ts';
+import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { renderFault } from '../../src/settings/index.ts';
 import { CERTIFICATE, load, SHIPPED_MODULES, withRouter } from './configuration-folder.ts';
 

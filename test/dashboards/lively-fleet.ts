@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Config, HttpSinkSettings } from '../../src/config/index.ts';
+import type { Config } from '../../src/config/index.ts';
+import type { SinkSettingsOf } from '../../src/delivery/index.ts';
 import { equals, RouterClient } from '../../src/router/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { createHttpSettings } from '../support/sink-settings.ts';
@@ -100,7 +101,7 @@ export async function startLivelyFleet(): Promise<LivelyFleet> {
 }
 
 /** A sink whose server answers everything with `status`. */
-async function openSink(stack: AsyncDisposableStack, name: string, status: number): Promise<HttpSinkSettings> {
+async function openSink(stack: AsyncDisposableStack, name: string, status: number): Promise<SinkSettingsOf<'http'>> {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(status).end());
   });

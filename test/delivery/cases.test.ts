@@ -1,16 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import {
-  Courier,
-  createElasticsearchSink,
-  createHttpSink,
-  createLokiSink,
-  createNatsSink,
-  createOtlpSink,
-  type DeliveryError,
-  type DeliveryEvent,
-  type Sink,
-} from '../../src/delivery/index.ts';
+import { Courier, type DeliveryError, type DeliveryEvent, type Sink } from '../../src/delivery/index.ts';
+import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
+import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
+import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
+import { createNatsSink } from '../../src/delivery/sinks/nats/sink.ts';
+import { createOtlpSink } from '../../src/delivery/sinks/otlp/sink.ts';
 import { Pump } from '../../src/schedule/index.ts';
 import { MemoryLetters, MemorySpool } from '../support/memory-spool.ts';
 import { openElasticsearchServer } from '../support/sinks/elasticsearch-server.ts';

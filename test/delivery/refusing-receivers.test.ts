@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest';
 import { type Clock, createSteppedClock } from '../../src/base/index.ts';
-import {
-  Courier,
-  createElasticsearchSink,
-  createHttpSink,
-  createLokiSink,
-  createOtlpSink,
-  type DeliveryEvent,
-  type Sink,
-} from '../../src/delivery/index.ts';
+import { Courier, type DeliveryEvent, type Sink } from '../../src/delivery/index.ts';
+import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
+import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
+import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
+import { createOtlpSink } from '../../src/delivery/sinks/otlp/sink.ts';
 import { MemoryLetters, MemorySpool } from '../support/memory-spool.ts';
 import { type ArrivedRequest, openMisbehavingServer, type Reply } from '../support/sinks/misbehaving-server.ts';
 

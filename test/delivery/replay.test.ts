@@ -4,16 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import {
-  Courier,
-  createElasticsearchSink,
-  createHttpSink,
-  createLokiSink,
-  createOtlpSink,
-  createSyslogSink,
-  type DeliveryEvent,
-  type Sink,
-} from '../../src/delivery/index.ts';
+import { Courier, type DeliveryEvent, type Sink } from '../../src/delivery/index.ts';
+import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
+import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
+import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
+import { createOtlpSink } from '../../src/delivery/sinks/otlp/sink.ts';
+import { createSyslogSink } from '../../src/delivery/sinks/syslog/sink.ts';
 import { MemoryLetters } from '../support/memory-spool.ts';
 import { openHttpServer } from '../support/sinks/http-server.ts';
 import { type ArrivedRequest, openMisbehavingServer } from '../support/sinks/misbehaving-server.ts';

@@ -27,27 +27,31 @@ test.for([
   ['a global key', /spool_max|spoolBytesMax|SPOOL_BYTES_MAX_DEFAULT/],
   ['a key of routers', /stale_after|staleAfter|POLL_STALE_AFTER/],
   ['a key of routers', /byte_budget|byteBudget/],
-  ['a key of a sink', /stream_limit|streamLimit|STREAM_LIMIT/],
 ] as const)('ARCHITECTURE.md names every file of config that has to know %s', ([, key]) => {
-  const places = listPlaces('add a configuration key');
+  const places = listPlaces('add another configuration key');
   const files = listFiles('src/config/**/*.ts', key);
   expect(files.length).toBeGreaterThan(3);
   expect(files.filter((file) => !isListed(places, file))).toEqual([]);
 });
 
-test.for(['nats', 'syslog', 'loki', 'elasticsearch'])(
-  'ARCHITECTURE.md names every file that has to know the sink %s',
-  (type) => {
-    const places = listPlaces('add a sink');
-    const name = `${type[0]?.toUpperCase()}${type.slice(1)}`;
-    const files = listFiles(
-      'src/{config,agent,delivery}/**/*.ts',
-      new RegExp(`'${type}'|^ +${type}:|\\b${name}SinkSettings\\b|\\bcreate${name}Sink\\b|\\b${type}Schema\\b`, 'm'),
-    );
-    expect(files.length).toBeGreaterThan(6);
-    expect(files.filter((file) => !isListed(places, file))).toEqual([]);
-  },
-);
+test.for(['nats', 'syslog', 'loki', 'elasticsearch'])('the sink %s stands in its folder and in one list', (type) => {
+  const name = `${type[0]?.toUpperCase()}${type.slice(1)}`;
+  const files = listFiles(
+    'src/{config,settings,agent,delivery}/**/*.ts',
+    new RegExp(`'${type}'|^ +${type}:|'\\./${type}/index\\.ts'|\\bcreate${name}Sink\\b|\\b${type}Schema\\b`, 'm'),
+  );
+  const folder = files.filter((file) => file.startsWith(`src/delivery/sinks/${type}/`));
+  expect(folder.length).toBeGreaterThan(2);
+  const others = files.filter((file) => !folder.includes(file));
+  expect(others).toContain('src/delivery/sinks/list.ts');
+  expect(others.filter((file) => !isListed(listPlaces('add a sink'), file))).toEqual([]);
+});
+
+test('a key of a sink stands in the folder of the sink', () => {
+  const files = listFiles('src/**/*.ts', /stream_limit|streamLimit|STREAM_LIMIT/);
+  expect(files.filter((file) => !file.startsWith('src/delivery/sinks/loki/'))).toEqual([]);
+  expect(files).toContain('src/delivery/sinks/loki/schema.ts');
+});
 
 test('every path of source in ARCHITECTURE.md exists', () => {
   const text = readFileSync(`${PROJECT}docs/ARCHITECTURE.md`, 'utf8');

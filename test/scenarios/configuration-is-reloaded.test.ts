@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Config, createStdoutSettings, type RouterSettings } from '../../src/config/index.ts';
+import type { Config, RouterSettings } from '../../src/config/index.ts';
+import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { startFleet } from '../support/fleet.ts';
 

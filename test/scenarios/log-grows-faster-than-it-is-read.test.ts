@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createStdoutSettings } from '../../src/config/index.ts';
+import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 
 const SECOND_MS = 1000;

@@ -10,13 +10,8 @@ import {
   Secret,
   type SteppedClock,
 } from '../../src/base/index.ts';
-import {
-  type Config,
-  createStdoutSettings,
-  type LoadedConfig,
-  loadShippedModules,
-  type RouterSettings,
-} from '../../src/config/index.ts';
+import { type Config, type LoadedConfig, loadShippedModules, type RouterSettings } from '../../src/config/index.ts';
+import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import type { ConfigFault } from '../../src/settings/index.ts';

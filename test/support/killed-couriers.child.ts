@@ -1,13 +1,10 @@
 import { join } from 'node:path';
 import { createSeededRandom, createSystemClock, systemRandom } from '../../src/base/index.ts';
-import {
-  Courier,
-  createElasticsearchSink,
-  createFileSink,
-  createHttpSink,
-  createNatsSink,
-  type Sink,
-} from '../../src/delivery/index.ts';
+import { Courier, type Sink } from '../../src/delivery/index.ts';
+import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
+import { createFileSink } from '../../src/delivery/sinks/file/sink.ts';
+import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
+import { createNatsSink } from '../../src/delivery/sinks/nats/sink.ts';
 import { Pump } from '../../src/schedule/index.ts';
 import { DeadLetterStore, EmbeddedStore } from '../../src/store/index.ts';
 

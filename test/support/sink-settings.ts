@@ -1,4 +1,4 @@
-import type { FileSinkSettings, HttpSinkSettings } from '../../src/config/index.ts';
+import type { SinkSettingsOf } from '../../src/delivery/index.ts';
 
 const common = {
   format: 'native',
@@ -20,8 +20,8 @@ const tls = {
 export function createHttpSettings(
   name: string,
   url: string,
-  change: Partial<HttpSinkSettings> = {},
-): HttpSinkSettings {
+  change: Partial<SinkSettingsOf<'http'>> = {},
+): SinkSettingsOf<'http'> {
   return {
     ...common,
     name,
@@ -41,8 +41,8 @@ export function createHttpSettings(
 export function createFileSettings(
   name: string,
   path: string,
-  change: Partial<FileSinkSettings> = {},
-): FileSinkSettings {
+  change: Partial<SinkSettingsOf<'file'>> = {},
+): SinkSettingsOf<'file'> {
   return {
     ...common,
     name,

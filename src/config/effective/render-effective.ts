@@ -1,10 +1,10 @@
 import { stringify } from 'yaml';
 import { renderDuration } from '../../base/index.ts';
+import { renderSink } from '../../delivery/index.ts';
 import type { ListenAddress } from '../../settings/index.ts';
 import { renderByteSize } from '../../settings/index.ts';
 import type { Config, LogSettings, RouterSettings, WebSecurity } from '../config.ts';
 import { blankSecrets } from './blank-secrets.ts';
-import { toSinkKeys } from './sink-keys-of.ts';
 import { toTlsKeys } from './tls-keys-of.ts';
 
 /**
@@ -16,7 +16,7 @@ export function renderEffectiveConfig({ web, storage, backup, sinks, deadLetters
     web: { listen: web.listen.map(renderAddress), config_file: web.security && toWebKeys(web.security) },
     storage: { path: storage.path, spool_max: renderByteSize(storage.spoolBytesMax) },
     backup,
-    sinks: sinks.map(toSinkKeys),
+    sinks: sinks.map(renderSink),
     dead_letters: { max: renderByteSize(deadLetters.bytesMax), keep: renderDuration(deadLetters.keepMs) },
     log_rules: logRules.map(({ fixedLabels, ...rule }) => ({ ...rule, fixed_labels: fixedLabels })),
     redact,

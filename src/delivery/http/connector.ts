@@ -1,8 +1,9 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { buildConnector } from 'undici';
+import type { ClientTls } from '../../settings/index.ts';
 import { DeliveryError } from '../errors.ts';
-import { FINGERPRINT_HINT, findTlsFault, type SinkTls, toTlsOptions } from '../tls.ts';
+import { FINGERPRINT_HINT, findTlsFault, toTlsOptions } from '../tls.ts';
 
 const HTTPS = 'https:';
 /** An idle connection shows a sign of life this often, so that neither a firewall nor an end forgets it. Milliseconds. */
@@ -13,12 +14,12 @@ const SIGN_OF_LIFE_MS = 60_000;
  * no time limit: who waits for a connection ends it.
  */
 export class SinkConnector {
-  readonly #tls: SinkTls;
+  readonly #tls: ClientTls;
   readonly #onEnded: (isOrderly: boolean) => void;
   readonly #openings = new Set<(cause: Error) => void>();
 
   /** `onEnded`: told when the other side ends a connection that stood, in an orderly way or not. */
-  constructor(tls: SinkTls, onEnded: (isOrderly: boolean) => void = () => {}) {
+  constructor(tls: ClientTls, onEnded: (isOrderly: boolean) => void = () => {}) {
     this.#tls = tls;
     this.#onEnded = onEnded;
   }

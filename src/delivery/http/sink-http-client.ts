@@ -2,10 +2,10 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
+import type { ClientTls } from '../../settings/index.ts';
 import { listSecrets, type SinkAuth } from '../auth.ts';
 import { ConnectionEnd } from '../connection-end.ts';
 import { DeliveryError } from '../errors.ts';
-import type { SinkTls } from '../tls.ts';
 import { type HttpAnswer, parseRetryAfter } from './answer.ts';
 import { SinkConnector } from './connector.ts';
 import { revealAuthorization, revealHeaders } from './request-headers.ts';
@@ -21,7 +21,7 @@ export interface HttpSinkOptions {
   /** Sent with every request. `Authorization` among them yields to `auth`. */
   readonly headers: Readonly<Record<string, Secret>>;
   readonly auth?: SinkAuth | undefined;
-  readonly tls?: SinkTls | undefined;
+  readonly tls?: ClientTls | undefined;
   /** Of the bodies of requests. */
   readonly compress: 'gzip' | 'none';
   /** How far back records go again when a connection ended; absent or 0: none do, and connections are not watched. Milliseconds. */

@@ -1,9 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts under test refer to variables.
+
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/index.ts';
-import { createStdoutSettings } from '../../../src/config/index.ts';
+import { createStdoutSettings } from '../../../src/delivery/index.ts';
 import { CERTIFICATE, load, type Surroundings, withRouter } from '../configuration-folder.ts';
 
 const KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();

@@ -5,16 +5,13 @@ import { type HttpSinkOptions as ClientOptions, SinkHttpClient } from '../../htt
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { readBulkReport, renderBulk } from './bulk.ts';
 import { checkElasticsearch } from './preflight.ts';
+import type { ElasticsearchSettings } from './schema.ts';
 
-export interface ElasticsearchSinkOptions extends ClientOptions {
+export interface ElasticsearchSinkOptions extends ClientOptions, ElasticsearchSettings {
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
   /** Default `ecs`. */
   readonly format?: RecordFormat | undefined;
-  /** A data stream, or an index. */
-  readonly index: string;
-  /** Ingest pipeline; absent: the one of the index. */
-  readonly pipeline?: string | undefined;
 }
 
 /** An answer has an item per record; one about 5,000 records that are all refused has about 3 MiB. Bytes. */

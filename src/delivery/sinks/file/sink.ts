@@ -6,24 +6,15 @@ import { FileArchive } from './archive.ts';
 import { toFileError } from './errors.ts';
 import { FILE_MODE, LogFile } from './log.ts';
 import { checkFilePlace, checkFileWritable } from './preflight.ts';
+import type { FileSettings } from './schema.ts';
 
-export interface FileSinkOptions {
+/** `ageMs` and `keep` may be 0 here: never rotated by age, and all files stay. */
+export interface FileSinkOptions extends FileSettings {
   readonly name: string;
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;
-  /** Absolute. Two sinks with one path would take each other's lines for their own. */
-  readonly path: string;
-  /** Size above which the file is rotated. Bytes. */
-  readonly bytesMax: number;
-  /** Age above which the file is rotated, when a record comes. Milliseconds; 0: never. */
-  readonly ageMs: number;
-  /** How many rotated files stay; 0: all. */
-  readonly keep: number;
-  readonly compress: 'gzip' | 'none';
-  /** When what was written is forced to the disk: before a batch is acknowledged, when a file is finished, or never. */
-  readonly fsync: 'batch' | 'rotate' | 'never';
   readonly clock: Clock;
 }
 

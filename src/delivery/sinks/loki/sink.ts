@@ -1,5 +1,4 @@
-import { type Clock, renderDuration, type Secret } from '../../../base/index.ts';
-import type { SinkAuth } from '../../auth.ts';
+import { renderDuration } from '../../../base/index.ts';
 import type {
   BatchBounds,
   DeliveryReport,
@@ -9,42 +8,23 @@ import type {
   Sink,
   WatchedConnection,
 } from '../../contracts.ts';
-import { SinkHttpClient } from '../../http/sink-http-client.ts';
+import { type HttpSinkOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord } from '../../test-record.ts';
-import type { SinkTls } from '../../tls.ts';
 import { tryTestRecord } from '../../try-test-record.ts';
 import { toLokiEntry } from './entry.ts';
 import { FUTURE_MS_MAX, fitsRouterLayout, type LokiLayout } from './layout.ts';
 import { askLimits, askReady, compareLimits } from './preflight.ts';
 import { renderPush } from './request.ts';
+import type { LokiSettings } from './schema.ts';
 import { judgeLokiAnswer } from './status.ts';
 import { findLokiTime } from './time.ts';
 
-export interface LokiSinkOptions {
-  readonly name: string;
+export interface LokiSinkOptions extends Omit<HttpSinkOptions, 'compress'>, LokiSettings {
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
-  /** Without a path, `/loki/api/v1/push` is meant. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, Secret>>;
-  readonly auth?: SinkAuth | undefined;
-  readonly tls?: SinkTls | undefined;
-  /** Sent as `X-Scope-OrgID`. */
-  readonly tenant?: string | undefined;
-  /** `auto`: `router` while the fleet fits, else `shard`. */
-  readonly layout: 'auto' | 'router' | 'shard';
-  /** How many streams Loki allows. */
-  readonly streamLimit: number;
-  /** Buckets of layout `shard`. */
-  readonly shards: number;
-  /** Age above which Loki refuses a line. Milliseconds; 0: none. */
-  readonly maxAgeMs: number;
-  /** How far back records go again when the connection broke or Loki answered 5xx. Milliseconds; absent or 0: none do. */
-  readonly replayMs?: number | undefined;
   /** How many routers there are now. */
   readonly routers: () => number;
-  readonly clock: Clock;
 }
 
 const PUSH_PATH = '/loki/api/v1/push';

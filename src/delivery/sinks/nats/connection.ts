@@ -1,8 +1,9 @@
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import { type Clock, openDeadline, type Secret, untilAborted } from '../../../base/index.ts';
+import type { ClientTls } from '../../../settings/index.ts';
 import type { SinkAuth } from '../../auth.ts';
 import { DeliveryError } from '../../errors.ts';
-import { type SinkTls, toTlsOptions } from '../../tls.ts';
+import { toTlsOptions } from '../../tls.ts';
 import { toNatsError } from './errors.ts';
 import type { NatsLibrary } from './library.ts';
 import { peekAtNatsServer } from './peek.ts';
@@ -15,7 +16,7 @@ export interface NatsServers {
   /** Content of a credentials file, instead of `auth`. */
   readonly credentials?: Secret | undefined;
   /** Of `tls://`. */
-  readonly tls?: SinkTls | undefined;
+  readonly tls?: ClientTls | undefined;
   readonly clock: Clock;
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, renderDuration, renderErrorChain, untilAborted } from '../../../base/index.ts';
+import { renderDuration, renderErrorChain, untilAborted } from '../../../base/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
 import type { DeliveryError } from '../../errors.ts';
 import { type RecordFormat, renderRecord } from '../../formats/format.ts';
@@ -8,19 +8,15 @@ import { type LanesOutcome, publishInLanes } from './lanes.ts';
 import { loadNatsLibrary, type NatsLibrary } from './library.ts';
 import { checkNatsStream } from './preflight.ts';
 import { NatsPublisher } from './publisher.ts';
+import type { NatsSettings } from './schema.ts';
 import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
 import { toNatsSubject } from './subject.ts';
 
-export interface NatsSinkOptions extends NatsServers {
+export interface NatsSinkOptions extends NatsServers, Omit<NatsSettings, 'servers'> {
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;
-  /** First part of the subjects: `<subject>.<label site or "none">.<router>.<component>`. */
-  readonly subject: string;
-  /** Stream that has to take the records; absent: whichever has the subject. */
-  readonly stream?: string | undefined;
-  readonly clock: Clock;
 }
 
 /** Limit of one acknowledgement, in milliseconds, where the limit of the delivery is not shorter. */

@@ -1,31 +1,19 @@
-import type { Clock, Secret } from '../../../base/index.ts';
-import type { SinkAuth } from '../../auth.ts';
 import type { BatchBounds, DeliveryReport, PreflightFleet, Sink } from '../../contracts.ts';
 import { toOtelRecord } from '../../formats/otel-record.ts';
-import { SinkHttpClient } from '../../http/sink-http-client.ts';
+import { type HttpSinkOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord } from '../../test-record.ts';
-import type { SinkTls } from '../../tls.ts';
 import { tryTestRecord } from '../../try-test-record.ts';
 import { encodeLogsRequest } from './encode-logs-request.ts';
 import { judgeOtlpAnswer } from './judge-answer.ts';
 import { findLoki } from './loki.ts';
+import type { OtlpSettings } from './schema.ts';
 
-export interface OtlpSinkOptions {
-  readonly name: string;
+export interface OtlpSinkOptions extends HttpSinkOptions, OtlpSettings {
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
-  /** Without a path, `/v1/logs` is meant. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, Secret>>;
-  readonly auth?: SinkAuth | undefined;
-  readonly tls?: SinkTls | undefined;
-  readonly compress: 'gzip' | 'none';
-  /** How far back records go again when the connection broke or the collector answered 5xx. Milliseconds; absent or 0: none do. */
-  readonly replayMs?: number | undefined;
   /** Version of the instrumentation scope; absent: none is said, and a record gives the same bytes after an update. */
   readonly version?: string | undefined;
-  readonly clock: Clock;
 }
 
 const LOGS_PATH = '/v1/logs';

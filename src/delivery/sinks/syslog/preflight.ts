@@ -1,8 +1,8 @@
 import { type Clock, untilAborted } from '../../../base/index.ts';
+import type { ClientTls } from '../../../settings/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
 import { toFailedFinding } from '../../failed-finding.ts';
 import { createTestRecord } from '../../test-record.ts';
-import type { SinkTls } from '../../tls.ts';
 import { SyslogDatagrams } from './datagrams.ts';
 import { renderPlace } from './errors.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
@@ -13,7 +13,7 @@ export interface SyslogCollector {
   readonly host: string;
   readonly port: number;
   readonly protocol: 'tcp' | 'tls' | 'udp';
-  readonly tls?: SinkTls | undefined;
+  readonly tls?: ClientTls | undefined;
   readonly message: SyslogMessageOptions;
   /** How long is waited for an objection. Milliseconds. */
   readonly graceMs: number;

@@ -1,33 +1,23 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts';
-import type { SyslogFacility } from '../../../model/index.ts';
+import type { ClientTls } from '../../../settings/index.ts';
 import { ConnectionEnd } from '../../connection-end.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink } from '../../contracts.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
-import type { SinkTls } from '../../tls.ts';
 import { DATAGRAM_BYTES_MAX, SyslogDatagrams } from './datagrams.ts';
 import { renderPlace } from './errors.ts';
 import { toFacilityNumber } from './facility.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { checkSyslogCollector } from './preflight.ts';
+import type { SyslogSettings } from './schema.ts';
 import { SyslogStream } from './stream.ts';
 
-export interface SyslogSinkOptions {
+export interface SyslogSinkOptions extends SyslogSettings {
   readonly name: string;
   readonly batch: BatchBounds;
   readonly timeoutMs: number;
-  /** Name or address, an IPv6 address without brackets. */
-  readonly host: string;
-  readonly port: number;
-  readonly protocol: 'tcp' | 'tls' | 'udp';
   /** Of `tls`. */
-  readonly tls?: SinkTls | undefined;
-  readonly facility: SyslogFacility;
-  readonly appName: string;
-  /** Longer messages are cut. Bytes; with `udp` 65507 at most. */
-  readonly messageBytesMax: number;
-  /** How far back messages are sent again when a connection broke. Milliseconds; 0: none are. */
-  readonly replayMs: number;
+  readonly tls?: ClientTls | undefined;
   /** How long a new connection has to last before the first messages on it count as taken. Milliseconds; default 500. */
   readonly graceMs?: number | undefined;
   readonly clock: Clock;

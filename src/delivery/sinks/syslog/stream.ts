@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { type Clock, untilAborted } from '../../../base/index.ts';
+import type { ClientTls } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
-import { FINGERPRINT_HINT, findTlsFault, type SinkTls, toTlsOptions } from '../../tls.ts';
+import { FINGERPRINT_HINT, findTlsFault, toTlsOptions } from '../../tls.ts';
 import { renderPlace, toSocketError } from './errors.ts';
 
 export interface SyslogStreamOptions {
@@ -11,7 +12,7 @@ export interface SyslogStreamOptions {
   readonly host: string;
   readonly port: number;
   /** Absent: no TLS. */
-  readonly tls?: SinkTls | undefined;
+  readonly tls?: ClientTls | undefined;
   readonly clock: Clock;
 }
 

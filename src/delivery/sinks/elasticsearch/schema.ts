@@ -1,0 +1,50 @@
+import { type About, checked } from '../../../settings/index.ts';
+import { batch, compress, format } from '../common-keys.ts';
+import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { apiKeyShape } from '../network-keys.ts';
+import { baseUrl } from '../network-values.ts';
+import { webShape } from '../web-keys.ts';
+
+/** Bound of Elasticsearch for the name of an index, in bytes. */
+const INDEX_BYTES_MAX = 255;
+
+/** A sink of type `elasticsearch`. */
+export const elasticsearchSchema = sinkSchema(
+  'elasticsearch',
+  'Elasticsearch or OpenSearch, by the bulk interface. The uid of a record is its `_id`.',
+  {
+    url: baseUrl({ description: 'Address of the cluster.' }, 'https://search.example.net:9200'),
+    // A data stream by the scheme type-dataset-namespace, for which there is a template in Elasticsearch.
+    index: index({ description: 'Data stream, index or alias that takes the records.' }).prefault(
+      'logs-router-default',
+    ),
+    pipeline: pipeline({ description: 'Ingest pipeline that they pass.' }).optional(),
+    ...apiKeyShape,
+    ...webShape,
+    compress: compress('gzip', 'bodies'),
+    format: format(['ecs', 'native', 'otel']),
+    batch: batch({ recordsMax: 5000, bytesMax: 4 * 1024 ** 2, waitMs: 1000 }),
+  },
+);
+
+export type ElasticsearchSettings = Readonly<OwnKeys<typeof elasticsearchSchema>>;
+
+/** Name of an index by the rules of Elasticsearch (REST API, "create index"). */
+function index(about: About) {
+  return checked(
+    { kind: 'name', ...about },
+    'the name of a data stream, an index or an alias: no capitals, blanks and any of \\ / * ? " < > | , # :, and none of - _ + first',
+    INDEX_BYTES_MAX,
+    (value) =>
+      /^(?![-_+]|\.{1,2}$)[^\s\p{Cc}\p{Lu}\\/*?"<>|,#:]+$/u.test(value) && Buffer.byteLength(value) <= INDEX_BYTES_MAX,
+  );
+}
+
+function pipeline(about: About) {
+  return checked(
+    { kind: 'name', ...about },
+    'the name of an ingest pipeline, without blanks, commas, "*" and slashes',
+    INDEX_BYTES_MAX,
+    (value) => /^[^\s\p{Cc},*/\\]+$/u.test(value),
+  );
+}

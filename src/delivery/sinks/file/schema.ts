@@ -1,0 +1,56 @@
+import { resolve } from 'node:path';
+import { byteSizeWithin, choice, duration, text, wholeNumber } from '../../../settings/index.ts';
+import { batch, compress, format, timeout } from '../common-keys.ts';
+import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+
+const BYTES_LEAST = 64 * 1024;
+const BYTES_MOST = 1024 ** 4;
+const AGE_MS_MIN = 60_000;
+const AGE_MS_MAX = 365 * 86_400_000;
+/** A folder of more files is no use to a person. */
+const KEEP_MAX = 10_000;
+
+/** A sink of type `file`. By default it keeps ten files of a size that editors open. */
+export const fileSchema = sinkSchema(
+  'file',
+  'One record per line in a file, which is put aside when it is large or old enough.',
+  {
+    path: text({
+      description: 'The file that is written. Those that were put aside stand beside it.',
+      kind: 'path',
+    }).refine((path) => !path.endsWith('/'), { error: 'the path of a file, which does not end in "/"' }),
+    max_size: byteSizeWithin(
+      { description: 'Size at which the file is put aside.' },
+      BYTES_LEAST,
+      BYTES_MOST,
+      '100MiB',
+    ).prefault('100MiB'),
+    max_age: duration({ description: 'Age at which the file is put aside.' }, AGE_MS_MIN, AGE_MS_MAX).prefault('1d'),
+    keep: wholeNumber({ description: 'Files put aside that are kept; the oldest are deleted.' }, 1, KEEP_MAX).prefault(
+      10,
+    ),
+    compress: compress('gzip', 'files put aside'),
+    fsync: choice(
+      {
+        description:
+          'When the disk is waited for: after each `batch`, only before a file is put aside (`rotate`), or `never`. Without `batch` a power cut may take records that the agent takes for delivered.',
+      },
+      ['batch', 'rotate', 'never'],
+    ).prefault('batch'),
+    format: format(['native', 'ecs', 'otel']),
+    batch: batch({ recordsMax: 5000, bytesMax: 1024 ** 2, waitMs: 0 }),
+    timeout,
+  },
+);
+
+type FileKeys = OwnKeys<typeof fileSchema>;
+export type FileSettings = Readonly<ReturnType<typeof toFileSettings>>;
+
+/** The path becomes absolute. */
+export function toFileSettings({ path, max_size, max_age, ...same }: FileKeys, { folder }: { folder: string }) {
+  return { ...same, path: resolve(folder, path), bytesMax: max_size, ageMs: max_age };
+}
+
+export function toFileKeys({ bytesMax, ageMs, ...same }: FileSettings): FileKeys {
+  return { ...same, max_size: bytesMax, max_age: ageMs };
+}

@@ -1,0 +1,14 @@
+import { revealTls } from '../../../settings/index.ts';
+import { defineSink } from '../define-sink.ts';
+import { checkWeb, readWebSecrets } from '../web-keys.ts';
+import { httpSchema, toHttpKeys, toHttpSettings } from './schema.ts';
+import { createHttpSink } from './sink.ts';
+
+export const http = defineSink({
+  schema: httpSchema,
+  check: (place, keys) => checkWeb(place, keys, keys.url?.url),
+  readSecrets: readWebSecrets,
+  toSettings: toHttpSettings,
+  toKeys: toHttpKeys,
+  open: (settings, { clock }) => createHttpSink({ ...settings, tls: revealTls(settings.tls), clock }),
+});

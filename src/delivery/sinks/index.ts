@@ -1,0 +1,81 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { type ConfigFile, NamedFileReader, type Place, renderPlace } from '../../settings/index.ts';
+import type { Sink } from '../contracts.ts';
+import type { SinkDefinition, SinkSurroundings } from './define-sink.ts';
+import { SINKS } from './list.ts';
+
+/** Where log records go: what each type needs, defaults applied. */
+export type SinkSettings = SettingsIn<(typeof SINKS)[keyof typeof SINKS]>;
+/** The same of one type. */
+export type SinkSettingsOf<Type extends SinkSettings['type']> = Extract<SinkSettings, { type: Type }>;
+
+type SettingsIn<Definition> = Definition extends SinkDefinition<infer Settings> ? Settings : never;
+
+/** Each has a cursor over the spool, and a connection. */
+export const SINKS_MAX = 100;
+
+const EXPECTED = `a list of at most ${SINKS_MAX} sinks`;
+const DEFINITIONS: Readonly<Record<SinkSettings['type'], SinkDefinition>> = SINKS;
+const [, ...others] = Object.values(DEFINITIONS).map(({ schema }) => schema);
+
+/** The key `sinks`. */
+export const sinksSchema = z
+  .array(
+    z
+      .discriminatedUnion('type', [SINKS.stdout.schema, ...others], { error: 'a map of keys' })
+      .meta({ description: 'One sink. Its type decides which other keys there are.' }),
+    { error: EXPECTED },
+  )
+  .max(SINKS_MAX, { error: EXPECTED })
+  .meta({ description: 'Where log records go. Without a sink no log is read.' });
+
+/** What is sound of an item of `sinks`. */
+type SoundSink = Readonly<Record<string, unknown>>;
+
+/**
+ * Checks the sinks of a file, reads the files that they name, and gives their settings. One that has a fault, which is then told, is left
+ * out.
+ */
+export async function readSinks(file: ConfigFile, sinks: readonly SoundSink[]): Promise<SinkSettings[]> {
+  const reader = new NamedFileReader();
+  // A faulty type has its fault already.
+  const known = sinks.flatMap((keys, index) => {
+    const type = keys['type'];
+    return isSinkType(type) ? [{ keys, definition: DEFINITIONS[type], place: { file, path: ['sinks', index] } }] : [];
+  });
+  refuseSharedFiles(known.map(({ keys, definition, place }) => ({ place, name: definition.findFile?.(keys) })));
+  const read = await Promise.all(known.map(({ keys, definition, place }) => definition.read(place, keys, reader)));
+  return read.filter((settings): settings is SinkSettings => settings !== undefined);
+}
+
+/** Refuses a file that an earlier sink writes already, at the later one. */
+function refuseSharedFiles(named: readonly { readonly place: Place; readonly name: string | undefined }[]): void {
+  const first = new Map<string, Place>();
+  for (const { place, name } of named) {
+    if (name === undefined) continue;
+    const { file } = place;
+    const path = resolve(file.folder, name);
+    const at = { file, path: [...place.path, 'path'] };
+    const earlier = first.get(path);
+    if (!earlier) first.set(path, at);
+    else {
+      const message = `Another sink writes this file ${renderPlace(earlier, file)}; each needs a file of its own`;
+      file.faults.add(at.path, message);
+    }
+  }
+}
+
+/** The keys of the configuration that say the same as the settings, with `[secret]` for what is secret. */
+export function renderSink(settings: SinkSettings): object {
+  return DEFINITIONS[settings.type].render(settings);
+}
+
+/** The sink that the settings describe; nothing is opened yet. */
+export function createSink(settings: SinkSettings, surroundings: SinkSurroundings): Sink {
+  return DEFINITIONS[settings.type].open(settings, surroundings);
+}
+
+function isSinkType(type: unknown): type is SinkSettings['type'] {
+  return typeof type === 'string' && Object.hasOwn(DEFINITIONS, type);
+}

@@ -1,0 +1,14 @@
+import { revealTls } from '../../../settings/index.ts';
+import { defineSink } from '../define-sink.ts';
+import { checkWeb, readWebSecrets } from '../web-keys.ts';
+import { lokiSchema, toLokiKeys, toLokiSettings } from './schema.ts';
+import { createLokiSink } from './sink.ts';
+
+export const loki = defineSink({
+  schema: lokiSchema,
+  check: (place, keys) => checkWeb(place, keys, keys.url, { 'x-scope-orgid': 'tenant' }),
+  readSecrets: readWebSecrets,
+  toSettings: toLokiSettings,
+  toKeys: toLokiKeys,
+  open: (settings, { clock, routers }) => createLokiSink({ ...settings, tls: revealTls(settings.tls), clock, routers }),
+});

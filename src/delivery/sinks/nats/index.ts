@@ -1,0 +1,13 @@
+import { revealTls } from '../../../settings/index.ts';
+import { defineSink } from '../define-sink.ts';
+import { checkNats, natsSchema, readNatsSecrets, toNatsKeys, toNatsSettings } from './schema.ts';
+import { createNatsSink } from './sink.ts';
+
+export const nats = defineSink({
+  schema: natsSchema,
+  check: checkNats,
+  readSecrets: readNatsSecrets,
+  toSettings: toNatsSettings,
+  toKeys: toNatsKeys,
+  open: (settings, { clock }) => createNatsSink({ ...settings, tls: revealTls(settings.tls), clock }),
+});

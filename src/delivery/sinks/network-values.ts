@@ -1,0 +1,52 @@
+import {
+  type About,
+  asSecret,
+  checked,
+  parsed,
+  parseListenAddress,
+  parseRouterUrl,
+  renderListenAddress,
+  TEXT_CHARS_MAX,
+} from '../../settings/index.ts';
+
+/** Whether a text can be sent as a token in a header. */
+export function isToken(value: string): boolean {
+  return /^[\x21-\x7e]+$/.test(value);
+}
+
+export const TOKEN = 'a token of printable characters of ASCII without blanks';
+
+/** A token that becomes a secret at once. */
+export function token(about: About) {
+  return asSecret(checked({ kind: 'secret text', ...about }, TOKEN, TEXT_CHARS_MAX, isToken));
+}
+
+const URL_EXPECTED =
+  'an http or https URL of scheme, host, port and path alone, without credentials, query and fragment, such as';
+
+/** An address below which paths are asked for, without a slash at the end. */
+export function baseUrl(about: About, example: string) {
+  return parsed({ kind: 'URL', ...about }, `${URL_EXPECTED} ${example}`, parseRouterUrl);
+}
+
+/** Where a service is reached. */
+export interface HostAndPort {
+  /** Without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Parses `host:port` or `[::1]:port`, with a port that can be connected to. */
+export function parseHostAndPort(value: string): HostAndPort | undefined {
+  const { host, port } = parseListenAddress(value) ?? {};
+  return host !== undefined && port !== undefined && port > 0 ? { host, port } : undefined;
+}
+
+export function hostAndPort(about: About) {
+  return parsed(
+    { kind: 'address', ...about },
+    'host:port or [IPv6 address]:port with a port from 1 to 65535',
+    parseHostAndPort,
+    renderListenAddress,
+  );
+}

@@ -1,0 +1,18 @@
+import { batch, compress, format } from '../common-keys.ts';
+import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { baseUrl } from '../network-values.ts';
+import { webShape } from '../web-keys.ts';
+
+/** A sink of type `otlp`. */
+export const otlpSchema = sinkSchema('otlp', 'A collector of OpenTelemetry, or what takes OTLP over HTTP.', {
+  url: baseUrl(
+    { description: 'Address of the collector. Without a path `/v1/logs` is meant.' },
+    'https://otel.example.net:4318',
+  ),
+  ...webShape,
+  compress: compress('gzip', 'bodies'),
+  format: format(['otel']),
+  batch: batch({ recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 1000 }),
+});
+
+export type OtlpSettings = Readonly<OwnKeys<typeof otlpSchema>>;

@@ -1,0 +1,12 @@
+import { batch, format } from '../common-keys.ts';
+import { sinkSchema } from '../define-sink.ts';
+
+/** A sink of type `stdout`. */
+export const stdoutSchema = sinkSchema(
+  'stdout',
+  'One record per line on standard output. There is no time limit: a slow reader is waited for.',
+  {
+    format: format(['native', 'ecs', 'otel']),
+    batch: batch({ recordsMax: 5000, bytesMax: 1024 ** 2, waitMs: 0 }),
+  },
+);

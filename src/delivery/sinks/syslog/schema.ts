@@ -1,0 +1,76 @@
+import { SYSLOG_FACILITIES } from '../../../model/index.ts';
+import { byteSizeWithin, checked, choice, type Place, type SoundOf } from '../../../settings/index.ts';
+import { batch, format, replay, timeout } from '../common-keys.ts';
+import { type OwnKeys, sinkSchema } from '../define-sink.ts';
+import { checkTls, tls } from '../network-keys.ts';
+import { hostAndPort, isToken } from '../network-values.ts';
+
+/** What every collector must take (RFC 5424 section 6.1). */
+const MESSAGE_BYTES_LEAST = 480;
+const MESSAGE_BYTES_MOST = 1024 ** 2;
+/** RFC 5424 section 6. */
+const APP_NAME_CHARS_MAX = 48;
+/** The longest payload of a datagram over IPv4. */
+const UDP_PAYLOAD_BYTES_MAX = 65_507;
+
+/** A sink of type `syslog`. */
+export const syslogSchema = sinkSchema(
+  'syslog',
+  'A collector of syslog, as RFC 5424. It acknowledges nothing, so that what was on its way when a connection broke may be lost.',
+  {
+    address: hostAndPort({ description: 'Host and port of the collector.' }),
+    protocol: choice({ description: 'How messages are carried.' }, ['tcp', 'tls', 'udp']).prefault('tcp'),
+    facility: choice({ description: 'Facility of the messages.' }, SYSLOG_FACILITIES).prefault('local0'),
+    app_name: checked(
+      { description: 'Name of the program in the messages.', kind: 'name' },
+      'a name of printable characters of ASCII without blanks',
+      APP_NAME_CHARS_MAX,
+      isToken,
+    ).prefault('router-exporter'),
+    // What usual collectors take, above what every one should (2048 bytes, RFC 5424 section 6.1).
+    message_max: byteSizeWithin(
+      { description: 'Size from which messages are cut. `udp` carries no more than 65507 bytes.' },
+      MESSAGE_BYTES_LEAST,
+      MESSAGE_BYTES_MOST,
+      '8KiB',
+    ).prefault('8KiB'),
+    // What may be on its way when a connection breaks.
+    replay: replay(
+      '5s',
+      'How far back messages are sent again, from the spool, after a broken connection or a restart of the agent, because nobody knows whether they arrived. 0: none are. `udp` knows no connection, and sends none again.',
+    ),
+    timeout,
+    tls,
+    format: format(['native']),
+    // Each message is acknowledged by itself, or not at all.
+    batch: batch({ recordsMax: 500, bytesMax: 256 * 1024, waitMs: 0 }),
+  },
+);
+
+/** Checks which keys go together. */
+export function checkSyslog(place: Place, { protocol, message_max, tls: section }: SoundOf<typeof syslogSchema>): void {
+  const { file, path } = place;
+  if (protocol === 'udp' && (message_max ?? 0) > UDP_PAYLOAD_BYTES_MAX) {
+    const message = `A datagram of "protocol: udp" has at most ${UDP_PAYLOAD_BYTES_MAX} bytes`;
+    file.faults.add([...path, 'message_max'], message);
+  }
+  const isDefault = file.source.valueAt([...path, 'protocol']) === undefined;
+  // A faulty one may have meant TLS.
+  const isPlain = protocol !== undefined && protocol !== 'tls';
+  checkTls(place, section, isPlain ? `"protocol" is "${protocol}"${isDefault ? ' by default' : ''}` : undefined);
+}
+
+type SyslogKeys = OwnKeys<typeof syslogSchema>;
+export type SyslogSettings = Readonly<ReturnType<typeof toSyslogSettings>>;
+
+/** Over UDP nothing is sent again. */
+export function toSyslogSettings(
+  { address, app_name: appName, message_max: messageBytesMax, ...same }: SyslogKeys,
+  { keys: { protocol, replay: replayMs } }: { keys: { protocol: string; replay: number } },
+) {
+  return { ...same, ...address, appName, messageBytesMax, replayMs: protocol === 'udp' ? 0 : replayMs };
+}
+
+export function toSyslogKeys({ host, port, appName, messageBytesMax, ...same }: SyslogSettings): SyslogKeys {
+  return { ...same, address: { host, port }, app_name: appName, message_max: messageBytesMax };
+}

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import type { Secret } from '../../base/index.ts';
+import {
+  asSecret,
+  isWritten,
+  type NamedFileReader,
+  type Place,
+  type SecretKind,
+  type SoundOf,
+  type TlsSettings,
+  text,
+} from '../../settings/index.ts';
+import type { SinkAuth } from '../auth.ts';
+import { replay, timeout } from './common-keys.ts';
+import {
+  accountShape,
+  type apiKeyShape,
+  checkAccount,
+  checkTls,
+  listWays,
+  readAccount,
+  readSinkTls,
+  tls,
+} from './network-keys.ts';
+
+/** Keys of sinks that are reached over HTTP. */
+
+/** Tokens, tenants, traces: a handful. */
+const HEADERS_MAX = 32;
+/** Half of what servers accept for all headers together. */
+const HEADER_CHARS_MAX = 4096;
+
+const HEADER_VALUE = `the value of a header: 1 to ${HEADER_CHARS_MAX} printable characters of ASCII, no blank at either end`;
+
+/** Whether a text can be the value of a header. */
+function isHeaderValue(value: string): boolean {
+  return value.length <= HEADER_CHARS_MAX && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value);
+}
+
+/** Belong to the connection or to the body, so that another value would break the request. */
+const HEADERS_RESERVED: ReadonlySet<string> = new Set(
+  'connection content-encoding content-length content-type expect host keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(
+    ' ',
+  ),
+);
+const HEADER_NAME = 'the name of a header such as X-Api-Key';
+
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, { error: HEADER_NAME })
+  .refine((name) => !HEADERS_RESERVED.has(name.toLowerCase()), {
+    error: 'the name of a header that the agent does not set itself',
+  });
+const headerValue = asSecret(z.string({ error: HEADER_VALUE }).refine(isHeaderValue, { error: HEADER_VALUE }));
+
+const isFew = (map: object) => Object.keys(map).length <= HEADERS_MAX;
+const HEADERS = `at most ${HEADERS_MAX} headers`;
+
+/** What sinks over HTTP have in common. */
+export const webShape = {
+  ...accountShape,
+  headers: z
+    .record(headerName, headerValue, { error: 'a map of names and values of headers' })
+    .refine(isFew, { error: HEADERS })
+    .meta({ description: 'Headers that are added to every request.', kind: 'map of headers to secret texts' })
+    .optional(),
+  header_files: z
+    .record(headerName, text({ description: 'File with the value.' }), { error: 'a map of names of headers and paths' })
+    .refine(isFew, { error: HEADERS })
+    .meta({
+      description: 'Headers whose values stand in files; one line end after a value is ignored. Beside `headers`.',
+      kind: 'map of headers to paths',
+    })
+    .optional(),
+  timeout,
+  replay: replay(
+    '0',
+    'How far back records are sent again, from the spool, after a broken connection, an answer 5xx or a restart of the agent. For receivers that acknowledge records before they are safe, such as VictoriaLogs: some records come twice. 0: none are.',
+  ),
+  tls,
+};
+
+/** What of them stands in a file, as far as it is sound. */
+type WrittenWeb = SoundOf<z.ZodObject<typeof webShape & typeof apiKeyShape>>;
+
+/** Checks which keys of a sink over HTTP go together. `ownHeaders`: headers that other keys set, by name in lower case. */
+export function checkWeb(
+  place: Place,
+  keys: WrittenWeb,
+  url: string | undefined,
+  ownHeaders: Readonly<Record<string, string>> = {},
+): void {
+  checkAccount(place);
+  if (keys.username?.includes(':')) {
+    const message = 'A user name over HTTP has no ":", because the password begins behind it';
+    place.file.faults.add([...place.path, 'username'], message);
+  }
+  checkHeaders(place, keys, ownHeaders);
+  checkTls(place, keys.tls, url?.startsWith('http:') ? '"url" begins with http://' : undefined);
+}
+
+/** Refuses a header that is there twice, in whatever case, or that another key of the sink already says. */
+function checkHeaders(place: Place, keys: WrittenWeb, ownHeaders: Readonly<Record<string, string>>): void {
+  const { file, path } = place;
+  const own = Object.entries(ownHeaders).filter(([, key]) => isWritten(place, key));
+  const first = new Map([...listWays(place).map((key) => ['authorization', key] as const), ...own]);
+  for (const map of ['headers', 'header_files'] as const) {
+    for (const name of Object.keys(keys[map] ?? {})) {
+      const earlier = first.get(name.toLowerCase());
+      const message = `The header "${name}" is already set by "${earlier}"`;
+      if (earlier !== undefined) file.faults.add([...path, map, name], message, { aim: 'key' });
+      else first.set(name.toLowerCase(), `${map}.${name}`);
+    }
+  }
+}
+
+const HEADER_FILE: SecretKind = { expected: HEADER_VALUE, isValid: isHeaderValue };
+
+/** What the files and secrets of a sink over HTTP come to. */
+export interface WebSecrets {
+  readonly auth: SinkAuth | undefined;
+  /** Headers to add to every request. No name stands in it twice, in whatever case. */
+  readonly headers: Readonly<Record<string, Secret>>;
+  /** All defaults where the address is not one of TLS. */
+  readonly tls: TlsSettings;
+}
+
+/** Reads every file that the sink at `place` names. What is wrong with one is a fault at its key. */
+export async function readWebSecrets(place: Place, keys: WrittenWeb, reader: NamedFileReader): Promise<WebSecrets> {
+  const secrets = { tls: await readSinkTls(place, keys.tls, reader), auth: await readAccount(place, keys, reader) };
+  const headers: Record<string, Secret> = { ...keys.headers };
+  for (const [name, path] of Object.entries(keys.header_files ?? {})) {
+    const at = { file: place.file, path: [...place.path, 'header_files', name] };
+    const value = await reader.readSecret(at, path, HEADER_FILE);
+    if (value) headers[name] = value;
+  }
+  return { ...secrets, headers };
+}

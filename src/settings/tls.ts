@@ -1,0 +1,82 @@
+import type { Secret } from '../base/index.ts';
+import type { Place } from './config-file.ts';
+import type { NamedFileReader } from './named-files.ts';
+import type { SoundOf } from './sound.ts';
+import { fingerprint, flag, section, text } from './values.ts';
+
+/** How the other side of a TLS connection is checked, and what is shown to it. */
+export interface TlsSettings {
+  /** Certificates of the authorities to trust instead of the system's, as PEM. */
+  readonly caPem: string | undefined;
+  /** Name that the certificate must carry, when it is not the host of the URL. */
+  readonly serverName: string | undefined;
+  /** Certificate and private key to show, as PEM. */
+  readonly certPem: string | undefined;
+  readonly keyPem: Secret | undefined;
+  /** 64 hexadecimal digits. */
+  readonly fingerprintSha256: string | undefined;
+  readonly insecureSkipVerify: boolean;
+}
+
+/** The same for whoever opens the connection: what is absent is as if nothing was said, and the key is in clear text. */
+export type ClientTls = Partial<Omit<TlsSettings, 'keyPem'> & { readonly keyPem: string | undefined }>;
+
+/** What the section and each of its keys are for, in the words of who has it. */
+export interface TlsDescriptions {
+  readonly section: string;
+  readonly caFile: string;
+  readonly serverName: string;
+  readonly certFile: string;
+  readonly fingerprint: string;
+  readonly insecure: string;
+}
+
+/** The section `tls` of what is reached over a network. */
+export function tlsSection(descriptions: TlsDescriptions) {
+  return section(descriptions.section, {
+    ca_file: text({ description: descriptions.caFile, kind: 'path' }).optional(),
+    server_name: text({ description: descriptions.serverName }).optional(),
+    cert_file: text({ description: descriptions.certFile, kind: 'path' }).optional(),
+    key_file: text({
+      description: 'PEM file with the private key of `cert_file`, without a passphrase.',
+      kind: 'path',
+    }).optional(),
+    fingerprint_sha256: fingerprint({ description: descriptions.fingerprint }).optional(),
+    insecure_skip_verify: flag({ description: descriptions.insecure, default: false }).optional(),
+  });
+}
+
+/** What is sound of the section. */
+export type WrittenTls = SoundOf<ReturnType<typeof tlsSection>>;
+
+/** Reads the files of the section at `place`, and applies the defaults; without a section, nothing but these. */
+export async function readTls(place: Place, tls: WrittenTls = {}, reader: NamedFileReader): Promise<TlsSettings> {
+  const { caPem, certPem, keyPem } = await reader.readTls(place, tls);
+  return {
+    caPem,
+    serverName: tls.server_name,
+    certPem,
+    keyPem,
+    fingerprintSha256: tls.fingerprint_sha256,
+    insecureSkipVerify: tls.insecure_skip_verify ?? false,
+  };
+}
+
+/** The section that says the same, with what came from files in brackets; `undefined` where nothing was said. */
+export function renderTls(tls: TlsSettings): object | undefined {
+  const { caPem, certPem } = tls;
+  const keys = {
+    ca_file: caPem && `[${caPem.split('-----BEGIN CERTIFICATE').length - 1} certificates]`,
+    server_name: tls.serverName,
+    cert_file: certPem && '[certificate]',
+    key_file: tls.keyPem?.toString(),
+    fingerprint_sha256: tls.fingerprintSha256,
+    insecure_skip_verify: tls.insecureSkipVerify || undefined,
+  };
+  return Object.values(keys).every((value) => value === undefined) ? undefined : keys;
+}
+
+/** What a connection has to be told, in clear text. */
+export function revealTls({ keyPem, ...tls }: TlsSettings): ClientTls {
+  return { ...tls, keyPem: keyPem?.reveal() };
+}
