@@ -3,13 +3,12 @@ import { type Clock, Lifecycle, type Logger, type Random, renderErrorChain } fro
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { openWebServer, type ReloadResult, type WebServer } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
-import { type Plan, preparePlan } from './plan.ts';
-import { SelfMetrics } from './self-metrics.ts';
+import { SelfMetrics } from './metrics/self-metrics.ts';
+import { type Plan, preparePlan, toWebSecurity } from './plan.ts';
 import { openState } from './state.ts';
 import { createStations, type Stations } from './stations.ts';
 import { Supervisor } from './supervisor.ts';
 import { createWebContent } from './web-content.ts';
-import { toWebSecurity } from './web-security.ts';
 
 export interface AgentOptions {
   readonly config: Config;

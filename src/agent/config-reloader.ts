@@ -2,8 +2,8 @@ import { type Clock, type Logger, Mutex, renderErrorChain } from '../base/index.
 import { type Config, type LoadedConfig, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
 import { renderFault } from '../settings/index.ts';
 import type { ReloadResult } from '../web/index.ts';
+import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Plan } from './plan.ts';
-import type { SelfMetrics } from './self-metrics.ts';
 
 export interface ConfigReloaderOptions {
   /** Reads the configuration again; absent = it cannot be. */

@@ -1,14 +1,13 @@
 import { BackupCalendar, ProfileArchive } from '../backup/index.ts';
 import type { Clock, Logger } from '../base/index.ts';
-import type { BackupSettings, Config, RouterSettings } from '../config/index.ts';
+import type { BackupSettings, Config, WebSecurity as ConfiguredSecurity, RouterSettings } from '../config/index.ts';
 import { type EmbeddedStore, StoreError } from '../store/index.ts';
-import type { WebServer } from '../web/index.ts';
-import type { Fleet, FleetChange } from './fleet.ts';
-import { LinePolicy } from './line-policy.ts';
-import type { RouterAgent, RouterAgentOptions } from './router-agent.ts';
-import type { BackupPlan } from './router-backup.ts';
-import type { SinkRunner } from './sink-runner.ts';
-import { toWebSecurity } from './web-security.ts';
+import type { WebSecurity, WebServer } from '../web/index.ts';
+import type { Fleet, FleetChange } from './routers/fleet.ts';
+import { LinePolicy } from './routers/line-policy.ts';
+import type { RouterAgent, RouterAgentOptions } from './routers/router-agent.ts';
+import type { BackupPlan } from './routers/router-backup.ts';
+import type { SinkRunner } from './sinks/sink-runner.ts';
 
 /** What of a router's agent the configuration decides. */
 export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'hasSinks' | 'lines' | 'backup'>;
@@ -93,4 +92,10 @@ function sayWhere({ plan, isOpenToOthers }: PreparedBackup, logger: Logger): voi
   const { path } = plan.archive;
   logger.info('Profiles are backed up; their files hold the secrets of the routers', { path });
   if (isOpenToOthers) logger.warn('Other users of this machine can look into the folder of backups', { path });
+}
+
+/** The configured protection of the web server, in the form that the server takes. */
+export function toWebSecurity(security: ConfiguredSecurity | undefined): WebSecurity | undefined {
+  if (!security?.tls) return security && { headers: security.headers, users: security.users };
+  return { ...security, tls: { ...security.tls, keyPem: security.tls.keyPem.reveal() } };
 }

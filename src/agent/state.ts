@@ -1,7 +1,7 @@
 import { type Clock, type Lifecycle, type Logger, renderErrorChain } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
 import { DeadLetterStore, EmbeddedStore, StoreError } from '../store/index.ts';
-import type { SelfMetrics } from './self-metrics.ts';
+import type { SelfMetrics } from './metrics/self-metrics.ts';
 
 export interface StateOptions {
   readonly config: Config;

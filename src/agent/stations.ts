@@ -5,14 +5,14 @@ import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
 import { Scheduler, type TurnEnded } from '../schedule/index.ts';
 import type { StoreError } from '../store/index.ts';
-import { Fleet } from './fleet.ts';
+import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RouterParts } from './plan.ts';
-import { RecentRecords } from './recent-records.ts';
-import { RouterAgent, type RouterEvent } from './router-agent.ts';
-import type { SelfMetrics } from './self-metrics.ts';
-import { SinkRunner } from './sink-runner.ts';
-import { SpoolGuard } from './spool-guard.ts';
+import { Fleet } from './routers/fleet.ts';
+import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
+import { SpoolGuard } from './routers/spool-guard.ts';
+import { SinkRunner } from './sinks/sink-runner.ts';
 import { createRouterNotes, type State } from './state.ts';
+import { RecentRecords } from './stats/recent-records.ts';
 
 export interface StationsOptions extends State {
   readonly metrics: SelfMetrics;

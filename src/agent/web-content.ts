@@ -5,9 +5,9 @@ import type { ModuleDefinition } from '../model/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
 import type { MetricsFormat, MetricsScope, ReloadResult, SpoolSummary, WebContent } from '../web/index.ts';
-import type { Fleet } from './fleet.ts';
-import type { SelfMetrics } from './self-metrics.ts';
-import type { SinkRunner } from './sink-runner.ts';
+import type { SelfMetrics } from './metrics/self-metrics.ts';
+import type { Fleet } from './routers/fleet.ts';
+import type { SinkRunner } from './sinks/sink-runner.ts';
 
 export interface WebContentOptions {
   /** What runs now. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findStep, type TurnFacts } from '../../src/agent/failing-step.ts';
+import { findStep, type TurnFacts } from '../../src/agent/stats/failing-step.ts';
 
 const FACTS: TurnFacts = { isLogin: false, isTls: true, isRepeated: false, sent: 100, received: 100 };
 

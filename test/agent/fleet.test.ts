@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Fleet } from '../../src/agent/fleet.ts';
-import { RouterAgent } from '../../src/agent/router-agent.ts';
+import { Fleet } from '../../src/agent/routers/fleet.ts';
+import { RouterAgent } from '../../src/agent/routers/router-agent.ts';
 import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { Scheduler } from '../../src/schedule/index.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LogStats } from '../../src/agent/log-stats.ts';
+import { LogStats } from '../../src/agent/stats/log-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 

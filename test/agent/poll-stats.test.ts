@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PollHistory, PollSamples } from '../../src/agent/poll-stats.ts';
+import { PollHistory, PollSamples } from '../../src/agent/stats/poll-stats.ts';
 
 const FAULT = { step: 'resource', resource: 'lte2', error: 'late' } as const;
 const FAILURE = { reason: 'timeout', error: 'late' };

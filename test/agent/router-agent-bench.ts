@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { LinePolicy } from '../../src/agent/line-policy.ts';
-import { RecentRecords } from '../../src/agent/recent-records.ts';
-import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/router-agent.ts';
-import { SpoolGuard } from '../../src/agent/spool-guard.ts';
+import { LinePolicy } from '../../src/agent/routers/line-policy.ts';
+import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/routers/router-agent.ts';
+import { SpoolGuard } from '../../src/agent/routers/spool-guard.ts';
+import { RecentRecords } from '../../src/agent/stats/recent-records.ts';
 import { type Logger, Secret, type SteppedClock } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';

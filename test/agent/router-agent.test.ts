@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LinePolicy } from '../../src/agent/line-policy.ts';
+import { LinePolicy } from '../../src/agent/routers/line-policy.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { answerJson } from '../router/http-router.ts';
 import { findFreePort } from '../support/free-port.ts';

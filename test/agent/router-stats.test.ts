@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { RecentRecords } from '../../src/agent/recent-records.ts';
-import { RouterStats } from '../../src/agent/router-stats.ts';
+import { RecentRecords } from '../../src/agent/stats/recent-records.ts';
+import { RouterStats } from '../../src/agent/stats/router-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import type { LogEvent } from '../../src/logs/index.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SessionStats } from '../../src/agent/session-stats.ts';
+import { SessionStats } from '../../src/agent/stats/session-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 
 test('SessionStats follows the session, since when it is so, and counts', async () => {

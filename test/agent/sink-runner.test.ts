@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { SelfMetrics } from '../../src/agent/self-metrics.ts';
-import { SinkRunner } from '../../src/agent/sink-runner.ts';
+import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
+import { SinkRunner } from '../../src/agent/sinks/sink-runner.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
 import { ConnectionEnd } from '../../src/delivery/connection-end.ts';
 import {

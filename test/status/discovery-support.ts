@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AGENT_FAMILIES } from '../../src/agent/agent-families.ts';
+import { AGENT_FAMILIES } from '../../src/agent/metrics/fleet-families.ts';
 import { loadConfig } from '../../src/config/index.ts';
 import type { ModuleDefinition } from '../../src/model/index.ts';
 import { renderFault } from '../../src/settings/index.ts';

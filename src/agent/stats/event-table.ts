@@ -1,8 +1,8 @@
-import { type Logger, renderDuration, renderErrorChain } from '../base/index.ts';
-import type { LinkVerdict, LogEvent } from '../logs/index.ts';
-import type { FamilyDescription, Labels } from '../model/index.ts';
-import type { SessionEvent } from '../router/index.ts';
-import { FLEET_FAMILIES as F } from './fleet-families.ts';
+import { type Logger, renderDuration, renderErrorChain } from '../../base/index.ts';
+import type { LinkVerdict, LogEvent } from '../../logs/index.ts';
+import type { FamilyDescription, Labels } from '../../model/index.ts';
+import type { SessionEvent } from '../../router/index.ts';
+import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { LogStats } from './log-stats.ts';
 import type { SessionStats } from './session-stats.ts';
 

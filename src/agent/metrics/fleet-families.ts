@@ -1,4 +1,7 @@
-import type { FamilyDescription, Labels, MetricFamily, MetricType } from '../model/index.ts';
+import { BACKUP_FAMILIES } from '../../backup/index.ts';
+import { SERIES_DROPPED } from '../../exposition/index.ts';
+import type { FamilyDescription, Labels, MetricFamily, MetricType } from '../../model/index.ts';
+import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../../status/index.ts';
 
 /** A family that the agent itself says something in; `labels` beside `router` and the router's own. */
 export interface AgentFamily extends FamilyDescription {
@@ -160,6 +163,14 @@ export const FLEET_FAMILIES = {
   logNewest: family('gauge', 'router_log_newest_timestamp_seconds', 'component', 'Time of the newest log line.'),
   logLag: family('gauge', 'router_log_lag_seconds', 'component', 'Time since the log was last read to its end.'),
 } as const satisfies Record<string, AgentFamily>;
+
+/** Every family about routers that no module makes: modules may have none of these names. */
+export const AGENT_FAMILIES: readonly AgentFamily[] = [
+  ...Object.values(FLEET_FAMILIES),
+  { ...SERIES_DROPPED, labels: [] },
+  ...BACKUP_FAMILIES.map((one) => ({ ...one, labels: ['profile'] })),
+  ...[CONFIG_ENTRIES, CONFIG_CHANGES].map((one) => ({ ...one, labels: ['section', 'resource'] })),
+];
 
 /** A family with samples, each as its labels and its value. */
 export function toFamily(

@@ -1,7 +1,7 @@
-import { renderDuration } from '../base/index.ts';
-import type { LogRuleSettings } from '../config/index.ts';
-import type { MetricDefinition, ModuleDefinition } from '../model/index.ts';
-import { AGENT_FAMILIES } from './agent-families.ts';
+import { renderDuration } from '../../base/index.ts';
+import type { LogRuleSettings } from '../../config/index.ts';
+import type { MetricDefinition, ModuleDefinition } from '../../model/index.ts';
+import { AGENT_FAMILIES } from './fleet-families.ts';
 import { SelfMetrics } from './self-metrics.ts';
 
 /** One row: a family, its labels beside `router` and the router's own, and where its field is known from. */

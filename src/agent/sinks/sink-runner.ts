@@ -6,15 +6,15 @@ import {
   renderDuration,
   renderErrorChain,
   type Timer,
-} from '../base/index.ts';
-import type { SinkSettings } from '../delivery/index.ts';
-import { Courier, DeliveryError, type DeliveryEvent, type Sink, type StepOptions } from '../delivery/index.ts';
-import { Pump, type PumpOutcome } from '../schedule/index.ts';
-import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError } from '../store/index.ts';
-import type { SinkSummary } from '../web/index.ts';
-import type { SelfMetrics } from './self-metrics.ts';
-import { renderMark } from './settings-mark.ts';
-import { createSelection, type SinkSelection } from './sink-selection.ts';
+} from '../../base/index.ts';
+import type { SinkSettings } from '../../delivery/index.ts';
+import { Courier, DeliveryError, type DeliveryEvent, type Sink, type StepOptions } from '../../delivery/index.ts';
+import { Pump, type PumpOutcome } from '../../schedule/index.ts';
+import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError } from '../../store/index.ts';
+import type { SinkSummary } from '../../web/index.ts';
+import type { SelfMetrics } from '../metrics/self-metrics.ts';
+import { createSelection, type SinkSelection } from '../selection.ts';
+import { renderSettingsHash } from '../settings-hash.ts';
 
 export interface SinkRunnerOptions {
   readonly store: EmbeddedStore;
@@ -40,7 +40,7 @@ export interface SinkChange {
 
 interface RunningSink {
   readonly settings: SinkSettings;
-  readonly mark: string;
+  readonly hash: string;
   readonly sink: Sink;
   readonly pump: Pump;
   readonly selection: SinkSelection;
@@ -119,13 +119,13 @@ export class SinkRunner {
    */
   async prepare(settings: readonly SinkSettings[]): Promise<SinkChange> {
     const { store, create } = this.#options;
-    const wanted = new Map(settings.map((one) => [one.name, { settings: one, mark: renderMark(one) }]));
-    const leaving = [...this.#sinks.values()].filter((one) => wanted.get(one.settings.name)?.mark !== one.mark);
+    const wanted = new Map(settings.map((one) => [one.name, { settings: one, hash: renderSettingsHash(one) }]));
+    const leaving = [...this.#sinks.values()].filter((one) => wanted.get(one.settings.name)?.hash !== one.hash);
     const gone = leaving.filter((one) => !wanted.has(one.settings.name));
     const made = new Map<string, Sink>();
     try {
-      for (const [name, { settings: one, mark }] of wanted) {
-        if (this.#sinks.get(name)?.mark === mark) continue;
+      for (const [name, { settings: one, hash }] of wanted) {
+        if (this.#sinks.get(name)?.hash === hash) continue;
         const sink = create(one);
         made.set(name, sink);
         if (this.#isBegun) await sink.checkPlace?.();
@@ -143,9 +143,9 @@ export class SinkRunner {
         for (const running of leaving) await this.#stop(running, !gone.includes(running), signal);
         const kept = new Map(this.#sinks);
         this.#sinks.clear();
-        for (const [name, { settings: one, mark }] of wanted) {
+        for (const [name, { settings: one, hash }] of wanted) {
           const sink = made.get(name);
-          const running = sink ? this.#start(one, mark, sink) : kept.get(name);
+          const running = sink ? this.#start(one, hash, sink) : kept.get(name);
           if (running) this.#sinks.set(name, running);
         }
         if (gone.length > 0) this.#freeCursors();
@@ -227,7 +227,7 @@ export class SinkRunner {
     if (records > 0) logger.warn('A sink was removed; it does not get what waited for it', { sink: name, records });
   }
 
-  #start(settings: SinkSettings, mark: string, sink: Sink): RunningSink {
+  #start(settings: SinkSettings, hash: string, sink: Sink): RunningSink {
     const { clock, random, metrics, store, deadLetters } = this.#options;
     const { name } = settings;
     const selection = createSelection(settings.select);
@@ -255,7 +255,7 @@ export class SinkRunner {
     if (this.#countWaiting(name, selection.isWanted) === 0) metrics.sinkUp.set({ sink: name }, 1);
     return {
       settings,
-      mark,
+      hash,
       sink,
       pump,
       selection,

@@ -1,4 +1,4 @@
-import type { Logger } from '../base/index.ts';
+import type { Logger } from '../../base/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,9 @@
-import type { Clock } from '../base/index.ts';
-import type { FleetExposition } from '../exposition/index.ts';
-import type { RouterIdentity } from '../model/index.ts';
-import { ByteBudget } from '../schedule/index.ts';
-import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
-import type { RouterNotes } from './state.ts';
+import type { Clock } from '../../base/index.ts';
+import type { FleetExposition } from '../../exposition/index.ts';
+import type { RouterIdentity } from '../../model/index.ts';
+import { ByteBudget } from '../../schedule/index.ts';
+import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
+import type { RouterNotes } from '../state.ts';
 
 export interface ByteAccountOptions {
   readonly router: RouterIdentity;

@@ -1,9 +1,9 @@
-import { renderErrorChain } from '../base/index.ts';
-import type { FleetExposition } from '../exposition/index.ts';
-import type { Labels, RouterIdentity } from '../model/index.ts';
-import type { PollResult, ResourceResult } from '../status/index.ts';
-import type { ResourceSummary } from '../web/index.ts';
-import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
+import { renderErrorChain } from '../../base/index.ts';
+import type { FleetExposition } from '../../exposition/index.ts';
+import type { Labels, RouterIdentity } from '../../model/index.ts';
+import type { PollResult, ResourceResult } from '../../status/index.ts';
+import type { ResourceSummary } from '../../web/index.ts';
+import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
 
 type State = ResourceSummary['state'];
 

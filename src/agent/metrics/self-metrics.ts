@@ -1,6 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { ExpositionFormat } from '../exposition/index.ts';
-import { toOpenMetrics } from './open-metrics.ts';
+import type { ExpositionFormat } from '../../exposition/index.ts';
 
 /** Default families of prom-client whose names break the naming rules that promtool checks. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
@@ -239,4 +238,19 @@ export class SelfMetrics {
       return { name, help, type, labels: labelNames };
     });
   }
+}
+
+/**
+ * Text 0.0.4 of prom-client as OpenMetrics, without the mark at its end: families of counters lose their suffix, and there
+ * are no empty lines. prom-client's own OpenMetrics output renames its counters for good, so that a registry cannot serve
+ * both formats.
+ */
+function toOpenMetrics(text: string): string {
+  const counters = new Set([...text.matchAll(/^# TYPE (\S+)_total counter$/gm)].map(([, name]) => name));
+  return text
+    .replaceAll(/^# (HELP|TYPE) (\S+)_total (.*)$/gm, (line, keyword: string, name: string, rest: string) =>
+      counters.has(name) ? `# ${keyword} ${name} ${rest}` : line,
+    )
+    .replaceAll(/^# HELP .*$/gm, (line) => line.replaceAll('"', '\\"'))
+    .replaceAll(/\n{2,}/g, '\n');
 }

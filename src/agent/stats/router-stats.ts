@@ -1,22 +1,22 @@
-import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
-import type { RouterSettings } from '../config/index.ts';
-import type { FleetExposition } from '../exposition/index.ts';
-import type { LinkVerdict, RecordLines } from '../logs/index.ts';
-import type { FamilyDescription } from '../model/index.ts';
-import { type RetryAfter, type RouterCertificate, RouterError } from '../router/index.ts';
-import type { ByteBudget } from '../schedule/index.ts';
-import type { PollResult, ResourceResult } from '../status/index.ts';
-import type { LogRotationSummary, PollFault, RouterDetail, RouterLogSummary, RouterSummary } from '../web/index.ts';
+import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import type { FleetExposition } from '../../exposition/index.ts';
+import type { LinkVerdict, RecordLines } from '../../logs/index.ts';
+import type { FamilyDescription } from '../../model/index.ts';
+import { type RetryAfter, type RouterCertificate, RouterError } from '../../router/index.ts';
+import type { ByteBudget } from '../../schedule/index.ts';
+import type { PollResult, ResourceResult } from '../../status/index.ts';
+import type { LogRotationSummary, PollFault, RouterDetail, RouterLogSummary, RouterSummary } from '../../web/index.ts';
+import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
+import type { RouterStateName } from '../metrics/self-metrics.ts';
 import { AvailabilityStats, toFailure } from './availability-stats.ts';
 import { EVENT_TABLE, type StationEventOf, type StationEventType } from './event-table.ts';
 import { findStep } from './failing-step.ts';
-import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
 import { LogStats } from './log-stats.ts';
 import { PollHistory, PollSamples } from './poll-stats.ts';
 import type { RecentRecords } from './recent-records.ts';
 import { ResourceStats } from './resource-stats.ts';
 import { RouterLog } from './router-log.ts';
-import type { RouterStateName } from './self-metrics.ts';
 import { SessionStats } from './session-stats.ts';
 
 export interface RouterStatsOptions {

@@ -1,4 +1,4 @@
-import type { PollStep } from '../web/index.ts';
+import type { PollStep } from '../../web/index.ts';
 
 /** What is known of a turn that failed, beside its error. */
 export interface TurnFacts {

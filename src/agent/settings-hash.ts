@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Secret } from '../base/index.ts';
 
 /** A text that is equal for equal settings, secrets included, and tells none of them. */
-export function renderMark(settings: unknown): string {
+export function renderSettingsHash(settings: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(toPlain(settings)))
     .digest('base64');

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { RouterSettings } from '../config/index.ts';
-import type { FleetExposition } from '../exposition/index.ts';
-import type { Scheduler } from '../schedule/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import type { FleetExposition } from '../../exposition/index.ts';
+import type { Scheduler } from '../../schedule/index.ts';
+import { ROUTER_STATES, type RouterStateName } from '../metrics/self-metrics.ts';
+import { renderSettingsHash } from '../settings-hash.ts';
 import type { RouterAgent } from './router-agent.ts';
-import { ROUTER_STATES, type RouterStateName } from './self-metrics.ts';
-import { renderMark } from './settings-mark.ts';
 
 export interface FleetOptions {
   readonly scheduler: Scheduler;
@@ -22,7 +22,7 @@ export interface FleetWish {
 
 interface Member {
   readonly agent: RouterAgent;
-  readonly mark: string;
+  readonly hash: string;
 }
 
 /** The routers of the configuration, each with its agent and its activities. */
@@ -53,14 +53,14 @@ export class Fleet {
    * back-off, counters. One that changed begins anew with its counters. `signal` bounds the logging out.
    */
   async apply({ routers, common, create }: FleetWish, signal: AbortSignal): Promise<FleetChange> {
-    const commonMark = JSON.stringify(common);
-    const wanted = new Map(routers.map((one) => [one.name, { settings: one, mark: markRouter(one) + commonMark }]));
-    const leaving = [...this.#members].filter(([name, { mark }]) => wanted.get(name)?.mark !== mark);
+    const commonHash = JSON.stringify(common);
+    const wanted = new Map(routers.map((one) => [one.name, { settings: one, hash: hashRouter(one) + commonHash }]));
+    const leaving = [...this.#members].filter(([name, { hash }]) => wanted.get(name)?.hash !== hash);
     await Promise.all(
       leaving.map(([, { agent }]) => this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal)),
     );
     const added = [...wanted.values()].filter(({ settings: { name } }) => !this.#members.has(name));
-    for (const { settings: one, mark } of added) this.#add(create(one), mark);
+    for (const { settings: one, hash } of added) this.#add(create(one), hash);
     const gone = leaving.filter(([name]) => !wanted.has(name)).length;
     const changed = leaving.length - gone;
     return { added: added.length - changed, changed, removed: gone };
@@ -71,8 +71,8 @@ export class Fleet {
     await Promise.all(this.routers.map((agent) => agent.close(signal)));
   }
 
-  #add(agent: RouterAgent, mark: string): void {
-    this.#members.set(agent.settings.name, { agent, mark });
+  #add(agent: RouterAgent, hash: string): void {
+    this.#members.set(agent.settings.name, { agent, hash });
     for (const activity of agent.activities()) this.#options.scheduler.add(activity);
     agent.start();
   }
@@ -98,10 +98,10 @@ export interface FleetChange {
 }
 
 /** Routers with the same modules share one list of them, which is long. */
-const moduleMarks = new WeakMap<object, string>();
+const moduleHashes = new WeakMap<object, string>();
 
-function markRouter({ modules, ...rest }: RouterSettings): string {
-  const moduleMark = moduleMarks.get(modules) ?? renderMark(modules);
-  moduleMarks.set(modules, moduleMark);
-  return renderMark([moduleMark, rest]);
+function hashRouter({ modules, ...rest }: RouterSettings): string {
+  const moduleHash = moduleHashes.get(modules) ?? renderSettingsHash(modules);
+  moduleHashes.set(modules, moduleHash);
+  return renderSettingsHash([moduleHash, rest]);
 }

@@ -1,8 +1,8 @@
-import { compilePattern } from '../base/index.ts';
-import type { LogRuleSettings, RedactSettings } from '../config/index.ts';
-import { type LogRule, LogRules } from '../logs/index.ts';
-import type { FamilyDescription } from '../model/index.ts';
-import { isSelected } from './globs.ts';
+import { compilePattern } from '../../base/index.ts';
+import type { LogRuleSettings, RedactSettings } from '../../config/index.ts';
+import { type LogRule, LogRules } from '../../logs/index.ts';
+import type { FamilyDescription } from '../../model/index.ts';
+import { isSelected } from '../selection.ts';
 
 /** What the configuration says about the lines of all routers, compiled once for all of them. */
 export class LinePolicy {

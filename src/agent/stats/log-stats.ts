@@ -1,9 +1,9 @@
-import type { Clock } from '../base/index.ts';
-import type { FleetExposition } from '../exposition/index.ts';
-import type { LinkVerdict, LogEvent } from '../logs/index.ts';
-import type { FamilyDescription, GapCertainty, Labels, RouterIdentity } from '../model/index.ts';
-import type { LogGapSummary, RouterLogSummary } from '../web/index.ts';
-import { FLEET_FAMILIES as F, toFamily } from './fleet-families.ts';
+import type { Clock } from '../../base/index.ts';
+import type { FleetExposition } from '../../exposition/index.ts';
+import type { LinkVerdict, LogEvent } from '../../logs/index.ts';
+import type { FamilyDescription, GapCertainty, Labels, RouterIdentity } from '../../model/index.ts';
+import type { LogGapSummary, RouterLogSummary } from '../../web/index.ts';
+import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
 import type { RecordPlace } from './recent-records.ts';
 
 interface Log {

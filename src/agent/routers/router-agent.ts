@@ -1,20 +1,20 @@
-import { type Clock, CodedError, type Logger, openDeadline } from '../base/index.ts';
-import type { RouterSettings } from '../config/index.ts';
-import type { FleetExposition } from '../exposition/index.ts';
-import { type ArchivePool, type LogEvent, type LogRules, TailMemory, tailOnce, Zone } from '../logs/index.ts';
-import { RouterClient, RouterError, type SessionEvent } from '../router/index.ts';
-import type { Activity, Turn, TurnOutcome } from '../schedule/index.ts';
-import { ConfigurationReader, createLogFilesReader, type PollResult, StatusPoller } from '../status/index.ts';
-import { StoreError } from '../store/index.ts';
+import { type Clock, CodedError, type Logger, openDeadline } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import type { FleetExposition } from '../../exposition/index.ts';
+import { type ArchivePool, type LogEvent, type LogRules, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
+import { RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
+import type { Activity, Turn, TurnOutcome } from '../../schedule/index.ts';
+import { ConfigurationReader, createLogFilesReader, type PollResult, StatusPoller } from '../../status/index.ts';
+import { StoreError } from '../../store/index.ts';
+import { isSelected } from '../selection.ts';
+import type { RouterNotes } from '../state.ts';
+import type { RecentRecords } from '../stats/recent-records.ts';
+import { RouterStats } from '../stats/router-stats.ts';
 import { ByteAccount } from './byte-account.ts';
-import { isSelected } from './globs.ts';
 import type { LinePolicy } from './line-policy.ts';
-import type { RecentRecords } from './recent-records.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
-import { RouterStats } from './router-stats.ts';
 import { readRouterTime } from './router-time.ts';
 import type { SpoolGuard } from './spool-guard.ts';
-import type { RouterNotes } from './state.ts';
 
 /** What the rest of the agent wants to know about a router. */
 export type RouterEvent =

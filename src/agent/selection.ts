@@ -1,6 +1,15 @@
+import { matchesGlob } from 'node:path';
 import type { SinkSettings } from '../delivery/index.ts';
 import type { LogRecord } from '../model/index.ts';
-import { isSelected } from './globs.ts';
+
+/** Whether a name is chosen by globs; those with a leading `!` take away from what the others give. */
+export function isSelected(name: string, globs: readonly string[]): boolean {
+  const isMatch = (glob: string) => matchesGlob(name, glob);
+  return (
+    globs.some((glob) => !glob.startsWith('!') && isMatch(glob)) &&
+    !globs.some((glob) => glob.startsWith('!') && isMatch(glob.slice(1)))
+  );
+}
 
 /** Which records a sink gets. */
 export interface SinkSelection {

@@ -1,6 +1,6 @@
-import type { Clock } from '../base/index.ts';
-import type { SessionEvent } from '../router/index.ts';
-import type { SessionSummary } from '../web/index.ts';
+import type { Clock } from '../../base/index.ts';
+import type { SessionEvent } from '../../router/index.ts';
+import type { SessionSummary } from '../../web/index.ts';
 
 const STATES: Readonly<Record<Exclude<SessionEvent['type'], 'session-refreshed'>, SessionSummary['state']>> = {
   'session-opened': 'open',

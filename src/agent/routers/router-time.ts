@@ -1,6 +1,6 @@
-import type { RouterTime } from '../logs/index.ts';
-import type { DatedAnswer, RouterClient } from '../router/index.ts';
-import { readSystemWallMs } from '../status/index.ts';
+import type { RouterTime } from '../../logs/index.ts';
+import type { DatedAnswer, RouterClient } from '../../router/index.ts';
+import { readSystemWallMs } from '../../status/index.ts';
 
 /** The status resource that tells the router's local time. */
 export const TIME_RESOURCE = 'sysdetail/system';

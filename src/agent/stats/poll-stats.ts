@@ -1,4 +1,4 @@
-import type { PollFault, PollPoint, PollSummary } from '../web/index.ts';
+import type { PollFault, PollPoint, PollSummary } from '../../web/index.ts';
 
 interface Poll {
   /** When it began: wall time, milliseconds since the Unix epoch. */

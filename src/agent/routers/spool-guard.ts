@@ -1,6 +1,6 @@
-import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
-import type { RecordLog } from '../logs/index.ts';
-import { type EmbeddedStore, StoreError } from '../store/index.ts';
+import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
+import type { RecordLog } from '../../logs/index.ts';
+import { type EmbeddedStore, StoreError } from '../../store/index.ts';
 
 export interface SpoolGuardOptions {
   readonly store: Pick<EmbeddedStore, 'readPositions' | 'commit' | 'spooled' | 'checkWritable'>;

@@ -1,5 +1,5 @@
-import type { RecordLines } from '../logs/index.ts';
-import type { RecordSummary } from '../web/index.ts';
+import type { RecordLines } from '../../logs/index.ts';
+import type { RecordSummary } from '../../web/index.ts';
 
 /** Of one router: what fits on a screen. */
 const ROUTER_RECORDS_MAX = 20;
