@@ -1,10 +1,10 @@
 import type { Writable } from 'node:stream';
 import { type Clock, Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
-import { openWebServer, type ReloadResult, type WebServer } from '../web/index.ts';
+import { openWebServer, type ReloadResult, revealSecurity, type WebServer } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
-import { type Plan, preparePlan, toWebSecurity } from './plan.ts';
+import { type Plan, preparePlan } from './plan.ts';
 import { openState } from './state.ts';
 import { createStations, type Stations } from './stations.ts';
 import { Supervisor } from './supervisor.ts';
@@ -152,7 +152,7 @@ function createAgent(parts: AgentParts): Agent {
 async function openWeb({ config, web, clock, logger }: AgentOptions, lifecycle: Lifecycle): Promise<WebServer> {
   const server = await openWebServer({
     addresses: config.web.listen,
-    security: toWebSecurity(config.web.security),
+    security: revealSecurity(config.web.security),
     clock,
     routePrefix: web?.routePrefix,
     externalUrl: web?.externalUrl,

@@ -1,8 +1,8 @@
-import { BackupCalendar, ProfileArchive } from '../backup/index.ts';
+import { BackupCalendar, type BackupSettings, ProfileArchive } from '../backup/index.ts';
 import type { Clock, Logger } from '../base/index.ts';
-import type { BackupSettings, Config, WebSecurity as ConfiguredSecurity, RouterSettings } from '../config/index.ts';
+import type { Config, RouterSettings } from '../config/index.ts';
 import { type EmbeddedStore, StoreError } from '../store/index.ts';
-import type { WebSecurity, WebServer } from '../web/index.ts';
+import { revealSecurity, type WebServer } from '../web/index.ts';
 import type { Fleet, FleetChange } from './routers/fleet.ts';
 import { LinePolicy } from './routers/line-policy.ts';
 import type { RouterAgent, RouterAgentOptions } from './routers/router-agent.ts';
@@ -42,7 +42,7 @@ export interface Plan {
 export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {
   const { web, sinks, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
   const lines = new LinePolicy(config.logRules, config.redact);
-  const switchWeb = web.prepare(toWebSecurity(config.web.security));
+  const switchWeb = web.prepare(revealSecurity(config.web.security));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
   const sinkChange = await sinks.prepare(config.sinks);
   const hasSinks = config.sinks.length > 0;
@@ -92,10 +92,4 @@ function sayWhere({ plan, isOpenToOthers }: PreparedBackup, logger: Logger): voi
   const { path } = plan.archive;
   logger.info('Profiles are backed up; their files hold the secrets of the routers', { path });
   if (isOpenToOthers) logger.warn('Other users of this machine can look into the folder of backups', { path });
-}
-
-/** The configured protection of the web server, in the form that the server takes. */
-export function toWebSecurity(security: ConfiguredSecurity | undefined): WebSecurity | undefined {
-  if (!security?.tls) return security && { headers: security.headers, users: security.users };
-  return { ...security, tls: { ...security.tls, keyPem: security.tls.keyPem.reveal() } };
 }

@@ -26,3 +26,4 @@ export {
   ProfileArchive,
   type StoredVersion,
 } from './profile-archive.ts';
+export { type BackupSettings, backupSchema, readBackup } from './settings.ts';

@@ -1,20 +1,15 @@
+import type { BackupSettings } from '../backup/index.ts';
 import type { Secret } from '../base/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
 import type { ModuleDefinition, RouterIdentity } from '../model/index.ts';
-import type { ListenAddress, TlsSettings } from '../settings/index.ts';
+import type { TlsSettings } from '../settings/index.ts';
+import type { DeadLetterSettings, StorageSettings } from '../store/index.ts';
+import type { WebSettings } from '../web/index.ts';
 
 /** Everything the agent runs with: defaults applied, files read, paths absolute. Times are ms, sizes bytes. */
 export interface Config {
-  readonly web: {
-    readonly listen: readonly ListenAddress[];
-    /** Of `web.config_file`; absent without one. */
-    readonly security?: WebSecurity | undefined;
-  };
-  readonly storage: {
-    /** Absolute folder. */
-    readonly path: string;
-    readonly spoolBytesMax: number;
-  };
+  readonly web: WebSettings;
+  readonly storage: StorageSettings;
   /** Those of the main file, then those of each file of routers. Empty only when such files may come later. */
   readonly routers: readonly RouterSettings[];
   /** Absent: profiles are not backed up. */
@@ -92,51 +87,4 @@ export interface RedactSettings {
   readonly pattern: string;
   /** What stands there instead, as it is written. */
   readonly replacement: string;
-}
-
-export interface BackupSettings {
-  /** Cron expression of 5 or 6 fields, which node-cron accepts. */
-  readonly schedule: string;
-  /** Absolute folder. */
-  readonly path: string;
-  /** Versions of each profile of a router. */
-  readonly keep: number;
-  readonly format: 'binary' | 'ascii';
-}
-
-/** How the agent's own server protects itself. */
-export interface WebSecurity {
-  /** Absent: plain HTTP. */
-  readonly tls?: WebTlsSettings | undefined;
-  /** Added to every answer. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Bcrypt hashes of passwords by user; empty: everybody may come in. */
-  readonly users: ReadonlyMap<string, string>;
-}
-
-export interface WebTlsSettings {
-  /** The certificate, then those that vouch for it. */
-  readonly certPem: string;
-  readonly keyPem: Secret;
-  /** Authorities that vouch for clients; there when certificates of clients are verified. */
-  readonly clientCaPem?: string | undefined;
-  readonly clientAuth: ClientAuth;
-  /** Absent: TLS 1.2. */
-  readonly minVersion?: 'TLS12' | 'TLS13' | undefined;
-  /** Absent: TLS 1.3. */
-  readonly maxVersion?: 'TLS12' | 'TLS13' | undefined;
-  /** By their names in the list of IANA, the best first; those of TLS 1.3 are always on. Absent: those of the runtime. */
-  readonly cipherSuites?: readonly string[] | undefined;
-  /** Only with `require-any` or `require-and-verify`: one of these must be a subject alternative name of the client. */
-  readonly clientAllowedSans?: readonly string[] | undefined;
-}
-
-/** Whether clients are asked for a certificate, whether they must have one, and whether an authority must vouch for it. */
-export type ClientAuth = 'none' | 'request' | 'require-any' | 'verify-if-given' | 'require-and-verify';
-
-/** What is refused for good, and kept. */
-export interface DeadLetterSettings {
-  /** Of all sinks together; the oldest go first. */
-  readonly bytesMax: number;
-  readonly keepMs: number;
 }

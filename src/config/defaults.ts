@@ -1,13 +1,5 @@
 /** Defaults and bounds of the configuration. Each has its unit in the name and its reason beside it. */
 
-/** Free in the usual list of exporter ports. */
-export const LISTEN_PORT_DEFAULT = 9847;
-
-/** Beside the configuration file, so that a first start needs no rights and leaves everything in one folder. */
-export const STORAGE_PATH_DEFAULT = './data';
-/** Days of logs of a mid-sized fleet, and small enough for any disk. */
-export const SPOOL_BYTES_MAX_DEFAULT = 1024 ** 3;
-
 /** The usual scrape interval: faster polling would only add load that nobody sees. */
 export const POLL_INTERVAL_MS = 60_000;
 /** Several round trips of a poor cellular link. */
@@ -36,22 +28,6 @@ export const REDACT_MAX = 100;
 /** A mark, not a text: a message may have thousands of them. */
 export const REPLACEMENT_CHARS_MAX = 64;
 export const REPLACEMENT_DEFAULT = '[redacted]';
-
-/** What is refused for good is little, or everything: then days of it are enough to see why. */
-export const DEAD_LETTERS_BYTES_MAX_DEFAULT = 64 * 1024 ** 2;
-export const DEAD_LETTERS_BYTES_LEAST = 1024 ** 2;
-export const DEAD_LETTERS_BYTES_MOST = 1024 ** 4;
-/** Time to come back from a holiday. */
-export const DEAD_LETTERS_KEEP_MS = 30 * 86_400_000;
-export const DEAD_LETTERS_KEEP_MS_MIN = 60_000;
-export const DEAD_LETTERS_KEEP_MS_MAX = 10 * 365 * 86_400_000;
-
-/** Many months of a profile that changes now and then. */
-export const BACKUP_KEEP_DEFAULT = 10;
-/** A folder of more files is no use to a person. */
-export const BACKUP_KEEP_MAX = 1000;
-/** Beside the configuration file, as the state is. */
-export const BACKUP_PATH_DEFAULT = './backups';
 
 /** Every label is stored with every series of the router. */
 export const LABELS_MAX = 32;
@@ -100,10 +76,3 @@ export const RESOURCE_PATH_CHARS_MAX = 256;
 export const ROW_STEPS_MAX = 8;
 /** Numbers in one text. */
 export const VALUE_PART_MAX = 100;
-
-/** Basic authentication is for a few users. */
-export const WEB_USERS_MAX = 100;
-/** Each step doubles the time of a check: 10 needs some tens of milliseconds, 18 half a minute. */
-export const BCRYPT_COST_MAX = 18;
-/** Names in certificates of clients that may come in. */
-export const WEB_ALLOWED_SANS_MAX = 100;

@@ -7,16 +7,12 @@
  * Start reading at: schema.ts for the keys, load-config.ts for the steps.
  */
 export type {
-  BackupSettings,
-  ClientAuth,
   Config,
   LogRuleSettings,
   LogSettings,
   PollSettings,
   RedactSettings,
   RouterSettings,
-  WebSecurity,
-  WebTlsSettings,
 } from './config.ts';
 export { renderEffectiveConfig, renderEffectiveRouter } from './effective/render-effective.ts';
 export { readEnvironment } from './environment.ts';
@@ -26,4 +22,3 @@ export type { AgentFamily } from './modules/module-registry.ts';
 export { type LoadedModules, loadShippedModules, type ShippedModule } from './modules/shipped-modules.ts';
 export { renderConfigReference } from './reference.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';
-export { type LoadedWebConfig, loadWebConfig } from './web/load-web-config.ts';

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { readBackup } from '../backup/index.ts';
 import { readSinks } from '../delivery/index.ts';
 import type { ConfigFault, Environment, RootExpected } from '../settings/index.ts';
 import {
@@ -11,16 +11,9 @@ import {
   refuseBoth,
   renderPlace,
 } from '../settings/index.ts';
-import type { BackupSettings, Config, LogRuleSettings } from './config.ts';
-import {
-  BACKUP_KEEP_DEFAULT,
-  BACKUP_PATH_DEFAULT,
-  DEAD_LETTERS_BYTES_MAX_DEFAULT,
-  DEAD_LETTERS_KEEP_MS,
-  LISTEN_PORT_DEFAULT,
-  SPOOL_BYTES_MAX_DEFAULT,
-  STORAGE_PATH_DEFAULT,
-} from './defaults.ts';
+import { readDeadLetters, readStorage } from '../store/index.ts';
+import { readWeb } from '../web/index.ts';
+import type { Config, LogRuleSettings } from './config.ts';
 import { type PlacedLayer, readNamedFiles } from './layer-files.ts';
 import { LogRuleList } from './logs/log-rule-list.ts';
 import { resolveRedact } from './logs/redact.ts';
@@ -30,7 +23,6 @@ import { readShippedModules } from './modules/shipped-modules.ts';
 import { type ListedRouters, type PlacedRouter, readListedRouters } from './router-files.ts';
 import { type FleetContext, resolveRouter } from './router-settings.ts';
 import { configSchema, type Settings } from './schema.ts';
-import { readWebSecurity } from './web/load-web-config.ts';
 
 /** Files whose changes call for a reload, as they were read. */
 export interface WatchedFiles {
@@ -105,21 +97,12 @@ async function resolveConfig(
     agentFamilies: options.agentFamilies ?? [],
   });
   return {
-    web: {
-      listen: settings.web?.listen ?? [{ host: undefined, port: LISTEN_PORT_DEFAULT }],
-      security: await readWebSecurity(main, settings.web?.config_file, files),
-    },
-    storage: {
-      path: resolve(main.folder, settings.storage?.path ?? STORAGE_PATH_DEFAULT),
-      spoolBytesMax: settings.storage?.spool_max ?? SPOOL_BYTES_MAX_DEFAULT,
-    },
+    web: await readWeb(main, settings.web, files),
+    storage: readStorage(settings.storage, main.folder),
     routers: await resolveRouters(main, settings, routers, { registry, rules }),
-    backup: resolveBackup(main, settings.backup ?? {}),
+    backup: readBackup(main, settings.backup),
     sinks: await readSinks(main, settings.sinks ?? []),
-    deadLetters: {
-      bytesMax: settings.dead_letters?.max ?? DEAD_LETTERS_BYTES_MAX_DEFAULT,
-      keepMs: settings.dead_letters?.keep ?? DEAD_LETTERS_KEEP_MS,
-    },
+    deadLetters: readDeadLetters(settings.dead_letters),
     logRules: rules.rules,
     redact: resolveRedact(main, settings.redact),
   };
@@ -142,19 +125,6 @@ async function resolveRouters(
     if (!layer || !defaults) return [];
     return resolveRouter(router, layer, defaults, context) ?? [];
   });
-}
-
-/** An empty map is no backup, as no map is; one that says anything must say when. */
-function resolveBackup(main: ConfigFile, backup: NonNullable<Settings['backup']>): BackupSettings | undefined {
-  const { schedule, path = BACKUP_PATH_DEFAULT, keep = BACKUP_KEEP_DEFAULT, format = 'ascii' } = backup;
-  if (schedule !== undefined) return { schedule, path: resolve(main.folder, path), keep, format };
-  const written = main.source.valueAt(['backup']);
-  const isNothing = typeof written !== 'object' || written === null || Object.keys(written).length === 0;
-  const schedulePath = ['backup', 'schedule'];
-  if (!isNothing && main.source.valueAt(schedulePath) === undefined) {
-    main.faults.add(schedulePath, 'Missing key; expected a cron expression such as "0 3 * * *", or no key at all');
-  }
-  return undefined;
 }
 
 interface Named extends Place {

@@ -1,7 +1,7 @@
 import { SINKS_MAX } from '../delivery/index.ts';
 import { CONFIG_FILE_BYTES_MAX } from '../settings/index.ts';
+import { BCRYPT_COST_MAX, webSchema } from '../web/index.ts';
 import {
-  BCRYPT_COST_MAX,
   LOG_RULES_MAX,
   METRIC_LABELS_MAX,
   MODULE_RESOURCES_MAX,
@@ -13,7 +13,6 @@ import {
 } from './defaults.ts';
 import { renderTables } from './reference-tables.ts';
 import { configSchema } from './schema.ts';
-import { webSchema } from './web/web-schema.ts';
 
 const MIB = 1024 ** 2;
 

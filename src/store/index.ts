@@ -11,5 +11,15 @@ export { DeadLetterStore, type ListOptions } from './dead-letter-store.ts';
 export type { LetterSelection, StoredLetter } from './dead-letters.ts';
 export { EmbeddedStore, type EmbeddedStoreOptions, type LogCommit } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
+export {
+  type DeadLetterSettings,
+  deadLettersSchema,
+  readDeadLetters,
+  readStorage,
+  renderDeadLetters,
+  renderStorage,
+  type StorageSettings,
+  storageSchema,
+} from './settings.ts';
 export type { SpoolCursor } from './spool-cursor.ts';
 export type { LogChoice, SinkStart, SliceBounds, SpoolSlice } from './spool-table.ts';

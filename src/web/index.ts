@@ -29,5 +29,9 @@ export type {
 export type { LogRow, MetricsFormat, MetricsScope, ReloadResult, WebContent } from './content.ts';
 export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
+export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
 export type { WebClientAuth, WebSecurity, WebTls, WebTlsVersion } from './security.ts';
+export { BCRYPT_COST_MAX, revealSecurity } from './security.ts';
 export { openWebServer, type WebServer, type WebServerOptions } from './server.ts';
+export { webSchema } from './web-file-schema.ts';
+export { readWeb, renderWeb, type WebSettings, webSectionSchema } from './web-settings.ts';

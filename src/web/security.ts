@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { createSecureContext, type SecureContextOptions, type SecureVersion } from 'node:tls';
+import type { Secret } from '../base/index.ts';
 import { WebError } from './errors.ts';
 
 /** TLS versions as the web configuration file of the Prometheus exporter-toolkit names them. Older ones are broken. */
@@ -40,6 +41,22 @@ export interface WebSecurity {
   readonly users: ReadonlyMap<string, string>;
 }
 
+/** What a file of the server says, with its key as a secret. */
+export interface WebSecuritySettings extends Omit<WebSecurity, 'tls'> {
+  readonly tls?: WebTlsSettings | undefined;
+}
+
+export interface WebTlsSettings extends Omit<WebTls, 'keyPem'> {
+  readonly keyPem: Secret;
+}
+
+/** The form in which the server takes its protection: the key in clear text. */
+export function revealSecurity(security: WebSecuritySettings | undefined): WebSecurity | undefined {
+  if (!security) return undefined;
+  const { tls, ...rest } = security;
+  return tls ? { ...rest, tls: { ...tls, keyPem: tls.keyPem.reveal() } } : rest;
+}
+
 export const NO_SECURITY: WebSecurity = { headers: {}, users: new Map() };
 
 const VERSIONS: Readonly<Record<WebTlsVersion, SecureVersion>> = {
@@ -49,21 +66,23 @@ const VERSIONS: Readonly<Record<WebTlsVersion, SecureVersion>> = {
 const SUITES_TLS13 = ['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'];
 /** Suites with forward secrecy by their IANA names, and as OpenSSL calls them. */
 const SUITES_TLS12: Readonly<Record<string, string>> = {
-  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA: 'ECDHE-ECDSA-AES128-SHA',
-  TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA: 'ECDHE-ECDSA-AES256-SHA',
-  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: 'ECDHE-RSA-AES128-SHA',
-  TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA: 'ECDHE-RSA-AES256-SHA',
   TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: 'ECDHE-ECDSA-AES128-GCM-SHA256',
   TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384: 'ECDHE-ECDSA-AES256-GCM-SHA384',
   TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: 'ECDHE-RSA-AES128-GCM-SHA256',
   TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384: 'ECDHE-RSA-AES256-GCM-SHA384',
   TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: 'ECDHE-ECDSA-CHACHA20-POLY1305',
   TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256: 'ECDHE-RSA-CHACHA20-POLY1305',
+  TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA: 'ECDHE-ECDSA-AES128-SHA',
+  TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA: 'ECDHE-ECDSA-AES256-SHA',
+  TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: 'ECDHE-RSA-AES128-SHA',
+  TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA: 'ECDHE-RSA-AES256-SHA',
 };
+/** Every suite that can be named. */
+export const CIPHER_SUITES: readonly string[] = [...Object.keys(SUITES_TLS12), ...SUITES_TLS13];
 
 const BCRYPT_HASH = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 /** One comparison at this cost takes half a minute; each step more doubles that. */
-const BCRYPT_COST_MAX = 18;
+export const BCRYPT_COST_MAX = 18;
 
 /** Throws {@link WebError} `settings` when a server could not work with this. */
 export function checkSecurity({ tls, headers, users }: WebSecurity): void {

@@ -24,7 +24,6 @@ const isListed = (places: readonly string[], file: string) =>
   places.some((place) => place === file || matchesGlob(file, place) || (place.endsWith('/') && file.startsWith(place)));
 
 test.for([
-  ['a global key', /spool_max|spoolBytesMax|SPOOL_BYTES_MAX_DEFAULT/],
   ['a key of routers', /stale_after|staleAfter|POLL_STALE_AFTER/],
   ['a key of routers', /byte_budget|byteBudget/],
 ] as const)('ARCHITECTURE.md names every file of config that has to know %s', ([, key]) => {
@@ -47,10 +46,12 @@ test.for(['nats', 'syslog', 'loki', 'elasticsearch'])('the sink %s stands in its
   expect(others.filter((file) => !isListed(listPlaces('add a sink'), file))).toEqual([]);
 });
 
-test('a key of a sink stands in the folder of the sink', () => {
-  const files = listFiles('src/**/*.ts', /stream_limit|streamLimit|STREAM_LIMIT/);
-  expect(files.filter((file) => !file.startsWith('src/delivery/sinks/loki/'))).toEqual([]);
-  expect(files).toContain('src/delivery/sinks/loki/schema.ts');
+test.for([
+  ['a sink', /\bstream_limit:/, 'src/delivery/sinks/loki/schema.ts'],
+  ['the store', /\bspool_max:/, 'src/store/settings.ts'],
+] as const)('a key of %s stands in one schema', ([, key, schema]) => {
+  const files = listFiles('src/**/*.ts', key);
+  expect(files).toEqual([schema]);
 });
 
 test('every path of source in ARCHITECTURE.md exists', () => {

@@ -1,7 +1,7 @@
+import { loadWebConfig } from '../../../src/web/index.ts';
 import { spawnSync } from 'node:child_process';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { loadWebConfig } from '../../../src/config/index.ts';
 import { renderFault } from '../../../src/settings/index.ts';
 import { findTool } from '../../support/tools.ts';
 import { load, withRouter } from '../configuration-folder.ts';

@@ -1,9 +1,10 @@
+import { type LoadedWebConfig } from '../../../src/web/index.ts';
+import { loadWebConfig } from '../../../src/web/index.ts';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import forge from 'node-forge';
-import { type LoadedWebConfig, loadWebConfig } from '../../../src/config/index.ts';
 import { renderFault } from '../../../src/settings/index.ts';
 
 /** Of the password "test", as the documentation of the format has one. */

@@ -1,8 +1,12 @@
 import { z } from 'zod';
-import type { SoundOf } from '../../settings/index.ts';
-import { choice, findNearest, flag, section, text, unsupported } from '../../settings/index.ts';
-import { BCRYPT_COST_MAX, WEB_ALLOWED_SANS_MAX, WEB_USERS_MAX } from '../defaults.ts';
-import { CIPHER_SUITES } from './cipher-suites.ts';
+import type { SoundOf } from '../settings/index.ts';
+import { choice, findNearest, flag, section, text, unsupported } from '../settings/index.ts';
+import { BCRYPT_COST_MAX, CIPHER_SUITES } from './security.ts';
+
+/** Basic authentication is for a few users. */
+const USERS_MAX = 100;
+/** Names in certificates of clients that may come in. */
+const ALLOWED_SANS_MAX = 100;
 
 const SUITES = 'a list of names of cipher suites';
 const SUITE =
@@ -13,7 +17,7 @@ const suite = z.string({ error: SUITE }).superRefine((value, context) => {
   context.addIssue({ code: 'custom', message: SUITE, params: { nearest: findNearest(value, CIPHER_SUITES) } });
 });
 
-const NAMES = `a list of 1 to ${WEB_ALLOWED_SANS_MAX} names`;
+const NAMES = `a list of 1 to ${ALLOWED_SANS_MAX} names`;
 const VERSION = '"TLS12" or "TLS13"; older versions are broken and not supported';
 
 function version(description: string, fallback: string) {
@@ -54,7 +58,7 @@ const tlsServerSchema = section('HTTPS instead of HTTP. Certificates are read at
   client_allowed_sans: z
     .array(text({ description: 'Name of a client.' }), { error: NAMES })
     .min(1, { error: NAMES })
-    .max(WEB_ALLOWED_SANS_MAX, { error: NAMES })
+    .max(ALLOWED_SANS_MAX, { error: NAMES })
     .meta({
       description:
         'Names (DNS, IP address, e-mail, URI) of which the certificate of a client must have one. Only with `RequireAnyClientCert` or `RequireAndVerifyClientCert`.',
@@ -117,7 +121,7 @@ const usersSchema = z
     z.string({ error: HASH }).refine(isBcryptHash, { error: HASH }),
     { error: 'a map of users and bcrypt hashes' },
   )
-  .refine((users) => Object.keys(users).length <= WEB_USERS_MAX, { error: `at most ${WEB_USERS_MAX} users` })
+  .refine((users) => Object.keys(users).length <= USERS_MAX, { error: `at most ${USERS_MAX} users` })
   .meta({
     description: 'Users who may come in with their passwords, as bcrypt hashes. None: everybody may.',
     kind: 'map of users to bcrypt hashes',

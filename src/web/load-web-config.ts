@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import type { ConfigFault, RootExpected } from '../../settings/index.ts';
+import type { ConfigFault, RootExpected } from '../settings/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
   type ConfigFile,
@@ -9,13 +9,13 @@ import {
   NamedFileReader,
   readTextFile,
   renderFileFault,
-} from '../../settings/index.ts';
-import type { ClientAuth, WebSecurity, WebTlsSettings } from '../config.ts';
-import { type WebFileSettings, webSchema } from './web-schema.ts';
+} from '../settings/index.ts';
+import type { WebClientAuth, WebSecuritySettings, WebTlsSettings } from './security.ts';
+import { type WebFileSettings, webSchema } from './web-file-schema.ts';
 
 /** What the server needs to protect itself, or everything that is wrong with the file in the order of its lines. */
 export type LoadedWebConfig =
-  | { readonly ok: true; readonly security: WebSecurity }
+  | { readonly ok: true; readonly security: WebSecuritySettings }
   | { readonly ok: false; readonly faults: readonly ConfigFault[] };
 
 type TlsServer = NonNullable<WebFileSettings['tls_server_config']>;
@@ -27,7 +27,7 @@ const WEB_ROOT: RootExpected = {
   ifEmpty: 'write "{}" for a server without protection',
 };
 
-const CLIENT_AUTH: Readonly<Record<NonNullable<TlsServer['client_auth_type']>, ClientAuth>> = {
+const CLIENT_AUTH: Readonly<Record<NonNullable<TlsServer['client_auth_type']>, WebClientAuth>> = {
   NoClientCert: 'none',
   RequestClientCert: 'request',
   RequireAnyClientCert: 'require-any',
@@ -54,7 +54,7 @@ export async function readWebSecurity(
   main: ConfigFile,
   name: string | undefined,
   files: ConfigFiles,
-): Promise<WebSecurity | undefined> {
+): Promise<WebSecuritySettings | undefined> {
   if (name === undefined) return undefined;
   const path = resolve(main.folder, name);
   const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
@@ -72,7 +72,7 @@ async function parseWebSecurity(
   path: string,
   text: string,
   files: ConfigFiles,
-): Promise<WebSecurity | undefined> {
+): Promise<WebSecuritySettings | undefined> {
   const file = files.parse(name, path, text, WEB_ROOT);
   const settings = file && checkSettings(file, undefined, webSchema);
   if (!file || !settings) return undefined;

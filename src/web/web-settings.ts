@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import {
+  type ConfigFile,
+  type ConfigFiles,
+  type ListenAddress,
+  listenAddress,
+  renderListenAddress,
+  type SoundOf,
+  section,
+  text,
+} from '../settings/index.ts';
+import { readWebSecurity } from './load-web-config.ts';
+import type { WebSecuritySettings } from './security.ts';
+
+/** Free in the usual list of exporter ports. */
+const PORT_DEFAULT = 9847;
+const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
+
+/** The section `web`. */
+export const webSectionSchema = section('The server for metrics and the status page.', {
+  listen: z
+    .array(listenAddress({ description: 'Address to listen on.' }), { error: AT_LEAST_ONE_LISTEN })
+    .min(1, { error: AT_LEAST_ONE_LISTEN })
+    .superRefine((addresses, context) => {
+      for (const [index, { host, port }] of addresses.entries()) {
+        const first = addresses.findIndex((other) => other.host === host && other.port === port);
+        if (first === index || port === 0) continue;
+        context.addIssue({ code: 'custom', path: [index], message: 'an address that is not in the list yet' });
+      }
+    })
+    .meta({
+      // A default here would be lost on the way to the reference, because the items are parsed.
+      description: `Addresses to listen on: \`host:port\`, \`:port\` for every address, \`[::1]:port\`. Default: \`[":${PORT_DEFAULT}"]\`.`,
+      kind: 'list of addresses',
+    })
+    .optional(),
+  config_file: text({
+    description:
+      'File with TLS, client certificates, users and headers of the server, in the format of the Prometheus exporters.',
+    kind: 'path',
+  }).optional(),
+});
+
+/** Where the server listens, and how it protects itself. */
+export interface WebSettings {
+  readonly listen: readonly ListenAddress[];
+  /** Of `web.config_file`; absent without one. */
+  readonly security?: WebSecuritySettings | undefined;
+}
+
+/** Reads what the section says, and the file that it names. */
+export async function readWeb(
+  main: ConfigFile,
+  keys: SoundOf<typeof webSectionSchema> = {},
+  files: ConfigFiles,
+): Promise<WebSettings> {
+  return {
+    listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
+    security: await readWebSecurity(main, keys.config_file, files),
+  };
+}
+
+/** The section that says the same, with what stands in its file instead of the file; `[secret]` for what is secret. */
+export function renderWeb({ listen, security }: WebSettings): object {
+  return { listen: listen.map(renderListenAddress), config_file: security && renderSecurity(security) };
+}
+
+function renderSecurity({ tls, headers, users }: WebSecuritySettings): object {
+  return {
+    tls_server_config: tls && {
+      cert_file: '[certificate]',
+      key_file: tls.keyPem,
+      client_auth_type: tls.clientAuth,
+      client_ca_file: tls.clientCaPem && '[certificates]',
+      client_allowed_sans: tls.clientAllowedSans,
+      min_version: tls.minVersion,
+      max_version: tls.maxVersion,
+      cipher_suites: tls.cipherSuites,
+    },
+    http_server_config: { headers },
+    basic_auth_users: Object.fromEntries([...users.keys()].map((user) => [user, '[secret]'])),
+  };
+}
