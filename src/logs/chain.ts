@@ -459,13 +459,14 @@ export class LogChain {
    */
   reset(reason: 'wiped' | 'replaced'): Gap[] {
     const { position } = this;
+    const unread = reason === 'replaced' ? this.#giveUpListed() : [];
     const lost = this.begun();
     // What was missing before the deletion can turn up no more.
     const links = position.brokenLinks.flatMap((link) => this.#toLinkGap(link) ?? []);
     const { lastUid } = position.stream;
     const { lastUtcMs } = position.stream.clock;
     const last = lastUid === undefined ? undefined : { uid: lastUid, utcMs: lastUtcMs };
-    const from = position.chainEnd?.edge ?? last;
+    const from = (position.open ? this.edgeOf(position.open) : position.chainEnd?.edge) ?? last;
     const behind = lost.map((instance) => this.lineBehind(instance));
     for (const instance of lost) this.#giveUp(instance);
     position.open = undefined;
@@ -477,16 +478,31 @@ export class LogChain {
     position.stream.lastUid = undefined;
     const gaps = [
       ...links,
+      ...unread,
       ...lost.map((instance, index): Gap => {
         const gap = this.#toGap('possible', 'reset', instance, behind[index]);
         return reason === 'replaced' ? gap : { ...gap, certainty: 'possible', bytesMin: undefined };
       }),
     ];
+    if (reason === 'replaced') this.#forgetFiles();
     const { router, component } = this.#options;
     if (lost.some((instance) => from?.uid.startsWith(createUidPrefix(router, component, instance)))) return gaps;
     // Behind what was read last there may have been files that were never seen.
     const file = `${this.#options.component}/current`;
     return [...gaps, { certainty: 'possible', reason: 'reset', from, file, offset: 0 }];
+  }
+
+  /** What was listed and not read is gone with its device: the gaps. */
+  #giveUpListed(): Gap[] {
+    const unread = Object.keys(this.position.waiting).toSorted();
+    return unread.map((stamp) => this.#giveUpFile(stamp, `${this.#options.component}/log-${stamp}`, 'expired'));
+  }
+
+  /** Files of another device that have the same names, or begin alike, are other ones. */
+  #forgetFiles(): void {
+    for (const instance of this.remembered()) this.#noteGen(instance);
+    this.position.completed = {};
+    this.position.lost = [];
   }
 
   #giveUpWaiting(listed: ListedLog): Gap[] {
@@ -624,7 +640,7 @@ export class LogChain {
     const withContent = Object.keys(completed).filter((stamp) => completed[stamp] !== null);
     for (const stamp of withContent.toSorted().slice(0, -REMEMBERED_MAX)) {
       const instance = completed[stamp];
-      if (instance) this.#noteGen(instance);
+      if (instance && mayBeginAlike(instance)) this.#noteGen(instance);
       completed[stamp] = null;
     }
   }
@@ -632,7 +648,7 @@ export class LogChain {
   /** Should a lost file or its rest turn up after all, it is not read from its start. */
   #giveUp(instance: Instance): void {
     const lost = [...this.position.lost, instance];
-    for (const forgotten of lost.slice(0, -LOST_MAX)) this.#noteGen(forgotten);
+    for (const forgotten of lost.slice(0, -LOST_MAX)) if (mayBeginAlike(forgotten)) this.#noteGen(forgotten);
     this.position.lost = lost.slice(-LOST_MAX);
   }
 
@@ -640,9 +656,7 @@ export class LogChain {
     this.position.lost = this.position.lost.filter((lost) => lost !== instance);
   }
 
-  #noteGen(instance: Instance): void {
-    if (!mayBeginAlike(instance)) return;
-    const { key, gen } = instance;
+  #noteGen({ key, gen }: Instance): void {
     const { [key]: known = 0, ...others } = this.position.gens;
     this.position.gens = Object.fromEntries(
       [...Object.entries(others), [key, Math.max(known, gen + 1)]].slice(-GENS_MAX),

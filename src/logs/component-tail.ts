@@ -13,7 +13,7 @@ import { createPosition, type Instance, type LogPosition } from './position.ts';
 import { parsePosition, renderPosition } from './position-text.ts';
 import { createBatch, type ReadingEnd, type RecordContext, type ScanBatch, toDamageGap } from './record-builder.ts';
 import { planStart } from './start.ts';
-import type { StreamState } from './stream-state.ts';
+import { createStreamState, type StreamState } from './stream-state.ts';
 import type { TailContext } from './tail-context.ts';
 import { createLogMemory, type LogMemory } from './tail-memory.ts';
 import { Zone } from './zone.ts';
@@ -238,11 +238,16 @@ export class ComponentTail {
 
   /** Another device answers now: what was begun on the one before is lost. To be committed by the caller. */
   replace(): Step {
+    const { held } = this.#position.stream;
+    this.#position.stream.held = undefined;
     const gaps = this.#chain.reset('replaced');
-    const lines = this.#renderGaps(gaps, { reason: 'replaced', from: gaps.at(-1)?.from });
+    const lines = [
+      ...(held ? [...this.#endGaps(toEdge(held), 'live'), this.#renderHeld(held)] : []),
+      ...this.#renderGaps(gaps, { reason: 'replaced', from: gaps.at(-1)?.from }),
+    ];
     // Lines of the new device may be older than the last look, and its clock and zone are others.
     Object.assign(this.#memory, createLogMemory());
-    this.#position.stream.clock.unsyncedBelowMs = undefined;
+    this.#position.stream = createStreamState();
     this.#position.zone = this.#turn.zone.text;
     return { commit: this.#toCommit(lines), report: () => this.#reportStored() };
   }

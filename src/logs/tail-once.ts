@@ -59,12 +59,12 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   }));
   let last: string | undefined;
   try {
-    noteListing();
     if (turn.isReplaced)
       replaceAll(
         tails.filter(({ component }) => positions.has(component)).map(({ tail }) => tail),
         turn,
       );
+    noteListing();
     for (let next = tails.shift(); next; next = tails.shift()) {
       if (last !== undefined && shouldYield()) return last;
       last = next.component;

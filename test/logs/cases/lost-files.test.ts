@@ -57,6 +57,40 @@ test('a file that looks like one from long ago does not close the gap before it'
   expect([details?.['reason'], file]).toEqual(['broken-link', 'network/log-2026-11-21-10:30:00']);
 });
 
+test('files of a device that replaces another are read although the one before had the same names and beginnings', async () => {
+  const name = (minute: number) => `network/log-2026-11-21-11:${minute}:00.bz2`;
+  const hourly = line('12:00:00', 'hourly');
+  const files = new Map<string, string | Buffer>([
+    [name(10), hourly + line('12:05:00', 'read of the first')],
+    [CURRENT, line('12:10:00', 'current of the first')],
+  ]);
+  await using bench = await openFileBench(files);
+  await bench.reader.turn({ serial: 'A' });
+  // Listed, and not whole yet.
+  files.set(name(20), '');
+  await bench.reader.turn({ serial: 'A' });
+  files.clear();
+  files.set(name(10), hourly + line('12:07:00', 'first of the second'));
+  files.set(name(20), line('12:15:00', 'second of the second'));
+  files.set(CURRENT, line('12:10:00', 'current of the first') + line('12:30:00', 'current of the second'));
+  const records = await bench.reader.turn({ serial: 'B' });
+  expect(messagesOf(linesOf(records))).toEqual([
+    'hourly',
+    'first of the second',
+    'second of the second',
+    'current of the first',
+    'current of the second',
+  ]);
+  expect(gapsOf(records)).toMatchObject([
+    { file: 'network/log-2026-11-21-11:20:00', details: { certainty: 'certain', reason: 'expired' } },
+    { details: { certainty: 'possible', reason: 'reset' } },
+  ]);
+  const uids = bench.reader.records.map(({ uid }) => uid);
+  expect(new Set(uids).size).toBe(uids.length);
+  const kinds = records.map(({ event }) => event);
+  expect(kinds.indexOf('log.reset')).toBeGreaterThan(kinds.lastIndexOf('log.gap'));
+});
+
 /** Turns over two logs of which the listings are as given, one after the other, and then stay as the last one. */
 async function openListings(contents: ReadonlyMap<string, string>, ...listings: string[][]) {
   const bench = await openFileBench(new Map(contents));
