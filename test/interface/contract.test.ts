@@ -334,6 +334,62 @@ describe.skipIf(file === undefined)('the description in ICOM_OPENAPI', async () 
   });
 });
 
+describe('a mistake on the wire that both sides share', async () => {
+  const contract = await openOpenApiContract(describeInterface());
+
+  test.for<readonly [what: string, step: string, change: (exchange: Exchange) => Partial<Exchange>, finding: string]>([
+    [
+      'the client names a field in another way',
+      'action network_tool',
+      ({ requestBody }) => ({ requestBody: requestBody?.replace('"network_tool":', '"name":') }),
+      'POST /operation: request/params/options must NOT have additional properties: name',
+    ],
+    [
+      'the client sends a number as a number',
+      'changing parameters',
+      ({ requestBody }) => ({ requestBody: requestBody?.replace('"587"', '587') }),
+      'PUT /configuration/events/email_account: request/config/unique/port must be string',
+    ],
+    [
+      'the client asks with another parameter',
+      'a profile that does not exist',
+      ({ query }) => ({ status: 200, query: query.map(([, value]) => ['profil', value]) }),
+      'GET /configuration/administration/users: the query parameter profil is not described',
+    ],
+    [
+      'the router answers with another type',
+      'list of profiles',
+      ({ body }) => ({ body: replaceIn(body, /"modified":(true|false)/, '"modified":"$1"') }),
+      'GET /profiles: answer/profiles/0/modified must be boolean',
+    ],
+    [
+      'the router answers with another field',
+      'list of logs',
+      ({ body }) => ({ body: replaceIn(body, '"log_files"', '"files"') }),
+      'GET /download/log: answer must NOT have additional properties: files',
+    ],
+    [
+      'the router answers with another status',
+      'adding an entry',
+      () => ({ status: 204 }),
+      'POST /configuration/events/messages: the status 204 is not described',
+    ],
+  ])('is reported: %s', async ([_what, name, change, finding]) => {
+    const step = steps.find(([one]) => one === name) ?? expect.fail('there is no such step');
+    const exchanges = await record(step);
+    expect(findIn(contract, exchanges)).toEqual([]);
+    const [operation = ''] = finding.split(':', 1);
+    const changed = exchanges.map((exchange) =>
+      `${exchange.method} ${exchange.path}` === operation ? { ...exchange, ...change(exchange) } : exchange,
+    );
+    expect(findIn(contract, changed)).toContain(finding);
+  });
+});
+
+function replaceIn(body: Buffer, what: string | RegExp, by: string): Buffer {
+  return Buffer.from(body.toString().replace(what, by));
+}
+
 describe('a mistake in client or simulator', async () => {
   // biome-ignore lint/suspicious/noExplicitAny: the tests reach into the middle of it.
   type AnyDescription = any;
