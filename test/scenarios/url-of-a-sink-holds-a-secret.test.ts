@@ -41,7 +41,14 @@ test('the secret in the query of a url is sent, and stands nowhere: neither on p
   expect(new Set(server.requests.map(({ path }) => path))).toEqual(new Set([`/in${QUERY}`]));
 
   const pages = ['/', '/config', '/sinks', '/metrics', '/metrics/agent', '/api/v1/sinks', '/api/v1/routers'];
-  const shown = [...(await Promise.all(pages.map((page) => fleet.metrics(page)))), JSON.stringify(fleet.ownLog)];
+  const showPages = () => Promise.all(pages.map((page) => fleet.metrics(page)));
+  const answered = await showPages();
+  // The same for what is said of a receiver that does not answer at all.
+  await server.close();
+  fleet.router().appendLog('network', 'another line');
+  await fleet.advance(10 * MINUTE_MS);
+  expect(await fleet.metrics('/sinks')).toContain(`${server.url}/in`);
+  const shown = [...answered, ...(await showPages()), JSON.stringify(fleet.ownLog)];
   expect(shown[1]).toContain('_stream_fields=router,component&amp;token=[secret]');
   expect(shown.at(-1)).toContain('[secret]');
   await fleet.stopAgent();
