@@ -1,3 +1,4 @@
+import type { HeldEntry } from './entry.ts';
 import type { GapEdge } from './event-records.ts';
 import { isFuture } from './log-clock.ts';
 import type { Instance, LogPosition } from './position.ts';
@@ -39,9 +40,33 @@ export function moveTimes(position: LogPosition, from: Zone, to: Zone, nowMs: nu
   }));
   for (const entry of [...pending, ...Object.values(waiting)]) if (entry.to) entry.to = moveEdge(entry.to);
   if (liveFrom) position.liveFrom = moveEdge(liveFrom);
-  const { clock } = stream;
+  const { clock, held } = stream;
+  if (held) stream.held = moveHeld(held, move, clock.lastUtcMs, to);
   if (clock.unsyncedBelowMs !== undefined) clock.unsyncedBelowMs = move(clock.unsyncedBelowMs);
   if (clock.lastUtcMs === undefined) return;
   clock.lastUtcMs = move(clock.lastUtcMs);
   clock.isAhead = isFuture(clock.lastUtcMs, nowMs, !to.isAssumed);
+}
+
+/** As far as whole seconds go, in which offsets of zones are. */
+const SECOND_CHARS = 'YYYY-MM-DDThh:mm:ss'.length;
+const renderSecond = (utcMs: number): string => new Date(utcMs).toISOString().slice(0, SECOND_CHARS);
+
+/** The record that was kept back has the time of its line, or of the line before; or that of the agent, which has no zone. */
+function moveHeld(
+  held: HeldEntry,
+  move: (utcMs: number) => number,
+  lastUtcMs: number | undefined,
+  to: Zone,
+): HeldEntry {
+  const { timestamp } = held;
+  const utcMs = held.utcMs ?? lastUtcMs;
+  if (timestamp === undefined || utcMs === undefined || !timestamp.startsWith(renderSecond(utcMs))) return held;
+  const movedMs = move(utcMs);
+  return {
+    ...held,
+    utcMs: held.utcMs === undefined ? undefined : movedMs,
+    timestamp: `${renderSecond(movedMs)}${timestamp.slice(SECOND_CHARS)}`,
+    flags: to.isAssumed ? held.flags : held.flags.filter((flag) => flag !== 'zone_assumed'),
+  };
 }

@@ -357,3 +357,18 @@ test('the lines of a device that replaces another and shows no zone are not plac
   const { records } = await replaceDevice(SPARE, false);
   expect(linesOf(records)).toMatchObject([{ timestamp: '2026-11-21T12:05:00.500000000Z', flags: ['zone_assumed'] }]);
 });
+
+test('a record that was kept back for lines that continue it has the zone that is learnt meanwhile', async () => {
+  const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
+  const start = `${line('12:50:00', 'a')}  at 1\n${line('12:55:00', 'kept back')}`;
+  const files = new Map([['network/current', start]]);
+  await using bench = await openFileBench(files, { zone: new Zone(undefined) });
+  await bench.reader.turn();
+  expect(messagesOf(bench.reader.records)).toEqual(['a\n  at 1']);
+  const utcMs = bench.clock.now();
+  files.set('network/current', `${start}  at 2\n${line('12:59:00', 'next')}`);
+  const records = await bench.reader.turn({ readTime: () => Promise.resolve({ wallAsUtcMs: utcMs + HOUR_MS, utcMs }) });
+  expect(records).toMatchObject([{ message: 'kept back\n  at 2' }]);
+  expect(records[0]?.timestamp).toBe('2026-11-21T11:55:00.000000035Z');
+  expect(records[0]?.flags).toBeUndefined();
+});
