@@ -72,7 +72,7 @@ export class ComponentTail {
   readonly #memory: LogMemory;
   readonly #observedMs: number;
   /** Whether the stored position does not say with which zone its times were placed. */
-  #isZoneUnstored: boolean;
+  readonly #isZoneUnstored: boolean;
   /** Whether nothing of this log was ever read. */
   #isFirstContact: boolean;
   /** Bytes of lines read in this turn, and since the log last gave way to others. */
@@ -95,7 +95,7 @@ export class ComponentTail {
     this.#memory = turn.memory.of(component);
     this.#observedMs = turn.clock.now();
     const known = position === undefined ? undefined : parsePosition(position);
-    this.#isZoneUnstored = known !== undefined && known.zone === undefined;
+    this.#isZoneUnstored = known !== undefined && known.zone === undefined && !turn.isReplaced;
     this.#isFirstContact = known === undefined;
     this.#chain = new LogChain(known ?? createPosition(), {
       router: turn.router.name,
@@ -121,11 +121,6 @@ export class ComponentTail {
   async run(listed: ListedLog, signal: AbortSignal): Promise<'settled' | 'more'> {
     this.#shareBytes = 0;
     this.#alignTimes();
-    if (this.#isZoneUnstored) {
-      // Later evidence would change what is taken for the zone of this position.
-      this.#isZoneUnstored = false;
-      this.#store([]);
-    }
     this.#memory.retention.noteListed(listed.rotated.length);
     const { held } = this.#position.stream;
     let now = listed;
@@ -140,6 +135,11 @@ export class ComponentTail {
     // Nothing has come, or can come, that continues it.
     if (last && (this.#turn.isOnlyTurn || (held?.uid === last.uid && held.end === last.end))) this.#release(last);
     return 'settled';
+  }
+
+  /** What has to be durable before any log is read: later evidence would change what is taken for the zone of this position. */
+  pinZone(): readonly LogCommit[] {
+    return this.#isZoneUnstored ? [this.#toCommit([])] : [];
   }
 
   /** Places what was read before with the zone that is in use now. */

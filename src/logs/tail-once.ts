@@ -59,6 +59,8 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   }));
   let last: string | undefined;
   try {
+    const pins = tails.flatMap(({ tail }) => tail.pinZone());
+    if (pins.length > 0) turn.commit(...pins);
     if (turn.isReplaced)
       replaceAll(
         tails.filter(({ component }) => positions.has(component)).map(({ tail }) => tail),

@@ -213,33 +213,39 @@ test('a position that says nothing of its zone goes on without a jump', async ()
   expect(flagsOf(bench).slice(3)).toEqual(Array(7).fill(''));
 });
 
-test('a position that says nothing of its zone stays with the one it was placed with while its log is quiet', async () => {
-  const stamp = (time: string) => `2026-11-21 ${time} [wan] line of ${time}\n`;
-  const quiet = stamp('12:10:00');
-  const files = new Map<string, string>([
-    ['network/current', quiet],
-    ['system/current', stamp('12:20:00')],
-  ]);
-  await using bench = await openFileBench(files, { zone: new Zone(undefined) });
-  await bench.reader.turn();
-  const position = parsePosition(bench.reader.log.positions.get('network') ?? '');
-  if (!position) throw new RangeError('The position cannot be read');
-  delete position.zone;
-  bench.reader.log.positions.set('network', renderPosition(position));
-  bench.reader.restart();
-  await bench.reader.turn();
-  expect(parsePosition(bench.reader.log.positions.get('network') ?? '')?.zone).toBeDefined();
-  // Two rotations of the other log show the offset.
-  files.set('system/log-2026-11-21-11:30:00', stamp('12:20:00'));
-  files.set('system/log-2026-11-21-11:45:20', stamp('12:30:00'));
-  files.set('system/current', stamp('12:45:20'));
-  await bench.reader.turnsFor(2 * MINUTE_MS);
-  expect(bench.reader.count('log-zone-learnt')).toBe(1);
-  files.set('network/current', quiet + stamp('13:10:00'));
-  await bench.reader.turnsFor(MINUTE_MS);
-  expect(jumpsOf(bench.reader.records)).toEqual([]);
-  expect(linesOf(bench.reader.records).at(-1)?.timestamp).toContain('T12:10:00');
-});
+test.for([
+  ['is quiet', {}],
+  ['does not get its turn', { shouldYield: () => true, after: 'network' }],
+] as const)(
+  'a position that says nothing of its zone stays with the one it was placed with while its log %s',
+  async ([, options]) => {
+    const stamp = (time: string) => `2026-11-21 ${time} [wan] line of ${time}\n`;
+    const quiet = stamp('12:10:00');
+    const files = new Map<string, string>([
+      ['network/current', quiet],
+      ['system/current', stamp('12:20:00')],
+    ]);
+    await using bench = await openFileBench(files, { zone: new Zone(undefined) });
+    await bench.reader.turn();
+    const position = parsePosition(bench.reader.log.positions.get('network') ?? '');
+    if (!position) throw new RangeError('The position cannot be read');
+    delete position.zone;
+    bench.reader.log.positions.set('network', renderPosition(position));
+    bench.reader.restart();
+    await bench.reader.turn(options);
+    expect(parsePosition(bench.reader.log.positions.get('network') ?? '')?.zone).toBeDefined();
+    // Two rotations of the other log show the offset.
+    files.set('system/log-2026-11-21-11:30:00', stamp('12:20:00'));
+    files.set('system/log-2026-11-21-11:45:20', stamp('12:30:00'));
+    files.set('system/current', stamp('12:45:20'));
+    await bench.reader.turnsFor(2 * MINUTE_MS);
+    expect(bench.reader.count('log-zone-learnt')).toBe(1);
+    files.set('network/current', quiet + stamp('13:10:00'));
+    await bench.reader.turnsFor(MINUTE_MS);
+    expect(jumpsOf(bench.reader.records)).toEqual([]);
+    expect(linesOf(bench.reader.records).at(-1)?.timestamp).toContain('T12:10:00');
+  },
+);
 
 test.for([
   ['spring', Date.UTC(2027, 2, 27, 20), (stamp: string) => (stamp < '2027-03-28 02' ? 1 : 2)],
