@@ -20,7 +20,8 @@ const QUIET: Turn = { isAwaited: () => false, isTriggered: false };
 
 type Answer = (response: ServerResponse) => unknown;
 
-function createModule(name: string, path: string, rest: Partial<ModuleDefinition> = {}): ModuleDefinition {
+/** A module with one gauge, `n` in the status of the resource `path`. */
+export function createModule(name: string, path: string, rest: Partial<ModuleDefinition> = {}): ModuleDefinition {
   const metric = { name: `router_${name}`, help: name, type: 'gauge', value: 'n', nullValues: [], stateLabel: 'state' };
   return {
     name,
@@ -108,7 +109,7 @@ export interface RouterAgentBench extends AsyncDisposable {
     readonly positions: Map<string, string>;
     bytes: number;
   };
-  activity(name: 'status' | 'logs'): ReturnType<RouterAgent['activities']>[number] | undefined;
+  activity(name: 'status' | 'logs' | 'backup'): ReturnType<RouterAgent['activities']>[number] | undefined;
   /** Takes one turn, paused or not. */
   run(name: 'status' | 'logs', turn?: Partial<Turn>): Promise<TurnOutcome>;
   metrics(): string;
@@ -189,7 +190,8 @@ export async function openRouterAgent(
   const { archives, exposition, recent } = options;
   const agent = new RouterAgent({ ...options, settings: createRouterSettings(router.url, changes), ...others });
   let seen = 0;
-  const activity = (name: 'status' | 'logs') => agent.activities().find(({ key }) => key === `plant-7/${name}`);
+  const activity = (name: 'status' | 'logs' | 'backup') =>
+    agent.activities().find(({ key }) => key === `plant-7/${name}`);
   return {
     agent,
     clock,

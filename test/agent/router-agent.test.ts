@@ -1,9 +1,14 @@
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { LinePolicy } from '../../src/agent/routers/line-policy.ts';
+import { BackupCalendar, ProfileArchive } from '../../src/backup/index.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { answerJson } from '../router/http-router.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { BOARD, MINUTE_MS, MODULES, NEVER, openRouterAgent, SECOND_MS } from './router-agent-bench.ts';
+import { BOARD, createModule, MINUTE_MS, MODULES, NEVER, openRouterAgent, SECOND_MS } from './router-agent-bench.ts';
 
 const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
 const full = new StoreError('full', 'There is no room', { disposition: 'hold-back' });
@@ -272,6 +277,41 @@ test('RouterAgent warns at its start of what lets others read the password', asy
     ['warn', 'Polled over plain HTTP: anybody on the way can read the password'],
     ['warn', 'Any certificate is accepted: who stands in between can read the password'],
   ]);
+});
+
+test('RouterAgent asks for a backup when one is due, and when a poll has seen another configuration', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-agent-'));
+  const clock = createSteppedClock(0);
+  const archive = new ProfileArchive({ path: folder.path, keep: 3, clock });
+  await archive.prepare();
+  const backup = { archive, calendar: new BackupCalendar('@daily'), format: 'binary' as const };
+  const modules = [...MODULES, createModule('hash', 'sysdetail/system')];
+  await using bench = await openRouterAgent({ modules }, { backup });
+  expect(bench.activity('backup')?.intervalMs).toBe(Number.POSITIVE_INFINITY);
+  const poll = async (hash: string) => {
+    bench.answers.set('/status/sysdetail/system', (response) =>
+      answerJson(response, { status: { n: 1, unique: { hash } } }),
+    );
+    await bench.run('status');
+    await bench.clock.advance(MINUTE_MS);
+  };
+  await poll('one');
+  expect(bench.triggered).toEqual([]);
+  await poll('two');
+  expect(bench.triggered).toEqual(['plant-7/backup']);
+
+  bench.triggered.length = 0;
+  bench.agent.start();
+  await expect
+    .poll(async () => {
+      await bench.clock.advance(60 * MINUTE_MS);
+      return bench.triggered;
+    })
+    .toContain('plant-7/backup');
+  await bench.agent.close(NEVER);
+  bench.triggered.length = 0;
+  await bench.clock.advance(48 * 60 * MINUTE_MS);
+  expect(bench.triggered).toEqual([]);
 });
 
 test('RouterAgent that is closed logs out, counts that as well, and leaves nothing on pages', async () => {

@@ -1,0 +1,87 @@
+import { Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
+import { createRouterNotes, onceWritable } from '../../src/agent/state.ts';
+import { createStations } from '../../src/agent/stations.ts';
+import { createSeededRandom, createSteppedClock, Lifecycle } from '../../src/base/index.ts';
+import { StoreError } from '../../src/store/index.ts';
+import { createStoreFolder } from '../support/store-folder.ts';
+import { createCollectingLogger, type OwnLine } from './router-agent-bench.ts';
+
+const full = new StoreError('full', 'There is no room', { disposition: 'hold-back' });
+const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
+
+test('createRouterNotes() reads and writes, and tells of a failure instead of throwing it', async () => {
+  await using folder = await createStoreFolder();
+  using store = folder.open();
+  const failures: StoreError[] = [];
+  const notes = createRouterNotes(store, (cause) => void failures.push(cause));
+  expect(notes.read('plant-7', 'bytes')).toBeUndefined();
+  notes.write('plant-7', 'bytes', 'text');
+  expect([notes.read('plant-7', 'bytes'), notes.read('harbour', 'bytes')]).toEqual(['text', undefined]);
+  notes.write('plant-7', 'bytes', 'x'.repeat(20_000));
+  expect(failures.map(({ code }) => code)).toEqual(['too-long']);
+  expect(notes.read('plant-7', 'bytes')).toBe('text');
+});
+
+test('onceWritable() tries every ten seconds while the disk cannot be written, and throws everything else', async () => {
+  const clock = createSteppedClock(0);
+  const ownLog: OwnLine[] = [];
+  const options = { clock, logger: createCollectingLogger(ownLog) };
+  const state = { attempts: 0, fault: full };
+  const open = () => {
+    state.attempts++;
+    throw state.fault;
+  };
+  const opening = onceWritable(open, options);
+  opening.catch(() => {});
+  await clock.advance(9999);
+  expect(state.attempts).toBe(1);
+  await clock.advance(10_001);
+  expect(state.attempts).toBe(3);
+  expect(ownLog.map(({ level, message }) => [level, message])).toEqual(
+    Array.from({ length: 3 }, () => ['error', 'The state cannot be written; it is tried again']),
+  );
+  state.fault = broken;
+  await clock.advance(10_000);
+  await expect(opening).rejects.toBe(broken);
+
+  const abort = new AbortController();
+  state.fault = full;
+  const waiting = onceWritable(open, { ...options, signal: abort.signal });
+  abort.abort(new TypeError('stopped'));
+  await expect(waiting).rejects.toThrow('stopped');
+});
+
+test('createStations() ends the agent for a store that is broken, and warns of one that cannot be written now', async () => {
+  await using folder = await createStoreFolder();
+  const clock = createSteppedClock(0);
+  const ownLog: OwnLine[] = [];
+  const lifecycle = new Lifecycle(clock);
+  using store = folder.open();
+  using deadLetters = folder.openLetters();
+  const failures: unknown[] = [];
+  const { onStoreFailed } = createStations(
+    {
+      store,
+      deadLetters,
+      metrics: new SelfMetrics('0'),
+      spoolBytesMax: 1000,
+      clock,
+      random: createSeededRandom(7),
+      logger: createCollectingLogger(ownLog),
+      version: '0',
+      stdout: new Writable(),
+      fail: (cause) => void failures.push(cause),
+    },
+    lifecycle,
+  );
+  onStoreFailed(full);
+  expect(failures).toEqual([]);
+  expect(ownLog).toEqual([
+    { level: 'warn', message: 'A note could not be written', fields: { error: expect.stringContaining('no room') } },
+  ]);
+  onStoreFailed(broken);
+  expect(failures).toEqual([broken]);
+  expect(await lifecycle.stop()).toEqual([]);
+});
