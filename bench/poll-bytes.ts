@@ -7,9 +7,9 @@
  * the client's sockets count below TLS, without the headers of TCP and IP. Routers differ in what they speak, so the
  * same is done with three kinds of server.
  */
+import { loadShippedModules } from '../src/status/index.ts';
 import tls from 'node:tls';
 import { createSystemClock } from '../src/base/index.ts';
-import { loadShippedModules } from '../src/config/index.ts';
 import { Connector } from '../src/router/connector.ts';
 import { RouterClient } from '../src/router/index.ts';
 import { type JsonAnswer, Transport, type TransportRequest } from '../src/router/transport.ts';

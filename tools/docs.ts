@@ -1,10 +1,11 @@
 /** Writes the pages of docs/ that are made from the code. `npm run docs` runs it, and tests compare. */
+
 import { writeFileSync } from 'node:fs';
 import { renderMetricsReference } from '../src/agent/index.ts';
-import { loadShippedModules, renderConfigReference } from '../src/config/index.ts';
+import { renderConfigReference } from '../src/config/index.ts';
 import { SHIPPED_RULES } from '../src/logs/index.ts';
 import { renderFault } from '../src/settings/index.ts';
-import { SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
+import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
 
 const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
 if (!shipped.ok) throw new SyntaxError(shipped.faults.map(renderFault).join('\n'));

@@ -1,11 +1,12 @@
 import { AGENT_FAMILIES } from '../agent/index.ts';
 import { renderErrorChain } from '../base/index.ts';
-import { loadShippedModules, type RouterSettings } from '../config/index.ts';
+import type { RouterSettings } from '../config/index.ts';
 import type { ModuleDefinition } from '../model/index.ts';
 import {
   type AskedRouter,
   askResources,
   discoverModules,
+  loadShippedModules,
   SHIPPED_MODULES_FOLDER,
   STATUS_PATHS,
 } from '../status/index.ts';

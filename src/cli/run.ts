@@ -1,9 +1,9 @@
-import { loadWebConfig } from '../web/index.ts';
 import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { hashToUnit, renderErrorChain } from '../base/index.ts';
-import { type LoadedConfig } from '../config/index.ts';
+import type { LoadedConfig } from '../config/index.ts';
 import { parseListenAddress, renderFault } from '../settings/index.ts';
+import { loadWebConfig } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';

@@ -1,6 +1,7 @@
 import type { BackupSettings } from '../backup/index.ts';
 import type { Secret } from '../base/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
+import type { LogRuleSettings, RedactSettings } from '../logs/index.ts';
 import type { ModuleDefinition, RouterIdentity } from '../model/index.ts';
 import type { TlsSettings } from '../settings/index.ts';
 import type { DeadLetterSettings, StorageSettings } from '../store/index.ts';
@@ -61,30 +62,4 @@ export interface LogSettings {
   readonly start: 'all' | 'now' | { readonly backMs: number };
   /** Globs; a leading `!` excludes. At least one includes. */
   readonly components: readonly string[];
-}
-
-/** What becomes a number of the lines of logs. */
-export interface LogRuleSettings {
-  /** Name of the metric. */
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'counter' | 'gauge';
-  /** Globs; a leading `!` excludes. At least one includes. */
-  readonly components: readonly string[];
-  /** In the syntax of RE2; it compiles. */
-  readonly pattern: string;
-  /** Groups of the pattern that become labels, beside `router` and `component`. */
-  readonly labels: readonly string[];
-  /** Labels with the same text on every series of the rule; none of them is among `labels`. */
-  readonly fixedLabels: Readonly<Record<string, string>>;
-  /** Group of the pattern that holds the value. Without one, which a gauge never is, every line counts 1. */
-  readonly value?: string | undefined;
-}
-
-/** What is removed from messages. */
-export interface RedactSettings {
-  /** In the syntax of RE2; it compiles, and does not match nothing. */
-  readonly pattern: string;
-  /** What stands there instead, as it is written. */
-  readonly replacement: string;
 }

@@ -21,18 +21,9 @@ export const LOGS_INTERVAL_MS = 30_000;
 /** What is read back on first contact is at least what a clock may be wrong by; most routers keep less than these years. */
 export const LOGS_START_BACK_MS_MIN = 1000;
 export const LOGS_START_BACK_MS_MAX = 10 * 365 * 86_400_000;
-/** Each looks at every line of its components. */
-export const LOG_RULES_MAX = 100;
-/** Each looks at every line. */
-export const REDACT_MAX = 100;
-/** A mark, not a text: a message may have thousands of them. */
-export const REPLACEMENT_CHARS_MAX = 64;
-export const REPLACEMENT_DEFAULT = '[redacted]';
 
 /** Every label is stored with every series of the router. */
 export const LABELS_MAX = 32;
-/** See {@link LABELS_MAX}; longer texts do not belong into a label. */
-export const LABEL_CHARS_MAX = 256;
 
 /** Enough to hide the latency of a network share, far below the limit of open files. */
 export const FILE_READS_MAX = 16;
@@ -41,38 +32,9 @@ export const FILE_READS_MAX = 16;
 export const ROUTER_FILES_MAX = 1000;
 /** All files of routers together: four configuration files. */
 export const ROUTER_FILES_BYTES_MAX = 64 * 1024 ** 2;
-/** As many as there may be modules. */
-export const MODULE_FILES_MAX = 100;
-/** All files of modules together: far beyond what the bounds of a module allow to be useful. */
-export const MODULE_FILES_BYTES_MAX = 16 * 1024 ** 2;
 /** How often files of routers are looked at: soon enough for a person who waits, and nothing for the disk. */
 export const WATCH_INTERVAL_MS = 5000;
 /** From the look that found a change to the next: a file of this size is written by then. */
 export const WATCH_SETTLE_MS = 1000;
 /** After so many looks a file that changes all the time is taken as it is. */
 export const WATCH_LOOKS_MAX = 6;
-
-/** Ten times what is shipped. */
-export const MODULES_MAX = 100;
-/** Each is a request to every router that has the module. */
-export const MODULE_RESOURCES_MAX = 100;
-/** Several times the fields of the richest resource. */
-export const RESOURCE_METRICS_MAX = 200;
-/** Every label is stored with every series. */
-export const METRIC_LABELS_MAX = 16;
-/** Each is a series of every router that has the module. */
-export const METRIC_STATES_MAX = 64;
-/** Texts of one field that mean something. */
-export const METRIC_TEXTS_MAX = 256;
-/** A name that fits into a panel of a dashboard. */
-export const METRIC_NAME_CHARS_MAX = 128;
-/** One or two sentences. */
-export const HELP_CHARS_MAX = 500;
-/** Names of fields and resources, as routers have them, are a quarter of this. */
-export const FIELD_CHARS_MAX = 128;
-/** The longest path of the interface with a query. */
-export const RESOURCE_PATH_CHARS_MAX = 256;
-/** Rows inside rows: the documents have two levels. */
-export const ROW_STEPS_MAX = 8;
-/** Numbers in one text. */
-export const VALUE_PART_MAX = 100;

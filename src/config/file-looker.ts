@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { CONFIG_FILE_BYTES_MAX } from '../settings/index.ts';
+import { CONFIG_FILE_BYTES_MAX, listMatches, readDigest } from '../settings/index.ts';
 import { ROUTER_FILES_MAX } from './defaults.ts';
-import { listMatches, readDigest } from './file-patterns.ts';
 
 /** What is known of a file since the last look. */
 interface KnownFile {

@@ -8,17 +8,13 @@
  */
 export type {
   Config,
-  LogRuleSettings,
   LogSettings,
   PollSettings,
-  RedactSettings,
   RouterSettings,
 } from './config.ts';
 export { renderEffectiveConfig, renderEffectiveRouter } from './effective/render-effective.ts';
 export { readEnvironment } from './environment.ts';
 export { renderJsonSchema } from './json-schema.ts';
 export { type LoadedConfig, type LoadOptions, loadConfig, type WatchedFiles } from './load-config.ts';
-export type { AgentFamily } from './modules/module-registry.ts';
-export { type LoadedModules, loadShippedModules, type ShippedModule } from './modules/shipped-modules.ts';
 export { renderConfigReference } from './reference.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';

@@ -1,5 +1,7 @@
 import { readBackup } from '../backup/index.ts';
 import { readSinks } from '../delivery/index.ts';
+import type { LogRuleSettings } from '../logs/index.ts';
+import { resolveRedact } from '../logs/index.ts';
 import type { ConfigFault, Environment, RootExpected } from '../settings/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
@@ -11,15 +13,12 @@ import {
   refuseBoth,
   renderPlace,
 } from '../settings/index.ts';
+import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules } from '../status/index.ts';
 import { readDeadLetters, readStorage } from '../store/index.ts';
 import { readWeb } from '../web/index.ts';
-import type { Config, LogRuleSettings } from './config.ts';
+import type { Config } from './config.ts';
 import { type PlacedLayer, readNamedFiles } from './layer-files.ts';
-import { LogRuleList } from './logs/log-rule-list.ts';
-import { resolveRedact } from './logs/redact.ts';
-import { readListedModules } from './modules/module-files.ts';
-import { type AgentFamily, ModuleRegistry } from './modules/module-registry.ts';
-import { readShippedModules } from './modules/shipped-modules.ts';
+import { LogRuleList } from './log-rule-list.ts';
 import { type ListedRouters, type PlacedRouter, readListedRouters } from './router-files.ts';
 import { type FleetContext, resolveRouter } from './router-settings.ts';
 import { configSchema, type Settings } from './schema.ts';

@@ -1,16 +1,9 @@
 import { SINKS_MAX } from '../delivery/index.ts';
-import { CONFIG_FILE_BYTES_MAX } from '../settings/index.ts';
+import { LOG_RULES_MAX, REDACT_MAX } from '../logs/index.ts';
+import { CONFIG_FILE_BYTES_MAX, METRIC_LABELS_MAX } from '../settings/index.ts';
+import { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from '../status/index.ts';
 import { BCRYPT_COST_MAX, webSchema } from '../web/index.ts';
-import {
-  LOG_RULES_MAX,
-  METRIC_LABELS_MAX,
-  MODULE_RESOURCES_MAX,
-  MODULES_MAX,
-  REDACT_MAX,
-  RESOURCE_METRICS_MAX,
-  ROUTER_FILES_BYTES_MAX,
-  ROUTER_FILES_MAX,
-} from './defaults.ts';
+import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './defaults.ts';
 import { renderTables } from './reference-tables.ts';
 import { configSchema } from './schema.ts';
 

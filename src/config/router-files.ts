@@ -1,8 +1,7 @@
 import type { ConfigFile, ConfigFiles, Environment, RootExpected } from '../settings/index.ts';
-import { checkSettings } from '../settings/index.ts';
+import { checkSettings, readPatternFiles } from '../settings/index.ts';
 import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './defaults.ts';
 import type { PlacedLayer } from './layer-files.ts';
-import { readPatternFiles } from './pattern-files.ts';
 import { type ListedRouter, routerListSchema } from './router-schema.ts';
 import { AT_LEAST_ONE_ROUTER, type Settings } from './schema.ts';
 

@@ -8,6 +8,8 @@ import {
   fingerprint,
   flag,
   globs,
+  LABEL_CHARS_MAX,
+  labelName,
   name,
   parsed,
   routerUrl,
@@ -16,22 +18,19 @@ import {
   text,
   timeZone,
 } from '../settings/index.ts';
+import { DEFAULT_SET, MODULES_MAX } from '../status/index.ts';
 import type { LogSettings } from './config.ts';
 import {
-  LABEL_CHARS_MAX,
   LABELS_MAX,
   LOGS_INTERVAL_MS,
   LOGS_START_BACK_MS_MAX,
   LOGS_START_BACK_MS_MIN,
-  MODULES_MAX,
   POLL_CONNECT_TIMEOUT_MS,
   POLL_DEADLINE_MS,
   POLL_INTERVAL_MS,
   POLL_STALE_AFTER_MS,
   POLL_TIMEOUT_MS,
 } from './defaults.ts';
-import { labelName } from './modules/metric-schema.ts';
-import { DEFAULT_SET } from './modules/module-schema.ts';
 
 /**
  * Labels that the agent itself puts on series of routers or on records, whichever modules a router has. Those of modules

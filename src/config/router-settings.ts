@@ -1,10 +1,10 @@
 import { Secret } from '../base/index.ts';
 import type { Place } from '../settings/index.ts';
+import type { ModuleRegistry } from '../status/index.ts';
 import type { RouterSettings } from './config.ts';
 import { LOGS_INTERVAL_MS } from './defaults.ts';
 import type { LayerFiles, PlacedLayer } from './layer-files.ts';
-import type { LogRuleList } from './logs/log-rule-list.ts';
-import type { ModuleRegistry } from './modules/module-registry.ts';
+import type { LogRuleList } from './log-rule-list.ts';
 import { type PollKey, resolvePoll } from './poll-settings.ts';
 import type { Layer, ListedRouter } from './router-schema.ts';
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { backupSchema } from '../backup/index.ts';
 import { sinksSchema } from '../delivery/index.ts';
+import { logRulesSchema, redactSchema } from '../logs/index.ts';
 import type { SoundOf } from '../settings/index.ts';
 import { filePatterns, section } from '../settings/index.ts';
+import { modulesSchema } from '../status/index.ts';
 import { deadLettersSchema, storageSchema } from '../store/index.ts';
 import { webSectionSchema } from '../web/index.ts';
-import { logRulesSchema, redactSchema } from './logs/log-rule-schema.ts';
-import { modulesSchema } from './modules/module-schema.ts';
 import { layerSchema, routerSchema } from './router-schema.ts';
 
 /** What must be there, in `routers` or by `router_files`. */

@@ -16,11 +16,23 @@ export type {
   RecordLog,
   RouterTime,
 } from './contracts.ts';
+export { checkLogRule, listLabels } from './line-settings/check-log-rule.ts';
+export {
+  LOG_RULES_MAX,
+  logRulesSchema,
+  REDACT_MAX,
+  redactSchema,
+  SHIPPED_RULES_WORD,
+  type WrittenRule,
+  type WrittenRules,
+} from './line-settings/log-rule-schema.ts';
+export { resolveRedact } from './line-settings/redact.ts';
+export type { LogRuleSettings, RedactSettings } from './line-settings/rule-settings.ts';
 export type { LinkVerdict } from './link-rule.ts';
 export { type LogRule, LogRules, type RuleHit } from './log-rules.ts';
 export { type ListedLog, type Listing, parseListing } from './names.ts';
 export { findOffsetEvidence, findToldOffsetMs, judgeRotations, type OffsetEvidence } from './offset-evidence.ts';
-export { SHIPPED_RULES, type WrittenLogRule } from './shipped-rules.ts';
+export { SHIPPED_RULES } from './shipped-rules.ts';
 export type { LogStart } from './start.ts';
 export { TailMemory } from './tail-memory.ts';
 export { type TailOnceOptions, tailOnce } from './tail-once.ts';

@@ -1,20 +1,4 @@
-/** A log rule as it is written: what becomes a number of the lines of logs. */
-export interface WrittenLogRule {
-  /** Name of the metric. */
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'counter' | 'gauge';
-  /** Globs; a leading `!` excludes. */
-  readonly components: readonly string[];
-  /** In the syntax of RE2. */
-  readonly pattern: string;
-  /** Groups of the pattern that become labels. */
-  readonly labels: readonly string[];
-  /** Labels with the same text on every series of the rule. */
-  readonly fixedLabels: Readonly<Record<string, string>>;
-  /** Group that holds the value; without one each line counts 1. */
-  readonly value?: string | undefined;
-}
+import type { LogRuleSettings } from './line-settings/rule-settings.ts';
 
 // No line of a real router is public. So the patterns look for words that such lines can hardly do without, and for what
 // the programs that are known to run on the routers (Linux, OpenVPN, strongSwan) write everywhere.
@@ -57,7 +41,7 @@ interface Rule {
   readonly fixedLabels?: Readonly<Record<string, string>>;
 }
 
-function counter({ name, help, components, patterns, labels = [], fixedLabels = {} }: Rule): WrittenLogRule {
+function counter({ name, help, components, patterns, labels = [], fixedLabels = {} }: Rule): LogRuleSettings {
   return {
     name,
     help: `${help} Inferred: how routers word such lines is not documented.`,
@@ -76,7 +60,7 @@ const VPN_CHANGES = {
 };
 
 /** The log rules that are part of the product. */
-export const SHIPPED_RULES: readonly WrittenLogRule[] = [
+export const SHIPPED_RULES: readonly LogRuleSettings[] = [
   counter({
     ...LOGINS,
     components: WITHOUT_LINES_OF_LINKS,

@@ -9,12 +9,23 @@
 export { checkSettings } from './check-settings.ts';
 export { CONFIG_FILE_BYTES_MAX, type ConfigFile, ConfigFiles, type Place, renderPlace } from './config-file.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './fault.ts';
+export { listMatches, readDigest } from './file-patterns.ts';
 export type { Environment } from './fill-in.ts';
 export { isWritten, refuseBoth } from './key-checks.ts';
 export { type ListenAddress, parseListenAddress, renderListenAddress } from './listen-address.ts';
+export {
+  findNameFault,
+  help,
+  LABEL_CHARS_MAX,
+  labelName,
+  METRIC_LABELS_MAX,
+  metricName,
+  toFamilyName,
+} from './metric-names.ts';
 export { NamedFileReader, renderFileFault, type SecretKind, type TlsFiles } from './named-files.ts';
 export { findNearest } from './nearest.ts';
 export type { RootExpected } from './parse-source.ts';
+export { type MatchedFiles, readPatternFiles } from './pattern-files.ts';
 export {
   byteBudget,
   byteSize,

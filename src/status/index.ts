@@ -36,6 +36,17 @@ export {
 } from './mapping/compile-modules.ts';
 export { mergeMappings } from './mapping/family-collector.ts';
 export { MAPPING_FAULT_REASONS, type MappingFault, type MappingFaultReason } from './mapping/mapping-fault.ts';
+export { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from './module-settings/bounds.ts';
+export type { PlacedFamily } from './module-settings/check-families.ts';
+export { readListedModules } from './module-settings/module-files.ts';
+export { type AgentFamily, ModuleRegistry } from './module-settings/module-registry.ts';
+export { DEFAULT_SET, modulesSchema } from './module-settings/module-schema.ts';
+export {
+  type LoadedModules,
+  loadShippedModules,
+  readShippedModules,
+  type ShippedModule,
+} from './module-settings/shipped-modules.ts';
 export { SHIPPED_MODULES_FOLDER } from './modules-folder.ts';
 export { createPollPlan, type PollPlan, type PollTarget } from './poll-plan.ts';
 export type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';

@@ -1,7 +1,7 @@
+import { loadShippedModules } from '../../src/status/index.ts';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { renderMetricsReference } from '../../src/agent/index.ts';
-import { loadShippedModules } from '../../src/config/index.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
 import { startFleet } from '../support/fleet.ts';

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FileLooker } from '../../src/config/file-looker.ts';
-import { listMatches } from '../../src/config/file-patterns.ts';
-import { readPatternFiles } from '../../src/config/pattern-files.ts';
 import { ConfigFiles } from '../../src/settings/config-file.ts';
 import { renderFault } from '../../src/settings/fault.ts';
+import { listMatches } from '../../src/settings/file-patterns.ts';
+import { readPatternFiles } from '../../src/settings/pattern-files.ts';
 
 let folder = '';
 beforeEach(async () => {

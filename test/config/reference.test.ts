@@ -1,4 +1,3 @@
-import { webSchema } from '../../src/web/web-file-schema.ts';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -6,6 +5,7 @@ import { renderConfigReference } from '../../src/config/index.ts';
 import { toJsonSchema } from '../../src/config/json-schema.ts';
 import { toAnchor } from '../../src/config/reference-tables.ts';
 import { configSchema } from '../../src/config/schema.ts';
+import { webSchema } from '../../src/web/web-file-schema.ts';
 import { load, SHIPPED_MODULES } from './configuration-folder.ts';
 
 const reference = renderConfigReference();

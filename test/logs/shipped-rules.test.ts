@@ -1,11 +1,11 @@
 import { matchesGlob } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { compilePattern, createSeededRandom, createSteppedClock } from '../../src/base/index.ts';
-import { type LogRule, LogRules, SHIPPED_RULES, type WrittenLogRule } from '../../src/logs/index.ts';
+import { type LogRule, type LogRuleSettings, LogRules, SHIPPED_RULES } from '../../src/logs/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { logPhrases } from '../../src/simulator/log-phrases.ts';
 
-function toRule({ name, type, components, pattern, labels, fixedLabels, value }: WrittenLogRule): LogRule {
+function toRule({ name, type, components, pattern, labels, fixedLabels, value }: LogRuleSettings): LogRule {
   const compiled = compilePattern(pattern);
   const fits = (component: string, isExcluded: boolean) =>
     components.some((glob) => glob.startsWith('!') === isExcluded && matchesGlob(component, glob.replace('!', '')));

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
-import { loadShippedModules as loadChecked } from '../../src/config/index.ts';
-import { compileModules, expandPath, SHIPPED_MODULES_FOLDER, STATUS_PATHS } from '../../src/status/index.ts';
+import {
+  compileModules,
+  expandPath,
+  loadShippedModules as loadChecked,
+  SHIPPED_MODULES_FOLDER,
+  STATUS_PATHS,
+} from '../../src/status/index.ts';
 import { findUnit } from '../../src/status/values/units.ts';
 import { loadShippedModules, readShippedFiles } from './shipped-modules.ts';
 

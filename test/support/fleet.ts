@@ -10,7 +10,7 @@ import {
   Secret,
   type SteppedClock,
 } from '../../src/base/index.ts';
-import { type Config, type LoadedConfig, loadShippedModules, type RouterSettings } from '../../src/config/index.ts';
+import type { Config, LoadedConfig, RouterSettings } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
@@ -21,7 +21,7 @@ import {
   type SimulatorOptions,
   startSimulator,
 } from '../../src/simulator/index.ts';
-import { SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
+import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
 import type { ReloadResult } from '../../src/web/index.ts';
 
 const A_FAULT: ConfigFault = {

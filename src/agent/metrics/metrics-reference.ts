@@ -1,5 +1,5 @@
 import { renderDuration } from '../../base/index.ts';
-import type { LogRuleSettings } from '../../config/index.ts';
+import type { LogRuleSettings } from '../../logs/index.ts';
 import type { MetricDefinition, ModuleDefinition } from '../../model/index.ts';
 import { AGENT_FAMILIES } from './fleet-families.ts';
 import { SelfMetrics } from './self-metrics.ts';

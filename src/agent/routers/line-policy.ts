@@ -1,6 +1,5 @@
 import { compilePattern } from '../../base/index.ts';
-import type { LogRuleSettings, RedactSettings } from '../../config/index.ts';
-import { type LogRule, LogRules } from '../../logs/index.ts';
+import { type LogRule, type LogRuleSettings, LogRules, type RedactSettings } from '../../logs/index.ts';
 import type { FamilyDescription } from '../../model/index.ts';
 import { isSelected } from '../selection.ts';
 

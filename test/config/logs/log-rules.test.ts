@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { LoadOptions, LogRuleSettings } from '../../../src/config/index.ts';
+import type { LoadOptions } from '../../../src/config/index.ts';
+import type { LogRuleSettings } from '../../../src/logs/index.ts';
 import { SHIPPED_RULES } from '../../../src/logs/index.ts';
 import { load, SHIPPED_MODULES, withRouter } from '../configuration-folder.ts';
 

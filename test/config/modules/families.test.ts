@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentFamily } from '../../../src/config/index.ts';
+import type { AgentFamily } from '../../../src/status/index.ts';
 import { load } from '../configuration-folder.ts';
 import { configOf, moduleOf } from './module-text.ts';
 

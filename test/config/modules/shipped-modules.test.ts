@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type LoadedModules, loadShippedModules } from '../../../src/config/index.ts';
 import { renderFault } from '../../../src/settings/index.ts';
+import { type LoadedModules, loadShippedModules } from '../../../src/status/index.ts';
 import { load, SHIPPED_MODULES } from '../configuration-folder.ts';
 import { configOf, GAUGE } from './module-text.ts';
 

@@ -1,8 +1,8 @@
-import { loadWebConfig } from '../../../src/web/index.ts';
 import { spawnSync } from 'node:child_process';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { renderFault } from '../../../src/settings/index.ts';
+import { loadWebConfig } from '../../../src/web/index.ts';
 import { findTool } from '../../support/tools.ts';
 import { load, withRouter } from '../configuration-folder.ts';
 import { HASH, loadWeb, OTHER, SERVER } from './web-config-folder.ts';

@@ -1,11 +1,10 @@
-import { type LoadedWebConfig } from '../../../src/web/index.ts';
-import { loadWebConfig } from '../../../src/web/index.ts';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import forge from 'node-forge';
 import { renderFault } from '../../../src/settings/index.ts';
+import { type LoadedWebConfig, loadWebConfig } from '../../../src/web/index.ts';
 
 /** Of the password "test", as the documentation of the format has one. */
 export const HASH = '$2y$10$X0h1gDsPszWURQaxFh.zoubFi6DXncSjhoQNJgRrnGs7EsimhC7zG';

@@ -1,7 +1,8 @@
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import type { ConfigFile } from '../settings/index.ts';
-import { CONFIG_FILE_BYTES_MAX, readTextFile, renderFileFault } from '../settings/index.ts';
+import { CONFIG_FILE_BYTES_MAX, type ConfigFile } from './config-file.ts';
 import { digest, isGlob, listMatches } from './file-patterns.ts';
+import { renderFileFault } from './named-files.ts';
+import { readTextFile } from './text-file.ts';
 
 /** One file that a list of paths and globs leads to. */
 export interface MatchedFile {

@@ -1,15 +1,10 @@
 import type { Place } from '../../settings/index.ts';
+import { findNameFault } from '../../settings/index.ts';
 import { COUNT } from './grammar.ts';
 import { type MetricSettings, STATE_LABEL_DEFAULT } from './metric-schema.ts';
 import type { ResourceSettings } from './module-schema.ts';
 
 type MetricKey = keyof MetricSettings;
-
-/** Names that begin so belong to this program, its runtime and Prometheus itself. */
-const PREFIXES_RESERVED = ['router_exporter_', 'process_', 'nodejs_', 'go_', 'scrape_'];
-/** What OpenMetrics and Prometheus append to a name for a meaning of its own. */
-const SUFFIXES_RESERVED = ['_total', '_info', '_bucket', '_count', '_sum', '_created'];
-const SUFFIXES: Readonly<Record<string, string>> = { counter: '_total', info: '_info' };
 
 const KEYS_OF_NUMBERS = ['unit', 'prefixes', 'form', 'part', 'map'] as const;
 const KEYS_OF_STATES = ['states', 'state_label'] as const;
@@ -59,20 +54,6 @@ export function checkMetric(metric: MetricSettings, resource: ResourceSettings, 
   }
   checkStates(metric, place);
   checkLabels(metric, resource, place);
-}
-
-/** Says what is wrong with the name of a metric of this type. */
-export function findNameFault({ name, type }: Pick<MetricSettings, 'name' | 'type'>): string | undefined {
-  if (name === undefined) return undefined;
-  const prefix = PREFIXES_RESERVED.find((candidate) => name.startsWith(candidate));
-  if (prefix !== undefined) return `The names that begin with "${prefix}" belong to others; choose another one`;
-  if (type === undefined) return undefined;
-  const suffix = SUFFIXES[type];
-  if (suffix !== undefined) {
-    return name.endsWith(suffix) ? undefined : `The name of a metric of type "${type}" must end in "${suffix}"`;
-  }
-  const reserved = SUFFIXES_RESERVED.find((candidate) => name.endsWith(candidate));
-  return reserved && `The name of a metric of type "${type}" must not end in "${reserved}"`;
 }
 
 /** What does not go together among the keys that turn a text into a number. */

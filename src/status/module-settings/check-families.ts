@@ -1,5 +1,5 @@
 import type { FamilyDescription } from '../../model/index.ts';
-import { type Place, renderPlace } from '../../settings/index.ts';
+import { type Place, renderPlace, toFamilyName } from '../../settings/index.ts';
 import type { ListedModule } from './listed-module.ts';
 
 /** A metric of a module, and where it is written. */
@@ -55,10 +55,4 @@ export function listFamilies({ name: module, settings, place }: ListedModule): P
       return [{ name, help, type, module, place: { file: place.file, path } }];
     }),
   );
-}
-
-/** The name of the family in OpenMetrics. */
-export function toFamilyName({ name, type }: Pick<FamilyDescription, 'name' | 'type'>): string {
-  if (type === 'counter') return name.replace(/_total$/, '');
-  return type === 'info' ? name.replace(/_info$/, '') : name;
 }

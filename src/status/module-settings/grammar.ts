@@ -1,4 +1,4 @@
-import { ROW_STEPS_MAX } from '../defaults.ts';
+import { ROW_STEPS_MAX } from './bounds.ts';
 
 /**
  * The small languages of a module: where a resource is, which rows it has, where a value or a label comes from. Here they

@@ -1,12 +1,17 @@
 import type { FamilyDescription, ModuleDefinition } from '../../model/index.ts';
+import type { Place } from '../../settings/index.ts';
 import { type ConfigFile, findNearest, renderPlace } from '../../settings/index.ts';
-import type { PlacedLayer } from '../layer-files.ts';
 import { checkFamilies, listFamilies, type PlacedFamily } from './check-families.ts';
 import { checkModule } from './check-module.ts';
 import { type ActiveModule, collectModules } from './collect-modules.ts';
 import { type ListedModule, toDefinition } from './listed-module.ts';
 import { STATE_LABEL_DEFAULT } from './metric-schema.ts';
 import { DEFAULT_SET } from './module-schema.ts';
+
+/** The list of modules of a router, or of what it inherits, and where that stands. */
+interface PlacedList extends Place {
+  readonly layer: { readonly modules?: readonly string[] | undefined };
+}
 
 /** A family that the agent itself exposes. */
 export interface AgentFamily extends FamilyDescription {
@@ -52,7 +57,7 @@ export class ModuleRegistry {
   }
 
   /** The modules of a router whose list is the one of `layer`; the same list of definitions for the same modules. */
-  select(layer: PlacedLayer | undefined): readonly ModuleDefinition[] {
+  select(layer: PlacedList | undefined): readonly ModuleDefinition[] {
     const chosen = new Set<ModuleDefinition>();
     const excluded = new Set<ModuleDefinition>();
     for (const [index, item] of (layer?.layer.modules ?? [DEFAULT_SET]).entries()) {
@@ -96,7 +101,7 @@ export class ModuleRegistry {
     return found && [found];
   }
 
-  #refuseName(name: string, { file, path }: PlacedLayer, index: number): void {
+  #refuseName(name: string, { file, path }: PlacedList, index: number): void {
     const names = [DEFAULT_SET, ...this.#byName.keys()];
     const nearest = findNearest(name, names);
     const message = `There is no module "${name}"`;

@@ -1,8 +1,8 @@
 import type { ConfigFile } from '../../settings/index.ts';
-import type { RedactSettings } from '../config.ts';
-import { REPLACEMENT_DEFAULT } from '../defaults.ts';
 import { compileAt } from './compile-at.ts';
 import type { WrittenRedact } from './log-rule-schema.ts';
+import { REPLACEMENT_DEFAULT } from './log-rule-schema.ts';
+import type { RedactSettings } from './rule-settings.ts';
 
 /** Checks the patterns that are removed from messages, and fills in what stands there instead. */
 export function resolveRedact(file: ConfigFile, written: WrittenRedact = []): RedactSettings[] {

@@ -1,10 +1,9 @@
-import type { FamilyDescription } from '../../model/index.ts';
-import type { KeyPath } from '../../settings/index.ts';
-import { type ConfigFile, renderPlace } from '../../settings/index.ts';
-import type { LogRuleSettings } from '../config.ts';
-import { type PlacedFamily, toFamilyName } from '../modules/check-families.ts';
-import { checkLogRule, listLabels } from './check-log-rule.ts';
-import { SHIPPED_RULES_WORD, type WrittenRule, type WrittenRules } from './log-rule-schema.ts';
+import type { LogRuleSettings } from '../logs/index.ts';
+import { checkLogRule, listLabels, SHIPPED_RULES_WORD, type WrittenRule, type WrittenRules } from '../logs/index.ts';
+import type { FamilyDescription } from '../model/index.ts';
+import type { KeyPath } from '../settings/index.ts';
+import { type ConfigFile, renderPlace, toFamilyName } from '../settings/index.ts';
+import type { PlacedFamily } from '../status/index.ts';
 
 /** What there is beside the rules that are written. */
 export interface RuleSurroundings {

@@ -1,5 +1,5 @@
 import { findNearest, renderPlace } from '../../settings/index.ts';
-import { MODULES_MAX } from '../defaults.ts';
+import { MODULES_MAX } from './bounds.ts';
 import type { ListedModule } from './listed-module.ts';
 import type { ModuleSettings } from './module-schema.ts';
 

@@ -1,9 +1,8 @@
 import type { KeyPath, Place } from '../../settings/index.ts';
-import { findNearest } from '../../settings/index.ts';
-import type { LogRuleSettings } from '../config.ts';
-import { findNameFault } from '../modules/check-metric.ts';
+import { findNameFault, findNearest } from '../../settings/index.ts';
 import { compileAt } from './compile-at.ts';
 import type { WrittenRule } from './log-rule-schema.ts';
+import type { LogRuleSettings } from './rule-settings.ts';
 
 /** The names of all labels of a rule's own, those from groups first. */
 export function listLabels({ labels, fixedLabels }: LogRuleSettings): string[] {

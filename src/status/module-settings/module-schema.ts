@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { SoundOf } from '../../settings/index.ts';
-import { checked, choice, duration, flag, name, section } from '../../settings/index.ts';
-import { FIELD_CHARS_MAX, MODULE_RESOURCES_MAX, RESOURCE_METRICS_MAX, RESOURCE_PATH_CHARS_MAX } from '../defaults.ts';
+import { checked, choice, duration, flag, help, name, section } from '../../settings/index.ts';
+import { FIELD_CHARS_MAX, MODULE_RESOURCES_MAX, RESOURCE_METRICS_MAX, RESOURCE_PATH_CHARS_MAX } from './bounds.ts';
 import { isResourcePath, isRows } from './grammar.ts';
-import { help, labelSources, metricSchema } from './metric-schema.ts';
+import { labelSources, metricSchema } from './metric-schema.ts';
 
 /** Where rows are when a resource does not say. */
 export const ROWS_DEFAULT = 'status.unique';

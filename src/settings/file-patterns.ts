@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { glob, stat } from 'node:fs/promises';
-import { readTextFile, type TextFile } from '../settings/index.ts';
+import { readTextFile, type TextFile } from './text-file.ts';
 
 /** Characters that make a path a glob. */
 const GLOB = /[*?[\]{}]/;

@@ -1,16 +1,18 @@
 import { z } from 'zod';
 import type { SoundOf } from '../../settings/index.ts';
-import { checked, choice, findNearest, parsed, section, wholeNumber } from '../../settings/index.ts';
 import {
-  FIELD_CHARS_MAX,
-  HELP_CHARS_MAX,
+  checked,
+  choice,
+  findNearest,
+  help,
   LABEL_CHARS_MAX,
+  labelName,
   METRIC_LABELS_MAX,
-  METRIC_NAME_CHARS_MAX,
-  METRIC_STATES_MAX,
-  METRIC_TEXTS_MAX,
-  VALUE_PART_MAX,
-} from '../defaults.ts';
+  metricName,
+  section,
+  wholeNumber,
+} from '../../settings/index.ts';
+import { FIELD_CHARS_MAX, METRIC_STATES_MAX, METRIC_TEXTS_MAX, VALUE_PART_MAX } from './bounds.ts';
 import { isLabelSource, isValueSource, SOURCE_VARIABLES } from './grammar.ts';
 
 /** Texts that devices write for "nothing". */
@@ -20,31 +22,6 @@ export const STATE_LABEL_DEFAULT = 'state';
 
 /** What prefixes mean where a metric does not say. */
 export const PREFIXES_DEFAULT = 'decimal';
-
-/** Has a meaning in the text format, or is on every series of a router. */
-const LABELS_RESERVED: ReadonlySet<string> = new Set(['router', 'le', 'quantile']);
-
-const HELP = `a text of at most ${HELP_CHARS_MAX} characters`;
-
-/** A sentence or two for people; line breaks of a folded text count as blanks. */
-export function help(description: string) {
-  return parsed({ description, kind: 'text' }, HELP, (value) => {
-    const line = value.trim().replaceAll(/\s+/g, ' ');
-    return line !== '' && line.length <= HELP_CHARS_MAX ? line : undefined;
-  });
-}
-
-const LABEL_NAME = 'a label name of letters, digits and "_" that does not begin with a digit';
-
-/** The name of a label of a metric or of a router. */
-export const labelName = z
-  .string({ error: LABEL_NAME })
-  .regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, { error: LABEL_NAME })
-  .max(METRIC_NAME_CHARS_MAX, { error: `a label name of at most ${METRIC_NAME_CHARS_MAX} characters` })
-  .refine((label) => !label.startsWith('__'), {
-    error: 'a label name that does not begin with "__", which is reserved',
-  })
-  .refine((label) => !LABELS_RESERVED.has(label), { error: 'a label name that the exporter does not use itself' });
 
 const SOURCE =
   'where the label comes from: a field, "..field" of the row around, $resource, $slot, $index, $match, or a fixed text after "="';
@@ -83,16 +60,6 @@ function texts() {
   return z
     .array(z.string({ error: TEXT }).max(LABEL_CHARS_MAX, { error: TEXT }), { error: TEXTS })
     .max(METRIC_TEXTS_MAX, { error: TEXTS });
-}
-
-/** The name of a metric. */
-export function metricName(description: string) {
-  return checked(
-    { description, kind: 'metric name' },
-    'the name of a metric: letters, digits and "_", beginning with a letter',
-    METRIC_NAME_CHARS_MAX,
-    (value) => /^[a-zA-Z][a-zA-Z0-9_]*$/.test(value),
-  );
 }
 
 const nullWhen = section('Texts that mean "unknown" only in a row that says nothing else.', {

@@ -1,15 +1,24 @@
 import { z } from 'zod';
 import type { SoundOf } from '../../settings/index.ts';
-import { choice, globs, section, text } from '../../settings/index.ts';
 import {
+  choice,
+  globs,
+  help,
   LABEL_CHARS_MAX,
-  LOG_RULES_MAX,
+  labelName,
   METRIC_LABELS_MAX,
-  REDACT_MAX,
-  REPLACEMENT_CHARS_MAX,
-  REPLACEMENT_DEFAULT,
-} from '../defaults.ts';
-import { help, labelName, metricName } from '../modules/metric-schema.ts';
+  metricName,
+  section,
+  text,
+} from '../../settings/index.ts';
+
+/** Each looks at every line of its components. */
+export const LOG_RULES_MAX = 100;
+/** Each looks at every line. */
+export const REDACT_MAX = 100;
+/** A mark, not a text: a message may have thousands of them. */
+const REPLACEMENT_CHARS_MAX = 64;
+export const REPLACEMENT_DEFAULT = '[redacted]';
 
 /** Stands in the list for all shipped rules. */
 export const SHIPPED_RULES_WORD = 'default';
