@@ -12,9 +12,9 @@ export type {
   PollSettings,
   RouterSettings,
 } from './config.ts';
-export { renderEffectiveConfig, renderEffectiveRouter } from './effective/render-effective.ts';
 export { readEnvironment } from './environment.ts';
 export { renderJsonSchema } from './json-schema.ts';
 export { type LoadedConfig, type LoadOptions, loadConfig, type WatchedFiles } from './load-config.ts';
 export { renderConfigReference } from './reference.ts';
+export { renderEffectiveConfig, renderEffectiveRouter } from './render-effective.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';

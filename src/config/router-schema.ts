@@ -5,7 +5,6 @@ import {
   byteBudget,
   choice,
   duration,
-  fingerprint,
   flag,
   globs,
   LABEL_CHARS_MAX,
@@ -17,6 +16,7 @@ import {
   section,
   text,
   timeZone,
+  tlsSection,
 } from '../settings/index.ts';
 import { DEFAULT_SET, MODULES_MAX } from '../status/index.ts';
 import type { LogSettings } from './config.ts';
@@ -57,31 +57,15 @@ const labels = z
     kind: 'map of label names to texts',
   });
 
-const tls = section('How the certificate of an https router is checked.', {
-  ca_file: text({
-    description:
-      'PEM file with the certificates of the authorities to trust, instead of those of the system. A self-signed certificate of a router is its own authority.',
-    kind: 'path',
-  }).optional(),
-  server_name: text({
-    description: 'Host name that the certificate must carry. Default: the host of `url`.',
-  }).optional(),
-  cert_file: text({
-    description: 'PEM file with the certificate that the agent shows to a router that asks for one. With `key_file`.',
-    kind: 'path',
-  }).optional(),
-  key_file: text({
-    description: 'PEM file with the private key of `cert_file`, without a passphrase.',
-    kind: 'path',
-  }).optional(),
-  fingerprint_sha256: fingerprint({
-    description:
-      'SHA-256 of the certificate of the router, in hexadecimal. No other certificate is accepted; without `ca_file` this one needs nobody else to vouch for it.',
-  }).optional(),
-  insecure_skip_verify: flag({
-    description: 'Accepts every certificate. Whoever stands between agent and router can then read the password.',
-    default: false,
-  }).optional(),
+const tls = tlsSection({
+  section: 'How the certificate of an https router is checked.',
+  caFile:
+    'PEM file with the certificates of the authorities to trust, instead of those of the system. A self-signed certificate of a router is its own authority.',
+  serverName: 'Host name that the certificate must carry. Default: the host of `url`.',
+  certFile: 'PEM file with the certificate that the agent shows to a router that asks for one. With `key_file`.',
+  fingerprint:
+    'SHA-256 of the certificate of the router, in hexadecimal. No other certificate is accepted; without `ca_file` this one needs nobody else to vouch for it.',
+  insecure: 'Accepts every certificate. Whoever stands between agent and router can then read the password.',
 });
 
 const poll = section('When the status of the router is read.', {

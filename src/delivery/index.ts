@@ -14,8 +14,6 @@ export type {
   PreflightFleet,
   ReplayedLetter,
   Sink,
-  Slice,
-  SliceBounds,
   Spool,
 } from './contracts.ts';
 export { Courier, type CourierOptions, type DeliveryEvent, type StepOptions, type StepOutcome } from './courier.ts';

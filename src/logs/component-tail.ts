@@ -1,7 +1,8 @@
+import type { RecordLines } from '../model/index.ts';
 import type { ArchiveItem, BlockLost, BlockRecovered } from './archive/index.ts';
 import { ArchiveError } from './archive/index.ts';
 import { LogChain } from './chain.ts';
-import type { LogCommit, LogEvent, RecordLines } from './contracts.ts';
+import type { LogCommit, LogEvent } from './contracts.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from './entry.ts';
 import { type Gap, type GapEdge, type Lane, renderGap, renderGapEnd, renderReset, toGapUid } from './event-records.ts';
 import { dispositionOf, isBodyCut, isOwnFault, statusOf, toFileFault } from './failure.ts';

@@ -1,4 +1,4 @@
-import type { GapCertainty } from '../model/index.ts';
+import type { GapCertainty, RecordLines } from '../model/index.ts';
 import type { GapReason } from './event-records.ts';
 import type { LinkVerdict } from './link-rule.ts';
 import type { RuleHit } from './log-rules.ts';
@@ -39,14 +39,6 @@ export interface LogSource {
     consume: (body: AsyncIterable<Uint8Array>, start?: number, facts?: BodyFacts) => Promise<T>,
     options?: ReadLogOptions,
   ): Promise<T>;
-}
-
-/** Rendered records, none of which holds a line feed. */
-export interface RecordLines extends Iterable<string> {
-  /** How many there are. */
-  readonly length: number;
-  /** All of them in UTF-8 with a line feed between two, where they stand like that. Valid during the call that brings them. */
-  readonly bytes?: Uint8Array | undefined;
 }
 
 /** The records of one step of one log, and where the log stands behind them. */

@@ -12,7 +12,6 @@ export type {
   LogEvent,
   LogSource,
   ReadLogOptions,
-  RecordLines,
   RecordLog,
   RouterTime,
 } from './contracts.ts';

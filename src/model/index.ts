@@ -18,4 +18,5 @@ export type {
 export type { GapCertainty, LogRecord, RecordFlag, Severity } from './record.ts';
 export type { RouterIdentity } from './router.ts';
 export type { FamilyDescription, Labels, MetricFamily, MetricType, Sample } from './sample.ts';
+export type { RecordLines, Slice, SliceBounds } from './spool.ts';
 export { SYSLOG_FACILITIES, type SyslogFacility } from './syslog.ts';

@@ -1,23 +1,9 @@
 import type { X509Certificate } from 'node:crypto';
+import type { ClientTls } from '../settings/index.ts';
 import { RouterError } from './errors.ts';
 
 /** How a router's certificate is checked, and which one is shown to it. */
-export interface RouterTls {
-  /** Authorities that are trusted instead of the machine's own, as PEM. */
-  readonly caPem?: string | undefined;
-  /** The name that the certificate must carry, when it is not the host of the url. */
-  readonly serverName?: string | undefined;
-  /** Certificate and key of the client, as PEM, for routers that ask for one. */
-  readonly certPem?: string | undefined;
-  readonly keyPem?: string | undefined;
-  /**
-   * SHA-256 of the router's certificate, as hex with or without colons. The certificate must be this one; without
-   * `caPem` it needs nobody else to vouch for it, as with the self-signed one of a fresh router.
-   */
-  readonly fingerprintSha256?: string | undefined;
-  /** Accepts any certificate. Default false. */
-  readonly insecureSkipVerify?: boolean | undefined;
-}
+export type RouterTls = ClientTls;
 
 /** Whether the TLS library itself ends a connection whose certificate no authority vouches for. */
 export function isAuthorityNeeded({ caPem, fingerprintSha256, insecureSkipVerify }: RouterTls): boolean {

@@ -47,7 +47,6 @@ export {
   choice,
   codec,
   filePatterns,
-  fingerprint,
   flag,
   globs,
   listenAddress,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { RecordLines, Slice, SliceBounds } from '../model/index.ts';
 import { compact, enableCompaction } from './compaction.ts';
 import { hasReserve } from './disk-room.ts';
 import { StoreError } from './errors.ts';
@@ -8,14 +9,7 @@ import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { migrate, STATE_MIGRATIONS, touch } from './schema.ts';
 import { packLines } from './spool-batch.ts';
 import type { SpoolCursor } from './spool-cursor.ts';
-import {
-  DamagedBatch,
-  type LogChoice,
-  type SinkStart,
-  type SliceBounds,
-  type SpoolSlice,
-  SpoolTable,
-} from './spool-table.ts';
+import { DamagedBatch, type LogChoice, type SinkStart, SpoolTable } from './spool-table.ts';
 import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
 import { SqliteFile } from './sqlite-file.ts';
 
@@ -52,14 +46,7 @@ export interface LogCommit {
   readonly component: string;
   /** The log's position, as text that only the room `logs` reads. */
   readonly position: string;
-  readonly lines: CommitLines;
-}
-
-/** Rendered records without line ends. */
-export interface CommitLines extends Iterable<string> {
-  readonly length: number;
-  /** All of them in UTF-8 with a line feed between two, where they stand like that already; packing is faster then. */
-  readonly bytes?: Uint8Array | undefined;
+  readonly lines: RecordLines;
 }
 
 /** Notes are small facts, and they are read and written whole. */
@@ -240,7 +227,7 @@ export class EmbeddedStore implements Disposable {
    * The next records for `sink`, in the order of their commits; `undefined` when it has them all. A batch that is found
    * damaged is dropped and told, and the next one is read.
    */
-  readSlice(sink: string, bounds: SliceBounds): SpoolSlice | undefined {
+  readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined {
     return this.#attempt((opened) => {
       for (let damaged = 0; damaged < DAMAGED_BATCHES_MAX; damaged++) {
         const slice = opened.spool.readSlice(sink, bounds);

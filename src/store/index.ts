@@ -22,4 +22,4 @@ export {
   storageSchema,
 } from './settings.ts';
 export type { SpoolCursor } from './spool-cursor.ts';
-export type { LogChoice, SinkStart, SliceBounds, SpoolSlice } from './spool-table.ts';
+export type { LogChoice, SinkStart } from './spool-table.ts';

@@ -1,3 +1,4 @@
+import type { Slice, SliceBounds } from '../model/index.ts';
 import { Backlog, type LogCount } from './backlog.ts';
 import { ReplayTable } from './replay-table.ts';
 import { isBefore, type SpoolCursor } from './spool-cursor.ts';
@@ -14,30 +15,6 @@ export interface SinkStart {
 
 /** Whether a sink wants a log. Batches of the format before, whose log is not known, are always wanted. */
 export type LogChoice = (router: string, component: string) => boolean;
-
-/** How much {@link SpoolTable.readSlice} gives at once. */
-export interface SliceBounds {
-  readonly recordsMax: number;
-  /** Of the stored records, decompressed; a single larger record comes alone. Bytes. */
-  readonly bytesMax: number;
-  readonly isWanted: LogChoice;
-}
-
-/** Records that a sink has yet to acknowledge, in the order of their commits. */
-export interface SpoolSlice {
-  /** May be empty, when all that was looked at is not wanted. */
-  readonly lines: readonly string[];
-  /** Where the sink stands once all of `lines` are settled. */
-  readonly next: SpoolCursor;
-  /** When the oldest of `lines` was committed; 0 without any. Wall time, milliseconds since the Unix epoch. */
-  readonly oldestMs: number;
-  /** Whether a bound ended it: there may be more behind it. */
-  readonly isFull: boolean;
-  /** Records of logs that are not wanted. */
-  readonly skipped: number;
-  /** Whether the sink has taken all of this before. */
-  readonly isRepeat: boolean;
-}
 
 /** What is known of a batch without its body. */
 export interface BatchEntry {
@@ -217,7 +194,10 @@ export class SpoolTable {
   }
 
   /** The next records for a sink, `undefined` when it has everything, or the damage that stands in front of them. */
-  readSlice(sink: string, { recordsMax, bytesMax, isWanted }: SliceBounds): SpoolSlice | DamagedBatch | undefined {
+  readSlice(
+    sink: string,
+    { recordsMax, bytesMax, isWanted }: SliceBounds,
+  ): Slice<SpoolCursor> | DamagedBatch | undefined {
     const cursor = this.cursorOf(sink);
     const pass = this.#replays.passOf(sink);
     // A pass ends where new records begin, so that a slice holds either.

@@ -27,7 +27,7 @@ test.for([
   ['a key of routers', /stale_after|staleAfter|POLL_STALE_AFTER/],
   ['a key of routers', /byte_budget|byteBudget/],
 ] as const)('ARCHITECTURE.md names every file of config that has to know %s', ([, key]) => {
-  const places = listPlaces('add another configuration key');
+  const places = listPlaces('add a configuration key of routers');
   const files = listFiles('src/config/**/*.ts', key);
   expect(files.length).toBeGreaterThan(3);
   expect(files.filter((file) => !isListed(places, file))).toEqual([]);

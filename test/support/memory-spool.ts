@@ -1,4 +1,5 @@
-import type { DeadLetter, DeadLetterBox, ReplayedLetter, SliceBounds, Spool } from '../../src/delivery/index.ts';
+import type { DeadLetter, DeadLetterBox, ReplayedLetter, Spool } from '../../src/delivery/index.ts';
+import type { SliceBounds } from '../../src/model/index.ts';
 
 interface SpooledLine {
   readonly line: string;

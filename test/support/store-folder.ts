@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { createSeededRandom } from '../../src/base/index.ts';
+import type { SliceBounds } from '../../src/model/index.ts';
 import {
   DeadLetterStore,
   EmbeddedStore,
   type EmbeddedStoreOptions,
   type SinkStart,
-  type SliceBounds,
   StoreError,
 } from '../../src/store/index.ts';
 

@@ -1,4 +1,4 @@
-import type { RecordLines } from '../../logs/index.ts';
+import type { RecordLines } from '../../model/index.ts';
 import type { RecordSummary } from '../../web/index.ts';
 
 /** Of one router: what fits on a screen. */

@@ -1,8 +1,8 @@
 import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
-import type { LinkVerdict, RecordLines } from '../../logs/index.ts';
-import type { FamilyDescription } from '../../model/index.ts';
+import type { LinkVerdict } from '../../logs/index.ts';
+import type { FamilyDescription, RecordLines } from '../../model/index.ts';
 import { type RetryAfter, type RouterCertificate, RouterError } from '../../router/index.ts';
 import type { ByteBudget } from '../../schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';

@@ -1,11 +1,11 @@
 import { stringify } from 'yaml';
-import { renderDuration } from '../../base/index.ts';
-import { renderSink } from '../../delivery/index.ts';
-import { renderByteSize, renderTls } from '../../settings/index.ts';
-import { renderDeadLetters, renderStorage } from '../../store/index.ts';
-import { renderWeb } from '../../web/index.ts';
-import type { Config, LogSettings, RouterSettings } from '../config.ts';
+import { renderDuration } from '../base/index.ts';
+import { renderSink } from '../delivery/index.ts';
+import { renderByteSize, renderTls } from '../settings/index.ts';
+import { renderDeadLetters, renderStorage } from '../store/index.ts';
+import { renderWeb } from '../web/index.ts';
 import { blankSecrets } from './blank-secrets.ts';
+import type { Config, LogSettings, RouterSettings } from './config.ts';
 
 /**
  * What runs, defaults applied, as YAML with the keys of the configuration file; without the routers, and with `[secret]` for

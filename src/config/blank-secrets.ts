@@ -1,4 +1,4 @@
-import { Secret } from '../../base/index.ts';
+import { Secret } from '../base/index.ts';
 
 /** A copy with `[secret]` for secrets, and without what is `undefined`. */
 export function blankSecrets(value: unknown): unknown {
