@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { type Agent, type AgentOptions, startAgent } from '../../src/agent/index.ts';
-import { createSeededRandom } from '../../src/base/index.ts';
+import { createSeededRandom, type SteppedClock } from '../../src/base/index.ts';
 import type { Config, LoadedConfig } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
@@ -21,6 +21,7 @@ const NO_FILES = { patterns: [], digests: new Map<string, string>() };
 
 interface Bench extends AsyncDisposable {
   readonly agent: Agent;
+  readonly clock: SteppedClock;
   readonly records: readonly LogRecord[];
   readonly ownLog: readonly OwnLine[];
   readonly configured: readonly Config[];
@@ -87,6 +88,7 @@ async function openAgent(
   }
   return {
     agent,
+    clock,
     records,
     ownLog,
     configured,
@@ -297,4 +299,27 @@ test('an agent that is stopped delivers what it has read, logs out, and gives th
   using store = folder.open({ sinks: ['console'] });
   expect(store.spooled.records).toBe(0);
   expect(bench.records).toHaveLength(1);
+});
+
+test('an agent that is stopped waits for a delivery under way', async () => {
+  await using folder = await createStoreFolder();
+  const held = Promise.withResolvers<void>();
+  let writes = 0;
+  const stdout = new Writable({
+    write(_chunk, _encoding, done) {
+      writes++;
+      void held.promise.then(() => done());
+    },
+  });
+  await using bench = await openAgent(folder, undefined, { stdout });
+  const letTimePass = async () => {
+    await bench.clock.advance(SECOND_MS);
+    return writes;
+  };
+  await expect.poll(letTimePass).toBe(1);
+  const stopping = bench.agent.stop();
+  held.resolve();
+  await stopping;
+  using store = folder.open({ sinks: ['console'] });
+  expect(store.spooled.records).toBe(0);
 });

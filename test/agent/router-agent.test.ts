@@ -7,6 +7,7 @@ import { BackupCalendar, ProfileArchive } from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 import { answerJson } from '../router/http-router.ts';
+import { advanceUntil } from '../support/advance-until.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { BOARD, createModule, MINUTE_MS, MODULES, NEVER, openRouterAgent, SECOND_MS } from './router-agent-bench.ts';
 
@@ -68,6 +69,23 @@ test('RouterAgent leaves a router alone that asks for it, without a back-off', a
   expect(bench.metrics()).toContain('router_retry_after_timestamp_seconds{router="plant-7"} 120\n');
   await bench.clock.advance(2 * MINUTE_MS);
   expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([false, false]);
+});
+
+test('RouterAgent that is closed does not call the router down later, which asked to be left alone', async () => {
+  await using bench = await openRouterAgent();
+  await bench.run('status');
+  bench.answers.set('/status/', (response) => response.writeHead(503, { 'retry-after': '600' }).end());
+  await bench.run('status');
+  await bench.agent.close(NEVER);
+  await bench.clock.advance(10 * MINUTE_MS);
+  expect(bench.ownLog.map(({ message }) => message)).not.toContain('The router is down');
+});
+
+test('RouterAgent knows a resource without an answer from a router without a connection, by what went over the wire', async () => {
+  await using bench = await openRouterAgent();
+  bench.answers.set('/status/', () => {});
+  expect(await advanceUntil(bench.run('status'), bench.clock, SECOND_MS)).toBe('failed');
+  expect(bench.agent.stats.summarize().fault).toMatchObject({ step: 'resource', resource: 'device_info' });
 });
 
 test('RouterAgent ships lines, shows them, and tells what they cost', async () => {
