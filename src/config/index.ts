@@ -1,9 +1,9 @@
 /**
  * config: configuration file and environment in, checked settings out.
  *
- * Owns: the schema with its descriptions and defaults, positions of faults, the environment, reading the files that the
- * configuration names, secrets until a room asks for them.
- * Does not own: command line flags (cli), what a setting does (the room that receives it as a plain option).
+ * Owns: which files there are, the environment, routers merged over their defaults, what crosses rooms (names that several of them use),
+ * the reference and what runs as text.
+ * Does not own: kinds of values and faults (settings), the settings of a room (the room has their schema), command line flags (cli).
  * Start reading at: schema.ts for the keys, load-config.ts for the steps.
  */
 export type {

@@ -1,10 +1,10 @@
 /**
  * delivery: from the spool to the sinks.
  *
- * Owns: how records are carried to a sink (batches, halving, dead letters), the sinks (one file each), what their answers
- * mean.
+ * Owns: how records are carried to a sink (batches, halving, dead letters), the sinks (a folder each) with their settings, what their
+ * answers mean.
  * Does not own: where records and dead letters wait, and when a step is made.
- * Start reading at: courier.ts, contracts.ts.
+ * Start reading at: courier.ts, contracts.ts; of the sinks: sinks/list.ts, sinks/define-sink.ts.
  */
 export type {
   BatchBounds,
