@@ -6,6 +6,7 @@ import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { describe, expect, test, vi } from 'vitest';
 import { parseAlternativeNames } from '../../src/web/client-certificate.ts';
 import { type WebContent, WebError, type WebSecurity, type WebTls } from '../../src/web/index.ts';
+import { measureProcessorMs } from '../support/processor-time.ts';
 import { type Bench, fetchRaw, openBench } from './bench.ts';
 import { type Certificate, createTestAuthority } from './certificates.ts';
 
@@ -148,10 +149,11 @@ test.for([
 
 test('parseAlternativeNames() reads a long hostile text in no time', () => {
   const text = `${'DNS:a, "'.repeat(20_000)}${'\\"'.repeat(20_000)}`;
-  const before = performance.now();
-  parseAlternativeNames('DNS:x'.repeat(50_000));
-  parseAlternativeNames(text.replaceAll('"', String.raw`\"`));
-  expect(performance.now() - before).toBeLessThan(1000);
+  const workedMs = measureProcessorMs(() => {
+    parseAlternativeNames('DNS:x'.repeat(50_000));
+    parseAlternativeNames(text.replaceAll('"', String.raw`\"`));
+  });
+  expect(workedMs).toBeLessThan(1000);
 });
 
 describe('versions and suites', () => {
