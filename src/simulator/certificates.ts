@@ -1,9 +1,26 @@
 import {
+  type AuthorityKeys,
   type CertificateAuthority,
+  createAuthorityKeys,
   createCertificateAuthority,
   type ServerCertificate,
 } from './certificate-authority.ts';
 import { deriveRandom } from './seeded.ts';
+
+/** Authorities whose keys this process keeps. */
+const KEYS_MAX = 16;
+/** By seed and name of an authority: fleets of the same seed have the same ones, because making keys takes time. */
+const knownKeys = new Map<string, Promise<AuthorityKeys>>();
+
+function openKeys(id: string): Promise<AuthorityKeys> {
+  const known = knownKeys.get(id);
+  if (known) return known;
+  const [oldest] = knownKeys.keys();
+  if (oldest !== undefined && knownKeys.size >= KEYS_MAX) knownKeys.delete(oldest);
+  const created = createAuthorityKeys();
+  knownKeys.set(id, created);
+  return created;
+}
 
 /** The certificates of a fleet. Authorities are made when they are first needed, because making keys takes time. */
 export class Certificates {
@@ -33,7 +50,10 @@ export class Certificates {
   }
 
   #open(name: string): Promise<CertificateAuthority> {
-    const authority = this.#authorities.get(name) ?? createCertificateAuthority(name, deriveRandom(this.#seed, name));
+    const known = this.#authorities.get(name);
+    if (known) return known;
+    const keys = openKeys(`${this.#seed} ${name}`);
+    const authority = createCertificateAuthority(name, deriveRandom(this.#seed, name), keys);
     this.#authorities.set(name, authority);
     return authority;
   }

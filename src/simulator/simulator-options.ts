@@ -84,7 +84,7 @@ export interface SimulatorOptions {
   /** How many routers; they are named `sim-1`, `sim-2`, … */
   readonly routers: number;
   readonly clock: Clock;
-  /** Equal seeds and equal clocks give equal routers: serials, tokens, log lines. */
+  /** Equal seeds and equal clocks give equal routers: serials, tokens, log lines; within a process also one authority. */
   readonly seed: number;
   /** Default `127.0.0.1` with free ports. A port other than 0 is that of the first router; the others follow. */
   readonly listen?: { readonly host: string; readonly port: number };

@@ -9,7 +9,9 @@ import { createCertificateAuthority } from '../../src/simulator/certificate-auth
 import { describeInterface } from '../../src/simulator/index.ts';
 import { answerJson, openRouter } from '../router/http-router.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { failureOf, type InterfaceBench, MINUTE_MS, openInterface } from './bench.ts';
+import { failureOf, type InterfaceBench, MINUTE_MS, shareFleets } from './bench.ts';
+
+const openInterface = shareFleets();
 
 const WEB = 'administration/webinterface';
 const FILTER = 'netfilter/ip_filter';
@@ -197,7 +199,7 @@ describe('trust', () => {
 
   test('a router is trusted by the authority that it was given, and by nothing else', async () => {
     await using bench = await openInterface();
-    await using other = await openInterface({ routers: 1 });
+    await using other = await openInterface({ seed: 4 });
     expect(await bench.as().listProfiles()).toHaveLength(2);
     for (const tls of [undefined, { caPem: other.simulator.caPem }]) {
       expect(await failureOf(bench.connect({ tls }).client.listProfiles())).toEqual(tlsFailure);
