@@ -3,11 +3,12 @@ import { createServer } from 'node:net';
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { type Agent, type AgentOptions, startAgent } from '../../src/agent/index.ts';
-import { createSeededRandom, type SteppedClock } from '../../src/base/index.ts';
+import { createSeededRandom } from '../../src/base/index.ts';
 import type { Config, LoadedConfig } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { answerJson, openRouter } from '../router/http-router.ts';
+import { createHttpSettings } from '../support/sink-settings.ts';
 import { commitOf, createStoreFolder, runSql, type StoreFolder } from '../support/store-folder.ts';
 import {
   createCollectingLogger,
@@ -21,7 +22,6 @@ const NO_FILES = { patterns: [], digests: new Map<string, string>() };
 
 interface Bench extends AsyncDisposable {
   readonly agent: Agent;
-  readonly clock: SteppedClock;
   readonly records: readonly LogRecord[];
   readonly ownLog: readonly OwnLine[];
   readonly configured: readonly Config[];
@@ -88,7 +88,6 @@ async function openAgent(
   }
   return {
     agent,
-    clock,
     records,
     ownLog,
     configured,
@@ -301,25 +300,19 @@ test('an agent that is stopped delivers what it has read, logs out, and gives th
   expect(bench.records).toHaveLength(1);
 });
 
-test('an agent that is stopped waits for a delivery under way', async () => {
+test('an agent that is stopped delivers records that wait for others to fill their batch', async () => {
   await using folder = await createStoreFolder();
-  const held = Promise.withResolvers<void>();
-  let writes = 0;
-  const stdout = new Writable({
-    write(_chunk, _encoding, done) {
-      writes++;
-      void held.promise.then(() => done());
-    },
-  });
-  await using bench = await openAgent(folder, undefined, { stdout });
-  const letTimePass = async () => {
-    await bench.clock.advance(SECOND_MS);
-    return writes;
-  };
-  await expect.poll(letTimePass).toBe(1);
-  const stopping = bench.agent.stop();
-  held.resolve();
-  await stopping;
-  using store = folder.open({ sinks: ['console'] });
+  await using receiver = await openRouter((_request, response) => response.writeHead(200).end());
+  const batch = { recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 60 * MINUTE_MS };
+  const bench = await openAgent(folder, (config) => ({
+    ...config,
+    sinks: [createHttpSettings('receiver', receiver.url, { batch })],
+  }));
+  await bench.advance(2 * MINUTE_MS);
+  expect(await bench.get('/metrics/agent')).toContain('router_exporter_spool_records 1\n');
+  expect(receiver.arrived).toEqual([]);
+  await bench[Symbol.asyncDispose]();
+  expect(receiver.arrived).toHaveLength(1);
+  using store = folder.open({ sinks: ['receiver'] });
   expect(store.spooled.records).toBe(0);
 });

@@ -297,39 +297,47 @@ test('RouterAgent warns at its start of what lets others read the password', asy
   ]);
 });
 
-test('RouterAgent asks for a backup when one is due, and when a poll has seen another configuration', async () => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-agent-'));
-  const clock = createSteppedClock(0);
-  const archive = new ProfileArchive({ path: folder.path, keep: 3, clock });
+/** What a router's agent needs for backups, every day, in a folder that is there. */
+async function createDailyBackup(path: string) {
+  const archive = new ProfileArchive({ path, keep: 3, clock: createSteppedClock(0) });
   await archive.prepare();
-  const backup = { archive, calendar: new BackupCalendar('@daily'), format: 'binary' as const };
-  const modules = [...MODULES, createModule('hash', 'sysdetail/system')];
-  await using bench = await openRouterAgent({ modules }, { backup });
+  return { archive, calendar: new BackupCalendar('@daily'), format: 'binary' as const };
+}
+
+test('RouterAgent asks for a backup when one is due, until it is closed', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-agent-'));
+  await using bench = await openRouterAgent({}, { backup: await createDailyBackup(folder.path) });
   expect(bench.activity('backup')?.intervalMs).toBe(Number.POSITIVE_INFINITY);
-  const poll = async (hash: string) => {
+  bench.agent.start();
+  const letTimePass = async () => {
+    await bench.clock.advance(60 * MINUTE_MS);
+    return bench.triggered;
+  };
+  await expect.poll(letTimePass).toContain('plant-7/backup');
+  await bench.agent.close(NEVER);
+  bench.triggered.length = 0;
+  await bench.clock.advance(48 * 60 * MINUTE_MS);
+  expect(bench.triggered).toEqual([]);
+});
+
+test('RouterAgent asks for a backup when a poll has seen another configuration', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-agent-'));
+  const backup = await createDailyBackup(folder.path);
+  await using bench = await openRouterAgent(
+    { modules: [...MODULES, createModule('hash', 'sysdetail/system')] },
+    { backup },
+  );
+  const triggeredBy = async (hash: string) => {
     bench.answers.set('/status/sysdetail/system', (response) =>
       answerJson(response, { status: { n: 1, unique: { hash } } }),
     );
     await bench.run('status');
     await bench.clock.advance(MINUTE_MS);
+    return bench.triggered.splice(0);
   };
-  await poll('one');
-  expect(bench.triggered).toEqual([]);
-  await poll('two');
-  expect(bench.triggered).toEqual(['plant-7/backup']);
-
-  bench.triggered.length = 0;
-  bench.agent.start();
-  await expect
-    .poll(async () => {
-      await bench.clock.advance(60 * MINUTE_MS);
-      return bench.triggered;
-    })
-    .toContain('plant-7/backup');
-  await bench.agent.close(NEVER);
-  bench.triggered.length = 0;
-  await bench.clock.advance(48 * 60 * MINUTE_MS);
-  expect(bench.triggered).toEqual([]);
+  expect(await triggeredBy('one')).toEqual([]);
+  expect(await triggeredBy('two')).toEqual(['plant-7/backup']);
+  expect(await triggeredBy('two')).toEqual([]);
 });
 
 test('RouterAgent that is closed logs out, counts that as well, and leaves nothing on pages', async () => {
