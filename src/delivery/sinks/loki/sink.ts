@@ -32,9 +32,10 @@ const PUSH_PATH = '/loki/api/v1/push';
 /**
  * Pushes records to Loki as JSON: the line is the message, the rest is structured metadata.
  *
- * Loki knows a line that comes again by its stream, time and text, so a push that got lost in the answer leaves no
- * doubles. Layout `auto` changes from `router` to `shard` once the fleet outgrows half of the streams, and never back:
- * a record that comes again at that very moment may be stored twice, in both layouts.
+ * Loki knows a line that comes again by its stream, time and text, so a push whose answer got lost shows no doubles in
+ * queries of lines; metric queries count those whose block was cut in between. Layout `auto` changes from `router` to
+ * `shard` once the fleet outgrows half of the streams, and never back: a record that comes again at that very moment may
+ * be stored twice, in both layouts.
  */
 export function createLokiSink(options: LokiSinkOptions): Sink {
   return new LokiSink(options);
