@@ -11,9 +11,9 @@ for (const name of ['SIGTERM', 'SIGINT'] as const) {
     stop.abort();
   });
 }
-// The log is not worth the work: an agent whose stderr has gone goes on.
+// Ignore EPIPE on stderr: losing the log must not stop the agent.
 process.stderr.on('error', () => {});
-// A command that waits for something which does not keep the process alive would otherwise end in silence, with code 0.
+// Without this, a command that waits for something that does not keep the process alive would end silently with code 0.
 process.once('beforeExit', () => {
   process.stderr.write('router-exporter: the command ended before it had a result; this is a fault of the program\n');
   process.exit(1);

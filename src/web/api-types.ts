@@ -1,14 +1,14 @@
 /**
- * The JSON of `/api/v1/`. Times are RFC 3339 in UTC, lengths of time are seconds, sizes are bytes. What is not known is
- * null. Later versions may add keys; they take none away and change the meaning of none.
+ * The JSON of `/api/v1/`. Times are RFC 3339 in UTC, durations are seconds, sizes are bytes. Unknown values are null.
+ * Later versions may add keys; they neither remove keys nor change their meaning.
  */
 
-/** `unknown`: not polled yet. `budget`: not polled any more today, because its byte budget is used up. */
+/** `unknown`: not polled yet. `budget`: not polled again today, because the byte budget is used up. */
 export type RouterState = 'up' | 'down' | 'unknown' | 'budget';
 
 /**
- * The steps of the way to a value, in their order: the name is resolved, a connection opened, the certificate trusted, the
- * account let in, the resource answered, its document understood.
+ * The steps of a poll, in order: resolve the name, open a connection, verify the certificate, log in, request the
+ * resource, parse its document.
  */
 export const POLL_STEPS = ['dns', 'tcp', 'tls', 'login', 'resource', 'parse'] as const;
 export type PollStep = (typeof POLL_STEPS)[number];
@@ -21,36 +21,38 @@ export interface RouterSummary {
   readonly url: string;
   /** The configured labels. */
   readonly labels: Readonly<Record<string, string>>;
+  /** The result of the last poll. */
   readonly state: RouterState;
-  /** Since when it is in this state; null before the first poll. */
+  /** Start of this state; null before the first poll. */
   readonly since: string | null;
-  /** Whether its values are no longer served, because no poll has reached it for as long as `poll.stale_after`. */
+  /** True when no poll has reached the router for `poll.stale_after`: its values are no longer served. */
   readonly isStale: boolean;
   /** End of the last poll that reached the router and logged in. */
   readonly lastSuccess: string | null;
-  /** When it may be asked again, because it answered 429 or 503 with `Retry-After`; null when it asks for no wait. */
+  /** End of the wait that the router asked for with `Retry-After` (429 or 503); null without one. */
   readonly retryAfter: string | null;
-  /** Why the last poll failed; null when it did not. */
+  /** The failure of the last poll; null when it succeeded. */
   readonly failure: RouterFailureSummary | null;
-  /** What failed first in the last poll, also when it reached the router; null when nothing did. */
+  /** The first fault of the last poll, even if the poll reached the router; null without one. */
   readonly fault: PollFault | null;
   /** Polls that failed since the last one that succeeded. */
   readonly consecutiveFailures: number;
-  /** How long the last poll took, whatever came of it. */
+  /** Duration of the last poll, successful or not. */
   readonly durationSeconds: number | null;
-  /** The longest lag of its logs, as in {@link RouterLogSummary.lagSeconds}. */
+  /** The largest {@link RouterLogSummary.lagSeconds} of its logs. */
   readonly logLagSeconds: number | null;
-  /** What went over the wire today (UTC), and what may; null without a budget. */
+  /** Bytes sent and received today (UTC), TLS included. */
   readonly bytesToday: number;
+  /** Bytes allowed per day (UTC); null without a budget. */
   readonly byteBudget: number | null;
 }
 
 export interface RouterFailureSummary {
   /** The label `reason` of `router_failure_reason`. */
   readonly reason: string;
-  /** Where on the way it failed; null when nothing was tried, as when the byte budget is used up. */
+  /** The step that failed; null when nothing was tried, for example because the byte budget is used up. */
   readonly step: PollStep | null;
-  /** In words. */
+  /** The error message. */
   readonly error: string;
 }
 
@@ -60,32 +62,38 @@ export interface RouterDetail extends RouterSummary {
   readonly firmware: string | null;
   /** Serial number of the first board. */
   readonly serial: string | null;
+  /** The resources that its modules ask for. */
   readonly resources: readonly ResourceSummary[];
+  /** The agent's session with the router. */
   readonly session: SessionSummary;
+  /** Traffic between agent and router, and its budget. */
   readonly bytes: RouterBytes;
-  /** What the router showed in the last handshake; null without TLS. */
+  /** The certificate of the last TLS handshake; null without TLS. */
   readonly certificate: { readonly notAfter: string } | null;
+  /** The logs that the agent follows. */
   readonly logs: readonly RouterLogSummary[];
-  /** What its rotations have shown of how log files follow each other; null while they have shown nothing. */
+  /** Evidence from log rotations on whether consecutive files share a second; null without any rotation. */
   readonly logRotation: LogRotationSummary | null;
-  /** Places where log lines are missing, the newest first; the last 10 since the agent started. */
+  /** The last 10 log gaps since the agent started, newest first. */
   readonly recentGaps: readonly LogGapSummary[];
-  /** What was stored for delivery last, redacted, the newest first; at most 20. */
+  /** The last records stored for delivery, redacted, newest first; at most 20. */
   readonly recentRecords: readonly RecordSummary[];
-  /** The newest first; those that failed are kept longer. */
+  /** The last polls, newest first; failed ones are kept longer. */
   readonly recentPolls: readonly PollSummary[];
-  /** Numbers of the last 60 polls, the oldest first. */
+  /** Figures of the last 60 polls, oldest first. */
   readonly history: readonly PollPoint[];
 }
 
 export interface SessionSummary {
-  /** `none`: nobody has logged in yet, or nobody has to. `lost`: the router ended it. `failed`: the last login did. */
+  /** `none`: no login yet, or none needed. `lost`: the router ended the session. `failed`: the last login failed. */
   readonly state: 'none' | 'open' | 'lost' | 'failed' | 'closed';
-  /** Since when. */
+  /** Start of this state. */
   readonly since: string | null;
-  /** Counted since the agent started. */
+  /** Successful logins since the agent started. */
   readonly logins: number;
+  /** Failed logins since the agent started. */
   readonly loginFailures: number;
+  /** Token refreshes since the agent started. */
   readonly refreshes: number;
 }
 
@@ -94,138 +102,159 @@ export interface ResourceSummary {
   readonly resource: string;
   /** `unsupported`: the router does not have it. `forbidden`: the account has no right to it. Neither is a failure. */
   readonly state: 'up' | 'failed' | 'unsupported' | 'forbidden';
-  /** Since its values were read. */
+  /** Age of its values. */
   readonly ageSeconds: number | null;
-  /** How long the router took for it. */
+  /** Response time of the last request. */
   readonly durationSeconds: number | null;
+  /** Error message of the last failed read; null when it succeeded. */
   readonly error: string | null;
-  /** What is odd about an answer that was read, in words: values that could not be read. */
+  /** Warning about a response that was read, for example values that could not be parsed. */
   readonly finding: string | null;
 }
 
-/** What went over the wire, TLS included. */
+/** Bytes on the wire, TLS included. */
 export interface RouterBytes {
-  /** Since the agent started. */
+  /** Sent since the agent started. */
   readonly sent: number;
+  /** Received since the agent started. */
   readonly received: number;
   /** Allowed per day (UTC); null without a budget. */
   readonly budget: number | null;
   /** Sent and received today. */
   readonly usedToday: number;
-  /** By how much intervals are stretched to stay within the budget; 1 is not at all. */
+  /** Factor by which poll intervals are stretched to stay within the budget; 1 means not stretched. */
   readonly stretch: number;
 }
 
 export interface RouterLogSummary {
+  /** Name of the log: label `component`. */
   readonly component: string;
-  /** Shipped since the agent started. */
+  /** Lines shipped since the agent started. */
   readonly lines: number;
+  /** Bytes of these lines. */
   readonly bytes: number;
-  /** Lines without the form of a log line. */
+  /** Lines that do not match the log line format. */
   readonly unparsedLines: number;
+  /** Gaps found since the agent started. */
   readonly gaps: number;
-  /** Files beside the current one. */
+  /** Rotated files beside the current one. */
   readonly archives: number | null;
   /** Time of the newest line that was read. */
   readonly newest: string | null;
-  /** Since everything that the router had was read. */
+  /** Time since the agent had last read everything the router had. */
   readonly lagSeconds: number | null;
-  /** Until the router deletes what is not read yet. */
+  /** Estimated time until the router deletes unread lines. */
   readonly secondsToLoss: number | null;
-  /** Where the last record that was stored begins; null until the agent has stored one since it started. */
+  /** Start of the last stored record; null until the agent has stored one since it started. */
   readonly position: { readonly file: string; readonly offset: number } | null;
 }
 
-/** Whether a log file begins in the second in which the one before ends, so that a missing one would show. */
+/** Evidence that a log file begins in the second in which the previous one ends, so that a missing file would show. */
 export interface LogRotationSummary {
-  /** Until it is proven, nothing waits for a missing file, and none is claimed. */
+  /** While false, the agent neither waits for a missing file nor reports one. */
   readonly linksProven: boolean;
-  /** Rotations in which it did, and those that nobody watched in which it did not. */
+  /** Rotations in which the two seconds were the same. */
   readonly matches: number;
+  /** Unobserved rotations in which they differed. */
   readonly misses: number;
-  /** How likely all these matches are by chance. */
+  /** Probability that all matches are coincidence. */
   readonly chance: number;
-  /** Logs in which a rotation was watched, nothing was missing, and it did not: it does not count for them. */
+  /** Logs with an observed rotation in which nothing was missing and the seconds differed: excluded from the rule. */
   readonly contradictedBy: readonly string[];
 }
 
 export interface LogGapSummary {
-  /** When it was found. */
+  /** Time of detection. */
   readonly at: string;
+  /** Name of the log. */
   readonly component: string;
   /** The label `certainty` of `router_log_gaps_total`. */
   readonly certainty: string;
+  /** The label `reason` of `router_log_gaps_total`. */
   readonly reason: string;
-  /** Bytes that are missing at least; null when that is not known. */
+  /** Minimum number of missing bytes; null when unknown. */
   readonly bytesMin: number | null;
-  /** Time of the first line behind it; null while that line is not known, or when it has no time. */
+  /** Time of the first line after the gap; null while that line is unknown, or when it has no time. */
   readonly until: string | null;
 }
 
 export interface RecordSummary {
-  /** As the record has it; null when its line has no time. */
+  /** Timestamp of the record; null when its line has no time. */
   readonly timestamp: string | null;
+  /** Name of the log. */
   readonly component: string;
+  /** Severity of the record; null when its line has none. */
   readonly severity: string | null;
   /** Cut to 240 characters. */
   readonly message: string;
 }
 
 export interface PollSummary {
-  /** When it began. */
+  /** Start of the poll. */
   readonly at: string;
+  /** Duration of the poll. */
   readonly durationSeconds: number;
+  /** True when the poll reached the router. */
   readonly ok: boolean;
   /** The label `reason` of `router_failure_reason`; null when the poll succeeded. */
   readonly reason: string | null;
+  /** Error message; null when the poll succeeded. */
   readonly error: string | null;
-  /** What failed first in it, also in a poll that reached the router; null when nothing did. */
+  /** The first fault, even in a poll that reached the router; null without one. */
   readonly fault: PollFault | null;
 }
 
 export interface PollFault {
+  /** The step that failed. */
   readonly step: PollStep;
-  /** Which one, where the way had led to one. */
+  /** The resource that was being read; null when the fault came before. */
   readonly resource: string | null;
-  /** In words. */
+  /** The error message. */
   readonly error: string;
 }
 
-/** One poll as numbers. */
+/** Figures of one poll. */
 export interface PollPoint {
-  /** When it began. */
+  /** Start of the poll. */
   readonly at: string;
+  /** Duration of the poll. */
   readonly durationSeconds: number;
+  /** True when the poll reached the router. */
   readonly ok: boolean;
-  /** The longest lag of the logs at its end. */
+  /** The largest log lag at the end of the poll. */
   readonly logLagSeconds: number | null;
 }
 
-/** Beside the sinks in the answer of `GET /api/v1/sinks`: where records wait for them. */
+/** The spool, in which records wait for the sinks: part of `GET /api/v1/sinks`. */
 export interface SpoolSummary {
+  /** Records waiting for at least one sink. */
   readonly records: number;
-  /** On disk, compressed. */
+  /** Size on disk, compressed. */
   readonly bytes: number;
+  /** Configured maximum size. */
   readonly bytesMax: number;
-  /** Whether reading of logs pauses, because the spool or its disk has no room. */
+  /** True while log reading is paused because the spool or its disk is full. */
   readonly isHeldBack: boolean;
 }
 
 /** One entry of `GET /api/v1/sinks`, which answers `{"sinks": [...], "spool": {...}}`. */
 export interface SinkSummary {
+  /** The configured name: label `sink`. */
   readonly name: string;
+  /** The configured type, such as `loki`. */
   readonly type: string;
-  /** `unknown`: nothing was delivered yet. */
+  /** `unknown`: no delivery yet. */
   readonly state: 'up' | 'down' | 'unknown';
-  /** Since the agent started. */
+  /** Records delivered since the agent started. */
   readonly recordsDelivered: number;
-  /** Records that the sink has yet to acknowledge. */
+  /** Records that the sink has not acknowledged yet. */
   readonly recordsWaiting: number;
-  /** Age of the oldest record that it has yet to acknowledge; 0 when there is none. */
+  /** Age of the oldest record that it has not acknowledged yet; 0 when there is none. */
   readonly lagSeconds: number;
-  /** Records that it refused for good. */
+  /** Records that the sink rejected permanently. */
   readonly deadLetters: number;
+  /** Time of the last successful delivery; null before the first. */
   readonly lastSuccess: string | null;
-  /** Why the last delivery failed; null when it did not. */
+  /** Error message of the last delivery; null when it succeeded. */
   readonly error: string | null;
 }

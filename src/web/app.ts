@@ -11,10 +11,11 @@ import { createScrapeHandlers } from './scrape.ts';
 import type { Handler, Served, WebContext, WebEnv } from './served.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
 
-/** Who is let in, and what is added to every answer. A reload replaces it. */
+/** Access policy and response headers. A reload replaces them. */
 export interface Doorkeeper {
-  /** Absent = everybody. */
+  /** Basic authentication; `undefined` = open access. */
   auth: BasicAuth | undefined;
+  /** Headers added to every response. */
   headers: Readonly<Record<string, string>>;
 }
 
@@ -24,10 +25,10 @@ type Routes = Readonly<Record<string, Handlers>>;
 const HEALTHY: Handlers = { GET: (context) => context.text('Healthy.\n') };
 
 const NOT_READY = 'The agent is starting or stopping; try again later.\n';
-/** How long a client is asked to wait while there is nothing to serve. Seconds. */
+/** `Retry-After` while the agent has no content to serve. Seconds. */
 const STARTING_RETRY_SECONDS = 5;
 
-/** The routes, without a socket. */
+/** Creates the web app: all routes, without a socket. */
 export function createWebApp(served: Served, doorkeeper: Doorkeeper): Hono<WebEnv> {
   const { content } = served;
   const app = createGuardedApp(createRoutes(served), doorkeeper, (cause) => content.onFailed(cause));
@@ -35,7 +36,7 @@ export function createWebApp(served: Served, doorkeeper: Doorkeeper): Hono<WebEn
   return app;
 }
 
-/** The routes while there is nothing to serve: the process lives, and everything else has to wait. */
+/** Creates the app that serves while there is no content yet: `/-/healthy` is 200, everything else 503. */
 export function createHealthApp(
   { routePrefix, onFailed }: Pick<Served, 'routePrefix'> & { readonly onFailed: (cause: unknown) => void },
   doorkeeper: Doorkeeper,
@@ -59,7 +60,7 @@ function createGuardedApp(routes: Routes, doorkeeper: Doorkeeper, onFailed: (cau
   for (const [path, handlers] of Object.entries(routes)) {
     const methods = Object.entries(handlers).flatMap(([method, handler]) => {
       app.on(method, path, handler);
-      // The framework answers HEAD as it would GET, without the body.
+      // Hono answers HEAD with the GET handler and drops the body.
       return method === 'GET' ? ['GET', 'HEAD'] : [method];
     });
     const allow = { Allow: [...methods, 'OPTIONS'].join(', ') };
@@ -73,12 +74,12 @@ function createGuardedApp(routes: Routes, doorkeeper: Doorkeeper, onFailed: (cau
   return app;
 }
 
-/** Pages and JSON documents at a time. Each is in memory until its client has taken it, and with it what it is made of. */
+/** Maximum concurrent pages and JSON documents. Each, and the data behind it, stays in memory until its client has read it. */
 const PAGES_MAX = 40;
-/** A client that has not taken its page after this long is cut off. */
+/** Clients that have not read their page within this time are disconnected. */
 const PAGE_MS_MAX = 60_000;
 
-/** Every path that there is. What is not here is not found, and what a path does not name is not allowed. */
+/** All routes. Unknown paths are 404, unlisted methods 405. */
 function createRoutes(served: Served): Routes {
   const { routePrefix } = served;
   const scrape = createScrapeHandlers(served);
@@ -108,7 +109,7 @@ function createRoutes(served: Served): Routes {
   };
 }
 
-/** The handler, bounded in how many of its answers there are at a time, and in how long each may be on its way. */
+/** Bounds the number of concurrent responses of a handler and the time each may take to be sent. */
 function boundPage(clock: Clock, gate: Gate, handler: Handler): Handler {
   return async (context) => {
     const leave = gate.enter();
@@ -123,7 +124,7 @@ function boundPage(clock: Clock, gate: Gate, handler: Handler): Handler {
     try {
       return await handler(context);
     } finally {
-      // Closed already, it closes no more.
+      // A response that is already closed emits no further 'close'.
       if (outgoing?.closed ?? true) end();
     }
   };
@@ -135,7 +136,7 @@ function describeRouter(served: Served, context: WebContext): Response | Promise
   return context.json({ error: 'No router of this name is configured' }, 404);
 }
 
-/** The answer to who may not come in; `undefined` for everybody else. */
+/** Returns the refusal of an unauthenticated request; `undefined` when access is granted. */
 async function refuseStranger(
   { auth }: Doorkeeper,
   context: WebContext,
@@ -144,7 +145,7 @@ async function refuseStranger(
   try {
     if (!auth || (await auth.admits(context.req.header('authorization')))) return undefined;
   } catch (cause) {
-    // Who floods us with passwords shall not flood the log as well.
+    // A flood of passwords must not flood the log as well.
     if (!(cause instanceof WebError && cause.code === 'busy')) onFailed(cause);
     return context.text('Passwords cannot be checked now; try again later.\n', 503, { 'Retry-After': '1' });
   }

@@ -2,28 +2,29 @@ import { createHmac, randomBytes } from 'node:crypto';
 
 /** Compares a password with a bcrypt hash. */
 export interface PasswordComparer {
+  /** Resolves to true when `password` matches the bcrypt `hash`. */
   isMatch(password: string, hash: string): Promise<boolean>;
 }
 
-/** Credentials that were found good are remembered up to this number; clients of an exporter are few. */
+/** Maximum number of cached valid credentials; an exporter has few clients. */
 const ACCEPTED_MAX = 100;
-/** Version, cost and salt of a bcrypt hash. */
+/** Length of the version, cost and salt of a bcrypt hash. */
 const SALT_CHARS = 29;
 const HASH_CHARS = 60;
 
 /**
- * Who may read, by HTTP basic authentication. Good credentials cost one comparison and are then known by a digest, whose
- * key is made here and never leaves; bad ones cost one comparison each, whether the user exists or not.
+ * HTTP basic authentication. Valid credentials cost one bcrypt comparison and are then cached as a keyed digest; the key
+ * is generated here and never leaves. Invalid ones cost one comparison each, whether the user exists or not.
  */
 export class BasicAuth {
   readonly #users: ReadonlyMap<string, string>;
   readonly #passwords: PasswordComparer;
   readonly #key = randomBytes(32);
-  /** Digests of good credentials, the longest unused first. */
+  /** Digests of valid credentials, least recently used first. */
   readonly #accepted = new Set<string>();
-  /** Comparisons under way by digest: a Prometheus that starts ten scrapes at once is one client. */
+  /** Comparisons in progress by digest: a Prometheus that starts ten scrapes at once costs one. */
   readonly #pending = new Map<string, Promise<boolean>>();
-  /** What an unknown user's password is compared with: as costly as a real hash, and no password has it. */
+  /** Compared with the passwords of unknown users: as costly as a real hash, and matched by no password. */
   readonly #decoy: string;
 
   /** `users` holds at least one user. */
@@ -34,7 +35,7 @@ export class BasicAuth {
     this.#decoy = hash.slice(0, SALT_CHARS).padEnd(HASH_CHARS, '.');
   }
 
-  /** Whether the value of an `Authorization` header is good. Throws what `passwords` throws. */
+  /** Checks the value of an `Authorization` header. Throws what `passwords` throws. */
   async admits(authorization: string | undefined): Promise<boolean> {
     const credentials = parseBasic(authorization);
     if (!credentials) return false;
@@ -43,7 +44,7 @@ export class BasicAuth {
     const digest = createHmac('sha256', this.#key)
       .update(JSON.stringify([user, password]))
       .digest('base64');
-    // Deleted and added again, it is the last to be forgotten.
+    // Delete and add again: most recently used.
     if (this.#accepted.delete(digest)) {
       this.#accepted.add(digest);
       return true;

@@ -1,15 +1,20 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { compareSync } from 'bcryptjs';
 
-/** Asks whether a password is the one of a bcrypt hash. */
+/** Request to compare a password with a bcrypt hash. */
 export interface Comparison {
+  /** Copied to the result. */
   readonly id: number;
+  /** In clear text. */
   readonly password: string;
+  /** The bcrypt hash. */
   readonly hash: string;
 }
 
 export interface ComparisonResult {
+  /** The id of the request. */
   readonly id: number;
+  /** True when the password matches the hash. */
   readonly isMatch: boolean;
 }
 

@@ -5,18 +5,18 @@ import { isGzipWanted, isUnchanged } from './negotiate.ts';
 import type { WebContext } from './served.ts';
 
 const compress = promisify(gzip);
-/** Below this a compressed answer saves no packet. */
+/** Smaller responses are not compressed: it would save no packet. */
 const GZIP_BYTES_MIN = 1024;
-/** The fastest level gets most of what there is to get from such text. */
+/** The fastest level already achieves most of the possible compression of such text. */
 const GZIP_LEVEL = 1;
 
 /**
- * Answers with a text that a client may keep but has to ask about: 304 when it already has this very text. Compressed
- * when the client takes that and it is worth it.
+ * Answers with a text that clients may cache but must revalidate: 304 when they already have it. Compressed when the
+ * client accepts gzip and the text is large enough.
  */
 export async function answerText(context: WebContext, type: string, text: string): Promise<Response> {
   const body = Buffer.from(text);
-  // Weak, because the compressed text is the same to a reader and other bytes.
+  // Weak, because the compressed response is equivalent but not byte-identical.
   const etag = `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
   context.header('ETag', etag);
   context.header('Cache-Control', 'no-cache');

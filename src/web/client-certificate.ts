@@ -3,12 +3,12 @@ import { isIP } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { WebTls } from './security.ts';
 
-/** One entry of the text form of subject alternative names; a value with odd characters in it is a JSON string. */
+/** One entry of the text form of subject alternative names; values with special characters are JSON strings. */
 const ENTRY = /(?:[^",]|"(?:[^"\\]|\\.)*")+/g;
-/** Other types are no names that a client goes by; addresses are compared elsewhere. */
+/** The types that name a client; IP addresses are compared separately. */
 const NAME = /^ ?(?:DNS|email|URI):(.*)$/s;
 
-/** Whether a client may talk to us by the certificate that it showed, or did not show, in the handshake. */
+/** Checks the certificate that a client presented, or did not present, in the handshake. */
 export function isClientAllowed(socket: TLSSocket, { clientAuth, clientAllowedSans }: WebTls): boolean {
   const certificate = clientAuth === 'none' ? undefined : socket.getPeerX509Certificate();
   const isVerified = certificate !== undefined && socket.authorized;
@@ -28,11 +28,11 @@ export function isClientAllowed(socket: TLSSocket, { clientAuth, clientAllowedSa
 function hasAllowedName(certificate: X509Certificate, allowed: readonly string[] | undefined): boolean {
   if (allowed === undefined) return true;
   const names = parseAlternativeNames(certificate.subjectAltName ?? '');
-  // An address has several spellings.
+  // IP addresses have several spellings.
   return allowed.some((name) => (isIP(name) ? certificate.checkIP(name) !== undefined : names.includes(name)));
 }
 
-/** The DNS names, mail addresses and URIs in the text form of subject alternative names. */
+/** Parses the DNS names, mail addresses and URIs from the text form of subject alternative names. */
 export function parseAlternativeNames(text: string): readonly string[] {
   return (text.match(ENTRY) ?? []).flatMap((entry) => {
     const value = NAME.exec(entry)?.[1];

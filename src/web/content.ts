@@ -4,54 +4,59 @@ import type { RouterDetail, RouterLogSummary, RouterSummary, SinkSummary, SpoolS
 export type MetricsFormat = 'text' | 'openmetrics';
 
 /**
- * Whose metrics are asked for: those of the agent and of all its routers, of the agent alone, or of one router. With
- * `modules`, of what routers say about themselves only what these modules make; what the agent knows is always there.
+ * The metrics a request asks for: of the agent and all its routers, of the agent alone, or of one router. `modules`
+ * limits the metrics read from routers to those modules; the agent's own metrics about routers are always included.
  */
 export type MetricsScope =
   | { readonly kind: 'all'; readonly modules?: readonly string[] | undefined }
   | { readonly kind: 'agent' }
   | { readonly kind: 'router'; readonly router: string; readonly modules?: readonly string[] | undefined };
 
-/** What became of a reload. Each fault is one line that names file, line and column; none of them holds a secret. */
+/** The result of a reload. Each fault is one line with file, line and column, and contains no secret. */
 export type ReloadResult = { readonly ok: true } | { readonly ok: false; readonly faults: readonly string[] };
 
 /** One log of one router. */
 export interface LogRow extends RouterLogSummary {
+  /** Name of the router. */
   readonly router: string;
 }
 
-/** What is served. Everything but {@link refresh} comes from memory, so that no request waits for a router. */
+/** The content that the server shows. Everything but {@link refresh} comes from memory, so no request waits for a router. */
 export interface WebContent {
   /**
-   * The metrics in pieces of any size, made as the client takes them. What is thrown before the first 32 KiB is answered
-   * with 500; later it ends the connection, so that a cut answer is not taken for a whole one.
+   * Renders metrics in chunks of any size, as fast as the client reads them. Errors before the first 32 KiB lead to a 500;
+   * later ones abort the connection, so that a truncated response is not mistaken for a complete one.
    */
   renderMetrics(format: MetricsFormat, scope: MetricsScope): AsyncIterable<string> | Iterable<string>;
+  /** True when a router of this name is configured. */
   hasRouter(name: string): boolean;
-  /** Names of the modules of one router, or of any router. */
+  /** Names of the modules of one router, or of all routers. */
   listModules(router?: string): readonly string[];
   /**
-   * Polls a router now, or joins the poll that is under way. Resolves when it has ended, also when the router is down;
-   * when `signal` aborts nobody waits for it any more.
+   * Polls a router now, or joins the poll in progress. Resolves when the poll has ended, even if the router is down, or
+   * when `signal` aborts.
    */
   refresh(name: string, signal: AbortSignal): Promise<void>;
   /** Reads the configuration again: all of it or nothing. */
   reload(): Promise<ReloadResult>;
-  /** Ends the agent in good order. The answer has been sent when this is called. */
+  /** Shuts the agent down gracefully. Called after the response has been sent. */
   quit(): void;
-  /** All routers. The order on pages is by name, whatever it is here. */
+  /** All routers, in any order; pages sort them by name. */
   listRouters(): readonly RouterSummary[];
+  /** Everything known about one router; `undefined` when it is not configured. */
   describeRouter(name: string): RouterDetail | undefined;
   /** The logs of all routers, in any order. */
   listLogs(): readonly LogRow[];
-  /** What runs but for the routers, as YAML without secrets. */
+  /** The running configuration without the routers, as YAML without secrets. */
   renderConfig(): string;
-  /** What runs of one router, as YAML without secrets. */
+  /** The running configuration of one router, as YAML without secrets; `undefined` when it is not configured. */
   renderRouterConfig(name: string): string | undefined;
+  /** All sinks, in the order of the configuration. */
   listSinks(): readonly SinkSummary[];
+  /** The fill level of the spool. */
   describeSpool(): SpoolSummary;
-  /** Whether the configuration is loaded and the state is open. */
+  /** True when the configuration is loaded and the state database is open. */
   isReady(): boolean;
-  /** Told what prevented an answer. A client that went away is no such thing. */
+  /** Called with the error that prevented a response. Disconnected clients are not reported. */
   onFailed(cause: unknown): void;
 }

@@ -1,7 +1,7 @@
 import type { RouterSummary } from './api-types.ts';
 import type { WebContent } from './content.ts';
 
-/** All routers in the order of their names, so that a page changes only when something in it does. */
+/** Lists all routers sorted by name, so that a page changes only when its content does. */
 export function listByName(content: WebContent): readonly RouterSummary[] {
   return content
     .listRouters()
@@ -9,7 +9,7 @@ export function listByName(content: WebContent): readonly RouterSummary[] {
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The router with an address that may be shown. The configuration refuses credentials there; this is the last net. */
+/** Removes credentials from the router's URL. The configuration already rejects them; this is the safety net. */
 export function withoutCredentials<T extends RouterSummary>(router: T): T {
   if (!router.url.includes('@')) return router;
   const url = URL.parse(router.url);

@@ -1,4 +1,4 @@
-/** Bounds how many of something are under way at a time. */
+/** Limits concurrency: at most a fixed number of holders at a time. */
 export class Gate {
   readonly #max: number;
   #inside = 0;
@@ -7,7 +7,7 @@ export class Gate {
     this.#max = max;
   }
 
-  /** Lets one in, who must call the answer on leaving; `undefined` when it is full. Leaving twice is leaving once. */
+  /** Takes a slot and returns the function that releases it (idempotent); `undefined` when all slots are taken. */
   enter(): (() => void) | undefined {
     if (this.#inside >= this.#max) return undefined;
     this.#inside++;

@@ -1,9 +1,9 @@
 /**
- * web: what the agent serves over HTTP.
+ * web: the agent's HTTP server.
  *
- * Owns: the listening sockets with their TLS, who is let in, the routes, formats and encodings of answers, the status page,
- * and the JSON behind it.
- * Does not own: what is shown; it is handed over ready.
+ * Owns: the listening sockets with their TLS, authentication, the routes, formats and encodings of responses, the status
+ * pages, and the JSON behind them.
+ * Does not own: the content; the agent supplies it.
  * Start reading at: server.ts and app.ts, then scrape.ts; pages/page-routes.ts for the pages. api-types.ts is the contract
  * of `/api/v1/`.
  */

@@ -3,7 +3,7 @@ import type { Handler, Served, WebContext } from './served.ts';
 const DISABLED = 'This is switched off. Start router-exporter with --web.enable-lifecycle to allow it.\n';
 const CROSS_SITE = 'A page of another site asked for this, so it was not done.\n';
 
-/** The handlers of `POST /-/reload` and `POST /-/quit`. */
+/** Creates the handlers of `POST /-/reload` and `POST /-/quit`. */
 export function createLifecycleHandlers(served: Served): Readonly<Record<'reload' | 'quit', Handler>> {
   const guard =
     (handle: Handler): Handler =>
@@ -23,7 +23,7 @@ export function createLifecycleHandlers(served: Served): Readonly<Record<'reload
     quit: guard((context) => {
       const { content } = served;
       const outgoing = context.env.outgoing;
-      // After the answer, or after the connection broke: the order was given either way.
+      // After the response was sent or the connection broke: either way the request was made.
       if (outgoing && !outgoing.closed) outgoing.once('close', () => content.quit());
       else queueMicrotask(() => content.quit());
       return context.text('Ending.\n');
@@ -32,13 +32,13 @@ export function createLifecycleHandlers(served: Served): Readonly<Record<'reload
 }
 
 /**
- * Whether a browser sends this on behalf of a page that is not ours: it adds the user's credentials by itself. Programs
- * send neither header and are let through.
+ * Detects requests that a browser sends on behalf of a foreign page, because it adds the user's credentials by itself.
+ * Programs send neither header and are let through.
  */
 function isCrossSite({ externalUrl }: Served, context: WebContext): boolean {
   const site = context.req.header('sec-fetch-site');
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
-  // Browsers tell the site only to what they trust, which plain HTTP is not.
+  // Browsers send Sec-Fetch-Site only to trusted origins, which plain HTTP is not.
   const origin = context.req.header('origin');
   if (origin === undefined) return false;
   const host = URL.parse(origin)?.host;

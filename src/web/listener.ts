@@ -9,24 +9,23 @@ import { toSecureContextOptions, type WebTls } from './security.ts';
 export interface WebAddress {
   /** `undefined` listens on every address. */
   readonly host: string | undefined;
-  /** 0 lets the system choose. */
+  /** 0 = chosen by the system. */
   readonly port: number;
 }
 
 /**
- * Bounds of slow and of many clients. The request line and the headers of a request are bounded by Node: 16 KiB
- * together.
+ * Bounds against slow and numerous clients. Node.js limits the request line and headers to 16 KiB together.
  */
 const BOUNDS: ServerOptions = {
-  // A request is a few hundred bytes.
+  // Enough for a request of a few hundred bytes.
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   connectionsCheckingInterval: 5000,
-  // Longer than the usual interval of scrapes, so that a scrape needs no new handshake.
+  // Longer than the usual scrape interval, so that a scrape needs no new handshake.
   keepAliveTimeout: 75_000,
 };
 const HANDSHAKE_MS_MAX = 10_000;
-/** A connection on which nothing moves. Longer than a scrape may wait for a poll. */
+/** Idle timeout of a connection. Longer than a scrape may wait for a poll. */
 const IDLE_MS_MAX = 150_000;
 const CONNECTIONS_MAX = 2000;
 
@@ -34,9 +33,9 @@ const CONNECTIONS_MAX = 2000;
 export interface Listener {
   /** Base address for people, as in `http://127.0.0.1:9847`. */
   readonly url: string;
-  /** Serves with other certificates from now on. Who connected under the earlier settings has to connect again. */
+  /** Replaces the TLS settings. Clients connected under the earlier settings must reconnect. */
   setTls(tls: WebTls): void;
-  /** Ends all connections. */
+  /** Stops listening and ends all connections. */
   close(): Promise<void>;
 }
 
@@ -47,7 +46,7 @@ export async function openListener(
   answer: RequestListener,
 ): Promise<Listener> {
   let currentTls = tls;
-  /** The settings under which each connection was let in. */
+  /** The TLS settings under which each connection was accepted. */
   const admitted = new WeakMap<Socket, WebTls>();
   const guarded: RequestListener = (request, response) => {
     if (currentTls === admitted.get(request.socket)) answer(request, response);
@@ -56,12 +55,12 @@ export async function openListener(
   const server = tls ? createTlsServer(tls, guarded) : createHttpServer(BOUNDS, guarded);
   server.timeout = IDLE_MS_MAX;
   server.maxConnections = CONNECTIONS_MAX;
-  // Before the listener of the HTTP server, which would read a request from the connection.
+  // Must run before the HTTP server's own listener, which would read a request from the connection.
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     if (currentTls && isClientAllowed(socket, currentTls)) admitted.set(socket, currentTls);
     else socket.destroy();
   });
-  // The HTTP server does not know those that never got through their handshake.
+  // The HTTP server does not track sockets that never completed their handshake.
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -92,7 +91,7 @@ function createTlsServer(tls: WebTls, answer: RequestListener): HttpsServer {
       ...toSecureContextOptions(tls),
       handshakeTimeout: HANDSHAKE_MS_MAX,
       requestCert: tls.clientAuth !== 'none',
-      // Decided after the handshake, by rules that a reload can change.
+      // Checked after the handshake, by rules that a reload can change.
       rejectUnauthorized: false,
     },
     answer,
@@ -117,7 +116,7 @@ function listen(server: Server, { host, port }: WebAddress): Promise<void> {
 function renderUrl(server: Server): string {
   const address = server.address();
   if (address === null || typeof address === 'string') return '';
-  // A wildcard address is nowhere to go to with a browser.
+  // A browser cannot open a wildcard address.
   const isWildcard = address.address === '::' || address.address === '0.0.0.0';
   const host = isWildcard ? 'localhost' : address.family === 'IPv6' ? `[${address.address}]` : address.address;
   return `${server instanceof HttpsServer ? 'https' : 'http'}://${host}:${address.port}`;

@@ -13,7 +13,7 @@ import {
 import type { WebClientAuth, WebSecuritySettings, WebTlsSettings } from './security.ts';
 import { type WebFileSettings, webSchema } from './web-file-schema.ts';
 
-/** What the server needs to protect itself, or everything that is wrong with the file in the order of its lines. */
+/** The security settings of the server, or all faults of the file in line order. */
 export type LoadedWebConfig =
   | { readonly ok: true; readonly security: WebSecuritySettings }
   | { readonly ok: false; readonly faults: readonly ConfigFault[] };
@@ -23,7 +23,7 @@ type TlsServer = NonNullable<WebFileSettings['tls_server_config']>;
 const WEB_ROOT: RootExpected = {
   kind: 'map',
   expected: 'a map of keys such as "tls_server_config:"',
-  // Whoever names such a file wants protection, and an empty one gives none.
+  // Whoever configures such a file wants protection, and an empty file gives none.
   ifEmpty: 'write "{}" for a server without protection',
 };
 
@@ -37,8 +37,8 @@ const CLIENT_AUTH: Readonly<Record<NonNullable<TlsServer['client_auth_type']>, W
 };
 
 /**
- * Reads and checks a file in the format of the Prometheus exporters (`web.config_file`) and every file that it names.
- * Never rejects. The environment is not filled in, because other programs read such files as they are.
+ * Reads and checks a file in the format of the Prometheus exporters (`web.config_file`) and every file that it refers to.
+ * Never rejects. Environment variables are not expanded, because other programs read such files as they are.
  */
 export async function loadWebConfig(path: string): Promise<LoadedWebConfig> {
   const files = new ConfigFiles();
@@ -49,7 +49,7 @@ export async function loadWebConfig(path: string): Promise<LoadedWebConfig> {
   return security && faults.length === 0 ? { ok: true, security } : { ok: false, faults };
 }
 
-/** Reads the file that the main file names as `web.config_file`; `undefined` when it names none or a faulty one. */
+/** Reads the `web.config_file` of the main file; `undefined` when there is none or it is faulty. */
 export async function readWebSecurity(
   main: ConfigFile,
   name: string | undefined,
@@ -93,7 +93,7 @@ async function readTls(tls: TlsServer, file: ConfigFile): Promise<WebTlsSettings
   const written = file.source.valueAt(path);
   const isNothing = typeof written !== 'object' || written === null || Object.keys(written).length === 0;
   if (isNothing) return undefined;
-  // Without them the server would speak plain HTTP, which nobody wants who writes anything about TLS.
+  // Without them the server would speak plain HTTP, which cannot be meant when TLS is configured.
   for (const key of ['cert_file', 'key_file'] as const) {
     if (!isSet(key)) file.faults.add(at(key).path, 'Missing key; a server with TLS needs it');
   }
@@ -125,7 +125,7 @@ async function readTls(tls: TlsServer, file: ConfigFile): Promise<WebTlsSettings
   };
 }
 
-/** Refuses what would never be looked at, because clients are not asked for a certificate or need not have one. */
+/** Refuses settings without effect because clients are not asked for a certificate or need not have one. */
 function checkClientAuth(tls: TlsServer, file: ConfigFile): void {
   const path = (key: keyof TlsServer) => ['tls_server_config', key];
   if (file.faults.covers(path('client_auth_type'))) return;
@@ -136,7 +136,7 @@ function checkClientAuth(tls: TlsServer, file: ConfigFile): void {
   }
   const isVerified = ['verify-if-given', 'require-and-verify'].includes(CLIENT_AUTH[type]);
   if (isVerified && file.source.valueAt(path('client_ca_file')) === undefined) {
-    // Else everybody could come in who has a certificate of any public authority.
+    // Otherwise a certificate of any public authority would grant access.
     const message = `Missing key; expected the authorities that vouch for clients, because "client_auth_type" is ${type}`;
     file.faults.add(path('client_ca_file'), message);
   }

@@ -1,18 +1,18 @@
 import type { MetricsFormat } from './content.ts';
 
-/** One entry of a header such as `Accept`, which lists what a client takes and how gladly. */
+/** One entry of a header such as `Accept`, which lists what a client accepts with its preference. */
 interface Choice {
   readonly name: string;
-  /** All but `q`. */
+  /** All parameters except `q`. */
   readonly parameters: ReadonlyMap<string, string>;
-  /** From 0, which is "not this", to 1. */
+  /** From 0 (not acceptable) to 1. */
   readonly quality: number;
 }
 
 /** Bounds the work of one header; programs send a handful. */
 const CHOICES_MAX = 64;
 
-/** The choices of a header, the best first; equally good ones in the order of the header. */
+/** Parses the choices of a header, most preferred first; equal ones in the order of the header. */
 function parseChoices(header: string | undefined): readonly Choice[] {
   return (header ?? '')
     .split(',', CHOICES_MAX)
@@ -32,25 +32,25 @@ function parseChoice(text: string): Choice {
   return { name, parameters, quality: quality === undefined ? 1 : parseQuality(quality) };
 }
 
-/** What is no quality counts as 0: a client that cannot say how much it wants something gets the usual. */
+/** Parses a quality. Invalid ones count as 0: such a client gets the default. */
 function parseQuality(text: string): number {
   return /^[01](\.\d*)?$/.test(text) ? Math.min(Number(text), 1) : 0;
 }
 
-/** The format that a client prefers among those that there are. Without a wish, and when no wish can be met, text 0.0.4. */
+/** Chooses the available format that a client prefers. Default, also when no preference can be met: text 0.0.4. */
 export function chooseMetricsFormat(accept: string | undefined): MetricsFormat {
   for (const { name, parameters, quality } of parseChoices(accept)) {
     if (quality === 0) break;
     const version = parameters.get('version');
     if (name === 'application/openmetrics-text' && (version ?? '1.0.0') === '1.0.0') return 'openmetrics';
     if (name === 'text/plain' && (version ?? '0.0.4') === '0.0.4') return 'text';
-    // A wildcard is no wish for OpenMetrics: browsers and simple programs send it.
+    // A wildcard is no request for OpenMetrics: browsers and simple programs send it.
     if (name === '*/*' || name === 'text/*') return 'text';
   }
   return 'text';
 }
 
-/** Whether a client takes gzip, and not less gladly than plain bytes. */
+/** True when a client accepts gzip and prefers it at least as much as plain bytes. */
 export function isGzipWanted(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined) return false;
   const choices = parseChoices(acceptEncoding);
@@ -59,7 +59,7 @@ export function isGzipWanted(acceptEncoding: string | undefined): boolean {
   return gzip > 0 && gzip >= (qualityOf('identity') ?? 0);
 }
 
-/** Whether the client already has what `etag` stands for, by its `If-None-Match`. */
+/** True when `If-None-Match` contains `etag`: the client already has this content. */
 export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
   const toOpaque = (tag: string) => tag.trim().replace(/^W\//, '');
   const tags = (ifNoneMatch ?? '').split(',', CHOICES_MAX).map(toOpaque);

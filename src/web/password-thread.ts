@@ -2,18 +2,18 @@ import { Worker } from 'node:worker_threads';
 import type { Comparison, ComparisonResult } from './bcrypt-worker.ts';
 import { WebError } from './errors.ts';
 
-/** The worker's file stands beside this one, as a source in a checkout and compiled in a package. */
+/** The worker is in the same folder: a source file in a checkout, compiled in a package. */
 const WORKER_URL = new URL(
   import.meta.url.endsWith('.ts') ? './bcrypt-worker.ts' : './bcrypt-worker.js',
   import.meta.url,
 );
-/** Comparisons under way or waiting. At the usual cost the last one waits three seconds. */
+/** Maximum comparisons in progress or waiting. At the usual bcrypt cost the last one waits three seconds. */
 const COMPARISONS_MAX = 32;
 
 /**
- * Compares passwords with bcrypt hashes, one after the other. A comparison takes a tenth of a second of computing, so it
- * has a thread of its own: who tries passwords slows down nobody but others who log in. The thread starts with the first
- * comparison, is replaced after it died, and does not keep the process alive while it has nothing to do.
+ * Compares passwords with bcrypt hashes, one after the other. A comparison takes 0.1 s of CPU time, so it runs in its own
+ * thread: guessing passwords slows down only other logins. The thread starts with the first comparison, is replaced if it
+ * dies, and does not keep the process alive while idle.
  */
 export class PasswordThread {
   readonly #waiting = new Map<number, PromiseWithResolvers<boolean>>();
@@ -21,7 +21,7 @@ export class PasswordThread {
   #comparisons = 0;
   #isClosed = false;
 
-  /** Throws {@link WebError}: `busy` when too many wait already, `password-check` when the thread was lost. */
+  /** Throws {@link WebError}: `busy` when too many comparisons wait already, `password-check` when the thread died. */
   async isMatch(password: string, hash: string): Promise<boolean> {
     if (this.#isClosed) throw fail('The web server is being closed');
     if (this.#waiting.size >= COMPARISONS_MAX) {
@@ -36,7 +36,7 @@ export class PasswordThread {
     return result.promise;
   }
 
-  /** Ends the thread for good. */
+  /** Ends the thread permanently. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const worker = this.#worker;

@@ -13,21 +13,21 @@ const METRICS_TYPES: Readonly<Record<MetricsFormat, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
-/** Scrapes of the whole fleet or of the agent at a time; node_exporter allows as many. */
+/** Maximum concurrent scrapes of the whole fleet or of the agent; the same as in node_exporter. */
 const SCRAPES_MAX = 40;
-/** Scrapes of single routers at a time, those that wait for a poll included: cheap, and of a large fleet many at once. */
+/** Maximum concurrent scrapes of single routers, including those that wait for a poll: cheap, and many in a large fleet. */
 const PROBES_MAX = 1000;
-/** A client that has not taken its whole answer after this long is cut off. Prometheus gives up long before. */
+/** Clients that have not read their response within this time are disconnected. Prometheus gives up long before. */
 const ANSWER_MS_MAX = 180_000;
 
-/** How long a poll may be waited for: what Prometheus says it waits for us, or this. */
+/** Maximum wait for a poll when the request has no `X-Prometheus-Scrape-Timeout-Seconds`. */
 const SCRAPE_TIMEOUT_MS_DEFAULT = 10_000;
 const SCRAPE_TIMEOUT_MS_MAX = 120_000;
-/** Kept back from it for the way of the answer: so much, but of a short time only this part. */
+/** Reserved for sending the response: this much, but of a short timeout only a fraction. */
 const ANSWER_RESERVE_MS = 500;
 const ANSWER_RESERVE_RATIO = 0.1;
 
-/** The handlers of `/metrics`, `/metrics/agent` and `/probe`. */
+/** Creates the handlers of `/metrics`, `/metrics/agent` and `/probe`. */
 export function createScrapeHandlers(served: Served): Readonly<Record<'all' | 'agent' | 'probe', Handler>> {
   const scrapes = new Gate(SCRAPES_MAX);
   const probes = new Gate(PROBES_MAX);
@@ -65,12 +65,12 @@ export function createScrapeHandlers(served: Served): Readonly<Record<'all' | 'a
   };
 }
 
-/** Keys of the query that select modules: as in node_exporter, and as in snmp_exporter. */
+/** Query parameters that select modules: as in node_exporter, and as in snmp_exporter. */
 const MODULE_KEYS = ['collect[]', 'module'];
-/** Keys that select in other exporters. Nobody who sends one wants to be served everything instead. */
+/** Parameters that select in other exporters. Whoever sends one does not want everything instead. */
 const UNSUPPORTED_KEYS = ['exclude[]', 'name[]', 'collect'];
 
-/** Says that a key would select something elsewhere; `undefined` when there is none. Other unknown keys are ignored. */
+/** Returns the error for a parameter that selects in other exporters; `undefined` without one. Other unknown parameters are ignored. */
 function findForeignKey(context: WebContext, elsewhere: readonly string[]): string | undefined {
   const foreign = [...UNSUPPORTED_KEYS, ...elsewhere].find((key) => context.req.queries(key) !== undefined);
   if (foreign === undefined) return undefined;
@@ -80,7 +80,7 @@ function findForeignKey(context: WebContext, elsewhere: readonly string[]): stri
 const HOW_TO_SELECT =
   'Use /probe?target=NAME for one router, and collect[]=MODULE on /metrics and /probe for the metrics of some modules.';
 
-/** The modules that are asked for; none when nothing is selected. Names may come one by one or with commas between them. */
+/** Parses the requested modules; none when nothing is selected. Names may be repeated parameters or separated by commas. */
 function parseModules(
   context: WebContext,
   content: WebContent,
@@ -140,7 +140,7 @@ function isFresh(context: WebContext): boolean {
   return fresh === '1' || fresh === 'true';
 }
 
-/** Waits for a poll as long as the client has time for it. When that is over, the last known values have to do. */
+/** Waits for a poll until just before the client times out; then the last known values are served. */
 async function refresh({ content, clock }: Served, context: WebContext, router: string): Promise<void> {
   const limitMs = parsePatienceMs(context.req.header('x-prometheus-scrape-timeout-seconds'));
   const gone = context.req.raw.signal;
@@ -153,7 +153,7 @@ async function refresh({ content, clock }: Served, context: WebContext, router: 
   }
 }
 
-/** How long the answer may be waited for, by the header with which Prometheus tells its own patience in seconds. */
+/** Returns the maximum wait for a poll, from the scrape timeout (seconds) that Prometheus sends in a header. */
 export function parsePatienceMs(header: string | undefined): number {
   const seconds = Number(header?.trim() || Number.NaN);
   const givenMs = seconds > 0 ? seconds * 1000 : SCRAPE_TIMEOUT_MS_DEFAULT;
@@ -166,15 +166,15 @@ function describeCut(cause: unknown): unknown {
   return new WebError('slow-client', 'A client did not take its metrics in time', { disposition: 'skip', cause });
 }
 
-/** Ends a connection in a way that no client takes for the end of the answer, not even without chunks (HTTP/1.0). */
+/** Aborts a connection so that no client mistakes it for the end of the response, even without chunks (HTTP/1.0). */
 function cutConnection(outgoing: ServerResponse): void {
   const { socket } = outgoing;
-  // TLS tells by itself whether a connection came to its proper end, and its sockets know no reset.
+  // TLS itself shows whether a connection was closed properly, and TLS sockets have no reset.
   if (!socket || socket instanceof TLSSocket) outgoing.destroy();
   else socket.resetAndDestroy();
 }
 
-/** For the record: nobody is there to read it. */
+/** A placeholder response: the client has already disconnected. */
 function answerGone(): Response {
   return new Response(null, { status: 503 });
 }

@@ -4,53 +4,56 @@ import { createSecureContext, type SecureContextOptions, type SecureVersion } fr
 import type { Secret } from '../base/index.ts';
 import { WebError } from './errors.ts';
 
-/** TLS versions as the web configuration file of the Prometheus exporter-toolkit names them. Older ones are broken. */
+/** TLS versions, named as in the web configuration file of the Prometheus exporter-toolkit. Older ones are insecure. */
 export type WebTlsVersion = 'TLS12' | 'TLS13';
 
 /**
- * Whether clients are asked for a certificate, and what becomes of those without a good one. `request`: asked and
- * nothing more. `require-any`: one is needed, whoever signed it. `verify-if-given`: one that is given must be signed by
- * the client authority. `require-and-verify`: such a one is needed.
+ * Client certificate policy. `request`: asked for, not checked. `require-any`: required, whoever signed it.
+ * `verify-if-given`: optional, but must be signed by the client CA. `require-and-verify`: required, signed by the client CA.
  */
 export type WebClientAuth = 'none' | 'request' | 'require-any' | 'verify-if-given' | 'require-and-verify';
 
 export interface WebTls {
-  /** The server's certificate, with those between it and its root. */
+  /** The server's certificate followed by its intermediates, PEM. */
   readonly certPem: string;
+  /** Private key of the certificate, PEM, without a passphrase. */
   readonly keyPem: string;
-  /** Authorities that sign clients' certificates. Needed where those are verified. */
+  /** CA certificates that client certificates are verified against, PEM. Required where clients are verified. */
   readonly clientCaPem?: string | undefined;
+  /** Client certificate policy. */
   readonly clientAuth: WebClientAuth;
-  /** Default `TLS12`. */
+  /** Minimum TLS version. Default `TLS12`. */
   readonly minVersion?: WebTlsVersion | undefined;
-  /** Default `TLS13`. */
+  /** Maximum TLS version. Default `TLS13`. */
   readonly maxVersion?: WebTlsVersion | undefined;
-  /** Suites of TLS 1.2 by their IANA names, the best first; those of TLS 1.3 are always on. Absent = Node's own. */
+  /** TLS 1.2 cipher suites by IANA name, preferred first; those of TLS 1.3 are always on. Default: those of Node.js. */
   readonly cipherSuites?: readonly string[] | undefined;
-  /** Subject alternative names of which a client's certificate must hold one, exactly. Only where one is required. */
+  /** Allowed subject alternative names: a client certificate must contain one of them exactly. Only where one is required. */
   readonly clientAllowedSans?: readonly string[] | undefined;
 }
 
-/** What the web configuration file of the Prometheus exporter-toolkit says, read and with its files' contents. */
+/** The web configuration file of the Prometheus exporter-toolkit, with the content of the files it refers to. */
 export interface WebSecurity {
-  /** Absent = plain HTTP. */
+  /** TLS settings; absent = plain HTTP. */
   readonly tls?: WebTls | undefined;
-  /** Added to every answer; they replace headers of the same name. */
+  /** Headers added to every response; they replace headers of the same name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Users and bcrypt hashes of their passwords. Empty = everybody may read everything. */
+  /** Bcrypt hashes of passwords by user. Empty = open access. */
   readonly users: ReadonlyMap<string, string>;
 }
 
-/** What a file of the server says, with its key as a secret. */
+/** {@link WebSecurity} with the private key as a {@link Secret}. */
 export interface WebSecuritySettings extends Omit<WebSecurity, 'tls'> {
+  /** TLS settings; absent = plain HTTP. */
   readonly tls?: WebTlsSettings | undefined;
 }
 
 export interface WebTlsSettings extends Omit<WebTls, 'keyPem'> {
+  /** Private key of the certificate, PEM. */
   readonly keyPem: Secret;
 }
 
-/** The form in which the server takes its protection: the key in clear text. */
+/** Converts settings to the form that the server takes, with the key in clear text. */
 export function revealSecurity(security: WebSecuritySettings | undefined): WebSecurity | undefined {
   if (!security) return undefined;
   const { tls, ...rest } = security;
@@ -64,7 +67,7 @@ const VERSIONS: Readonly<Record<WebTlsVersion, SecureVersion>> = {
   TLS13: 'TLSv1.3',
 };
 const SUITES_TLS13 = ['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'];
-/** Suites with forward secrecy by their IANA names, and as OpenSSL calls them. */
+/** OpenSSL names of the cipher suites with forward secrecy, by IANA name. */
 const SUITES_TLS12: Readonly<Record<string, string>> = {
   TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: 'ECDHE-ECDSA-AES128-GCM-SHA256',
   TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384: 'ECDHE-ECDSA-AES256-GCM-SHA384',
@@ -77,14 +80,14 @@ const SUITES_TLS12: Readonly<Record<string, string>> = {
   TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: 'ECDHE-RSA-AES128-SHA',
   TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA: 'ECDHE-RSA-AES256-SHA',
 };
-/** Every suite that can be named. */
+/** All supported cipher suites. */
 export const CIPHER_SUITES: readonly string[] = [...Object.keys(SUITES_TLS12), ...SUITES_TLS13];
 
 const BCRYPT_HASH = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
-/** One comparison at this cost takes half a minute; each step more doubles that. */
+/** A comparison at this cost takes 30 s; each further step doubles that. */
 export const BCRYPT_COST_MAX = 18;
 
-/** Throws {@link WebError} `settings` when a server could not work with this. */
+/** Throws {@link WebError} `settings` when a server cannot use these settings. */
 export function checkSecurity({ tls, headers, users }: WebSecurity): void {
   if (tls) checkTls(tls);
   for (const [name, value] of Object.entries(headers)) {
@@ -107,7 +110,7 @@ function checkTls(tls: WebTls): void {
   const { clientAuth, clientCaPem, clientAllowedSans } = tls;
   const isVerified = clientAuth === 'verify-if-given' || clientAuth === 'require-and-verify';
   const isRequired = clientAuth === 'require-any' || clientAuth === 'require-and-verify';
-  // Without an authority of its own, Node would trust everybody who has a certificate of a public one.
+  // Without its own CA, Node.js would trust any certificate of a public CA.
   if (isVerified && clientCaPem === undefined) {
     throw refuse("Clients' certificates are to be verified, and no client authority is given");
   }
@@ -121,7 +124,7 @@ function checkTls(tls: WebTls): void {
   let isKeyOfCertificate: boolean;
   try {
     createSecureContext(toSecureContextOptions(tls));
-    // OpenSSL says nothing when the two are of different kinds.
+    // OpenSSL reports no error when the two are of different key types.
     isKeyOfCertificate = new X509Certificate(tls.certPem).checkPrivateKey(createPrivateKey(tls.keyPem));
   } catch (cause) {
     throw refuse('The TLS settings of the web server cannot be used', cause);
@@ -129,7 +132,7 @@ function checkTls(tls: WebTls): void {
   if (!isKeyOfCertificate) throw refuse("The web server's key is not the one of its certificate");
 }
 
-/** The settings as Node takes them. Throws {@link WebError} `settings` when a cipher suite is unknown. */
+/** Converts the settings to Node.js options. Throws {@link WebError} `settings` when a cipher suite is unknown. */
 export function toSecureContextOptions(tls: WebTls): SecureContextOptions {
   const { certPem, keyPem, clientCaPem, minVersion = 'TLS12', maxVersion = 'TLS13', cipherSuites = [] } = tls;
   const suites = cipherSuites.filter((name) => !SUITES_TLS13.includes(name)).map(toOpenSslName);

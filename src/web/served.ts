@@ -3,19 +3,23 @@ import type { Context } from 'hono';
 import type { Clock } from '../base/index.ts';
 import type { WebContent } from './content.ts';
 
-/** What requests are answered from. */
+/** The dependencies of the request handlers. */
 export interface Served {
+  /** The content to show. */
   readonly content: WebContent;
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
-  /** The path below which everything is served: empty, or `/prefix` without a slash at the end. */
+  /** Path prefix of all routes: empty, or `/prefix` without a trailing slash. */
   readonly routePrefix: string;
-  /** How the server is reached from outside, where somebody said so. */
+  /** Configured URL under which the server is reachable from outside. */
   readonly externalUrl: URL | undefined;
+  /** True when `POST /-/reload` and `POST /-/quit` are allowed. */
   readonly isLifecycleEnabled: boolean;
 }
 
-/** What Node knows of a request; nothing where a test asks without a socket. */
+/** The Hono environment. */
 export interface WebEnv {
+  /** The Node.js request and response; absent in tests without a socket. */
   readonly Bindings: Partial<HttpBindings>;
 }
 

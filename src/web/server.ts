@@ -10,38 +10,41 @@ import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 
 export interface WebServerOptions {
+  /** Addresses to listen on. */
   readonly addresses: readonly WebAddress[];
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
-  /** Told what prevented an answer while there is no content; afterwards {@link WebContent.onFailed} is. */
+  /** Called with errors that prevent a response while there is no content; later {@link WebContent.onFailed} is called. */
   readonly onFailed: (cause: unknown) => void;
-  /** Absent = plain HTTP for everybody. */
+  /** TLS, users and headers; absent = plain HTTP and open access. */
   readonly security?: WebSecurity | undefined;
-  /** Everything is served below this path, as in `/router-exporter`. Default: the path of the external URL. */
+  /** Path prefix of all routes, such as `/router-exporter`. Default: the path of the external URL. */
   readonly routePrefix?: string | undefined;
-  /** How the server is reached from outside, for service discovery and for links. */
+  /** URL under which the server is reachable from outside, for service discovery and links. */
   readonly externalUrl?: string | undefined;
-  /** Whether `POST /-/reload` and `POST /-/quit` do something. */
+  /** Allows `POST /-/reload` and `POST /-/quit`. */
   readonly isLifecycleEnabled: boolean;
 }
 
-/** The listening sockets. */
+/** The running server with all its listening sockets. */
 export interface WebServer {
   /** Base addresses for people, route prefix included, as in `http://127.0.0.1:9847`. */
   readonly urls: readonly string[];
   /**
-   * Serves this content from the next request on, on every address. Without any, as at first, `/-/healthy` is answered and
-   * everything else is 503.
+   * Serves this content from the next request on, on every address. Without content, as at the start, `/-/healthy` is 200
+   * and everything else 503.
    */
   serve(content: WebContent | undefined): void;
   /**
-   * Makes other certificates, users and headers ready (absent = none any more), and gives what makes them the ones in use,
-   * which cannot fail. Throws {@link WebError} `settings` or `restart`, with nothing changed. Addresses to listen on stay.
+   * Prepares other certificates, users and headers (absent = none) and returns the function that applies them, which
+   * cannot fail. Throws {@link WebError} `settings` or `restart`, with nothing changed. The listening addresses stay.
    */
   prepare(security: WebSecurity | undefined): () => void;
+  /** Stops listening and ends all connections. */
   close(): Promise<void>;
 }
 
-/** Listens on all addresses or on none; there is nothing to serve yet. Throws {@link WebError}. */
+/** Listens on all addresses or on none; without content yet. Throws {@link WebError}. */
 export async function openWebServer(options: WebServerOptions): Promise<WebServer> {
   const { clock, isLifecycleEnabled, onFailed } = options;
   let security = options.security ?? NO_SECURITY;
@@ -51,7 +54,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const passwords = new PasswordThread();
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
   const doorkeeper: Doorkeeper = { auth: createAuth(security), headers: security.headers };
-  // A request of HTTP/1.0, as simple health checks send it, has no Host header.
+  // HTTP/1.0 requests, as sent by simple health checks, have no Host header.
   const toListener = ({ fetch }: ReturnType<typeof createWebApp>) =>
     getRequestListener(fetch, { hostname: 'localhost' });
   const answerWithout = toListener(createHealthApp({ routePrefix, onFailed }, doorkeeper));
@@ -78,7 +81,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
       const next = wanted ?? NO_SECURITY;
       checkSecurity(next);
       checkChange(security, next);
-      // Who was accepted stays so only while nothing about the users changes.
+      // Cached credentials stay valid only while the users are unchanged.
       const auth = isSame([...security.users], [...next.users]) ? doorkeeper.auth : createAuth(next);
       return () => {
         doorkeeper.headers = next.headers;
@@ -91,7 +94,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   };
 }
 
-/** A listening socket either speaks TLS or does not, and either asks every client for a certificate or none. */
+/** Throws when a change needs new sockets: a socket either speaks TLS or not, and asks every client for a certificate or none. */
 function checkChange(before: WebSecurity, next: WebSecurity): void {
   const toKind = ({ tls }: WebSecurity) => [tls !== undefined, (tls?.clientAuth ?? 'none') !== 'none'];
   if (isSame(toKind(before), toKind(next))) return;

@@ -3,9 +3,11 @@ import { answerJson } from './cached-answer.ts';
 import { listByName } from './fleet-list.ts';
 import type { Handler, Served, WebContext } from './served.ts';
 
-/** One entry of the answer, as HTTP service discovery of Prometheus reads it. */
+/** One target group of Prometheus HTTP service discovery. */
 export interface TargetGroup {
+  /** `host:port` of this exporter. */
   readonly targets: readonly string[];
+  /** Labels of the group, including `__param_target` and `__meta_router_*`. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -13,7 +15,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '44
 const PORT_MAX = 65_535;
 const HOST = /^(?:\[([0-9A-Fa-f:.]{2,45})\]|[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252}))(?::(\d{1,5}))?$/;
 
-/** The handler of `/sd`: one group per router, all at the address of this exporter. */
+/** Creates the handler of `/sd`: one group per router, all with the address of this exporter. */
 export function createDiscoveryHandler(served: Served): Handler {
   return (context) => {
     const { target, scheme, path } = locateSelf(served, context);
@@ -35,7 +37,7 @@ export function createDiscoveryHandler(served: Served): Handler {
   };
 }
 
-/** How the asking Prometheus reaches this exporter: as somebody configured it, else as it did just now. */
+/** Returns the address of this exporter: the configured external URL, or the address of the current request. */
 function locateSelf({ externalUrl, routePrefix }: Served, context: WebContext) {
   if (externalUrl) {
     const scheme = externalUrl.protocol.slice(0, -1);
@@ -48,7 +50,7 @@ function locateSelf({ externalUrl, routePrefix }: Served, context: WebContext) {
   return { target, scheme, path: routePrefix };
 }
 
-/** The address in a `Host` header, always with a port; `undefined` when it is none. */
+/** Parses the address in a `Host` header, always with a port; `undefined` when it is invalid. */
 export function parseHostHeader(header: string | undefined, scheme: string): string | undefined {
   const match = HOST.exec(header ?? '');
   if (!match) return undefined;
@@ -58,14 +60,14 @@ export function parseHostHeader(header: string | undefined, scheme: string): str
   return Number(port) >= 1 && Number(port) <= PORT_MAX ? host : undefined;
 }
 
-/** The address at which the request arrived. */
+/** Renders the local address of the connection. */
 function renderLocalAddress(socket: { localAddress?: string; localPort?: number } | undefined): string {
-  // A socket that listens on all addresses shows those of IPv4 as mapped ones.
+  // A socket that listens on all addresses shows IPv4 addresses as IPv4-mapped IPv6 addresses.
   const address = (socket?.localAddress ?? 'localhost').replace(/^::ffff:(?=\d+\.)/, '');
   return `${isIPv6(address) ? `[${address}]` : address}:${socket?.localPort ?? DEFAULT_PORTS['http']}`;
 }
 
-/** Configured labels are fit already; this keeps the answer well-formed should one not be. */
+/** Configured labels are already valid; this keeps the response well-formed if one is not. */
 function toLabelName(label: string): string {
   return label.replaceAll(/[^A-Za-z0-9_]/g, '_');
 }

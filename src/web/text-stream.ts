@@ -3,24 +3,26 @@ import { createGzip } from 'node:zlib';
 import { untilAborted } from '../base/index.ts';
 
 export interface TextStreamOptions {
+  /** The text in pieces of any size, read only as fast as the client reads. */
   readonly chunks: AsyncIterable<string> | Iterable<string>;
+  /** True to compress the stream with gzip. */
   readonly isGzip: boolean;
-  /** Ends the stream before its time. */
+  /** Aborts the stream. */
   readonly signal: AbortSignal;
-  /** Called when the stream fails after its beginning; `fail` hands the failure to the reader. */
+  /** Called when the stream fails after it has started; `fail` passes the error to the reader. */
   readonly onFailed: (cause: unknown, fail: () => void) => void;
   /** Called once, however the stream ends. */
   readonly onClosed: () => void;
 }
 
-/** Small texts are joined to pieces of this many characters: each piece costs a write, and a turn of the compressor. */
+/** Small chunks are joined to pieces of this many characters: each piece costs a write and a compressor run. */
 const PIECE_CHARS = 32 * 1024;
-/** The fastest level: metrics are so repetitive that the higher ones gain little and cost several times the time. */
+/** The fastest level: metrics are so repetitive that higher levels gain little and take several times as long. */
 const GZIP_LEVEL = 1;
 
 /**
- * A stream of text that is made, and compressed, only as fast as it is read. Its first piece is ready when this resolves;
- * what stands in the way of that is thrown.
+ * Opens a stream of text that is produced, and compressed, only as fast as it is read. Its first piece is ready when this
+ * resolves; errors until then are thrown.
  */
 export async function openTextStream(options: TextStreamOptions): Promise<ReadableStream<Uint8Array>> {
   const { chunks, isGzip, signal, onFailed, onClosed } = options;
@@ -30,7 +32,7 @@ export async function openTextStream(options: TextStreamOptions): Promise<Readab
   const close = () => {
     if (!isOpen) return;
     isOpen = false;
-    // Not awaited: a source that hangs, hangs alone.
+    // Not awaited: a source that hangs must not block the close.
     for (const iterator of new Set([output, pieces])) void iterator.return?.(undefined).catch(() => {});
     onClosed();
   };
@@ -58,7 +60,7 @@ export async function openTextStream(options: TextStreamOptions): Promise<Readab
       },
       cancel: close,
     },
-    // Nothing is made before somebody asks for it.
+    // Produce nothing before it is requested.
     { highWaterMark: 0 },
   );
 }
@@ -85,7 +87,7 @@ async function* continueFrom(
 
 async function* compress(pieces: AsyncGenerator<Buffer, undefined>): AsyncGenerator<Uint8Array, undefined> {
   const gzip = createGzip({ level: GZIP_LEVEL });
-  // A failure of the source reaches the reader below through the compressor, which it destroys.
+  // An error of the source destroys the compressor, through which it reaches the reader below.
   pipeline(Readable.from(pieces, { highWaterMark: 1 }), gzip, () => {});
   for await (const piece of gzip) yield piece as Buffer;
 }

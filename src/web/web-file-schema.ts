@@ -3,9 +3,9 @@ import type { SoundOf } from '../settings/index.ts';
 import { choice, findNearest, flag, section, text, unsupported } from '../settings/index.ts';
 import { BCRYPT_COST_MAX, CIPHER_SUITES } from './security.ts';
 
-/** Basic authentication is for a few users. */
+/** Maximum number of users: basic authentication is meant for a few. */
 const USERS_MAX = 100;
-/** Names in certificates of clients that may come in. */
+/** Maximum number of allowed names in client certificates. */
 const ALLOWED_SANS_MAX = 100;
 
 const SUITES = 'a list of names of cipher suites';
@@ -26,9 +26,9 @@ function version(description: string, fallback: string) {
 
 const inline = (key: string) => unsupported(`name a file with "${key}"`);
 
-const tlsServerSchema = section('HTTPS instead of HTTP. Certificates are read at the start and at a reload.', {
+const tlsServerSchema = section('HTTPS instead of HTTP. Certificates are read at the start and on reload.', {
   cert_file: text({
-    description: 'PEM file with the certificate of the server, then those that vouch for it. Required for HTTPS.',
+    description: 'PEM file with the server certificate, followed by its intermediates. Required for HTTPS.',
     kind: 'path',
   }).optional(),
   key_file: text({
@@ -38,7 +38,7 @@ const tlsServerSchema = section('HTTPS instead of HTTP. Certificates are read at
   client_auth_type: choice(
     {
       description:
-        'Whether clients have to show a certificate. Only `RequireAndVerifyClientCert` keeps strangers out: the others ask for none, or take any.',
+        'Client certificate policy. Only `RequireAndVerifyClientCert` restricts access: the others ask for no certificate, or do not require a valid one.',
       default: 'NoClientCert',
     },
     [
@@ -51,26 +51,25 @@ const tlsServerSchema = section('HTTPS instead of HTTP. Certificates are read at
     ],
   ).optional(),
   client_ca_file: text({
-    description:
-      "PEM file with the authorities that vouch for clients' certificates. Required where these are verified.",
+    description: 'PEM file with the CA certificates that sign client certificates. Required where these are verified.',
     kind: 'path',
   }).optional(),
   client_allowed_sans: z
-    .array(text({ description: 'Name of a client.' }), { error: NAMES })
+    .array(text({ description: 'Allowed name of a client.' }), { error: NAMES })
     .min(1, { error: NAMES })
     .max(ALLOWED_SANS_MAX, { error: NAMES })
     .meta({
       description:
-        'Names (DNS, IP address, e-mail, URI) of which the certificate of a client must have one. Only with `RequireAnyClientCert` or `RequireAndVerifyClientCert`.',
+        'Allowed names (DNS, IP address, e-mail, URI): a client certificate must contain one of them. Only with `RequireAnyClientCert` or `RequireAndVerifyClientCert`.',
       kind: 'list of texts',
     })
     .optional(),
-  min_version: version('Oldest version of TLS.', 'TLS12'),
-  max_version: version('Newest version of TLS.', 'TLS13'),
+  min_version: version('Minimum TLS version.', 'TLS12'),
+  max_version: version('Maximum TLS version.', 'TLS13'),
   cipher_suites: z
     .array(suite, { error: SUITES })
     .meta({
-      description: 'Cipher suites of TLS 1.2, best first. Those of TLS 1.3 are always on. Default: those of Node.js.',
+      description: 'TLS 1.2 cipher suites, preferred first. Those of TLS 1.3 are always on. Default: those of Node.js.',
       kind: 'list of names',
     })
     .optional(),
@@ -94,18 +93,18 @@ function header(description: string) {
 }
 
 const httpServerSchema = section('The HTTP server.', {
-  http2: flag({ description: 'Accepted without effect: the server speaks HTTP/1.1.' }).optional(),
-  headers: section('Headers that are added to every answer. An empty value adds none.', {
-    'Content-Security-Policy': header('Says which content a browser may load.'),
-    'Strict-Transport-Security': header('Tells browsers to use HTTPS alone from now on.'),
-    'X-Content-Type-Options': choice({ description: 'Forbids browsers to guess the type of an answer.' }, [
+  http2: flag({ description: 'Accepted without effect: the server speaks only HTTP/1.1.' }).optional(),
+  headers: section('Headers added to every response. An empty value adds none.', {
+    'Content-Security-Policy': header('Restricts the content that a browser may load.'),
+    'Strict-Transport-Security': header('Tells browsers to use only HTTPS from now on.'),
+    'X-Content-Type-Options': choice({ description: 'Forbids browsers to guess the content type.' }, [
       'nosniff',
     ]).optional(),
     'X-Frame-Options': choice({ description: 'Forbids other pages to show this one in a frame.' }, [
       'deny',
       'sameorigin',
     ]).optional(),
-    'X-XSS-Protection': header('Sets a filter of old browsers.'),
+    'X-XSS-Protection': header('Configures the XSS filter of old browsers.'),
   }).optional(),
 });
 
@@ -123,7 +122,7 @@ const usersSchema = z
   )
   .refine((users) => Object.keys(users).length <= USERS_MAX, { error: `at most ${USERS_MAX} users` })
   .meta({
-    description: 'Users who may come in with their passwords, as bcrypt hashes. None: everybody may.',
+    description: 'Users allowed to log in (bcrypt hashes of their passwords). If empty, access is open.',
     kind: 'map of users to bcrypt hashes',
   });
 
@@ -132,10 +131,10 @@ export const webSchema = section('TLS, users and headers of the server.', {
   tls_server_config: tlsServerSchema.nullable().optional(),
   http_server_config: httpServerSchema.nullable().optional(),
   basic_auth_users: usersSchema.nullable().optional(),
-  rate_limit: unsupported('a scrape is answered from memory; put a proxy before the agent to limit clients'),
+  rate_limit: unsupported('scrapes are served from memory; put a proxy in front of the agent to limit clients'),
 });
 
-/** What is sound of the file. */
+/** The valid settings of the file. */
 export type WebFileSettings = SoundOf<typeof webSchema>;
 
 function isBcryptHash(hash: string): boolean {

@@ -12,7 +12,7 @@ import {
 import { readWebSecurity } from './load-web-config.ts';
 import type { WebSecuritySettings } from './security.ts';
 
-/** Free in the usual list of exporter ports. */
+/** Unassigned in the Prometheus list of default exporter ports. */
 const PORT_DEFAULT = 9847;
 const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
 
@@ -41,14 +41,15 @@ export const webSectionSchema = section('The server for metrics and the status p
   }).optional(),
 });
 
-/** Where the server listens, and how it protects itself. */
+/** The settings of the HTTP server. */
 export interface WebSettings {
+  /** Addresses to listen on. Default: port 9847 on every address. */
   readonly listen: readonly ListenAddress[];
-  /** Of `web.config_file`; absent without one. */
+  /** TLS, users and headers from `web.config_file`; absent without one. */
   readonly security?: WebSecuritySettings | undefined;
 }
 
-/** Reads what the section says, and the file that it names. */
+/** Reads the section, and the `web.config_file` that it names. */
 export async function readWeb(
   main: ConfigFile,
   keys: SoundOf<typeof webSectionSchema> = {},
@@ -60,7 +61,7 @@ export async function readWeb(
   };
 }
 
-/** The section that says the same, with what stands in its file instead of the file; `[secret]` for what is secret. */
+/** Renders the section with the content of its file inlined and secrets as `[secret]`. */
 export function renderWeb({ listen, security }: WebSettings): object {
   return { listen: listen.map(renderListenAddress), config_file: security && renderSecurity(security) };
 }

@@ -62,7 +62,7 @@ test('what rotations have shown of how log files follow each other is on the pag
   const told = () => fleet.ownLog.flatMap(({ message }) => (/one before ends/.test(message) ? [message] : []));
   await fleet.advance(60_000);
   expect((await describeRouter(fleet)).logRotation).toBeNull();
-  expect(await fleet.metrics('/router/sim-1')).toContain('Log rotation: none was seen');
+  expect(await fleet.metrics('/router/sim-1')).toContain('Log rotation: no rotation has yet');
   // The clock stands a minute behind a rotation. Lines that come with it are as those of a writer that rotates.
   for (let rotation = 0; rotation < 3; rotation++) {
     fleet.router().appendLog('network', `between ${rotation}`);

@@ -40,7 +40,7 @@ test('case 72: a sink that answers 401 loses nothing: the spool fills to its bou
   expect(agentMetrics).toMatch(/^router_exporter_sink_up\{sink="collector"\} 0$/m);
   expect(agentMetrics).toMatch(/^router_exporter_spool_held_back 1$/m);
   expect(agentMetrics).toMatch(/^router_exporter_sink_failures_total\{sink="collector",reason="unauthorized"\} \d+$/m);
-  expect(await fleet.metrics('/')).toContain('Reading of logs pauses');
+  expect(await fleet.metrics('/')).toContain('Log reading is paused');
   expect(fleet.ownLog.filter(({ message }) => message.startsWith('Reading of logs pauses'))).toHaveLength(1);
   expect(JSON.stringify(fleet.ownLog)).not.toContain('wrong');
 

@@ -1,26 +1,28 @@
 import { POLL_STEPS, type RouterSummary, type SinkSummary, type SpoolSummary } from '../api-types.ts';
 import { type Html, html, toShown } from './html.ts';
 import { NOTHING, renderAgo, renderBytes, renderCount, renderLength } from './quantities.ts';
-import { type Column, renderPager, renderRange, renderSearch, renderTable, sortRows } from './table.ts';
+import { type Column, renderFound, renderPager, renderSearch, renderTable, sortRows } from './table.ts';
 import { createMatcher, cutPage, renderTableQuery, type TableQuery } from './table-query.ts';
 import { FILTERS, renderPlace, STATE_NAMES, STATE_TONES } from './words.ts';
 
-/** What is on its way to the sinks. */
+/** The state of delivery. */
 export interface Delivery {
+  /** All sinks, in the order of the configuration. */
   readonly sinks: readonly SinkSummary[];
+  /** The spool in which records wait for them. */
   readonly spool: SpoolSummary;
 }
 
 /** The keys by which the fleet can be sorted. */
 export const FLEET_SORTS = ['name', 'state', 'success', 'step', 'duration', 'lag', 'bytes', 'url'];
 const LABELS_SHOWN_MAX = 4;
-/** The whole of it stands on the page of the router. */
+/** Errors are truncated to this length; the router's page shows them in full. */
 const ERROR_CHARS_MAX = 110;
-/** The order of the page by itself; names decide among equals. */
+/** The default order; equal rows are sorted by name. */
 const WORST_FIRST = 'state';
 const STATE_RANKS = { down: 0, budget: 1, unknown: 2, up: 4 };
 
-/** The fleet: how many routers are in which state, and all of them as a table. Routers are in the order of names. */
+/** Renders the fleet: the number of routers per state, and a table of all. `routers` must be sorted by name. */
 export function renderFleet(
   routers: readonly RouterSummary[],
   { sinks, spool }: Delivery,
@@ -42,15 +44,15 @@ ${Object.entries(FILTERS).map(([key, { title, fits }]) =>
   renderCard(renderTableQuery(query, { filter: key }), routers.filter(fits).length, title, query.filter === key),
 )}
 </ul>
-${spool.isHeldBack ? html`<p class="notice"><strong>Reading of logs pauses: there is no room for more records.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
+${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
 ${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} sinks down.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
 ${renderSearch('Search in names, addresses, labels, steps and errors', query)}
 ${renderTable({
-  caption: `${renderRange('router', page)}${query.filter ? `, ${FILTERS[query.filter]?.title}` : ''}${query.search === '' ? '' : `, with “${toShown(query.search)}”`}`,
+  caption: renderFound('router', page, query.search, FILTERS[query.filter ?? '']?.title),
   columns,
   rows: page.rows,
   query: sorted,
-  empty: routers.length === 0 ? 'No router is configured.' : 'No router fits.',
+  empty: routers.length === 0 ? 'No router is configured.' : 'No router matches.',
 })}
 ${renderPager(page, query)}`;
 }
@@ -60,7 +62,7 @@ function renderCard(href: string, count: number, title: string, isCurrent: boole
 `;
 }
 
-/** Texts that a search looks at. */
+/** Lists the texts to search in. */
 function listTexts({ name, url, labels, state, isStale, failure, fault }: RouterSummary): readonly (string | null)[] {
   const { reason = null, error = null } = failure ?? {};
   const { step = null, resource = null, error: firstError = null } = fault ?? {};
@@ -131,7 +133,7 @@ function createColumns(base: string, nowMs: number): readonly Column<RouterSumma
   ];
 }
 
-/** The state in words, and that values are stale. */
+/** Renders the state, and a note when the values are stale. */
 export function renderState({ state, isStale, fault }: RouterSummary): Html {
   const stale = isStale ? html`, <span class="warn">stale</span>` : '';
   const isPart = state === 'up' && fault !== null;
@@ -142,6 +144,7 @@ function renderUsed({ bytesToday, byteBudget }: RouterSummary): string {
   return byteBudget === null ? renderBytes(bytesToday) : `${renderBytes(bytesToday)} of ${renderBytes(byteBudget)}`;
 }
 
+/** Renders at most `max` labels as `name=value`, and the number of the others. */
 export function renderLabels(labels: RouterSummary['labels'], max = LABELS_SHOWN_MAX): string {
   const all = Object.entries(labels);
   const shown = all.slice(0, max).map(([label, value]) => `${label}=${toShown(value, 60)}`);

@@ -7,8 +7,7 @@ import { STYLE } from './style.ts';
 const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /**
- * Our own style and script run and nothing else does, nothing is loaded but this page again, forms lead to us, and no other
- * page may show this one in a frame.
+ * Allows only our own style and script, requests and forms to this server, and no framing by other pages.
  */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': [
@@ -32,15 +31,17 @@ const PAGES = [
 ] as const;
 
 export interface Page {
+  /** Title of the page, without the name of the program. */
   readonly title: string;
-  /** Which page of the navigation it is; `undefined` when it is none of them. */
+  /** Path of its entry in the navigation; `undefined` when it has none. */
   readonly path: (typeof PAGES)[number][0] | undefined;
-  /** Stands before all links: empty, or a path with a slash at its end. */
+  /** Prefix of all links: empty, or a path with a trailing slash. */
   readonly base: string;
+  /** Content of the page. */
   readonly main: Html;
 }
 
-/** A whole page. The favicon is empty, so that no browser asks for one. */
+/** Renders a whole page. The favicon is empty, so that no browser requests one. */
 export function renderPage({ title, path, base, main }: Page): Html {
   return html`<!doctype html>
 <html lang="en">
@@ -76,7 +77,7 @@ JSON: <a href="${base}api/v1/routers">routers</a>, <a href="${base}api/v1/sinks"
 `;
 }
 
-/** A link to a page. An empty one would mean the present page, search and all. */
+/** Renders a link to a page. An empty link would mean the current page with its query. */
 export function toHref(base: string, path: string): string {
   return base + path || './';
 }

@@ -2,14 +2,14 @@ import type { RouterLogSummary } from '../api-types.ts';
 import type { LogRow } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { NOTHING, renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';
-import { type Column, renderPager, renderRange, renderSearch, renderTable, sortRows } from './table.ts';
+import { type Column, renderFound, renderPager, renderSearch, renderTable, sortRows } from './table.ts';
 import { createMatcher, cutPage, type TableQuery } from './table-query.ts';
 
-/** The keys by which logs can be sorted. */
+/** The sort keys of the logs. */
 export const LOG_SORTS = ['router', 'log', 'lag', 'loss', 'gaps', 'newest', 'lines', 'bytes', 'unparsed', 'archives'];
 const HOUR_S = 3600;
 
-/** The logs of all routers, as a table. Those of one router stand together, in the order of names. */
+/** Renders the logs of all routers as a table, by default grouped by router and sorted by name. */
 export function renderLogs(logs: readonly LogRow[], query: TableQuery, base: string, nowMs: number): Html {
   const router: Column<LogRow> = {
     title: 'Router',
@@ -23,20 +23,20 @@ export function renderLogs(logs: readonly LogRow[], query: TableQuery, base: str
   const page = cutPage(sortRows(found, columns, query), query.page);
   const gaps = logs.reduce((sum, row) => sum + row.gaps, 0);
   return html`<h1>Logs</h1>
-<p>${renderMany(logs.length, 'log')} followed; ${gaps === 0 ? 'no gap was found' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong> found`} since the agent started.
-Of a log that has a <i>time to loss</i> of less than an hour, the router will soon delete what is unread.</p>
-${renderSearch('Search in names of routers and logs', query)}
+<p>${renderMany(logs.length, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started.
+If <i>time to loss</i> is under an hour, the router will soon delete unread lines.</p>
+${renderSearch('Search router and log names', query)}
 ${renderTable({
-  caption: `${renderRange('log', page)}${query.search === '' ? '' : `, with “${toShown(query.search)}”`}`,
+  caption: renderFound('log', page, query.search),
   columns,
   rows: page.rows,
   query: { ...query, sort: query.sort ?? 'router' },
-  empty: logs.length === 0 ? 'No log was read. Without a sink none is.' : 'No log fits.',
+  empty: logs.length === 0 ? 'No log was read. Logs are read only when a sink is configured.' : 'No log matches.',
 })}
 ${renderPager(page, query)}`;
 }
 
-/** What there is to say about a log; on the page of a router and on that of all of them. */
+/** Creates the columns of a log, for the page of one router and for that of all logs. */
 export function createLogColumns(nowMs: number): readonly Column<RouterLogSummary>[] {
   return [
     { title: 'Log', key: 'log', rank: ({ component }) => component, cell: ({ component }) => toShown(component, 120) },

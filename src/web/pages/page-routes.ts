@@ -12,10 +12,10 @@ import { renderSinks } from './sinks-page.ts';
 import { parseTableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
 
-/** The handlers of the pages for people, by their path. Everything on them comes from memory. */
+/** Creates the handlers of the HTML pages, by path. All content comes from memory. */
 export function createPageRoutes(served: Served): Readonly<Record<string, Handler>> {
   const { externalUrl, clock } = served;
-  /** Without an address from outside, links are relative to the folder that the page is in. */
+  /** Without an external URL, links are relative to the folder of the page. */
   const toBase = (up: string) => externalUrl?.pathname.replace(/\/?$/, '/') ?? up;
   const [top, below] = [toBase(''), toBase('../')];
   return {
@@ -53,6 +53,7 @@ export function createPageRoutes(served: Served): Readonly<Record<string, Handle
   };
 }
 
+/** Collects the state of the sinks and of the spool. */
 export function describeDelivery(content: WebContent): Delivery {
   return { sinks: content.listSinks(), spool: content.describeSpool() };
 }

@@ -1,10 +1,13 @@
 import { type Html, html } from './html.ts';
 import { NOTHING, renderLength, renderMany } from './quantities.ts';
 
-/** One value over time; `null` = the poll failed, or there was nothing to measure. */
+/** One point of a plot. */
 export interface PlotPoint {
+  /** Time of the poll, Unix time in ms. */
   readonly atMs: number;
+  /** Seconds; `null` = the poll failed, or there was nothing to measure. */
   readonly value: number | null;
+  /** True when the poll failed: drawn as a cross. */
   readonly isFailed: boolean;
 }
 
@@ -13,7 +16,7 @@ const HEIGHT = 72;
 const MARGIN = 6;
 const CROSS = 3;
 
-/** A small line over time with crosses for failures. The caption says in words what the line shows. */
+/** Renders a small line chart with crosses for failures. The caption summarizes the chart in words. */
 export function renderPlot(title: string, points: readonly PlotPoint[]): Html {
   const values = points.flatMap(({ value }) => (value === null ? [] : [value]));
   const failed = points.filter(({ isFailed }) => isFailed).length;
@@ -40,7 +43,7 @@ function renderCross(x: number, y: number): Html {
   return html`<path class="cross" d="M${x - CROSS} ${y - CROSS}l${2 * CROSS} ${2 * CROSS}m0 ${-2 * CROSS}l${-2 * CROSS} ${2 * CROSS}"/>`;
 }
 
-/** What stands together without a hole. */
+/** Splits the points into unbroken lines. */
 function toLines(points: readonly PlotPoint[]): { readonly atMs: number; readonly value: number }[][] {
   const lines: { atMs: number; value: number }[][] = [[]];
   for (const { atMs, value } of points) {
@@ -51,14 +54,14 @@ function toLines(points: readonly PlotPoint[]): { readonly atMs: number; readonl
 }
 
 function describe(values: readonly number[], failed: number, points: readonly PlotPoint[]): string {
-  if (points.length === 0) return 'nothing yet';
+  if (points.length === 0) return 'no data yet';
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number) => renderLength(sorted[Math.floor((sorted.length - 1) * share)] ?? null);
   const spanSeconds = ((points.at(-1)?.atMs ?? 0) - (points[0]?.atMs ?? 0)) / 1000;
   const range =
     values.length === 0
       ? NOTHING
-      : `last ${renderLength(values.at(-1) ?? null)}, least ${at(0)}, median ${at(0.5)}, most ${at(1)}`;
+      : `last ${renderLength(values.at(-1) ?? null)}, minimum ${at(0)}, median ${at(0.5)}, maximum ${at(1)}`;
   const over = `${renderMany(points.length, 'poll')} in ${renderLength(spanSeconds)}`;
   return `${range}; ${over}${failed > 0 ? `, ${failed} failed` : ''}.`;
 }

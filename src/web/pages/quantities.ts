@@ -3,9 +3,10 @@ import { type Html, html } from './html.ts';
 const COUNTS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** What stands where nothing is known. */
+/** Shown in place of unknown values. */
 export const NOTHING = '–';
 
+/** `2,000`. */
 export function renderCount(count: number): string {
   return COUNTS.format(count);
 }
@@ -15,14 +16,14 @@ export function renderMany(count: number, what: string): string {
   return `${renderCount(count)} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** `1.5 MiB`: three digits at most before the unit. */
+/** `1.5 MiB`: at most four digits before the unit. */
 export function renderBytes(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
   const value = bytes / 1024 ** power;
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`;
 }
 
-/** A length of time for people, in its two largest units at most: `0.25 s`, `42 s`, `3 min`, `2 h 5 min`, `4 d 3 h`. */
+/** A human-readable duration in at most two units: `0.25 s`, `42 s`, `3 min`, `2 h 5 min`, `4 d 3 h`. */
 export function renderLength(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return NOTHING;
   if (seconds < 0) return `${renderLength(-seconds)} ahead`;
@@ -36,16 +37,25 @@ export function renderLength(seconds: number | null): string {
   return hours % 24 === 0 || days >= 10 ? `${days} d` : `${days} d ${hours % 24} h`;
 }
 
-/** A moment (RFC 3339) as how long ago it was, with the moment itself beside it for those who want it. */
+/** A time (RFC 3339) relative to now, as in `12 s ago`, with the time itself as the tooltip. */
 export function renderAgo(at: string | null, nowMs: number): Html | string {
+  return renderRelative(at, nowMs, ' ago');
+}
+
+/** The time that has passed since a time (RFC 3339), as in `48 s`, with the time itself as the tooltip. */
+export function renderPassed(at: string | null, nowMs: number): Html | string {
+  return renderRelative(at, nowMs, '');
+}
+
+function renderRelative(at: string | null, nowMs: number, suffix: string): Html | string {
   const atMs = at === null ? Number.NaN : Date.parse(at);
   if (at === null || Number.isNaN(atMs)) return NOTHING;
   const seconds = (nowMs - atMs) / 1000;
-  const words = seconds < 0 ? renderLength(seconds) : `${renderLength(Math.floor(seconds))} ago`;
+  const words = seconds < 0 ? renderLength(seconds) : `${renderLength(Math.floor(seconds))}${suffix}`;
   return html`<time datetime="${at}" title="${at}">${words}</time>`;
 }
 
-/** A moment in UTC as people read it: `2026-11-21 12:00:00`. */
+/** A time (RFC 3339) in UTC: `2026-11-21 12:00:00`. */
 export function renderMoment(at: string | null): Html | string {
   const atMs = at === null ? Number.NaN : Date.parse(at);
   if (at === null || Number.isNaN(atMs)) return NOTHING;

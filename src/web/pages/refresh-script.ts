@@ -1,6 +1,6 @@
 /**
- * Runs in the browser, on every page. Asks for the page again and takes over `main`, unless somebody types or has marked
- * text there; says so when the agent does not answer. Moving content needs a way to stop it (WCAG 2.2.2): the button.
+ * Runs in the browser, on every page. Reloads the page and replaces `main`, unless the user is typing or has selected text
+ * there, and shows when the agent does not answer. Auto-updating content needs a way to pause it (WCAG 2.2.2): the button.
  */
 export const REFRESH_SCRIPT = `
 const EVERY_MS = 10000;
@@ -41,7 +41,7 @@ const refresh = async () => {
   if (isPaused || document.hidden || isBusy()) return;
   try {
     const answer = await fetch(location.href, { signal: AbortSignal.timeout(EVERY_MS) });
-    // A page that says that there is no such router is a page.
+    // An error page such as "No such router" is a page, too.
     if (!answer.headers.get('content-type')?.startsWith('text/html')) throw new Error(answer.statusText);
     const text = await answer.text();
     if (isPaused || isBusy()) return;

@@ -20,25 +20,25 @@ const RECORD_COLUMNS: readonly Column<RecordSummary>[] = [
   { title: 'Message', kind: 'wide', cell: ({ message }) => html`<bdi class="message">${toShown(message)}</bdi>` },
 ];
 
-/** The logs of one router: how far each was read, what is missing, and what came last. */
+/** Renders the logs of one router: their positions, gaps and last records. */
 export function renderRouterLogs({ logs, logRotation, recentGaps, recentRecords }: RouterDetail, nowMs: number): Html {
   return html`<h2>Logs</h2>
-${renderTable({ caption: 'How far its logs were read', columns: createLogColumns(nowMs), rows: logs, empty: 'No log was read.' })}
-<p>Log rotation: ${logRotation ? renderRotation(logRotation) : 'none was seen whose files would show how they follow each other.'}</p>
+${renderTable({ caption: 'Log positions', columns: createLogColumns(nowMs), rows: logs, empty: 'No log was read.' })}
+<p>Log rotation: ${logRotation ? renderRotation(logRotation) : 'no rotation has yet shown how consecutive files are linked.'}</p>
 ${
   recentGaps.length === 0
     ? ''
     : html`<h2>Gaps</h2>
-${renderTable({ caption: 'Where log lines are missing', columns: GAP_COLUMNS, rows: recentGaps, empty: '' })}`
+${renderTable({ caption: 'Missing log lines', columns: GAP_COLUMNS, rows: recentGaps, empty: '' })}`
 }
 <h2>Last records</h2>
-${renderTable({ caption: 'What was stored for the sinks last, redacted and cut', columns: RECORD_COLUMNS, rows: recentRecords, empty: 'None since the agent started.' })}`;
+${renderTable({ caption: 'Last records stored for the sinks, redacted and truncated', columns: RECORD_COLUMNS, rows: recentRecords, empty: 'None since the agent started.' })}`;
 }
 
-/** Smaller than this, a chance is as good as none. */
+/** Smaller probabilities are shown as "less than". */
 const CHANCE_MIN = 1e-6;
 
-/** As the doctor says it. */
+/** Renders the same text as the doctor. */
 function renderRotation({ linksProven, matches, misses, chance, contradictedBy }: LogRotationSummary): Html {
   const least = chance < CHANCE_MIN ? 'less than ' : '';
   const odds =

@@ -2,7 +2,15 @@ import { POLL_STEPS, type PollStep, type PollSummary, type ResourceSummary, type
 import { renderLabels, renderState } from './fleet-page.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderPlot } from './plot.ts';
-import { NOTHING, renderAgo, renderBytes, renderCount, renderLength, renderMoment } from './quantities.ts';
+import {
+  NOTHING,
+  renderAgo,
+  renderBytes,
+  renderCount,
+  renderLength,
+  renderMoment,
+  renderPassed,
+} from './quantities.ts';
 import { renderRouterLogs } from './router-logs.ts';
 import { type Column, renderTable } from './table.ts';
 import { renderPlace, STEP_HINTS, STEP_NAMES } from './words.ts';
@@ -17,23 +25,23 @@ const SESSIONS: Readonly<Record<RouterDetail['session']['state'], string>> = {
 const RESOURCE_TONES = { up: 'good', failed: 'bad', unsupported: 'soft', forbidden: 'warn' } as const;
 const LABELS_MAX = 64;
 
-/** Everything that is known about one router. `config` is what runs of it, as YAML. */
+/** Renders everything known about one router. `config` is its running configuration, as YAML. */
 export function renderRouter(router: RouterDetail, config: string, base: string, nowMs: number): Html {
   const { name } = router;
   return html`<p><a href="${base || './'}">Fleet</a></p>
 <h1>${name}</h1>
-<p>${renderState(router)}${router.since === null ? '' : html`, since ${renderAgo(router.since, nowMs)}`}.
+<p>${renderState(router)}${router.since === null ? '' : html` for ${renderPassed(router.since, nowMs)}`}.
 <a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>,
 <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>,
 <a href="${base}logs?q=${encodeURIComponent(name)}">logs</a>.</p>
-<h2>The way to its values</h2>
+<h2>Connection steps</h2>
 ${renderWay(router)}
 ${renderNotice(router)}
 ${renderWait(router)}
 <h2>Last polls</h2>
 <div class="plots">
 ${renderPlot(
-  'Time of a poll',
+  'Poll duration',
   router.history.map(({ at, durationSeconds, ok }) => ({
     atMs: Date.parse(at),
     value: ok ? durationSeconds : null,
@@ -41,22 +49,22 @@ ${renderPlot(
   })),
 )}
 ${renderPlot(
-  'Lag of its logs',
+  'Log lag',
   router.history.map(({ at, logLagSeconds, ok }) => ({ atMs: Date.parse(at), value: logLagSeconds, isFailed: !ok })),
 )}
 </div>
-${renderTable({ caption: 'Last polls; those that failed are kept longer', columns: createPollColumns(nowMs), rows: router.recentPolls, empty: 'None yet.' })}
+${renderTable({ caption: 'Last polls; failed ones are kept longer', columns: createPollColumns(nowMs), rows: router.recentPolls, empty: 'None yet.' })}
 <h2>Resources</h2>
-${renderTable({ caption: 'What was read of it', columns: RESOURCE_COLUMNS, rows: router.resources, empty: 'Nothing was read yet.' })}
+${renderTable({ caption: 'Resources', columns: RESOURCE_COLUMNS, rows: router.resources, empty: 'Nothing was read yet.' })}
 <h2>Identity, session and bytes</h2>
 ${renderFacts(router, nowMs)}
 ${renderRouterLogs(router, nowMs)}
 <h2>Configuration</h2>
-<details><summary>What runs, defaults applied and without secrets</summary>
+<details><summary>The running configuration, with defaults and without secrets</summary>
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
 }
 
-/** What stands in the way, and what to do about it. */
+/** Renders the failure of the last poll, and what to do about it. */
 function renderNotice({ name, failure, fault }: RouterDetail): Html | string {
   const error = failure?.error ?? fault?.error;
   if (error === undefined) return '';
@@ -68,13 +76,13 @@ function renderNotice({ name, failure, fault }: RouterDetail): Html | string {
 <p>Step by step: <code>router-exporter doctor ${name}</code></p></div>`;
 }
 
-/** Why nothing is asked just now. */
+/** Renders why the router is not polled at the moment. */
 function renderWait({ retryAfter }: RouterDetail): Html | string {
   if (retryAfter === null) return '';
-  return html`<div class="notice"><p><strong>Left alone until ${renderMoment(retryAfter)}:</strong> the router answered 429 or 503 with <code>Retry-After</code>. Until then neither its status nor its logs are read.</p></div>`;
+  return html`<div class="notice"><p><strong>Paused until ${renderMoment(retryAfter)}:</strong> the router answered 429 or 503 with <code>Retry-After</code>. Until then neither its status nor its logs are read.</p></div>`;
 }
 
-/** The steps in order: those that were passed, the one that fails, and those that nobody got to. */
+/** Renders the steps in order: passed, failed, and not tried. */
 function renderWay({ url, state, failure, fault, session }: RouterDetail): Html {
   const failedAt = failure?.step ? POLL_STEPS.indexOf(failure.step) : -1;
   const isKnown = state === 'up' || failedAt >= 0;
@@ -137,10 +145,10 @@ function renderFacts(
 <dt>Labels</dt><dd>${renderLabels(labels, LABELS_MAX)}</dd>
 <dt>Firmware</dt><dd>${toShown(firmware ?? NOTHING)}</dd>
 <dt>Serial number</dt><dd>${toShown(serial ?? NOTHING)}</dd>
-<dt>Certificate</dt><dd>${until === null ? NOTHING : html`${until < 0 ? html`<span class="bad">ended</span>` : html`ends in ${renderLength(until)}`}, ${renderMoment(certificate?.notAfter ?? null)}`}</dd>
-<dt>Session</dt><dd>${SESSIONS[session.state]}${session.since === null ? '' : html`, since ${renderAgo(session.since, nowMs)}`};
+<dt>Certificate</dt><dd>${until === null ? NOTHING : html`${until < 0 ? html`<span class="bad">expired</span>` : html`expires in ${renderLength(until)}`}, ${renderMoment(certificate?.notAfter ?? null)}`}</dd>
+<dt>Session</dt><dd>${SESSIONS[session.state]}${session.since === null ? '' : html` ${renderAgo(session.since, nowMs)}`};
 ${renderCount(session.logins)} logins, ${renderCount(session.loginFailures)} failed, ${renderCount(session.refreshes)} refreshes</dd>
-<dt>Bytes since the start</dt><dd>${renderBytes(bytes.sent)} sent, ${renderBytes(bytes.received)} received</dd>
+<dt>Bytes since the agent started</dt><dd>${renderBytes(bytes.sent)} sent, ${renderBytes(bytes.received)} received</dd>
 <dt>Bytes today</dt><dd>${renderBytes(usedToday)}${
     budget === null
       ? ', no budget'

@@ -1,4 +1,4 @@
-/** One style sheet for all pages. Colours have a contrast of 4.5 at least on their backgrounds, in both schemes. */
+/** The style sheet of all pages. Colours have a contrast of at least 4.5 on their backgrounds, in both schemes. */
 export const STYLE = `
 :root { color-scheme: light dark; --bg: #fff; --panel: #f4f6f8; --fg: #1b1f24; --soft: #57606a; --line: #d0d7de;
   --link: #0b5cad; --good: #14682c; --bad: #b3151c; --warn: #7a4a00; font: 100%/1.5 system-ui, sans-serif; }

@@ -1,22 +1,23 @@
-/** What a table shows, from the query of its page. */
+/** Search, order, page and filter of a table, from the query string of its page. */
 export interface TableQuery {
-  /** As it was typed, cut. */
+  /** Search text as typed, truncated. */
   readonly search: string;
-  /** The key of a column; `undefined`: the order that the page has by itself. */
+  /** Key of the column to sort by; `undefined` = the default order of the page. */
   readonly sort: string | undefined;
+  /** True to reverse the order. */
   readonly isDescending: boolean;
-  /** From 1. */
+  /** Page number, from 1. */
   readonly page: number;
-  /** One of the page's own filters. */
+  /** Key of one of the page's filters. */
   readonly filter: string | undefined;
 }
 
 const SEARCH_CHARS_MAX = 200;
 const WORDS_MAX = 8;
-/** What is rendered at a time: more would be slow to look at, and to make. */
+/** Rows per page: more would be slow to read and to render. */
 export const ROWS_MAX = 100;
 
-/** Parses `q`, `sort` (`-` before it turns the order round), `page` and `state`. What makes no sense is left out. */
+/** Parses `q`, `sort` (a leading `-` reverses the order), `page` and `state`. Invalid values are ignored. */
 export function parseTableQuery(
   query: (name: string) => string | undefined,
   columns: readonly string[],
@@ -35,7 +36,7 @@ export function parseTableQuery(
   };
 }
 
-/** The query of a link that differs from `query` in `change`; the first page unless it says another. */
+/** Renders the query string of a link that differs from `query` in `change`; the first page unless `change` names another. */
 export function renderTableQuery(query: TableQuery, change: Partial<TableQuery> = {}): string {
   const { search, sort, isDescending, page, filter } = { ...query, page: 1, ...change };
   const parameters = new URLSearchParams();
@@ -46,7 +47,7 @@ export function renderTableQuery(query: TableQuery, change: Partial<TableQuery> 
   return `?${parameters.toString()}`;
 }
 
-/** Whether every word of the search stands somewhere in the texts, whatever the case. */
+/** Creates a test that every word of the search occurs in the texts, ignoring case. */
 export function createMatcher(search: string): (texts: readonly (string | null | undefined)[]) => boolean {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS_MAX);
   if (words.length === 0) return () => true;
@@ -56,16 +57,21 @@ export function createMatcher(search: string): (texts: readonly (string | null |
   };
 }
 
+/** One page of the matching rows. */
 export interface TablePage<Row> {
+  /** The rows of this page. */
   readonly rows: readonly Row[];
-  /** Of all rows that fit. */
+  /** Index of the first row among all matching rows, from 0. */
   readonly first: number;
+  /** Number of all matching rows. */
   readonly total: number;
+  /** Number of this page, from 1. */
   readonly page: number;
+  /** Number of all pages, at least 1. */
   readonly pages: number;
 }
 
-/** The rows of one page; the last one when there are not so many. */
+/** Cuts out one page; the last page when `page` is beyond it. */
 export function cutPage<Row>(rows: readonly Row[], page: number): TablePage<Row> {
   const pages = Math.max(1, Math.ceil(rows.length / ROWS_MAX));
   const shown = Math.min(page, pages);

@@ -1,31 +1,35 @@
-import { type Html, html } from './html.ts';
+import { type Html, html, toShown } from './html.ts';
 import { renderCount, renderMany } from './quantities.ts';
 import { renderTableQuery, type TablePage, type TableQuery } from './table-query.ts';
 
 /** One column of a table. */
 export interface Column<Row> {
+  /** Column heading. */
   readonly title: string;
+  /** Renders the cell of a row. */
   readonly cell: (row: Row) => Html | string;
-  /** Numbers stand to the right, long texts may break. */
+  /** `number`: right-aligned. `wide`: long text that may wrap. Default: neither. */
   readonly kind?: 'number' | 'wide' | undefined;
-  /** Key of the order by it; absent: there is none. */
+  /** Sort key in the query string; absent = not sortable. */
   readonly key?: string | undefined;
-  /** What it is ordered by; what is not known comes last either way. */
+  /** Returns the value to sort by; `null` (unknown) is last in both directions. */
   readonly rank?: ((row: Row) => number | string | null) | undefined;
 }
 
 export interface Table<Row> {
-  /** Also what the table is called. */
+  /** Caption, and accessible name of the table. */
   readonly caption: string;
+  /** Columns; the first one names the row. */
   readonly columns: readonly Column<Row>[];
+  /** Rows in the order to show. */
   readonly rows: readonly Row[];
-  /** Absent: its columns cannot be sorted. */
+  /** Current query, for the sort links; absent = not sortable. */
   readonly query?: TableQuery | undefined;
-  /** What stands there instead of rows. */
+  /** Text shown when there are no rows. */
   readonly empty: string;
 }
 
-/** A table whose first column names the row. */
+/** Renders a table whose first column names the row. */
 export function renderTable<Row>({ caption, columns, rows, query, empty }: Table<Row>): Html {
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
 <table>
@@ -72,7 +76,7 @@ export function sortRows<Row>(
   return ranked.map(({ row }) => row);
 }
 
-/** The field to search in, which keeps order and filter. */
+/** Renders the search field. A search keeps order and filter. */
 export function renderSearch(label: string, query: TableQuery): Html {
   const { search, sort, isDescending, filter } = query;
   return html`<form role="search" method="get">
@@ -85,14 +89,23 @@ ${search === '' && filter === undefined ? '' : html`<a id="clear" href="${render
 </form>`;
 }
 
-/** Which rows are shown, as in "Routers 1 to 100 of 2,000". */
-export function renderRange<Row>(what: string, { rows, first, total }: TablePage<Row>): string {
+/** Renders the rows found, as in "2 routers, up, matching “berlin”" or "No router matches “zzz”". */
+export function renderFound<Row>(what: string, page: TablePage<Row>, search: string, filter?: string): string {
+  const [range, suffix] = [renderRange(what, page), filter === undefined ? '' : `, ${filter}`];
+  if (search === '') return `${range}${suffix}`;
+  const quoted = `“${toShown(search)}”`;
+  return page.total === 0 ? `${range} matches ${quoted}${suffix}` : `${range}${suffix}, matching ${quoted}`;
+}
+
+/** Renders the range of rows shown, as in "Routers 1 to 100 of 2,000". */
+function renderRange<Row>(what: string, { rows, first, total }: TablePage<Row>): string {
   if (total === 0) return `No ${what}`;
   if (rows.length === total) return renderMany(total, what);
   const [last, title] = [first + rows.length, what.replace(/^./, (letter) => letter.toUpperCase())];
   return `${title}s ${renderCount(first + 1)} to ${renderCount(last)} of ${renderCount(total)}`;
 }
 
+/** Renders the links to the other pages; empty when there is only one. */
 export function renderPager<Row>({ page, pages }: TablePage<Row>, query: TableQuery): Html | string {
   if (pages === 1) return '';
   const link = (to: number, name: string) =>

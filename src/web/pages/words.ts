@@ -1,7 +1,7 @@
 import type { PollFault, PollStep, RouterState, RouterSummary } from '../api-types.ts';
 import { toShown } from './html.ts';
 
-/** What pages call the steps of the way to a value. */
+/** Display names of the poll steps. */
 export const STEP_NAMES: Readonly<Record<PollStep, string>> = {
   dns: 'DNS',
   tcp: 'TCP',
@@ -11,24 +11,25 @@ export const STEP_NAMES: Readonly<Record<PollStep, string>> = {
   parse: 'parse',
 };
 
-/** What to look at when a step fails. */
+/** What to check when a step fails. */
 export const STEP_HINTS: Readonly<Record<PollStep, string>> = {
-  dns: 'The name in the address has no address. Look at the name in "url", and at the name server of this machine.',
-  tcp: 'No connection came about, or it broke. Is the router switched on and reachable, and its HTTPS or HTTP access active on this port? Behind a name, a name server that is silent looks the same.',
-  tls: 'The router is there, but its certificate is not trusted or nothing there speaks TLS. Look at "tls", and at the scheme in "url".',
+  dns: 'The host name does not resolve. Check the name in "url", and the DNS server of this machine.',
+  tcp: 'No connection could be opened, or it broke. Is the router switched on and reachable, and its HTTPS or HTTP access enabled on this port? If "url" has a host name, an unresponsive DNS server looks the same.',
+  tls: 'The address answers, but its certificate is not trusted or it does not speak TLS. Check "tls", and the scheme in "url".',
   login:
-    'The router is there, but did not let the account in. Look at "username" and "password", and whether the account is active there. Refused credentials are tried less and less often, so that the router does not lock the account.',
+    'The router answers, but refused the login. Check "username" and "password", and whether the account is active on the router. Refused credentials are retried with increasing delays, so that the router does not lock the account.',
   resource:
-    'The router let the account in, but did not give this resource, or not in time. Look at the load of the router, and at "poll.timeout".',
+    'The login succeeded, but the router did not return this resource, or not in time. Check the load of the router, and "poll.timeout".',
   parse:
-    'The router answered with something that is not what this resource should be. Is there something else at this address, or new firmware?',
+    'The response is not what this resource should return. Is another device at this address, or new firmware installed?',
 };
 
-/** The step, and the resource if it had come to one. */
+/** Renders the step, and the resource if there is one. */
 export function renderPlace({ step, resource }: PollFault): string {
   return resource === null ? STEP_NAMES[step] : `${STEP_NAMES[step]} ${toShown(resource, 120)}`;
 }
 
+/** Display names of the router states. */
 export const STATE_NAMES: Readonly<Record<RouterState, string>> = {
   up: 'up',
   down: 'down',
@@ -36,7 +37,7 @@ export const STATE_NAMES: Readonly<Record<RouterState, string>> = {
   budget: 'byte budget used up',
 };
 
-/** Which colour a state has. The word itself always stands there, too. */
+/** Colour class of each state. Pages always show the word, too. */
 export const STATE_TONES: Readonly<Record<RouterState, string>> = {
   up: 'good',
   down: 'bad',
@@ -44,7 +45,7 @@ export const STATE_TONES: Readonly<Record<RouterState, string>> = {
   budget: 'warn',
 };
 
-/** The filters of the fleet, in the order in which they stand on its page. */
+/** The filters of the fleet, in display order. */
 export const FILTERS: Readonly<
   Record<string, { readonly title: string; readonly fits: (router: RouterSummary) => boolean }>
 > = {

@@ -157,7 +157,7 @@ basic_auth_users: { alice: secret }
     ],
     [
       'rate_limit: { interval: 1s, burst: 1 }',
-      'rate_limit: This key is not supported: a scrape is answered from memory; put a proxy before the agent to limit clients',
+      'rate_limit: This key is not supported: scrapes are served from memory; put a proxy in front of the agent to limit clients',
     ],
     [
       'tls_server_config: { min_version: TLS13 }',

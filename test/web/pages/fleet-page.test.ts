@@ -107,7 +107,7 @@ test.for([
   ['lte2', ['r-0050']],
   ['site%3Dgraz+r-0001', ['r-0001']],
   ['203.0.113.7', ['r-0007']],
-  ['nobody', ['No router fits.']],
+  ['nobody', ['No router matches.']],
 ] as const)('a search for %s finds %j', async ([search, names]) => {
   const listRouters = () =>
     createRouters(2000, (index) => ({
@@ -178,7 +178,7 @@ test('the search keeps order and filter, and shows what was searched for', async
   expect(page).toContain('<input type="hidden" name="sort" value="-bytes">');
   expect(page).toContain('<input type="hidden" name="state" value="up">');
   expect(page).toContain('value="r-" maxlength="200"');
-  expect(readCaption(page)).toBe('2 routers, up, with “r-”');
+  expect(readCaption(page)).toBe('2 routers, up, matching “r-”');
 });
 
 test('everything that came from a router, a configuration or a query is escaped', async () => {
@@ -216,7 +216,7 @@ test('the fleet says it when reading of logs pauses and when sinks are down', as
     describeSpool: () => ({ ...SPOOL, isHeldBack: true }),
   };
   const page = await read('/', content);
-  expect(page).toContain('Reading of logs pauses');
+  expect(page).toContain('Log reading is paused');
   expect(page).toContain('1 of 2 sinks down');
   const calm = await read('/', { listSinks: () => [SINK], describeSpool: () => SPOOL });
   expect(calm).not.toMatch(/pauses:|sinks down/);

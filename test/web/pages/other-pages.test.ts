@@ -28,7 +28,7 @@ test('the logs of all routers are searched, sorted and paged', async () => {
   expect(readRows(await read('/logs?q=r-0007+SYSTEM', { listLogs }))).toEqual([
     ['r-0007', 'system', '7 s', '–', '2', expect.any(String), 'network/current at 1,000', '10', '1000 B', '0', '3'],
   ]);
-  expect(readNames(await read('/logs?q=r-0007+network', { listLogs }))).toEqual(['No log fits.']);
+  expect(readNames(await read('/logs?q=r-0007+network', { listLogs }))).toEqual(['No log matches.']);
 });
 
 test('a log that will soon lose lines stands out, and without logs the page says why', async () => {
@@ -36,7 +36,7 @@ test('a log that will soon lose lines stands out, and without logs the page says
   const page = await read('/logs', { listLogs });
   expect(page).toContain('<strong class="bad">60 min</strong>'.replace('60 min', '1 h'));
   expect(page.match(/class="bad"/g)).toHaveLength(1);
-  expect(readNames(await read('/logs'))).toEqual(['No log was read. Without a sink none is.']);
+  expect(readNames(await read('/logs'))).toEqual(['No log was read. Logs are read only when a sink is configured.']);
 });
 
 test('the sinks show lag, waiting records, dead letters and errors, and the spool how full it is', async () => {
@@ -63,7 +63,7 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
     'Refused',
   ]);
   expect(page).toContain('1 record waiting, in 1.0 KiB of 4.0 KiB');
-  expect(page).toContain('Reading of logs pauses');
+  expect(page).toContain('Log reading is paused');
   expect(page).toContain('dead-letters list');
   expect(await read('/sinks', { listSinks: () => [SINK] })).not.toMatch(/dead-letters|pauses/);
 });
@@ -80,7 +80,7 @@ test('the configuration stands there with the first routers, each with a link to
   };
   const page = await read('/config', content);
   expect(page).toContain('web:\n  listen: &quot;&lt;b&gt;&quot;\n');
-  expect(page).toContain('2,000 routers. The first 20 stand here');
+  expect(page).toContain('2,000 routers. The first 20 are listed');
   expect(page).toContain('<a href="router/r-0020">');
   expect([asked.length, asked[0]]).toEqual([20, 'r-0001']);
 });

@@ -85,13 +85,13 @@ test('a router without budget was not asked, and one that was not polled has no 
     history: [],
   });
   expect(unknown).not.toContain('class="notice"');
-  expect(unknown).toContain('nothing yet');
+  expect(unknown).toContain('no data yet');
 });
 
 test('a router that asks to be left alone says until when', async () => {
   const page = await show({ retryAfter: '2026-11-21T12:15:00.000Z' });
-  expect(page).toMatch(/<strong>Left alone until .*12:15:00.*:<\/strong> the router answered 429 or 503/);
-  expect(await show({})).not.toContain('Left alone');
+  expect(page).toMatch(/<strong>Paused until .*12:15:00.*:<\/strong> the router answered 429 or 503/);
+  expect(await show({})).not.toContain('<strong>Paused until');
 });
 
 test('the page of a router shows identity, session, bytes and budget', async () => {
@@ -143,7 +143,7 @@ test('polls that failed, resources, logs, gaps and records each have their row',
 const ROTATION = { linksProven: true, matches: 1999, misses: 1, chance: 1 / 1234, contradictedBy: [] };
 
 test.each([
-  [null, 'none was seen whose files would show how they follow each other.'],
+  [null, 'no rotation has yet shown how consecutive files are linked.'],
   [
     ROTATION,
     'a file begins in the second in which the one before ends (in 1,999 of 2,000 rotations, by chance 1 in 1,234): a missing one would show.',
@@ -169,7 +169,7 @@ test('the plots are lines with crosses for failures, and say in words what they 
   }));
   const page = await show({ history });
   expect(page).toContain(
-    'aria-label="Time of a poll: last 3 s, least 1 s, median 2 s, most 3 s; 4 polls in 3 min, 1 failed."',
+    'aria-label="Poll duration: last 3 s, minimum 1 s, median 2 s, maximum 3 s; 4 polls in 3 min, 1 failed."',
   );
   expect(page).toContain('<polyline points="6,46 108.7,26 211.3,6"/>');
   expect(page.match(/class="cross"/g)).toHaveLength(2);
