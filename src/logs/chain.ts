@@ -640,7 +640,7 @@ export class LogChain {
     const withContent = Object.keys(completed).filter((stamp) => completed[stamp] !== null);
     for (const stamp of withContent.toSorted().slice(0, -REMEMBERED_MAX)) {
       const instance = completed[stamp];
-      if (instance && mayBeginAlike(instance)) this.#noteGen(instance);
+      if (instance && mayBeginAlike(instance, this.#nowMs)) this.#noteGen(instance);
       completed[stamp] = null;
     }
   }
@@ -648,7 +648,8 @@ export class LogChain {
   /** Should a lost file or its rest turn up after all, it is not read from its start. */
   #giveUp(instance: Instance): void {
     const lost = [...this.position.lost, instance];
-    for (const forgotten of lost.slice(0, -LOST_MAX)) if (mayBeginAlike(forgotten)) this.#noteGen(forgotten);
+    for (const forgotten of lost.slice(0, -LOST_MAX))
+      if (mayBeginAlike(forgotten, this.#nowMs)) this.#noteGen(forgotten);
     this.position.lost = lost.slice(-LOST_MAX);
   }
 
@@ -658,9 +659,11 @@ export class LogChain {
 
   #noteGen({ key, gen }: Instance): void {
     const { [key]: known = 0, ...others } = this.position.gens;
-    this.position.gens = Object.fromEntries(
-      [...Object.entries(others), [key, Math.max(known, gen + 1)]].slice(-GENS_MAX),
-    );
+    const gens: [string, number][] = [...Object.entries(others), [key, Math.max(known, gen + 1)]];
+    // What has come again will come once more.
+    const once = gens.findIndex(([, count]) => count === 1);
+    if (gens.length > GENS_MAX) gens.splice(Math.max(0, once), 1);
+    this.position.gens = Object.fromEntries(gens);
   }
 
   #await(instance: Instance, state: Pick<Pending, 'isOvertaken' | 'isRotated' | 'to'>): void {
@@ -686,10 +689,10 @@ function isClockSet(utcMs: number, stamp: string): boolean {
   return utcMs >= FLOOR_MS && stampMs >= FLOOR_MS && utcMs >= stampMs - UNSYNCED_STEP_MS;
 }
 
-/** Whether another file may begin as this one: its clock was not set, and is not at the next start without a battery either. */
-function mayBeginAlike({ gen, firstUtcMs, lastUtcMs, shownMs }: Instance): boolean {
-  if (gen > 0 || firstUtcMs === undefined || lastUtcMs === undefined) return true;
-  return firstUtcMs < FLOOR_MS || shownMs !== lastUtcMs || lastUtcMs >= firstUtcMs + UNSYNCED_STEP_MS;
+/** Whether another file may begin as this one: its clock was not set, as far as anybody can tell, and will not be again. */
+function mayBeginAlike({ gen, firstUtcMs, lastUtcMs, shownMs }: Instance, nowMs: number): boolean {
+  if (gen > 0 || firstUtcMs === undefined || shownMs !== lastUtcMs) return true;
+  return firstUtcMs < Math.max(FLOOR_MS, nowMs - UNSYNCED_STEP_MS);
 }
 
 /** Whether newer lines have reason to wait for this file. */

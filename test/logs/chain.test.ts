@@ -442,21 +442,32 @@ describe('LogChain', () => {
   });
 
   test.each([
-    ['1970', Date.UTC(1970, 0, 1, 0, 0, 20), Date.UTC(1970, 0, 1, 0, 1, 0)],
+    ['1970', Date.UTC(1970, 0, 1, 0, 0, 20), NOON],
     ['the date of its firmware', Date.UTC(2022, 0, 1, 0, 0, 20), Date.UTC(2022, 0, 1, 0, 1, 0)],
-    ['there, until it was set', Date.UTC(2022, 0, 1, 0, 0, 20), NOON],
-  ])('remembers for years how many files began when the clock began at %s', (_, firstUtcMs, lastUtcMs) => {
+  ])('remembers for years how many files began when the clock began at %s', (_, firstUtcMs, shownMs) => {
     const complete = (index: number, instance: Instance) => {
       const stamp = new Date(NOON + index * 1000).toISOString().slice(0, 19).replace('T', '-');
       chain.complete(stamp, instance);
       chain.forgetUnlisted(listed());
     };
-    complete(0, { ...createInstance('boot', firstUtcMs), lastUtcMs, shownMs: NOON });
+    complete(0, { ...createInstance('boot', firstUtcMs), lastUtcMs: firstUtcMs + 60_000, shownMs });
     for (let index = 1; index < 100; index++) {
       const utcMs = NOON + index * 1000;
       complete(index, { ...createInstance(`key ${index}`, utcMs), lastUtcMs: utcMs, shownMs: utcMs });
     }
     expect(restart().nextGen('boot')).toBe(1);
+  });
+
+  test('remembers beginnings that came again before those that did not', async () => {
+    const boot = () => ({ ...createInstance('boot', Date.UTC(1970, 0, 1)), gen: chain.nextGen('boot') });
+    for (let index = 0; index < 100; index++) {
+      chain.open(index < 2 ? boot() : createInstance(`key ${index}`, Date.UTC(1970, 0, 1)));
+      chain.shelveOpen();
+    }
+    await clock.advance(15 * 60_000);
+    chain.giveUpOverdue(listed());
+    expect(chain.nextGen('boot')).toBe(2);
+    expect(Object.keys(chain.position.gens)).toHaveLength(64);
   });
 
   test('remembers no more than eight files that were given up', async () => {
