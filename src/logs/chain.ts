@@ -158,8 +158,7 @@ export class LogChain {
     const endUtcMs = parseStampUtcMs(chainEnd.stamp);
     const beginsUtcMs = zone().place(firstWallAsUtcMs, endUtcMs).utcMs;
     // A clock that was not set proves neither that two files belong together nor that one is missing.
-    // A fall of days is no such proof: a router whose clock was set back has lost files, too.
-    const isSet = firstWallAsUtcMs >= FLOOR_MS && endUtcMs >= FLOOR_MS;
+    const isSet = firstWallAsUtcMs >= FLOOR_MS && endUtcMs >= FLOOR_MS && !this.#hasFallen(endUtcMs, beginsUtcMs);
     const offsetMs = linkOffsetMs(firstWallAsUtcMs, chainEnd.stamp, zone());
     if (offsetMs !== undefined) {
       if (isSet) this.#noteMatch(chainEnd, offsetMs);
@@ -187,6 +186,14 @@ export class LogChain {
     const isBrief = stamp !== undefined && beginsUtcMs >= parseStampUtcMs(stamp) - LINK_MS_MAX;
     brokenLinks.push({ ...link, beginsUtcMs: isBrief ? undefined : beginsUtcMs });
     return this.#options.isOnlyTurn === true;
+  }
+
+  /**
+   * Whether the router's clock fell back by days, as one without a battery does that begins at the date of its firmware. One that
+   * had been ahead was set right, and the names that were ahead have cost files.
+   */
+  #hasFallen(fromUtcMs: number, toUtcMs: number): boolean {
+    return toUtcMs < fromUtcMs - UNSYNCED_STEP_MS && !this.#isFarAhead(fromUtcMs);
   }
 
   /** A file begins in the second in which the one before it was rotated. In a log that contradicts the rule that is chance. */
@@ -247,9 +254,9 @@ export class LogChain {
 
   #markPassed(): void {
     for (const entry of this.position.pending) {
-      const { lastUtcMs } = entry.instance;
-      // Times of a clock that was not set say nothing of what came first.
-      if (lastUtcMs === undefined || lastUtcMs < FLOOR_MS) continue;
+      const { lastUtcMs, shownMs } = entry.instance;
+      // Times of a clock that was not set say nothing of what came first, and are not shown.
+      if (lastUtcMs === undefined || lastUtcMs < FLOOR_MS || lastUtcMs !== shownMs) continue;
       // A file that was begun as a rotated one has appeared already.
       if (!entry.isRotated && lastUtcMs <= this.#strangersSinceMs) entry.isPassed = true;
     }

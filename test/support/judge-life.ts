@@ -3,7 +3,7 @@ import type { Life, WrittenLine } from './life-oracle.ts';
 import { TruthMap } from './truth-map.ts';
 
 /** The stamp of a line from a clock that was not set. */
-const UNSET = /^(?:19|200|201)\d/;
+const UNSET = /^(?:19\d\d|20[01]\d|2022)-/;
 
 const STAMPED = /^\d{4}-\d\d-\d\d /;
 

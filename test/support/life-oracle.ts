@@ -26,8 +26,8 @@ const SINK = 'oracle';
 /** In memory where that is to be had: what a power cut would do is not played here. */
 const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 const SPOOL_BYTES_MAX = 1024 * 1024 * 1024;
-/** Where a router without a battery begins after each boot. */
-const BOOT_MS = Date.UTC(2000, 0, 1, 0, 0, 20);
+/** Where a router without a battery begins after each boot: at some fixed time, or at the date of its firmware. */
+const BOOT_MS = [Date.UTC(2000, 0, 1, 0, 0, 20), Date.UTC(2022, 2, 1, 0, 0, 20)] as const;
 /** One life of so many has no faults, kills and jumps: lines, rotations and expiry only. */
 const CALM_EVERY = 8;
 /** One of so many is as calm, and has a device that rotates by a timer; which one of those that are left. */
@@ -260,7 +260,7 @@ export async function live(seed: number): Promise<Life> {
   let memory = new TailMemory();
   const knownFiles = new Set<string>();
   const readFiles = new Set<string>();
-  const writer = new Writer(router, random, hasRepeats ? 0 : 0.05);
+  const writer = new Writer(router, random, hasRepeats ? 0 : 0.05, BOOT_MS[seed % 2 === 0 ? 1 : 0]);
   let isMeddling = false;
   let isRotating = false;
   const wire = new Wire(
@@ -437,11 +437,13 @@ class Writer {
   readonly #random: Random;
   /** Share of messages that come twice; the daemon counts the second, so that each number stands in one line. */
   readonly #repeatShare: number;
+  readonly #bootMs: number;
   #count = 0;
   #offsetMs = 0;
   readonly hasWritten = new Set<string>();
 
-  constructor(router: SimulatedRouter, random: Random, repeatShare: number) {
+  constructor(router: SimulatedRouter, random: Random, repeatShare: number, bootMs: number) {
+    this.#bootMs = bootMs;
     this.#router = router;
     this.#random = random;
     this.#repeatShare = repeatShare;
@@ -466,13 +468,13 @@ class Writer {
 
   /** The router starts with its clock at the same moment as every time, which it only later sets right. */
   boot(nowMs: number, lines: number): void {
-    this.#router.jumpClock(BOOT_MS - nowMs - this.#offsetMs);
+    this.#router.jumpClock(this.#bootMs - nowMs - this.#offsetMs);
     for (const component of COMPONENTS) {
       this.#router.appendLog(component, 'boot');
       this.hasWritten.add(component);
     }
     this.burst(lines);
-    this.#router.jumpClock(nowMs - BOOT_MS);
+    this.#router.jumpClock(nowMs - this.#bootMs);
     this.#offsetMs = 0;
   }
 

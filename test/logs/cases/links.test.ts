@@ -61,6 +61,31 @@ test('a file that begins later than the one before ends is no gap while the one 
   expect(messagesOf(records)).toEqual(['three']);
 });
 
+test('a start at the date of the firmware, for want of a battery, withholds nothing and is no gap', async () => {
+  await using bench = await openFileBench(new Map([...LINKED_LOG, BEFORE, [CURRENT, '']]));
+  await bench.reader.turn();
+  bench.files.set(CURRENT, '2022-01-01 00:00:20 [wan] started\n');
+  const started = await bench.reader.turn();
+  expect(messagesOf(linesOf(started))).toEqual(['started']);
+  bench.files.set(CURRENT, `2022-01-01 00:00:20 [wan] started\n${line('13:10:00', 'clock set')}`);
+  const records = [...started, ...(await bench.reader.turnsFor(20 * MINUTE_MS))];
+  expect(messagesOf(linesOf(records))).toEqual(['started', 'clock set']);
+  expect(gapsOf(records)).toEqual([]);
+  expect(records.flatMap(({ flags = [] }) => flags)).not.toContain('out_of_order');
+});
+
+test('what names of a clock that was years ahead have cost is a likely gap when it is set right', async () => {
+  const ahead = 'network/log-2027-12-26-11:00:00.bz2';
+  await using bench = await openFileBench(
+    new Map([...LINKED_LOG, [ahead, '2027-12-26 11:30:00 [wan] ahead\n'], [CURRENT, '']]),
+  );
+  await bench.reader.turn();
+  // The router took new archives for the oldest, and deleted them at once.
+  bench.files.set(CURRENT, line('13:00:00', 'behind the gap'));
+  const records = await bench.reader.turnsFor(20 * MINUTE_MS);
+  expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'likely', reason: 'broken-link' } }]);
+});
+
 test('a missing file that is listed only at a look after 15 minutes is read before its link counts as broken', async () => {
   await using bench = await openFileBench(new Map([...LINKED_LOG, BEFORE, [CURRENT, line('12:00:00', 'one')]]));
   await bench.reader.turn();
