@@ -470,8 +470,8 @@ export class LogChain {
     const lost = this.begun();
     // What was missing before the deletion can turn up no more.
     const links = position.brokenLinks.flatMap((link) => this.#toLinkGap(link) ?? []);
-    const { lastUid } = position.stream;
-    const { lastUtcMs } = position.stream.clock;
+    const { lastUid, clock } = position.stream;
+    const { lastUtcMs } = clock;
     const last = lastUid === undefined ? undefined : { uid: lastUid, utcMs: lastUtcMs };
     const from = (position.open ? this.edgeOf(position.open) : position.chainEnd?.edge) ?? last;
     const behind = lost.map((instance) => this.lineBehind(instance));
@@ -481,7 +481,10 @@ export class LogChain {
     position.brokenLinks = [];
     position.chainEnd = undefined;
     position.isWiped = false;
-    position.stream.clock.lastUtcMs = undefined;
+    // A log that begins anew days before is that of a clock that was not set.
+    if (lastUtcMs !== undefined && lastUtcMs >= FLOOR_MS && !clock.isAhead)
+      clock.unsyncedBelowMs ??= lastUtcMs - UNSYNCED_STEP_MS;
+    clock.lastUtcMs = undefined;
     position.stream.lastUid = undefined;
     const gaps = [
       ...links,

@@ -179,6 +179,29 @@ test('case 60: with a start some time ago, the file on the edge is shipped from 
   expect(gapsOf(records).map(({ details }) => details?.['reason'])).toEqual(['skipped', 'skipped']);
 });
 
+test('lines of a log that begins anew at the date of the firmware get their times once the clock is set', async () => {
+  const line = (time: string, message: string) => `${time} [wan] ${message}\n`;
+  const archive = 'network/log-2026-11-21-11:40:00';
+  const files = new Map([
+    [archive, line('2026-11-21 12:20:00', 'old')],
+    ['network/current', line('2026-11-21 12:50:00', 'last')],
+  ]);
+  await using bench = await openFileBench(files);
+  await bench.reader.turn();
+  files.delete(archive);
+  const boot = line('2022-01-01 00:00:20', 'boot');
+  files.set('network/current', boot + line('2022-01-01 00:00:50', 'up') + line('2026-11-21 13:00:10', 'clock set'));
+  await bench.clock.advance(MINUTE_MS);
+  const records = linesOf(await bench.reader.turn());
+  expect(messagesOf(records)).toEqual(['boot', 'up', 'clock set']);
+  expect(records.map(({ timestamp }) => timestamp?.slice(0, 19))).toEqual([
+    '2026-11-21T11:59:40',
+    '2026-11-21T12:00:10',
+    '2026-11-21T12:00:10',
+  ]);
+  expect(records[0]?.flags).toEqual(['unsynced', 'remapped']);
+});
+
 test('lines that are passed over in two files are two gaps', async () => {
   const line = (time: string, message: string) => `2026-11-21 ${time} [wan] ${message}\n`;
   await using bench = await openFileBench(
