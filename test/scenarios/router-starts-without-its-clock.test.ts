@@ -15,7 +15,9 @@ test('a router that starts with an unset clock after its last file was read to t
     await fleet.advance(10 * MINUTE_MS);
   }
   expect(fleet.records.at(-1)?.message).toBe('between two rotations, 3');
-  expect(fleet.ownLog.map(({ message }) => message)).toContainEqual(expect.stringContaining('a missing one would show'));
+  expect(fleet.ownLog.map(({ message }) => message)).toContainEqual(
+    expect.stringContaining('a missing one would show'),
+  );
 
   router.restart();
   router.jumpClock(Date.UTC(1970, 0, 1, 0, 0, 20) - fleet.clock.now());
