@@ -10,7 +10,7 @@ const UNITS: Readonly<Record<string, number>> = {
   TiB: 1024 ** 4,
 };
 
-/** Parses a size (`16MiB`, `1GB`, `512`) to bytes; `undefined` when the text is none. Units are exact in case. */
+/** Parses a size (`16MiB`, `1GB`, `512`) into bytes; `undefined` if `text` is not a size. Units are case-sensitive. */
 export function parseByteSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$/.exec(text);
   const unit = match?.[2] === '' ? 1 : UNITS[match?.[2] ?? ''];

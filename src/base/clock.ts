@@ -1,32 +1,32 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** A timer that has been set; `cancel` is idempotent and a fired timer ignores it. */
+/** A pending timer. `cancel` is idempotent and does nothing after the timer has fired. */
 export interface Timer {
   cancel(): void;
 }
 
 /**
- * Everything that waits or asks for the time takes a `Clock`, so that a test decides when time passes.
- * Wall time may jump; monotonic time never does. All values are milliseconds.
+ * The source of time for all code that waits or reads the time, so that tests control when time passes. Wall time may
+ * jump; monotonic time never does. All values are milliseconds.
  */
 export interface Clock {
-  /** Wall time as milliseconds since the Unix epoch. */
+  /** Returns the wall time in milliseconds since the Unix epoch. */
   now(): number;
-  /** Milliseconds since an arbitrary start; never goes back. For measuring and for due times. */
+  /** Returns milliseconds since an arbitrary start; never goes back. Use it for measurements and due times. */
   monotonic(): number;
   /**
-   * Calls `fire` once after `delayMs`. Keeps the process alive until then, because somebody may wait for it: cancel what is
-   * not needed any more.
+   * Calls `fire` once after `delayMs`. Keeps the process alive until then, because something may be waiting for it:
+   * cancel timers that are no longer needed.
    */
   setTimer(delayMs: number, fire: () => void): Timer;
   /** Resolves after `delayMs`. Rejects with the signal's reason when aborted. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** `setTimeout` fires at once for a longer delay, so longer ones are cut to this many milliseconds. */
+/** Longest supported delay: `setTimeout` fires immediately for a longer one. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
-/** The machine's own clock. */
+/** Creates a clock that reads the system time. */
 export function createSystemClock(): Clock {
   const clock: Clock = {
     now: () => Date.now(),
@@ -40,14 +40,14 @@ export function createSystemClock(): Clock {
   return clock;
 }
 
-/** A clock that stands still until it is told to move. */
+/** A clock that stands still until a test advances it. */
 export interface SteppedClock extends Clock {
   /**
-   * Moves both times forward by `durationMs`, stopping at every timer that falls due. After each stop `settle` is
-   * awaited, so that the work a timer began has finished before the next one fires.
+   * Moves both times forward by `durationMs`, stopping at every timer that falls due. Awaits `settle` after each stop,
+   * so that the work started by a timer has finished before the next one fires.
    */
   advance(durationMs: number, settle?: () => Promise<void>): Promise<void>;
-  /** Moves the wall time alone, forward or back: what a clock set by hand or by NTP does. */
+  /** Moves only the wall time, forward or back, as setting the clock by hand or by NTP does. */
   jump(offsetMs: number): void;
 }
 
@@ -82,7 +82,7 @@ export function createSteppedClock(startMs: number): SteppedClock {
         timers.delete(timer);
         elapsedMs = Math.max(elapsedMs, timer.dueMs);
         timer.fire();
-        // One turn of the event loop lets what the timer woke up register as work before `settle` looks for it.
+        // One turn of the event loop lets the work that the timer started register before `settle` looks for it.
         await setImmediate();
         await settle();
       }
@@ -95,12 +95,12 @@ export function createSteppedClock(startMs: number): SteppedClock {
   return clock;
 }
 
-/** Lets everything else happen that is due: what takes long does it in steps and awaits this between them. */
+/** Yields to the event loop. Long-running work is done in steps and awaits this between them. */
 export function yieldToLoop(): Promise<void> {
   return setImmediate();
 }
 
-/** `Clock.sleep` by the timers of any clock. */
+/** Implements `Clock.sleep` with the timers of any clock. */
 export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

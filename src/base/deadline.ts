@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts';
 
-/** The reason with which a deadline aborts. */
+/** The abort reason of an exceeded deadline. */
 export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded';
-  /** The time that was allowed, in milliseconds. */
+  /** The time allowed, in milliseconds. */
   readonly limitMs: number;
   constructor(limitMs: number) {
     super(`The limit of ${limitMs} ms was reached`);
@@ -11,12 +11,15 @@ export class DeadlineExceeded extends Error {
   }
 }
 
-/** A signal that aborts by itself; release it with `using` so that its timer does not outlive the work. */
+/** A signal that aborts on its own; release it with `using` so that its timer does not outlive the work. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Aborts with {@link DeadlineExceeded} after `limitMs` on `clock`, or with the parent's reason when that comes first. */
+/**
+ * Returns a signal that aborts with {@link DeadlineExceeded} after `limitMs` on `clock`, or with the parent's reason if
+ * the parent aborts first.
+ */
 export function openDeadline(clock: Clock, limitMs: number, parent?: AbortSignal): Deadline {
   const controller = new AbortController();
   const timer = clock.setTimer(limitMs, () => controller.abort(new DeadlineExceeded(limitMs)));

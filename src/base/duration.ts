@@ -9,7 +9,9 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 };
 const DURATION = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
 
-/** Parses a Prometheus duration (`30s`, `5m`, `1h30m`, `0`) to milliseconds; `undefined` when the text is none. */
+/**
+ * Parses a Prometheus duration (`30s`, `5m`, `1h30m`, `0`) into milliseconds; `undefined` if `text` is not a duration.
+ */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;
   const match = DURATION.exec(text);
@@ -23,7 +25,7 @@ export function renderDuration(durationMs: number): string {
   let rest = durationMs;
   let text = '';
   for (const [unit, unitMs] of Object.entries(UNITS_MS)) {
-    // Calendar-sized units read badly when they are not exact: 90d is clearer than 12w6d.
+    // Years and weeks are used only if they are exact: 90d is clearer than 12w6d.
     const count = unit === 'y' || unit === 'w' ? (rest % unitMs === 0 ? rest / unitMs : 0) : Math.floor(rest / unitMs);
     if (count > 0) text += `${count}${unit}`;
     rest -= count * unitMs;

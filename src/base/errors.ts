@@ -1,25 +1,26 @@
 /**
- * What the caller of a failed step should do:
- * `retry` the same later, `login-again` first, `skip` this item, put it in the `dead-letter`s, `hold-back` until the
- * other side has room again, or wait for the `operator`, because nothing but a change of settings helps.
+ * What the caller of a failed step should do: `retry` later, `login-again` first, `skip` this item, write it to the
+ * dead letters (`dead-letter`), `hold-back` until the other side has room again, or wait for the `operator`, because
+ * only a change of settings helps.
  */
 export type Disposition = 'retry' | 'login-again' | 'skip' | 'dead-letter' | 'hold-back' | 'operator';
 
-/** What every error of the product carries beside its message. */
+/** Options of every {@link CodedError}. */
 export interface CodedErrorOptions {
   /** What the caller should do. */
   readonly disposition: Disposition;
-  /** One sentence that tells an operator what to do, if there is something to do. */
+  /** One sentence that tells the operator what to do; absent if there is nothing to do. */
   readonly hint?: string | undefined;
+  /** The error or value that caused this one; becomes `Error.cause`. */
   readonly cause?: unknown;
 }
 
 /**
- * Base of the one error class that a room has. A message says what was tried and what stood in the way, in sentence
- * case, and does not repeat its cause; {@link renderErrorChain} prints both.
+ * Base class of the errors of all layers; each layer has one subclass. A message says, in sentence case, what was tried
+ * and why it failed, and does not repeat its cause; {@link renderErrorChain} prints both.
  */
 export abstract class CodedError<Code extends string> extends Error {
-  /** From a closed list of the room; also a label value in metrics. */
+  /** One of the subclass's closed list of codes; also a label value in metrics. */
   readonly code: Code;
   readonly disposition: Disposition;
   readonly hint: string | undefined;
@@ -31,18 +32,18 @@ export abstract class CodedError<Code extends string> extends Error {
   }
 }
 
-/** Bounds the chain that is printed, should a library ever build a cycle. */
+/** Limits the length of a printed chain in case a library ever builds a cycle. */
 const CAUSES_MAX = 8;
 
-/** The message of `error` and of its causes on one line, then the first hint. Takes anything that can be thrown. */
+/** Renders the messages of `error` and its causes on one line, followed by the first hint. Accepts any thrown value. */
 export function renderErrorChain(error: unknown): string {
   const { reason, hint } = explainError(error);
   if (!hint) return reason;
-  // What a device or a server said last may be a sentence already.
+  // Text from a device or server may already be a sentence.
   return /[.?!]$/.test(reason) ? `${reason} ${hint}` : `${reason}. ${hint}`;
 }
 
-/** What {@link renderErrorChain} puts together: the messages on one line, and the first hint. */
+/** Returns the parts of {@link renderErrorChain}: the messages on one line, and the first hint. */
 export function explainError(error: unknown): { readonly reason: string; readonly hint: string | undefined } {
   const parts: string[] = [];
   let hint: string | undefined;

@@ -1,8 +1,8 @@
 /**
- * base: tools with no idea of routers.
+ * base: tools that know nothing about routers.
  *
  * Owns: the clock and everything that waits on it, randomness, errors and how they are printed, secrets, the agent's
- * own log, units of the configuration file (durations, sizes), patterns that cannot hang, orderly stopping.
+ * own log, units of the configuration file (durations, sizes), patterns with bounded run time, orderly shutdown.
  * Does not own: anything that knows what a router, a log record or a metric is.
  * Start reading at: clock.ts, errors.ts.
  */

@@ -1,15 +1,15 @@
 import type { Clock } from './clock.ts';
 import { openDeadline } from './deadline.ts';
 
-/** One step of stopping that failed or ran out of time. */
+/** A shutdown step that failed or timed out. */
 export interface StopFault {
   readonly step: string;
   readonly cause: unknown;
 }
 
 /**
- * Stops what was started, in reverse order, each step named and bounded, so that one step that hangs delays the end by
- * its own bound and no more. `stop` is idempotent.
+ * Shuts down components in reverse order of registration. Each step has a name and a time limit, so a step that hangs
+ * delays the shutdown by no more than its own limit. `stop` is idempotent.
  */
 export class Lifecycle {
   readonly #clock: Clock;
@@ -20,12 +20,12 @@ export class Lifecycle {
     this.#clock = clock;
   }
 
-  /** Registers `stop` to run before everything registered so far. It gets a signal that aborts after `limitMs`. */
+  /** Registers `stop` to run before everything registered so far. Its signal aborts after `limitMs`. */
   onStop(name: string, limitMs: number, stop: (signal: AbortSignal) => unknown): void {
     this.#steps.push({ name, limitMs, stop });
   }
 
-  /** Runs all steps and resolves with the faults; never rejects. */
+  /** Runs all steps and resolves with the failed ones; never rejects. */
   stop(): Promise<StopFault[]> {
     this.#stopping ??= this.#stopAll();
     return this.#stopping;

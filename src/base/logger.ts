@@ -3,26 +3,28 @@ import { pino } from 'pino';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** The agent's own log. One call is one line; fields are flat and never hold secrets. */
+/** The agent's own log. Each call writes one line; fields are flat and never hold secrets. */
 export type Logger = Readonly<Record<LogLevel, (message: string, fields?: Readonly<Record<string, unknown>>) => void>>;
 
 export interface LoggerOptions {
+  /** Lowest level that is written. */
   readonly level: LogLevel;
-  /** `json` for machines, `text` for a person at a terminal. */
+  /** `json` for machines, `text` for a terminal. */
   readonly format: 'json' | 'text';
-  /** Where lines go; the product's results own stdout, so this is stderr. */
+  /** Destination of the lines: normally stderr, because stdout is for the results of commands. */
   readonly output: { write(text: string): unknown; readonly isTTY?: boolean | undefined };
   /**
-   * Replaced by `[secret]` in every line, wherever they stand: the last net below the rule that nobody logs a secret. Asked
-   * for every line, because a configuration that is loaded again brings others; the same list is taken for unchanged.
+   * Values replaced by `[secret]` wherever they occur in a line: the last safeguard behind the rule that secrets are
+   * never logged. Called for every line, because a reload may change them; the same array is assumed unchanged.
+   * Default: none.
    */
   readonly secrets?: () => readonly string[];
 }
 
-/** A secret shorter than this would blank out ordinary words, and protects nothing. */
+/** A shorter secret would blank out ordinary words and protects nothing anyway. */
 const SECRET_LENGTH_MIN = 6;
 
-/** Creates the logger. */
+/** Creates a logger that writes one line per call to `options.output`. */
 export function createLogger(options: LoggerOptions): Logger {
   const { secrets = () => [] } = options;
   let scrubbed = secrets();
@@ -51,12 +53,14 @@ export function createLogger(options: LoggerOptions): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** Takes secrets out of the values of a JSON line: as they are, and as JSON within a text writes them. */
+/**
+ * Creates a function that removes secrets from the values of a JSON line, both verbatim and as escaped in JSON text.
+ */
 function createScrubber(secrets: readonly string[]): (line: string) => string {
   const forms = secrets
     .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
     .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
-    // A secret may begin like another: the longer one goes first, or its rest would stay.
+    // One secret may be the prefix of another: replace the longer one first, or its remainder would stay.
     .toSorted((a, b) => b.length - a.length);
   if (forms.length === 0) return (line) => line;
   const scrubValue = (_key: string, value: unknown) =>

@@ -1,8 +1,11 @@
-/** Runs one piece of work at a time, in the order of asking. */
+/** Runs one task at a time, in the order of the calls. */
 export class Mutex {
   #tail: Promise<unknown> = Promise.resolve();
 
-  /** Runs `work` when all earlier work has ended, failed or not. Rejects at once with the reason when `signal` aborts before its turn. */
+  /**
+   * Runs `work` after all earlier work has ended, whether it failed or not. Rejects with the signal's reason as soon as
+   * `signal` aborts while waiting.
+   */
   run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const turn = this.#tail.then(() => {
       signal?.throwIfAborted();

@@ -1,46 +1,55 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { CodedError } from './errors.ts';
 
-/** `syntax`: it is no pattern; `size`: it is longer, or means more, than is allowed. */
+/**
+ * `syntax`: the text is not a valid pattern; `size`: it is too long, or too large once its repetitions are expanded.
+ */
 export type PatternFailure = 'syntax' | 'size';
 
-/** What is wrong with a pattern. The message is a sentence for the person who wrote it. */
+/** A pattern that cannot be compiled. The message is written for the author of the pattern. */
 export class PatternError extends CodedError<PatternFailure> {
   override readonly name = 'PatternError';
 }
 
 /**
- * A pattern that needs time in proportion to the text, whatever pattern and text are. Texts should have a bound: 64 KiB
- * take the worst pattern about a second, and a usual one a few milliseconds.
+ * A pattern whose run time is linear in the length of the text, for any pattern and any text. Bound the text: the worst
+ * pattern needs about a second for 64 KiB, a typical one a few milliseconds.
  */
 export interface Pattern {
   readonly source: string;
-  /** Names of its groups, in the order in which they stand. */
+  /** Names of the groups, in the order of the pattern. */
   readonly groups: readonly string[];
-  /** The groups of the first match, `undefined` for those that took no part; `undefined` when nothing matches. */
+  /**
+   * Returns the groups of the first match (`undefined` for groups that did not take part), or `undefined` if nothing
+   * matches.
+   */
   match(text: string): Readonly<Record<string, string | undefined>> | undefined;
   /**
-   * The text with `replacement`, as it is written, for every match; an empty match is none. A text in which finding them
-   * all would take too long, or that would grow beyond a bound, is replaced as a whole from there to its end.
+   * Replaces every non-empty match with `replacement`, taken literally. If finding all matches would take too long or
+   * the result would exceed its limit, everything from that point to the end of the text is replaced by one
+   * `replacement`.
    */
   replaceAll(text: string, replacement: string): string;
 }
 
 /** Several times the longest pattern that a person can read. */
 const SOURCE_CHARS_MAX = 1000;
-/** Steps that a pattern may have when its repetitions are written out: the worst match needs as many for each character. */
+/**
+ * Limit of the program size after repetitions are expanded: in the worst case a match executes this many steps per
+ * character.
+ */
 const INSTRUCTIONS_MAX = 500;
 /**
- * Steps for all matches in one text, a quarter of a second for usual patterns. The library looks again at the rest of the text for each
- * match, up to its end perhaps, which makes the time for all of them grow with the square of the text.
+ * Limit of the steps for all matches in one text: a quarter of a second for typical patterns. For each match the
+ * library may scan the rest of the text to its end, so the total time grows quadratically with the text.
  */
 const REPLACE_STEPS_MAX = 32_000_000;
-/** A result may grow to this many characters, or to the length of its text. */
+/** Limit of the result in characters, unless the text itself is longer. */
 const RESULT_CHARS_MAX = 65_536;
-/** Parts of a pattern in a message are cut here. */
+/** Parts of a pattern quoted in a message are cut to this many characters. */
 const QUOTE_CHARS_MAX = 32;
 
-/** Compiles a pattern in the syntax of RE2: groups are named as in `(?P<name>…)` or `(?<name>…)`. Throws {@link PatternError}. */
+/** Compiles a pattern in RE2 syntax; named groups are `(?P<name>…)` or `(?<name>…)`. Throws {@link PatternError}. */
 export function compilePattern(source: string): Pattern {
   const compiled = compile(source);
   const groups = Object.keys(compiled.namedGroups());
@@ -48,7 +57,7 @@ export function compilePattern(source: string): Pattern {
     source,
     groups,
     match(text) {
-      // Most texts do not match, and that is soon known.
+      // Most texts do not match, and testing that is fast.
       if (!compiled.test(text)) return undefined;
       const matcher = compiled.matcher(text);
       if (!matcher.find()) return undefined;
@@ -91,7 +100,7 @@ function replaceMatches(compiled: RE2JS, text: string, replacement: string): str
     }
     stepsLeft -= (text.length - start) * compiled.programSize();
     const isTooLong = result.length + (text.length - end) > charsMax;
-    // What is left could hold what must not be seen.
+    // The rest might contain what must not be shown.
     if (stepsLeft < 0 || isTooLong) return end === text.length ? result : result + replacement;
   }
   return result + text.slice(end);
@@ -103,7 +112,7 @@ function refuse(code: PatternFailure, message: string, cause?: unknown): Pattern
 
 const TOO_LARGE = 'The pattern is too large with its repetitions written out; repeat less';
 
-/** Says in words what the library has found, and `part` is where. */
+/** Turns the library's error code into a message; `part` is the offending part of the pattern. */
 function explain(found: string, part: string): string {
   const quoted = JSON.stringify(part.length > QUOTE_CHARS_MAX ? `${part.slice(0, QUOTE_CHARS_MAX)}…` : part);
   switch (found) {

@@ -1,10 +1,10 @@
-/** A source of numbers in [0, 1). */
+/** Returns a number in [0, 1). */
 export type Random = () => number;
 
-/** The machine's own randomness; not for secrets. */
+/** The system's randomness. Not for secrets. */
 export const systemRandom: Random = () => Math.random();
 
-/** A repeatable source (mulberry32): equal seeds give equal sequences. Not for secrets. */
+/** Creates a repeatable generator (mulberry32): equal seeds give equal sequences. Not for secrets. */
 export function createSeededRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -15,7 +15,10 @@ export function createSeededRandom(seed: number): Random {
   };
 }
 
-/** A number in [0, 1) that depends on `text` alone (FNV-1a): spreads due times so that they survive a restart. */
+/**
+ * Maps `text` to a number in [0, 1) that depends on nothing else (FNV-1a). Spreads due times so that they stay the same
+ * after a restart.
+ */
 export function hashToUnit(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 
-/** A value that never appears by accident: every string form of it is `[secret]`. */
+/** A value that cannot leak by accident: every string form of it is `[secret]`. */
 export class Secret {
   readonly #value: string;
   constructor(value: string) {
     this.#value = value;
   }
-  /** The value itself, for the one place that sends it. */
+  /** Returns the value itself, for the code that sends it. */
   reveal(): string {
     return this.#value;
   }

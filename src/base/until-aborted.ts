@@ -1,6 +1,6 @@
 /**
- * Waits for `promise`, or rejects with the signal's reason when that comes first. Leaves no listener behind, so that long
- * work does not pile them up on a long-lived signal. Without a signal it just waits.
+ * Waits for `promise`, or rejects with the signal's reason if the signal aborts first. Leaves no listener behind, so
+ * repeated calls do not pile up listeners on a long-lived signal. Without a signal it only waits.
  */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise;
@@ -12,7 +12,7 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal |
     return await Promise.race([promise, aborted.promise]);
   } finally {
     signal.removeEventListener('abort', onAbort);
-    // When the abort won, nobody is left to hear of a later failure.
+    // After an abort nobody observes a later failure of the promise.
     promise.catch(() => {});
   }
 }

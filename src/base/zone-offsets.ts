@@ -1,15 +1,15 @@
 const DAY_MS = 24 * 3_600_000;
-/** Offsets are remembered per quarter of an hour of UTC: some zones change at half past. */
+/** Offsets are cached per quarter of an hour of UTC: some zones change at half past. */
 const SLOT_MS = 15 * 60_000;
-/** Half a year of them. */
+/** Half a year of slots. */
 const CACHED_SLOTS_MAX = 16_384;
 
-/** How far the wall clocks of one IANA zone are ahead of UTC. */
+/** UTC offsets of one IANA time zone. */
 export class ZoneOffsets {
   readonly #format: Intl.DateTimeFormat;
   readonly #offsets = new Map<number, number>();
 
-  /** Throws `RangeError` when there is no zone of this name. */
+  /** Throws `RangeError` if the zone does not exist. */
   constructor(name: string) {
     this.#format = new Intl.DateTimeFormat('en-US', {
       timeZone: name,
@@ -23,7 +23,7 @@ export class ZoneOffsets {
     });
   }
 
-  /** Wall time minus UTC at a moment. Milliseconds. */
+  /** Returns wall time minus UTC at a moment, in milliseconds. */
   offsetMs(utcMs: number): number {
     const slot = Math.floor(utcMs / SLOT_MS);
     const known = this.#offsets.get(slot);
@@ -35,9 +35,9 @@ export class ZoneOffsets {
   }
 
   /**
-   * The moments at which the clocks show a wall time, given as if it were UTC; earliest first. Two in the hour that a
-   * change to winter time repeats, and one otherwise: a time that the change to summer time skips is read with the offset
-   * before the change.
+   * Returns the moments at which clocks in the zone show a wall time (given as if it were UTC), earliest first. There
+   * are two in the hour that is repeated when summer time ends, and one otherwise: a wall time skipped when summer time
+   * starts is read with the offset before the change.
    */
   momentsOf(wallAsUtcMs: number): readonly [number, ...number[]] {
     const before = this.offsetMs(wallAsUtcMs - DAY_MS);

@@ -1,9 +1,9 @@
 /**
- * model: the nouns that rooms share.
+ * model: types shared by several layers.
  *
- * Owns: router identity, metric samples and families, definitions of modules, log records, names of syslog. Types and lists: nothing here
- * does anything.
- * Does not own: a noun that only one room uses.
+ * Owns: router identity, metric samples and families, definitions of modules, log records, names of syslog facilities.
+ * Types and lists only, no behaviour.
+ * Does not own: a type that only one layer uses.
  * Start reading at: record.ts.
  */
 export type {

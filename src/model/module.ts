@@ -1,71 +1,78 @@
 import type { MetricType } from './sample.ts';
 
 /**
- * A declarative mapping: which resources of a router are read, how often, and which metrics their documents become. Shipped
- * modules and those of the configuration have the same format and pass the same checks, which are done when one of these
- * exists.
+ * A declarative mapping: which resources of a router are read, how often, and which metrics their documents become.
+ * Shipped modules and those of the configuration have the same format and pass the same checks before they become a
+ * `ModuleDefinition`.
  */
 export interface ModuleDefinition {
   readonly name: string;
-  /** One sentence for the reference; empty when the module has none. */
+  /** One sentence for the reference; empty if the module has none. */
   readonly help: string;
-  /** How often its resources are read; absent: as often as the router's status. Milliseconds. */
+  /** Interval between reads of its resources, in milliseconds. Default: the router's status interval. */
   readonly intervalMs?: number | undefined;
-  /** Not more often than this, and not more often than the router's status. Milliseconds. Not beside `intervalMs`. */
+  /**
+   * Lower bound of the interval, in milliseconds: the module is read no more often than this and no more often than the
+   * router's status. Mutually exclusive with `intervalMs`.
+   */
   readonly minIntervalMs?: number | undefined;
-  /** Whether the values say who the router is: they are then served for as long as it is configured. */
+  /** True if the values identify the router: they are then served for as long as the router is configured. */
   readonly isIdentity: boolean;
   readonly resources: readonly ResourceDefinition[];
-  /** Readings that are more than one document to metrics; shipped modules only, and then without `resources`. */
+  /**
+   * Reads what is more than a mapping from one document to metrics. Shipped modules only, and then without `resources`.
+   */
   readonly reader?: ModuleReader | undefined;
 }
 
-/** `configuration` counts entries and notices changes; `log_files` counts the files of the logs. */
+/** `configuration` counts entries and detects changes; `log_files` counts log files. */
 export type ModuleReader = 'configuration' | 'log_files';
 
 /** One status resource, or a family of them. */
 export interface ResourceDefinition {
   /**
-   * Below `/status/`, as in `sysstat/wan`, or with a leading slash below the interface's root, as in `/profiles`. One `*` in
-   * the first segment stands for the number of a slot, as in `lte*` or `dsl*` in `dsl5/status`.
+   * Path below `/status/`, such as `sysstat/wan`, or with a leading slash below the interface's root, such as
+   * `/profiles`. One `*` in the first segment stands for a slot number: `lte*` or `dsl*` in `dsl5/status`.
    */
   readonly path: string;
-  /** Absent on some devices: then no failure. */
+  /** True if some devices lack the resource: its absence is then not a failure. */
   readonly isOptional: boolean;
-  /** Steps to the rows: field names, and after `[]` the rows of each row, as in `status.unique`, `status.list[].sublist`. */
+  /**
+   * Path to the rows: field names, with `[]` to iterate over a list, as in `status.unique` or `status.list[].sublist`.
+   */
   readonly each: string;
-  /** Label names to {@link MetricDefinition.labels sources}; of all metrics of the resource. */
+  /** Labels of all metrics of the resource: label names to {@link MetricDefinition.labels sources}. */
   readonly labels: Readonly<Record<string, string>>;
   readonly metrics: readonly MetricDefinition[];
 }
 
-/** Where a fact about a field comes from: a document of the vendor, a real device, or reasoning. */
+/** Evidence for a field: the vendor's documentation, a real device, or inference. */
 export type FieldSource = 'documented' | 'observed' | 'inferred';
 
 /**
- * How a text becomes a number. Without a form, whatever it looks like: a number with the declared unit, hexadecimal with
- * `0x`, a percentage (to a ratio), a duration (to seconds), a date (to Unix seconds in the router's zone). With one, only
- * that form counts, and a value of another known form belongs to another metric.
+ * How text becomes a number. If absent, the form is detected: a number with the declared unit, hexadecimal with `0x`, a
+ * percentage (to a ratio), a duration (to seconds), a date (to Unix seconds in the router's zone). If given, only that
+ * form is accepted, and a value of another known form belongs to another metric.
  */
 export type ValueForm =
   | 'number'
   | 'percentage'
   | 'duration'
   | 'date'
-  /** A date, as seconds that it is ahead of the clock of this machine. */
+  /** A date, converted to the seconds by which it is ahead of this machine's clock. */
   | 'clock_offset'
-  /** Several numbers with blanks or commas between them; `part` chooses. */
+  /** Several numbers separated by spaces or commas; `part` selects one. */
   | 'list'
-  /** Two numbers with a slash between them and the unit after the last or both; `part` chooses. */
+  /** Two numbers separated by a slash, with the unit after the last or both; `part` selects one. */
   | 'fraction';
 
 /**
- * Texts that are a value in one row and "unknown" in another: the 0 of a modem that is off is no temperature. One of `values`
- * gives no sample when each of `fields` that the row has holds one of its texts, or is empty or `---`.
+ * Texts that are a value in one row and mean "unknown" in another: 0 from a modem that is off is not a temperature. A
+ * text in `values` gives no sample if each of `fields` present in the row holds one of its texts, is empty or is `---`.
  */
 export interface NullCondition {
   readonly values: readonly string[];
-  /** Texts that mean "unknown", by the field of the same row. */
+  /** Field names of the same row, to the texts that mean "unknown". */
   readonly fields: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -74,32 +81,32 @@ export interface MetricDefinition {
   readonly help: string;
   readonly type: MetricType;
   /**
-   * Field that holds the value; absent only for `info`. One `*` stands for anything, as in `input_*`: each field that fits
-   * gives a sample, and `$match` is what the star stood for.
+   * Field that holds the value; absent only for `info`. One `*` matches any text, as in `input_*`: each matching field
+   * gives a sample, and `$match` is the matched text.
    */
   readonly value?: string | undefined;
-  /** Unit in the text, as in `V`; SI prefixes before it are understood, and the number becomes base units. */
+  /** Unit in the text, such as `V`. SI prefixes before it are understood and the number is converted to base units. */
   readonly unit?: string | undefined;
-  /** Whether `kB`, `MB`, … in the text are powers of 1024, as they are for memory. */
+  /** True if `kB`, `MB`, … in the text are powers of 1024, as they are for memory. */
   readonly hasBinaryPrefixes?: boolean | undefined;
   readonly form?: ValueForm | undefined;
-  /** From 1. */
+  /** Number of the selected part, from 1. */
   readonly part?: number | undefined;
   /** Texts that mean "unknown" or "none" and give no sample. */
   readonly nullValues: readonly string[];
-  /** Texts that mean the same only in a row that says nothing. */
+  /** Texts that mean "unknown" only under a condition on the row. */
   readonly nullWhen?: NullCondition | undefined;
-  /** Texts to values; `*` is any other text. */
+  /** Texts to values; `*` matches any other text. */
   readonly map?: Readonly<Record<string, number>> | undefined;
-  /** `stateset`: the texts that are expected, each a value of the label {@link stateLabel}. */
+  /** `stateset`: the expected texts, each a value of the label {@link stateLabel}. */
   readonly states?: readonly string[] | undefined;
-  /** Label of a state set; `state` unless it says otherwise. */
+  /** Label name of a state set. Default `state`. */
   readonly stateLabel: string;
   /**
-   * Label names to sources: a field of the row, `..field` of the row around it, `$resource`, `$slot` (digits at the end of the
-   * resource's first segment), `$index` (place of the row, from 1), `$match`, or a fixed text after `=`.
+   * Label names to sources: a field of the row, `..field` of the enclosing row, `$resource`, `$slot` (digits at the end
+   * of the resource's first segment), `$index` (row number, from 1), `$match`, or fixed text after `=`.
    */
   readonly labels: Readonly<Record<string, string>>;
-  /** Absent for user modules that do not say. */
+  /** Evidence for the field; absent if a user module does not state it. */
   readonly source?: FieldSource | undefined;
 }

@@ -1,6 +1,6 @@
 import type { Labels } from './sample.ts';
 
-/** What is unusual about a record. */
+/** Peculiarities of a record. */
 export type RecordFlag =
   | 'zone_assumed'
   | 'fold'
@@ -23,33 +23,36 @@ export type RecordFlag =
 
 export type Severity = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';
 
-/** How sure a gap is: a file known by name is gone, the chain of files is broken, or it merely cannot be proven whole. */
+/**
+ * How certain a gap is. `certain`: a file known by name is gone; `likely`: the chain of files is broken; `possible`:
+ * completeness cannot be proven.
+ */
 export type GapCertainty = 'certain' | 'likely' | 'possible';
 
-/** One log line, or one synthetic event about a log, in the order of fields in which it is written as JSON. */
+/** One log line, or one synthetic event about a log. The fields are in the order in which they are written as JSON. */
 export interface LogRecord {
-  /** UTC, RFC 3339 with nine decimals; absent when the line has no readable time and none came before it. */
+  /** UTC, RFC 3339 with nine decimals; absent if the line has no readable time and no earlier line had one. */
   readonly timestamp?: string;
-  /** When the agent downloaded the line: UTC, RFC 3339 with milliseconds. */
+  /** Time at which the agent downloaded the line: UTC, RFC 3339 with milliseconds. */
   readonly observed_timestamp: string;
   readonly router: string;
   /** Folder of the log file on the router. */
   readonly component: string;
-  /** The word in the line's brackets. */
+  /** The word in brackets in the line. */
   readonly tag?: string;
   readonly severity?: Severity;
   readonly message: string;
-  /** Identity of the line, equal in every re-reading. */
+  /** Identity of the line; the same whenever the line is read again. */
   readonly uid: string;
-  /** Log file in which the line was first read, as the router lists it. */
+  /** Log file in which the line was first read, as listed by the router. */
   readonly file: string;
-  /** Where the line starts in that file, in decompressed bytes. */
+  /** Offset of the line in that file, in decompressed bytes. */
   readonly offset: number;
   readonly labels?: Labels;
   readonly flags?: readonly RecordFlag[];
-  /** The untouched bytes as base64, when the message had to be changed to fit JSON. */
+  /** The original bytes as base64 if the message had to be changed to fit JSON. */
   readonly original?: string;
-  /** Synthetic records only. */
+  /** Kind of event; only in synthetic records. */
   readonly event?: 'log.gap' | 'log.gap_end' | 'log.repeat' | 'log.reset' | 'log.clock_jump';
   readonly details?: Readonly<Record<string, string | number | null>>;
 }

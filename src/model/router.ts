@@ -1,9 +1,9 @@
 import type { Labels } from './sample.ts';
 
-/** Who a router is to the people who run it. Its address is no part of that: it may change. */
+/** Identity of a router. Its address is not part of it, because it may change. */
 export interface RouterIdentity {
-  /** The configured, unique name: label `router`. */
+  /** Unique configured name: label `router`. */
   readonly name: string;
-  /** Configured labels that the router's series and records carry beside its name. */
+  /** Configured labels that the router's series and records carry in addition to its name. */
   readonly labels: Labels;
 }
