@@ -1,54 +1,60 @@
-/** Something that is done to one router again and again. */
+/** A recurring task on one router. */
 export interface Activity {
-  /** Unique among the activities that are there: adding one with the key of another replaces that. */
+  /** Unique key: adding an activity with an existing key replaces that activity. */
   readonly key: string;
   /**
-   * The router. Activities of one lane never overlap, and its hash fixes their place within the interval, the same after
-   * every restart: what is due for a router at the same time is done in the order of adding, in one go.
+   * Name of the router. Activities of one lane never overlap, and the hash of the name fixes their offset within the
+   * interval, which stays the same after a restart. Activities of a router that are due at the same time run one after
+   * another, in the order in which they were added.
    */
   readonly lane: string;
-  /** `Infinity`: turns come only when they are asked for. */
+  /** Interval in milliseconds. `Infinity`: the activity runs only when triggered. */
   readonly intervalMs: number;
   /**
-   * How many intervals lie between two turns, at least 1; default 1. Asked at every place on the grid, so that it acts
-   * at once when it changes. Back-off counts as well: the larger wait holds. Holds back neither the first turn nor one
-   * that was asked for.
+   * Number of intervals between two runs, at least 1; default 1. Evaluated at every scheduled time, so a change takes
+   * effect immediately. Combined with the back-off: the longer wait applies. Delays neither the first run nor a
+   * triggered one.
    */
   readonly stretch?: (() => number) | undefined;
-  /** Asked when a turn is about to begin: while true there is none, asked for or not, and places on the grid pass. */
+  /**
+   * Checked when a run is about to start: while true, nothing runs, triggered or not, and scheduled times are skipped.
+   */
   readonly isPaused?: (() => boolean) | undefined;
   /**
-   * One turn. Resolves with whether the router did its part. A rejection is a fault of the program: it is reported.
+   * Runs once. Resolves with whether the router did its part. A rejection is a bug in the program and is reported.
    * `signal` aborts when the activity is removed or the scheduler stops.
    */
   readonly run: (signal: AbortSignal, turn: Turn) => Promise<TurnOutcome>;
 }
 
-/** What a turn may want to know about itself. */
+/** Facts about the current run. */
 export interface Turn {
-  /** Whether another activity of the lane waits, so that a long turn can make way. */
+  /** Returns true if another activity of the lane is waiting, so that a long run can yield. */
   readonly isAwaited: () => boolean;
-  /** Whether it was asked for (`Scheduler.trigger`) before it began: then nothing may be left out because it is not yet due. */
+  /**
+   * True if the run was triggered (`Scheduler.trigger`) before it started: nothing may then be skipped because it is
+   * not due yet.
+   */
   readonly isTriggered: boolean;
 }
 
 export type TurnOutcome = 'done' | 'failed';
 
-/** How a turn ended that was asked for; `gone` when there is no such activity (any more). */
+/** Outcome of a triggered run; `gone` if the activity does not exist or was removed. */
 export type TriggerOutcome = TurnOutcome | 'gone';
 
 export interface TurnEnded {
   readonly type: 'turn-ended';
   readonly key: string;
   readonly outcome: TurnOutcome;
-  /** Whether it was asked for before it began. */
+  /** True if the run was triggered before it started. */
   readonly isTriggered: boolean;
   /**
-   * How late the turn began; places on the grid that the turn before it ran over count. `undefined` for a turn that was
-   * asked for ahead of its place. Milliseconds.
+   * Delay of the start in milliseconds, including scheduled times that the previous run overran. `undefined` for a run
+   * triggered ahead of its scheduled time.
    */
   readonly lagMs: number | undefined;
   readonly durationMs: number;
-  /** What the turn rejected with, if it did. */
+  /** The reason if `run` rejected. */
   readonly error?: unknown;
 }

@@ -5,8 +5,8 @@ interface Place<T> {
 }
 
 /**
- * A binary heap of things by due time; equal times come out in the order in which they went in. A thing is in it at most
- * once: to push it again moves it.
+ * A binary heap of items by due time; items with equal times come out in insertion order. An item occurs at most once:
+ * pushing it again moves it.
  */
 export class DueQueue<T> {
   readonly #heap: Place<T>[] = [];
@@ -24,7 +24,7 @@ export class DueQueue<T> {
     return this.#heap[0]?.dueMs;
   }
 
-  /** Takes the earliest item that is due at `nowMs`. */
+  /** Removes and returns the earliest item that is due at `nowMs`. */
   popDue(nowMs: number): T | undefined {
     const top = this.#heap[0];
     if (!top || top.dueMs > nowMs) return undefined;
@@ -32,7 +32,7 @@ export class DueQueue<T> {
     return top.item;
   }
 
-  /** Takes an item out, if it is there. */
+  /** Removes an item if it is present. */
   remove(item: T): void {
     const index = this.#indexes.get(item);
     if (index === undefined) return;
@@ -40,11 +40,11 @@ export class DueQueue<T> {
     const last = this.#heap.pop();
     if (!last || index === this.#heap.length) return;
     this.#heap[index] = last;
-    // The last of the heap need not belong below the one it replaces.
+    // The last item of the heap does not necessarily belong below the one it replaces.
     this.#sink(this.#rise(index));
   }
 
-  /** Moves what is at `index` up to where it belongs, and gives its place. */
+  /** Moves the item at `index` up to its position and returns that index. */
   #rise(start: number): number {
     let index = start;
     while (index > 0) {

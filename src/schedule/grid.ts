@@ -1,20 +1,20 @@
 import type { TurnOutcome } from './activity.ts';
 
-/** A failing router is asked ever less often, but no later than the first turn of its grid after this time. */
+/** Ceiling of the back-off of a failing router; the next run is at the first scheduled time after it. */
 const BACKOFF_CEILING_MS = 5 * 60_000;
 /** 2^30 intervals are longer than any ceiling. */
 const DOUBLINGS_MAX = 30;
 
 /**
- * Where one activity stands on its grid: the places of its turns are the first one plus whole intervals, whatever
- * happens in between. An interval of `Infinity` has no places at all. All times are monotonic.
+ * The fixed-rate schedule of one activity: scheduled times are the first one plus whole intervals, whatever happens in
+ * between. An interval of `Infinity` has no scheduled times. All times are monotonic.
  */
 export class Grid {
   readonly #intervalMs: number;
-  /** Place of the last turn that had one; far back before the first. */
+  /** Scheduled time of the last run; -Infinity before the first. */
   #lastMs = -Infinity;
   #dueMs = -Infinity;
-  /** The place that the next turn would have had if the last one had not run over it. */
+  /** The next scheduled time if the last run had not overrun it. */
   #wantedMs = -Infinity;
   #failures = 0;
 
@@ -22,18 +22,18 @@ export class Grid {
     this.#intervalMs = intervalMs;
   }
 
-  /** Place of the next turn; far back before {@link begin}, `Infinity` when there is none. */
+  /** Next scheduled time; -Infinity before {@link begin}, `Infinity` if there is none. */
   get dueMs(): number {
     return this.#dueMs;
   }
 
-  /** Fixes the grid by the place of its first turn. One without end between its places has none. */
+  /** Sets the time of the first run. A schedule with an infinite interval has none. */
   begin(firstMs: number): void {
     this.#dueMs = Number.isFinite(this.#intervalMs) ? firstMs : Number.POSITIVE_INFINITY;
     this.#wantedMs = this.#dueMs;
   }
 
-  /** Whether the next place is at least `stretch` intervals behind the last turn. */
+  /** Returns true if the next scheduled time is at least `stretch` intervals after the last run. */
   admits(stretch: number): boolean {
     const earliestMs = this.#lastMs + stretch * this.#intervalMs;
     if (this.#dueMs < earliestMs) return false;
@@ -41,24 +41,24 @@ export class Grid {
     return true;
   }
 
-  /** How late a turn is that begins at `nowMs`; `undefined` when it is ahead of its place. */
+  /** Returns how late a run is that starts at `nowMs`; `undefined` if it is ahead of its scheduled time. */
   lagAt(nowMs: number): number | undefined {
     return nowMs < this.#dueMs ? undefined : nowMs - this.#wantedMs;
   }
 
-  /** Lets the places up to `nowMs` pass without a turn. */
+  /** Skips the scheduled times up to `nowMs` without a run. */
   pass(nowMs: number): void {
     if (this.#dueMs > nowMs) return;
     this.#dueMs += (Math.floor((nowMs - this.#dueMs) / this.#intervalMs) + 1) * this.#intervalMs;
     this.#wantedMs = this.#dueMs;
   }
 
-  /** Takes note of a turn. One ahead of its place moves the next only by ending a back-off. */
+  /** Records a run. A run ahead of its scheduled time moves the next one only by ending a back-off. */
   settle(startedMs: number, endedMs: number, outcome: TurnOutcome): void {
     const hasPlace = this.#dueMs <= endedMs;
     const isRecovery = outcome === 'done' && this.#failures > 0;
     if (outcome === 'done') this.#failures = 0;
-    // A failure ahead of its place does not count: asking often must not drive a router into back-off.
+    // A failure ahead of the scheduled time does not count: frequent triggers must not drive a router into back-off.
     else if (hasPlace) this.#failures++;
     if (hasPlace) {
       this.#lastMs = this.#dueMs;
@@ -70,7 +70,7 @@ export class Grid {
     }
   }
 
-  /** The first place after `nowMs` that respects the back-off. */
+  /** Returns the first scheduled time after `nowMs` that respects the back-off. */
   #findNext(nowMs: number): number {
     const doublings = Math.min(Math.max(0, this.#failures - 1), DOUBLINGS_MAX);
     const waitMs = Math.min(this.#intervalMs * 2 ** doublings, Math.max(this.#intervalMs, BACKOFF_CEILING_MS));

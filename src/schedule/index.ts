@@ -1,9 +1,9 @@
 /**
- * schedule: when something may be done.
+ * schedule: decides when things run.
  *
- * Owns: due times and their spread, one turn at a time per router, the bound on turns, back-off, what a budget of bytes
- * allows, the rhythm of sinks.
- * Does not own: what is done in a turn, and the counting of bytes.
+ * Owns: due times and their spread, one run at a time per router, the limit on concurrent runs, back-off, the effect of
+ * a byte budget, the timing of sinks.
+ * Does not own: what a run does, and the counting of bytes.
  * Start reading at: scheduler.ts (routers), byte-budget.ts (their cost), pump.ts (sinks).
  */
 export type { Activity, TriggerOutcome, Turn, TurnEnded, TurnOutcome } from './activity.ts';

@@ -2,18 +2,24 @@ import { type BackoffBounds, type Clock, computeBackoffMs, type Random } from '.
 
 export interface PumpOptions {
   /**
-   * Does one step. `idle`: there is nothing to do until the next {@link Pump.wake}; a wait: the next step is made after it.
-   * `isLast`: the pump is being drained, and there is no time to wait.
+   * Does one step. Resolves with `more` to be called again at once, `idle` if there is nothing to do until the next
+   * {@link Pump.wake}, or a wait before the next step. `isLast`: the pump is draining and there is no time to wait.
    */
   readonly step: (signal: AbortSignal, turn: { readonly isLast: boolean }) => Promise<PumpOutcome>;
-  /** Told of every step that failed; the pump goes on after a growing wait, for ever. Gives the least wait in ms, if any. */
+  /**
+   * Called after every failed step; the pump retries without limit, with a growing wait. Returns the minimum wait in
+   * milliseconds, if any.
+   */
   readonly onFailure: (cause: unknown) => number | undefined;
+  /** Bounds of the wait after failures. */
   readonly backoff: BackoffBounds;
+  /** Clock for the waits. */
   readonly clock: Clock;
+  /** Random numbers for the jitter of the back-off. */
   readonly random: Random;
 }
 
-/** What a step left to do. */
+/** Result of a step. */
 export type PumpOutcome = 'more' | 'idle' | { readonly waitMs: number };
 
 type PumpState = 'resting' | 'stepping' | 'lingering' | 'waiting' | 'stopped';
@@ -33,7 +39,7 @@ export class Pump {
   readonly #options: PumpOptions;
   readonly #stop = new AbortController();
   #state: PumpState = 'resting';
-  /** Aborts when records need not be waited for any more. */
+  /** Aborts the waits that a step asked for, once draining starts. */
   readonly #linger = new AbortController();
   #running: Promise<void> | undefined;
   #isAwake = false;
@@ -44,13 +50,13 @@ export class Pump {
     this.#options = options;
   }
 
-  /** Says that there may be work. A wait under way is not cut short. */
+  /** Signals that there may be work. Does not cut a current wait short. */
   wake(): void {
     this.#isAwake = true;
     if (this.#state === 'resting') this.#running = this.#run();
   }
 
-  /** Resolves when no step is under way and none follows at once. */
+  /** Resolves when no step is running and none follows immediately. */
   whenIdle(): Promise<void> {
     if (this.#state !== 'stepping') return Promise.resolve();
     return new Promise((resolve) => this.#idleWaiters.push(resolve));

@@ -4,15 +4,17 @@ import { DueQueue } from './due-queue.ts';
 import { Grid } from './grid.ts';
 
 export interface SchedulerOptions {
+  /** Clock for due times (monotonic) and timers. */
   readonly clock: Clock;
+  /** Called after every run that was not aborted. */
   readonly report: (event: TurnEnded) => void;
-  /** Turns under way at once, over all routers. Default 256. */
+  /** Maximum number of concurrent runs over all routers. Default 256. */
   readonly turnsMax?: number;
 }
 
-/** Enough for thousands of healthy routers, and a bound for sockets and memory when many are slow at once. */
+/** Enough for thousands of healthy routers, and a bound on sockets and memory if many are slow at once. */
 const TURNS_MAX = 256;
-/** First turns are spread over no more than this per activity, so that a small fleet is up at once. */
+/** First runs are spread over at most this long per activity, so that a small fleet starts quickly. */
 const START_SPREAD_MS = 20;
 
 interface Entry {
@@ -21,15 +23,15 @@ interface Entry {
   readonly grid: Grid;
   /** Changes as drawn at {@link Scheduler}. */
   state: 'resting' | 'waiting' | 'running' | 'removed';
-  /** Answers everybody who has asked for a turn since the last one ended. */
+  /** Resolves all triggers since the last run ended. */
   awaited: PromiseWithResolvers<TriggerOutcome> | undefined;
 }
 
-/** A router, and whose turn it is. */
+/** A router and its queue of activities. */
 interface Lane {
   readonly name: string;
   readonly entries: Set<Entry>;
-  /** Who has the lane: running, or ready for a free place among the turns. */
+  /** The activity that holds the lane: running, or ready and waiting for a free run. */
   holder: Entry | undefined;
   readonly waiting: Entry[];
 }
@@ -56,7 +58,7 @@ export class Scheduler {
   readonly #entries = new Map<string, Entry>();
   readonly #lanes = new Map<string, Lane>();
   readonly #queue = new DueQueue<Entry>();
-  /** Those that have their lane and wait for a place among the turns. */
+  /** Activities that hold their lane and wait for a free run. */
   readonly #ready: Entry[] = [];
   readonly #running = new Map<Entry, TurnUnderWay>();
   #isStarted = false;
@@ -69,7 +71,10 @@ export class Scheduler {
     this.#turnsMax = options.turnsMax ?? TURNS_MAX;
   }
 
-  /** Adds an activity, at any time, in place of one with its key. Its first turn comes as {@link start} says. */
+  /**
+   * Adds an activity at any time; replaces one with the same key. Its first run is scheduled as described at {@link
+   * start}.
+   */
   add(activity: Activity): void {
     void this.remove(activity.key);
     const lane = this.#lanes.get(activity.lane) ?? {
@@ -88,12 +93,12 @@ export class Scheduler {
     this.#arm();
   }
 
-  /** Begins. First turns come within the shorter of the interval and 20 ms per activity that is there. */
+  /** Starts scheduling. First runs come within the shorter of the interval and 20 ms per registered activity. */
   start(): void {
     this.#isStarted = true;
     for (const entry of this.#entries.values()) {
       this.#place(entry);
-      // What was asked for already, and has no place on a grid that would answer.
+      // Already triggered, but without a scheduled time that would resolve the trigger.
       if (!entry.awaited || Number.isFinite(entry.grid.dueMs)) continue;
       this.#queue.remove(entry);
       this.#enqueue(entry);
@@ -102,8 +107,8 @@ export class Scheduler {
   }
 
   /**
-   * Takes an activity away, aborts its turn if one is under way, and resolves when that has ended. The others of its lane
-   * go on. Those who wait for a turn of it get `gone`.
+   * Removes an activity, aborts its run if there is one, and resolves when that run has ended. Other activities of the
+   * lane continue. Pending triggers resolve with `gone`.
    */
   async remove(key: string): Promise<void> {
     const entry = this.#entries.get(key);
@@ -118,7 +123,7 @@ export class Scheduler {
     this.#answer(entry, 'gone');
     const turn = this.#running.get(entry);
     if (!turn) {
-      // A turn under way keeps the lane until it has ended: nothing else may be done to the router so long.
+      // A run in progress keeps the lane until it has ended: nothing else may be done to the router until then.
       if (lane.holder === entry || lane.holder === undefined) this.#releaseLane(lane);
       return;
     }
@@ -127,10 +132,10 @@ export class Scheduler {
   }
 
   /**
-   * Asks for a turn as soon as the lane is free, and resolves with how it ended: `failed` also when the activity is
-   * paused. All who ask before a turn has ended share it, and one that is under way already counts as an answer. It may
-   * come ahead of its place on the grid; a place that comes before it has ended is served by it. Who asks before
-   * {@link start} is answered by the first turn.
+   * Requests a run as soon as the lane is free, and resolves with its outcome; `failed` also if the activity is paused.
+   * All triggers before a run has ended share it, including those made while it is running. A triggered run may come
+   * ahead of its scheduled time; a scheduled time that passes before the run has ended is served by it. A trigger
+   * before {@link start} resolves with the first run.
    */
   trigger(key: string): Promise<TriggerOutcome> {
     const entry = this.#entries.get(key);
@@ -146,7 +151,7 @@ export class Scheduler {
     return promise;
   }
 
-  /** Aborts the turns under way and resolves when they have ended. No turn begins after this. */
+  /** Aborts the current runs and resolves when they have ended. No run starts after this. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -155,16 +160,17 @@ export class Scheduler {
     await this.whenIdle();
   }
 
-  /** Resolves when no turn is under way. */
+  /** Resolves when nothing is running. */
   async whenIdle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
 
   #place(entry: Entry): void {
-    // Whole milliseconds: with fractions, rounding would now and then put a turn one interval too late on its grid.
+    // Whole milliseconds: with fractions, rounding would occasionally schedule a run one interval late.
     const nowMs = Math.ceil(this.#clock.monotonic());
     const spreadMs = Math.min(entry.activity.intervalMs, START_SPREAD_MS * this.#entries.size);
-    // One connection serves all that is due for a router at the same time, so a newcomer joins what comes soon.
+    // One connection serves everything that is due for a router at the same time, so a new activity joins what is due
+    // soon.
     const others = [...entry.lane.entries].map(({ grid }) => grid.dueMs);
     const soon = others.filter((dueMs) => dueMs >= nowMs && dueMs <= nowMs + spreadMs);
     const ownMs = nowMs + Math.floor(hashToUnit(entry.lane.name) * spreadMs);
@@ -183,7 +189,7 @@ export class Scheduler {
     const nowMs = this.#clock.monotonic();
     for (let entry = this.#queue.popDue(nowMs); entry; entry = this.#queue.popDue(nowMs)) {
       const { activity, grid } = entry;
-      // Asked before it queues up as well: what is not going to run must not make a long turn of the lane make way.
+      // Checked before it is queued as well: an activity that will not run must not make a long run of the lane yield.
       if (activity.isPaused?.() || !grid.admits(activity.stretch?.() ?? 1)) this.#pass(entry);
       else this.#enqueue(entry);
     }
@@ -218,7 +224,7 @@ export class Scheduler {
     this.#arm();
   }
 
-  /** Puts an entry to rest without a turn. */
+  /** Skips a run and puts the entry back to rest. */
   #pass(entry: Entry): void {
     entry.grid.pass(this.#clock.monotonic());
     this.#answer(entry, 'failed');
