@@ -1,29 +1,29 @@
 import type { FamilyDescription, Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
 import { type ExpositionFormat, renderHeader, renderSeries, renderValue, toSeriesLabels } from './text.ts';
 
-/** Seconds since moments on the monotonic clock; computed at each scrape, so that an age grows while nothing happens. */
+/** Seconds since moments on the monotonic clock; computed at each scrape, so that the age keeps growing. */
 export interface AgeFamily {
   readonly name: string;
   readonly help: string;
-  /** Labels that are the same object as when the family was published before are not rendered again. */
+  /** Samples whose `labels` are the same object as in the previous publication are not rendered again. */
   readonly samples: readonly { readonly labels: Labels; readonly sinceMs: number }[];
 }
 
-/** How long values that a router said are served. */
+/** How long values reported by a router are served. */
 export type ValuesEnd =
-  /** For as long as the router is known: they say who it is. */
+  /** For as long as the router is known: these values identify it. */
   | 'never'
   /** Until this moment on the monotonic clock, and no longer than {@link FleetExposition.keepFresh} allows. */
   | number;
 
-/** Text that stands ready, of one family and one part of one router. */
+/** Rendered text of one family in one part of one router. */
 interface ReadyText {
   readonly lines: string;
   readonly count: number;
   readonly expiresAtMs: number;
 }
 
-/** What one router has in one family. */
+/** All series of one router in one family. */
 interface FamilySeries {
   readonly router: RouterSeries;
   readonly parts: Map<string, ReadyText>;
@@ -34,7 +34,7 @@ interface FamilySeries {
 interface RouterSeries {
   readonly identity: RouterIdentity;
   freshUntilMs: number;
-  /** By part: the families in it, and how many of its series were left out. */
+  /** Parts by name: their families, and the number of series that were dropped. */
   readonly parts: Map<string, { readonly families: readonly string[]; readonly dropped: number }>;
 }
 
@@ -43,15 +43,18 @@ interface Family {
   readonly routers: Map<string, FamilySeries>;
 }
 
-/** Most series of one router, and of one of its counters: ten times what a device with every card has. */
+/**
+ * Limit of the series of one router, and of the series of one of its counters: ten times what a fully equipped device
+ * has.
+ */
 const SERIES_PER_ROUTER_MAX = 2000;
-/** Text is handed out in pieces of about this size. Characters. */
+/** Approximate length of the pieces of text in characters. */
 const CHUNK_LENGTH = 64 * 1024;
 const NONE: ReadonlySet<string> = new Set();
-/** The part with what the exposition itself says about a router. */
+/** The part that holds the exposition's own metrics about a router. */
 const OWN_PART = 'exposition';
 
-/** How many series of a router are not served. */
+/** Counts the series of a router that are not served. */
 export const SERIES_DROPPED: FamilyDescription = {
   name: 'router_series_dropped',
   help: `Series that are not served, because the router has more than ${SERIES_PER_ROUTER_MAX} or has them twice.`,
@@ -59,24 +62,23 @@ export const SERIES_DROPPED: FamilyDescription = {
 };
 
 /**
- * The series of all routers, rendered when they change and joined when they are scraped. A scrape touches no router.
- *
- * A router's values come in parts that are replaced as a whole (one status resource is a part), so that a part which
- * is not renewed can run out by itself.
+ * The series of all routers, rendered when they change and joined at a scrape. A scrape contacts no router. A router's
+ * values come in parts (one status resource is a part) that are replaced as a whole, so that a part which is not
+ * renewed can expire on its own.
  */
 export class FleetExposition {
   readonly #families = new Map<string, Family>();
   readonly #routers = new Map<string, RouterSeries>();
   #sortedNames: readonly string[] | undefined;
 
-  /** Replaces one part of what the agent says about a router. It is served until it is replaced. */
+  /** Replaces one part of the agent's metrics about a router. It is served until it is replaced. */
   publish(router: RouterIdentity, part: string, families: readonly MetricFamily[]): void {
     this.#replace(this.#seriesOf(router), part, families, Infinity, Infinity);
   }
 
   /**
-   * Replaces one part of what a router says about itself. Series that are there already, and those beyond the bound per
-   * router, are left out and counted in {@link SERIES_DROPPED}, as are the `dropped` ones that were left out before.
+   * Replaces one part of a router's own values. Duplicate series and series beyond the limit per router are left out
+   * and counted in {@link SERIES_DROPPED}, together with the `dropped` series that the caller left out.
    */
   publishValues(
     router: RouterIdentity,
@@ -92,7 +94,7 @@ export class FleetExposition {
     this.publish(router, OWN_PART, [{ ...SERIES_DROPPED, samples: [{ labels: {}, value: all }] }]);
   }
 
-  /** Says that a router is well: its values may be served until this moment on the monotonic clock. */
+  /** Marks a router as healthy: its values may be served until this moment on the monotonic clock. */
   keepFresh(router: RouterIdentity, untilMs: number): void {
     this.#seriesOf(router).freshUntilMs = untilMs;
   }
@@ -108,17 +110,17 @@ export class FleetExposition {
     }));
   }
 
-  /** Adds to a counter of a router; `delta` 0 makes the series exist. */
+  /** Adds `delta` to a counter of a router; a `delta` of 0 creates the series. */
   add(router: RouterIdentity, family: FamilyDescription, labels: Labels, delta: number): void {
     const { counters } = this.#familySeries(this.#seriesOf(router), family);
     const own = renderSeries(family.name, toSeriesLabels(router, labels));
-    // Names of logs come from the router. When there are too many of them, what they count is still counted.
+    // Names of logs come from the router. If there are too many, their counts are added up in the shared series.
     const isTooMany = !counters.has(own) && counters.size >= SERIES_PER_ROUTER_MAX;
     const series = isTooMany ? renderSeries(family.name, toSeriesLabels(router, {})) : own;
     counters.set(series, (counters.get(series) ?? 0) + delta);
   }
 
-  /** Forgets everything about a router but its counters, as when it is to be asked in another way from now on. */
+  /** Forgets everything about a router except its counters, for example when its settings change. */
   forgetValues(name: string): void {
     const router = this.#routers.get(name);
     if (!router) return;
@@ -129,15 +131,16 @@ export class FleetExposition {
     }
   }
 
-  /** Forgets a router and all its series. */
+  /** Removes a router and all its series. */
   forget(name: string): void {
     this.#routers.delete(name);
     for (const { routers } of this.#families.values()) routers.delete(name);
   }
 
   /**
-   * What is valid at `nowMs` (monotonic) in pieces of text, families in the order of their names; of one router only when
-   * `name` is given, and without the families whose names are in `leftOut`. The mark at the end of OpenMetrics is the caller's to add, who may have more to say.
+   * Yields everything valid at `nowMs` (monotonic) in pieces of text, families ordered by name; only those of one
+   * router if `name` is given, and without the families in `leftOut`. The caller adds the OpenMetrics end marker,
+   * because it may have more to write.
    */
   *render(
     format: ExpositionFormat,
@@ -180,7 +183,7 @@ export class FleetExposition {
     let dropped = droppedBefore;
     for (const family of families) {
       const target = this.#familySeries(router, family);
-      // Labels that differ in what cannot be written are the same series, and a series that comes twice breaks a scrape.
+      // Labels that differ only in unprintable characters are the same series, and a duplicate series breaks a scrape.
       const values = new Map<string, string>();
       for (const { labels, value } of family.samples) {
         const series = renderSeries(family.name, toSeriesLabels(router.identity, labels));
@@ -208,7 +211,7 @@ export class FleetExposition {
     router.parts.delete(part);
   }
 
-  /** Series of all parts but one. */
+  /** Counts the series of all parts except one. */
   #countValues(router: RouterSeries, except: string): number {
     let count = 0;
     for (const [part, { families }] of router.parts) {
@@ -227,7 +230,7 @@ export class FleetExposition {
       this.#families.set(name, family);
       this.#sortedNames = undefined;
     }
-    // After a reload of the configuration a family may be described in another way.
+    // A reload may change the description of a family.
     if (family.description.help !== help || family.description.type !== type) family.description = { name, help, type };
     let series = family.routers.get(router.identity.name);
     if (!series) {
@@ -257,7 +260,7 @@ function renderFamilySeries({ router, parts, ages, counters }: FamilySeries, now
   return lines;
 }
 
-/** The series that are there already; hardly ever does a family have a second part. */
+/** Yields the existing series; a family rarely has a second part. */
 function* listSeries(parts: ReadonlyMap<string, ReadyText>): Generator<string> {
   for (const { lines } of parts.values()) {
     for (const line of lines.split('\n')) if (line !== '') yield line.slice(0, line.lastIndexOf(' '));

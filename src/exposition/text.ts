@@ -3,7 +3,7 @@ import type { FamilyDescription, Labels, RouterIdentity } from '../model/index.t
 /** `text` is the Prometheus text format 0.0.4, `openmetrics` is OpenMetrics 1.0.0. Samples are the same text in both. */
 export type ExpositionFormat = 'text' | 'openmetrics';
 
-/** A label value is cut to this many characters: no real one comes near, and a hostile router must not fill memory. */
+/** A label value is cut to this many characters: no real one comes close, and a hostile router must not fill memory. */
 const LABEL_LENGTH_MAX = 512;
 
 /** Escapes a label value for the text formats; control characters other than line feed become spaces. */
@@ -12,7 +12,7 @@ export function escapeLabelValue(value: string): string {
   return escapeText(cut.toWellFormed().replaceAll(/[\p{Cc}--\n]/gv, ' ')).replaceAll('"', '\\"');
 }
 
-/** `name{a="1",b="2"}`: everything of a sample line that comes before its value. */
+/** Renders `name{a="1",b="2"}`: everything of a sample line that precedes its value. */
 export function renderSeries(name: string, labels: Labels): string {
   const pairs = Object.entries(labels)
     .filter(([, value]) => value !== '')
@@ -20,12 +20,12 @@ export function renderSeries(name: string, labels: Labels): string {
   return pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
 }
 
-/** The labels of a router's series: its name, its configured labels, then those of the sample. */
+/** Returns the labels of a router's series: its name, its configured labels, then those of the sample. */
 export function toSeriesLabels(router: RouterIdentity, labels: Labels): Labels {
   return { router: router.name, ...router.labels, ...labels };
 }
 
-/** A value as both text formats write it. */
+/** Renders a value as both text formats write it. */
 export function renderValue(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
   if (value === Number.NEGATIVE_INFINITY) return '-Inf';
@@ -33,9 +33,9 @@ export function renderValue(value: number): string {
 }
 
 /**
- * The two comment lines in front of a family. OpenMetrics takes the suffix of counters and infos for a part of the sample,
- * not of the family. A state set is called a gauge in both formats: OpenMetrics would want its label to have the name of
- * the family, which makes worse queries.
+ * Renders the two comment lines before a family. In OpenMetrics the suffix of counters and infos belongs to the sample,
+ * not to the family. A state set is declared as a gauge in both formats: OpenMetrics requires its label to have the
+ * name of the family, which makes for worse queries.
  */
 export function renderHeader({ name, help, type }: FamilyDescription, format: ExpositionFormat): string {
   if (format === 'text') {
