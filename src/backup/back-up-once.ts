@@ -3,10 +3,10 @@ import { BackupError } from './errors.ts';
 import type { BackupFormat, BackupReason } from './manifest.ts';
 import { PROFILES_MAX, type ProfileArchive } from './profile-archive.ts';
 
-/** The stored profiles of one router. Errors carry `isAnswered` when the router is well and refused only this one thing. */
+/** The stored profiles of one router. Errors carry `isAnswered` if the router works and rejected only this request. */
 export interface ProfileSource {
   listProfiles(signal: AbortSignal): Promise<readonly { readonly name: string }[]>;
-  /** Hands the body to `consume` while it arrives. A body that was cut off ends with an error. */
+  /** Passes the body to `consume` as it arrives. A truncated body ends with an error. */
   downloadProfile<T>(
     name: string,
     options: { readonly format: BackupFormat },
@@ -17,7 +17,7 @@ export interface ProfileSource {
 
 export type BackupEvent =
   | {
-      /** A new version. */
+      /** A new version was kept. */
       readonly type: 'profile-kept';
       readonly router: string;
       readonly profile: string;
@@ -30,33 +30,40 @@ export type BackupEvent =
   | { readonly type: 'profile-failed'; readonly router: string; readonly profile: string; readonly cause: unknown };
 
 export interface BackupOptions {
-  /** The configured name. */
+  /** Configured name of the router. */
   readonly router: string;
+  /** Downloads the router's profiles. */
   readonly source: ProfileSource;
+  /** Stores the versions. */
   readonly archive: ProfileArchive;
+  /** Format in which profiles are downloaded. */
   readonly format: BackupFormat;
+  /** Reason recorded with new versions. */
   readonly reason: BackupReason;
+  /** Called for every profile, with what was done. */
   readonly report: (event: BackupEvent) => void;
 }
 
-/** What became of the profiles of one router, in numbers. */
+/** Number of the router's profiles by outcome. */
 export interface BackupResult {
   readonly kept: number;
   readonly unchanged: number;
   readonly failed: number;
 }
 
-/** Longest name of a profile, in characters; devices allow far fewer. */
+/** Maximum length of a profile's name in characters; devices allow far fewer. */
 const NAME_LENGTH_MAX = 256;
-/** One profile may be alone with its failure. After so many in a row the router or the disk is gone, and the rest is not tried. */
+/**
+ * A single profile may fail on its own. After this many failures in a row the router or the disk is unavailable, and
+ * the rest is not tried.
+ */
 const SETBACKS_MAX = 2;
 
 /**
- * Downloads every stored profile of a router once and keeps those that have changed. A profile that fails harms no other.
- *
- * Rejects with the source's error when the router is gone, with {@link BackupError} `write` or `read` when the disk is,
- * and with the signal's reason. What was not tried then has failed, unless it was the agent that ended: only a deadline
- * is a failure of the backup.
+ * Downloads every stored profile of a router once and keeps those that have changed. A failed profile does not affect
+ * the others. Rejects with the source's error if the router is unavailable, with {@link BackupError} `write` or `read`
+ * if the disk is, and with the signal's reason. Profiles not tried by then count as failed, unless the agent is
+ * shutting down: only a deadline is a failure of the backup.
  */
 export async function backUpOnce(options: BackupOptions, signal: AbortSignal): Promise<BackupResult> {
   const profiles = await listProfiles(options, signal);
@@ -97,7 +104,10 @@ async function backUpProfile(
   return type;
 }
 
-/** The profiles that the router has and that may have a folder. Without its list, each that it is known to have has failed. */
+/**
+ * Returns the profiles that the router has and that may have a folder. If the list cannot be read, every known profile
+ * has failed.
+ */
 async function listProfiles(
   options: BackupOptions,
   signal: AbortSignal,
@@ -118,7 +128,9 @@ async function listProfiles(
   }
 }
 
-/** Whether a profile has a folder or may have one; otherwise it is reported as failed, and leaves no trace on disk. */
+/**
+ * Returns true if a profile has a folder or may have one; otherwise reports it as failed and leaves no trace on disk.
+ */
 function admit({ router, report }: BackupOptions, profile: string, folders: Set<string>): boolean {
   if (folders.has(profile)) return true;
   const cause = findRefusal(profile, folders.size);
@@ -135,7 +147,7 @@ function findRefusal(profile: string, folders: number): BackupError | undefined 
   if (folders < PROFILES_MAX) return undefined;
   return new BackupError('too-many', `No more than ${PROFILES_MAX} profiles of one router are kept`, {
     disposition: 'operator',
-    hint: 'Remove the folders of profiles that the router does not have any more',
+    hint: 'Remove the folders of profiles that the router no longer has',
   });
 }
 
@@ -147,17 +159,17 @@ async function noteFailures(options: BackupOptions, profiles: readonly string[],
   }
 }
 
-/** An agent that ends says nothing about a backup. */
+/** Throws if the agent is shutting down: that says nothing about a backup. */
 function throwIfEnded(signal: AbortSignal): void {
   if (!(signal.reason instanceof DeadlineExceeded)) signal.throwIfAborted();
 }
 
-/** Whether the router asks to be left alone. */
+/** Returns true if the router asked for requests to be delayed. */
 function isPutOff(cause: unknown): boolean {
   return cause instanceof Error && Reflect.get(cause, 'retryAfterMs') !== undefined;
 }
 
-/** Whether a failure is certainly that of one profile: the router answered, and what it sent could be written. */
+/** Returns true if the failure concerns only this profile: the router answered, and the data could be written. */
 function isAlone(cause: unknown): boolean {
   if (cause instanceof BackupError) return cause.code !== 'write' && cause.code !== 'read';
   return cause instanceof Error && Reflect.get(cause, 'isAnswered') === true && !isPutOff(cause);

@@ -17,13 +17,13 @@ const VERSIONS: FamilyDescription = {
   type: 'gauge',
 };
 
-/** Every family that {@link describeBackups} may give. */
+/** All families that {@link describeBackups} may return. */
 export const BACKUP_FAMILIES: readonly FamilyDescription[] = [LAST_SUCCESS, SUCCESS, VERSIONS];
 
-/** What is known about the backups of a router, from their records on disk. Throws {@link BackupError} `read`. */
+/** Returns the metrics of a router's backups, from their manifests on disk. Throws {@link BackupError} `read`. */
 export async function describeBackups(archive: ProfileArchive, router: string): Promise<readonly MetricFamily[]> {
   const profiles = await archive.listProfiles(router);
-  // A profile that the router no longer has keeps its versions, and nothing about it can be late.
+  // A profile that the router no longer has keeps its versions, and nothing about it can be overdue.
   const listed = profiles.filter(({ isListed }) => isListed);
   return [
     toFamily(LAST_SUCCESS, listed, ({ lastSuccessMs }) => lastSuccessMs && lastSuccessMs / 1000),

@@ -2,53 +2,58 @@ import { createTask, type ParsedFields, parse, type ScheduledTask } from 'node-c
 import { hashToUnit } from '../base/index.ts';
 import { BackupError } from './errors.ts';
 
-/** Over how much time the routers of a fleet are spread, so that they are not all asked in the same second. Milliseconds. */
+/**
+ * Period over which the routers of a fleet are spread, so that they are not all contacted in the same second.
+ * Milliseconds.
+ */
 const SPREAD_MS_MAX = 30 * 60_000;
-/** Of the time to the next run, the part over which routers are spread at most: a run begins before the next one is due. */
+/** Maximum spread as a share of the time to the next run: a run starts before the next one is due. */
 const SPREAD_SHARE_MAX = 0.5;
-/** How far ahead a run is looked for. The 29th of February on a given day of the week comes every 40 years at the latest. */
+/** How far ahead to search for a run. February 29 on a given day of the week comes at least every 40 years. */
 const DAYS_MAX = 41 * 366;
-/** Spans without a run that are remembered, because all routers of a fleet ask for the same ones. */
+/** Number of cached spans without a run: all routers of a fleet ask for the same ones. */
 const SPANS_MAX = 64;
 
-/** No run after `fromMs` before `nextMs`. */
+/** There is no run after `fromMs` and before `nextMs`. */
 interface Span {
   readonly fromMs: number;
   readonly nextMs: number;
 }
 
 /**
- * When backups are due, by a cron expression in the time zone of this machine.
- *
- * The expression is read by node-cron, seconds, names and `@daily` included: day of the month and day of the week must
- * both fit. node-cron itself looks only from the machine's own time onwards and waits with timers of its own; so its
- * public parts, the parsed fields and the matcher, are asked here, and nothing runs by itself. A time that a change to
- * summer time leaves out is left out; one that comes twice counts the first time.
+ * Decides when backups are due, from a cron expression in the time zone of this machine. node-cron parses the
+ * expression, including seconds, names and `@daily`: day of the month and day of the week must both match. node-cron
+ * itself only looks ahead from the current time and uses its own timers, so only its parsed fields and matcher are used
+ * here, and nothing runs on its own. A time skipped when summer time starts is skipped; a time that occurs twice counts
+ * the first time.
  */
 export class BackupCalendar {
   readonly #fields: ParsedFields;
-  /** Fits noon of every day on which there is a run. */
+  /** Matches noon of every day on which there is a run. */
   readonly #days: ScheduledTask;
   readonly #spans: Span[] = [];
 
-  /** Throws {@link BackupError} `schedule` when the expression is none. */
+  /** Throws {@link BackupError} `schedule` if the expression is invalid. */
   constructor(expression: string) {
     try {
       this.#fields = parse(expression);
       const { dayOfMonth, month, dayOfWeek } = this.#fields;
       this.#days = createTask(`0 0 12 ${dayOfMonth.join()} ${month.join()} ${dayOfWeek.join()}`, () => {});
     } catch (cause) {
-      throw new BackupError('schedule', `${JSON.stringify(expression)} is no schedule`, {
+      throw new BackupError('schedule', `${JSON.stringify(expression)} is not a valid schedule`, {
         disposition: 'operator',
         hint: 'Write minute, hour, day of the month, month and day of the week, as in "0 3 * * *"',
         cause,
       });
     }
-    // The matcher is all that is wanted; node-cron would remember the task for ever.
+    // Only the matcher is needed; node-cron would keep the task forever.
     void this.#days.destroy();
   }
 
-  /** The first run after `afterMs`; `undefined` when there is none within a lifetime. Milliseconds since the Unix epoch. */
+  /**
+   * Returns the first run after `afterMs` in milliseconds since the Unix epoch; `undefined` if there is none in the
+   * searched range.
+   */
   nextRunMs(afterMs: number): number | undefined {
     const known = this.#spans.find(({ fromMs, nextMs }) => fromMs <= afterMs && afterMs < nextMs);
     if (known) return known.nextMs;
@@ -60,8 +65,8 @@ export class BackupCalendar {
   }
 
   /**
-   * When a router is due after `afterMs`: at a run, later by a part of the spread that its name alone decides. Milliseconds
-   * since the Unix epoch.
+   * Returns when a router is due after `afterMs`: at a run, plus a part of the spread that depends only on its name.
+   * Milliseconds since the Unix epoch.
    */
   dueMs(router: string, afterMs: number): number | undefined {
     const unit = hashToUnit(`${router}/backup`);
@@ -96,7 +101,7 @@ export class BackupCalendar {
         for (const seconds of toAscending(second)) {
           const time = new Date(noon);
           time.setHours(hours, minutes, seconds);
-          // In the hour that summer time leaves out, the clock shows another time.
+          // In the hour skipped by summer time the clock shows another time.
           if (time.getTime() > afterMs && time.getHours() === hours && time.getMinutes() === minutes)
             return time.getTime();
         }

@@ -3,17 +3,17 @@ import { BackupError } from './errors.ts';
 import type { BackupFormat } from './manifest.ts';
 import type { ProfileArchive, StoredVersion } from './profile-archive.ts';
 
-/** Two versions of a profile. */
+/** A comparison of two versions of a profile. */
 export interface Comparison {
   readonly profile: string;
   readonly from: StoredVersion;
   readonly to: StoredVersion;
   readonly isEqual: boolean;
-  /** Unified, empty without differences; absent when the versions cannot be compared line by line. */
+  /** Unified diff, empty if there are no differences; absent if the versions cannot be compared line by line. */
   readonly diff: string | undefined;
 }
 
-/** Which versions are compared, by their numbers; absent: the newest two that can be. */
+/** Numbers of the versions to compare; default: the newest two that can be compared. */
 export interface VersionChoice {
   readonly from?: number | undefined;
   readonly to?: number | undefined;
@@ -21,12 +21,12 @@ export interface VersionChoice {
 
 /** Unchanged lines around a change. */
 const CONTEXT_LINES = 3;
-/** After this time two texts have too little in common. Milliseconds. */
+/** After this time in milliseconds the texts count as too different. */
 const COMPARISON_MS_MAX = 10_000;
 
 /**
- * Compares two kept versions of a profile; a text says why there are no two. Damaged versions are passed over unless they
- * are asked for. Throws {@link BackupError} `damaged` or `too-different`.
+ * Compares two kept versions of a profile; returns a text with the reason if there are no two. Damaged versions are
+ * skipped unless they are requested. Throws {@link BackupError} `damaged` or `too-different`.
  */
 export async function compareVersions(
   archive: ProfileArchive,
@@ -46,7 +46,7 @@ export async function compareVersions(
   return { profile, from, to, isEqual: before.equals(after), diff };
 }
 
-/** The older and the newer version. */
+/** Returns the older and the newer version. */
 function choosePair(
   versions: readonly StoredVersion[],
   { from, to }: VersionChoice,
@@ -66,7 +66,7 @@ function choosePair(
 }
 
 interface LabelledText {
-  /** For the heading. */
+  /** Text in the heading of the diff. */
   readonly label: string;
   readonly text: string;
 }

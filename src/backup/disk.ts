@@ -3,32 +3,32 @@ import { dirname } from 'node:path';
 import { BackupError, readSystemCode, toFileError } from './errors.ts';
 import { type Digests, FileDigest } from './file-digest.ts';
 
-/** Only the owner: the files hold secrets of routers. */
+/** Accessible only to the owner: the files contain secrets of routers. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
-/** Ending of files that are being written. */
+/** Suffix of files being written. */
 export const PART = '.part';
 
-/** Largest profile that is kept, in bytes. Real ones are far below one megabyte; a router that sends more is broken. */
+/** Maximum size of a profile in bytes. Real ones are far below one megabyte; a router that sends more is broken. */
 export const PROFILE_BYTES_MAX = 16 * 1024 * 1024;
-/** Of a body, how much is looked at to tell a web page from a profile. */
+/** Number of bytes examined to tell a web page from a profile. */
 const BEGINNING_BYTES = 256;
 
 let parts = 0;
 
-/** A name beside `file` that no other writer of this process uses. */
+/** Returns a name next to `file` that no other writer of this process uses. */
 export function toPartFile(file: string): string {
   return `${file}.${process.pid}-${++parts}${PART}`;
 }
 
-/** Makes a folder and those above it. */
+/** Creates a folder and its parents. */
 export async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE }).catch((cause: unknown) => {
-    throw toFileError('write', `The folder ${folder} could not be made`, cause);
+    throw toFileError('write', `The folder ${folder} could not be created`, cause);
   });
 }
 
-/** Names in a folder; none when there is no folder. */
+/** Returns the names in a folder; none if the folder does not exist. */
 export async function readNames(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder);
@@ -38,7 +38,7 @@ export async function readNames(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** The text of a file; `undefined` when it is not there, also because its folder is none. */
+/** Returns the text of a file; `undefined` if it does not exist or its parent is not a folder. */
 export async function readText(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
@@ -48,7 +48,7 @@ export async function readText(file: string): Promise<string | undefined> {
   }
 }
 
-/** Replaces a file as a whole: whatever happens, it is the old one or the new one. */
+/** Replaces a file atomically: after a crash it is either the old one or the new one. */
 export async function replaceFile(file: string, text: string): Promise<void> {
   const part = toPartFile(file);
   try {
@@ -62,7 +62,7 @@ export async function replaceFile(file: string, text: string): Promise<void> {
   await moveFile(part, file);
 }
 
-/** Gives a finished file its name, and makes that outlive a power cut. */
+/** Renames a finished file and flushes the rename, so that it survives a power cut. */
 export async function moveFile(part: string, file: string): Promise<void> {
   try {
     await rename(part, file);
@@ -74,14 +74,14 @@ export async function moveFile(part: string, file: string): Promise<void> {
   }
 }
 
-/** Removes a file if it can: what stays is removed by the next backup. */
+/** Removes a file if possible; the next backup removes what is left. */
 export async function removeFile(file: string): Promise<void> {
   await rm(file, { force: true }).catch(() => {});
 }
 
 /**
- * Writes a download to a new file while it arrives. Throws {@link BackupError} for what is no profile, and whatever `body`
- * throws; the file is gone then.
+ * Writes a download to a new file as it arrives. Throws {@link BackupError} if it is not a profile, or whatever `body`
+ * throws; the file is then removed.
  */
 export async function writeDownload(file: string, body: AsyncIterable<Uint8Array>): Promise<Digests> {
   try {
@@ -93,7 +93,7 @@ export async function writeDownload(file: string, body: AsyncIterable<Uint8Array
 }
 
 async function receive(file: string, body: AsyncIterable<Uint8Array>): Promise<Digests> {
-  // What goes wrong with the file is told apart from what goes wrong with the download.
+  // Distinguishes failures of the file from failures of the download.
   const attempt = <T>(work: Promise<T>) =>
     work.catch((cause: unknown): never => {
       throw toFileError('write', `The file ${file} could not be written`, cause);
@@ -118,18 +118,21 @@ async function receive(file: string, body: AsyncIterable<Uint8Array>): Promise<D
   return digest.finish();
 }
 
-/** An empty file or the web page of something between would push good versions out. */
+/** Rejects an empty file or the web page of a proxy, which would push out good versions. */
 function checkBeginning(text: string): void {
   if (text === '') throw new BackupError('empty', 'The router sent an empty profile', { disposition: 'retry' });
   if (/^\s*<(!doctype html|html|head|body)\b/i.test(text)) {
-    throw new BackupError('not-a-profile', 'A web page came instead of the profile', {
+    throw new BackupError('not-a-profile', 'The router sent a web page instead of the profile', {
       disposition: 'retry',
       hint: 'Check that the url of this router leads to its REST interface and not to a login page',
     });
   }
 }
 
-/** Size and checksums of a file; `undefined` when it is not there, larger than any profile, or cannot be read. */
+/**
+ * Returns size and checksums of a file; `undefined` if it does not exist, is larger than any profile, or cannot be
+ * read.
+ */
 export async function digestFile(file: string): Promise<Digests | undefined> {
   const bytes = await readBytes(file);
   if (!bytes) return undefined;
@@ -138,7 +141,7 @@ export async function digestFile(file: string): Promise<Digests | undefined> {
   return digest.finish();
 }
 
-/** The bytes of a file; `undefined` when it is not there, larger than any profile, or cannot be read. */
+/** Returns the bytes of a file; `undefined` if it does not exist, is larger than any profile, or cannot be read. */
 export async function readBytes(file: string): Promise<Buffer | undefined> {
   try {
     await using handle = await open(file, 'r');

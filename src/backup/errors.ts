@@ -1,9 +1,13 @@
 import { CodedError } from '../base/index.ts';
 
 /**
- * `write`, `read`: the folder of the backups. `damaged`: a kept file is not what its checksum says. `too-large`, `empty`,
- * `not-a-profile`: what the router sent. `too-many`: profiles of one router. `bad-name`: a profile's name is none. `schedule`: an expression is none.
- * `too-different`: two versions take too long to compare.
+ * - `write`, `read`: the backup folder cannot be written or read.
+ * - `damaged`: a kept file does not match its checksum.
+ * - `too-large`, `empty`, `not-a-profile`: the router sent something unusable.
+ * - `too-many`: the router has too many profiles.
+ * - `bad-name`: a profile's name is unusable.
+ * - `schedule`: a cron expression is invalid.
+ * - `too-different`: comparing two versions takes too long.
  */
 export type BackupFailure =
   | 'write'
@@ -17,21 +21,21 @@ export type BackupFailure =
   | 'schedule'
   | 'too-different';
 
-/** Everything that can go wrong with kept profiles on this side of the connection. */
+/** A failure of kept profiles on this side of the connection. */
 export class BackupError extends CodedError<BackupFailure> {
   override readonly name = 'BackupError';
 }
 
 const FOLDER_HINT = 'Check that the folder of backup.path can be written to and that its disk is not full';
 
-/** A failure of the file system. */
+/** Wraps a failure of the file system. */
 export function toFileError(code: 'read' | 'write', what: string, cause: unknown): BackupError {
   return cause instanceof BackupError
     ? cause
     : new BackupError(code, what, { disposition: 'operator', hint: FOLDER_HINT, cause });
 }
 
-/** The system's code of a failure of the file system, as in `ENOENT`. */
+/** Returns the system's error code of a file system failure, such as `ENOENT`. */
 export function readSystemCode(cause: unknown): unknown {
   return cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
 }

@@ -3,22 +3,25 @@ import { createHash, type Hash } from 'node:crypto';
 /** Size and checksums of a file. */
 export interface Digests {
   readonly bytes: number;
-  /** Of all bytes, in hexadecimal. */
+  /** Checksum of all bytes, in hexadecimal. */
   readonly sha256: string;
   /**
-   * Of all bytes but the times in the headers of a tar archive, so that an archive of the same files that was made at
-   * another time is the same; equal to `sha256` for every other file.
+   * Checksum of all bytes except the times in the headers of a tar archive, so that archives of the same files made at
+   * different times are equal; same as `sha256` for every other file.
    */
   readonly contentSha256: string;
 }
 
 const BLOCK_BYTES = 512;
-/** Fields of the header (POSIX.1-1988, ustar): size, time of the file, and the header's own sum, which follows the time. */
+/**
+ * Fields of the header (POSIX.1-1988, ustar): size, modification time, and the header's own checksum, which depends on
+ * the time.
+ */
 const SIZE_FIELD = { start: 124, end: 136 };
 const TIME_AND_SUM_FIELDS = { start: 136, end: 156 };
 const MAGIC = { start: 257, text: 'ustar' };
 
-/** Takes a file piece by piece. */
+/** Computes {@link Digests} of a file piece by piece. */
 export class FileDigest {
   readonly #all = createHash('sha256');
   readonly #content = new TarDigest();
@@ -35,12 +38,15 @@ export class FileDigest {
   }
 }
 
-/** A checksum that leaves out the times of a tar archive. What does not look like one is taken as it is, to its end. */
+/**
+ * A checksum that ignores the times of a tar archive. From the first byte that does not look like one, everything is
+ * included as is.
+ */
 class TarDigest {
   readonly #hash: Hash = createHash('sha256');
   readonly #header = Buffer.alloc(BLOCK_BYTES);
   #headerBytes = 0;
-  /** Bytes of a file in the archive that are still to come, with what fills its last block. */
+  /** Remaining bytes of the current file in the archive, including the padding of its last block. */
   #fileBytes = 0;
   #isTar = true;
 
@@ -80,7 +86,7 @@ class TarDigest {
   }
 }
 
-/** The size of the file that follows; `undefined` when this is no header. */
+/** Returns the size of the file that follows; `undefined` if this is not a header. */
 function readSize(header: Buffer): number | undefined {
   const magic = header.toString('latin1', MAGIC.start, MAGIC.start + MAGIC.text.length);
   const digits = header.toString('latin1', SIZE_FIELD.start, SIZE_FIELD.end).replace(/[\0 ]+$/, '');

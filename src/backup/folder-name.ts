@@ -1,26 +1,27 @@
 import { createHash } from 'node:crypto';
 
-/** Letters, digits, underscore and dash: nothing that a file system takes for more than a letter. */
+/** Everything but letters, digits, underscore and dash, which no file system interprets. */
 const UNSAFE = /[^A-Za-z0-9_-]+/g;
-/** Of a name, how much is shown in the name of its folder. */
+/** Number of characters of a name shown in its folder name. */
 const SHOWN_LENGTH_MAX = 40;
-/** Of the checksum, in hexadecimal digits: 64 bits, so that nobody finds a second name for a folder by trying. */
+/** Number of hexadecimal digits of the checksum: 64 bits, so that no second name for a folder can be found by trial. */
 const HASH_LENGTH = 16;
-/** Names that can be folders as they are. A leading dot would hide them. */
+/** Names that can be used as folder names unchanged. A leading dot would hide them. */
 const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
 
 /**
- * The folder for any name at all: what is harmless of it, for people, and a checksum of the whole, for uniqueness, also
- * where letters of both cases are one. It never leads anywhere, is never a reserved name and is at most 57 characters long.
+ * Returns a folder name for any name: its harmless characters, for people, and a checksum of the whole name, for
+ * uniqueness on case-insensitive file systems too. The result never leads to another folder, is never a reserved name
+ * and has at most 57 characters.
  */
 export function toFolderName(name: string): string {
   const shown = name.replaceAll(UNSAFE, '_').slice(0, SHOWN_LENGTH_MAX);
-  // As JSON, because halves of characters that stand alone are all the same in UTF-8.
+  // As JSON, because all lone surrogates have the same UTF-8 encoding.
   const hash = createHash('sha256').update(JSON.stringify(name)).digest('hex').slice(0, HASH_LENGTH);
   return `${shown || '_'}-${hash}`;
 }
 
-/** The folder for a configured name, which is harmless as it is; what is not gets the folder of any other name. */
+/** Returns the folder name for a configured name: unchanged if it is harmless, otherwise as for any other name. */
 export function toRouterFolderName(router: string): string {
   return PLAIN.test(router) ? router : toFolderName(router);
 }

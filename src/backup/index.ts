@@ -1,8 +1,8 @@
 /**
  * backup: stored profiles of the routers, kept on disk.
  *
- * Owns: the folder of kept versions with their checksums and records, one backup of a router, when backups are due, what
- * is said about them in metrics, the comparison of two versions.
+ * Owns: the folder of kept versions with their checksums and manifests, one backup of a router, when backups are due,
+ * their metrics, the comparison of two versions.
  * Does not own: the connection to the router, the timers that wait for a due time.
  * Start reading at: back-up-once.ts, then profile-archive.ts.
  */

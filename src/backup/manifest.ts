@@ -1,52 +1,55 @@
-/** What a profile is downloaded as. */
+/** Format in which a profile is downloaded. */
 export type BackupFormat = 'binary' | 'ascii';
-/** Why a backup is made. */
+/** Reason for a backup. */
 export type BackupReason = 'schedule' | 'change';
 
-/** One version of a profile, as its record says. */
+/** One version of a profile, as recorded in the manifest. */
 export interface VersionRecord {
   /** Name of the file in the profile's folder. */
   readonly file: string;
-  /** When it was downloaded. Milliseconds since the Unix epoch. */
+  /** Time of the download in milliseconds since the Unix epoch. */
   readonly timeMs: number;
   readonly bytes: number;
   /** Checksum of the file, in hexadecimal. */
   readonly sha256: string;
-  /** Checksum by which versions are told apart; see {@link Digests.contentSha256}. */
+  /** Checksum that distinguishes versions; see {@link Digests.contentSha256}. */
   readonly contentSha256: string;
   readonly format: BackupFormat;
-  /** `recovered`: the file was found without a record, whole. */
+  /** `recovered`: an intact file was found without a record. */
   readonly reason: BackupReason | 'recovered';
 }
 
-/** What is known about a profile of a router beside its files. */
+/** What is known about a profile of a router besides its files. */
 export interface Manifest {
   readonly router: string;
-  /** The profile's name, which its folder shows only in part. */
+  /** The profile's full name; its folder shows only a part. */
   readonly profile: string;
-  /** Whether the router still has it. */
+  /** True if the router still has the profile. */
   readonly isListed: boolean;
   readonly lastAttempt: { readonly timeMs: number; readonly isSuccess: boolean } | undefined;
-  /** When the newest version was last found to be what the router has. Milliseconds since the Unix epoch. */
+  /** When the router's profile was last found to equal the newest version, in milliseconds since the Unix epoch. */
   readonly lastSuccessMs: number | undefined;
   /** Oldest first. */
   readonly versions: readonly VersionRecord[];
 }
 
 export const MANIFEST_FILE = 'manifest.json';
-/** Of the file's layout; a higher one is from a later release and is not understood. */
+/** Version of the manifest's format; a higher one is from a later release and is not understood. */
 const MANIFEST_VERSION = 1;
 const EXTENSIONS = { binary: 'tar', ascii: 'txt' } as const;
 const VERSION_FILE = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-([0-9a-f]{12})\.(tar|txt)$/;
 const SHA256 = /^[0-9a-f]{64}$/;
 
-/** The file of a version: UTC to the second, the beginning of the checksum, and an ending that says the format. */
+/**
+ * Returns the file name of a version: UTC to the second, the first digits of the checksum, and an extension for the
+ * format.
+ */
 export function renderVersionFile(timeMs: number, sha256: string, format: BackupFormat): string {
   const stamp = new Date(timeMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   return `${stamp}-${sha256.slice(0, 12)}.${EXTENSIONS[format]}`;
 }
 
-/** What the name of a version's file says; `undefined` for every other file. */
+/** Parses the file name of a version; `undefined` for every other file. */
 export function parseVersionFile(
   file: string,
 ): { readonly timeMs: number; readonly sha256Start: string; readonly format: BackupFormat } | undefined {
@@ -57,7 +60,7 @@ export function parseVersionFile(
   return Number.isNaN(timeMs) ? undefined : { timeMs, sha256Start, format: extension === 'tar' ? 'binary' : 'ascii' };
 }
 
-/** The record of a profile that nothing is known about. */
+/** Creates the manifest of a profile that nothing is known about. */
 export function createManifest(router: string, profile: string): Manifest {
   return { router, profile, isListed: true, lastAttempt: undefined, lastSuccessMs: undefined, versions: [] };
 }
@@ -80,7 +83,7 @@ export function renderManifest(manifest: Manifest): string {
   return `${JSON.stringify(json, null, 2)}\n`;
 }
 
-/** Reads what {@link renderManifest} wrote; `undefined` when the text is anything else. */
+/** Parses the text written by {@link renderManifest}; `undefined` for any other text. */
 export function parseManifest(text: string): Manifest | undefined {
   try {
     return decodeManifest(JSON.parse(text));
@@ -119,7 +122,7 @@ function decodeVersion(json: unknown): VersionRecord | undefined {
   const read = (name: string) => readField(json, name);
   const [file, timeMs, bytes] = [read('file'), parseTime(read('time')), read('bytes')];
   const [sha256, contentSha256, reason] = [read('sha256'), read('content_sha256'), read('reason')];
-  // A name that was edited into a way out of the folder is no name of a version.
+  // A name edited to lead out of the folder is not the name of a version.
   const named = typeof file === 'string' ? parseVersionFile(file) : undefined;
   if (typeof file !== 'string' || !named || timeMs === undefined || !Number.isSafeInteger(bytes)) return undefined;
   if (!isSha256(sha256) || !isSha256(contentSha256)) return undefined;

@@ -10,8 +10,9 @@ import { ProfileFolder, type ReceivedFile, type VersionState } from './profile-f
 export interface ProfileArchiveOptions {
   /** Folder of all backups. */
   readonly path: string;
-  /** Most versions of one profile of one router that are kept, from 1. */
+  /** Maximum number of versions kept of one profile of one router; at least 1. */
   readonly keep: number;
+  /** Clock whose wall time versions are named after. */
   readonly clock: Clock;
 }
 
@@ -24,42 +25,41 @@ export interface KeepRequest {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** What became of a download. */
+/** Result of {@link ProfileArchive.keep}. */
 export interface KeepOutcome {
-  /** `unchanged`: the newest version says the same, so the download was dropped. */
+  /** `unchanged`: the newest version has the same content, so the download was dropped. */
   readonly type: 'kept' | 'unchanged';
-  /** The newest version now. */
+  /** The newest version after the call. */
   readonly version: VersionRecord;
 }
 
-/** A profile as its record says it, without a look at the files. */
+/** A profile as recorded in its manifest; its files are not checked. */
 export type KeptProfile = Manifest;
 
-/** A version whose file was looked at. Only `good` ones can be read. */
+/** A version whose file was checked. Only `good` ones can be read. */
 export interface StoredVersion extends VersionRecord {
   /** 1 is the newest. */
   readonly number: number;
   readonly state: VersionState;
 }
 
-/** What the folder of all backups is like. */
+/** State of the backup folder. */
 export interface FolderState {
-  /** Whether other users of the machine can look into it. */
+  /** True if other users of the machine can read it. */
   readonly isOpenToOthers: boolean;
 }
 
-/** Most profiles of one router that have a folder: a router that makes up names cannot fill the disk with them. */
+/** Limit of the profiles of one router that have a folder: a router that makes up names must not fill the disk. */
 export const PROFILES_MAX = 100;
 
 /**
- * The kept versions of the routers' profiles: `<path>/<router>/<profile>/<time>-<checksum>.tar` or `.txt`.
- *
- * The names of folders are made from the names of profiles, which come from routers and may be anything
- * ({@link toFolderName}); the manifest in each folder holds the true name. One writer per router at a time.
+ * The kept versions of the routers' profiles: `<path>/<router>/<profile>/<time>-<checksum>.tar` or `.txt`. Folder names
+ * are derived from the names of profiles, which come from routers and may be anything ({@link toFolderName}); the
+ * manifest in each folder holds the real name. There is one writer per router at a time.
  */
 export class ProfileArchive {
   readonly #options: ProfileArchiveOptions;
-  /** Records that could not be written, by folder: a full disk must not hide that backups fail. */
+  /** Manifests that could not be written, by folder: a full disk must not hide that backups fail. */
   readonly #unsaved = new Map<string, Manifest>();
 
   constructor(options: ProfileArchiveOptions) {
@@ -70,7 +70,7 @@ export class ProfileArchive {
     return this.#options.path;
   }
 
-  /** Makes the folder when it is missing, and sees whether it can be written to. Throws {@link BackupError} `write`. */
+  /** Creates the folder if it is missing, and checks that it is writable. Throws {@link BackupError} `write`. */
   async prepare(): Promise<FolderState> {
     const { path } = this.#options;
     await makeFolder(path);
@@ -83,8 +83,8 @@ export class ProfileArchive {
   }
 
   /**
-   * Receives a download, and keeps it unless the newest version says the same. Then the oldest versions beyond the bound
-   * go. Throws {@link BackupError}, or what the body throws; nothing has changed then.
+   * Receives a download and keeps it unless the newest version has the same content, then removes the oldest versions
+   * beyond the limit. Throws {@link BackupError}, or what the body throws; nothing has changed then.
    */
   async keep({ router, profile, format, reason, body }: KeepRequest): Promise<KeepOutcome> {
     const folder = this.#folderOf(router, profile);
@@ -95,7 +95,7 @@ export class ProfileArchive {
     const isUnchanged = newest && isSame(newest, received, format) && (await folder.check(newest)) === 'good';
     if (isUnchanged) await removeFile(received.part);
     const version = isUnchanged ? newest : await folder.name(received, { timeMs, format, reason });
-    // What comes back after a change is a new version, and its old place is no distinct one any more.
+    // Content that returns after a change is a new version; its old entry is no longer distinct.
     const others = former.versions.filter((one) => !isSame(one, version, format));
     await this.#commit(folder, former, {
       ...former,
@@ -106,7 +106,7 @@ export class ProfileArchive {
     return { type: isUnchanged ? 'unchanged' : 'kept', version };
   }
 
-  /** Records that a profile could not be backed up. Never throws: what cannot be written is remembered. */
+  /** Records that a profile could not be backed up. Never throws: what cannot be written is kept in memory. */
   async noteFailure(router: string, profile: string): Promise<void> {
     const folder = this.#folderOf(router, profile);
     const lastAttempt = { timeMs: this.#options.clock.now(), isSuccess: false };
@@ -119,7 +119,7 @@ export class ProfileArchive {
     }
   }
 
-  /** Records which profiles a router has; those that it has no longer keep their versions. */
+  /** Records which profiles a router has; those it no longer has keep their versions. */
   async noteListed(router: string, profiles: ReadonlySet<string>): Promise<void> {
     for (const known of await this.listProfiles(router)) {
       const isListed = profiles.has(known.profile);
@@ -128,7 +128,7 @@ export class ProfileArchive {
     }
   }
 
-  /** The profiles of a router, in the order of their names. Those whose record is damaged are left out. */
+  /** Returns the profiles of a router, ordered by name, without those whose manifest is damaged. */
   async listProfiles(router: string): Promise<readonly KeptProfile[]> {
     const byPath = new Map<string, Manifest>();
     for (const { path, manifest } of await this.#readFolders(router)) {
@@ -138,19 +138,19 @@ export class ProfileArchive {
     return [...byPath.values()].toSorted((a, b) => (a.profile < b.profile ? -1 : 1));
   }
 
-  /** When a backup of the router was last tried, in milliseconds since the Unix epoch; `undefined` when none ever was. */
+  /** Returns when a backup of the router was last tried, in milliseconds since the Unix epoch; `undefined` if never. */
   async readLastAttemptMs(router: string): Promise<number | undefined> {
     const attempts = (await this.listProfiles(router)).flatMap(({ lastAttempt }) => lastAttempt?.timeMs ?? []);
     return attempts.length > 0 ? Math.max(...attempts) : undefined;
   }
 
-  /** Folders of profiles whose record is damaged. The next backup of the profile makes it anew from the files. */
+  /** Returns the folders whose manifest is damaged. The next backup of the profile rebuilds it from the files. */
   async listDamagedFolders(router: string): Promise<readonly string[]> {
     const folders = await this.#readFolders(router);
     return folders.filter(({ manifest }) => manifest === 'damaged').map(({ path }) => path);
   }
 
-  /** The versions of a profile, newest first, each compared with its file; none of a profile that is not known. */
+  /** Returns the versions of a profile, newest first, each checked against its file; none for an unknown profile. */
   async listVersions(router: string, profile: string): Promise<readonly StoredVersion[]> {
     const folder = this.#folderOf(router, profile);
     const manifest = await folder.readManifest();
@@ -162,7 +162,7 @@ export class ProfileArchive {
     return versions;
   }
 
-  /** The bytes of a version. Throws {@link BackupError} `damaged` when they are not what its record says. */
+  /** Returns the bytes of a version. Throws {@link BackupError} `damaged` if they do not match the manifest. */
   readVersion(router: string, profile: string, version: VersionRecord): Promise<Buffer> {
     return this.#folderOf(router, profile).readVersion(version);
   }
@@ -174,7 +174,7 @@ export class ProfileArchive {
 
   async #readFolders(router: string) {
     const path = this.#routerPath(router);
-    // Beside the folders that are ours there may be what a person has put there.
+    // There may be folders that somebody else has put next to ours.
     const names = (await readNames(path)).slice(0, 2 * PROFILES_MAX);
     const folders = names.map((name) => new ProfileFolder(join(path, name)));
     return Promise.all(folders.map(async (folder) => ({ path: folder.path, manifest: await folder.readManifest() })));
@@ -189,7 +189,7 @@ export class ProfileArchive {
   }
 }
 
-/** Whether a version says what another file says, in the same form. */
+/** Returns true if a version has the same content and format as another file. */
 function isSame(
   version: VersionRecord,
   { contentSha256 }: Pick<ReceivedFile, 'contentSha256'>,

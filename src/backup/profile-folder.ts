@@ -26,20 +26,19 @@ import {
   type VersionRecord,
 } from './manifest.ts';
 
-/** What the file of a version is, held against its record. */
+/** State of a version's file, compared with the manifest. */
 export type VersionState = 'good' | 'damaged' | 'missing';
 
-/** A download that is whole on disk and has no name yet. */
+/** A complete download on disk that has no name yet. */
 export interface ReceivedFile extends Digests {
   readonly part: string;
 }
 
 /**
- * The folder of one profile of one router: the files of its versions, and a manifest that records them.
- *
- * A version counts when the manifest says so. A new one is written beside, flushed, renamed and then recorded; what is
- * removed is first taken out of the record. So a crash leaves at most a file that the manifest does not know: a part,
- * which {@link open} removes, or a whole version, which it records.
+ * The folder of one profile of one router: the files of its versions, and a manifest that records them. Only recorded
+ * versions count. A new version is written under a temporary name, flushed, renamed and then recorded; a version is
+ * taken out of the manifest before its file is removed. So a crash leaves at most a file that the manifest does not
+ * list: a partial file, which {@link open} removes, or a complete version, which it records.
  */
 export class ProfileFolder {
   readonly path: string;
@@ -48,13 +47,13 @@ export class ProfileFolder {
     this.path = path;
   }
 
-  /** The manifest; `undefined` when there is none, `damaged` when it cannot be understood. */
+  /** Returns the manifest; `undefined` if there is none, `damaged` if it cannot be parsed. */
   async readManifest(): Promise<Manifest | 'damaged' | undefined> {
     const text = await readText(join(this.path, MANIFEST_FILE));
     return text === undefined ? undefined : (parseManifest(text) ?? 'damaged');
   }
 
-  /** Makes the folder when it is missing, and its manifest true to its files. */
+  /** Creates the folder if it is missing, and makes the manifest consistent with its files. */
   async open(router: string, profile: string): Promise<Manifest> {
     await makeFolder(this.path);
     const found = await this.readManifest();
@@ -72,7 +71,7 @@ export class ProfileFolder {
       if (name.endsWith(PART)) await removeFile(path);
       const named = recorded.has(name) ? undefined : parseVersionFile(name);
       const digests = named && (await digestFile(path));
-      // One that is not what its name says stays, for a person to look at, and never counts.
+      // A file that does not match its name stays for inspection, and never counts.
       if (!named || !digests?.sha256.startsWith(named.sha256Start)) continue;
       const isKnown = versions.some(({ contentSha256 }) => contentSha256 === digests.contentSha256);
       if (isKnown) await removeFile(path);
@@ -82,13 +81,13 @@ export class ProfileFolder {
     return { ...manifest, versions: versions.toSorted((a, b) => a.timeMs - b.timeMs) };
   }
 
-  /** Receives a download into a file that is no version yet. */
+  /** Receives a download into a file that is not a version yet. */
   async receive(body: AsyncIterable<Uint8Array>): Promise<ReceivedFile> {
     const part = toPartFile(join(this.path, 'download'));
     return { part, ...(await writeDownload(part, body)) };
   }
 
-  /** Makes a received file a version. It counts when the manifest that names it is {@link commit}ted. */
+  /** Renames a received file to a version. It counts once a manifest that lists it is {@link commit}ted. */
   async name(
     { part, ...digests }: ReceivedFile,
     version: Pick<VersionRecord, 'timeMs' | 'format' | 'reason'>,
@@ -98,26 +97,26 @@ export class ProfileFolder {
     return { file, ...digests, ...version };
   }
 
-  /** Replaces the manifest, then removes the files of the versions that `former` has and it has not. */
+  /** Replaces the manifest, then removes the files of the versions that are only in `former`. */
   async commit(manifest: Manifest, former: Manifest): Promise<void> {
     await replaceFile(join(this.path, MANIFEST_FILE), renderManifest(manifest));
     const kept = new Set(manifest.versions.map(({ file }) => file));
     for (const { file } of former.versions) if (!kept.has(file)) await removeFile(join(this.path, file));
   }
 
-  /** Whether the file of a version is what its record says. */
+  /** Checks the file of a version against the manifest. */
   async check(version: VersionRecord): Promise<VersionState> {
     const digests = await digestFile(join(this.path, version.file));
     if (digests?.sha256 === version.sha256) return 'good';
     return (await readNames(this.path)).includes(version.file) ? 'damaged' : 'missing';
   }
 
-  /** The bytes of a version. Throws {@link BackupError} `damaged` when they are not what its record says. */
+  /** Returns the bytes of a version. Throws {@link BackupError} `damaged` if they do not match the manifest. */
   async readVersion(version: VersionRecord): Promise<Buffer> {
     const path = join(this.path, version.file);
     const bytes = await readBytes(path);
     if (bytes && createHash('sha256').update(bytes).digest('hex') === version.sha256) return bytes;
-    throw new BackupError('damaged', `The file ${path} is not what was kept: its checksum does not fit`, {
+    throw new BackupError('damaged', `The file ${path} is damaged: its checksum does not match`, {
       disposition: 'operator',
       hint: 'Take another version; the next backup downloads this one again if the router still has it',
     });

@@ -3,10 +3,10 @@ import { validate } from 'node-cron';
 import type { z } from 'zod';
 import { type ConfigFile, choice, parsed, type SoundOf, section, text, wholeNumber } from '../settings/index.ts';
 
-/** A folder of more files is no use to a person. */
+/** A folder with more files would be of no use to a person. */
 const KEEP_MAX = 1000;
 
-/** The section `backup`. */
+/** Schema of the section `backup`. */
 export const backupSchema = section('Stored profiles of the routers, kept as files.', {
   schedule: parsed(
     {
@@ -17,13 +17,13 @@ export const backupSchema = section('Stored profiles of the routers, kept as fil
     'a cron expression of 5 or 6 fields that comes true some day, such as "0 3 * * *" for three at night',
     parseSchedule,
   ).optional(),
-  // Beside the configuration file, as the state is.
+  // Next to the configuration file, like the state.
   path: text({
     description:
       'Folder of the files. They hold secrets in plain text, so only the user of this program may read them.',
     kind: 'path',
   }).prefault('./backups'),
-  // Many months of a profile that changes now and then.
+  // Many months of a profile that changes occasionally.
   keep: wholeNumber(
     { description: 'Different versions that are kept of each profile of a router.' },
     1,
@@ -38,13 +38,13 @@ export const backupSchema = section('Stored profiles of the routers, kept as fil
   ).prefault('ascii'),
 });
 
-/** Which profiles are kept, when and where; the path is absolute, and node-cron accepts the schedule. */
+/** Which profiles are kept, when and where. The path is absolute, and node-cron accepts the schedule. */
 export type BackupSettings = {
   readonly [Key in keyof BackupKeys]-?: NonNullable<BackupKeys[Key]>;
 };
 type BackupKeys = z.output<typeof backupSchema>;
 
-/** Checks the section. An empty map is no backup, as no map is; one that says anything must say when. */
+/** Checks the section. An empty map disables backups, as a missing one does; otherwise the schedule is required. */
 export function readBackup(
   main: ConfigFile,
   { schedule, path, keep, format }: SoundOf<typeof backupSchema> = {},
@@ -59,7 +59,7 @@ export function readBackup(
   return { schedule, path: resolve(main.folder, path), keep, format };
 }
 
-/** Takes a cron expression of 5 or 6 fields that will come true; `undefined` when the text is none. */
+/** Accepts a cron expression of 5 or 6 fields that has a future run; `undefined` otherwise. */
 function parseSchedule(value: string): string | undefined {
   const expression = value.trim();
   const fieldCount = expression.split(/\s+/).length;

@@ -1,4 +1,4 @@
-/** Records of one log. */
+/** Number of records of one log. */
 export interface LogCount {
   readonly router: string;
   readonly component: string;
@@ -6,13 +6,13 @@ export interface LogCount {
 }
 
 /**
- * How many records of which log a sink has yet to get, in whole batches. It is kept in memory, because metrics ask for it
- * all the time, and a long outage leaves millions of batches.
+ * Counts the records that a sink has yet to get, per log, in whole batches. Kept in memory, because metrics read it
+ * often and a long outage leaves millions of batches.
  */
 export class Backlog {
   readonly #logs = new Map<string, LogCount>();
 
-  /** Adds the records of a log, or takes them away when there are fewer than none. */
+  /** Adds `records` to the count of a log; a negative number subtracts. */
   add({ router, component, records }: LogCount): void {
     const key = `${router}\n${component}`;
     const sum = (this.#logs.get(key)?.records ?? 0) + records;

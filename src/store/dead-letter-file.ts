@@ -9,32 +9,34 @@ import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
 import { SqliteFile } from './sqlite-file.ts';
 
 export interface DeadLetterOptions {
-  /** Folder of the file `dead-letters.db`: that of the embedded store. */
+  /** Folder of `dead-letters.db`: the folder of the embedded store. */
   readonly path: string;
-  /** Bound of all letters together; the oldest go first. Bytes; default 64 MiB. */
+  /** Maximum size of all letters together, in bytes; the oldest are dropped first. Default 64 MiB. */
   readonly bytesMax?: number | undefined;
-  /** How long a letter is kept. Milliseconds; default 30 days. */
+  /** Retention of a letter in milliseconds. Default 30 days. */
   readonly keepMs?: number | undefined;
-  /** Wall time, milliseconds since the Unix epoch. */
+  /** Returns the wall time in milliseconds since the Unix epoch. */
   readonly now: () => number;
   /**
-   * Who opens it. The agent (`owner`, the default) makes what is missing and puts aside what is damaged; a command beside it
-   * (`guest`) does neither: the agent may have the file open.
+   * The process that opens the file. The agent (`owner`, the default) creates a missing file and moves a damaged one
+   * aside. A command (`guest`) does neither, because the agent may have the file open.
    */
   readonly role?: 'owner' | 'guest' | undefined;
-  /** Told when letters went that nobody had asked to drop: too many, too old, or damaged on disk. */
+  /**
+   * Called when letters are dropped without a request: too many, too old, or damaged on disk. Default: not reported.
+   */
   readonly onDropped?: ((sink: string, letters: number) => void) | undefined;
-  /** Told when the file was found damaged, was put aside, and an empty one was begun. */
+  /** Called when a damaged file was moved aside and an empty one was created. Default: not reported. */
   readonly onRebuilt?: ((rebuilt: { readonly damagedFile: string }) => void) | undefined;
 }
 
 /**
- * How long the other process may take over what it does with the file. The agent stands still meanwhile, so it tries again later
- * instead; nobody waits for a command.
+ * How long to wait for the other process's lock, in milliseconds. The agent blocks meanwhile, so it waits briefly and
+ * retries later; a command can wait longer, because nothing else waits for it.
  */
 const LOCK_WAIT_MS = { owner: 250, guest: 15_000 };
 
-/** The database of dead letters, opened again by itself when the disk failed and began anew when it is damaged. */
+/** The database of dead letters. Reopened after a disk failure, and replaced by an empty one when damaged. */
 export class DeadLetterFile {
   readonly #options: DeadLetterOptions;
   readonly #path: string;
@@ -47,7 +49,7 @@ export class DeadLetterFile {
     this.attempt(() => {});
   }
 
-  /** Throws {@link StoreError} for whatever `work` meets. */
+  /** Runs `work` and converts everything it throws to {@link StoreError}. */
   attempt<T>(work: (file: SqliteFile) => T): T {
     if (this.#isClosed) {
       throw new StoreError('broken', `The dead letters in ${this.#path} are closed`, { disposition: 'operator' });
@@ -76,7 +78,7 @@ export class DeadLetterFile {
       if (!existsSync(this.#path)) {
         throw new StoreError('absent', `There is no file ${this.#path}`, {
           disposition: 'operator',
-          hint: 'Check storage.path of the configuration; the agent makes the file when it starts',
+          hint: 'Check storage.path of the configuration; the agent creates the file when it starts',
         });
       }
     } else {
@@ -84,7 +86,7 @@ export class DeadLetterFile {
     }
     const file = new SqliteFile(this.#path, LOCK_WAIT_MS[this.#options.role ?? 'owner']);
     try {
-      // A journal and not a write-ahead log: the agent and a command share the file, and writes are rare.
+      // A rollback journal instead of a write-ahead log: the agent and a command share the file, and writes are rare.
       file.exec('PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL');
       migrate(file, LETTER_MIGRATIONS);
       return file;
@@ -99,7 +101,7 @@ export class DeadLetterFile {
     if (this.#options.role === 'guest') {
       throw new StoreError('damaged', `The dead letters in ${this.#path} are damaged`, {
         disposition: 'operator',
-        hint: 'The agent puts the file aside and begins a new one, at its next start at the latest',
+        hint: 'The agent moves the file aside and creates a new one, at its next start at the latest',
         cause,
       });
     }

@@ -12,43 +12,42 @@ import {
 import type { Row, SqliteFile } from './sqlite-file.ts';
 
 export interface ListOptions {
-  /** Default: letters of all sinks. */
+  /** Sink whose letters are listed. Default: all sinks. */
   readonly sink?: string | undefined;
-  /** Most letters of one answer; at most 10,000. */
+  /** Maximum number of letters in one answer; at most 10,000. */
   readonly limit: number;
-  /** Default: the newest first. */
+  /** Order of the letters. Default `newest` first. */
   readonly order?: 'newest' | 'oldest' | undefined;
-  /** The last letter of the answer before: what comes behind it in that order. */
+  /** `id` of the last letter of the previous page; the answer continues after it. Default: start at the beginning. */
   readonly afterId?: number | undefined;
 }
 
 const BYTES_MAX = 64 * 1024 * 1024;
 const KEEP_MS = 30 * 86_400_000;
 const LIST_MAX = 10_000;
-/** How many letters are looked at in one go when some have to leave. */
+/** Number of letters examined at a time when some must be dropped. */
 const LEAVING_MAX = 100;
 
 /**
- * Records that a sink refused for good, in a file of their own, so that a command can look at them and change what becomes of
- * them while the agent runs. Durable when a method returns, against a power cut too: the sink's cursor moves on them.
- *
- * All methods throw {@link StoreError}: `locked` when another process keeps the file for more than a moment, `full` and
- * `unwritable` (disposition `hold-back`) when the disk is in the way.
+ * Records permanently rejected by a sink, in a separate file, so that a command can inspect and replay or drop them
+ * while the agent runs. Durable when a method returns, also against a power cut: the sink's cursor advances on the
+ * strength of it. All methods throw {@link StoreError}: `locked` when another process holds the file for more than a
+ * moment, `full` and `unwritable` (disposition `hold-back`) when the disk cannot be written.
  */
 export class DeadLetterStore implements Disposable {
   readonly #options: DeadLetterOptions;
   readonly #letters: DeadLetterFile;
 
-  /** Opens the file; also throws `absent` and `damaged` to a guest. */
+  /** Opens the file; for a guest also throws `absent` and `damaged`. */
   constructor(options: DeadLetterOptions) {
     this.#options = options;
     this.#letters = new DeadLetterFile(options);
   }
 
   /**
-   * Keeps what a sink has refused and takes away the letters `taken`, which it has now, in one transaction. A letter of the same
-   * record takes the place of what was there, and does not wait to be tried again. The oldest of any sink leave when the bound
-   * is reached.
+   * Stores the records that a sink rejected and removes the letters `taken`, which it has now accepted, in one
+   * transaction. A letter for the same record replaces the earlier one and is not marked for replay. When the size
+   * limit is reached, the oldest letters of any sink are dropped.
    */
   add(sink: string, refused: readonly RefusedRecord[], taken: readonly number[] = []): void {
     if (refused.length + taken.length === 0) return;
@@ -63,7 +62,10 @@ export class DeadLetterStore implements Disposable {
     });
   }
 
-  /** Letters of a sink that are to be tried again, the oldest first; one above `bytesMax` comes alone. */
+  /**
+   * Returns the letters of a sink that are marked for replay, oldest first; one larger than `bytesMax` is returned
+   * alone.
+   */
   readReplayed(
     sink: string,
     bounds: { readonly recordsMax: number; readonly bytesMax: number },
@@ -74,7 +76,7 @@ export class DeadLetterStore implements Disposable {
     return rows.filter(isIntact).map(toLetter);
   }
 
-  /** Letters in the order in which they were refused. */
+  /** Returns letters in the order in which they were rejected. */
   list({ sink, limit, order = 'newest', afterId }: ListOptions): readonly StoredLetter[] {
     const [direction, behind] = order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
     const { where, values } = toCondition({ sink }, 0);
@@ -93,7 +95,7 @@ export class DeadLetterStore implements Disposable {
     });
   }
 
-  /** Has letters tried again, before what is new for their sink; gives how many that are. */
+  /** Marks letters for replay, ahead of new records for their sink; returns their number. */
   markReplay(selection: LetterSelection): number {
     const { where, values } = toCondition(selection, this.#options.now());
     return this.#letters.attempt((file) =>
@@ -101,7 +103,7 @@ export class DeadLetterStore implements Disposable {
     );
   }
 
-  /** Drops letters for good; gives how many. */
+  /** Drops letters permanently; returns their number. */
   drop(selection: LetterSelection): number {
     const { where, values } = toCondition(selection, this.#options.now());
     return this.#letters.attempt((file) =>
@@ -109,24 +111,24 @@ export class DeadLetterStore implements Disposable {
     );
   }
 
-  /** Drops what is older than letters are kept. */
+  /** Drops letters older than the retention. */
   expire(nowMs: number): void {
     this.#drop((file) => takeWhere(file, { olderThanMs: this.#options.keepMs ?? KEEP_MS }, nowMs));
   }
 
-  /** Letters of a sink, or of all. */
+  /** Returns the number of letters of a sink, or of all sinks. */
   count(sink?: string): number {
     if (sink !== undefined) return this.counts().get(sink) ?? 0;
     return [...this.counts().values()].reduce((sum, letters) => sum + letters, 0);
   }
 
-  /** Letters by sink; sinks without any are left out. */
+  /** Returns the number of letters by sink; sinks without letters are omitted. */
   counts(): Map<string, number> {
     const rows = this.#letters.attempt((file) => file.all('SELECT sink, letters FROM tally'));
     return new Map(rows.map((row) => [String(row['sink']), Number(row['letters'])]));
   }
 
-  /** What all letters take, as the bound counts it. */
+  /** Size of all letters, as counted against the limit. */
   get bytes(): number {
     return this.#letters.attempt(readBytes);
   }
@@ -139,7 +141,7 @@ export class DeadLetterStore implements Disposable {
     this.close();
   }
 
-  /** Takes letters out in one transaction with whatever else `work` does, and says of which sinks they were. */
+  /** Deletes letters in one transaction with everything else `work` does; `work` returns their sinks. */
   #drop(work: (file: SqliteFile) => readonly string[]): void {
     const dropped = new Map<string, number>();
     const sinks = this.#letters.attempt((file) => file.transact(() => work(file)));
@@ -152,7 +154,7 @@ function readBytes(file: SqliteFile): number {
   return Number(file.get('SELECT coalesce(sum(bytes), 0) AS bytes FROM tally')?.['bytes']);
 }
 
-/** Deletes the oldest letters above the bound; gives the sink of each. */
+/** Deletes the oldest letters beyond the limit; returns the sink of each. */
 function takeOldest(file: SqliteFile, bytesMax: number): string[] {
   const sinks: string[] = [];
   for (let bytes = readBytes(file); bytes > bytesMax; ) {

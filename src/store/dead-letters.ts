@@ -2,49 +2,49 @@ import { crc32 } from 'node:zlib';
 import type { LogRecord } from '../model/index.ts';
 import type { Row } from './sqlite-file.ts';
 
-/** A record that a sink refused for good, and why. */
+/** A record permanently rejected by a sink, and the reason. */
 export interface RefusedRecord {
   readonly uid: string;
-  /** The record as it was stored. */
+  /** The record as stored. */
   readonly line: string;
-  /** The sink's own words, or those of a rule that is known to hold there. */
+  /** The sink's own error text, or the rule known to apply to it. */
   readonly reason: string;
-  /** Status or code with which the sink refused, such as `400`; absent when it was not even asked. */
+  /** Status or code of the rejection, such as `400`; absent if the record was not sent. */
   readonly code?: string | undefined;
 }
 
-/** A dead letter as it is kept. */
+/** A stored dead letter. */
 export interface StoredLetter extends RefusedRecord {
-  /** Rises with every letter; never used twice. */
+  /** Increases with every letter and is never reused. */
   readonly id: number;
   readonly sink: string;
-  /** Empty when the record does not say. */
+  /** Empty if the record does not contain it. */
   readonly router: string;
   readonly component: string;
-  /** Of the record; absent when it has none. */
+  /** Timestamp of the record; absent if it has none. */
   readonly timestamp?: string | undefined;
-  /** When it was refused: wall time, milliseconds since the Unix epoch. */
+  /** Time of the rejection: wall time in milliseconds since the Unix epoch. */
   readonly atMs: number;
-  /** Whether it waits to be tried again. */
+  /** True if the letter is marked for replay. */
   readonly isReplayed: boolean;
 }
 
-/** Which letters are meant: those to which all that is named here applies. Without anything: every letter. */
+/** Selects the letters that match all given conditions; without any, all letters. */
 export interface LetterSelection {
   readonly sink?: string | undefined;
   readonly ids?: readonly number[] | undefined;
-  /** Refused at least so long ago. Milliseconds. */
+  /** Minimum time since the rejection, in milliseconds. */
   readonly olderThanMs?: number | undefined;
 }
 
-/** Sinks quote what they were sent; a reason is cut to this. Characters. */
+/** Sinks quote what they were sent, so a reason is cut to this many characters. */
 const REASON_CHARS_MAX = 1000;
-/** What a letter takes beside its texts, about. Bytes. */
+/** Approximate size of a letter besides its texts, in bytes. */
 const LETTER_OVERHEAD_BYTES = 200;
 
-/** The first database format; entries are never changed once released. */
+/** Schema versions in order; entries are never changed once released. */
 export const LETTER_MIGRATIONS: readonly string[] = [
-  // `tally` is kept by triggers, so that neither a metric nor a bound has to look at every letter.
+  // Triggers maintain `tally`, so that neither a metric nor a limit has to scan all letters.
   `CREATE TABLE letter (
      id INTEGER PRIMARY KEY AUTOINCREMENT, sink TEXT NOT NULL, uid TEXT NOT NULL, at_ms INTEGER NOT NULL,
      is_replayed INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, router TEXT NOT NULL,
@@ -68,7 +68,7 @@ export const INSERT_LETTER = `INSERT INTO letter
   (sink, uid, at_ms, is_replayed, bytes, checksum, router, component, timestamp, code, reason, line)
   VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** The values for {@link INSERT_LETTER}. */
+/** Returns the values for {@link INSERT_LETTER}. */
 export function toValues(sink: string, { uid, line, reason, code }: RefusedRecord, atMs: number) {
   const words = cutReason(reason);
   const bytes = Buffer.byteLength(line) + Buffer.byteLength(words) + LETTER_OVERHEAD_BYTES;
@@ -104,12 +104,12 @@ export function toLetter(row: Row): StoredLetter {
   };
 }
 
-/** Whether the record is as it was written: what the disk has changed must not be sent. */
+/** Returns true if the record is as it was written: data changed by the disk must not be sent. */
 export function isIntact(row: Row): boolean {
   return crc32(String(row['line'])) === row['checksum'];
 }
 
-/** The condition of a selection, and the values for it. */
+/** Returns the SQL condition of a selection and its values. */
 export function toCondition({ sink, ids, olderThanMs }: LetterSelection, nowMs: number) {
   const parts: string[] = ['1'];
   const values: (string | number)[] = [];
@@ -132,7 +132,7 @@ function cutReason(reason: string): string {
   return reason.length <= REASON_CHARS_MAX ? reason : `${reason.slice(0, REASON_CHARS_MAX - 1).toWellFormed()}…`;
 }
 
-/** Where a record comes from. It was written by this program, but nothing here depends on that. */
+/** Reads where a record comes from. This program wrote the record, but nothing here relies on that. */
 function readOrigin(line: string): { router: string; component: string; timestamp: string | null } {
   try {
     const record = JSON.parse(line) as Partial<LogRecord> | null;

@@ -14,52 +14,55 @@ import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
 import { SqliteFile } from './sqlite-file.ts';
 
 export interface EmbeddedStoreOptions {
-  /** Folder of the database; made when it is missing. */
+  /** Folder of the database; created if missing. */
   readonly path: string;
-  /** The configured sinks, as {@link EmbeddedStore.setSinks} takes them. */
+  /** The configured sinks, as for {@link EmbeddedStore.setSinks}. */
   readonly sinks: readonly SinkStart[];
-  /** Bound of the records on disk, compressed: of those that wait, and with them of those that are kept to go again. Bytes. */
+  /** Maximum compressed size in bytes of the spooled records: those waiting for sinks plus those kept for replay. */
   readonly spoolBytesMax: number;
-  /** Bound of the database on disk, whatever it holds. Bytes; default: what the disk has. */
+  /** Maximum size of the database file in bytes. Default: the size of the disk. */
   readonly databaseBytesMax?: number | undefined;
   /**
-   * Records are taken as long as so much of the disk is free, so that there is room to note what sinks have. Bytes; default
+   * Free disk space in bytes below which no records are accepted, so that acknowledgements can still be stored. Default
    * 16 MiB, and never more than an eighth of the disk.
    */
   readonly diskReserveBytes?: number | undefined;
-  /** Wall time, milliseconds since the Unix epoch. */
+  /** Returns the wall time in milliseconds since the Unix epoch. */
   readonly now: () => number;
-  /** Told when the database was found damaged and has been rebuilt, and how many undelivered records were saved. */
+  /**
+   * Called after a damaged database has been rebuilt, with the number of undelivered records saved. Default: not
+   * reported.
+   */
   readonly onRebuilt?: ((rebuilt: { readonly recordsSaved: number; readonly damagedFile: string }) => void) | undefined;
   /**
-   * Told when a batch of the spool was found damaged and was dropped. The position of its log is forgotten, so that its
-   * lines are read again; a batch of the format before has no router, and is only lost.
+   * Called when a damaged batch of the spool has been dropped. The position of its log is removed, so that its lines
+   * are read again; a batch of the previous format has no router and is lost. Default: not reported.
    */
   readonly onDamaged?:
     | ((damaged: { readonly router: string; readonly component: string; readonly records: number }) => void)
     | undefined;
 }
 
-/** Records of one step of one log, and where the log stands once they are safe. */
+/** The records of one step of one log, and the log's position once they are stored. */
 export interface LogCommit {
   readonly router: string;
   readonly component: string;
-  /** The log's position, as text that only the room `logs` reads. */
+  /** The log's position, as text that only `logs` reads. */
   readonly position: string;
   readonly lines: RecordLines;
 }
 
-/** Notes are small facts, and they are read and written whole. */
+/** Notes are small, and they are read and written as a whole. */
 const NOTE_CHARS_MAX = 16 * 1024;
-/** What SQLite makes of a new database. */
+/** SQLite's page size for a new database. */
 const PAGE_BYTES = 4096;
-/** The write-ahead log is cut back to this once it is folded into the database. Bytes. */
+/** The write-ahead log is truncated to this size after a checkpoint. Bytes. */
 const WAL_BYTES_KEPT = 4 * 1024 * 1024;
-/** Default of `diskReserveBytes`: several times what the write-ahead log grows to. */
+/** Default of `diskReserveBytes`: several times the size that the write-ahead log reaches. */
 const DISK_RESERVE_BYTES = 16 * 1024 * 1024;
-/** How long the positions of a router that is not configured any more are kept. */
+/** How long the positions of a router are kept after it was removed from the configuration. */
 const ABSENCE_GRACE_MS = 7 * 86_400_000;
-/** So many damaged batches are dropped in one call at most; each is a transaction. */
+/** Limit of the damaged batches dropped in one call; each is a transaction. */
 const DAMAGED_BATCHES_MAX = 100;
 
 const isAnyLog: LogChoice = () => true;
@@ -93,8 +96,8 @@ export class EmbeddedStore implements Disposable {
   #spooled = { records: 0, bytes: 0 };
 
   /**
-   * Opens or creates the database; one that is damaged is rebuilt. Throws {@link StoreError} `locked`, `broken`, or with
-   * disposition `hold-back` when the disk is in the way.
+   * Opens or creates the database; a damaged one is rebuilt. Throws {@link StoreError} `locked`, `broken`, or with
+   * disposition `hold-back` when the disk cannot be written.
    */
   constructor(options: EmbeddedStoreOptions) {
     this.#options = options;
@@ -130,7 +133,7 @@ export class EmbeddedStore implements Disposable {
     }
   }
 
-  /** Puts the damaged database aside and goes on with a new one that has what could be saved. */
+  /** Moves the damaged database aside and continues with a new one that contains what could be saved. */
   #rebuild(): void {
     try {
       this.#letGo();
@@ -142,12 +145,12 @@ export class EmbeddedStore implements Disposable {
     }
   }
 
-  /** Records that not every sink has, and their compressed bytes. */
+  /** Records that at least one sink has yet to get, and their compressed bytes. */
   get spooled(): { readonly records: number; readonly bytes: number } {
     return this.#spooled;
   }
 
-  /** The positions of all logs of a router, by component. */
+  /** Returns the positions of all logs of a router, by component. */
   readPositions(router: string): Map<string, string> {
     return this.#attempt(({ file }) => {
       const rows = file.all('SELECT component, position FROM log WHERE router = ?', router);
@@ -157,9 +160,9 @@ export class EmbeddedStore implements Disposable {
   }
 
   /**
-   * Adds records to the spool and moves the positions of their logs: all of `commits` in one transaction, or nothing. Throws
-   * {@link StoreError}, with nothing changed: `full` when the spool or the disk has no room, `unwritable` when the disk
-   * fails, and `damaged` when stored records of one of these logs were lost since its position was read.
+   * Adds records to the spool and advances the positions of their logs: all of `commits` in one transaction, or
+   * nothing. Throws {@link StoreError}, with nothing changed: `full` when the spool or the disk is full, `unwritable`
+   * when the disk fails, and `damaged` when stored records of one of these logs were lost after its position was read.
    */
   commit(...commits: LogCommit[]): void {
     const packed = commits.map((commit) => ({
@@ -171,13 +174,14 @@ export class EmbeddedStore implements Disposable {
       const lost = commits.find(({ router, component }) => this.#forgotten.has(router, component));
       if (lost) throw toLostPosition(lost);
       const { bytes } = spool.totals;
-      // An empty spool takes a batch of any size: otherwise one that is larger than the bound would never leave the router.
+      // An empty spool accepts a batch of any size: otherwise a batch larger than the limit would never leave the
+      // router.
       if (added > 0 && bytes > 0 && bytes + added > this.#options.spoolBytesMax) throw toSpoolFull(this.#options);
       if (added > 0) this.#checkReserve();
       const excess = added > 0 ? bytes + spool.kept.bytes + added - this.#options.spoolBytesMax : 0;
       const committedMs = Math.floor(this.#options.now());
       const settles = file.transact(() => [
-        // What every sink has gives way: it must not keep the lines of routers waiting.
+        // Records that every sink has are dropped first: they must not hold back new lines.
         ...(excess > 0 ? [spool.dropKept(excess)] : []),
         ...packed.map(({ router, component, position, lines, body }) => {
           file.run(
@@ -196,8 +200,8 @@ export class EmbeddedStore implements Disposable {
   }
 
   /**
-   * Says which routers are configured now. The positions of others are kept for `graceMs`, in case they come back, and then
-   * forgotten; gives the names of those.
+   * Sets the currently configured routers. The positions of all others are kept for `graceMs`, in case they come back,
+   * and then removed; returns the names of the removed routers.
    */
   keepRouters(configured: readonly string[], nowMs: number, graceMs: number = ABSENCE_GRACE_MS): string[] {
     return this.#attempt(({ file }) =>
@@ -224,8 +228,8 @@ export class EmbeddedStore implements Disposable {
   }
 
   /**
-   * The next records for `sink`, in the order of their commits; `undefined` when it has them all. A batch that is found
-   * damaged is dropped and told, and the next one is read.
+   * Returns the next records for `sink`, in commit order; `undefined` if it has them all. A damaged batch is dropped
+   * and reported, and the next one is read.
    */
   readSlice(sink: string, bounds: SliceBounds): Slice<SpoolCursor> | undefined {
     return this.#attempt((opened) => {
@@ -238,7 +242,7 @@ export class EmbeddedStore implements Disposable {
     });
   }
 
-  /** Drops a damaged batch, and forgets how far its log was read: the router may still have the lines. */
+  /** Drops a damaged batch and the position of its log, because the router may still have the lines. */
   #isolate({ file, spool }: Opened, { entry }: DamagedBatch): void {
     const { router, component, records } = entry;
     const settle = file.transact(() => {
@@ -251,21 +255,21 @@ export class EmbeddedStore implements Disposable {
   }
 
   /**
-   * Changes which sinks there are, as opening with other `sinks` does: the cursor of one that is gone is dropped, and
-   * records that only it was to get are freed; a new one gets all that is still spooled, or what comes from now on. Without
-   * any sink nothing is freed, so that what is spooled waits for the next one.
+   * Changes the set of sinks, as opening with other `sinks` does. The cursor of a removed sink is dropped, together
+   * with records that only it was waiting for. A new sink gets everything still spooled, or only what comes from now
+   * on. Without any sink nothing is dropped: the spooled records wait for the next sink.
    */
   setSinks(sinks: readonly SinkStart[]): void {
     this.#attempt(({ file, spool }) => {
       const settle = file.transact(() => spool.setSinks(sinks));
-      // Only now: a store that is opened again after a failure has the sinks that it had.
+      // Only after success: a store that is reopened after a failure must use the sinks it had.
       this.#sinks = sinks;
       settle();
       compact(file);
     });
   }
 
-  /** A small fact about a router that was written down under `key`, if there is one. */
+  /** Returns the note about a router stored under `key`, if there is one. */
   readNote(router: string, key: string): string | undefined {
     return this.#attempt(({ file }) => {
       const row = file.get('SELECT text FROM note WHERE router = ? AND key = ?', router, key);
@@ -273,7 +277,10 @@ export class EmbeddedStore implements Disposable {
     });
   }
 
-  /** Writes a small fact down in place of what was under `key`. Throws {@link StoreError} `too-long` above 16 Ki characters. */
+  /**
+   * Stores a note about a router under `key`, replacing the previous one. Throws {@link StoreError} `too-long` above 16
+   * Ki characters.
+   */
   writeNote(router: string, key: string, text: string): void {
     if (text.length > NOTE_CHARS_MAX) {
       throw new StoreError('too-long', `A note of ${text.length} characters is above the bound of ${NOTE_CHARS_MAX}`, {
@@ -290,19 +297,23 @@ export class EmbeddedStore implements Disposable {
     });
   }
 
-  /** Records that a sink has yet to acknowledge, of the logs that it wants. Costs no more for a long backlog. */
+  /**
+   * Number of records that a sink has yet to acknowledge, of the logs it wants. Cost does not depend on the backlog.
+   */
   countWaiting(sink: string, isWanted: LogChoice = isAnyLog): number {
     return this.#attempt(({ spool }) => spool.countWaiting(sink, isWanted));
   }
 
-  /** When the oldest record was committed that a sink has yet to acknowledge; `undefined` without one. Wall time, ms. */
+  /**
+   * Commit time of the oldest record that a sink has yet to acknowledge; `undefined` if there is none. Wall time in ms.
+   */
   oldestWaitingMs(sink: string, isWanted: LogChoice = isAnyLog): number | undefined {
     return this.#attempt(({ spool }) => spool.oldestWaitingMs(sink, isWanted));
   }
 
   /**
-   * Moves the sink's cursor behind what it has acknowledged, never back, and drops what every sink has and none may get
-   * again.
+   * Moves the sink's cursor past the acknowledged records, never back, and drops what every sink has and none may
+   * replay.
    */
   acknowledge(sink: string, cursor: SpoolCursor): void {
     this.#attempt(({ file, spool }) => {
@@ -312,14 +323,14 @@ export class EmbeddedStore implements Disposable {
   }
 
   /**
-   * Has a sink get again, before what is new, what it took in the last `replayMs` before the time `endedMs` or, without
-   * one, before it took its last records; then what it takes again counts as taken now. Its backlog is as before.
+   * Redelivers to a sink, ahead of new records, what it took in the `replayMs` before `endedMs` or, if that is not
+   * given, before it took its last records. What it takes again counts as taken now. Its backlog does not change.
    */
   repeat(sink: string, endedMs?: number): void {
     this.#attempt(({ file, spool }) => file.transact(() => spool.repeat(sink, endedMs)));
   }
 
-  /** Writes without changing anything: throws what {@link commit} of records would throw because of the disk. */
+  /** Writes to the disk without changing data: throws what {@link commit} would throw because of the disk. */
   checkWritable(): void {
     this.#attempt(({ file }) => {
       this.#checkReserve();
@@ -332,11 +343,11 @@ export class EmbeddedStore implements Disposable {
     if (hasReserve(path, diskReserveBytes)) return;
     throw new StoreError('full', `The disk of ${path} is nearly full`, {
       disposition: 'hold-back',
-      hint: 'Free some space on it; work goes on by itself where it stopped',
+      hint: 'Free some space on it; the agent then continues where it stopped',
     });
   }
 
-  /** Ends all access; the write-ahead log is folded into the database. */
+  /** Closes the database; the write-ahead log is checkpointed. */
   close(): void {
     this.#isClosed = true;
     this.#letGo();
@@ -366,7 +377,7 @@ export class EmbeddedStore implements Disposable {
       this.#forgotten.addAll();
       throw new StoreError('damaged', `The state in ${this.#path} was damaged and has been rebuilt`, {
         disposition: 'retry',
-        hint: 'Look at the disk. Lines come again with the same uids; the damaged file is kept beside it',
+        hint: 'Check the disk. Lines are read again with the same uids; the damaged file is kept next to the new one',
         cause,
       });
     } finally {
@@ -378,7 +389,7 @@ export class EmbeddedStore implements Disposable {
 function openTables(path: string): SqliteFile {
   const file = new SqliteFile(path, 0);
   try {
-    // Before anything is written to it: a database that has no tables yet can still become one that gives space back.
+    // Must come before the first write: a database without tables can still switch to incremental vacuum.
     file.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA auto_vacuum = INCREMENTAL');
     file.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; COMMIT');
     migrate(file, STATE_MIGRATIONS);

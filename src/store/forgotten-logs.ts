@@ -1,10 +1,10 @@
 /**
- * Logs whose positions were taken back while a turn of theirs may be under way. That turn knows a position behind the lines
- * that were lost; what it commits would hide the loss.
+ * Logs whose positions were removed while they may be being read. A read in progress has a position beyond the lost
+ * lines; committing it would hide the loss.
  */
 export class ForgottenLogs {
   readonly #logs = new Map<string, Set<string>>();
-  /** Routers whose positions were read since all of them were lost. */
+  /** Routers whose positions were read since all positions were lost. */
   #readSince: Set<string> | undefined;
 
   add(router: string, component: string): void {
@@ -16,7 +16,7 @@ export class ForgottenLogs {
     this.#readSince = new Set();
   }
 
-  /** The positions of a router were read: from here on it starts from what is known. */
+  /** Records that the positions of a router were read: from here on its reads start from the stored state. */
   noteRead(router: string): void {
     this.#logs.delete(router);
     this.#readSince?.add(router);

@@ -1,8 +1,8 @@
 /**
  * store: durable state.
  *
- * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, the transactions over
- * them, notes (small facts about a router), and dead letters (records that a sink refused for good).
+ * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, the transactions over them, notes
+ * (small facts about a router), and dead letters (records permanently rejected by a sink).
  * Does not own: what a position, a record or a note means.
  * Start reading at: embedded-store.ts.
  */

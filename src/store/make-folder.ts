@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Only the user of this program may look into it: records are in there. */
+/** Accessible only to the user of this program, because the folder contains records. */
 const FOLDER_MODE = 0o700;
 
 /**
- * Makes a folder and those above it. `mkdirSync` with `recursive` never returns where a folder exists and still says that there
- * is no such file to those who would make something in it, as `/proc` does.
+ * Creates a folder and its parents. Not `mkdirSync` with `recursive`: it loops forever where a folder exists but
+ * creating something in it fails with ENOENT, as in `/proc`.
  */
 export function makeFolder(path: string): void {
   try {

@@ -1,21 +1,22 @@
 import { isBefore, type SpoolCursor } from './spool-cursor.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 
-/** A pass over records that a sink has taken before and gets again. */
+/** A redelivery in progress: records that a sink has taken before and gets again. */
 export interface ReplayPass extends SpoolCursor {
-  /** Whether what is taken again may be lost again, so that its time begins anew. */
+  /** True if records taken during the pass may be lost again, so that they are recorded as taken now. */
   readonly renews: boolean;
 }
 
-/** Times are kept in steps of this share of `replay`, so that a sink has a few rows, however many batches it takes. */
+/**
+ * Granularity of the recorded times as a share of `replay`, so that a sink has few rows however many batches it takes.
+ */
 const STEP_SHARE = 1 / 16;
 
 /**
- * Which records a sink has taken in the last `replay`, and how far it has got them again: the tables `taken` and `repeat`.
- *
- * A row of `taken` says that at `at_ms`, or up to a step later, the sink took records from a place on. The times are wall
- * times, because they have to outlive the process. They are compared with the time of the last row, and not with the clock:
- * a receiver that lost power may be found gone long after it took its last records.
+ * Records which records a sink has taken within `replay`, and how far a redelivery has come: the tables `taken` and
+ * `repeat`. A row of `taken` means that at `at_ms`, or up to one step later, the sink took records from a cursor on.
+ * The times are wall times, because they outlive the process. They are compared with the time of the last row, not with
+ * the clock: the loss of a receiver may be noticed long after it took its last records.
  */
 export class ReplayTable {
   readonly #file: SqliteFile;
@@ -25,7 +26,7 @@ export class ReplayTable {
     this.#file = file;
   }
 
-  /** Makes `replayMs` the times by sink; rows of others are dropped. Call inside a transaction. */
+  /** Sets `replayMs` for each sink; rows of other sinks are dropped. Call inside a transaction. */
   setSinks(replayMs: ReadonlyMap<string, number>): void {
     this.#replayMs = replayMs;
     for (const row of this.#file.all('SELECT sink FROM taken UNION SELECT sink FROM repeat')) {
@@ -34,13 +35,16 @@ export class ReplayTable {
     }
   }
 
-  /** Notes that a sink has taken what stands from `from` on, and forgets what it took too long before. Call inside a transaction. */
+  /**
+   * Records that a sink has taken everything from `from` on, and removes rows that are too old. Call inside a
+   * transaction.
+   */
   note(sink: string, from: SpoolCursor, nowMs: number): void {
     const replayMs = this.#replayMs.get(sink);
     if (replayMs === undefined) return;
     const atMs = Math.floor(nowMs);
     const stepMs = replayMs * STEP_SHARE;
-    // A clock that was set back leaves rows ahead of it, which would be kept for as long as it takes to catch up.
+    // After the clock was set back, rows lie in the future and would be kept until the clock catches up.
     const recent = this.#earliest(sink, atMs - stepMs);
     const isCovered = recent && !isBefore(from, recent);
     if (isCovered && !this.#file.get('SELECT 1 FROM taken WHERE sink = ? AND at_ms > ?', sink, atMs)) return;
@@ -50,15 +54,15 @@ export class ReplayTable {
     this.#file.run('DELETE FROM taken WHERE sink = ? AND at_ms <= ?', sink, atMs - replayMs - stepMs);
   }
 
-  /** The pass of a sink, if it gets records again. */
+  /** Returns the redelivery of a sink, if there is one. */
   passOf(sink: string): ReplayPass | undefined {
     const row = this.#file.get('SELECT batch, idx, renews FROM repeat WHERE sink = ?', sink);
     return row && { ...toCursor(row), renews: row['renews'] === 1 };
   }
 
   /**
-   * Begins a pass, or has the one under way begin anew where it has to. `endedMs`: when the receiver was last known to live;
-   * absent: not known, so that everything that is kept goes again. Call inside a transaction.
+   * Starts a redelivery, or restarts the current one where necessary. `endedMs`: when the receiver was last known to
+   * work; absent if unknown, so that everything kept is redelivered. Call inside a transaction.
    */
   begin(sink: string, end: SpoolCursor, endedMs: number | undefined): void {
     const replayMs = this.#replayMs.get(sink);
@@ -71,7 +75,7 @@ export class ReplayTable {
     this.#setPass(sink, { ...start, renews: endedMs === undefined || (pass?.renews ?? false) });
   }
 
-  /** Moves a pass on to `next`, and ends it at `end`. Call inside a transaction. */
+  /** Advances a redelivery to `next`, and ends it at `end`. Call inside a transaction. */
   advance(sink: string, pass: ReplayPass, next: SpoolCursor, end: SpoolCursor, nowMs: number): void {
     if (!isBefore(pass, next)) return;
     if (pass.renews) this.note(sink, pass, nowMs);
@@ -79,7 +83,7 @@ export class ReplayTable {
     else this.#file.run('DELETE FROM repeat WHERE sink = ?', sink);
   }
 
-  /** The first batch that may go again; `undefined`: none. */
+  /** The first batch that may be redelivered; `undefined` if there is none. */
   get floor(): number | undefined {
     const row = this.#file.get(
       'SELECT min(batch) AS batch FROM (SELECT batch FROM taken UNION ALL SELECT batch FROM repeat)',
@@ -87,7 +91,7 @@ export class ReplayTable {
     return typeof row?.['batch'] === 'number' ? row['batch'] : undefined;
   }
 
-  /** Says that there is nothing before a batch any more. Call inside a transaction. */
+  /** Records that nothing before a batch exists any more. Call inside a transaction. */
   raiseFloor(batch: number): void {
     this.#file.run('UPDATE taken SET batch = ?, idx = 0 WHERE batch < ?', batch, batch);
     this.#file.run('UPDATE repeat SET batch = ?, idx = 0 WHERE batch < ?', batch, batch);
@@ -104,7 +108,7 @@ export class ReplayTable {
     );
   }
 
-  /** The first place of what was taken after `sinceMs`. */
+  /** Returns the first cursor of the records taken after `sinceMs`. */
   #earliest(sink: string, sinceMs: number): SpoolCursor | undefined {
     const row = this.#file.get(
       'SELECT batch, idx FROM taken WHERE sink = ? AND at_ms > ? ORDER BY batch, idx LIMIT 1',

@@ -4,20 +4,19 @@ import { unpackLines } from './spool-batch.ts';
 import type { BatchEntry } from './spool-table.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 
-/** Damaged places that are stepped over; each costs a search in the tree. */
+/** Limit of the damaged rows skipped; each costs a search in the tree. */
 const FAULTS_MAX = 1000;
-/** Ending of a database that is being written from what could be read of a damaged one. */
+/** Suffix of a database being written from the readable parts of a damaged one. */
 const UNFINISHED = '.rebuilding';
-/** Ending of one that is finished, and is about to take the place of the damaged one. */
+/** Suffix of a finished database that is about to replace the damaged one. */
 const FINISHED = '.rebuilt';
 const DAMAGED = '.damaged';
 
 /**
- * Puts a new database in the place of a damaged one, with what can be read of it: batches whose checksum is right, and
- * cursors. Positions are left behind: one of them may be ahead of a batch that is lost, and without them the lines are read
- * again, with the same uids. A crash at any point leaves either the damaged database or the finished new one.
- * `openEmpty`: opens a new database with its tables. Gives how many undelivered records were saved, and where the damaged
- * database lies now.
+ * Replaces a damaged database by a new one with everything readable: batches whose checksum is correct, and cursors.
+ * Positions are not copied: one of them may be beyond a lost batch, and without them the lines are read again, with the
+ * same uids. A crash at any point leaves either the damaged database or the finished new one. `openEmpty` opens a new
+ * database with its tables. Returns the number of undelivered records saved and the new path of the damaged database.
  */
 export function rebuildDatabase(file: string, openEmpty: (file: string) => SqliteFile) {
   const unfinished = `${file}${UNFINISHED}`;
@@ -35,14 +34,14 @@ export function rebuildDatabase(file: string, openEmpty: (file: string) => Sqlit
   return { recordsSaved, damagedFile: `${file}${DAMAGED}` };
 }
 
-/** Does what is left of a rebuild that a crash has ended. */
+/** Completes a rebuild that was interrupted by a crash. */
 export function finishRebuild(file: string): void {
   if (!existsSync(`${file}${FINISHED}`)) return;
   moveAside(file);
   renameSync(`${file}${FINISHED}`, file);
 }
 
-/** Renames a database, so that it can be looked at, in place of one that was put aside before; gives its new name. */
+/** Renames a database so that it can be examined, replacing one moved aside earlier; returns its new name. */
 export function putAside(file: string): string {
   removeDatabase(`${file}${DAMAGED}`);
   moveAside(file);
@@ -50,7 +49,7 @@ export function putAside(file: string): string {
 }
 
 function moveAside(file: string): void {
-  // The log before the database: beside a new database it would be taken for its own.
+  // The log before the database: next to a new database it would be taken for that database's log.
   for (const suffix of ['-journal', '-wal', '-shm', '']) {
     if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${file}${DAMAGED}${suffix}`);
   }
@@ -74,13 +73,13 @@ function copyAll(damaged: DatabaseSync, fresh: SqliteFile): number {
   let recordsSaved = 0;
   let highest = 0;
   const cursors = readCursors(damaged);
-  // What stands before all of them is kept to go again, and is not undelivered.
+  // Batches before all cursors are kept for replay and do not count as undelivered.
   const waitingFrom = Math.min(...cursors.map(({ batch }) => batch));
   for (const { sink, batch, index } of cursors) {
     fresh.run('INSERT INTO cursor (sink, batch, idx) VALUES (?, ?, ?)', sink, batch, index);
     highest = Math.max(highest, batch);
   }
-  // New batches must come behind what the sinks have; the database counts on from the highest number it has seen.
+  // New batches must come after everything the sinks have; the database continues from the highest number it has seen.
   fresh.run('INSERT INTO spool (batch, records, body) VALUES (?, 0, ?)', highest, new Uint8Array());
   fresh.run('DELETE FROM spool WHERE batch = ?', highest);
   for (const { batch, records, body } of readBatches(damaged)) {
@@ -109,7 +108,7 @@ function* readBatches(database: DatabaseSync): Generator<{ batch: number; record
         .prepare('SELECT batch, records, body FROM spool WHERE batch >= ? ORDER BY batch LIMIT 1')
         .get(next);
     } catch {
-      // The row cannot be read; the one behind it may be.
+      // The row cannot be read; the next one may be readable.
       faults++;
       next++;
       continue;
@@ -131,7 +130,7 @@ function isWhole(body: Uint8Array, records: number): boolean {
   }
 }
 
-/** What is known of a batch; nothing when that cannot be read, so that every sink gets it. */
+/** Returns what is known about a batch; nothing if that cannot be read, so that every sink gets it. */
 function readEntry(database: DatabaseSync, batch: number): Pick<BatchEntry, 'router' | 'component' | 'committedMs'> {
   try {
     const row = database.prepare('SELECT router, component, committed_ms FROM batch WHERE id = ?').get(batch);
@@ -152,7 +151,7 @@ function readCursors(database: DatabaseSync) {
       .all()
       .map((row) => ({ sink: String(row['sink']), batch: Number(row['batch']), index: Number(row['idx']) }));
   } catch {
-    // A sink without a cursor gets everything that is there.
+    // A sink without a cursor gets everything.
     return [];
   }
 }

@@ -1,7 +1,7 @@
 import { StoreError } from './errors.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 
-/** Each entry lifts the database by one format version; entries are never changed once released. */
+/** Each entry upgrades the database by one format version; entries are never changed once released. */
 export const STATE_MIGRATIONS: readonly string[] = [
   `CREATE TABLE log (
      router TEXT NOT NULL, component TEXT NOT NULL, position TEXT NOT NULL,
@@ -13,16 +13,16 @@ export const STATE_MIGRATIONS: readonly string[] = [
      router TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
      PRIMARY KEY (router, key)
    ) WITHOUT ROWID, STRICT;`,
-  // Routers that are not configured any more, and since when (wall time, milliseconds since the Unix epoch).
+  // Routers that are no longer configured, and since when (wall time, milliseconds since the Unix epoch).
   'CREATE TABLE absence (router TEXT PRIMARY KEY, since_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;',
-  // What is in each batch of the spool, apart from the bodies: a million of these rows are looked through in no time. A
-  // batch of the time before has no router, and counts as committed when it was lifted.
+  // Metadata of the batches in the spool without the bodies: a million of these rows can be scanned quickly. A batch
+  // from before this version has no router and counts as committed at the time of the upgrade.
   `CREATE TABLE batch (
      id INTEGER PRIMARY KEY, router TEXT NOT NULL, component TEXT NOT NULL, committed_ms INTEGER NOT NULL,
      records INTEGER NOT NULL, bytes INTEGER NOT NULL
    ) STRICT;
    INSERT INTO batch SELECT batch, '', '', 0, records, length(body) FROM spool;`,
-  // What sinks with `replay` took last (from that place on, at that wall time), and how far they have got it again.
+  // What sinks with `replay` took last (from that cursor on, at that wall time), and the progress of redeliveries.
   `CREATE TABLE taken (
      sink TEXT NOT NULL, at_ms INTEGER NOT NULL, batch INTEGER NOT NULL, idx INTEGER NOT NULL,
      PRIMARY KEY (sink, at_ms)
@@ -32,7 +32,7 @@ export const STATE_MIGRATIONS: readonly string[] = [
    ) WITHOUT ROWID, STRICT;`,
 ];
 
-/** Brings the database to the format of this program. Throws {@link StoreError} when a newer program wrote it. */
+/** Upgrades the database to the format of this program. Throws {@link StoreError} if a newer program wrote it. */
 export function migrate(file: SqliteFile, migrations: readonly string[]): void {
   const version = readFormat(file);
   if (version > migrations.length) {
@@ -46,7 +46,7 @@ export function migrate(file: SqliteFile, migrations: readonly string[]): void {
   }
 }
 
-/** Writes to the disk without changing anything: throws what stands in the way of writing. */
+/** Writes to the disk without changing data, and throws if that fails. */
 export function touch(file: SqliteFile): void {
   file.transact(() => file.exec(`PRAGMA user_version = ${readFormat(file)}`));
 }

@@ -2,11 +2,12 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { byteSize, byteSizeWithin, duration, orDefaults, type SoundOf, section, text } from '../settings/index.ts';
 
-/** The section `storage`. */
+/** Schema of the section `storage`. */
 export const storageSchema = section('State that survives a restart.', {
-  // Beside the configuration file, so that a first start needs no rights and leaves everything in one folder.
+  // Next to the configuration file, so that a first start needs no special permissions and keeps everything in one
+  // folder.
   path: text({ description: 'Folder of positions and spool.', kind: 'path' }).prefault('./data'),
-  // Days of logs of a mid-sized fleet, and small enough for any disk.
+  // Enough for days of logs of a mid-sized fleet, and small enough for any disk.
   spool_max: byteSize({
     description: 'Size that records waiting for their sinks may take before reading of logs pauses.',
   }).prefault('1GiB'),
@@ -14,13 +15,13 @@ export const storageSchema = section('State that survives a restart.', {
 
 export type StorageSettings = Readonly<ReturnType<typeof readStorage>>;
 
-/** What the section says; the path becomes absolute. */
+/** Converts the section to settings; the path becomes absolute. */
 export function readStorage(keys: SoundOf<typeof storageSchema> | undefined, folder: string) {
   const { path, spool_max: spoolBytesMax } = orDefaults(storageSchema, keys);
   return { path: resolve(folder, path), spoolBytesMax };
 }
 
-/** The section that says the same. */
+/** Renders settings as the section. */
 export function renderStorage({ path, spoolBytesMax }: StorageSettings): object {
   return z.encode(storageSchema, { path, spool_max: spoolBytesMax });
 }
@@ -30,18 +31,18 @@ const LETTERS_BYTES_MOST = 1024 ** 4;
 const LETTERS_KEEP_MS_MIN = 60_000;
 const LETTERS_KEEP_MS_MAX = 10 * 365 * 86_400_000;
 
-/** The section `dead_letters`. */
+/** Schema of the section `dead_letters`. */
 export const deadLettersSchema = section(
   'Records that a sink refused for good. They are kept to be looked at and tried again.',
   {
-    // What is refused for good is little, or everything: then days of it are enough to see why.
+    // Either few records are rejected, or all of them: then a few days of them are enough to find out why.
     max: byteSizeWithin(
       { description: 'Size that those of all sinks may take together; the oldest go first.' },
       LETTERS_BYTES_LEAST,
       LETTERS_BYTES_MOST,
       '64MiB',
     ).prefault('64MiB'),
-    // Time to come back from a holiday.
+    // Long enough to come back from a holiday.
     keep: duration({ description: 'How long they are kept.' }, LETTERS_KEEP_MS_MIN, LETTERS_KEEP_MS_MAX).prefault(
       '30d',
     ),
@@ -50,13 +51,13 @@ export const deadLettersSchema = section(
 
 export type DeadLetterSettings = Readonly<ReturnType<typeof readDeadLetters>>;
 
-/** What the section says. */
+/** Converts the section to settings. */
 export function readDeadLetters(keys: SoundOf<typeof deadLettersSchema> | undefined) {
   const { max: bytesMax, keep: keepMs } = orDefaults(deadLettersSchema, keys);
   return { bytesMax, keepMs };
 }
 
-/** The section that says the same. */
+/** Renders settings as the section. */
 export function renderDeadLetters({ bytesMax, keepMs }: DeadLetterSettings): object {
   return z.encode(deadLettersSchema, { max: bytesMax, keep: keepMs });
 }

@@ -1,4 +1,4 @@
-/** A place in the spool: everything before `index` of batch `batch` is behind it. */
+/** A position in the spool: everything before `index` of batch `batch` has been passed. */
 export interface SpoolCursor {
   readonly batch: number;
   readonly index: number;

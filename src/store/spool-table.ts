@@ -5,21 +5,21 @@ import { isBefore, type SpoolCursor } from './spool-cursor.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 import { UnpackedBatches } from './unpacked-batches.ts';
 
-/** A configured sink, and where it begins when it is new: at the oldest record that is spooled, or behind the newest. */
+/** A configured sink, and where it starts if it is new: at the oldest spooled record, or after the newest. */
 export interface SinkStart {
   readonly name: string;
   readonly start: 'oldest' | 'newest';
-  /** How far back records may go again, because the sink may lose what it took. Milliseconds; absent or 0: none do. */
+  /** Period whose records may be redelivered, because the sink may lose what it took. Milliseconds; default 0: none. */
   readonly replayMs?: number | undefined;
 }
 
-/** Whether a sink wants a log. Batches of the format before, whose log is not known, are always wanted. */
+/** Returns true if a sink wants a log. Batches of the previous format, whose log is unknown, are always wanted. */
 export type LogChoice = (router: string, component: string) => boolean;
 
-/** What is known of a batch without its body. */
+/** Metadata of a batch. */
 export interface BatchEntry {
   readonly id: number;
-  /** Empty in a batch of the format before. */
+  /** Empty for a batch of the previous format. */
   readonly router: string;
   readonly component: string;
   readonly committedMs: number;
@@ -27,14 +27,14 @@ export interface BatchEntry {
   readonly bytes: number;
 }
 
-/** How much there is. */
+/** Number and size of records. */
 export interface SpoolTotals {
   readonly records: number;
-  /** Compressed. */
+  /** Compressed size. */
   readonly bytes: number;
 }
 
-/** A batch whose body does not give what was put into it. */
+/** A batch whose body does not contain what was put into it. */
 export class DamagedBatch {
   readonly entry: BatchEntry;
   constructor(entry: BatchEntry) {
@@ -42,10 +42,10 @@ export class DamagedBatch {
   }
 }
 
-/** How many entries are read at once: few at first, because one batch often fills a slice. */
+/** Number of entries read at a time: few at first, because one batch often fills a slice. */
 const ENTRIES_MIN = 16;
 const ENTRIES_MAX = 1024;
-/** One call passes over at most so many batches that are not wanted, which takes some twenty milliseconds. */
+/** Limit of the unwanted batches skipped in one call, which takes about 20 ms. */
 const PASSED_MAX = 2000;
 const START: SpoolCursor = { batch: 0, index: 0 };
 const NOTHING: SpoolTotals = { records: 0, bytes: 0 };
@@ -74,17 +74,17 @@ export class SpoolTable {
     this.#measure();
   }
 
-  /** Records that not every sink has, and their compressed bytes. */
+  /** Records that at least one sink has yet to get, and their compressed bytes. */
   get totals(): SpoolTotals {
     return this.#waiting;
   }
 
-  /** Records that every sink has and some may get again, and their compressed bytes. */
+  /** Records that every sink has and some may replay, and their compressed bytes. */
   get kept(): SpoolTotals {
     return this.#kept;
   }
 
-  /** Adds a batch. To be called in a transaction; what it returns, after it. */
+  /** Adds a batch. Call inside a transaction; call the returned function after commit to update the totals. */
   append(entry: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array): () => void {
     const { router, component, records, committedMs } = entry;
     const { lastId } = this.#file.run('INSERT INTO spool (records, body) VALUES (?, ?)', records, body);
@@ -103,7 +103,7 @@ export class SpoolTable {
     };
   }
 
-  /** Takes a batch out. To be called in a transaction; what it returns, after it. */
+  /** Removes a batch. Call inside a transaction; call the returned function after commit to update the totals. */
   remove(entry: BatchEntry): () => void {
     const holders = this.#file.all('SELECT sink FROM cursor WHERE batch <= ?', entry.id);
     this.#file.run('DELETE FROM spool WHERE batch = ?', entry.id);
@@ -116,7 +116,7 @@ export class SpoolTable {
     };
   }
 
-  /** Makes `sinks` those that have a cursor. To be called in a transaction; what it returns, after it. */
+  /** Sets the sinks that have a cursor. Call inside a transaction; call the returned function after commit. */
   setSinks(sinks: readonly SinkStart[]): () => void {
     const names = new Set(sinks.map(({ name }) => name));
     for (const row of this.#file.all('SELECT sink FROM cursor')) {
@@ -130,18 +130,21 @@ export class SpoolTable {
     this.#replays.setSinks(
       new Map(sinks.flatMap(({ name, replayMs = 0 }) => (replayMs > 0 ? [[name, replayMs] as const] : []))),
     );
-    // What only a sink that is gone was to get would otherwise fill the spool until another sink gets something.
+    // Records for which only a removed sink was waiting would otherwise fill the spool until another sink makes
+    // progress.
     const settle = this.#dropDelivered();
     return () => {
       settle();
-      // A new sink may begin with what the others have already.
+      // A new sink may start at records that the others already have.
       this.#measure();
       for (const sink of this.#backlogs.keys()) if (!names.has(sink)) this.#backlogs.delete(sink);
       this.#countBacklogs([...names].filter((name) => !this.#backlogs.has(name)));
     };
   }
 
-  /** Moves a cursor on, or the pass of a sink that gets records again. To be called in a transaction; what it returns, after it. */
+  /**
+   * Advances a cursor, or the redelivery of a sink. Call inside a transaction; call the returned function after commit.
+   */
   acknowledge(sink: string, cursor: SpoolCursor, nowMs: number): () => void {
     const from = this.cursorOf(sink);
     const pass = this.#replays.passOf(sink);
@@ -166,12 +169,15 @@ export class SpoolTable {
     };
   }
 
-  /** Has a sink get again what it took last. To be called in a transaction. */
+  /** Starts redelivering what a sink took last. Call inside a transaction. */
   repeat(sink: string, endedMs: number | undefined): void {
     this.#replays.begin(sink, this.cursorOf(sink), endedMs);
   }
 
-  /** Drops so many bytes of what every sink has, the oldest first. To be called in a transaction; what it returns, after it. */
+  /**
+   * Drops this many bytes of the records that every sink has, oldest first. Call inside a transaction; call the
+   * returned function after commit to update the totals.
+   */
   dropKept(bytes: number): () => void {
     let dropped = NOTHING;
     let next = 0;
@@ -193,14 +199,14 @@ export class SpoolTable {
     return row ? { batch: Number(row['batch']), index: Number(row['idx']) } : START;
   }
 
-  /** The next records for a sink, `undefined` when it has everything, or the damage that stands in front of them. */
+  /** Returns the next records for a sink, `undefined` if it has everything, or the damaged batch in front of them. */
   readSlice(
     sink: string,
     { recordsMax, bytesMax, isWanted }: SliceBounds,
   ): Slice<SpoolCursor> | DamagedBatch | undefined {
     const cursor = this.cursorOf(sink);
     const pass = this.#replays.passOf(sink);
-    // A pass ends where new records begin, so that a slice holds either.
+    // A redelivery ends where new records start, so that a slice holds only one kind.
     const end = pass ? cursor : undefined;
     let { batch, index } = pass ?? cursor;
     const lines: string[] = [];
@@ -241,7 +247,7 @@ export class SpoolTable {
     return toSlice(lines.length >= recordsMax || bytes >= bytesMax);
   }
 
-  /** Records that a sink has yet to acknowledge. */
+  /** Number of records that a sink has yet to acknowledge. */
   countWaiting(sink: string, isWanted: LogChoice): number {
     const count = this.#backlogs.get(sink)?.count((router, component) => router === '' || isWanted(router, component));
     if (!count) return 0;
@@ -251,7 +257,10 @@ export class SpoolTable {
     return head && (head.router === '' || isWanted(head.router, head.component)) ? count - index : count;
   }
 
-  /** When the oldest batch was committed that a sink has yet to get. Looks at so many batches at most; the next counts then. */
+  /**
+   * Commit time of the oldest batch that a sink has yet to get. Examines a limited number of batches; beyond that, the
+   * next batch counts.
+   */
   oldestWaitingMs(sink: string, isWanted: LogChoice): number | undefined {
     let passed = 0;
     for (const { router, component, committedMs } of this.#entriesFrom(this.cursorOf(sink).batch)) {
@@ -260,7 +269,7 @@ export class SpoolTable {
     return undefined;
   }
 
-  /** Entries from a batch on; the file may be written to between them. */
+  /** Yields the entries from a batch on; the file may be written to in between. */
   *#entriesFrom(batch: number): Generator<BatchEntry> {
     let next = batch;
     for (let limit = ENTRIES_MIN; ; limit = Math.min(ENTRIES_MAX, limit * 4)) {
@@ -279,13 +288,13 @@ export class SpoolTable {
     return body instanceof Uint8Array ? body : undefined;
   }
 
-  /** Number of the last batch that there ever was: a place is never used twice. */
+  /** Number of the last batch that ever existed: numbers are never reused. */
   #newest(): number {
     return Number(this.#file.get(`SELECT seq FROM sqlite_sequence WHERE name = 'spool'`)?.['seq'] ?? 0);
   }
 
   #countBacklogs(sinks: readonly string[]): void {
-    // Sinks often stand at the same place, and to count what is behind it is the slowest part of a start after an outage.
+    // Sinks often have the same cursor, and counting what follows it is the slowest part of a start after an outage.
     const counted = new Map<number, readonly LogCount[]>();
     for (const sink of sinks) {
       const { batch } = this.cursorOf(sink);
@@ -306,7 +315,7 @@ export class SpoolTable {
     }));
   }
 
-  /** Drops the batches that every sink has and none may get again; without any sink none. */
+  /** Drops the batches that every sink has and none may replay; does nothing without sinks. */
   #dropDelivered(): () => void {
     const lowest = this.#lowestCursor();
     if (lowest === undefined) return () => {};

@@ -1,24 +1,24 @@
 import { StoreError } from './errors.ts';
 
-/** Codes of SQLite (sqlite.org/rescode.html): a malformed database, and a file that is none. */
+/** SQLite result codes (sqlite.org/rescode.html): a malformed database, and a file that is not a database. */
 const DAMAGE_KINDS: readonly unknown[] = [11, 26];
 /** Another process holds the lock. */
 const BUSY_KINDS: readonly unknown[] = [5, 6];
 /** No room to write: the disk is full. */
 const FULL_KIND = 13;
-/** Read-only, an error of the disk, and a file that cannot be opened. */
+/** Read-only, an I/O error, and a file that cannot be opened. */
 const DISK_KINDS: readonly unknown[] = [8, 10, 14];
-/** What the system says of a folder that cannot be made for the same reasons. */
+/** System errors for a full disk when a folder cannot be created. */
 const FULL_SYSTEM_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
-// Making a folder and those above it on a read-only disk gives ENOENT in Node.js.
+// Creating a folder and its parents on a read-only disk gives ENOENT in Node.js.
 const DISK_SYSTEM_CODES: readonly unknown[] = ['EROFS', 'EIO', 'ENOENT'];
 
-/** Whether the structure of the database is damaged. */
+/** Returns true if the structure of the database is damaged. */
 export function isDamage(cause: unknown): boolean {
   return DAMAGE_KINDS.includes(kindOf(cause));
 }
 
-/** Whether the disk failed, so that the files may have to be opened again before they work. */
+/** Returns true if the disk failed, so that the files may have to be reopened before they work again. */
 export function isDiskFault(cause: unknown): boolean {
   return DISK_KINDS.includes(kindOf(cause));
 }
@@ -37,14 +37,14 @@ export function toStoreError(cause: unknown, where: string): StoreError {
   if (kind === FULL_KIND || FULL_SYSTEM_CODES.includes(systemCode)) {
     return new StoreError('full', `There is no room to write the state in ${where}`, {
       disposition: 'hold-back',
-      hint: 'Free some space on its disk; work goes on by itself where it stopped',
+      hint: 'Free some space on its disk; the agent then continues where it stopped',
       cause,
     });
   }
   if (DISK_KINDS.includes(kind) || DISK_SYSTEM_CODES.includes(systemCode)) {
     return new StoreError('unwritable', `The disk does not take the state in ${where}`, {
       disposition: 'hold-back',
-      hint: 'Look whether its disk is mounted read-only or fails, and whether the folder may be written to; work goes on by itself',
+      hint: 'Check that its disk works and is not mounted read-only, and that the folder is writable; the agent then continues where it stopped',
       cause,
     });
   }
@@ -55,7 +55,7 @@ export function toStoreError(cause: unknown, where: string): StoreError {
   });
 }
 
-/** The low byte of SQLite's code is the kind of the error, the rest says more. */
+/** Returns the primary result code: the low byte of SQLite's extended code. */
 function kindOf(cause: unknown): number | undefined {
   const errcode: unknown = cause instanceof Error ? Reflect.get(cause, 'errcode') : undefined;
   return typeof errcode === 'number' ? errcode % 256 : undefined;

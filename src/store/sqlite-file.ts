@@ -3,23 +3,23 @@ import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSy
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
-/** An open database. It keeps its prepared statements: to prepare one costs more than to run it. */
+/** An open database. Caches prepared statements: preparing one costs more than running it. */
 export class SqliteFile implements Disposable {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
-  /** Opens or creates `file`, open to nobody but its owner; `lockWaitMs`: how long to wait for another process. */
+  /** Opens or creates `file`, accessible only to its owner. `lockWaitMs`: how long to wait for another process. */
   constructor(file: string, lockWaitMs: number) {
     makeFile(file);
     this.#database = new DatabaseSync(file, { timeout: lockWaitMs });
   }
 
-  /** Runs statements that give nothing back. */
+  /** Runs statements that return nothing. */
   exec(sql: string): void {
     this.#database.exec(sql);
   }
 
-  /** Runs one statement; gives how many rows it changed, and the last row's number. */
+  /** Runs one statement; returns the number of changed rows and the id of the last inserted row. */
   run(sql: string, ...values: SQLInputValue[]): { readonly changes: number; readonly lastId: number } {
     const { changes, lastInsertRowid } = this.#prepare(sql).run(...values);
     return { changes: Number(changes), lastId: Number(lastInsertRowid) };
@@ -33,7 +33,7 @@ export class SqliteFile implements Disposable {
     return this.#prepare(sql).all(...values);
   }
 
-  /** Does all of `work` or nothing; what it gives is given once it is committed. */
+  /** Runs `work` in a transaction, all or nothing; returns its result after the commit. */
   transact<T>(work: () => T): T {
     try {
       this.#database.exec('BEGIN IMMEDIATE');
@@ -41,7 +41,7 @@ export class SqliteFile implements Disposable {
       this.#database.exec('COMMIT');
       return result;
     } catch (cause) {
-      // A full disk has often undone it already.
+      // On a full disk SQLite has often rolled back already.
       if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw cause;
     }
@@ -66,11 +66,11 @@ export class SqliteFile implements Disposable {
   }
 }
 
-/** SQLite makes a new file open to everybody, and its journals as open as the file. */
+/** SQLite creates a file readable by everybody, and its journals with the same permissions. */
 function makeFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch {
-    // It is there already, or SQLite says what stands in the way.
+    // It exists already, or SQLite reports why it cannot be created.
   }
 }

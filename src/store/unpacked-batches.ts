@@ -1,6 +1,6 @@
 import { unpackLines } from './spool-batch.ts';
 
-/** A few batches are kept unpacked, because a batch often takes several slices, and sinks stand side by side. Bytes. */
+/** Cache size in bytes. A batch often takes several slices, and sinks are often at the same position. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 
 interface Unpacked {
@@ -8,13 +8,16 @@ interface Unpacked {
   readonly bytes: number;
 }
 
-/** Batches of the spool that were unpacked last. A batch above the bound is kept alone. */
+/** The most recently unpacked batches of the spool. A batch above the limit is kept alone. */
 export class UnpackedBatches {
-  /** The one that was asked for last stands at the end. */
+  /** In order of use; the most recently used is last. */
   readonly #kept = new Map<number, Unpacked>();
   #bytes = 0;
 
-  /** The records of a batch; `undefined` when its body is damaged. `readBody` is asked only when it is not kept. */
+  /**
+   * Returns the records of a batch; `undefined` if its body is damaged. `readBody` is called only if the batch is not
+   * cached.
+   */
   take(batch: number, records: number, readBody: () => Uint8Array | undefined): readonly string[] | undefined {
     let unpacked = this.#kept.get(batch);
     if (!unpacked) {
@@ -36,7 +39,7 @@ export class UnpackedBatches {
     this.#kept.delete(batch);
   }
 
-  /** Forgets what no sink asks for again. */
+  /** Drops batches that no sink will need again. */
   forgetBefore(batch: number): void {
     for (const kept of this.#kept.keys()) if (kept < batch) this.forget(kept);
   }
@@ -49,7 +52,7 @@ function unpack(body: Uint8Array | undefined, records: number): Unpacked | undef
     if (lines.length !== records) return undefined;
     return { lines, bytes: lines.reduce((sum, line) => sum + line.length, 0) };
   } catch {
-    // Whatever the codec says: these are not the bytes that were written.
+    // Whatever the codec reports: these are not the bytes that were written.
     return undefined;
   }
 }

@@ -151,7 +151,7 @@ describe('profiles diff', () => {
     expect((await diff(bench)).stdout).toContain('-a\n+c\n');
     const named = await diff(bench, { from: 2 });
     expect(named).toMatchObject({ code: 1, stdout: '' });
-    expect(named.stderr).toMatch(/^plant-7: The file .* is not what was kept: its checksum does not fit\. /);
+    expect(named.stderr).toMatch(/^plant-7: The file .* is damaged: its checksum does not match\. /);
     await rm(join(await bench.folder(), files[0] ?? ''));
     expect((await diff(bench)).stderr).toBe('Profile: there are no two versions to compare; 2 of 3 are damaged\n');
   });
