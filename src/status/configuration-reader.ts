@@ -4,23 +4,34 @@ import type { FamilyDescription, MetricFamily, Sample } from '../model/index.ts'
 import type { MappingFault } from './mapping/mapping-fault.ts';
 import type { ReaderContext, StatusReader } from './reader.ts';
 
-/** Reads of the running profile's configuration; `resource` is as in `netfilter/nat/snat`. Errors as of a `DocumentSource`. */
+/**
+ * Reads the running profile's configuration; `resource` is a path such as `netfilter/nat/snat`. Errors as for a
+ * `DocumentSource`.
+ */
 export interface ConfigurationSource {
   countEntries(resource: string, signal: AbortSignal): Promise<number>;
-  /** The body of the answer, or what became of it by decoding; an array `list` in it, or in its `config`, holds the entries. */
+  /** Returns the body of the answer, possibly decoded; an array `list` in it, or in its `config`, holds the entries. */
   readConfiguration(resource: string, signal: AbortSignal): Promise<unknown>;
 }
 
 export interface ConfigurationReaderOptions {
+  /** Reads the lists of the configuration. */
   readonly source: ConfigurationSource;
+  /** Clock for the times at which refused lists are read again. */
   readonly clock: Clock;
-  /** What {@link ConfigurationReader.state} was when the agent ended; anything else is no harm. */
+  /**
+   * The value of {@link ConfigurationReader.state} when the agent ended; any other text means a first contact. Default:
+   * none.
+   */
   readonly previous?: string | undefined;
   /** Resources that are lists. Default {@link CONFIGURATION_LISTS}. */
   readonly lists?: readonly string[] | undefined;
 }
 
-/** Source of the names: the vendor's OpenAPI description of icom OS 9.5, and an exported configuration; those with numbered entries (net1, gre1, wan1, route1, rule1, timer1) are lists. */
+/**
+ * Lists of the configuration. Names from the vendor's OpenAPI description of icom OS 9.5 and an exported configuration;
+ * resources with numbered entries (net1, gre1, wan1, route1, rule1, timer1) are lists.
+ */
 export const CONFIGURATION_LISTS: readonly string[] = [
   ...['ip_nets', 'openvpn', 'ipsec', 'gre', 'dmvpn', 'pptp', 'pppoe'].map((name) => `interfaces/${name}`),
   ...['wans', 'wan_groups'].map((name) => `wan/${name}`),
@@ -44,36 +55,36 @@ export const CONFIG_CHANGES: FamilyDescription = {
 };
 
 const HOUR_MS = 3_600_000;
-/** What a router does not have, or not for this account, is asked for again after this time. */
+/** A list that the router does not have, or that the account may not read, is read again after this time. */
 const REFUSED_MS = 24 * HOUR_MS;
-/** What it has and could not give, sooner: within the next look, which is an hour later. */
+/** A list that exists but could not be read is retried sooner: at the next check, an hour later. */
 const FAILED_MS = HOUR_MS / 2;
-/** Hashes in a row that stood for no change of any list, before contents are read less and less often. */
+/** Number of consecutive hash changes without a change of any list before contents are read less and less often. */
 const VAIN_LOOKS_MAX = 2;
 const CONTENT_WAIT_MS_MAX = 24 * HOUR_MS;
-/** HTTP status of what the account may not read. */
+/** HTTP statuses for a list that the account may not read. */
 const FORBIDDEN = new Set<unknown>([403, 401]);
-/** That, and what is not there or is no list. */
+/** The same, plus statuses for a resource that does not exist or is not a list. */
 const REFUSALS = new Set<unknown>([...FORBIDDEN, 404, 400]);
 
-/** What is known of a list. */
+/** State of a list. */
 interface List {
-  /** Entries when it was last read; `undefined` until then. */
+  /** Number of entries at the last reading; `undefined` before the first. */
   readonly count: number | undefined;
-  /** Of its content; `undefined` when only its entries were counted since it changed. */
+  /** Digest of its content; `undefined` if only its entries were counted since it changed. */
   readonly digest: string | undefined;
   readonly changes: number;
-  /** Not asked for until then. Milliseconds since the Unix epoch. */
+  /** Not read before this time. Milliseconds since the Unix epoch. */
   readonly asideUntilMs: number | undefined;
 }
 
 const UNKNOWN: List = { count: undefined, digest: undefined, changes: 0, asideUntilMs: undefined };
 
-/** A look under way. */
+/** A check in progress. */
 interface Pass {
-  /** What it is for. */
+  /** The hash that the check is for. */
   readonly key: string;
-  /** Lists that it has asked for. */
+  /** Lists already read in this check. */
   readonly done: Set<string>;
   hasAnswers: boolean;
   hasChanges: boolean;
@@ -83,7 +94,7 @@ function createPass(key: string): Pass {
   return { key, done: new Set(), hasAnswers: false, hasChanges: false };
 }
 
-/** How closely one look goes: at nothing but what was put aside, at numbers, or at contents as well. */
+/** Extent of a check: only lists that were set aside, only the number of entries, or contents as well. */
 type Look = 'again' | 'numbers' | 'contents';
 
 /**
@@ -104,9 +115,9 @@ export class ConfigurationReader implements StatusReader {
   readonly #digest: Digest;
   /** Digest of the router's hash when all lists were last read. */
   #hash: string | undefined;
-  /** Digest of the router's hash at the last look. */
+  /** Digest of the router's hash at the last check. */
   #lastHash: string | undefined;
-  /** New hashes in a row that stood for no change of a list. */
+  /** Consecutive new hashes without a change of any list. */
   #vainLooks: number;
   #contentsReadMs: number;
   #pass = createPass('');
@@ -123,7 +134,9 @@ export class ConfigurationReader implements StatusReader {
     this.#contentsReadMs = previous.contentsReadMs;
   }
 
-  /** What a new reader of this router has to know to go on: changes made in between are noticed, and counters do not fall. */
+  /**
+   * State needed by a new reader of this router, so that changes made in between are detected and counters do not fall.
+   */
   get state(): string {
     return JSON.stringify({
       version: STATE_VERSION,
@@ -144,7 +157,7 @@ export class ConfigurationReader implements StatusReader {
     let refusal: unknown;
     for (const name of this.#lists.keys()) {
       if (this.#pass.done.has(name) || !this.#isDue(name, look)) continue;
-      // With a hash, a list that comes back has to be comparable.
+      // With a hash, a list that becomes readable again must be comparable.
       const failure = await this.#readList(
         name,
         look === 'contents' || (look === 'again' && hash !== undefined),
@@ -163,7 +176,7 @@ export class ConfigurationReader implements StatusReader {
   }
 
   #chooseLook(hash: string | undefined): Look {
-    // One that has stayed for a look depends on nothing else than the configuration.
+    // A hash that stays the same between two checks depends only on the configuration.
     if (hash === this.#lastHash || hash === this.#hash) this.#vainLooks = 0;
     this.#lastHash = hash;
     if (hash === undefined) return 'numbers';
@@ -173,7 +186,7 @@ export class ConfigurationReader implements StatusReader {
     return Math.abs(this.#clock.now() - this.#contentsReadMs) >= waitMs ? 'contents' : 'numbers';
   }
 
-  /** A list that was put aside is due when its time has come, at the latest; a new hash may mean that it is there now. */
+  /** A list that was set aside is due at its time at the latest; a new hash may mean that it exists now. */
   #isDue(name: string, look: Look): boolean {
     const { asideUntilMs } = this.#lists.get(name) ?? UNKNOWN;
     if (asideUntilMs === undefined) return look !== 'again';
@@ -189,8 +202,8 @@ export class ConfigurationReader implements StatusReader {
   }
 
   /**
-   * Reads one list and moves its state on. Gives what the router could not answer; throws when it is gone, or when the
-   * first list that it has is not for this account: then none is.
+   * Reads one list and updates its state. Returns the error for a list that could not be read; throws if the router is
+   * unavailable, or if the account may not read the first existing list, because then it may read none.
    */
   async #readList(
     name: string,
@@ -209,7 +222,7 @@ export class ConfigurationReader implements StatusReader {
       this.#pass.hasAnswers = true;
       this.#lists.set(name, {
         count,
-        // What is counted as changed by its number must not count again by its content.
+        // A change already counted by the number of entries must not be counted again by content.
         digest: digest ?? (isChanged ? undefined : before.digest),
         changes: before.changes + (isChanged ? 1 : 0),
         asideUntilMs: undefined,
@@ -245,14 +258,14 @@ export class ConfigurationReader implements StatusReader {
   }
 }
 
-/** A list that the router has and could not give. */
+/** A list that the router has and could not return. */
 const UNREADABLE: MappingFault = { module: 'configuration', metric: CONFIG_ENTRIES.name, reason: 'unknown_form' };
 
 function isRefusal(cause: unknown): boolean {
   return REFUSALS.has(readField(cause, 'status'));
 }
 
-/** Hexadecimal digits of a digest: 32 bits miss one change in four thousand million. */
+/** Hexadecimal digits of a digest: 32 bits miss one change in four billion. */
 const DIGEST_LENGTH = 8;
 const KEY_BYTES = 16;
 
@@ -271,14 +284,14 @@ class Digest {
   }
 }
 
-/** Parts of an answer that are not the resource's: which profile it is of, and what its parameters may hold. */
+/** Parts of an answer that do not belong to the resource: the profile, and the allowed values of parameters. */
 const FOREIGN = new Set(['profile', 'scheme']);
-/** Names that routers give to entries; whether they last is not known, and the content says what has changed. */
+/** Names that routers assign to entries. Whether they are stable is unknown, and the content shows what has changed. */
 const IDENTIFIERS = new Set(['uid', 'list_uid', 'sublist_uid']);
-/** Answers are four levels deep. What lies deeper is not compared. */
+/** Answers are four levels deep. Anything deeper is not compared. */
 const DEPTH_MAX = 16;
 
-/** The number of entries in a configuration answer, and a text that is equal for equal content. */
+/** Returns the number of entries in a configuration answer, and a canonical text that is equal for equal content. */
 function toContent(document: unknown): { readonly count: number; readonly canonical: string } {
   const list = readField(document, 'list') ?? readField(readField(document, 'config'), 'list');
   return { count: Array.isArray(list) ? list.length : 0, canonical: renderCanonical(document, 0) };
@@ -296,7 +309,7 @@ function renderCanonical(value: unknown, depth: number): string {
   return `{${fields.join()}}`;
 }
 
-/** Of the text in {@link ConfigurationReader.state}. */
+/** Format version of the text in {@link ConfigurationReader.state}. */
 const STATE_VERSION = 1;
 
 interface State {
@@ -307,7 +320,7 @@ interface State {
   readonly lists: ReadonlyMap<string, List>;
 }
 
-/** Reads a state; what is not one is a first contact. */
+/** Parses a state; any other text means a first contact. */
 function parseState(text: string | undefined): State {
   const json = parseJson(text);
   const key = readText(json, 'key', 2 * KEY_BYTES);
@@ -341,13 +354,13 @@ function parseJson(text: string | undefined): unknown {
   }
 }
 
-/** A field that is hexadecimal of this length. */
+/** Returns a field that is a hexadecimal text of this length. */
 function readText(value: unknown, name: string, length: number): string | undefined {
   const field = readField(value, name);
   return typeof field === 'string' && field.length === length && /^[0-9a-f]+$/.test(field) ? field : undefined;
 }
 
-/** A field that is a number of things, or of milliseconds. */
+/** Returns a field that is a non-negative number. */
 function readNumber(value: unknown, name: string): number | undefined {
   const field = readField(value, name);
   return typeof field === 'number' && Number.isSafeInteger(field) && field >= 0 ? field : undefined;

@@ -1,15 +1,17 @@
 /**
- * What the router says. Errors carry a `code` from a closed list, the HTTP `status` of an answer, `isAnswered` when the
- * router is well and only this one resource failed, and `retryAfterMs` when the router asks to be left alone for so long.
+ * Reads documents of a router. Errors carry a `code` from a closed list, the HTTP `status` of an answer, `isAnswered`
+ * if the router works and only this resource failed, and `retryAfterMs` if the router asked for requests to be delayed.
  */
 export interface DocumentSource {
-  /** `GET /status/<resource>`: the whole body. `resource` is a path such as `device_info` or `sysstat/wan`. */
+  /** Returns the body of `GET /status/<resource>`. `resource` is a path such as `device_info` or `sysstat/wan`. */
   readStatus(resource: string, signal: AbortSignal): Promise<unknown>;
-  /** `GET <path>` below the root of the interface: the whole body. `path` begins with a slash, as in `/profiles`. */
+  /**
+   * Returns the body of `GET <path>` below the root of the interface. `path` starts with a slash, as in `/profiles`.
+   */
   readPath(path: string, signal: AbortSignal): Promise<unknown>;
 }
 
-/** Where the names of the log files come from; errors as those of a {@link DocumentSource}. */
+/** Lists the names of the log files; errors as for a {@link DocumentSource}. */
 export interface LogListing {
   listLogs(signal: AbortSignal): Promise<readonly string[]>;
 }

@@ -1,9 +1,9 @@
 import { CodedError } from '../base/index.ts';
 
-/** `parse`: a document has a shape that is not known. */
+/** `parse`: a document has an unknown shape. */
 export type StatusFailure = 'parse';
 
-/** What can be wrong with a status document. The router itself answered. */
+/** An unusable status document, although the router itself answered. */
 export class StatusError extends CodedError<StatusFailure> {
   override readonly name = 'StatusError';
   readonly isAnswered = true;

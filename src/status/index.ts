@@ -1,9 +1,11 @@
 /**
- * status: what a router says about itself.
+ * status: what a router reports about itself.
  *
- * Owns: modules (shipped ones in modules/*.yaml) and how they turn documents into metric families; which resources of a router
- * are read in a turn, what the router lacks, and how long values are good; modules and masks for what no module reads.
- * Does not own: how a resource is fetched, when a turn is, how families are rendered, and the reading and checking of YAML.
+ * Owns: modules (shipped ones in modules/*.yaml) and how they turn documents into metric families; which resources of a
+ * router are read in a poll, what the router lacks, and how long values are valid; proposed modules and masking for
+ * what no module reads.
+ * Does not own: how a resource is fetched, when to poll, how families are rendered, and the reading and checking of
+ * YAML.
  * Start reading at: poller.ts, mapping/compile-modules.ts, values/parse-value.ts, discovery/discover-modules.ts.
  */
 export type { Refusal } from './capability-memory.ts';

@@ -5,25 +5,25 @@ import { parseDateText } from './values/parse-date-text.ts';
 const BOARDS = new RowPath('status.list');
 const SINGLE_VALUES = new RowPath('status.unique');
 
-/** The version of the system in a `device_info`: that of the main board, which is the first one. */
+/** Returns the system's version in a `device_info`: that of the main board, which is the first one. */
 export function readFirmwareVersion(document: unknown): string | undefined {
   return readField(document, BOARDS, 'firmware_version');
 }
 
-/** The serial number in a `device_info`: that of the main board is the device's. */
+/** Returns the serial number in a `device_info`: the main board's is that of the device. */
 export function readSerialNumber(document: unknown): string | undefined {
   return readField(document, BOARDS, 'serial_number');
 }
 
-/** The hash of the running configuration in a `sysdetail/system`. */
+/** Returns the hash of the running configuration in a `sysdetail/system`. */
 export function readSystemHash(document: unknown): string | undefined {
   return readField(document, SINGLE_VALUES, 'hash');
 }
 
 /**
- * The local time in a `sysdetail/system`, as if it were UTC; milliseconds since the Unix epoch. `undefined` when there is
- * none, or when it says of which zone it is: then it need not be that of the router's log lines. `nearMs`: about when it was
- * read, for forms without a year.
+ * Returns the local time in a `sysdetail/system` as if it were UTC, in milliseconds since the Unix epoch. `undefined`
+ * if there is none, or if it names its zone: that zone need not be the one of the router's log lines. `nearMs`:
+ * approximate time of reading, for forms without a year.
  */
 export function readSystemWallMs(document: unknown, nearMs: number): number | undefined {
   const text = readField(document, SINGLE_VALUES, 'date');
@@ -31,7 +31,7 @@ export function readSystemWallMs(document: unknown, nearMs: number): number | un
   return date?.isZoneAssumed === true ? date.utcMs : undefined;
 }
 
-/** A field of the first row; `undefined` when it is absent or empty. */
+/** Returns a field of the first row; `undefined` if it is absent or empty. */
 function readField(document: unknown, path: RowPath, name: string): string | undefined {
   const plain = toPlainText(path.find(document)?.rows[0]?.read(name));
   return plain && 'text' in plain && plain.text !== '' ? plain.text : undefined;

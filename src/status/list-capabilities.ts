@@ -3,8 +3,8 @@ import type { PollPlan } from './poll-plan.ts';
 import type { ResourceCapability } from './poll-result.ts';
 
 /**
- * What a router is known to have. Of a path with a star only the slots that exist are told or, when none does, the path
- * itself.
+ * Lists what a router is known to have. For a path with a star only the existing slots are listed or, if there are
+ * none, the path itself.
  */
 export function listCapabilities({ targets, patterns }: PollPlan, memory: CapabilityMemory): ResourceCapability[] {
   const ofTargets = targets.flatMap(({ name, isNamed, isOptional }): ResourceCapability[] => {

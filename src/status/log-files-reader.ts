@@ -2,11 +2,11 @@ import type { FamilyDescription } from '../model/index.ts';
 import type { LogListing } from './contracts.ts';
 import type { StatusReader } from './reader.ts';
 
-/** Most components that are counted; real routers have about twenty. */
+/** Maximum number of components counted; real routers have about twenty. */
 const COMPONENTS_MAX = 256;
-/** Longest name of a component that is taken over. */
+/** Maximum length of a component's name. */
 const COMPONENT_LENGTH_MAX = 64;
-/** A file that is being written; everything else beside it is what was rotated away. */
+/** Name of the file being written; all other files next to it are rotated ones. */
 const LIVE_FILE = 'current';
 
 const LOG_ARCHIVES: FamilyDescription = {
@@ -15,7 +15,7 @@ const LOG_ARCHIVES: FamilyDescription = {
   type: 'gauge',
 };
 
-/** Counts the rotated files of each component's log. */
+/** Creates a reader that counts the rotated files of each component's log. */
 export function createLogFilesReader(source: LogListing): StatusReader {
   return {
     async read(_context, signal) {
@@ -30,7 +30,10 @@ export function createLogFilesReader(source: LogListing): StatusReader {
   };
 }
 
-/** A component is the folder of a file; one with nothing but a live file has 0. The two forms of one file are one. */
+/**
+ * Counts rotated files by component, which is the folder of a file; a component with only a live file has 0. The
+ * compressed and the plain form of a file count once.
+ */
 function countArchives(names: readonly string[]): ReadonlyMap<string, number> {
   const archives = new Map<string, Set<string>>();
   for (const name of names) {

@@ -1,2 +1,2 @@
-/** Folder of the modules that the package ships: one YAML file each, named after the module. */
+/** Folder of the shipped modules: one YAML file each, named after the module. */
 export const SHIPPED_MODULES_FOLDER = new URL('./modules/', import.meta.url);

@@ -3,51 +3,56 @@ import { type CompiledResource, compileModules } from './mapping/compile-modules
 import type { StatusReader } from './reader.ts';
 import { expandPath } from './status-paths.ts';
 
-/** Readers that take part, by the name of what they read. */
+/** Available readers by name. */
 export type StatusReaders = Readonly<Partial<Record<ModuleReader, StatusReader>>>;
 
-/** One thing that is read in one go: a path with all that is made of it, or a reader. */
+/** A unit of polling: a path with everything derived from it, or a reader. */
 export interface PollTarget {
   /** Value of the label `resource`: the path without a leading slash, or the reader's name. */
   readonly name: string;
   readonly path: string;
-  /** Module by module. */
+  /** Compiled resources, ordered by module. */
   readonly resources: readonly CompiledResource[];
   readonly reader: StatusReader | undefined;
   readonly modules: readonly string[];
   readonly isIdentity: boolean;
-  /** The shortest of its modules. Milliseconds. */
+  /** The shortest interval of its modules. Milliseconds. */
   readonly intervalMs: number;
-  /** Whether a module names exactly this path. */
+  /** True if a module names exactly this path. */
   readonly isNamed: boolean;
   readonly isOptional: boolean;
 }
 
-/** A path with a star, and the targets that it can mean. */
+/** A path with a star, and the targets it can match. */
 export interface PollPattern {
   readonly path: string;
   readonly names: readonly string[];
   readonly isOptional: boolean;
 }
 
-/** What is read of a router, and how often. */
+/** What is read from a router, and how often. */
 export interface PollPlan {
-  /** Identity first, then as listed, and readers last: what they do can depend on what was read. */
+  /** Identity first, then in the order of the modules, and readers last: they may depend on what was read before. */
   readonly targets: readonly PollTarget[];
   readonly patterns: readonly PollPattern[];
   /** The shortest interval. Milliseconds. */
   readonly tickMs: number;
 }
 
-/** Asked for when there is nothing else to ask for: every device has it. */
+/** Read if there is nothing else to read: every device has it. */
 const PROBE = 'device_info';
 
-/** How often a module is read: as it says, else as often as the router's status, but not more often than it says. Milliseconds. */
+/**
+ * Returns the interval of a module: its own or the router's status interval, but not below its minimum. Milliseconds.
+ */
 export function toIntervalMs(module: ModuleDefinition, routerIntervalMs: number): number {
   return module.intervalMs ?? Math.max(routerIntervalMs, module.minIntervalMs ?? 0);
 }
 
-/** Plans the reading of modules; `intervalMs` is that of the router's status. A module whose reader is absent is left out. */
+/**
+ * Creates the poll plan of modules; `intervalMs` is the router's status interval. A module whose reader is absent is
+ * left out.
+ */
 export function createPollPlan(
   modules: readonly ModuleDefinition[],
   intervalMs: number,
@@ -69,7 +74,7 @@ export function createPollPlan(
         isNamed: true,
         isOptional: true,
       };
-      // A reader can do its work once; a second module of it changes nothing but how often.
+      // A reader runs once per poll; a second module that uses it can only make it run more often.
       targets.set(`reader:${name}`, mergeTargets(targets.get(`reader:${name}`), { ...own, ...shared }));
     }
     for (const resource of resources) {

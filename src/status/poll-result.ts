@@ -2,60 +2,63 @@ import type { MetricFamily } from '../model/index.ts';
 import type { Refusal } from './capability-memory.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
 
-/** What came of one resource. */
+/** Result of reading one resource. */
 export interface ResourceResult {
   /** Value of the label `resource`: the path below `/status/`, other paths without their leading slash, or a reader's name. */
   readonly name: string;
-  /** Those that the values are of. */
+  /** Modules that use the resource. */
   readonly modules: readonly string[];
   /** `unsupported`: the router does not have it. `forbidden`: the account may not read it. Neither is a failure. */
   readonly state: 'read' | 'failed' | Refusal;
-  /** Those with samples; none unless it was read. */
+  /** Families with samples; none unless the resource was read. */
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
-  /** Whether it was read and has values of which none became a series, as when another firmware has another shape. */
+  /**
+   * True if the resource was read but none of its values became a series, for example because another firmware has
+   * another format.
+   */
   readonly isUnread: boolean;
   readonly durationMs: number;
-  /** When the answer was there, on the monotonic clock. */
+  /** Time of the answer on the monotonic clock. */
   readonly readAtMs: number;
   readonly isIdentity: boolean;
-  /** How long the values may be served while they are not renewed; `Infinity` for identity. Milliseconds. */
+  /** How long the values may be served without being renewed; `Infinity` for identity. Milliseconds. */
   readonly staleAfterMs: number;
-  /** Absent on some devices. */
+  /** True if some devices lack the resource. */
   readonly isOptional: boolean;
-  /** What the source threw; `undefined` when it was read. */
+  /** The error thrown by the source; `undefined` if the resource was read. */
   readonly error: unknown;
 }
 
 /** Whether a router has a resource and lets this account read it. */
 export interface ResourceCapability {
-  /** Name of the resource; or a path with a star, when the router has no slot of it. */
+  /** Name of the resource, or a path with a star if the router has no such slot. */
   readonly resource: string;
   readonly isSupported: boolean;
   readonly isPermitted: boolean;
-  /** Absent on some devices. */
+  /** True if some devices lack the resource. */
   readonly isOptional: boolean;
 }
 
-/** What came of one turn. */
+/** Result of one poll. */
 export interface PollResult {
-  /** Whether at least one resource was read; of an idle turn, at the turn before. */
+  /** True if at least one resource was read; for an idle poll, the value of the previous poll. */
   readonly isUp: boolean;
-  /** Nothing was due, so nothing was asked and nothing is new. */
+  /** True if nothing was due, so nothing was read. */
   readonly isIdle: boolean;
-  /** Why the turn failed: a code of the source's closed list. `undefined` when it did not. */
+  /** Reason of a failed poll: a code from the source's closed list. `undefined` on success. */
   readonly failure: string | undefined;
-  /** The first error of a resource that failed, or was refused when none was read; the one behind `failure`, if there is one. */
+  /** The first error of a failed resource, or of a refused one if none was read; the cause of `failure`, if set. */
   readonly error: unknown;
   readonly durationMs: number;
-  /** Those that were asked; a turn that lost the router does not get to all. */
+  /** Resources that were read; a poll that loses the router does not reach all of them. */
   readonly resources: readonly ResourceResult[];
-  /** What is known by now of everything that was ever asked. */
+  /** What is known about every resource that was ever read. */
   readonly capabilities: readonly ResourceCapability[];
-  /** That of the main board, as last seen; `undefined` when the router did not say. */
+  /** Last known firmware version of the main board; `undefined` if the router did not report it. */
   readonly firmwareVersion: string | undefined;
-  /** That of the main board, which is the device's; `undefined` when the router did not say. */
+  /** Last known serial number of the main board, which is the device's; `undefined` if the router did not report it. */
   readonly serialNumber: string | undefined;
-  /** The router's own hash of its configuration, as last seen; `undefined` when the router does not say. */
+  /** Last known hash of the configuration; `undefined` if the router does not report one. */
   readonly configHash: string | undefined;
 }

@@ -10,42 +10,45 @@ import { readTarget, type TargetReading } from './read-target.ts';
 import { TargetTimer } from './target-timer.ts';
 
 export interface StatusPollerOptions {
+  /** Modules to read, already checked. */
   readonly modules: readonly ModuleDefinition[];
+  /** Reads documents from the router. */
   readonly source: DocumentSource;
-  /** Modules whose reader is not here are left out. */
+  /** Readers by name; modules whose reader is missing are left out. Default: none. */
   readonly readers?: StatusReaders | undefined;
+  /** Clock for due times (monotonic) and the time of reading (wall). */
   readonly clock: Clock;
-  /** How often modules are read that do not say otherwise. Milliseconds. */
+  /** Default interval of modules, in milliseconds. */
   readonly intervalMs: number;
-  /** Bound of one turn. Milliseconds. */
+  /** Time limit of one poll, in milliseconds. */
   readonly deadlineMs: number;
-  /** How long values are served at least while they are not renewed. Milliseconds. */
+  /** Minimum time for which values are served without being renewed, in milliseconds. */
   readonly staleAfterMs: number;
-  /** IANA name of the router's zone, when it is known. */
+  /** IANA name of the router's zone; `undefined` if unknown. */
   readonly zone: string | undefined;
 }
 
 export interface PollOptions {
   /**
-   * What intervals are multiplied with, to save bytes: those of slow modules (slower than the router's status) and of the
-   * others. 1 and below is no change, `Infinity` leaves them out. Default 1.
+   * Factor for intervals, to save bytes: of slow modules (slower than the router's status) and of the others. Up to 1
+   * has no effect, `Infinity` skips them. Default 1.
    */
   readonly stretch?: ((isSlow: boolean) => number) | undefined;
-  /** Everything is due now. Default false. */
+  /** True to read everything now, due or not. Default false. */
   readonly isFresh?: boolean | undefined;
 }
 
-/** A target, and what is known of it. */
+/** A target and its state. */
 interface Tracked {
   readonly target: PollTarget;
   readonly timer: TargetTimer;
-  /** For identity: which renewal its values are of. */
+  /** For identity: the renewal to which its values belong. */
   renewal: number;
-  /** Whether the turn before ended without getting to it. */
+  /** True if the previous poll ended before reaching it. */
   isLeftOver: boolean;
 }
 
-/** A turn under way. */
+/** A poll in progress. */
 interface Turn {
   readonly startedMs: number;
   readonly deadline: Deadline;
@@ -56,30 +59,29 @@ interface Turn {
   isOver: boolean;
   /** The first failure. */
   failure: Setback | undefined;
-  /** Names of what was refused in a way that may mean the account as well. */
+  /** Names of resources refused in a way that may concern the account as a whole. */
   readonly unsure: Set<string>;
-  /** The first thing that the router does not have, or does not let this account read. */
+  /** The first refusal: a resource that the router does not have, or that this account may not read. */
   refusal: Setback | undefined;
 }
 
-/** Why something could not be read: a code of the source's closed list, and what the source threw. */
+/** Reason for a failed read: a code from the source's closed list, and the error. */
 interface Setback {
   readonly code: string;
   readonly error: unknown;
 }
 
 /**
- * Reads the status of one router, turn by turn: what is due, one resource after the other, and what became of it.
- *
- * It remembers what the router does not have, or does not let this account read, and asks for that rarely, until the
- * firmware changes. After a failed turn, and when told, it reads first who the router is.
+ * Reads the status of one router, poll by poll: everything that is due, one resource after the other. Remembers what
+ * the router does not have, or does not let this account read, and rarely asks for it until the firmware changes. After
+ * a failed poll, and on request, it reads the router's identity first.
  */
 export class StatusPoller {
   readonly #options: StatusPollerOptions;
   readonly #plan: PollPlan;
   readonly #tracked: readonly Tracked[];
   readonly #memory = new CapabilityMemory();
-  /** Grows when the router may have become another one. */
+  /** Increases when the router may have been replaced. */
   #renewal = 0;
   #isUp = false;
   #firmwareVersion: string | undefined;
@@ -97,19 +99,21 @@ export class StatusPoller {
     }));
   }
 
-  /** How often a turn is needed: the shortest interval of the modules. Milliseconds. */
+  /** The interval at which polls are needed: the shortest interval of the modules. Milliseconds. */
   get tickMs(): number {
     return this.#plan.tickMs;
   }
 
-  /** The router may have changed, as after a new login: who it is becomes due at once, in a turn under way as well. */
+  /**
+   * Makes the identity due at once, also in a poll in progress: after a new login the router may be a different one.
+   */
   renewIdentity(): void {
     this.#renewal++;
   }
 
   /**
-   * One turn: reads every resource that is due. One that fails harms no other; the turn ends early when the router cannot be
-   * reached or asks to be left alone, or at the deadline. Rejects only with the signal's reason.
+   * Reads every resource that is due. A failed one does not affect the others; the poll ends early if the router is
+   * unreachable, asks for requests to be delayed, or at the deadline. Rejects only with the signal's reason.
    */
   async pollOnce(signal: AbortSignal, options: PollOptions = {}): Promise<PollResult> {
     const { clock, deadlineMs } = this.#options;
@@ -128,7 +132,7 @@ export class StatusPoller {
       refusal: undefined,
     };
     await this.#readDue(turn, signal);
-    // A login on the way means that who the router is was perhaps read from another one.
+    // After a login in between, the identity may have been read from another router.
     for (const tracked of this.#tracked) {
       if (!turn.isOver && turn.asked.size > 0 && this.#isOutdated(tracked)) await this.#read(tracked, turn, signal);
     }
@@ -149,14 +153,14 @@ export class StatusPoller {
       else held ??= tracked;
     }
     if (turn.isUp || turn.isOver || (turn.asked.size === 0 && !held)) return;
-    // A turn that reads nothing is no success. One resource that the router is known to give tells it from a turn in which
-    // just the few that were due failed, or have long been refused.
+    // A poll that reads nothing is not a success. Reading one resource that the router is known to have distinguishes
+    // an outage from a poll in which the few due resources failed or have long been refused.
     const readable = this.#tracked.find((tracked) => !turn.asked.has(tracked) && this.#isReadable(tracked));
     const witness = readable ?? (turn.asked.size === 0 ? held : undefined);
     if (witness) await this.#read(witness, turn, signal);
   }
 
-  /** Where something else was read, it was the resource that was refused; where nothing was, the account. */
+  /** If anything else was read, these resources were refused; otherwise the account was. */
   #judgeUnsure(turn: Turn): void {
     if (turn.isUp) {
       for (const name of turn.unsure) this.#memory.note(name, 'forbidden', turn.startedMs);
@@ -169,7 +173,9 @@ export class StatusPoller {
     return this.#memory.get(target.name) === 'readable';
   }
 
-  /** Identity first, then what the turn before did not get to, so that nothing behind a slow resource waits for ever. */
+  /**
+   * Identity first, then what the previous poll did not reach, so that nothing behind a slow resource waits forever.
+   */
   #order(): readonly Tracked[] {
     const rank = ({ target, isLeftOver }: Tracked) => (target.isIdentity ? 0 : isLeftOver ? 1 : 2);
     return this.#tracked.toSorted((a, b) => rank(a) - rank(b));
@@ -201,7 +207,7 @@ export class StatusPoller {
     turn.isUp ||= reading.state === 'read' && !reading.isFromMemory;
     if (reading.state === 'failed') turn.failure ??= { code, error: reading.error };
     else if (reading.state !== 'read') turn.refusal ??= { code, error: reading.error };
-    // A resource that is slow may be alone with that; a router that is gone is gone for all of them.
+    // A slow resource may be an exception; an unavailable router fails for all resources.
     const isGone = !isAnswered && (code !== 'timeout' || turn.deadline.signal.aborted);
     turn.isOver = isGone || reading.isPutOff;
     if (isGone) return;
@@ -215,7 +221,7 @@ export class StatusPoller {
     if (reading.state === 'read') this.#learn(target, reading.document);
   }
 
-  /** What documents tell that the poller itself goes by. */
+  /** Learns facts from documents that the poller itself uses. */
   #learn({ path }: PollTarget, document: unknown): void {
     if (path === 'sysdetail/system') this.#configHash = readSystemHash(document);
     if (path !== 'device_info') return;
@@ -268,5 +274,5 @@ export class StatusPoller {
   }
 }
 
-/** Values outlive this many intervals of their resource before they count as old. */
+/** Values outlive this many intervals of their resource before they expire. */
 const MISSED_READINGS = 3;

@@ -15,40 +15,42 @@ export interface ReadContext extends ReaderContext {
   readonly zone: string | undefined;
 }
 
-/** What came of asking for one target. */
+/** Result of reading one target. */
 export interface TargetReading {
   readonly state: 'read' | 'failed' | Refusal;
-  /** What the router answered; `undefined` unless a document was read. */
+  /** The router's answer; `undefined` unless a document was read. */
   readonly document: unknown;
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
-  /** Whether the answer has values of which none became a series, as when another firmware has another shape. */
+  /** True if none of the answer's values became a series, for example because another firmware has another format. */
   readonly isUnread: boolean;
-  /** Whether it was read without any answer of the router. */
+  /** True if it was read without an answer from the router. */
   readonly isFromMemory: boolean;
   readonly durationMs: number;
-  /** On the monotonic clock. */
+  /** Time on the monotonic clock. */
   readonly readAtMs: number;
   readonly error: unknown;
-  /** Of a refusal: whether it may mean the account as well, so that it counts only beside something that was read. */
+  /** For a refusal: true if it may concern the whole account, so that it counts only if something else was read. */
   readonly isUnsure: boolean;
-  /** Of the error: whether the router is well and only this failed, and the code of the source's list. */
+  /**
+   * For an error: `isAnswered` is true if the router works and only this read failed; `code` is from the source's list.
+   */
   readonly isAnswered: boolean;
   readonly code: string;
-  /** Of the error: whether the router asks to be left alone for some time. */
+  /** For an error: true if the router asked for requests to be delayed. */
   readonly isPutOff: boolean;
 }
 
-/** HTTP status of a session that is refused; of an answer, it is a lack of rights. */
+/** HTTP status of a refused session; as an answer it means missing rights. */
 const UNAUTHORIZED = 401;
-/** HTTP status of an answer, and what it says about the resource. */
+/** HTTP status of an answer, and its meaning for the resource. */
 const REFUSALS: ReadonlyMap<unknown, Refusal> = new Map([
   [404, 'unsupported'],
   [403, 'forbidden'],
   [UNAUTHORIZED, 'forbidden'],
 ]);
 
-/** Asks for one target and maps what was answered. Never rejects. */
+/** Reads one target and maps the answer. Never rejects. */
 export async function readTarget(
   target: PollTarget,
   context: ReadContext,
@@ -99,7 +101,7 @@ async function readValues(target: PollTarget, context: ReadContext, signal: Abor
   const document = await (path.startsWith('/') ? source.readPath(path, signal) : source.readStatus(path, signal));
   const mapped = { resource: name, readAtMs: clock.now(), zone };
   const mappings = target.resources.map((resource) => resource.map(document, mapped));
-  // Single values beside a list may be missing, or the other way round; a body with none of them is something else.
+  // Single values next to a list may be missing, or the list; a body with neither is something else.
   if (mappings.length > 0 && !mappings.some(({ isFound }) => isFound)) {
     throw new StatusError('parse', `The answer for ${name} has an unknown shape`);
   }

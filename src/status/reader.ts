@@ -1,22 +1,24 @@
 import type { MetricFamily } from '../model/index.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
 
-/** What a reading may depend on, beside the router. */
+/** State that a reading may depend on. */
 export interface ReaderContext {
-  /** The field `hash` of sysdetail/system at its last reading; undefined when the router does not say. */
+  /** The field `hash` of sysdetail/system at its last reading; `undefined` if the router does not report it. */
   configHash: string | undefined;
 }
 
-/** A reading that is more than one document to metrics. */
+/** A reading that needs more than mapping one document. */
 export interface StatusReader {
-  /** One reading. Rejects as a `DocumentSource` does. */
+  /** Reads once. Rejects as a `DocumentSource` does. */
   read(context: ReaderContext, signal: AbortSignal): Promise<ReaderReading>;
 }
 
-/** What came of one reading. */
+/** Result of one reading. */
 export interface ReaderReading {
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
-  /** Whether the router gave nothing in it, so that it does not prove that the router is well. Default false. */
+  /**
+   * True if the router contributed nothing, so that the reading does not prove that the router works. Default false.
+   */
   readonly isFromMemory?: boolean;
 }

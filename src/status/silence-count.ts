@@ -1,16 +1,19 @@
-/** A router that is silent for so many resources in a row is gone: each costs the time of a request. */
+/**
+ * After this many consecutive resources without an answer the router counts as unavailable: each costs a request
+ * timeout.
+ */
 const SILENCES_MAX = 2;
 
-/** Tells a resource that failed alone from a router that is gone, while resources are asked for one after the other. */
+/** Distinguishes a failed resource from an unavailable router while resources are read one after the other. */
 export class SilenceCount {
   #silences = 0;
 
-  /** Notes what asking for the next resource threw, `undefined` for an answer; returns whether the router is gone. */
+  /** Records the error of the next resource, `undefined` for an answer; returns true if the router is unavailable. */
   isGoneAfter(error: unknown): boolean {
     const isSilent = readProperty(error, 'code') === 'timeout';
     this.#silences = isSilent ? this.#silences + 1 : 0;
     if (error === undefined || readProperty(error, 'isAnswered') === true) return false;
-    // A resource that is slow may be alone with that.
+    // A slow resource may be an exception.
     return !isSilent || this.#silences >= SILENCES_MAX;
   }
 }

@@ -2,37 +2,40 @@ import type { DocumentSource } from '../contracts.ts';
 import { StatusError } from '../errors.ts';
 import { SilenceCount } from '../silence-count.ts';
 
-/** What a router answers for a resource: `no_rights` is the account's, `error` anything that may be otherwise next time. */
+/**
+ * Result of reading a resource. `no_rights`: the account may not read it; `error`: anything that may succeed next time.
+ */
 export type ResourceAnswer = 'yes' | 'absent' | 'no_rights' | 'error';
 
 export interface AskedResource {
   readonly resource: string;
   readonly answer: ResourceAnswer;
-  /** What the source threw; of an error alone. */
+  /** The error thrown by the source, for `error` only. */
   readonly error?: unknown;
 }
 
 export interface AskedRouter {
   readonly asked: readonly AskedResource[];
-  /** By resource, of those that were answered. */
+  /** Documents by resource. */
   readonly documents: ReadonlyMap<string, unknown>;
-  /** What ended it early, because the router is gone; the rest was not asked. */
+  /** The error that ended the discovery early, because the router is unavailable; the rest was not read. */
   readonly gone?: { readonly resource: string; readonly error: unknown };
 }
 
-/** All documents of a router together. Real ones have some ten thousand characters. */
+/** Limit of the characters of all documents of a router. Real ones have about ten thousand. */
 const CHARACTERS_MAX = 32 * 1024 * 1024;
 
 const REFUSALS: ReadonlyMap<unknown, ResourceAnswer> = new Map<unknown, ResourceAnswer>([
   [404, 'absent'],
   [403, 'no_rights'],
-  // The session is in order where this counts as an answer.
+  // The session is valid when this status counts as an answer.
   [401, 'no_rights'],
 ]);
 
 /**
- * Asks a router for resources, one after the other. One that fails harms no other; when the router itself is gone, the rest
- * is not asked. Rejects only with the signal's reason. `onAsk` hears which resource is next.
+ * Reads resources from a router, one after the other. A failed one does not affect the others; if the router becomes
+ * unavailable, the rest is not read. Rejects only with the signal's reason. `onAsk` is called with each resource before
+ * it is read.
  */
 export async function askResources(
   source: Pick<DocumentSource, 'readStatus'>,
@@ -66,7 +69,7 @@ export async function askResources(
   return { asked, documents };
 }
 
-/** Characters of a document; of one that is nested without end, more than there is room for. */
+/** Returns the characters of a document; a number above the limit if it is nested too deeply. */
 function measure(document: unknown): number {
   try {
     return JSON.stringify(document)?.length ?? 0;

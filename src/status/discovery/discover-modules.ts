@@ -7,44 +7,44 @@ import { MetricNames, toSnakeCase } from './metric-names.ts';
 import type { ProposedModule, ProposedPlace } from './proposal.ts';
 import { type ProposalContext, proposePlace } from './propose-place.ts';
 
-/** A field that a router's answer has, and the modules that make something of it. */
+/** A field of a router's answer and the modules that use it. */
 export interface DiscoveredField {
   readonly each: string;
   readonly name: string;
   readonly modules: readonly string[];
 }
 
-/** What a resource holds. */
+/** Content of a resource. */
 export interface DiscoveredResource {
   readonly resource: string;
-  /** Rows that are in no other row. */
+  /** Number of rows that are not nested in other rows. */
   readonly rows: number;
   readonly fields: readonly DiscoveredField[];
 }
 
 export interface Discovery {
   readonly resources: readonly DiscoveredResource[];
-  /** For what no module covers. */
+  /** Proposed modules for what no module covers. */
   readonly modules: readonly ProposedModule[];
-  /** Places with fields that no module covers, and that no metric can be made of. */
+  /** Paths with fields that no module covers and that cannot become a metric. */
   readonly remarks: readonly ProposedPlace[];
-  /** Resources that there was no room for. */
+  /** Resources left out because the limit of modules was reached. */
   readonly leftOut: readonly string[];
 }
 
 export interface DiscoveryContext {
-  /** Every module that is known, whether or not the router has it. */
+  /** All known modules, whether or not the router has them. */
   readonly modules: readonly ModuleDefinition[];
   /** Families of the agent itself. */
   readonly agentFamilies: readonly FamilyDescription[];
-  /** Labels that the router's configuration gives to all its series. */
+  /** Labels that the router's configuration adds to all its series. */
   readonly labels: readonly string[];
 }
 
-/** Modules that a configuration may have. */
+/** Maximum number of modules in a configuration. */
 const MODULES_MAX = 100;
 
-/** Finds in the documents of a router, by resource, what no module covers, and proposes modules for it. Pure. */
+/** Finds what no module covers in the documents of a router (by resource), and proposes modules for it. Pure. */
 export function discoverModules(documents: ReadonlyMap<string, unknown>, context: DiscoveryContext): Discovery {
   const resources = [...documents].map(([resource, document]): Answered => {
     const places = exploreDocuments([document]);
@@ -75,7 +75,7 @@ export function discoverModules(documents: ReadonlyMap<string, unknown>, context
   return { resources: resources.map(toDiscovered), modules, remarks, leftOut };
 }
 
-/** A resource as one router answered for it. */
+/** A resource and one router's answer for it. */
 interface Answered {
   readonly resource: string;
   readonly document: unknown;
@@ -83,7 +83,7 @@ interface Answered {
   readonly coverage: Coverage;
 }
 
-/** The places of all slots of a resource that have fields which no module covers. */
+/** Proposes metrics for all rows of a resource, over all its slots, that have fields which no module covers. */
 function proposePlaces(path: string, slots: readonly Answered[], context: ProposalContext): readonly ProposedPlace[] {
   const places = exploreDocuments(slots.map(({ document }) => document));
   return places.flatMap((place) => {
@@ -94,13 +94,16 @@ function proposePlaces(path: string, slots: readonly Answered[], context: Propos
   });
 }
 
-/** A card that is known to be in several slots is meant in all of them: `lte*` for `lte2`. */
+/** Generalises a card that can be in several slots: `lte*` for `lte2`. */
 function toPattern(resource: string): string {
   const pattern = resource.replace(/^([a-z_]+)\d(?=\/|$)/, '$1*');
   return STATUS_PATHS.includes(resource) && expandPath(pattern).includes(resource) ? pattern : resource;
 }
 
-/** A name like that of the resource which no other module has: it would take its place. */
+/**
+ * Returns a module name derived from the resource that no other module has: a module with the same name would replace
+ * it.
+ */
 function takeModuleName(path: string, taken: Set<string>): string {
   const stem = toSnakeCase(path).slice(0, 100) || 'resource';
   const isFree = (name: string) => name !== 'default' && !taken.has(name);

@@ -1,31 +1,33 @@
 import { classifyName, FORMS, isHarmless, type MaskKind, type Sensitivity, STAND_INS } from './mask-table.ts';
 
-/** Deepest nesting, and most values of a document, that are taken over. Real ones have 6 levels and some thousand values. */
+/** Maximum nesting and number of values copied from a document. Real ones have 6 levels and some thousand values. */
 const DEPTH_MAX = 32;
 const VALUES_MAX = 100_000;
-/** Longest text that is taken over; real ones are below 100 characters. */
+/** Longest text that is copied; real ones are below 100 characters. */
 const TEXT_LENGTH_MAX = 8192;
-/** Stands for what was too much. */
+/** Replacement for what exceeds a limit. */
 const LEFT_OUT = '[left out]';
 
-/** Names of fields that say what the field beside them is, and of that field. */
+/** Names of fields that describe the field next to them. */
 const NAMING_FIELD = /^(?:field|key|label|name|p|param|parameter|property|title)$/i;
 const VALUE_FIELD = /^(?:content|data|text|v|val|value)$/i;
-/** A key and its value in the middle of a text: `password=…`, `"imei": "…"`. */
+/** A key and its value inside a text: `password=…`, `"imei": "…"`. */
 const KEY_VALUE = /([A-Za-z][\w.-]{0,63})["']? {0,4}[=:] {0,4}(?:(["'])([^"']*)|([^,;&\n\r]+))/dg;
 
-/** Shortest text, and shortest number, that is looked for inside other texts: shorter ones are words and counts as well. */
+/**
+ * Minimum length of texts and numbers that are searched for in other texts: shorter ones also occur as words and
+ * counts.
+ */
 const NAME_LENGTH_MIN = 4;
 const NUMBER_LENGTH_MIN = 5;
-/** Names that are looked for inside other texts: bounds the work for a router that sends many thousands. */
+/** Maximum number of names searched for in other texts: bounds the work for a router that sends many thousands. */
 const NAMES_MAX = 1000;
 
 /**
- * Masks what must not leave the house in the documents of one router: numbers of devices, cards and people, addresses, names
- * and places, and secrets. It goes by the names of fields and by the form of texts, so a person has to look as well.
- *
- * Names of fields, numbers of digits and kinds of addresses stay. The same value has the same mask in all documents, also in
- * the middle of other texts. Pure: the same documents give the same masks.
+ * Masks sensitive data in the documents of one router: numbers of devices, cards and people, addresses, names and
+ * places, and secrets. It relies on the names of fields and the form of texts, so a person has to check the result.
+ * Field names, numbers of digits and kinds of addresses stay. A value has the same mask in all documents, also inside
+ * other texts. Pure: the same documents give the same masks.
  */
 export class DocumentMasker {
   readonly #masks = new Masks();
@@ -35,20 +37,20 @@ export class DocumentMasker {
     this.#masks.beginReplacing();
   }
 
-  /** A copy without what is sensitive. */
+  /** Returns a copy without sensitive data. */
   mask(document: unknown): unknown {
     return new MaskWalk(this.#masks).walk(document);
   }
 
-  /** Whether something in a text would be masked, wherever it stands. */
+  /** Returns true if something in a text would be masked, wherever it occurs. */
   isSensitive(text: string): boolean {
     return text.length > TEXT_LENGTH_MAX || this.#masks.maskText(text) !== text;
   }
 }
 
 /**
- * Gathers every sensitive piece first, and changes nothing; then gives each a stand-in: the same for the same piece, another
- * one for another, and never one of the pieces themselves.
+ * Collects every sensitive text first, without changing anything, then assigns each a replacement: the same for the
+ * same text, a different one for a different text, and never one of the sensitive texts.
  */
 class Masks {
   readonly #pieces = new Set<string>();
@@ -56,7 +58,7 @@ class Masks {
   readonly #given = new Map<string, string>();
   readonly #used = new Set<string>();
   readonly #counts = new Map<string, number>();
-  /** Finds what fields have given away, wherever else it stands; `undefined` while pieces are gathered. */
+  /** Matches values found in sensitive fields wherever else they occur; `undefined` while texts are collected. */
   #namesPattern: RegExp | undefined;
 
   beginReplacing(): void {
@@ -65,7 +67,9 @@ class Masks {
     this.#namesPattern = new RegExp(String.raw`(?<![\p{L}\p{N}])(?:${words})(?![\p{L}\p{N}])`, 'giu');
   }
 
-  /** A text of a field whose name tells nothing: what in it is sensitive by its form, by a key before it, or known. */
+  /**
+   * Masks a text of a field with a neutral name: what is sensitive by its form, by a key before it, or already known.
+   */
   maskText(text: string): string {
     const pattern = this.#namesPattern;
     const maskRest = (rest: string) =>
@@ -85,13 +89,13 @@ class Masks {
     return masked + maskRest(text.slice(from));
   }
 
-  /** A text that tells who or where, or opens something, by the name of its field: nothing of it is left but its form. */
+  /** Masks a text that is sensitive by the name of its field: only its form is kept. */
   maskValue(text: string, sensitivity: Sensitivity): string {
     if (sensitivity === 'identity') return this.#maskForms(text, (rest) => this.#maskWhole(rest, 'text'));
     return this.#maskWhole(text, /^\s*\d+\s*$/.test(text) ? 'text' : 'secret');
   }
 
-  /** `isName`: the text is sensitive as a whole, so that it must not show in the middle of another text either. */
+  /** `isName`: the text is sensitive as a whole, so it must not occur inside another text either. */
   replace(kind: MaskKind, original: string, isName = false): string {
     const key = original.toLowerCase();
     if (this.#namesPattern === undefined) {
@@ -106,7 +110,7 @@ class Masks {
   }
 
   #nextFree(kind: MaskKind, original: string): string {
-    // Stand-ins of one form share a count, so that there is no long search for one that is free.
+    // Replacements of one form share a counter, so that a free one is found quickly.
     const form = STAND_INS[kind](0, original);
     for (;;) {
       const count = (this.#counts.get(form) ?? 0) + 1;
@@ -133,7 +137,7 @@ class Masks {
     return masked + this.#maskForms(text.slice(from), maskRest, index + 1);
   }
 
-  /** What stands around it stays, and so does the length of the prefix behind an address. */
+  /** Keeps what surrounds the value, and the prefix length of an address. */
   #maskWhole(text: string, kind: MaskKind): string {
     if (/^\/\d{1,3}$/.test(text.trim())) return text;
     const core = kind === 'secret' ? /\S(?:.*\S)?/s : /[\p{L}\p{N}](?:.*[\p{L}\p{N}])?/su;
@@ -141,7 +145,7 @@ class Masks {
   }
 }
 
-/** One way through one document; bounded, whatever the document. */
+/** Traverses one document, within limits. */
 class MaskWalk {
   readonly #masks: Masks;
   #values = 0;
@@ -174,7 +178,7 @@ class MaskWalk {
     return Object.fromEntries(masked);
   }
 
-  /** A name of a field can be an address as well. */
+  /** A field name can itself be an address. */
   #maskKey(name: string, taken: ReadonlyMap<string, unknown>): string {
     const masked = this.#maskText(name, '', undefined);
     let key = masked;
@@ -188,7 +192,7 @@ class MaskWalk {
     return isPlain ? this.#masks.maskText(text) : this.#masks.maskValue(text, sensitivity);
   }
 
-  /** A number stays a number. */
+  /** Masks a number; the result is a number. */
   #maskNumber(value: number, name: string, sensitivity: Sensitivity | undefined): number {
     const text = String(value);
     const isNamed = sensitivity === 'secret' || (sensitivity === 'identity' && !isHarmless(name, text));

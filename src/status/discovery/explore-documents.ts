@@ -1,35 +1,37 @@
 import { toPlainText } from '../mapping/plain-text.ts';
 
-/** Most steps to a place; a module cannot say more. */
+/** Maximum number of path steps to a row; a module supports no more. */
 const STEPS_MAX = 8;
-/** Places of one document that are told apart. Real ones have three. */
+/** Maximum number of row paths in one document. Real ones have three. */
 const PLACES_MAX = 64;
-/** Rows of one list, and fields of one row, that are looked at: as many as the mapping looks at. */
+/** Maximum number of rows per list and fields per row that are examined, as for the mapping. */
 const ROWS_MAX = 256;
 const FIELDS_MAX = 512;
-/** Different texts of a field that are kept: more are no list of states. */
+/** Maximum number of different texts kept per field: more are not a list of states. */
 const TEXTS_MAX = 64;
 
-/** A field of the rows at one place. */
+/** A field of the rows at one path. */
 export interface SeenField {
   readonly name: string;
-  /** Different texts that it has, empty ones left out. */
+  /** Different non-empty texts of the field. */
   readonly texts: readonly string[];
-  /** Whether it is nothing but single values; a list of texts is none, and neither is an endless text. */
+  /** True if all values are scalars; lists of texts and overlong texts are not. */
   readonly isPlain: boolean;
-  /** Whether it tells the rows of each list apart. */
+  /** True if the field distinguishes the rows of each list. */
   readonly isUnique: boolean;
 }
 
-/** Where rows are in a document. */
+/** A path to rows in a document. */
 export interface SeenPlace {
-  /** As the key `each` of a module says it: `status.unique`, `status.list[].sublist`. Empty for the document itself. */
+  /**
+   * The path as in the key `each` of a module: `status.unique`, `status.list[].sublist`. Empty for the document itself.
+   */
   readonly each: string;
   readonly isList: boolean;
-  /** {@link each} of the rows around, whose fields a label can come from. */
+  /** {@link each} of the enclosing rows, whose fields can become labels. */
   readonly outer: string | undefined;
   readonly rows: number;
-  /** Of the list with the most rows. */
+  /** Number of rows in the longest list. */
   readonly rowsMost: number;
   readonly fields: readonly SeenField[];
 }
@@ -38,7 +40,7 @@ interface FieldRecord {
   readonly name: string;
   readonly texts: Set<string>;
   isPlain: boolean;
-  /** Lists whose rows it tells apart. */
+  /** Number of lists whose rows the field distinguishes. */
   uniqueIn: number;
 }
 
@@ -48,12 +50,12 @@ interface PlaceRecord {
   readonly outer: string | undefined;
   rows: number;
   rowsMost: number;
-  /** Lists with rows, or objects. */
+  /** Number of lists with rows, or of objects. */
   lists: number;
   readonly fields: Map<string, FieldRecord>;
 }
 
-/** Finds every place with rows in documents of the same resource, or of several slots. Takes whatever a router can send. */
+/** Finds every path to rows in documents of one resource or of several slots. Accepts anything a router can send. */
 export function exploreDocuments(documents: readonly unknown[]): readonly SeenPlace[] {
   const explorer = new Explorer();
   for (const document of documents) explorer.explore(document);
@@ -100,7 +102,7 @@ class Explorer {
     if (steps >= STEPS_MAX) return;
     const { each, isList, outer } = place;
     const below = each === '' ? name : `${each}${isList ? '[]' : ''}.${name}`;
-    // As the mapping has it: what is below rows of a list has them around it, and a first list the single values beside it.
+    // As in the mapping: rows in a row's list are enclosed by it, and a first list by the single values next to it.
     const beside = isFields(Reflect.get(row, 'unique')) ? `${each === '' ? '' : `${each}.`}unique` : each;
     const around = isList ? each : (outer ?? (Array.isArray(value) && beside !== '' ? beside : undefined));
     const rows = Array.isArray(value) ? value.filter(isFields) : [value];

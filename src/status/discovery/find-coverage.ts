@@ -3,10 +3,10 @@ import { compileModules } from '../mapping/compile-modules.ts';
 import { expandPath } from '../status-paths.ts';
 import type { SeenPlace } from './explore-documents.ts';
 
-/** Says which modules make something of a field of the rows at a place, by their names. */
+/** Returns the names of the modules that use a field of the rows at a path. */
 export type Coverage = (each: string, field: string) => readonly string[];
 
-/** What the modules make of a resource such as `lte2`, whose documents have these places. */
+/** Returns what the modules cover of a resource such as `lte2`, whose documents have these row paths. */
 export function findCoverage(
   resource: string,
   places: readonly SeenPlace[],

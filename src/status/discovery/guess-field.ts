@@ -4,26 +4,26 @@ import { parseFraction, parseList, parseQuantity } from '../values/parse-quantit
 import { findUnit } from '../values/units.ts';
 import { splitWords } from './mask-table.ts';
 
-/** What a field seems to be. `label`: a text that no number can be made of. */
+/** Guessed meaning of a field. `label`: a text that cannot become a number. */
 export type Guess =
   | { readonly kind: 'number' | 'percentage' | 'duration' | 'date' | 'label' }
-  /** `suffix` names the base unit in the metric's name. */
+  /** `suffix` is the base unit in the metric's name. */
   | { readonly kind: 'unit'; readonly unit: string; readonly suffix: string }
   | { readonly kind: 'list'; readonly parts: number }
   | { readonly kind: 'fraction'; readonly unit: string | undefined; readonly suffix: string }
-  /** `suffix` says what 1 is. */
+  /** `suffix` is the meaning of 1. */
   | { readonly kind: 'flag'; readonly map: Readonly<Record<string, number>>; readonly suffix: string }
   | { readonly kind: 'states'; readonly states: readonly string[] };
 
-/** What the values of one field seem to be. */
+/** Guessed meaning of the values of one field. */
 export interface FieldGuess {
-  /** One, or several that share the values between them. */
+  /** One guess, or several that each cover a part of the values. */
   readonly guesses: readonly Guess[];
-  /** Texts among numbers that mean "none", as they are written. */
+  /** Texts among numbers that mean "none", as written. */
   readonly nullValues: readonly string[];
 }
 
-/** Texts for yes and no, what 1 is called, and the numbers. */
+/** Texts for yes and no, the meaning of 1, and the numbers. */
 const FLAGS: readonly { readonly suffix: string; readonly map: Readonly<Record<string, number>> }[] = [
   { suffix: 'on', map: { on: 1, off: 0 } },
   { suffix: 'up', map: { up: 1, down: 0 } },
@@ -35,7 +35,7 @@ const FLAGS: readonly { readonly suffix: string; readonly map: Readonly<Record<s
   { suffix: 'active', map: { active: 1, inactive: 0 } },
 ];
 
-/** Base units and their names, as the conventions of Prometheus have them. */
+/** Base units and their names, following the conventions of Prometheus. */
 const SUFFIXES: ReadonlyMap<string, string> = new Map([
   ['V', 'volts'],
   ['A', 'amperes'],
@@ -49,17 +49,17 @@ const SUFFIXES: ReadonlyMap<string, string> = new Map([
 ]);
 
 const NULL_WORD = /^(?:-+|n\/?a|none|unknown|not available[a-z ]{0,40})$/i;
-/** A short word or a few of them; no sign has a meaning in the configuration file. */
+/** One word or a few words without characters that are special in the configuration file. */
 const STATE = /^[a-z]+(?:[ _-][a-z]+){0,4}$/i;
 const STATE_LENGTH_MAX = 40;
-/** More different texts than this are no states. */
+/** More different texts than this are not states. */
 const STATES_MAX = 12;
 const OWN_UNIT = /^\p{L}[\p{L}\p{N}/%]{0,14}$/u;
-/** More numbers in one text than this have no names that anybody understands. */
+/** Maximum number of numbers in one text: more have no meaningful names. */
 const PARTS_MAX = 4;
 const KINDS_MAX = 2;
 
-/** Names of what is counted in digits, or written with them, and is no number. */
+/** Names of fields that consist of digits but are not numbers. */
 const TEXT_WORDS: ReadonlySet<string> = new Set([
   'build',
   'firmware',
@@ -89,7 +89,7 @@ const TEXT_WORDS_LAST: ReadonlySet<string> = new Set(
   ].concat(['port', 'provider', 'slot', 'technology', 'title', 'type', 'wan']),
 );
 
-/** Guesses from the different texts of a field, none of them empty, what it is; `undefined` when there is nothing to go by. */
+/** Guesses the meaning of a field from its different non-empty texts; `undefined` if there is nothing to go by. */
 export function guessField(name: string, texts: readonly string[]): FieldGuess | undefined {
   if (texts.every((text) => NULL_WORD.test(text))) return undefined;
   const words = splitWords(name);
@@ -102,7 +102,7 @@ export function guessField(name: string, texts: readonly string[]): FieldGuess |
 
 const just = (guess: Guess): FieldGuess => ({ guesses: [guess], nullValues: [] });
 
-/** `undefined` when something in the texts is neither a number nor a word for none. */
+/** Returns `undefined` if a text is neither a number nor a word for "none". */
 function guessNumbers(texts: readonly string[]): FieldGuess | undefined {
   const nullValues = texts.filter((text) => NULL_WORD.test(text));
   const kinds = new Map<string, Guess>();
@@ -114,10 +114,10 @@ function guessNumbers(texts: readonly string[]): FieldGuess | undefined {
     const known = kinds.get(key);
     kinds.set(key, known && 'parts' in known && 'parts' in guess && known.parts < guess.parts ? known : guess);
   }
-  // A number alone is one of the unit that the others have.
+  // A bare number has the unit of the others.
   const hasUnits = [...kinds.values()].some(({ kind }) => kind !== 'number');
   const guesses = [...kinds.values()].filter(({ kind }) => kind !== 'number' || !hasUnits);
-  // What has another unit belongs to another metric only when that unit is known.
+  // A value with another unit is left to another metric only if that unit is known.
   const isShared = guesses.length > 1 && guesses.some((guess) => 'unit' in guess && !findUnit(guess.unit ?? ''));
   return guesses.length > KINDS_MAX || isShared ? undefined : { guesses, nullValues };
 }
@@ -154,7 +154,7 @@ function guessText(texts: readonly string[]): Guess {
   const isStates =
     texts.length <= STATES_MAX && texts.every((text) => text.length <= STATE_LENGTH_MAX && STATE.test(text));
   if (!isStates) return { kind: 'label' };
-  // Any other text becomes `unknown` by itself, and upper and lower case are the same.
+  // Any other text becomes `unknown`, and case is ignored.
   const states = new Map(texts.map((text) => [text.toLowerCase(), text]));
   states.delete('unknown');
   return { kind: 'states', states: [...states.values()] };

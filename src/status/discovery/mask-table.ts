@@ -1,17 +1,17 @@
 import { isIPv6 } from 'node:net';
 
 /**
- * What a value is by the name of its field. `secret`: it opens something. `identity`: it tells who, which device or where,
- * or how to reach them.
+ * Sensitivity of a value by the name of its field. `secret`: it grants access. `identity`: it identifies a person,
+ * device or place, or how to reach them.
  */
 export type Sensitivity = 'secret' | 'identity';
 
-/** What a piece of text is; decides what stands in for it. */
+/** Kind of a sensitive text; determines its replacement. */
 export type MaskKind = keyof typeof STAND_INS;
 
 const toSet = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/));
 
-/** Words in names of fields, and parts that are clear enough where no separator shows where a word begins. */
+/** Words in field names, and parts that are unambiguous even where no separator marks the start of a word. */
 const KEYS: readonly { sensitivity: Sensitivity; words: ReadonlySet<string>; parts: RegExp }[] = [
   {
     sensitivity: 'secret',
@@ -34,11 +34,11 @@ const KEYS: readonly { sensitivity: Sensitivity; words: ReadonlySet<string>; par
   },
 ];
 
-/** After these at the end of a name the value is a word about the thing, not the thing. */
+/** After these words at the end of a name the value is a state of the thing, not the thing itself. */
 const STATE_WORDS = toSet(`
   active attempts available changed conflict enabled family kind left len length level locked mode ok protocol quality ready
   retries size state status strength tries type valid version`);
-/** After these it is a number of any size. */
+/** After these words the value is a number of any size. */
 const COUNT_WORDS = toSet(
   'age bytes count counter days errors expires expiry lifetime metric mtu packets rate rx speed ttl tx',
 );
@@ -52,18 +52,18 @@ const SCHEME = String.raw`(?<=\b[a-z][a-z0-9+.-]{1,15}:\/\/@?)`;
 const LABEL = String.raw`[\p{L}\p{N}_][\p{L}\p{N}_-]{0,62}\.`;
 
 /**
- * A form by which sensitive text shows itself, wherever it stands, and where in what was found it begins: `undefined` when it
- * is no such thing after all. Default 0.
+ * A pattern of sensitive text, and a function that returns where the sensitive part starts in the match, or `undefined`
+ * if there is none. Default 0.
  */
 type Form = readonly [kind: MaskKind, pattern: RegExp, find?: (found: string) => number | undefined];
 
 const when = (test: (found: string) => boolean) => (found: string) => (test(found) ? 0 : undefined);
 const hasAll = (...parts: RegExp[]) => when((found) => parts.every((part) => part.test(found)));
 
-/** Each form is looked for in what the ones before it have left. */
+/** Each pattern is applied to what the previous ones have left. */
 export const FORMS: readonly Form[] = [
   ['pem', /-----BEGIN [^-]{1,64}-----.*?(?:-----END [^-]{1,64}-----|$)/gs],
-  // The login in a URL, and a host without a dot.
+  // The credentials in a URL, and a host without a dot.
   ['secret', new RegExp(String.raw`${SCHEME}[^\s/?#"'<>\\]+(?=@)`, 'gi')],
   ['secret', new RegExp(String.raw`${SCHEME}[^\s/?#"'<>\\@:.[\]]+(?=[:/?#\s"'<>\\]|$)`, 'gi')],
   ['secret', /\beyJ[\w-]{5,}\.[\w-]*(?:\.[\w-]*)*/g],
@@ -77,9 +77,9 @@ export const FORMS: readonly Form[] = [
     ),
   ],
   ['ipv6', new RegExp(`(?<![0-9a-fA-F:])${HEX}*:[0-9a-fA-F:]*:[0-9a-fA-F:]*`, 'g'), findIpv6],
-  // Every device has the others, and masks of networks.
+  // Every device has the other addresses, and netmasks.
   ['ipv4', new RegExp(String.raw`(?<!\d)(?!(?:0|127|255)\.)(?:${OCTET}\.){3}${OCTET}(?!\d)`, 'g')],
-  // UUIDs, hashes and keys, then what is written to the base of 64. Twelve digits without a letter are a count.
+  // UUIDs, hashes and keys, then base64. Twelve digits without a letter are a count.
   [
     'text',
     new RegExp(`(?<![0-9a-zA-Z])(?:${HEX}{8}-(?:${HEX}{4}-){3}${HEX}{12}|${HEX}{32,})${ALONE}`, 'g'),
@@ -107,15 +107,15 @@ export const FORMS: readonly Form[] = [
   ['text', /\d{1,3} ?° ?\d{1,2}(?:[.,]\d+)? ?['′](?: ?[\d.,]+ ?(?:"|″|''))?/g],
 ];
 
-/** What stands in for the `count`-th piece of a kind. */
+/** Replacement for the `count`-th text of a kind. */
 export const STAND_INS = {
   secret: (count: number) => `masked-${count}`,
-  /** A text that only numbers were in stays one of as many digits. */
+  /** A text of digits is replaced by as many digits. */
   text: (count: number, original: string) =>
     /\p{L}/u.test(original) || !/\d/.test(original) ? `masked-${count}` : writeCount(count, original, 10),
   number: (count: number, original: string) =>
     String(Number(writeCount(count, original, 10).replace(/^(-?)0(?=.)/, '$11')) || count),
-  // The network for tests of devices, RFC 2544; after its 131,072 addresses a private one.
+  // The test network of RFC 2544; after its 131,072 addresses a private one.
   ipv4: (count: number) =>
     `${count < 2 ** 17 ? `198.${18 + (count >> 16)}` : `10.${(count >> 16) & 255}`}.${(count >> 8) & 255}.${count & 255}`,
   ipv6: (count: number, original: string) =>
@@ -126,7 +126,10 @@ export const STAND_INS = {
   pem: (count: number) => `-----BEGIN MASKED-----\nmasked-${count}\n-----END MASKED-----`,
 } as const;
 
-/** Writes `count` into the digits of `original` from the right, zeros before it; separators stay. Longer when it does not fit. */
+/**
+ * Writes `count` into the digits of `original` from the right, padded with zeros; separators stay. Longer if it does
+ * not fit.
+ */
 function writeCount(count: number, original: string, radix: 10 | 16): string {
   const digit = radix === 10 ? /\d/g : /[\da-f]/gi;
   const room = original.match(digit)?.length ?? 0;
@@ -135,11 +138,11 @@ function writeCount(count: number, original: string, radix: 10 | 16): string {
   return digits.slice(0, at) + original.replaceAll(digit, () => digits[at++] ?? '');
 }
 
-/** How much of a run of hexadecimal digits and colons is searched for the beginning of an address. */
+/** Number of start positions tried in a run of hexadecimal digits and colons. */
 const STARTS_MAX = 16;
 const RUN_LENGTH_MAX = 256;
 
-/** An address, perhaps with a word or a time before it that a colon has joined to it. */
+/** Finds an address, possibly after a word or a time joined to it by a colon. */
 function findIpv6(found: string): number | undefined {
   const run = found.slice(0, RUN_LENGTH_MAX);
   const starts = [0, ...[...run.matchAll(/:/g)].map(({ index }) => index + 1)].slice(0, STARTS_MAX);
@@ -147,10 +150,10 @@ function findIpv6(found: string): number | undefined {
   return start === undefined || /^::1?$/.test(found.slice(start)) ? undefined : start;
 }
 
-/** Longest name that is taken apart; a longer one is no name of a field. */
+/** Longest name that is split into words; a longer one is not a field name. */
 const NAME_LENGTH_MAX = 256;
 
-/** The words of a name in lower case: `IMEI`, `macAddress`, `ip-address_2`. */
+/** Returns the words of a name in lower case: `IMEI`, `macAddress`, `ip-address_2`. */
 export function splitWords(name: string): readonly string[] {
   return name
     .slice(0, NAME_LENGTH_MAX)
@@ -161,17 +164,17 @@ export function splitWords(name: string): readonly string[] {
     .filter((word) => word !== '');
 }
 
-/** What the values of a field are by its name alone; `undefined` when it tells nothing bad. */
+/** Returns the sensitivity of a field's values by its name alone; `undefined` if the name is neutral. */
 export function classifyName(name: string): Sensitivity | undefined {
   const words = splitWords(name);
   const joined = words.join('');
   return KEYS.find((key) => words.some((word) => key.words.has(word)) || key.parts.test(joined))?.sensitivity;
 }
 
-/** A word about something has few numbers in it, and is short. */
+/** A state is short and contains few numbers. */
 const STATE_VALUE = /^(?=.{0,40}$)\D*(?:\d\D*){0,2}$/s;
 
-/** Whether a text in a field of this name tells nothing about anybody, though the field is there for that: `pin_retries`. */
+/** Returns true if a text is harmless although the name of its field looks sensitive: `pin_retries`. */
 export function isHarmless(name: string, text: string): boolean {
   const plain = text.trim();
   if (EVERYDAY_WORD.test(plain)) return true;

@@ -1,10 +1,10 @@
 import type { FamilyDescription, MetricType } from '../../model/index.ts';
 
-/** Longest name of a metric or label that a module may have. */
+/** Maximum length of a metric or label name in a module. */
 const NAME_LENGTH_MAX = 128;
-/** Room for what makes a name unique. */
+/** Leaves room for a suffix that makes a name unique. */
 const STEM_LENGTH_MAX = NAME_LENGTH_MAX - 40;
-/** What OpenMetrics and Prometheus append to a name for a meaning of its own. */
+/** Suffixes reserved by OpenMetrics and Prometheus. */
 const SUFFIX_RESERVED = /_(?:total|info|bucket|count|sum|created)$/;
 const SUFFIXES: Readonly<Partial<Record<MetricType, string>>> = { counter: '_total', info: '_info' };
 const LABELS_RESERVED = ['router', 'le', 'quantile'];
@@ -22,7 +22,7 @@ const COUNTED: ReadonlySet<string> = new Set([
   'packets',
   'retransmits',
 ]);
-/** A number of these is a size, a rate or a bound, and no count. */
+/** Values with these words are sizes, rates or limits, not counts. */
 const NOT_COUNTED: ReadonlySet<string> = new Set([
   'avail',
   'available',
@@ -37,7 +37,7 @@ const NOT_COUNTED: ReadonlySet<string> = new Set([
   'used',
 ]);
 
-/** The words of a name in snake case: letters and digits of ASCII alone. */
+/** Converts a name to words in snake case, with ASCII letters and digits only. */
 export function toSnakeCase(text: string): string {
   return text
     .replaceAll(/([a-z\d])([A-Z])/g, '$1_$2')
@@ -47,13 +47,16 @@ export function toSnakeCase(text: string): string {
     .replaceAll(/^_+|_+$/g, '');
 }
 
-/** Whether a field's name says that it only grows: `bytes_rx`, `rx_errors`. */
+/** Returns true if the field's name suggests a counter: `bytes_rx`, `rx_errors`. */
 export function isCounterName(field: string): boolean {
   const words = toSnakeCase(field).split('_');
   return words.some((word) => COUNTED.has(word)) && !words.some((word) => NOT_COUNTED.has(word));
 }
 
-/** A field's name as the end of a metric's name. Of a counter: the direction in words, and what is counted last. */
+/**
+ * Converts a field's name to the end of a metric name. For a counter, the direction is spelled out and the counted unit
+ * comes last.
+ */
 export function toFieldWords(field: string, type: MetricType): string {
   if (type !== 'counter') return toSnakeCase(field);
   const words = toSnakeCase(field)
@@ -64,16 +67,16 @@ export function toFieldWords(field: string, type: MetricType): string {
   return [...rest, ...(counted === undefined ? [] : [counted])].join('_');
 }
 
-/** Gives metrics names that no other family has. */
+/** Assigns metric names that no other family has. */
 export class MetricNames {
-  /** As OpenMetrics compares them. */
+  /** Names already used, compared as in OpenMetrics. */
   readonly #taken: Set<string>;
 
   constructor(families: Iterable<FamilyDescription>) {
     this.#taken = new Set([...families].map(({ name, type }) => toFamilyName(name, type)));
   }
 
-  /** A free name of words in snake case; with `place` before the field's words when it is not free otherwise. */
+  /** Returns an unused name in snake case; inserts `place` before the field's words if the name is already used. */
   take(type: MetricType, parts: { resource: string; place: string; field: string; unit: string }): string {
     const { resource, place, field, unit } = parts;
     const stem = join(['router', resource, field]);
@@ -91,7 +94,7 @@ export class MetricNames {
   }
 }
 
-/** Names of labels of one resource, none of them twice. */
+/** Assigns label names within one resource without duplicates. */
 export class LabelNames {
   readonly #taken: Set<string>;
 
@@ -111,14 +114,14 @@ export class LabelNames {
 
 function complete(stem: string, unit: string, type: MetricType): string {
   const words = unit === '' || stem.endsWith(`_${unit}`) ? stem : `${stem}_${unit}`;
-  // These belong to the program itself.
+  // This prefix belongs to the program itself.
   const own = words.replace(/^router_exporter(?=_|$)/, 'router_status_exporter');
   const suffix = SUFFIXES[type];
   if (suffix !== undefined) return own.replace(SUFFIX_RESERVED, '') + suffix;
   return SUFFIX_RESERVED.test(own) ? `${own}_value` : own;
 }
 
-/** The same word is not said twice in a row. */
+/** Joins words without repeating the same word. */
 function join(parts: readonly string[]): string {
   const words = parts.flatMap((part) => part.split('_')).filter((word) => word !== '');
   return words
@@ -128,7 +131,7 @@ function join(parts: readonly string[]): string {
     .replace(/_+$/, '');
 }
 
-/** The name of the family in OpenMetrics, which knows `a_total`, `a_info` and `a` as one. */
+/** Returns the family name in OpenMetrics, where `a_total`, `a_info` and `a` are the same family. */
 function toFamilyName(name: string, type: MetricType): string {
   const suffix = SUFFIXES[type];
   return suffix !== undefined && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;

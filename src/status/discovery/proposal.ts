@@ -1,6 +1,6 @@
 import type { MetricType, ValueForm } from '../../model/index.ts';
 
-/** A metric as a module file says it. */
+/** A metric as in a module file. */
 export interface ProposedMetric {
   readonly name: string;
   readonly help: string;
@@ -16,7 +16,7 @@ export interface ProposedMetric {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** A resource as a module file says it. */
+/** A resource as in a module file. */
 export interface ProposedResource {
   readonly path: string;
   readonly optional: true;
@@ -25,26 +25,26 @@ export interface ProposedResource {
   readonly metrics: readonly ProposedMetric[];
 }
 
-/** Fields of a place that no metric was made of, by the reason. */
+/** Fields that did not become metrics, by reason. */
 export interface PlaceNotes {
-  /** They look like secrets, or tell who or where somebody is. */
+  /** They look like secrets or identify a person, device or place. */
   readonly sensitive: readonly string[];
   /** No value was seen. */
   readonly empty: readonly string[];
-  /** A module cannot say them, for their names or because they are lists. */
+  /** A module cannot express them, because of their names or because they are lists. */
   readonly unsayable: readonly string[];
-  /** Beyond what a module may have. */
+  /** They exceed the limits of a module. */
   readonly excess: readonly string[];
-  /** Nothing tells the rows apart, so that their series would be one. */
+  /** True if no field distinguishes the rows, so that their series would coincide. */
   readonly isAmbiguous: boolean;
 }
 
-/** What a place becomes, and what there is to say about it. */
+/** Proposal for the rows at one path, with remarks. */
 export interface ProposedPlace {
   readonly path: string;
-  /** Empty for the document itself. */
+  /** Path to the rows; empty for the document itself. */
   readonly each: string;
-  /** Absent when nothing there can become a metric. */
+  /** Absent if nothing there can become a metric. */
   readonly resource: ProposedResource | undefined;
   readonly notes: PlaceNotes;
 }

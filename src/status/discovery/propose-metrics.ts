@@ -4,16 +4,16 @@ import type { FieldGuess, Guess } from './guess-field.ts';
 import { isCounterName, toFieldWords, toSnakeCase } from './metric-names.ts';
 import type { ProposedMetric } from './proposal.ts';
 
-/** A metric that has no name yet. */
+/** A metric without a name. */
 export interface NamelessMetric {
   readonly type: MetricType;
   /** The field's part of the name, in snake case. */
   readonly words: string;
-  /** The unit's part of the name, or what 1 is; empty for none. */
+  /** Unit or meaning of 1 in the name; may be empty. */
   readonly suffix: string;
-  /** What the number says, to complete the help; empty when it is the field as it stands. */
+  /** Meaning of the number, appended to the help; empty if it is the field as it is. */
   readonly meaning: string;
-  /** The keys of the metric that say how it is read. */
+  /** The keys of the metric that describe how it is read. */
   readonly keys: Omit<ProposedMetric, 'name' | 'help' | 'type'> & { readonly value: string };
 }
 

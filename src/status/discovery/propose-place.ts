@@ -6,23 +6,23 @@ import type { PlaceNotes, ProposedMetric, ProposedPlace } from './proposal.ts';
 import { proposeMetrics } from './propose-metrics.ts';
 
 export interface PlaceToPropose {
-  /** Of the resource; with a star for its slots. */
+  /** Path of the resource, with `*` for its slots. */
   readonly path: string;
   readonly place: SeenPlace;
-  /** The rows around. */
+  /** The enclosing rows. */
   readonly outer: SeenPlace | undefined;
-  /** Those that no module covers. */
+  /** Fields that no module covers. */
   readonly fields: readonly SeenField[];
 }
 
 export interface ProposalContext {
   readonly names: MetricNames;
-  /** Labels that the configuration gives to all series of the router. */
+  /** Labels that the configuration adds to all series of the router. */
   readonly labels: readonly string[];
   readonly isSensitive: (text: string) => boolean;
 }
 
-/** What a module file can say, and how much of it. */
+/** Limits of a module file. */
 const PATH = /^[a-z0-9_]+\*?(?:\/[a-z0-9_]+)*$/i;
 const PATH_LENGTH_MAX = 200;
 const STEP = /^[A-Za-z0-9_-]+(?:\[\])?$/;
@@ -30,10 +30,10 @@ const STEPS_MAX = 8;
 const EACH_LENGTH_MAX = 128;
 const FIELD = /^[A-Za-z0-9_-]{1,128}$/;
 const METRICS_MAX = 200;
-/** A metric has 16 labels at most; the resource has up to three of them. */
+/** A metric has at most 16 labels, of which the resource uses up to three. */
 const INFO_LABELS_MAX = 13;
 
-/** Fields by which people name a row, the best first, and the labels that they become. */
+/** Fields that name a row, best first, and the labels that they become. */
 const NAMING_FIELDS: ReadonlyMap<string, string> = new Map([
   ['name', 'name'],
   ['if_name', 'interface'],
@@ -46,7 +46,7 @@ const NAMING_FIELDS: ReadonlyMap<string, string> = new Map([
   ['service', 'service'],
 ]);
 
-/** Proposes what the fields of one place become. */
+/** Proposes metrics for the fields at one path. */
 export function proposePlace(asked: PlaceToPropose, context: ProposalContext): ProposedPlace {
   const { path, place, fields } = asked;
   const { each } = place;
@@ -60,7 +60,7 @@ export function proposePlace(asked: PlaceToPropose, context: ProposalContext): P
   const rows = nameRows(asked, labelNames, context);
   if (!rows) return { ...none, notes: { ...notes, isAmbiguous: true } };
   const values = guessed.filter(({ field }) => field.name !== rows.field);
-  // When the names of the rows are all there is to say, they are what a metric says.
+  // If the names of the rows are the only information, they become the metric.
   const isNameAlone = values.length === 0 && guessed.length > 0;
   const labels = isNameAlone ? rows.around : { ...rows.around, ...rows.own };
   const metrics = isNameAlone
@@ -102,29 +102,29 @@ function looksSensitive({ name, texts }: SeenField, isSensitive: (text: string) 
   const sensitivity = classifyName(name);
   if (sensitivity === 'secret') return true;
   if (sensitivity === 'identity' && (texts.length === 0 || texts.some((text) => !isHarmless(name, text)))) return true;
-  // A long count has as many digits as the number of a card.
+  // A long count has as many digits as a card number.
   return texts.some((text) => !(isCounterName(name) && /^\d+$/.test(text)) && isSensitive(text));
 }
 
 function isRows(each: string): boolean {
   const steps = each.split('.');
-  // A label comes from the row around, but not from the one around that.
+  // A label may come from the enclosing row, but not from the one around that.
   const isNear = each.split('[]').length <= 2;
   const isShort = each.length <= EACH_LENGTH_MAX && steps.length <= STEPS_MAX;
   return isShort && isNear && steps.every((step) => STEP.test(step));
 }
 
-/** What tells the series of the rows apart. */
+/** Labels that distinguish the series of the rows. */
 interface RowLabels {
-  /** From the resource and from the row around. */
+  /** Labels from the resource and from the enclosing row. */
   readonly around: Readonly<Record<string, string>>;
-  /** From the row itself. */
+  /** Labels from the row itself. */
   readonly own: Readonly<Record<string, string>>;
-  /** The field that {@link own} comes from. */
+  /** The field used for {@link own}. */
   readonly field: string | undefined;
 }
 
-/** `undefined` when nothing tells the series apart. */
+/** Returns `undefined` if no labels distinguish the series. */
 function nameRows(
   { path, place, outer }: PlaceToPropose,
   labelNames: LabelNames,
@@ -147,7 +147,7 @@ function toLabel(field: string): string {
   return NAMING_FIELDS.get(field.toLowerCase()) ?? field;
 }
 
-/** One row alone shows nothing about a field whose name does not say that it names the row. */
+/** Fields that may name a row even if there is only one row to judge by. */
 const SURE_NAMES: ReadonlySet<string> = new Set(['name', 'if_name', 'ifname']);
 
 function findNamingField({ fields, rowsMost }: SeenPlace, { isSensitive }: ProposalContext): string | undefined {
@@ -161,7 +161,7 @@ function findNamingField({ fields, rowsMost }: SeenPlace, { isSensitive }: Propo
   return undefined;
 }
 
-/** The parts of the names of all metrics of a place. */
+/** Returns the common parts of the metric names of a path. */
 function toNameParts({ path, place }: PlaceToPropose): { readonly resource: string; readonly place: string } {
   return { resource: toSnakeCase(path), place: toSnakeCase(place.each.split('.').at(-1) ?? '') };
 }
@@ -185,7 +185,7 @@ function nameMetrics(
     }));
 }
 
-/** Metrics for the texts that no number can be made of. */
+/** Proposes metrics for texts that cannot become numbers. */
 function nameTexts(
   asked: PlaceToPropose,
   values: readonly GuessedField[],

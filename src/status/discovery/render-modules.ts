@@ -2,24 +2,24 @@ import { Document, isCollection, isMap, isScalar, type YAMLMap } from 'yaml';
 import type { Discovery } from './discover-modules.ts';
 import type { PlaceNotes, ProposedModule, ProposedPlace, ProposedResource } from './proposal.ts';
 
-/** How much of a name that a router has chosen is shown, and how many names. */
+/** Limits of the length and number of router-supplied names that are shown. */
 const NAME_LENGTH_MAX = 60;
 const NAMES_MAX = 40;
 
-/** A name that a router has chosen, for a person: bounded, on one line, and nothing that directs a terminal. */
+/** Renders a name chosen by the router for display: bounded, on one line, without terminal control characters. */
 export function renderName(name: string): string {
   const plain = name.slice(0, NAME_LENGTH_MAX + 1).replaceAll(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, '?');
   const cut = plain.length > NAME_LENGTH_MAX ? `${plain.slice(0, NAME_LENGTH_MAX)}…` : plain;
   return /^[\w./*[\]-]+$/.test(cut) ? cut : JSON.stringify(cut);
 }
 
-/** Names that a router has chosen, after each other. */
+/** Renders a list of names chosen by the router. */
 export function renderNames(names: readonly string[]): string {
   const shown = names.slice(0, NAMES_MAX).map(renderName).join(', ');
   return names.length > NAMES_MAX ? `${shown} and ${names.length - NAMES_MAX} more` : shown;
 }
 
-/** The modules as the map that a configuration has under `modules`. */
+/** Converts the modules to the map under `modules` in a configuration. */
 export function toModuleSettings(
   modules: readonly ProposedModule[],
 ): Readonly<Record<string, { readonly help: string; readonly resources: readonly ProposedResource[] }>> {
@@ -32,8 +32,8 @@ export function toModuleSettings(
 }
 
 /**
- * The modules as a file that `module_files` can name, with `header` as a comment at its head. Whatever a router has sent
- * stands in it as a quoted value or as a comment.
+ * Renders the modules as a file for `module_files`, with `header` as a comment at its top. Router-supplied text appears
+ * only as quoted values or comments.
  */
 export function renderModules({ modules, remarks, leftOut }: Discovery, header: readonly string[]): string {
   const document = new Document(toModuleSettings(modules), { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
@@ -85,19 +85,19 @@ function renderPlace({ path, each }: ProposedPlace): string {
   return each === '' ? renderName(path) : `${renderName(path)}, ${renderName(each)}`;
 }
 
-/** Puts lines before a key. */
+/** Adds a comment before a key. */
 function comment(node: YAMLMap, key: string, lines: readonly string[]): void {
   const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
   if (lines.length > 0 && pair && isScalar(pair.key)) pair.key.commentBefore = toComment(lines);
 }
 
-/** Puts a map or a list on one line. */
+/** Renders a map or a list on one line. */
 function setFlow(node: YAMLMap, key: string): void {
   const value = node.get(key, true);
   if (isCollection(value)) value.flow = true;
 }
 
-/** The library puts the sign of a comment before each line. */
+/** Prepends a space to each line: the library adds the comment character. */
 function toComment(lines: readonly string[]): string {
   return lines.map((line) => (line === '' ? '' : ` ${line}`)).join('\n');
 }

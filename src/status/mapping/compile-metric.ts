@@ -7,27 +7,27 @@ import { LabelSources, NO_SELECTION, type SampleOrigin } from './label-sources.t
 import { toPlainText } from './plain-text.ts';
 import { FieldPattern, type FoundRows, type Row } from './rows.ts';
 
-/** Value of a metric that counts the rows instead of reading a field. */
+/** Value of a metric that counts rows instead of reading a field. */
 export const COUNT = '$count';
-/** Value of a state set's label when the state is none of those expected. */
+/** Label value of a state set for an unexpected state. */
 export const UNKNOWN_STATE = 'unknown';
 
-/** What the rows of one document are mapped with. */
+/** Context for mapping the rows of one document. */
 export interface MetricContext extends DateContext {
   readonly resource: string;
   readonly slot: string;
 }
 
-/** A metric whose definition has been taken apart. */
+/** A metric whose definition has been parsed. */
 export interface CompiledMetric {
   readonly covers: (field: string, levelsUp: number) => boolean;
   readonly map: (found: FoundRows, context: MetricContext, collector: FamilyCollector) => void;
 }
 
-/** Compiles a metric; `labels` are those of its resource, which its own go before. */
+/** Compiles a metric; its own labels take precedence over `labels` of its resource. */
 export function compileMetric(definition: MetricDefinition, labels: Readonly<Record<string, string>>): CompiledMetric {
   const { value, type } = definition;
-  // What an info metric says are its labels.
+  // The information of an info metric is in its labels.
   const sources = new LabelSources(labels, definition.labels, type === 'info' ? definition.nullValues : []);
   if (type === 'info') return compileInfo(definition, sources);
   if (value === undefined || value === COUNT) return compileCount(definition, sources);
@@ -65,7 +65,7 @@ export function compileMetric(definition: MetricDefinition, labels: Readonly<Rec
   };
 }
 
-/** Whether a text stands for nothing because its whole row does. */
+/** Returns a predicate for texts that mean "unknown" because of the rest of the row. */
 function compileNullCondition(condition: NullCondition | undefined): (text: string, row: Row) => boolean {
   if (!condition) return () => false;
   const values = new Set(condition.values);
@@ -80,9 +80,9 @@ function compileNullCondition(condition: NullCondition | undefined): (text: stri
     });
 }
 
-/** Where the samples of one text go. */
+/** Receives the samples of one text. */
 interface TextSink {
-  /** Gives whether the sample was taken. */
+  /** Returns true if the sample was accepted. */
   readonly add: (labels: Readonly<Record<string, string>>, value: number) => boolean;
   readonly addFault: (reason: Exclude<ValueReading, number | typeof OTHER_FORM>) => void;
 }
@@ -113,14 +113,14 @@ function compileCount(definition: MetricDefinition, sources: LabelSources): Comp
   };
 }
 
-/** One sample per state, 1 for the one that applies. */
+/** One sample per state, with 1 for the current one. */
 function compileStates({ states = [], stateLabel }: MetricDefinition): TextMapper {
   const all = new Set([...states, UNKNOWN_STATE]);
   const byLowerCase = new Map(states.toReversed().map((state) => [state.toLowerCase(), state]));
   return (text, _context, sink) => {
     const found = states.includes(text) ? text : byLowerCase.get(text.toLowerCase());
     for (const state of all) {
-      // A row that cannot be told from another one is one fault, not one for each state.
+      // A row that cannot be distinguished from another one is one fault, not one for each state.
       if (!sink.add({ [stateLabel]: state }, state === (found ?? UNKNOWN_STATE) ? 1 : 0)) return;
     }
     if (found === undefined) sink.addFault('unknown_state');

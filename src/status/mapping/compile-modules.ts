@@ -4,34 +4,40 @@ import { FamilyCollector } from './family-collector.ts';
 import type { MappingFault } from './mapping-fault.ts';
 import { RowPath } from './rows.ts';
 
-/** What a document is mapped with. */
+/** Context for mapping a document. */
 export interface MappingContext {
-  /** The resource that was read, as in `lte2`. */
+  /** The resource that was read, such as `lte2`. */
   readonly resource: string;
-  /** When, by the clock of this machine. Milliseconds since the Unix epoch. */
+  /** Time of reading by this machine's clock. Milliseconds since the Unix epoch. */
   readonly readAtMs: number;
-  /** IANA name of the router's zone. Without one dates are read as UTC, and the offset of its clock is not known. */
+  /** IANA name of the router's zone. If absent, dates are read as UTC, and the offset of its clock is unknown. */
   readonly zone: string | undefined;
 }
 
-/** What became of a document. */
+/** Result of mapping a document. */
 export interface Mapping {
-  /** Whether the document has the rows that `each` names. If not, it says nothing about the rest. */
+  /** True if the document has the rows that `each` names. Otherwise the other fields have no meaning. */
   readonly isFound: boolean;
   readonly module: string;
-  /** Those with samples. */
+  /** Families with samples. */
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
-  /** Whether a field that a metric reads was there, though it may say "nothing". */
+  /** True if a field read by a metric was present, even if its value means "nothing". */
   readonly isRecognised: boolean;
 }
 
-/** A resource of a module, ready to map documents. */
+/** A compiled resource of a module. */
 export interface CompiledResource {
   readonly definition: ResourceDefinition;
-  /** Pure: the same document gives the same mapping. Takes whatever a router can send, and never throws. */
+  /**
+   * Maps a document. Pure: the same document gives the same mapping. Accepts anything a router can send, and never
+   * throws.
+   */
   map(document: unknown, context: MappingContext): Mapping;
-  /** Whether a field of a row becomes a value or a label; `levelsUp` 1: a field of the row around (`..field`). */
+  /**
+   * Returns true if a field of a row becomes a value or a label; `levelsUp` 1: a field of the enclosing row
+   * (`..field`).
+   */
   coversField(name: string, levelsUp?: number): boolean;
 }
 
@@ -43,7 +49,7 @@ export interface CompiledModule {
 /** Hundreds of routers share the definitions of a few modules. */
 const compiled = new WeakMap<ModuleDefinition, CompiledModule>();
 
-/** Compiles modules, each once. Definitions have been checked before. */
+/** Compiles modules, each only once. Definitions have been checked before. */
 export function compileModules(definitions: readonly ModuleDefinition[]): readonly CompiledModule[] {
   return definitions.map((definition) => {
     const known = compiled.get(definition);
@@ -76,7 +82,7 @@ function compileResource(module: string, definition: ResourceDefinition): Compil
   };
 }
 
-/** The number of the slot: the digits at the end of a resource's first segment. */
+/** Returns the slot number: the digits at the end of a resource's first segment. */
 function parseSlot(resource: string): string {
   return /^[^/]*?(\d+)(?:\/|$)/.exec(resource)?.[1] ?? '';
 }

@@ -1,25 +1,25 @@
 import type { FamilyDescription, Labels, MetricFamily, Sample } from '../../model/index.ts';
 import type { MappingFault, MappingFaultReason } from './mapping-fault.ts';
 
-/** Most samples that one document becomes; the resource with the most rows has some hundred. */
+/** Maximum number of samples of one document; the largest resource has some hundred. */
 const SAMPLES_MAX = 8192;
-/** Most faults of one document that are told. */
+/** Maximum number of faults reported for one document. */
 const FAULTS_MAX = 256;
 
 interface Collected {
   readonly description: FamilyDescription;
-  /** By the identity of their series, with the definition that made them. */
+  /** By series identity, with the definition that produced them. */
   readonly samples: Map<string, { readonly sample: Sample; readonly by: FamilyDescription }>;
 }
 
 /**
- * Gathers the samples of one resource into families. Of two samples of one series the first one stays. When both are by the
- * same definition and their values differ, two rows cannot be told apart, which is a fault; two definitions of one name are
- * alternatives.
+ * Collects the samples of one resource into families. Of two samples of one series the first one is kept. If both come
+ * from the same definition and their values differ, two rows cannot be distinguished, which is a fault; two definitions
+ * with one name are alternatives.
  */
 export class FamilyCollector {
   readonly faults: MappingFault[] = [];
-  /** Whether a field that a metric reads was there, though it may say "nothing". */
+  /** True if a field read by a metric was present, even if its value means "nothing". */
   isRecognised = false;
   readonly #module: string;
   readonly #families = new Map<string, Collected>();
@@ -38,7 +38,7 @@ export class FamilyCollector {
     }));
   }
 
-  /** Gives whether the sample was taken. */
+  /** Returns true if the sample was accepted. */
   add(description: FamilyDescription, labels: Labels, value: number): boolean {
     const family: Collected = this.#families.get(description.name) ?? { description, samples: new Map() };
     const identity = toIdentity(labels);
@@ -68,7 +68,7 @@ export class FamilyCollector {
   }
 }
 
-/** What the resources of one document, or of one reader, have become. */
+/** Result of mapping the resources of one document, or of one reader. */
 export interface MappedFamilies {
   readonly module: string;
   readonly families: readonly MetricFamily[];
@@ -76,8 +76,9 @@ export interface MappedFamilies {
 }
 
 /**
- * Families of one name become one; the first says what it is. Of two samples of one series the first one stays. When another
- * module made it and the values differ, the second one is a fault; two resources of one module are alternatives.
+ * Merges families with the same name; the first one's description is used. Of two samples of one series the first one
+ * is kept. If another module produced it and the values differ, the second one is a fault; two resources of one module
+ * are alternatives.
  */
 export function mergeMappings(mappings: readonly MappedFamilies[]): Pick<MappedFamilies, 'families' | 'faults'> {
   const merged = new Map<string, { family: MetricFamily; samples: Map<string, { sample: Sample; module: string }> }>();

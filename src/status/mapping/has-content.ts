@@ -1,9 +1,9 @@
-/** Values of a document that are looked at; beyond that it certainly has content. */
+/** Maximum number of values examined; a larger document certainly has content. */
 const VALUES_MAX = 10_000;
-/** What a field says when there is nothing to say. */
+/** Values of a field that mean "nothing". */
 const NOTHING: ReadonlySet<unknown> = new Set([undefined, null, '', '---']);
 
-/** Whether a document says anything: a text, number or flag anywhere in it. An empty list says nothing. */
+/** Returns true if a document contains any information: a text, number or flag. An empty list contains none. */
 export function hasContent(document: unknown): boolean {
   const waiting: unknown[] = [document];
   for (let looked = 0; waiting.length > 0; looked++) {

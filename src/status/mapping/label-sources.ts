@@ -3,23 +3,23 @@ import type { MappingFaultReason } from './mapping-fault.ts';
 import { toPlainText } from './plain-text.ts';
 import type { Row } from './rows.ts';
 
-/** Where a sample comes from, beside its row. */
+/** Origin of a sample besides its row. */
 export interface SampleOrigin {
   readonly resource: string;
   readonly slot: string;
-  /** What the star of the field's name stood for; empty without one. */
+  /** Text matched by the star in the field's name; empty without a star. */
   readonly match: string;
 }
 
 /**
- * The labels of a sample, without empty ones; or why there is no sample. They are telling unless every field that could tell
- * something is empty: those of the metric's own labels or, if it has none, of its resource's.
+ * The labels of a sample, without empty ones, or the reason why there is no sample. The labels are informative unless
+ * every informative field is empty: the fields of the metric's own labels or, if it has none, those of its resource.
  */
 export type LabelReading =
   | { readonly labels: Labels; readonly isTelling: boolean }
   | { readonly fault: MappingFaultReason };
 
-/** What a field of a name or selection says when nothing is chosen. */
+/** Value of a name or selection field when nothing is selected. */
 export const NO_SELECTION = '---';
 
 type Source =
@@ -27,16 +27,16 @@ type Source =
   | { readonly kind: 'fixed'; readonly text: string }
   | { readonly kind: 'resource' | 'slot' | 'index' | 'match' };
 
-/** The labels of one metric. */
+/** The label sources of one metric. */
 export class LabelSources {
   readonly #sources: readonly (readonly [string, Source])[];
-  /** Names of the labels that tell something. */
+  /** Names of the informative labels. */
   readonly #telling: ReadonlySet<string>;
   readonly #nullValues: ReadonlySet<string>;
 
   /**
-   * The metric's `own` labels go before the `shared` ones of its resource. `nullValues`: texts of fields that give no label;
-   * an empty one and `---` never give one.
+   * The metric's `own` labels take precedence over the `shared` ones of its resource. `nullValues`: texts of fields
+   * that give no label; an empty text and `---` never give one.
    */
   constructor(
     shared: Readonly<Record<string, string>>,
@@ -50,7 +50,7 @@ export class LabelSources {
     this.#nullValues = new Set([...nullValues, NO_SELECTION]);
   }
 
-  /** Whether a field gives a label; `levelsUp` 1: a field of the row around. */
+  /** Returns true if a field gives a label; `levelsUp` 1: a field of the enclosing row. */
   covers(field: string, levelsUp: number): boolean {
     const kind = levelsUp === 0 ? 'field' : 'outer';
     return this.#sources.some(
@@ -58,12 +58,12 @@ export class LabelSources {
     );
   }
 
-  /** Whether the row has a field that gives a label, whatever is in it. */
+  /** Returns true if the row has a field that gives a label, whatever its value. */
   isPresent(row: Row): boolean {
     return this.#sources.some(([, source]) => source.kind === 'field' && row.read(source.field) !== undefined);
   }
 
-  /** `row` is absent for a count of rows, which only has the labels that need no row. */
+  /** Reads the labels. `row` is absent for a count of rows, which has only labels that need no row. */
   read(row: Row | undefined, origin: SampleOrigin): LabelReading {
     const labels: [string, string][] = [];
     let isTelling = this.#telling.size === 0;
@@ -86,7 +86,7 @@ export class LabelSources {
       case 'field':
       case 'outer': {
         const outer = source.kind === 'outer' ? row?.outer?.read(source.field) : undefined;
-        // What is around and empty is no reason to look further.
+        // An empty field of the enclosing row takes precedence as well.
         const plain = toPlainText(outer === undefined ? row?.read(source.field) : outer) ?? { text: '' };
         if ('fault' in plain) return plain;
         return this.#nullValues.has(plain.text) ? '' : plain.text;
@@ -109,7 +109,7 @@ function parseSource(text: string): Source {
   return { kind: 'field', field: text };
 }
 
-/** Part of a field's name is as untrusted as a value. */
+/** Cleans the matched part of a field name, which is as untrusted as a value. */
 function cleanName(name: string): string {
   const plain = toPlainText(name);
   return plain && 'text' in plain ? plain.text : '';

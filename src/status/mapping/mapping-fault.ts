@@ -21,7 +21,7 @@ export const MAPPING_FAULT_REASONS = [
 ] as const;
 export type MappingFaultReason = (typeof MAPPING_FAULT_REASONS)[number];
 
-/** Something in a document that could not become a sample. The value itself is not told: it may be a secret. */
+/** Part of a document that could not become a sample. The value itself is not included: it may be a secret. */
 export interface MappingFault {
   readonly module: string;
   readonly metric: string;

@@ -1,12 +1,12 @@
 import type { MappingFaultReason } from './mapping-fault.ts';
 
-/** Longest text that is taken over; no real one comes near, and a hostile router must not fill memory. */
+/** Maximum length of a text; no real one comes close, and a hostile router must not fill memory. */
 export const TEXT_LENGTH_MAX = 512;
 
-/** A field as text, or why it has none. */
+/** A field as text, or the reason why it has none. */
 export type PlainText = { readonly text: string } | { readonly fault: MappingFaultReason };
 
-/** A field's text without control characters and surrounding blanks; `undefined` when it is absent. */
+/** Returns a field's text without control characters and surrounding spaces; `undefined` if it is absent. */
 export function toPlainText(value: unknown): PlainText | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'boolean') return { text: String(value) };

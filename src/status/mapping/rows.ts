@@ -1,14 +1,14 @@
-/** Most rows of one list that are looked at, and of a whole document. A device has a handful of boards and some leases. */
+/** Maximum number of rows examined per list and per document. A device has a handful of boards and some leases. */
 const LIST_ROWS_MAX = 256;
 const ROWS_MAX = 1024;
-/** Most fields of a row that are looked at when none has exactly the name. */
+/** Maximum number of fields of a row examined if none has exactly the name. */
 const FIELDS_MAX = 512;
 
-/** An object of a document whose fields become samples. */
+/** An object in a document whose fields become samples. */
 export class Row {
-  /** Place in its list, from 1. */
+  /** Number in its list, from 1. */
   readonly index: number;
-  /** The row whose sublist holds this one; of a row in a list, the single values beside the list. */
+  /** The enclosing row of a row in a sublist; for a row in a list, the single values next to the list. */
   readonly outer: Row | undefined;
   readonly #fields: object;
   #exactNames: Map<string, string> | undefined;
@@ -19,14 +19,14 @@ export class Row {
     this.outer = outer;
   }
 
-  /** A field of its own, by its exact name or else without regard to case. */
+  /** Returns an own field by its exact name, otherwise ignoring case. */
   read(name: string): unknown {
     if (Object.hasOwn(this.#fields, name)) return Reflect.get(this.#fields, name);
     const exactName = this.#names().get(name.toLowerCase());
     return exactName === undefined ? undefined : Reflect.get(this.#fields, exactName);
   }
 
-  /** Every field of its own whose name fits, and what the star stands for in it. */
+  /** Returns all own fields whose name matches, with the text matched by the star. */
   match(pattern: FieldPattern): { readonly matches: readonly (readonly [string, unknown])[]; readonly isCut: boolean } {
     const matches: [string, unknown][] = [];
     for (const exactName of this.#names().values()) {
@@ -50,10 +50,10 @@ export class Row {
   }
 }
 
-/** Most fields that one star stands for. */
+/** Maximum number of fields matched by one star. */
 const MATCHES_MAX = 64;
 
-/** A field name with one star in it, as in `input_*`. */
+/** A field name with one star, such as `input_*`. */
 export class FieldPattern {
   readonly #prefix: string;
   readonly #suffix: string;
@@ -64,7 +64,7 @@ export class FieldPattern {
     this.#suffix = suffix;
   }
 
-  /** What the star stands for, which is never nothing; `undefined` when the name does not fit. */
+  /** Returns the text matched by the star, which is never empty; `undefined` if the name does not match. */
   match(name: string): string | undefined {
     const lower = name.toLowerCase();
     const length = name.length - this.#prefix.length - this.#suffix.length;
@@ -75,15 +75,15 @@ export class FieldPattern {
 
 export interface FoundRows {
   readonly rows: readonly Row[];
-  /** Entries that there are, also beyond those that are looked at. */
+  /** Total number of entries, including those not examined. */
   readonly count: number;
-  /** Whether there were more rows than are looked at. */
+  /** True if there were more rows than are examined. */
   readonly isCut: boolean;
 }
 
-/** The way to the rows of a document: `status.unique`, `status.list`, `status.list[].sublist`, `profiles`. */
+/** A path to the rows of a document: `status.unique`, `status.list`, `status.list[].sublist`, `profiles`. */
 export class RowPath {
-  /** Field names to a list or an object, then those from each of its rows on, and so on. */
+  /** Field names to a list or an object, then from each of its rows on, and so on. */
   readonly #legs: readonly (readonly string[])[];
 
   constructor(each: string) {
@@ -91,7 +91,7 @@ export class RowPath {
     this.#legs = legs.filter((leg, index) => index === 0 || leg.length > 0);
   }
 
-  /** `undefined` when the document has no such list or object. */
+  /** Returns `undefined` if the document has no such list or object. */
   find(document: unknown): FoundRows | undefined {
     const [first = [], ...others] = this.#legs;
     let found = isFields(document) ? step(new Row(document, 1, undefined), first, undefined) : undefined;
@@ -109,7 +109,7 @@ export class RowPath {
   }
 }
 
-/** The rows at the end of a leg. */
+/** Returns the rows at the end of a leg. */
 function step(start: Row, leg: readonly string[], outer: Row | undefined): FoundRows | undefined {
   let holder = start;
   for (const [index, name] of leg.entries()) {
@@ -121,7 +121,7 @@ function step(start: Row, leg: readonly string[], outer: Row | undefined): Found
   return { rows: [holder], count: 1, isCut: false };
 }
 
-/** What stands beside a list: the single values, or the object that holds the list. */
+/** Returns what is next to a list: the single values, or the object that holds the list. */
 function findSingle(holder: Row): Row {
   const single = holder.read('unique');
   return isFields(single) ? new Row(single, 1, undefined) : holder;

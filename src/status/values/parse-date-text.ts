@@ -1,22 +1,22 @@
 import { ZoneOffsets } from '../../base/index.ts';
 
-/** What a date is read with. */
+/** Context for reading a date. */
 export interface DateContext {
-  /** When the text was read, by the clock of this machine. Milliseconds since the Unix epoch. */
+  /** Time of reading by this machine's clock. Milliseconds since the Unix epoch. */
   readonly readAtMs: number;
-  /** IANA name of the router's zone; UTC without one. */
+  /** IANA name of the router's zone; default UTC. */
   readonly zone: string | undefined;
 }
 
 export interface ParsedDate {
   /** Milliseconds since the Unix epoch. */
   readonly utcMs: number;
-  /** Whether UTC stands in for a zone that neither the text nor the context tells. */
+  /** True if neither the text nor the context names a zone and UTC was assumed. */
   readonly isZoneAssumed: boolean;
 }
 
 const TIME = String.raw`(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d)(?:[.,](?<fraction>\d{1,9}))?)?`;
-/** A name such as `CET` says nothing that the router's zone does not. */
+/** A name such as `CET` adds nothing to the router's zone. */
 const ZONE = String.raw`(?: ?(?<zone>Z|[+-]\d\d(?::?\d\d)?|[A-Z]{3,5}))?`;
 const DAY = '(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?[.,]{0,2} )?';
 const MONTH = '(?<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}';
@@ -32,12 +32,12 @@ const FORMS = [
 ].map((form) => new RegExp(`^${form}$`, 'i'));
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
-/** A device whose clock was never set is in 1970; what is long before that is no date. */
+/** A device whose clock was never set is in 1970; anything much earlier is not a date. */
 const YEAR_MIN = 1900;
 
 /**
- * Parses the ways in which devices write dates; `undefined` when the text is none. Without a year, and in the hour that a
- * change to winter time repeats, it is the moment nearest to that of reading.
+ * Parses the date formats of devices; `undefined` if the text is not a date. Without a year, and in the hour repeated
+ * when summer time ends, the result is the moment nearest to the time of reading.
  */
 export function parseDateText(text: string, context: DateContext): ParsedDate | undefined {
   for (const form of FORMS) {
@@ -64,7 +64,7 @@ function toDate(groups: Groups, context: DateContext): ParsedDate | undefined {
   return utcMs === undefined ? undefined : { utcMs, isZoneAssumed: offsetMs === undefined && zone === undefined };
 }
 
-/** The wall time as if it were UTC; `undefined` when the calendar or the clock has no such time. */
+/** Returns the wall time as if it were UTC; `undefined` if it does not exist. */
 function toWallMs(year: number, groups: Groups): number | undefined {
   const { day, hour: hours = '0', minute = '0', second = '0', fraction = '0' } = groups;
   const month =
@@ -76,7 +76,7 @@ function toWallMs(year: number, groups: Groups): number | undefined {
   return wallMs + Math.floor(Number(`0.${fraction}`) * 1000);
 }
 
-/** Milliseconds that a zone's clocks are ahead of UTC; `undefined` when the text does not tell. */
+/** Returns the UTC offset of a zone in milliseconds; `undefined` if the text does not contain one. */
 function parseOffset(zone: string | undefined): number | undefined {
   if (zone === undefined) return undefined;
   if (/^(?:Z|UTC|GMT)$/i.test(zone)) return 0;
@@ -85,7 +85,7 @@ function parseOffset(zone: string | undefined): number | undefined {
   return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
-/** A zone costs tens of kilobytes, and a fleet shares a few. The names come from the configuration. */
+/** Cached, because a zone costs tens of kilobytes and a fleet shares a few. The names come from the configuration. */
 const zones = new Map<string, ZoneOffsets | undefined>();
 const ZONES_MAX = 1000;
 

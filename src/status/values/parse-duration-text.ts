@@ -1,14 +1,14 @@
 import { dropRoundingError, findUnit, toBaseUnit } from './units.ts';
 
-/** `hh:mm` or `hh:mm:ss`, with or without a number of days before it. */
+/** `hh:mm` or `hh:mm:ss`, optionally preceded by a number of days. */
 const CLOCK = /^(?:(\d{1,7}) )?(\d{1,7}):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?$/;
 const PART = /(\d{1,15}(?:\.\d{1,9})?) ?([a-zµμ]{1,7})(?:(?: ?, ?| )(?:and )?|(?=\d)|$)/y;
-/** Weeks, days, hours, minutes, seconds and what is below. */
+/** Weeks, days, hours, minutes, seconds and smaller units. */
 const PARTS_MAX = 8;
 
 /**
- * Parses the ways in which devices write durations, to seconds: `3 days, 04:05`, `3 04:05:06`, `04:05:06`, `1d 2h 3m 4s`,
- * `2d20h12m20s`, `3600 s`. Without seconds a clock is hours and minutes. A number alone is no duration.
+ * Parses the duration formats of devices into seconds: `3 days, 04:05`, `3 04:05:06`, `04:05:06`, `1d 2h 3m 4s`,
+ * `2d20h12m20s`, `3600 s`. A clock with two parts is hours and minutes. A bare number is not a duration.
  */
 export function parseDurationText(text: string): number | undefined {
   const lower = text.toLowerCase();

@@ -5,20 +5,20 @@ import { parseDurationText } from './parse-duration-text.ts';
 import { parseFraction, parseList, parseQuantity, type Quantity } from './parse-quantity.ts';
 import { type DeclaredUnit, findUnit, toBaseUnit } from './units.ts';
 
-/** How the values of one metric are read. */
+/** Format of the values of one metric. */
 export interface ValueFormat {
   readonly form: ValueForm | undefined;
   readonly unit: DeclaredUnit | undefined;
-  /** From 1. */
+  /** Number of the selected part, from 1. */
   readonly part: number;
 }
 
-/** A value that is well, but another metric's: no sample and no fault. */
+/** A valid value that belongs to another metric: no sample and no fault. */
 export const OTHER_FORM = 'other_form';
 
 const PERCENT = { times: 1, per: 100 };
 
-/** A number, or why there is none. */
+/** A number, or the reason why there is none. */
 export type ValueReading = number | typeof OTHER_FORM | MappingFaultReason;
 
 type Reader = (text: string, format: ValueFormat, context: DateContext) => ValueReading | undefined;
@@ -30,7 +30,7 @@ const READERS: Readonly<Record<ValueForm, Reader>> = {
   date: readDate,
   clock_offset(text, _format, context) {
     const date = parseDateText(text, context);
-    // A wall time of an unknown zone says nothing about how well the clock is set.
+    // A wall time in an unknown zone says nothing about the accuracy of the clock.
     if (!date || date.isZoneAssumed) return date && OTHER_FORM;
     return (date.utcMs - context.readAtMs) / 1000;
   },
@@ -41,12 +41,12 @@ const READERS: Readonly<Record<ValueForm, Reader>> = {
   },
 };
 
-/** What a text can be when no form is declared, in this order. */
+/** Forms tried when none is declared, in this order. */
 const ANY: readonly Reader[] = [READERS.number, readPercentage, readDuration, readDate];
 
 /**
- * Reads the number in a text, in base units. Without a form it is whatever it looks like; with one, or with a unit, a
- * value of another known form belongs to another metric.
+ * Reads the number in a text, in base units. Without a form, the form is detected; with a form or a unit, a value of
+ * another known form belongs to another metric.
  */
 export function readValue(text: string, format: ValueFormat, context: DateContext): ValueReading {
   const plain = text.replaceAll(/\s+/g, ' ').replaceAll('\u2212', '-').trim();
@@ -58,7 +58,7 @@ export function readValue(text: string, format: ValueFormat, context: DateContex
   return parseQuantity(plain) ? 'unknown_unit' : 'unknown_form';
 }
 
-/** Whether a text is a value of any form, with a unit that is known if it has one. */
+/** Returns true if a text is a value of any form, with a known unit if it has one. */
 export function isKnownForm(text: string): boolean {
   const quantity = parseQuantity(text);
   if (quantity && (quantity.unit === '' || findUnit(quantity.unit))) return true;
@@ -66,7 +66,7 @@ export function isKnownForm(text: string): boolean {
   return [parseDurationText, parseList, parseFraction].some((parse) => parse(text)) || !!parseDateText(text, anyTime);
 }
 
-/** Whether the metric says what its values are. */
+/** Returns true if the metric declares its form. */
 function hasForm({ form, unit }: ValueFormat): boolean {
   return form !== undefined || unit !== undefined;
 }
@@ -92,7 +92,7 @@ function readDuration(text: string): number | undefined {
   return parseDurationText(text);
 }
 
-/** A number alone, as a duration: seconds unless a unit is declared. */
+/** Reads a bare number as a duration, in seconds unless a unit is declared. */
 function readTime(quantity: Quantity | undefined, unit: DeclaredUnit | undefined): number | undefined {
   if (quantity?.unit !== '') return undefined;
   return unit?.dimension === 's' ? unit.convert(quantity.value, '') : quantity.value;

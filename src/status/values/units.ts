@@ -1,4 +1,7 @@
-/** What a unit measures, and what a number in it has to be multiplied and divided by; both exact, so that no digit is lost. */
+/**
+ * The dimension of a unit, and the factors by which a number is multiplied and divided; both are exact, so that no
+ * digit is lost.
+ */
 export interface Unit {
   readonly dimension: string;
   readonly times: number;
@@ -27,14 +30,14 @@ const BINARY: readonly (readonly [string, number])[] = [
   ['Ti', 2 ** 40],
 ];
 
-/** Every spelling that is understood. */
+/** All known spellings. */
 const UNITS = new Map<string, Unit>();
-/** The same without regard to case, for those that stay clear: not `mv`, which could be thousandths or millions. */
+/** The same ignoring case, for unambiguous spellings: not `mv`, which could be milli or mega. */
 const UNITS_ANY_CASE = new Map<string, Unit | undefined>();
 
 function add(spelling: string, unit: Unit): void {
   UNITS.set(spelling, unit);
-  // Some write `b` for bits and some for bytes; only `B` for bytes and `bps` for bits are clear.
+  // Some write `b` for bits and some for bytes; only `B` for bytes and `bps` for bits are unambiguous.
   if (/^B|[kKMGTPi]B|bps$/.test(spelling)) return;
   const key = spelling.toLowerCase();
   const known = UNITS_ANY_CASE.get(key);
@@ -81,19 +84,19 @@ for (const [spellings, times, per] of [
   for (const spelling of spellings) add(spelling, { dimension: 's', times, per });
 }
 
-/** The unit that a text means, exactly or else without regard to case; `undefined` when it is not known. */
+/** Returns the unit for a text, exact or else ignoring case; `undefined` if it is unknown. */
 export function findUnit(text: string): Unit | undefined {
   return UNITS.get(text) ?? UNITS_ANY_CASE.get(text.toLowerCase());
 }
 
-/** Converts a number to its unit's base unit, with the digits that it has: 10.23 mA is 0.01023 A. */
+/** Converts a number to its unit's base unit without adding digits: 10.23 mA is 0.01023 A. */
 export function toBaseUnit(value: number, { times, per }: Pick<Unit, 'times' | 'per'>): number {
   const result = (value * times) / per;
   // A whole number has no error that the factors could enlarge.
   return Number.isInteger(value) || times === per ? result : dropRoundingError(result);
 }
 
-/** Decimal digits that a calculation with doubles keeps. */
+/** Decimal digits that a calculation with doubles preserves. */
 const EXACT_DIGITS = 15;
 
 /** Rounds away the error of binary fractions: 0.01023, not 0.010230000000000001. */
@@ -101,21 +104,21 @@ export function dropRoundingError(result: number): number {
   return Number(result.toPrecision(EXACT_DIGITS));
 }
 
-/** Dimension of a declared unit that is in no list: it is what its text says, and nothing else. */
+/** Dimension of a declared unit that is in no list: its text matches only itself. */
 const OWN = 'own';
 
-/** Decimal prefixes where they stand for binary ones, as `MB` of memory does. */
+/** Decimal prefixes read as binary ones, as in `MB` of memory. */
 const BINARY_OF_LARGE: ReadonlyMap<number, number> = new Map(
   [1e3, 1e6, 1e9, 1e12, 1e15].map((times, index) => [times, 1024 ** (index + 1)]),
 );
 
-/** The unit that a metric declares. */
+/** The unit declared by a metric. */
 export class DeclaredUnit {
   /** `s`, `%`, `V`, … */
   readonly dimension: string;
   readonly #text: string;
   readonly #unit: Unit;
-  /** Bits stay bits when the declared unit is one of bits. */
+  /** Bits are not converted to bytes if the declared unit is one of bits. */
   readonly #base: number;
   readonly #hasBinaryPrefixes: boolean;
 
@@ -128,7 +131,10 @@ export class DeclaredUnit {
     this.#base = this.dimension.startsWith('B') ? this.#unit.per : 1;
   }
 
-  /** A number in base units; `unit` is what stood behind it, and nothing means the declared one. `undefined`: another unit. */
+  /**
+   * Converts a number to base units; `unit` is the text after it, empty for the declared unit. Returns `undefined` for
+   * another unit.
+   */
   convert(value: number, unit: string): number | undefined {
     const found = unit === '' ? this.#unit : this.#find(unit);
     if (!found) return undefined;
