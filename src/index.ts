@@ -18,4 +18,5 @@ export {
   type SteppedClock,
   type Timer,
 } from './base/index.ts';
+export { SourceError, type SourceErrorOptions } from './model/index.ts';
 export * from './router/index.ts';

@@ -1,9 +1,10 @@
 import { DeadlineExceeded } from '../base/index.ts';
+import { SourceError } from '../model/index.ts';
 import { BackupError } from './errors.ts';
 import type { BackupFormat, BackupReason } from './manifest.ts';
 import { PROFILES_MAX, type ProfileArchive } from './profile-archive.ts';
 
-/** The stored profiles of one router. Errors carry `isAnswered` if the router works and rejected only this request. */
+/** The stored profiles of one router. Throws `SourceError`, with `isAnswered` if the router works and rejected only this request. */
 export interface ProfileSource {
   listProfiles(signal: AbortSignal): Promise<readonly { readonly name: string }[]>;
   /** Passes the body to `consume` as it arrives. A truncated body ends with an error. */
@@ -166,11 +167,11 @@ function throwIfEnded(signal: AbortSignal): void {
 
 /** Returns true if the router asked for requests to be delayed. */
 function isPutOff(cause: unknown): boolean {
-  return cause instanceof Error && Reflect.get(cause, 'retryAfterMs') !== undefined;
+  return cause instanceof SourceError && cause.retryAfterMs !== undefined;
 }
 
 /** Returns true if the failure concerns only this profile: the router answered, and the data could be written. */
 function isAlone(cause: unknown): boolean {
   if (cause instanceof BackupError) return cause.code !== 'write' && cause.code !== 'read';
-  return cause instanceof Error && Reflect.get(cause, 'isAnswered') === true && !isPutOff(cause);
+  return cause instanceof SourceError && cause.isAnswered && !isPutOff(cause);
 }

@@ -27,8 +27,8 @@ export interface ReadLogOptions {
 }
 
 /**
- * A router's log files. Errors carry `status` when the router answered with one (304: not changed, 404: no such file, 206
- * or 416: not the range that was asked for), and `isAnswered` when it is well and only this request failed.
+ * A router's log files. It throws `SourceError`, with `status` when the router answered with one (304: not changed, 404: no
+ * such file, 206 or 416: not the range that was asked for), and `isAnswered` when it is well and only this request failed.
  */
 export interface LogSource {
   listLogs(signal: AbortSignal): Promise<readonly string[]>;

@@ -1,8 +1,9 @@
 /**
  * model: types shared by several layers.
  *
- * Owns: router identity, metric samples and families, definitions of modules, log records, names of syslog facilities.
- * Types and lists only, no behaviour.
+ * Owns: router identity, metric samples and families, definitions of modules, log records, names of syslog facilities,
+ * the error of a request to a router.
+ * Types, lists and that one class: no behaviour.
  * Does not own: a type that only one layer uses.
  * Start reading at: record.ts.
  */
@@ -18,5 +19,6 @@ export type {
 export type { GapCertainty, LogRecord, RecordFlag, Severity } from './record.ts';
 export type { RouterIdentity } from './router.ts';
 export type { FamilyDescription, Labels, MetricFamily, MetricType, Sample } from './sample.ts';
+export { SourceError, type SourceErrorOptions } from './source-error.ts';
 export type { RecordLines, Slice, SliceBounds } from './spool.ts';
 export { SYSLOG_FACILITIES, type SyslogFacility } from './syslog.ts';

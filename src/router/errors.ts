@@ -1,4 +1,5 @@
-import { CodedError, type CodedErrorOptions, DeadlineExceeded } from '../base/index.ts';
+import { DeadlineExceeded } from '../base/index.ts';
+import { SourceError, type SourceErrorOptions } from '../model/index.ts';
 
 /**
  * Why a router could not be used; also the values of the label `reason`. `budget` = not asked: the day's byte budget is
@@ -14,34 +15,18 @@ export interface AnswerWord {
   readonly text: string;
 }
 
-export interface RouterErrorOptions extends CodedErrorOptions {
-  /** The HTTP status of the answer, when there was one. */
-  readonly status?: number | undefined;
+export interface RouterErrorOptions extends SourceErrorOptions {
   /** The router's own words, from the body of its answer. */
   readonly words?: readonly AnswerWord[] | undefined;
-  /** How long the router asks to be left alone. Milliseconds; `Infinity` for a date by a clock that is off. */
-  readonly retryAfterMs?: number | undefined;
-  /** True when it is certain that the router saw nothing of the request. Default false. */
-  readonly isUnsent?: boolean | undefined;
-  /** True when the router accepted the session and answered, so that only this one resource has failed. Default false. */
-  readonly isAnswered?: boolean | undefined;
 }
 
 /** Everything that can go wrong between the agent and one router. */
-export class RouterError extends CodedError<RouterFailure> {
+export class RouterError extends SourceError<RouterFailure> {
   override readonly name = 'RouterError';
-  readonly status: number | undefined;
   readonly words: readonly AnswerWord[];
-  readonly retryAfterMs: number | undefined;
-  readonly isUnsent: boolean;
-  readonly isAnswered: boolean;
   constructor(code: RouterFailure, message: string, options: RouterErrorOptions) {
     super(code, message, options);
-    this.status = options.status;
     this.words = options.words ?? [];
-    this.retryAfterMs = options.retryAfterMs;
-    this.isUnsent = options.isUnsent ?? false;
-    this.isAnswered = options.isAnswered ?? false;
   }
 
   /** Whether the account is in order and has no right to this: an answer of 403, or of 401 to a session that is in order. */

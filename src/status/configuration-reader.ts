@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/index.ts';
-import type { FamilyDescription, MetricFamily, Sample } from '../model/index.ts';
+import { type FamilyDescription, type MetricFamily, type Sample, SourceError } from '../model/index.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
 import type { ReaderContext, StatusReader } from './reader.ts';
 
@@ -63,9 +63,9 @@ const FAILED_MS = HOUR_MS / 2;
 const VAIN_LOOKS_MAX = 2;
 const CONTENT_WAIT_MS_MAX = 24 * HOUR_MS;
 /** HTTP statuses for a list that the account may not read. */
-const FORBIDDEN = new Set<unknown>([403, 401]);
+const FORBIDDEN = new Set<number | undefined>([403, 401]);
 /** The same, plus statuses for a resource that does not exist or is not a list. */
-const REFUSALS = new Set<unknown>([...FORBIDDEN, 404, 400]);
+const REFUSALS = new Set<number | undefined>([...FORBIDDEN, 404, 400]);
 
 /** State of a list. */
 interface List {
@@ -229,8 +229,9 @@ export class ConfigurationReader implements StatusReader {
       });
       return undefined;
     } catch (cause) {
-      const isForbidden = FORBIDDEN.has(readField(cause, 'status')) && !this.#pass.hasAnswers;
-      if (readField(cause, 'isAnswered') !== true || isForbidden) throw cause;
+      if (!(cause instanceof SourceError && cause.isAnswered)) throw cause;
+      const isForbidden = FORBIDDEN.has(cause.status) && !this.#pass.hasAnswers;
+      if (isForbidden) throw cause;
       return this.#putAside(name, cause);
     }
   }
@@ -262,7 +263,7 @@ export class ConfigurationReader implements StatusReader {
 const UNREADABLE: MappingFault = { module: 'configuration', metric: CONFIG_ENTRIES.name, reason: 'unknown_form' };
 
 function isRefusal(cause: unknown): boolean {
-  return REFUSALS.has(readField(cause, 'status'));
+  return cause instanceof SourceError && REFUSALS.has(cause.status);
 }
 
 /** Hexadecimal digits of a digest: 32 bits miss one change in four billion. */

@@ -1,6 +1,5 @@
 /**
- * Reads documents of a router. Errors carry a `code` from a closed list, the HTTP `status` of an answer, `isAnswered`
- * if the router works and only this resource failed, and `retryAfterMs` if the router asked for requests to be delayed.
+ * Reads documents of a router. Throws `SourceError`; any other error counts as that of an unavailable router.
  */
 export interface DocumentSource {
   /** Returns the body of `GET /status/<resource>`. `resource` is a path such as `device_info` or `sysstat/wan`. */

@@ -1,13 +1,12 @@
-import { CodedError } from '../base/index.ts';
+import { SourceError } from '../model/index.ts';
 
 /** `parse`: a document has an unknown shape. */
 export type StatusFailure = 'parse';
 
 /** An unusable status document, although the router itself answered. */
-export class StatusError extends CodedError<StatusFailure> {
+export class StatusError extends SourceError<StatusFailure> {
   override readonly name = 'StatusError';
-  readonly isAnswered = true;
   constructor(code: StatusFailure, message: string) {
-    super(code, message, { disposition: 'skip' });
+    super(code, message, { disposition: 'skip', isAnswered: true });
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/index.ts';
-import type { MetricFamily } from '../model/index.ts';
+import { type MetricFamily, SourceError } from '../model/index.ts';
 import type { Refusal } from './capability-memory.ts';
 import type { DocumentSource } from './contracts.ts';
 import { StatusError } from './errors.ts';
@@ -44,7 +44,7 @@ export interface TargetReading {
 /** HTTP status of a refused session; as an answer it means missing rights. */
 const UNAUTHORIZED = 401;
 /** HTTP status of an answer, and its meaning for the resource. */
-const REFUSALS: ReadonlyMap<unknown, Refusal> = new Map([
+const REFUSALS: ReadonlyMap<number | undefined, Refusal> = new Map([
   [404, 'unsupported'],
   [403, 'forbidden'],
   [UNAUTHORIZED, 'forbidden'],
@@ -76,20 +76,19 @@ export async function readTarget(
     return { ...none, ...values, state: 'read', durationMs: readAtMs - startedMs, readAtMs };
   } catch (error) {
     const readAtMs = clock.monotonic();
-    const isAnswered = readProperty(error, 'isAnswered') === true;
-    const status = readProperty(error, 'status');
-    const state = (isAnswered && REFUSALS.get(status)) || 'failed';
-    const code = readProperty(error, 'code');
+    const failure = error instanceof SourceError ? error : undefined;
+    const isAnswered = failure?.isAnswered ?? false;
+    const state = (isAnswered && REFUSALS.get(failure?.status)) || 'failed';
     return {
       ...none,
       state,
       durationMs: readAtMs - startedMs,
       readAtMs,
       error,
-      isUnsure: status === UNAUTHORIZED,
+      isUnsure: failure?.status === UNAUTHORIZED,
       isAnswered,
-      code: typeof code === 'string' ? code : 'http',
-      isPutOff: readProperty(error, 'retryAfterMs') !== undefined,
+      code: failure?.code ?? 'http',
+      isPutOff: failure?.retryAfterMs !== undefined,
     };
   }
 }
@@ -108,8 +107,4 @@ async function readValues(target: PollTarget, context: ReadContext, signal: Abor
   const merged = mergeMappings(mappings);
   const isRead = merged.families.length > 0 || mappings.some(({ isRecognised }) => isRecognised);
   return { document, ...merged, isUnread: mappings.length > 0 && !isRead && hasContent(document) };
-}
-
-function readProperty(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

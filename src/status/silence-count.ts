@@ -1,3 +1,5 @@
+import { SourceError } from '../model/index.ts';
+
 /**
  * After this many consecutive resources without an answer the router counts as unavailable: each costs a request
  * timeout.
@@ -10,14 +12,11 @@ export class SilenceCount {
 
   /** Records the error of the next resource, `undefined` for an answer; returns true if the router is unavailable. */
   isGoneAfter(error: unknown): boolean {
-    const isSilent = readProperty(error, 'code') === 'timeout';
+    const failure = error instanceof SourceError ? error : undefined;
+    const isSilent = failure?.code === 'timeout';
     this.#silences = isSilent ? this.#silences + 1 : 0;
-    if (error === undefined || readProperty(error, 'isAnswered') === true) return false;
+    if (error === undefined || failure?.isAnswered) return false;
     // A slow resource may be an exception.
     return !isSilent || this.#silences >= SILENCES_MAX;
   }
-}
-
-function readProperty(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

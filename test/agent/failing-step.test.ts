@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { findStep, type TurnFacts } from '../../src/agent/stats/failing-step.ts';
+import { SourceError } from '../../src/model/index.ts';
 
 const FACTS: TurnFacts = { isLogin: false, isTls: true, isRepeated: false, sent: 100, received: 100 };
 
@@ -30,6 +31,10 @@ test.for([
   [{ code: 'timeout' }, { received: 0, isRepeated: true, isTls: false }, 'resource'],
   [undefined, {}, 'resource'],
   ['text', {}, 'resource'],
-] as const)('findStep() of %j with %j is %s', ([error, facts, step]) => {
+] as const)('findStep() of %j with %j is %s', ([thrown, facts, step]) => {
+  const error =
+    typeof thrown === 'object'
+      ? new SourceError(thrown.code, 'It failed', { disposition: 'retry', ...thrown })
+      : thrown;
   expect(findStep(error, { ...FACTS, ...facts })).toBe(step);
 });

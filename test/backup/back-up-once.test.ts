@@ -2,12 +2,14 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { type BackupEvent, backUpOnce, describeBackups, type ProfileSource } from '../../src/backup/index.ts';
 import { DeadlineExceeded } from '../../src/base/index.ts';
+import { SourceError } from '../../src/model/index.ts';
 import { type ArchiveBench, inPieces, openArchive, ROUTER, START_MS, thrownBy } from './archive-bench.ts';
 
 type Answer = string | Error | (() => Promise<string>);
 
 /** An error as a source throws it. */
-const failure = (code: string, isAnswered: boolean) => Object.assign(new Error(`It was ${code}`), { code, isAnswered });
+const failure = (code: string, isAnswered: boolean) =>
+  new SourceError(code, `It was ${code}`, { disposition: 'retry', isAnswered });
 const GONE = failure('connect', false);
 const REFUSED = failure('http', true);
 

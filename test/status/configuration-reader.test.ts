@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
+import { SourceError } from '../../src/model/index.ts';
 import { RouterClient } from '../../src/router/index.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import {
@@ -17,8 +18,9 @@ const USERS = 'administration/users';
 const LISTS = [WANS, SNAT, USERS];
 
 /** An error as a source throws it. */
-const refusal = (status: number) => Object.assign(new Error(`answered with ${status}`), { status, isAnswered: true });
-const GONE = Object.assign(new Error('The connection was lost'), { code: 'connect', isAnswered: false });
+const refusal = (status: number) =>
+  new SourceError('http', `answered with ${status}`, { disposition: 'skip', status, isAnswered: true });
+const GONE = new SourceError('connect', 'The connection was lost', { disposition: 'retry' });
 
 const entry = (description: string) => ({ uid: 'abc', index: 'x1', parameters: { description }, sublist: [] });
 const content = (...descriptions: string[]) => ({

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { SourceError } from '../../src/model/index.ts';
 import { askResources } from '../../src/status/index.ts';
 
 const NEVER = new AbortController().signal;
@@ -18,7 +19,7 @@ function createSource(answers: Readonly<Record<string, unknown>>) {
 }
 
 const fail = (code: string, status?: number, isAnswered = status !== undefined) =>
-  Object.assign(new RangeError(`${code} ${status ?? ''}`), { code, status, isAnswered });
+  new SourceError(code, `${code} ${status ?? ''}`, { disposition: 'skip', status, isAnswered });
 const ask = (
   answers: Readonly<Record<string, unknown>>,
   signal = NEVER,

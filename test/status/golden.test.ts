@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { renderHeader, renderSeries, renderValue } from '../../src/exposition/text.ts';
-import type { MetricFamily } from '../../src/model/index.ts';
+import { type MetricFamily, SourceError } from '../../src/model/index.ts';
 import { type DocumentSource, StatusPoller } from '../../src/status/index.ts';
 import { findTool } from '../support/tools.ts';
 import {
@@ -28,7 +28,7 @@ const OTHER_SHAPES = ['wan-in-a-list', 'wan-in-sublists', 'wan-in-rows'];
 function createSource(documents: GoldenDocuments): DocumentSource {
   const read = async (path: string) => {
     if (path in documents) return documents[path];
-    throw Object.assign(new Error('not found'), { code: 'http', status: 404, isAnswered: true });
+    throw new SourceError('http', 'not found', { disposition: 'skip', status: 404, isAnswered: true });
   };
   return { readStatus: read, readPath: read };
 }

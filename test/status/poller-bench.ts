@@ -1,5 +1,5 @@
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import type { ModuleDefinition } from '../../src/model/index.ts';
+import { type ModuleDefinition, SourceError } from '../../src/model/index.ts';
 import { type DocumentSource, StatusPoller, type StatusPollerOptions } from '../../src/status/index.ts';
 import { toModule } from './shipped-modules.ts';
 
@@ -8,8 +8,8 @@ export const DEADLINE_MS = 45_000;
 export const STALE_AFTER_MS = 180_000;
 
 /** An error as a source throws it. */
-export function failure(code: string, isAnswered = false, status?: number): Error {
-  return Object.assign(new Error(`It was ${code}`), { code, isAnswered, status });
+export function failure(code: string, isAnswered = false, status?: number, retryAfterMs?: number): Error {
+  return new SourceError(code, `It was ${code}`, { disposition: 'retry', isAnswered, status, retryAfterMs });
 }
 
 export const NOT_FOUND = failure('http', true, 404);

@@ -163,7 +163,7 @@ test('pollOnce() takes what a reader knows without an answer for no proof that t
 });
 
 test('pollOnce() ends with a router that asks to be left alone', async () => {
-  const busy = Object.assign(failure('http', true, 503), { retryAfterMs: 60_000 });
+  const busy = failure('http', true, 503, 60_000);
   const { poller, asked } = openBench([MODULE], { a: busy, b: body() });
   expect(await poller.pollOnce(SIGNAL)).toMatchObject({ isUp: false, failure: 'http', error: busy });
   expect(asked).toEqual(['a']);

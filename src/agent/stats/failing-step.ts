@@ -1,3 +1,4 @@
+import { SourceError } from '../../model/index.ts';
 import type { PollStep } from '../../web/index.ts';
 
 /** What is known of a turn that failed, beside its error. */
@@ -15,14 +16,14 @@ export interface TurnFacts {
 
 /** The step of the way at which a turn, or one resource of it, failed with `error`. */
 export function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, received }: TurnFacts): PollStep {
-  const code = readProperty(error, 'code');
+  const failure = error instanceof SourceError ? error : undefined;
   // Something was sent on a connection that was new, and it was the greeting of TLS: the connection itself came about.
   const isGreetingUnanswered = isTls && isRepeated && sent > 0 && received === 0;
   const asked = isLogin ? 'login' : 'resource';
-  switch (code) {
+  switch (failure?.code) {
     case 'dns':
     case 'tls':
-      return code;
+      return failure.code;
     case 'connect':
       return isGreetingUnanswered ? 'tls' : 'tcp';
     case 'timeout':
@@ -30,14 +31,10 @@ export function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, rec
       if (sent === 0 && received === 0) return 'tcp';
       return isGreetingUnanswered ? 'tls' : asked;
     case 'auth':
-      return !isLogin && readProperty(error, 'isAnswered') === true ? 'resource' : 'login';
+      return !isLogin && failure.isAnswered ? 'resource' : 'login';
     case 'parse':
       return isLogin ? 'login' : 'parse';
     default:
       return asked;
   }
-}
-
-function readProperty(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

@@ -1,3 +1,4 @@
+import { SourceError } from '../../model/index.ts';
 import type { DocumentSource } from '../contracts.ts';
 import { StatusError } from '../errors.ts';
 import { SilenceCount } from '../silence-count.ts';
@@ -61,8 +62,8 @@ export async function askResources(
     } catch (error) {
       signal.throwIfAborted();
       if (silences.isGoneAfter(error)) return { asked, documents, gone: { resource, error } };
-      const isAnswered = readProperty(error, 'isAnswered') === true;
-      const answer = (isAnswered && REFUSALS.get(readProperty(error, 'status'))) || 'error';
+      const isAnswered = error instanceof SourceError && error.isAnswered;
+      const answer = (isAnswered && REFUSALS.get(error.status)) || 'error';
       asked.push(answer === 'error' ? { resource, answer, error } : { resource, answer });
     }
   }
@@ -76,8 +77,4 @@ function measure(document: unknown): number {
   } catch {
     return Infinity;
   }
-}
-
-function readProperty(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

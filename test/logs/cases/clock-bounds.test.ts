@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { type LogSource, Zone } from '../../../src/logs/index.ts';
+import { SourceError } from '../../../src/model/index.ts';
 import {
   jumpsOf,
   type LogBench,
@@ -178,7 +179,7 @@ test('lines that found no room in the store are read at the next turn, and are n
   await bench.reader.turnsFor(MINUTE_MS);
   bench.write(3, 4);
   const { log } = bench.reader;
-  const full = Object.assign(new RangeError('The spool is full'), { disposition: 'hold-back' });
+  const full = new SourceError('full', 'The spool is full', { disposition: 'hold-back' });
   const records = {
     readPositions: () => log.readPositions(),
     commit: () => {

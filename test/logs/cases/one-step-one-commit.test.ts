@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock } from '../../../src/base/index.ts';
 import { type LogSource, openArchivePool, type RecordLog, Zone } from '../../../src/logs/index.ts';
-import type { LogRecord } from '../../../src/model/index.ts';
+import { type LogRecord, SourceError } from '../../../src/model/index.ts';
 import type { EmbeddedStore } from '../../../src/store/index.ts';
 import { gapsOf, LogReader, linesOf, MINUTE_MS, SECOND_MS, START_MS } from '../../support/log-bench.ts';
 import { createStoreFolder, drain, type StoreFolder } from '../../support/store-folder.ts';
@@ -245,7 +245,8 @@ test('what a store has refused is read again, although the router says that noth
     listLogs: () => Promise.resolve(['network/current']),
     readLog: (_name, _signal, consume, options = {}) => {
       const etag = `"${body.length}"`;
-      if (options.unlessEtag === etag) throw Object.assign(new RangeError('not changed'), { status: 304 });
+      if (options.unlessEtag === etag)
+        throw new SourceError('http', 'not changed', { disposition: 'retry', status: 304 });
       return consume(
         (async function* () {
           yield Buffer.from(body);
