@@ -11,15 +11,21 @@ import { Supervisor } from './supervisor.ts';
 import { createWebContent } from './web-content.ts';
 
 export interface AgentOptions {
+  /** The configuration to start with, already checked. */
   readonly config: Config;
   /** Files of routers that are watched for changes. Default: none. */
   readonly watched?: WatchedFiles | undefined;
   /** Reads the configuration again; absent = it cannot be. */
   readonly reload?: (() => Promise<LoadedConfig>) | undefined;
+  /** Settings of the HTTP server that come from the command line. Default: none. */
   readonly web?: AgentWebOptions | undefined;
+  /** Version of the program, for metrics and the user agent. */
   readonly version: string;
+  /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
+  /** Random numbers for the jitter of back-offs. */
   readonly random: Random;
+  /** The agent's own log. */
   readonly logger: Logger;
   /** Told which configuration runs, after each reload that succeeded. */
   readonly onConfigured?: ((config: Config) => void) | undefined;
@@ -33,7 +39,9 @@ export interface AgentOptions {
 export interface AgentWebOptions {
   /** Whether `POST /-/reload` and `POST /-/quit` do something. Default false. */
   readonly isLifecycleEnabled?: boolean | undefined;
+  /** Path prefix of all routes. Default: the path of `externalUrl`, or none. */
   readonly routePrefix?: string | undefined;
+  /** URL under which others reach the agent. Default: none. */
   readonly externalUrl?: string | undefined;
 }
 

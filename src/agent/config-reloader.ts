@@ -14,8 +14,11 @@ export interface ConfigReloaderOptions {
   readonly commit: (plan: Plan) => Promise<void>;
   /** Files of routers that are watched for changes, as they were read; absent = none. */
   readonly watched?: WatchedFiles | undefined;
+  /** Clock for watching files and for the time of the last reload. */
   readonly clock: Clock;
+  /** Log for the outcome of reloads. */
   readonly logger: Logger;
+  /** Metrics of the outcome and time of the last reload. */
   readonly metrics: SelfMetrics;
 }
 

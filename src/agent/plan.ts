@@ -13,15 +13,21 @@ import type { SinkRunner } from './sinks/sink-runner.ts';
 export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'hasSinks' | 'lines' | 'backup'>;
 
 export interface PlanOptions {
+  /** HTTP server whose security settings are replaced. */
   readonly web: Pick<WebServer, 'prepare'>;
+  /** Runner whose sinks are replaced. */
   readonly sinks: Pick<SinkRunner, 'prepare'>;
+  /** Fleet whose routers are replaced. */
   readonly fleet: Pick<Fleet, 'apply'>;
+  /** Store that drops the positions of removed routers. */
   readonly store: Pick<EmbeddedStore, 'keepRouters'>;
   /** Makes the agent of one router; does not throw. */
   readonly createRouter: (parts: RouterParts) => RouterAgent;
   /** Told that the state could not be written. */
   readonly onStoreFailed: (cause: StoreError) => void;
+  /** Clock for the removal of routers and for backups. */
   readonly clock: Clock;
+  /** Log for what the new configuration changes. */
   readonly logger: Logger;
 }
 

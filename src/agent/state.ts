@@ -4,9 +4,13 @@ import { DeadLetterStore, EmbeddedStore, StoreError } from '../store/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 
 export interface StateOptions {
+  /** Configuration with the folder and limits of the state. */
   readonly config: Config;
+  /** Metrics of the store. */
   readonly metrics: SelfMetrics;
+  /** Clock for the waits while the disk is not writable. */
   readonly clock: Clock;
+  /** Log for problems of the store. */
   readonly logger: Logger;
   /** Ends the waiting for a disk. */
   readonly signal?: AbortSignal | undefined;

@@ -15,12 +15,17 @@ import { createRouterNotes, type State } from './state.ts';
 import { RecentRecords } from './stats/recent-records.ts';
 
 export interface StationsOptions extends State {
+  /** The agent's metrics about itself. */
   readonly metrics: SelfMetrics;
   /** Bound of what is spooled. Bytes. */
   readonly spoolBytesMax: number;
+  /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
+  /** Random numbers for the jitter of back-offs. */
   readonly random: Random;
+  /** The agent's own log. */
   readonly logger: Logger;
+  /** Version of the program, for the user agent of sinks. */
   readonly version: string;
   /** Where a sink of type `stdout` writes. */
   readonly stdout: Writable;

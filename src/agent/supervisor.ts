@@ -10,7 +10,9 @@ export interface SupervisorOptions {
   readonly prepare: (config: Config) => Promise<Plan>;
   /** Told which configuration runs, after each reload that succeeded. */
   readonly onConfigured?: ((config: Config) => void) | undefined;
+  /** Clock for the time limit of a reload. */
   readonly clock: Clock;
+  /** The agent's own log. */
   readonly logger: Logger;
   /** Ends the waiting for a disk that cannot be written, should it abort while the agent starts. */
   readonly signal?: AbortSignal | undefined;

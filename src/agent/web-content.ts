@@ -12,15 +12,25 @@ import type { SinkRunner } from './sinks/sink-runner.ts';
 export interface WebContentOptions {
   /** What runs now. */
   readonly config: () => Config;
+  /** The configured routers and their statistics. */
   readonly fleet: Fleet;
+  /** State of the sinks. */
   readonly sinks: SinkRunner;
+  /** Triggers fresh probes. */
   readonly scheduler: Scheduler;
+  /** Metrics of the routers. */
   readonly exposition: FleetExposition;
+  /** Metrics of the agent itself. */
   readonly metrics: SelfMetrics;
+  /** Clock for ages and times. */
   readonly clock: Clock;
+  /** Returns the number and size of the spooled records. */
   readonly spool: () => SpoolSummary;
+  /** Returns true once the agent has started. */
   readonly isReady: () => boolean;
+  /** Reloads the configuration; resolves with the outcome. */
   readonly reload: () => Promise<ReloadResult>;
+  /** Shuts the agent down. */
   readonly quit: () => void;
   /** Told what prevented an answer. */
   readonly onFailed: (cause: unknown) => void;

@@ -8,6 +8,7 @@ import { examineStatus } from './doctor-status.ts';
 import { createCleaner, type Finding, judge, StepRecorder, toFailure } from './doctor-steps.ts';
 
 export interface ExaminationOptions {
+  /** Clock for time limits and durations. */
   readonly clock: Clock;
   /** Ends the command. */
   readonly signal: AbortSignal;

@@ -26,6 +26,7 @@ export interface Finding {
 }
 
 export interface StepRecorderOptions {
+  /** Clock for the duration of steps. */
   readonly clock: Clock;
   /** Bytes on the wire so far. */
   readonly countBytes: () => number;

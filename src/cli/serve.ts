@@ -51,6 +51,7 @@ function isLong(piece: string | Secret): boolean {
 }
 
 export interface ServeOptions {
+  /** The configuration to start with. */
   readonly config: Config;
   /** Files of routers that are watched for changes. */
   readonly watched?: WatchedFiles;
@@ -58,8 +59,11 @@ export interface ServeOptions {
   readonly reload?: () => Promise<LoadedConfig>;
   /** Told which configuration runs, after each reload that succeeded. */
   readonly onConfigured?: (config: Config) => void;
+  /** Settings of the HTTP server that come from the command line. Default: none. */
   readonly web?: AgentWebOptions;
+  /** The agent's own log. */
   readonly logger: Logger;
+  /** Streams and signals of the command. */
   readonly io: CommandIo;
   /** Called once, when the agent runs. */
   readonly onStarted?: (agent: Agent) => void;

@@ -30,12 +30,17 @@ export interface RouterSettings extends RouterIdentity {
   readonly url: string;
   /** Empty with `auth: none`, as is the password. */
   readonly username: string;
+  /** Password of the account; empty with `auth: none`. */
   readonly password: Secret;
+  /** How requests are authenticated: with tokens after a login, with HTTP basic, or not at all. */
   readonly auth: 'token' | 'basic' | 'none';
+  /** How the router's certificate is verified, and which client certificate is presented. */
   readonly tls: TlsSettings;
   /** IANA name; `undefined` when nobody said. */
   readonly timezone: string | undefined;
+  /** Intervals and time limits of polling. */
   readonly poll: PollSettings;
+  /** Which logs are read, and how often. */
   readonly logs: LogSettings;
   /** In the order of their definition. Routers with the same modules share one list, and all lists share the modules. */
   readonly modules: readonly ModuleDefinition[];
@@ -45,6 +50,7 @@ export interface RouterSettings extends RouterIdentity {
 
 /** Holds: `connectTimeoutMs` <= `timeoutMs` <= `deadlineMs` <= `intervalMs` < `staleAfterMs`. */
 export interface PollSettings {
+  /** Interval between polls of the status, in milliseconds. */
   readonly intervalMs: number;
   /** Limit of one request. */
   readonly timeoutMs: number;
@@ -52,11 +58,14 @@ export interface PollSettings {
   readonly connectTimeoutMs: number;
   /** Limit of one cycle of one router. */
   readonly deadlineMs: number;
+  /** Minimum time for which values are served without being renewed, in milliseconds. */
   readonly staleAfterMs: number;
 }
 
 export interface LogSettings {
+  /** True if logs are read. */
   readonly enabled: boolean;
+  /** Interval between reads of the logs, in milliseconds. */
   readonly intervalMs: number;
   /** What is read on first contact with a log: all of it, what is written from then on, or a time back from then. */
   readonly start: 'all' | 'now' | { readonly backMs: number };

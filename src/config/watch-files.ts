@@ -7,9 +7,11 @@ export interface WatchOptions {
   readonly patterns: readonly string[];
   /** What was there when the configuration was loaded; without it, what is there at the first look. */
   readonly digests?: ReadonlyMap<string, string> | undefined;
+  /** Clock for the waits between two checks. */
   readonly clock: Clock;
   /** From one look to the next. Default: 5 s. Milliseconds. */
   readonly intervalMs?: number | undefined;
+  /** Stops watching when aborted. */
   readonly signal: AbortSignal;
   /** Is waited for. What goes wrong in it is its own business: an error is ignored. */
   readonly onChange: () => void | Promise<void>;

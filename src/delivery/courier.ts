@@ -6,14 +6,19 @@ import { DeliveryError } from './errors.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
 
 export interface CourierOptions<Cursor> {
+  /** Sink that receives the records. */
   readonly sink: Sink;
+  /** Spool from which records are read. */
   readonly spool: Spool<Cursor>;
+  /** Store of rejected records. */
   readonly deadLetters: DeadLetterBox;
+  /** Clock for time limits and durations. */
   readonly clock: Clock;
   /** Whether the sink gets a log at all. */
   readonly isWanted: (router: string, component: string) => boolean;
   /** Whether it gets a record of a log that it wants; absent: every one. Costs the parsing of each record. */
   readonly isSelected?: ((record: LogRecord) => boolean) | undefined;
+  /** Called for every event of the delivery. */
   readonly report: (event: DeliveryEvent) => void;
 }
 

@@ -39,9 +39,13 @@ const RETRY_FIRST_MS = 5000;
 const RETRY_CEILING_MS = 120_000;
 
 export interface ChainOptions {
+  /** Configured name of the router. */
   readonly router: string;
+  /** Component whose log is read. */
   readonly component: string;
+  /** Clock for the times of events. */
   readonly clock: Clock;
+  /** Returns the time zone of the log's lines as known now. */
   readonly zone: () => Zone;
   /** Whether a file begins in the second in which the one before it ends, as far as this router has shown it. */
   readonly rule: LinkRule;

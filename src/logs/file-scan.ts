@@ -33,6 +33,7 @@ export interface ScanOptions {
   readonly order?: DateOrder | undefined;
   /** Called during the reading each time `batchBytes` of lines have come together; the rest is for {@link FileScan.takeBatch}. */
   readonly onBatch: (instance: Instance, batch: ScanBatch) => void;
+  /** Maximum size of one batch of lines, in bytes. */
   readonly batchBytes: number;
 }
 

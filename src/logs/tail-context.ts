@@ -23,10 +23,15 @@ import type { TailMemory } from './tail-memory.ts';
 import type { Zone } from './zone.ts';
 
 export interface TailOptions {
+  /** Router whose logs are read. */
   readonly router: RouterIdentity;
+  /** Lists and downloads the log files. */
   readonly source: LogSource;
+  /** Stores records and positions. */
   readonly records: RecordLog;
+  /** Threads that decompress rotated files. */
   readonly archives: ArchivePool;
+  /** Clock for time limits and the time of observation. */
   readonly clock: Clock;
   /** As configured; one without a name is learnt. */
   readonly zone: Zone;
@@ -35,6 +40,7 @@ export interface TailOptions {
    * not tell both. Errors as those of a {@link LogSource}. Absent: the zone is learnt from log files alone.
    */
   readonly readTime?: ((signal: AbortSignal) => Promise<RouterTime | undefined>) | undefined;
+  /** Called for every event of reading. */
   readonly report: (event: LogEvent) => void;
   /** Default: all. */
   readonly start?: LogStart | undefined;

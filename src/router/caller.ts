@@ -15,9 +15,13 @@ import {
 } from './transport.ts';
 
 export interface CallerOptions extends TransportOptions {
+  /** How requests are authenticated. */
   readonly auth: AuthMode;
+  /** Name of the account; not used with `none`. */
   readonly username: string;
+  /** Password of the account; not used with `none`. */
   readonly password: Secret;
+  /** Called for every event of the session. */
   readonly report: (event: SessionEvent) => void;
 }
 

@@ -18,9 +18,11 @@ export interface RouterClientOptions {
   readonly url: string;
   /** An account of the router. Not used with `auth: 'none'`. */
   readonly username: string;
+  /** Password of the account. */
   readonly password: Secret | string;
   /** Default `token`. */
   readonly auth?: AuthMode | undefined;
+  /** TLS settings for `https` URLs. Default: the system's authorities. */
   readonly tls?: RouterTls | undefined;
   /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds, default 10,000. */
   readonly requestTimeoutMs?: number | undefined;

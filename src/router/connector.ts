@@ -9,11 +9,13 @@ import type { RouterTls } from './trust.ts';
 import { type WireBytes, WireMeter } from './wire-meter.ts';
 
 export interface ConnectorOptions {
+  /** TLS settings of the router. */
   readonly tls: RouterTls;
   /** For one connection, until it is trusted. Milliseconds. */
   readonly timeoutMs: number;
   /** For TCP alone. Milliseconds. */
   readonly connectTimeoutMs: number;
+  /** Clock for time limits. */
   readonly clock: Clock;
 }
 

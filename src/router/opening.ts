@@ -8,15 +8,21 @@ import type { WireMeter } from './wire-meter.ts';
 
 /** How one connection is opened. */
 export interface OpeningOptions {
+  /** Host, port and protocol to connect to. */
   readonly target: buildConnector.Options;
+  /** TLS settings of the router. */
   readonly tls: RouterTls;
   /** From the question for the name to the trusted connection. Milliseconds. */
   readonly timeoutMs: number;
   /** From the first packet to the TCP connection, over all addresses of a name. Milliseconds. */
   readonly connectTimeoutMs: number;
+  /** Clock for time limits. */
   readonly clock: Clock;
+  /** Counts the bytes of the connection. */
   readonly meter: WireMeter;
+  /** Remembers TLS sessions and key exchange groups of earlier connections. */
   readonly memory: HandshakeMemory;
+  /** Returns the TLS context for these key exchange groups; `undefined` for the default. */
   readonly openContext: (groups: string | undefined) => SecureContext;
   /** Called once, at the end. */
   readonly settle: (...result: Parameters<buildConnector.Callback>) => void;

@@ -1,12 +1,18 @@
 /** Options of the manual actions, by type. All values are texts, numbers included. Source: the device's API description. */
 export interface ManualActionOptions {
+  /** Synchronisation of the clock by NTP; takes no options. */
   readonly ntp_sync: EmptyOptions;
+  /** Restart of the device; takes no options. */
   readonly reboot: EmptyOptions;
+  /** Automatic update; takes no options. */
   readonly auto_update: EmptyOptions;
+  /** Port mirroring; takes no options. */
   readonly port_mirror: EmptyOptions;
+  /** Scan for wireless networks; takes no options. */
   readonly ssid_scan: EmptyOptions;
   /** The device's wall clock; the year from 2000 to 2100. */
   readonly set_time: Readonly<Record<'hour' | 'minute' | 'second' | 'year' | 'month' | 'day', string>>;
+  /** State of the information LED. */
   readonly info_led: { readonly info_led: 'on' | 'off' | 'flash' };
   /** Name of a configured message. */
   readonly message: { readonly message: string };
@@ -14,9 +20,11 @@ export interface ManualActionOptions {
   readonly sms: Readonly<Record<'modem' | 'recipient' | 'text', string>>;
   /** Subject of at most 100, text of at most 5000 characters. */
   readonly email: Readonly<Record<'recipient' | 'subject' | 'text', string>>;
+  /** Name of the WAN chain to use. */
   readonly wan_chain: { readonly wan_chain: string };
   /** `name` such as `lte2`. */
   readonly modem_state: { readonly name: string; readonly state_change: 'log_in' | 'log_out' | 'turn_on' | 'turn_off' };
+  /** Name of a container and the change of its state. */
   readonly container_state: { readonly name: string; readonly state_change: 'start' | 'stop' | 'restart' };
   /** Name of a stored firmware to activate. An option that stands alone bears the name of its type, here and below. */
   readonly firmware: { readonly firmware: string };
@@ -24,7 +32,9 @@ export interface ManualActionOptions {
   readonly profile: { readonly profile: string };
   /** Name of a stored ASCII configuration to run. */
   readonly ascii: { readonly ascii: string };
+  /** Name of a timer and what to do with it. */
   readonly timer: { readonly name: string; readonly change: 'start' | 'stop' };
+  /** Name of a counter and how to change it. */
   readonly counter: { readonly name: string; readonly set: 'reset' | 'increment' | 'decrement' };
   /** Output as `X.Y`; with `pulses` their number (1 to 255) and period (200 to 5000 ms in steps of 100). */
   readonly output: {
@@ -33,9 +43,11 @@ export interface ManualActionOptions {
     readonly pulses?: string;
     readonly periode?: string;
   };
+  /** Analogue output and its new value. */
   readonly analog_output: { readonly output: string; readonly value: string };
   /** Serial gateway as `serialX.Y`. */
   readonly serge: { readonly name: string; readonly change: 'connect' | 'disconnect' };
+  /** Duration for which the device sleeps. */
   readonly sleep: Readonly<Record<'hours' | 'minutes' | 'seconds', string>>;
   /** Name of the enrollment. */
   readonly cert_reenrollment: { readonly cert_reenrollment: string };
@@ -43,6 +55,7 @@ export interface ManualActionOptions {
   readonly network_tool: { readonly network_tool: string };
   /** Resets the counter. */
   readonly device_counter: { readonly name: 'boots_since_reset' | 'online_count_since_reset' };
+  /** Modem that scans for providers, such as `lte2`. */
   readonly provider_scan: { readonly modem: string };
 }
 

@@ -13,11 +13,13 @@ import { type WireBytes, WireMeter } from './wire-meter.ts';
 export interface RouterProbeOptions {
   /** Scheme, host and port; what stands behind them is of no matter. */
   readonly url: string;
+  /** TLS settings for `https` URLs. Default: the system's authorities. */
   readonly tls?: RouterTls | undefined;
   /** Of each step but {@link RouterProbe.connect}. Milliseconds. */
   readonly timeoutMs: number;
   /** Of {@link RouterProbe.connect}. Milliseconds, default 5,000; never more than `timeoutMs`. */
   readonly connectTimeoutMs?: number | undefined;
+  /** Clock for time limits and durations. */
   readonly clock: Clock;
 }
 

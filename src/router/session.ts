@@ -11,11 +11,15 @@ export type SessionEvent =
   | { readonly type: 'login-failed'; readonly cause: unknown };
 
 export interface SessionOptions {
+  /** Name of the account. */
   readonly username: string;
+  /** Password of the account. */
   readonly password: Secret;
+  /** Clock for the age of tokens and the waits after refusals. */
   readonly clock: Clock;
   /** Sends one authentication request. */
   readonly ask: (request: Omit<TransportRequest, 'signal'>, signal: AbortSignal) => Promise<JsonAnswer>;
+  /** Called for every event of the session. */
   readonly report: (event: SessionEvent) => void;
 }
 

@@ -8,11 +8,13 @@ import type { RouterTls } from './trust.ts';
 export interface TransportOptions {
   /** Scheme, host, port and optional path prefix; the interface's own `/api/v2_0` is added here. */
   readonly url: string;
+  /** TLS settings for `https` URLs. Default: the system's authorities. */
   readonly tls?: RouterTls | undefined;
   /** One request and its answer; for a download the time until the next bytes arrive. Milliseconds. */
   readonly requestTimeoutMs: number;
   /** One TCP connection, over all addresses of a name. Milliseconds, default 5,000; never more than `requestTimeoutMs`. */
   readonly connectTimeoutMs?: number | undefined;
+  /** Clock for time limits. */
   readonly clock: Clock;
 }
 

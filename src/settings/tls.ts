@@ -12,9 +12,11 @@ export interface TlsSettings {
   readonly serverName: string | undefined;
   /** Certificate and private key to show, as PEM. */
   readonly certPem: string | undefined;
+  /** Private key of `certPem`, as PEM. */
   readonly keyPem: Secret | undefined;
   /** 64 hexadecimal digits. */
   readonly fingerprintSha256: string | undefined;
+  /** True to accept any certificate. */
   readonly insecureSkipVerify: boolean;
 }
 

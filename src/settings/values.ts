@@ -127,7 +127,9 @@ export function globs(
 }
 
 export interface GlobOptions {
+  /** Two example globs for messages. Default: those of component names. */
   readonly examples?: readonly [string, string];
+  /** The words that globs are matched against, if they are a closed list. Default: any text. */
   readonly words?: readonly string[];
 }
 

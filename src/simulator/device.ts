@@ -45,12 +45,17 @@ export const ACTIONS_MAX = 1000;
 export interface DeviceOptions {
   /** Place in the fleet, from 0. */
   readonly index: number;
+  /** Seed of everything random in the fleet. */
   readonly seed: number;
+  /** Clock of the simulation. */
   readonly clock: Clock;
+  /** IANA name of the router's zone. */
   readonly timezone: string;
   /** How far the wall clock is ahead at the start. Milliseconds. */
   readonly clockOffsetMs: number;
+  /** Settings of the log writer. */
   readonly logs: LogSettings;
+  /** Compresses rotated files. */
   readonly compress: Compress;
   /** Values of `administration/webinterface` that differ from a fresh device's. */
   readonly web: Values;

@@ -7,7 +7,9 @@ import { API_ROOT } from './rest-app.ts';
 import type { ActiveFault, FaultName, RouterFaults } from './router-faults.ts';
 
 export interface FaultFrontOptions {
+  /** The router behind the faults. */
   readonly device: Device;
+  /** The faults in force. */
   readonly faults: RouterFaults;
   /** Answers as the router does when nothing is wrong. */
   readonly answer: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;

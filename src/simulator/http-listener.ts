@@ -10,11 +10,13 @@ import type { ServerCertificate } from './certificate-authority.ts';
 import { SimulatorError } from './simulator-error.ts';
 
 export interface HttpListenerOptions {
+  /** Address to listen on. */
   readonly host: string;
   /** 0 = a free one. */
   readonly port: number;
   /** Absent = HTTP without TLS. */
   readonly certificate: ServerCertificate | undefined;
+  /** Answers one request. */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, listener: HttpListener) => Promise<void>;
 }
 

@@ -13,9 +13,13 @@ import type { ResolvedSimulatorOptions } from './simulator-options.ts';
 
 /** What the routers of a fleet share. */
 export interface FleetParts {
+  /** Options of the simulator, with defaults. */
   readonly options: ResolvedSimulatorOptions;
+  /** The REST interface of all routers. */
   readonly app: Hono<RestEnv>;
+  /** Issues the routers' certificates. */
   readonly certificates: Certificates;
+  /** Compresses rotated files. */
   readonly compress: Compress;
 }
 

@@ -13,9 +13,11 @@ export interface FrontPorts {
 }
 
 export interface RouterFrontOptions {
+  /** Address to listen on. */
   readonly host: string;
   /** Issues the router's certificate; asked when HTTPS is opened first. */
   readonly issueCertificate: () => Promise<ServerCertificate>;
+  /** Answers one request. */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, listener: HttpListener) => Promise<void>;
 }
 

@@ -83,6 +83,7 @@ export const demoLogSettings: LogSettings = {
 export interface SimulatorOptions {
   /** How many routers; they are named `sim-1`, `sim-2`, … */
   readonly routers: number;
+  /** Clock of the simulation. */
   readonly clock: Clock;
   /** Equal seeds and equal clocks give equal routers: serials, tokens, log lines; within a process also one authority. */
   readonly seed: number;
@@ -110,8 +111,11 @@ export interface SimulatorOptions {
 
 /** Options with every default filled in. */
 export type ResolvedSimulatorOptions = Required<Omit<SimulatorOptions, 'logs' | 'features' | 'control'>> & {
+  /** Address of the control port; `undefined` for none. */
   readonly control: SimulatorOptions['control'];
+  /** All settings of the log writer. */
   readonly logs: LogSettings;
+  /** All features beyond the interface. */
   readonly features: RestFeatures;
 };
 

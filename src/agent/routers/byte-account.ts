@@ -6,13 +6,17 @@ import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
 import type { RouterNotes } from '../state.ts';
 
 export interface ByteAccountOptions {
+  /** Router whose bytes are counted. */
   readonly router: RouterIdentity;
   /** 0 = no budget. */
   readonly bytesPerDay: number;
   /** What its connections have carried so far. */
   readonly wire: () => { readonly sent: number; readonly received: number };
+  /** Exposition that serves the byte metrics. */
   readonly exposition: FleetExposition;
+  /** Notes that keep the bytes of the day over a restart. */
   readonly notes: RouterNotes;
+  /** Clock whose wall time defines the UTC day. */
   readonly clock: Clock;
 }
 

@@ -7,7 +7,9 @@ import { renderSettingsHash } from '../settings-hash.ts';
 import type { RouterAgent } from './router-agent.ts';
 
 export interface FleetOptions {
+  /** Scheduler that runs the routers' activities. */
   readonly scheduler: Scheduler;
+  /** Exposition from which removed routers are dropped. */
   readonly exposition: FleetExposition;
 }
 

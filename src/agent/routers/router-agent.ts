@@ -26,20 +26,29 @@ export type RouterEvent =
   | { readonly type: 'store-failed'; readonly cause: unknown };
 
 export interface RouterAgentOptions {
+  /** Settings of the router. */
   readonly settings: RouterSettings;
   /** Whether its logs have somewhere to go. */
   readonly hasSinks: boolean;
+  /** Redaction and metric rules for log lines. */
   readonly lines: LinePolicy;
   /** Absent: its profiles are not backed up. */
   readonly backup: BackupPlan | undefined;
+  /** Stores records and positions. */
   readonly records: SpoolGuard;
+  /** Small facts about the router, kept over a restart. */
   readonly notes: RouterNotes;
+  /** Threads that decompress rotated logs, shared by all routers. */
   readonly archives: ArchivePool;
+  /** Exposition that serves the router's metrics. */
   readonly exposition: FleetExposition;
   /** What pages show of the records of all routers. */
   readonly recent: RecentRecords;
+  /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
+  /** The agent's own log. */
   readonly logger: Logger;
+  /** Called for every event of the router. */
   readonly report: (event: RouterEvent) => void;
   /** Asks the scheduler for a turn of one of {@link RouterAgent.activities}. */
   readonly trigger: (key: string) => void;

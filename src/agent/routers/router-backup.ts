@@ -21,11 +21,17 @@ export interface BackupPlan {
 }
 
 export interface RouterBackupOptions {
+  /** Router whose profiles are backed up. */
   readonly router: RouterIdentity;
+  /** Downloads the profiles. */
   readonly source: ProfileSource;
+  /** Schedule, format and folder of the backups. */
   readonly plan: BackupPlan;
+  /** Exposition that serves the backup metrics. */
   readonly exposition: FleetExposition;
+  /** Clock for due times and the time limit. */
   readonly clock: Clock;
+  /** Log for the outcome of backups. */
   readonly logger: Logger;
   /** Asks for a turn. */
   readonly request: () => void;

@@ -3,12 +3,15 @@ import type { RecordLog } from '../../logs/index.ts';
 import { type EmbeddedStore, StoreError } from '../../store/index.ts';
 
 export interface SpoolGuardOptions {
+  /** Store of records and positions. */
   readonly store: Pick<EmbeddedStore, 'readPositions' | 'commit' | 'spooled' | 'checkWritable'>;
   /** Bound of what is spooled. Bytes. */
   readonly spoolBytesMax: number;
   /** Told when records were made durable, so that the sinks look for them. */
   readonly onSpooled: () => void;
+  /** Clock for the waits between attempts. */
   readonly clock: Clock;
+  /** Log for the start and end of a pause. */
   readonly logger: Logger;
 }
 

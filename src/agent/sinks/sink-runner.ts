@@ -17,13 +17,21 @@ import { createSelection, type SinkSelection } from '../selection.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
 
 export interface SinkRunnerOptions {
+  /** Store that holds the spool and the sinks' cursors. */
   readonly store: EmbeddedStore;
+  /** Store of rejected records. */
   readonly deadLetters: DeadLetterStore;
+  /** Clock for waits and the age of records. */
   readonly clock: Clock;
+  /** Random numbers for the jitter of back-offs. */
   readonly random: Random;
+  /** Log for the state of sinks. */
   readonly logger: Logger;
+  /** Metrics of deliveries. */
   readonly metrics: SelfMetrics;
+  /** Creates a sink from its settings. May throw. */
   readonly create: (settings: SinkSettings) => Sink;
+  /** Called after each delivery with the number of records. */
   readonly onDelivered: (records: number) => void;
   /** Told when a sink has gone for good. */
   readonly onGone: (cause: DeliveryError) => void;

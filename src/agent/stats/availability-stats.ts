@@ -11,9 +11,13 @@ import type { RouterStateName } from '../metrics/self-metrics.ts';
 import type { RouterLog } from './router-log.ts';
 
 export interface AvailabilityOptions {
+  /** Settings of the router. */
   readonly settings: RouterSettings;
+  /** Exposition that serves the metrics. */
   readonly exposition: FleetExposition;
+  /** Log with the router's name in every line. */
   readonly log: RouterLog;
+  /** Clock for durations and the time of changes. */
   readonly clock: Clock;
 }
 

@@ -20,14 +20,21 @@ import { RouterLog } from './router-log.ts';
 import { SessionStats } from './session-stats.ts';
 
 export interface RouterStatsOptions {
+  /** Settings of the router. */
   readonly settings: RouterSettings;
   /** Families of the log rules, by the name of their metric. */
   readonly ruleFamilies: ReadonlyMap<string, FamilyDescription>;
+  /** Exposition that serves the metrics. */
   readonly exposition: FleetExposition;
+  /** The latest log records, for the pages. */
   readonly recent: RecentRecords;
+  /** The agent's own log. */
   readonly logger: Logger;
+  /** Clock for durations and times. */
   readonly clock: Clock;
+  /** Returns the bytes sent and received, and the byte budget. */
   readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: ByteBudget };
+  /** Returns the certificate last shown by the router; `undefined` before the first. */
   readonly certificate: () => RouterCertificate | undefined;
 }
 

@@ -20,12 +20,15 @@ export interface HttpSinkOptions {
   readonly query?: readonly (string | Secret)[] | undefined;
   /** Sent with every request. `Authorization` among them yields to `auth`. */
   readonly headers: Readonly<Record<string, Secret>>;
+  /** Authentication of requests. Default: none. */
   readonly auth?: SinkAuth | undefined;
+  /** TLS settings for `https` URLs. Default: the system's authorities. */
   readonly tls?: ClientTls | undefined;
   /** Of the bodies of requests. */
   readonly compress: 'gzip' | 'none';
   /** How far back records go again when a connection ended; absent or 0: none do, and connections are not watched. Milliseconds. */
   readonly replayMs?: number | undefined;
+  /** Clock for time limits and HTTP dates. */
   readonly clock: Clock;
 }
 

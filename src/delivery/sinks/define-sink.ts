@@ -30,13 +30,17 @@ export interface SinkSelection {
 export interface CommonSinkSettings {
   /** Unique. */
   readonly name: string;
+  /** Type of the sink, such as `loki`. */
   readonly type: string;
+  /** Format of the records. */
   readonly format: RecordFormat;
   /** Where a sink begins that is new: with the oldest record of the spool, or with those that come from then on. */
   readonly start: 'oldest' | 'newest';
+  /** Limits of one batch. */
   readonly batch: BatchBounds;
   /** Limit of one delivery; `undefined`: none. */
   readonly timeoutMs: number | undefined;
+  /** Selects the records that the sink gets. */
   readonly select: SinkSelection;
 }
 

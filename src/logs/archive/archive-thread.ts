@@ -30,8 +30,11 @@ export function startArchiveWorker(): Worker {
 }
 
 export interface ArchiveThreadOptions {
+  /** Clock for the detection of a stalled thread. */
   readonly clock: Clock;
+  /** Time without progress after which the thread counts as stalled, in milliseconds. */
   readonly stallMsMax: number;
+  /** Starts the worker thread. */
   readonly startWorker: () => Worker;
 }
 

@@ -2,7 +2,9 @@
 export interface LogRuleSettings {
   /** Name of the metric. */
   readonly name: string;
+  /** Help text of the metric. */
   readonly help: string;
+  /** Type of the metric. */
   readonly type: 'counter' | 'gauge';
   /** Globs; a leading `!` excludes. At least one includes. */
   readonly components: readonly string[];

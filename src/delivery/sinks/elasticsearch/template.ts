@@ -3,6 +3,7 @@ import type { RecordFormat } from '../../formats/format.ts';
 export interface IndexTemplateOptions {
   /** The data stream. */
   readonly index: string;
+  /** Format of the records that the index holds. */
   readonly format: RecordFormat;
 }
 

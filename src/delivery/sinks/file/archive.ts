@@ -11,7 +11,9 @@ export interface FileArchiveOptions {
   readonly path: string;
   /** How many rotated files stay; 0: all. */
   readonly keep: number;
+  /** Compression of rotated files. */
   readonly compress: 'gzip' | 'none';
+  /** Permissions of new files, such as `0o640`. */
   readonly fileMode: number;
 }
 

@@ -11,6 +11,7 @@ export const FILE_MODE = 0o640;
 const FOLDER_MODE = 0o750;
 
 export interface LogFileOptions {
+  /** Path of the file being written. */
   readonly path: string;
   /** `batch`: what was appended is on the disk when that resolves. `rotate`: when the file is finished. */
   readonly fsync: 'batch' | 'rotate' | 'never';

@@ -10,11 +10,15 @@ import type { FileSettings } from './schema.ts';
 
 /** `ageMs` and `keep` may be 0 here: never rotated by age, and all files stay. */
 export interface FileSinkOptions extends FileSettings {
+  /** Name of the sink, for messages. */
   readonly name: string;
+  /** Limits of one batch. */
   readonly batch: BatchBounds;
+  /** Time limit of one delivery, in milliseconds. */
   readonly timeoutMs: number;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;
+  /** Clock for the rotation and names of files. */
   readonly clock: Clock;
 }
 

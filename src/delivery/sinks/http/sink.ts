@@ -8,7 +8,9 @@ import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord } from '../../test-record.ts';
 
 export interface HttpSinkOptions extends ClientOptions {
+  /** Limits of one batch. */
   readonly batch: BatchBounds;
+  /** Time limit of one delivery, in milliseconds. */
   readonly timeoutMs: number;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;

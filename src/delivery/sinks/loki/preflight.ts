@@ -8,7 +8,9 @@ import { decodeLokiLimits, type LokiLimits } from './limits.ts';
 
 /** What is held against Loki's own limits. */
 export interface LokiSettings {
+  /** Labels and structured metadata of the streams. */
   readonly layout: LokiLayout;
+  /** Number of streams that the Loki tenant may have. */
   readonly streamLimit: number;
   /** 0: none. */
   readonly maxAgeMs: number;

@@ -21,7 +21,9 @@ import { judgeLokiAnswer } from './status.ts';
 import { findLokiTime } from './time.ts';
 
 export interface LokiSinkOptions extends Omit<HttpSinkOptions, 'compress'>, LokiSettings {
+  /** Limits of one batch. */
   readonly batch: BatchBounds;
+  /** Time limit of one delivery, in milliseconds. */
   readonly timeoutMs: number;
   /** How many routers there are now. */
   readonly routers: () => number;

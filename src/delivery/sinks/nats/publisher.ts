@@ -20,6 +20,7 @@ export interface NatsAck {
 }
 
 export interface NatsPublisherOptions {
+  /** Name of the sink, for messages and the connection. */
   readonly name: string;
   /** Stream that has to take the messages; absent: any. */
   readonly stream?: string | undefined;

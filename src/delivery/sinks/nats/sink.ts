@@ -13,7 +13,9 @@ import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
 import { toNatsSubject } from './subject.ts';
 
 export interface NatsSinkOptions extends NatsServers, Omit<NatsSettings, 'servers'> {
+  /** Limits of one batch. */
   readonly batch: BatchBounds;
+  /** Time limit of one delivery, in milliseconds. */
   readonly timeoutMs: number;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;

@@ -4,7 +4,9 @@ import { DeliveryError } from '../../errors.ts';
 import { type RecordFormat, renderRecord } from '../../formats/format.ts';
 
 export interface StdoutSinkOptions {
+  /** Name of the sink, for messages. */
   readonly name: string;
+  /** Limits of one batch. */
   readonly batch: BatchBounds;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;

@@ -8,8 +8,11 @@ import { renderPlace, toSocketError } from './errors.ts';
 export const DATAGRAM_BYTES_MAX = 65_507;
 
 export interface SyslogDatagramsOptions {
+  /** Name of the sink, for messages. */
   readonly name: string;
+  /** Host name or address of the receiver. */
   readonly host: string;
+  /** UDP port of the receiver. */
   readonly port: number;
 }
 

@@ -13,13 +13,17 @@ import type { SyslogSettings } from './schema.ts';
 import { SyslogStream } from './stream.ts';
 
 export interface SyslogSinkOptions extends SyslogSettings {
+  /** Name of the sink, for messages. */
   readonly name: string;
+  /** Limits of one batch. */
   readonly batch: BatchBounds;
+  /** Time limit of one delivery, in milliseconds. */
   readonly timeoutMs: number;
   /** Of `tls`. */
   readonly tls?: ClientTls | undefined;
   /** How long a new connection has to last before the first messages on it count as taken. Milliseconds; default 500. */
   readonly graceMs?: number | undefined;
+  /** Clock for the waits of the connection. */
   readonly clock: Clock;
 }
 

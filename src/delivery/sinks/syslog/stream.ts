@@ -8,11 +8,15 @@ import { FINGERPRINT_HINT, findTlsFault, toTlsOptions } from '../../tls.ts';
 import { renderPlace, toSocketError } from './errors.ts';
 
 export interface SyslogStreamOptions {
+  /** Name of the sink, for messages. */
   readonly name: string;
+  /** Host name or address of the receiver. */
   readonly host: string;
+  /** TCP port of the receiver. */
   readonly port: number;
   /** Absent: no TLS. */
   readonly tls?: ClientTls | undefined;
+  /** Clock for the time at which the connection ended. */
   readonly clock: Clock;
 }
 

@@ -1,0 +1,71 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ROOMS } from '../../tools/import-rules.ts';
+import { PROJECT } from './read-pages.ts';
+
+/** Exported interfaces and object types that hold options, with their bodies. The formatter fixes the indentation. */
+const BLOCK =
+  /^export (?:interface|type) (?<name>\w+(?:Options|Settings|Parts|Config))\b[^{;]*\{\n(?<body>[\s\S]*?)^\}/gm;
+const FIELD = /^ {2}(?:readonly )?(?<field>\w+)\??[:(<]/;
+
+interface Field {
+  /** `Interface.field` */
+  readonly name: string;
+  readonly isDocumented: boolean;
+}
+
+/** Lists the fields of the exported option types in `source`. */
+function listOptionFields(source: string): readonly Field[] {
+  return [...source.matchAll(BLOCK)].flatMap(({ groups: { name = '', body = '' } = {} }) => {
+    const lines = body.split('\n');
+    return lines.flatMap((line, index) => {
+      const field = FIELD.exec(line)?.groups?.['field'];
+      const isDocumented = lines[index - 1]?.trimEnd().endsWith('*/') ?? false;
+      return field === undefined ? [] : [{ name: `${name}.${field}`, isDocumented }];
+    });
+  });
+}
+
+describe('the fields of exported option types', () => {
+  test.for(ROOMS)('are all documented in %s', (room) => {
+    const undocumented = globSync(`src/${room}/**/*.ts`, { cwd: PROJECT }).flatMap((path) =>
+      listOptionFields(readFileSync(join(PROJECT, path), 'utf8'))
+        .filter(({ isDocumented }) => !isDocumented)
+        .map(({ name }) => `${path} ${name}`),
+    );
+    expect(undocumented.toSorted()).toEqual([]);
+  });
+
+  test('are found in interfaces and in object types, in all their forms', () => {
+    const source = [
+      'export type Plain = string;',
+      'export interface AOptions<T>',
+      '  extends B<T> {',
+      '  /** One line. */',
+      '  readonly one: T;',
+      '  readonly two?: {',
+      '    readonly nested: string;',
+      '  };',
+      '',
+      '  /**',
+      '   * Several lines.',
+      '   */',
+      '  three(): void;',
+      '}',
+      'interface InnerOptions {',
+      '  readonly inner: string;',
+      '}',
+      'export type CSettings = {',
+      '  four: string;',
+      '} & AOptions<string>;',
+      '',
+    ].join('\n');
+    expect(listOptionFields(source)).toEqual([
+      { name: 'AOptions.one', isDocumented: true },
+      { name: 'AOptions.two', isDocumented: false },
+      { name: 'AOptions.three', isDocumented: true },
+      { name: 'CSettings.four', isDocumented: false },
+    ]);
+  });
+});
