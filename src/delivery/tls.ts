@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
+import { classifyCode, readErrorCode } from '../net/index.ts';
 import type { ClientTls } from '../settings/index.ts';
 
 /**
@@ -32,8 +33,6 @@ export function findTlsFault(tls: ClientTls, socket: TLSSocket): string | undefi
 export const FINGERPRINT_HINT =
   'If the certificate was renewed, put this fingerprint into tls.fingerprint_sha256 of this sink';
 
-const TLS_CODE =
-  /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/;
 const HINTS: readonly (readonly [RegExp, string])[] = [
   [
     /^(ERR_TLS_CERT_ALTNAME|HOSTNAME_MISMATCH)/,
@@ -51,8 +50,8 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
 
 /** What an operator should do about an error of the TLS library; `undefined` for one that has nothing to do with TLS. */
 export function findTlsHint(cause: unknown): string | undefined {
-  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
-  if (typeof code !== 'string' || !TLS_CODE.test(code)) return undefined;
+  const code = readErrorCode(cause);
+  if (classifyCode(code) !== 'untrusted') return undefined;
   // Node.js puts what OpenSSL said of a broken handshake into the message alone.
   const text = code === 'EPROTO' && cause instanceof Error ? cause.message.toUpperCase().replaceAll(' ', '_') : code;
   return (

@@ -1,5 +1,6 @@
 import { DeadlineExceeded } from '../base/index.ts';
 import { SourceError, type SourceErrorOptions } from '../model/index.ts';
+import { classifyCode, readErrorCode } from '../net/index.ts';
 
 /**
  * Why a router could not be used; also the values of the label `reason`. `budget` = not asked: the day's byte budget is
@@ -35,19 +36,8 @@ export class RouterError extends SourceError<RouterFailure> {
   }
 }
 
-const DNS_CODES = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME']);
-const UNSENT_CODES = new Set([
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EHOSTDOWN',
-  'EADDRNOTAVAIL',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
 const BROKEN_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT']);
 const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
-const TLS_CODE =
-  /^(ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/;
 /** What the other side says of the certificate that was shown to it, or was not. */
 const CLIENT_REFUSED = /_ALERT_(NO_|BAD_|UNSUPPORTED_)?CERTIFICATE|_ALERT_UNKNOWN_CA$/;
 
@@ -58,11 +48,12 @@ export function toRouterError(cause: unknown, what: string): RouterError {
     return new RouterError('timeout', `${what} took longer than ${cause.limitMs} ms`, { disposition: 'retry' });
   }
   const { code, isUnderWay } = findReason(cause);
-  if (DNS_CODES.has(code)) {
+  const fault = classifyCode(code);
+  if (fault === 'no-address') {
     const hint = 'Check the host name in the url of this router, and the name server of this machine';
     return new RouterError('dns', `${what} found no address`, { disposition: 'retry', hint, cause, isUnsent: true });
   }
-  if (UNSENT_CODES.has(code) && !isUnderWay) {
+  if (fault === 'unreachable' && !isUnderWay) {
     const hint = 'Check host and port in the url of this router, and that its HTTPS or HTTP access is active';
     return new RouterError('connect', `${what} could not connect`, {
       disposition: 'retry',
@@ -71,13 +62,13 @@ export function toRouterError(cause: unknown, what: string): RouterError {
       isUnsent: true,
     });
   }
-  if (TLS_CODE.test(code)) {
+  if (fault === 'untrusted') {
     const hint = CLIENT_REFUSED.test(code)
       ? 'The router wants a certificate of its client, or another one: see tls.cert_file and tls.key_file of this router'
       : 'Check tls.ca_file and tls.server_name of this router';
     return new RouterError('tls', `${what} was not trusted`, { disposition: 'operator', hint, cause, isUnsent: true });
   }
-  if (BROKEN_CODES.has(code) || UNSENT_CODES.has(code)) {
+  if (fault === 'unreachable' || BROKEN_CODES.has(code)) {
     return new RouterError('connect', `${what} lost its connection`, { disposition: 'retry', cause });
   }
   if (TIMEOUT_CODES.has(code)) {
@@ -90,8 +81,8 @@ export function toRouterError(cause: unknown, what: string): RouterError {
 function findReason(cause: unknown): { readonly code: string; readonly isUnderWay: boolean } {
   if (!(cause instanceof Error)) return { code: '', isUnderWay: false };
   if (cause instanceof AggregateError && cause.errors.length > 0) return findReason(cause.errors[0]);
-  const code: unknown = Reflect.get(cause, 'code');
-  if (typeof code !== 'string') return findReason(cause.cause);
-  const syscall: unknown = Reflect.get(cause, 'syscall');
+  const code = readErrorCode(cause);
+  if (code === '') return findReason(cause.cause);
+  const syscall = 'syscall' in cause ? cause.syscall : undefined;
   return { code, isUnderWay: syscall === 'read' || syscall === 'write' };
 }

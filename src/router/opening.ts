@@ -2,6 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock, Timer } from '../base/index.ts';
+import { readErrorCode } from '../net/index.ts';
 import type { HandshakeMemory, HandshakeOffer } from './handshake-memory.ts';
 import { findTrustFault, isAuthorityNeeded, type RouterTls } from './trust.ts';
 import type { WireMeter } from './wire-meter.ts';
@@ -215,8 +216,6 @@ export function toTimeoutError({ hostname }: Pick<buildConnector.Options, 'hostn
 /** Where every address of a name failed and one of them by silence, the whole counts as silence. */
 export function toConnectError(cause: Error, target: Pick<buildConnector.Options, 'hostname'>, limitMs: number): Error {
   const attempts: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
-  const isTimeout = attempts.some(
-    (attempt) => attempt instanceof Error && Reflect.get(attempt, 'code') === 'ETIMEDOUT',
-  );
+  const isTimeout = attempts.some((attempt) => readErrorCode(attempt) === 'ETIMEDOUT');
   return isTimeout ? Object.assign(toTimeoutError(target, limitMs), { cause }) : cause;
 }

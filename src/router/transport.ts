@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import { type Clock, openDeadline } from '../base/index.ts';
+import { parseRetryAfter, readBounded } from '../net/index.ts';
 import { Connector, type WireFacts } from './connector.ts';
 import { RouterError, toRouterError } from './errors.ts';
 import { toConnectTimeoutMs } from './opening.ts';
@@ -120,7 +121,7 @@ export class Transport {
     using deadline = openDeadline(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
     try {
       const answer = await this.#send(options, deadline.signal);
-      const bytes = await readBounded(answer, options, deadline.signal);
+      const bytes = await readWhole(answer, options, deadline.signal);
       return toJsonAnswer(answer, bytes, this.#options.clock);
     } catch (cause) {
       throw toCallerError(cause, what, options.signal, deadline.signal);
@@ -145,7 +146,7 @@ export class Transport {
       answer = await this.#send(options, stall.signal);
       start = answer.statusCode === 200 ? 0 : findRangeStart(answer, options);
       if (start === undefined) {
-        const bytes = await readBounded(answer, options, stall.signal);
+        const bytes = await readWhole(answer, options, stall.signal);
         return refuse(toJsonAnswer(answer, bytes, this.#options.clock));
       }
     } catch (cause) {
@@ -253,26 +254,19 @@ async function* readGuarded(
   }
 }
 
-async function readBounded(
+/** The body of an answer that is no download. */
+async function readWhole(
   { statusCode, body }: Dispatcher.ResponseData,
   options: TransportRequest,
   signal: AbortSignal,
 ): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    signal.throwIfAborted();
-    bytes += chunk.length;
-    if (bytes > JSON_BYTES_MAX) {
-      throw new RouterError('parse', `${renderAttempt(options)} answered with more than ${JSON_BYTES_MAX} bytes`, {
-        disposition: 'skip',
-        status: statusCode,
-        isAnswered: !options.path.startsWith('/auth/') && statusCode !== 401,
-      });
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, bytes);
+  const { bytes, isCut } = await readBounded(body, JSON_BYTES_MAX, signal);
+  if (!isCut) return bytes;
+  throw new RouterError('parse', `${renderAttempt(options)} answered with more than ${JSON_BYTES_MAX} bytes`, {
+    disposition: 'skip',
+    status: statusCode,
+    isAnswered: !options.path.startsWith('/auth/') && statusCode !== 401,
+  });
 }
 
 /** The place of the first byte of a partial answer; `undefined` unless it is the range that was asked for. */
@@ -306,7 +300,8 @@ function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): Download
 function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: Buffer, clock: Clock): WholeAnswer {
   return {
     status: statusCode,
-    retryAfterMs: parseRetryAfter(headers, clock.now()),
+    // The clock of a router may stand at the day of its making.
+    retryAfterMs: parseRetryAfter(headers['retry-after'], clock.now(), headers.date),
     dateMs: parseDate(headers.date),
     body: parseJson(bytes),
     bytes,
@@ -316,20 +311,6 @@ function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: B
 function parseDate(header: string | string[] | undefined): number | undefined {
   const dateMs = typeof header === 'string' ? Date.parse(header) : Number.NaN;
   return Number.isNaN(dateMs) ? undefined : dateMs;
-}
-
-/** A router whose clock differs by more is not believed when it says a date. Milliseconds. */
-const CLOCK_OFFSET_MS_MAX = 60_000;
-
-/** `Retry-After` is a number of seconds or a date. A date counts when the header `Date` shows the same time as this machine. */
-function parseRetryAfter(headers: Dispatcher.ResponseData['headers'], nowMs: number): number | undefined {
-  const { 'retry-after': text, date } = headers;
-  if (typeof text !== 'string') return undefined;
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  const waitMs = Date.parse(text) - nowMs;
-  if (Number.isNaN(waitMs)) return undefined;
-  const offsetMs = typeof date === 'string' ? Date.parse(date) - nowMs : 0;
-  return Math.abs(offsetMs) <= CLOCK_OFFSET_MS_MAX ? Math.max(0, waitMs) : Infinity;
 }
 
 function parseJson(bytes: Buffer): unknown {

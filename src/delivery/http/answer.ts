@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/index.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../errors.ts';
 import { toWords } from './words.ts';
 
@@ -13,18 +12,6 @@ export interface HttpAnswer {
   readonly sentBytes: number;
   /** The value of a header, in lower case; `undefined` when it is absent or there several times. */
   header(name: string): string | undefined;
-}
-
-/** No sink keeps us waiting longer than this, whatever it asks for. Milliseconds. */
-const RETRY_AFTER_MS_MAX = 24 * 3600 * 1000;
-
-/** `Retry-After` is a number of seconds or a date. Milliseconds. */
-export function parseRetryAfter(header: string | undefined, clock: Clock): number | undefined {
-  if (header === undefined) return undefined;
-  if (/^\d{1,9}$/.test(header)) return Math.min(Number(header) * 1000, RETRY_AFTER_MS_MAX);
-  // Something like "-1" or "1.5" also is a date to the parser.
-  const date = /^[A-Z][a-z]{2}/.test(header) ? Date.parse(header) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - clock.now()), RETRY_AFTER_MS_MAX);
 }
 
 interface StatusClass {

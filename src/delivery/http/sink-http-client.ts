@@ -2,11 +2,12 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
+import { parseRetryAfter, readBounded } from '../../net/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
 import { listSecrets, type SinkAuth } from '../auth.ts';
 import { ConnectionEnd } from '../connection-end.ts';
 import { DeliveryError } from '../errors.ts';
-import { type HttpAnswer, parseRetryAfter } from './answer.ts';
+import type { HttpAnswer } from './answer.ts';
 import { SinkConnector } from './connector.ts';
 import { revealAuthorization, revealHeaders } from './request-headers.ts';
 import { toTransportError } from './transport-error.ts';
@@ -48,6 +49,8 @@ export interface HttpPost {
 }
 
 const ANSWER_BYTES_MAX = 64 * 1024;
+/** No sink keeps us waiting longer than this, whatever it asks for. Milliseconds. */
+const RETRY_AFTER_MS_MAX = 24 * 3600 * 1000;
 /**
  * How long an idle connection is kept, unless the sink announces less. Servers and what stands before them close theirs
  * after a minute or more; a batch that meets the end of a connection would have to be sent again. Milliseconds.
@@ -175,7 +178,14 @@ export class SinkHttpClient {
         headers: { ...this.#headers, accept: '*/*', 'accept-encoding': 'identity', ...headers },
         body: body ?? null,
       });
-      const bytes = await readBounded(answer, limits, signal);
+      const { answerBytesMax = ANSWER_BYTES_MAX, isAnswerCut = false } = limits;
+      const { bytes, isCut } = await readBounded(answer.body, answerBytesMax, signal);
+      if (isCut && !isAnswerCut && isSuccess(answer.statusCode)) {
+        throw new DeliveryError('protocol_error', `The answer has more than ${answerBytesMax} bytes`, {
+          disposition: 'retry',
+          answer: String(answer.statusCode),
+        });
+      }
       return this.#toAnswer(answer, bytes, limits, sentBytes);
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
@@ -199,10 +209,11 @@ export class SinkHttpClient {
       const value = headers[name];
       return typeof value === 'string' ? blank(value) : undefined;
     };
+    const waitMs = parseRetryAfter(header('retry-after'), this.#options.clock.now());
     return {
       status: statusCode,
       body: blank(body),
-      retryAfterMs: parseRetryAfter(header('retry-after'), this.#options.clock),
+      ...(waitMs !== undefined && { retryAfterMs: Math.min(waitMs, RETRY_AFTER_MS_MAX) }),
       sentBytes,
       header,
     };
@@ -218,29 +229,6 @@ type AnswerLimits = Pick<HttpPost, 'answerBytesMax' | 'isAnswerCut' | 'answerEnc
 interface RequestParts extends AnswerLimits {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: Uint8Array | string | undefined;
-}
-
-async function readBounded(
-  { statusCode, body }: Dispatcher.ResponseData,
-  { answerBytesMax = ANSWER_BYTES_MAX, isAnswerCut = false }: AnswerLimits,
-  signal: AbortSignal,
-): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  // Leaving the loop early ends the connection, and with it what is still to come.
-  for await (const chunk of body) {
-    signal.throwIfAborted();
-    const part = chunk as Uint8Array;
-    chunks.push(part);
-    bytes += part.length;
-    if (bytes <= answerBytesMax) continue;
-    if (isAnswerCut || !isSuccess(statusCode)) break;
-    throw new DeliveryError('protocol_error', `The answer has more than ${answerBytesMax} bytes`, {
-      disposition: 'retry',
-      answer: String(statusCode),
-    });
-  }
-  return Buffer.concat(chunks, Math.min(bytes, answerBytesMax));
 }
 
 function reveal(piece: string | Secret): string {

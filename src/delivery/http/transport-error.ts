@@ -1,9 +1,8 @@
 import { errors } from 'undici';
+import { classifyCode, readErrorCode } from '../../net/index.ts';
 import { DeliveryError } from '../errors.ts';
 import { findTlsHint } from '../tls.ts';
 
-const DNS_CODES = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME']);
-const UNREACHABLE_CODES = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'EADDRNOTAVAIL']);
 /** The other side does not speak HTTP. */
 const PROTOCOL_CODE = /^(HPE_|UND_ERR_HEADERS_OVERFLOW)/;
 
@@ -27,7 +26,7 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
       cause,
     });
   }
-  const code = readCode(reason);
+  const code = readErrorCode(reason);
   if (reason instanceof errors.HTTPParserError || PROTOCOL_CODE.test(code)) {
     return new DeliveryError('protocol_error', `What answers sink ${sink} at ${place} does not speak HTTP`, {
       disposition: 'retry',
@@ -35,14 +34,15 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
       cause,
     });
   }
-  if (DNS_CODES.has(code)) {
+  const fault = classifyCode(code);
+  if (fault === 'no-address') {
     return new DeliveryError('unreachable', `Sink ${sink} found no address of ${place}`, {
       disposition: 'retry',
       hint: 'Check the host name in the url of this sink, and the name server of this machine',
       cause,
     });
   }
-  const isUnreachable = UNREACHABLE_CODES.has(code);
+  const isUnreachable = fault === 'unreachable';
   return new DeliveryError(
     'unreachable',
     `Sink ${sink} ${isUnreachable ? 'could not connect' : 'lost its connection'} to ${place}`,
@@ -57,12 +57,7 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
 /** The innermost error that has a code of its own. */
 function findReason(cause: unknown): unknown {
   if (!(cause instanceof Error)) return undefined;
-  const code = readCode(cause);
+  const code = readErrorCode(cause);
   const isOuter = code === '' || code.startsWith('UND_ERR_');
   return isOuter && cause.cause instanceof Error ? findReason(cause.cause) : cause;
-}
-
-function readCode(error: unknown): string {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-  return typeof code === 'string' ? code : '';
 }

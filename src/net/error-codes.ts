@@ -1,0 +1,24 @@
+/**
+ * What stood in the way of a connection. `no-address`: the name is not known. `unreachable`: nothing could be sent.
+ * `untrusted`: TLS ended it.
+ */
+export type NetworkFault = 'no-address' | 'unreachable' | 'untrusted';
+
+const FAULTS: ReadonlyMap<string, NetworkFault> = new Map([
+  ...['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME'].map((code) => [code, 'no-address'] as const),
+  ...['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'EADDRNOTAVAIL', 'UND_ERR_CONNECT_TIMEOUT'].map(
+    (code) => [code, 'unreachable'] as const,
+  ),
+]);
+const TLS_CODE =
+  /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/;
+
+/** What the code of an error of Node.js, its TLS library or undici says of a connection; `undefined`: nothing of these. */
+export function classifyCode(code: string): NetworkFault | undefined {
+  return FAULTS.get(code) ?? (TLS_CODE.test(code) ? 'untrusted' : undefined);
+}
+
+/** The code of an error, as in `ECONNREFUSED`; empty when it has none. */
+export function readErrorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
