@@ -7,25 +7,29 @@ import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 import { countBytes, openProgress } from './progress.ts';
 
 export interface ApiFlags {
+  /** Path of the configuration file. */
   readonly configFile: string;
+  /** Name of the router. */
   readonly router: string;
+  /** HTTP method in any case: GET, POST, PUT or DELETE. */
   readonly method: string;
-  /** Below `/api/v2_0`; a leading slash may be left out. */
+  /** Path below `/api/v2_0`; the leading slash is optional. */
   readonly path: string;
-  /** Each as `key=value`. */
+  /** Query parameters as `key=value`. */
   readonly query: readonly string[];
   /** The query parameter `filter`, as JSON. */
   readonly filter: string | undefined;
-  /** JSON, or `@` and the name of a file that holds it. */
+  /** Request body: JSON, or `@` and the name of a file with JSON. */
   readonly data: string | undefined;
-  /** Takes the body of a GET as it comes. */
+  /** File for the unchanged body of a GET; `undefined` = stdout. */
   readonly output: string | undefined;
+  /** True to skip the confirmation (`--yes`). */
   readonly isAgreed: boolean;
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 
-/** `api`: any call of the REST interface, with the session handled. The answer goes to stdout: JSON indented, all else as it came. */
+/** `api`: makes any call of the REST interface in a session. Prints the response: JSON indented, everything else unchanged. */
 export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
   const call = await parseCall(flags, io);
   if (!call) return EXIT.usage;
@@ -51,12 +55,12 @@ export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
   });
 }
 
-/** Whether a terminal may show it: text without characters that steer a terminal. */
+/** True for text without control characters, which is safe to print on a terminal. */
 function isReadable(bytes: Uint8Array): boolean {
   return isUtf8(bytes) && !/[^\P{Cc}\t\r\n]/u.test(Buffer.from(bytes).toString('utf8'));
 }
 
-/** Writes a body to a file that nobody else can read: it may hold secrets of a configuration. */
+/** Writes a body to a file with mode 0600: it may contain secrets of a configuration. */
 export async function writeBody(body: AsyncIterable<Uint8Array>, file: string, io: CommandIo): Promise<void> {
   await using handle = await open(file, 'w', 0o600);
   const progress = openProgress(io);

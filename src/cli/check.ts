@@ -3,12 +3,13 @@ import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 
 export interface CheckFlags {
+  /** Path of the configuration file. */
   readonly configFile: string;
-  /** Whether each sink is tried, too. */
+  /** True to test each sink as well. */
   readonly triesSinks: boolean;
 }
 
-/** `check`: says everything that is wrong with a configuration, one line each, or that nothing is. */
+/** `check`: prints all faults of a configuration, one per line, or that there are none. */
 export async function check({ configFile, triesSinks }: CheckFlags, io: CommandIo): Promise<ExitCode> {
   const loaded = await readConfig(configFile);
   if (!loaded.ok) {

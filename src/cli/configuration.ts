@@ -3,7 +3,7 @@ import { type LoadedConfig, loadConfig, readEnvironment } from '../config/index.
 import { SHIPPED_RULES } from '../logs/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../status/index.ts';
 
-/** Loads a configuration file with the environment of this process and the modules that the program ships. */
+/** Loads a configuration file with the environment of this process and the built-in modules. */
 export function readConfig(path: string): Promise<LoadedConfig> {
   return loadConfig(path, readEnvironment(), {
     shippedModules: SHIPPED_MODULES_FOLDER,

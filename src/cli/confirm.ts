@@ -2,8 +2,8 @@ import { createInterface } from 'node:readline/promises';
 import type { CommandIo } from './io.ts';
 
 /**
- * Asks before something that cannot be taken back. Without a terminal there is nobody to ask, and the answer is no.
- * Resolves with whether to go on; says on stderr what to do otherwise.
+ * Asks for confirmation of an irreversible action. Without a terminal the answer is no, with a hint on stderr. Resolves to
+ * true when the action is confirmed.
  */
 export async function confirm(question: string, isAgreed: boolean, io: CommandIo): Promise<boolean> {
   if (isAgreed) return true;
@@ -16,7 +16,7 @@ export async function confirm(question: string, isAgreed: boolean, io: CommandIo
     const answer = await reader.question(`${question} [y/N] `, { signal: io.signal });
     return /^y(es)?$/i.test(answer.trim());
   } catch {
-    // Ctrl-C and Ctrl-D are a no.
+    // Ctrl-C and Ctrl-D mean no.
     return false;
   } finally {
     reader.close();

@@ -5,18 +5,20 @@ import { findNearest, renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 
-/** A router of the configuration, to be talked to in one command. */
+/** A configured router and its client, for the duration of one command. */
 export interface Connection {
+  /** Settings of the router. */
   readonly settings: RouterSettings;
+  /** Client of its REST interface. */
   readonly client: RouterClient;
 }
 
-/** How long a command waits for the logout when it has its result. Milliseconds. */
+/** Maximum wait for the logout at the end of a command. Milliseconds. */
 const LOGOUT_MS = 2000;
 
 /**
- * Runs `work` with the router `name` of the configuration and logs out afterwards. A wrong configuration or name is
- * exit code 2, a router that fails exit code 1, each with its reason on stderr.
+ * Runs `work` with the configured router `name` and logs out afterwards. An invalid configuration or unknown name is exit
+ * code 2, a failing router exit code 1, each with its reason on stderr.
  */
 export async function withRouter(
   configFile: string,
@@ -47,7 +49,7 @@ export async function withRouter(
   }
 }
 
-/** The client that a command talks to a router with. */
+/** Creates the client of a router for one command. */
 export function createClient(settings: RouterSettings, clock: Clock): RouterClient {
   const { url, username, password, auth, poll } = settings;
   return new RouterClient({
@@ -66,12 +68,12 @@ export function toRouterTls({ tls }: RouterSettings): RouterTls {
   return { ...tls, keyPem: tls.keyPem?.reveal() };
 }
 
-/** Ends the session, also after a signal: it would stay open on the router until its auto-logout. Never rejects. */
+/** Ends the session, even after a signal: otherwise it stays open on the router until its auto-logout. Never rejects. */
 export async function logOut(client: RouterClient): Promise<void> {
   await client.close(AbortSignal.timeout(LOGOUT_MS)).catch(() => {});
 }
 
-/** Says which router was perhaps meant. */
+/** Renders the error for an unknown router name, with the nearest known name. */
 export function renderUnknownRouter(name: string, routers: readonly RouterSettings[], configFile: string): string {
   const names = routers.map((router) => router.name);
   const nearest = findNearest(name, names);

@@ -3,17 +3,17 @@ import { parseDuration } from '../base/index.ts';
 import type { CommandIo, ExitCode } from './io.ts';
 import { configOption, parseWholeNumber } from './options.ts';
 
-/** Most letters of one list. */
+/** Maximum of `--limit`. */
 const LIST_MAX = 100_000;
 
 type Options = Record<string, unknown>;
 
-/** Adds `dead-letters` with its commands. They work beside a running agent. */
+/** Adds `dead-letters` and its subcommands. They can be used while the agent runs. */
 export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (code: ExitCode) => void): void {
-  const letters = program.command('dead-letters').description('Records that a sink has refused for good.');
+  const letters = program.command('dead-letters').description('Records that a sink rejected permanently.');
   letters
     .command('list')
-    .description('List them, the newest first.')
+    .description('List dead letters, newest first.')
     .addOption(configOption())
     .option('--sink <name>', 'of this sink alone')
     .option('--limit <count>', 'how many', parseWholeNumber(1, LIST_MAX), 50)
@@ -25,7 +25,7 @@ export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (
     });
   letters
     .command('show')
-    .description('Show one of them whole, with its record.')
+    .description('Show one dead letter with its record.')
     .argument('<number>', 'as dead-letters list shows it', parseNumber)
     .addOption(configOption())
     .action(async (id: number, options: Options) => {
@@ -34,7 +34,7 @@ export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (
     });
   letters
     .command('replay')
-    .description('Let the agent try them again, within half a minute if it runs.')
+    .description('Have the agent retry dead letters, within 30 s if it is running.')
     .argument('[number...]', 'as dead-letters list shows them', collectNumber)
     .addOption(configOption())
     .option('--sink <name>', 'of this sink alone')
@@ -46,11 +46,11 @@ export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (
     });
   letters
     .command('drop')
-    .description('Remove them for good. Asks first.')
+    .description('Remove dead letters permanently. Asks for confirmation.')
     .argument('[number...]', 'as dead-letters list shows them', collectNumber)
     .addOption(configOption())
     .option('--sink <name>', 'of this sink alone')
-    .option('--older-than <duration>', 'only those that are older, as in 7d', parseAge)
+    .option('--older-than <duration>', 'only those older than this, such as 7d', parseAge)
     .option('--all', 'all, or all of --sink')
     .option('--yes', 'do not ask')
     .action(async (ids: readonly number[] | undefined, options: Options) => {
@@ -70,7 +70,7 @@ function toFlags(options: Options): { readonly configFile: string; readonly sink
   return { configFile: String(options['config.file']), sink: options['sink'] as string | undefined };
 }
 
-/** Without a word about which, nothing is done: `drop` alone would be a dangerous way to say all. */
+/** Requires an explicit selection: `drop` alone must not mean all. */
 function requireChoice(command: Command, ids: readonly number[] | undefined, options: Options): void {
   const isChosen = (ids?.length ?? 0) > 0 || options['all'] === true || options['olderThan'] !== undefined;
   if (!isChosen) command.error('error: say which: numbers as dead-letters list shows them, or --all');

@@ -11,14 +11,15 @@ interface LetterFlags {
   readonly configFile: string;
 }
 
-/** Which letters are meant. */
+/** Selects dead letters. */
 export interface LetterSelection {
-  /** Numbers that `list` shows; empty: all that the other keys allow. */
+  /** Numbers as shown by `list`; empty = all that match the other fields. */
   readonly ids: readonly number[];
+  /** Name of the sink; `undefined` = every sink. */
   readonly sink: string | undefined;
 }
 
-/** `dead-letters list`: what sinks have refused for good, the newest first. */
+/** `dead-letters list`: lists the records that sinks rejected permanently, newest first. */
 export function listLetters(
   flags: LetterFlags & { readonly sink: string | undefined; readonly limit: number; readonly isJson: boolean },
   io: CommandIo,
@@ -43,7 +44,7 @@ export function listLetters(
   });
 }
 
-/** `dead-letters show`: one of them whole, with the record as it was stored. */
+/** `dead-letters show`: prints one dead letter with its record as stored. */
 export function showLetter(flags: LetterFlags & { readonly id: number }, io: CommandIo): Promise<ExitCode> {
   return withLetters(flags, io, async (letters) => {
     const letter = letters.get(flags.id);
@@ -57,7 +58,7 @@ export function showLetter(flags: LetterFlags & { readonly id: number }, io: Com
   });
 }
 
-/** `dead-letters replay`: marks letters to be tried again, which the running agent does within half a minute, or the next one at its start. */
+/** `dead-letters replay`: marks letters for retry by the running agent within 30 s, or by the next one when it starts. */
 export function replayLetters(flags: LetterFlags & LetterSelection, io: CommandIo): Promise<ExitCode> {
   return withLetters(flags, io, async (letters, { sinks }) => {
     const count = letters.markReplay(toSelection(flags));
@@ -71,7 +72,7 @@ export function replayLetters(flags: LetterFlags & LetterSelection, io: CommandI
   });
 }
 
-/** `dead-letters drop`: removes letters for good; asks first. */
+/** `dead-letters drop`: removes letters permanently, after confirmation. */
 export function dropLetters(
   flags: LetterFlags & LetterSelection & { readonly olderThanMs: number | undefined; readonly isAgreed: boolean },
   io: CommandIo,
@@ -85,12 +86,12 @@ export function dropLetters(
   });
 }
 
-/** A letter without its record, which `show` gives. */
+/** Renders a letter without its record, which `show` prints. */
 function toEntry({ id, sink, uid, router, component, timestamp, reason, code, atMs, isReplayed }: StoredLetter) {
   return { id, sink, uid, router, component, timestamp, reason, code, at: new Date(atMs).toISOString(), isReplayed };
 }
 
-/** Whether some of the numbers that were given are no letters, which is said. */
+/** Returns true, with a message on stderr, when some of the given numbers do not exist. */
 function isMissing({ ids }: LetterSelection, found: number, io: CommandIo): boolean {
   const missing = new Set(ids).size - found;
   if (ids.length === 0 || missing === 0) return false;

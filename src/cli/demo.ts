@@ -11,20 +11,22 @@ import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
 
 export interface DemoFlags {
+  /** Number of simulated routers. */
   readonly routers: number;
-  /** Ends by itself after this time. Milliseconds. */
+  /** Duration of the demo in milliseconds; `undefined` = until a signal. */
   readonly forMs: number | undefined;
-  /** `undefined`: the usual port of the agent on the loopback address, or any free one when it is taken. */
+  /** Address to listen on; `undefined` = 127.0.0.1:9847, or a free port if it is taken. */
   readonly listenAddress: string | undefined;
+  /** Level and format of the agent's own log. */
   readonly log: LogFlags;
 }
 
-/** Zone of the simulated routers, away from UTC so that the conversion shows. */
+/** Time zone of the simulated routers: not UTC, so that the conversion shows. */
 const TIMEZONE = 'Europe/Berlin';
 const USUAL_ADDRESS = '127.0.0.1:9847';
 const ANY_ADDRESS = '127.0.0.1:0';
 
-/** `demo`: a simulated fleet over HTTPS and the agent against it, with nothing to configure. */
+/** `demo`: runs a simulated fleet over HTTPS and the agent against it, without any configuration. */
 export async function demo(flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-demo-'));
   try {

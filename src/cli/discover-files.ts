@@ -8,14 +8,14 @@ import type { CommandIo } from './io.ts';
 
 /** Twenty times the size of the known descriptions. */
 const DESCRIPTION_BYTES_MAX = 32 * 1024 * 1024;
-/** Resources that one router is asked for: several times those of the known firmware. */
+/** Maximum resources requested from one router: several times those of the known firmware. */
 const RESOURCES_MAX = 500;
 const STATUS = '/status/';
-/** Names that are the same in a URL and in the name of a file. */
+/** Names that need no encoding in a URL or a file name. */
 const RESOURCE = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,7}$/;
 
 /**
- * The status resources that an OpenAPI file describes, without those that need a parameter in their path; `undefined` when
+ * Reads the status resources that an OpenAPI file describes, except those with a parameter in their path; `undefined` when
  * there are none, with the reason on stderr.
  */
 export async function readStatusPaths(file: string, io: CommandIo): Promise<readonly string[] | undefined> {
@@ -44,14 +44,14 @@ export async function readStatusPaths(file: string, io: CommandIo): Promise<read
   return resources;
 }
 
-/** The file of each resource in a dump. */
+/** Returns the file name of each resource in a dump. */
 export function nameDumpFiles(resources: readonly string[]): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   const taken = new Set<string>();
   for (const resource of resources) {
     const stem = resource.replaceAll('/', '_');
     let name = `${stem}.json`;
-    // Some file systems take small and large letters for the same.
+    // Some file systems are case-insensitive.
     for (let count = 2; taken.has(name.toLowerCase()); count++) name = `${stem}-${count}.json`;
     taken.add(name.toLowerCase());
     files.set(resource, name);
@@ -59,7 +59,7 @@ export function nameDumpFiles(resources: readonly string[]): ReadonlyMap<string,
   return files;
 }
 
-/** Whether a dump can go to `folder`; if not, the reason is on stderr. A folder that is not there will be made. */
+/** Checks that a dump can be written to `folder`; otherwise the reason is on stderr. A missing folder is created later. */
 export async function isDumpFolder(
   folder: string,
   files: ReadonlyMap<string, string>,
@@ -82,8 +82,8 @@ export async function isDumpFolder(
 }
 
 /**
- * Writes the documents into `folder`, each into a file of its own, masked and for the owner alone. Rejects when a file is
- * there already, unless `isForced`.
+ * Writes the masked documents into `folder`, one file each with mode 0600. Rejects when a file exists already, unless
+ * `isForced`.
  */
 export async function writeDump(
   folder: string,
@@ -98,7 +98,7 @@ export async function writeDump(
   const flags = O_WRONLY | O_CREAT | (isForced ? O_TRUNC | O_NOFOLLOW : O_EXCL);
   for (const [resource, document] of documents) {
     await using handle = await open(join(folder, files.get(resource) ?? ''), flags, 0o600);
-    // A file that was there keeps its rights otherwise.
+    // An existing file would keep its mode.
     await handle.chmod(0o600);
     await handle.writeFile(`${JSON.stringify(masker.mask(document), null, 2)}\n`);
   }

@@ -14,7 +14,7 @@ import { renderTable } from './table.ts';
 
 const ANSWERS = { yes: 'yes', absent: 'absent', no_rights: 'no rights', error: 'error' } as const;
 
-/** The modules as YAML, with the table of resources as a comment at its head. */
+/** Renders the modules as YAML, with the table of resources as a leading comment. */
 export function renderDiscoveryYaml(settings: RouterSettings, { asked }: AskedRouter, discovery: Discovery): string {
   const byResource = new Map(discovery.resources.map((resource) => [resource.resource, resource]));
   const rows = asked.map(({ resource, answer }) => {
@@ -56,7 +56,7 @@ export function renderDiscoveryJson({ name }: RouterSettings, { asked }: AskedRo
   return `${JSON.stringify({ router: name, resources, modules: toModuleSettings(discovery.modules) }, null, 2)}\n`;
 }
 
-/** What failed, what modules that the router does not have could do, and the sum of it. */
+/** Renders the failures, modules that the router lacks but could use, and the totals. */
 export function renderSummary(settings: RouterSettings, { asked }: AskedRouter, { resources }: Discovery): string {
   const failures = asked
     .filter(({ answer }) => answer === 'error')
@@ -69,10 +69,10 @@ export function renderSummary(settings: RouterSettings, { asked }: AskedRouter, 
   return [...failures, ...renderOtherModules(settings, resources), sum].map((line) => `${line}\n`).join('');
 }
 
-/** How many fields an example has. */
+/** Maximum number of fields in an example. */
 const FIELDS_SHOWN_MAX = 6;
 
-/** Modules that would cover what those of the router do not. */
+/** Lists known modules that would cover fields not covered by the router's modules. */
 function renderOtherModules({ name: router, modules }: RouterSettings, resources: Discovery['resources']): string[] {
   const own = new Set(modules.map(({ name }) => name));
   const covering = resources.flatMap(({ resource, fields }) =>

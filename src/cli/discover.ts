@@ -18,20 +18,23 @@ import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 import { openProgress } from './progress.ts';
 
 export interface DiscoverFlags {
+  /** Path of the configuration file. */
   readonly configFile: string;
+  /** Name of the router. */
   readonly router: string;
-  /** File with the OpenAPI description of a firmware, whose status resources are asked for instead of the known ones. */
+  /** OpenAPI description of a firmware, whose status resources are requested instead of the known ones. */
   readonly openApiFile: string | undefined;
-  /** Folder for the documents, masked. */
+  /** Folder for the masked documents; `undefined` = no dump. */
   readonly dumpFolder: string | undefined;
-  /** Whether files of an earlier dump may be overwritten. */
+  /** True to overwrite the files of an earlier dump. */
   readonly isForced: boolean;
+  /** True to print JSON instead of YAML. */
   readonly isJson: boolean;
 }
 
 /**
- * `discover`: which status resources a router answers, and modules for what none covers yet. Standard output is one YAML
- * file that `module_files` can name, with the table as a comment at its head; or everything as JSON.
+ * `discover`: finds the status resources that a router returns, and generates modules for fields that none covers yet.
+ * Prints one YAML file for `module_files` with the table as a leading comment, or everything as JSON.
  */
 export async function discover(flags: DiscoverFlags, io: CommandIo): Promise<ExitCode> {
   const { openApiFile, dumpFolder, isForced } = flags;
@@ -58,7 +61,7 @@ export async function discover(flags: DiscoverFlags, io: CommandIo): Promise<Exi
   });
 }
 
-/** Every module that is known: those that routers of the configuration have, and the shipped ones. */
+/** Lists all known modules: those of the configured routers, and the built-in ones. */
 async function listModules(configFile: string, settings: RouterSettings): Promise<readonly ModuleDefinition[]> {
   const loaded = await readConfig(configFile);
   const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
@@ -67,7 +70,7 @@ async function listModules(configFile: string, settings: RouterSettings): Promis
     ...(loaded.ok ? loaded.config.routers.flatMap(({ modules }) => modules) : []),
     ...(shipped.ok ? shipped.modules.map(({ definition }) => definition) : []),
   ];
-  // A module of the configuration takes the place of the shipped one of its name.
+  // A configured module replaces the built-in one of the same name.
   return [...new Map(all.toReversed().map((module) => [module.name, module])).values()];
 }
 

@@ -4,55 +4,70 @@ import type { OffsetEvidence, RouterTime } from '../logs/index.ts';
 import type { RouterClient, RouterProbe, ShownCertificate } from '../router/index.ts';
 import type { Step, StepRecorder } from './doctor-steps.ts';
 
-/** What the doctor found out about a router beside whether it works. */
+/** Facts about a router that the doctor collects on the way. */
 export interface Learnt {
+  /** Certificate of the TLS handshake. */
   certificate?: ShownCertificate | undefined;
-  /** As in `TLSv1.3`. */
+  /** TLS version, such as `TLSv1.3`. */
   tlsVersion?: string | undefined;
-  /** Group of the account, or that it may not read the configuration where its group stands. */
+  /** Group of the account, or that it may not read the configuration that contains it. */
   account?: { readonly group: string } | 'no configuration' | undefined;
+  /** Number of logs, of their files, and of files with unknown names. */
   logs?: { readonly components: number; readonly files: number; readonly unknown: number } | undefined;
-  /** Whether log downloads can be asked for in part. */
+  /** True when log downloads support ranges. */
   hasRanges?: boolean | undefined;
-  /** Whether log downloads carry an entity tag. */
+  /** True when log downloads carry an entity tag. */
   hasEntityTags?: boolean | undefined;
-  /** In which log downloads come compressed for the way, as in `gzip`. */
+  /** Content encoding of log downloads, such as `gzip`. */
   encoding?: string | undefined;
-  /** What the bytes of a rotated file are, as in `bzip2` or `text`. */
+  /** Format of a rotated file, such as `bzip2` or `text`. */
   archives?: string | undefined;
-  /** What the newest rotation shows of the router's zone, and whose it is. */
+  /** UTC offset shown by the newest rotation, and the log it belongs to. */
   offset?: (OffsetEvidence & { readonly component: string }) | undefined;
-  /** What the newest rotations of a few logs show, by component. */
+  /** UTC offsets shown by the newest rotations of a few logs, by component. */
   rotations?: ReadonlyMap<string, OffsetEvidence> | undefined;
-  /** The router's local and UTC time, as it tells them in one answer. */
+  /** The router's local and UTC time, from one response. */
   time?: RouterTime | undefined;
-  /** The router's clock minus this machine's, milliseconds; the router tells whole seconds. */
+  /** The router's clock minus this machine's, in milliseconds; the router's resolution is 1 s. */
   clockOffsetMs?: number | undefined;
 }
 
+/** The doctor's result for one router. */
 export interface RouterReport {
+  /** Configured name. */
   readonly router: string;
+  /** Configured address. */
   readonly url: string;
+  /** The worst verdict of the steps. */
   readonly verdict: 'ok' | 'warning' | 'failed';
+  /** All steps in order. */
   readonly steps: readonly Step[];
+  /** Facts collected on the way. */
   readonly learnt: Readonly<Learnt>;
-  /** Milliseconds. */
+  /** Total duration in milliseconds. */
   readonly durationMs: number;
-  /** On the wire, TLS included. */
+  /** Bytes on the wire, TLS included. */
   readonly bytes: { readonly sent: number; readonly received: number };
 }
 
-/** What the stages work with. */
+/** The dependencies of the doctor's stages. */
 export interface Examination {
+  /** Settings of the router. */
   readonly settings: RouterSettings;
+  /** Client of its REST interface. */
   readonly client: RouterClient;
+  /** Tests name, TCP and TLS before the client connects. */
   readonly probe: RouterProbe;
+  /** Collects the steps. */
   readonly recorder: StepRecorder;
+  /** Facts collected so far; stages add to them. */
   readonly learnt: Learnt;
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
+  /** Aborts when the command must end, or the router takes too long. */
   readonly signal: AbortSignal;
-  /** Whether there is anywhere for log records to go. */
+  /** True when a sink is configured. */
   readonly hasSinks: boolean;
-  /** Makes a text of the router fit to be shown. */
+  /** Removes secrets and control characters from a text of the router, and truncates it. */
   readonly clean: (text: string) => string;
 }

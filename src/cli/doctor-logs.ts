@@ -14,14 +14,14 @@ import { type DownloadFacts, type RouterClient, RouterError } from '../router/in
 import type { Examination } from './doctor-examination.ts';
 import type { Finding } from './doctor-steps.ts';
 
-/** As much of a log as its first line takes, most likely. Bytes. */
+/** Enough for the first line of a log, most likely. Bytes. */
 const HEAD_BYTES = 512;
-/** Logs that are looked at beside the one that was rotated last. */
+/** Number of logs examined besides the most recently rotated one. */
 const MORE_LOGS = 3;
-/** A clock that is further off is worth a word. Milliseconds. */
+/** Larger clock offsets are reported. Milliseconds. */
 const CLOCK_OFFSET_MS_MAX = 60_000;
 
-/** Lists the logs, and reads the first bytes of one and of its newest archive. Resolves with whether the router is still there. */
+/** Lists the logs, and reads the first bytes of one and of its newest archive. Resolves to true while the router is reachable. */
 export async function examineLogs(examination: Examination): Promise<boolean> {
   const { settings, recorder, client, signal, hasSinks } = examination;
   if (!settings.logs.enabled) {
@@ -55,7 +55,7 @@ export async function examineLogs(examination: Examination): Promise<boolean> {
   return true;
 }
 
-/** Where a router sends parts of files, the beginnings of a few more logs show whether files begin where others end. */
+/** If the router supports ranges, reads the beginnings of a few more logs to see whether consecutive files share a second. */
 async function examineRotations({ logs }: Listing, chosen: string, examination: Examination): Promise<void> {
   const { recorder, client, signal, learnt, clock } = examination;
   const rotations = new Map<string, OffsetEvidence>();
@@ -81,7 +81,7 @@ function describeListing({ logs, unknown }: Listing, files: number, { learnt }: 
   return { message: `no log files${left}`, verdict: 'warning', hint: 'See whether the router writes logs at all' };
 }
 
-/** The log that was rotated last: its live file is young, and its first line shows the zone. */
+/** Chooses the most recently rotated log: its live file is young, and its first line shows the time zone. */
 function chooseLog({ logs }: Listing): readonly [string, ListedLog] | undefined {
   const newest = ([, { rotated }]: readonly [string, ListedLog]) => rotated.at(-1)?.stamp ?? '';
   return [...logs]
@@ -112,12 +112,12 @@ async function examineCurrent(component: string, log: ListedLog, examination: Ex
   });
 }
 
-/** What the router's clock and zone give reason to say. */
+/** Checks the router's clock and time zone. */
 function judgeTime({ learnt }: Examination, timezone: string | undefined): Partial<Finding> {
   const { offset, time, clockOffsetMs } = learnt;
   const shown = { whose: 'its lines are at UTC', atMs: offset?.rotatedUtcMs, offsetMs: offset?.offsetMs };
   const told = { whose: 'its clock is at UTC', atMs: time?.utcMs, offsetMs: time && findToldOffsetMs(time) };
-  // What its lines show counts before what its clock tells.
+  // The times of its lines take precedence over its clock.
   const { whose, atMs, offsetMs } = shown.offsetMs === undefined ? told : shown;
   if (timezone !== undefined && atMs !== undefined && offsetMs !== undefined) {
     const configuredMs = new Zone(timezone).offsetAt(atMs);
@@ -159,18 +159,18 @@ async function examineArchive({ rotated }: ListedLog, examination: Examination):
 interface Head {
   readonly head: Buffer;
   readonly facts: DownloadFacts;
-  /** When the answer began to arrive, wall time. Milliseconds since the Unix epoch. */
+  /** Arrival of the response, Unix time in milliseconds. */
   readonly observedMs: number;
 }
 
-/** What a status says that a range may be answered with. */
+/** Findings for the other statuses that a range request may return. */
 const ODD_ANSWERS: ReadonlyMap<unknown, Finding & { readonly hasRanges: boolean | undefined }> = new Map([
   [206, { hasRanges: false, message: 'not the part that was asked for: the agent will read whole files' }],
   [416, { hasRanges: true, message: 'empty' }],
   [404, { hasRanges: undefined, message: 'listed, and now gone' }],
 ]);
 
-/** Reads the beginning of a file, and no more of it than what a router that knows no ranges has sent until it is cut off. */
+/** Reads the beginning of a file; if the router does not support ranges, aborts the download as early as possible. */
 async function readHead(
   client: RouterClient,
   name: string,
@@ -185,7 +185,7 @@ async function readHead(
     for await (const chunk of body) {
       chunks.push(chunk);
       length += chunk.length;
-      // An answer of just as many bytes ends by itself, and its connection lives on.
+      // A response of exactly this length ends by itself, and its connection stays usable.
       if (length > bytes) break;
     }
     return { head: Buffer.concat(chunks).subarray(0, bytes), facts, observedMs };
@@ -199,7 +199,7 @@ async function readHead(
   }
 }
 
-/** As in `+01:00`. */
+/** Renders a UTC offset, as in `+01:00`. */
 export function renderOffset(offsetMs: number): string {
   const minutes = Math.abs(Math.round(offsetMs / 60_000));
   const [hours, rest] = [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0'));

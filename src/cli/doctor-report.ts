@@ -6,7 +6,7 @@ import type { Step, Verdict } from './doctor-steps.ts';
 import type { CommandIo } from './io.ts';
 import { renderTable } from './table.ts';
 
-/** A step as any table of findings shows it. */
+/** The fields of a step that tables show. */
 export type ShownStep = Pick<Step, 'step' | 'verdict' | 'message' | 'hint' | 'durationMs' | 'bytes'>;
 
 const COLOURS: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'gray'>> = {
@@ -16,16 +16,16 @@ const COLOURS: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'gray'>> = {
   skipped: 'gray',
 };
 
-/** Gives a text the colour of a verdict where results go to a terminal that wants colours. */
+/** Colours a text by verdict if stdout is a terminal with colours. */
 export function paintVerdict(text: string, verdict: string, io: CommandIo): string {
   const colour = COLOURS[verdict];
-  // With a stream, Node.js heeds NO_COLOR and what the terminal can do.
+  // Given a stream, Node.js respects NO_COLOR and the capabilities of the terminal.
   return colour && io.stdout.isTTY ? styleText(colour, text, { stream: io.stdout }) : text;
 }
 
 const isVerdict = (text: string): text is Verdict => Object.hasOwn(COLOURS, text.trim());
 
-/** Steps as a table: with what they cost, if they were measured. A hint stands below its step. */
+/** Renders steps as a table, with duration and bytes if measured. A hint follows below its step. */
 export function renderSteps(steps: readonly ShownStep[], io: CommandIo): string {
   const isMeasured = steps.some(({ durationMs }) => durationMs !== undefined);
   const header = isMeasured ? ['STEP', 'RESULT', 'TIME', 'BYTES', 'FOUND'] : ['STEP', 'RESULT', 'FOUND'];
@@ -39,7 +39,7 @@ export function renderSteps(steps: readonly ShownStep[], io: CommandIo): string 
   return indent(renderTable(header, rows, paint));
 }
 
-/** One router: how it went, the steps, and what was learnt. */
+/** Renders one router: verdict, steps and collected facts. */
 export function renderRouter(report: RouterReport, io: CommandIo): string {
   const { router, url, steps, learnt } = report;
   const facts = listFacts(report, learnt);
@@ -47,7 +47,7 @@ export function renderRouter(report: RouterReport, io: CommandIo): string {
   return `${paintVerdict(`${router}  ${url}  ${renderResult(report)}`, report.verdict, io)}\n${renderSteps(gatherAbsent(steps), io)}${table}`;
 }
 
-/** All routers, a line each. */
+/** Renders all routers, one line each. */
 export function renderFleet(reports: readonly RouterReport[], io: CommandIo): string {
   const rows = reports.map(({ router, verdict, steps }) => {
     const worst = steps.find((step) => step.verdict === verdict && verdict !== 'ok');
@@ -64,7 +64,7 @@ function renderResult({ verdict, steps }: RouterReport): string {
   return verdict === 'failed' ? `failed: ${found.map(({ step }) => step).join(', ')}` : `${found.length} warnings`;
 }
 
-/** Cards that a device does not have are many, and of no interest one by one. */
+/** Merges the steps of absent cards: they are many, and of no individual interest. */
 function gatherAbsent(steps: readonly Step[]): readonly Step[] {
   const isAbsent = ({ verdict, durationMs }: Step) => verdict === 'skipped' && durationMs !== undefined;
   const absent = steps.filter(isAbsent);
@@ -146,7 +146,7 @@ function renderTold(time: NonNullable<Learnt['time']>): string {
   return offsetMs === undefined ? `not shown: ${told}` : `UTC${renderOffset(offsetMs)}: ${told}`;
 }
 
-/** Routers tell whole seconds, and the answer takes its time. Milliseconds. */
+/** Tolerance for the 1 s resolution of the router's time and for the response time. Milliseconds. */
 const CLOCK_SLACK_MS = 2000;
 
 function renderClock(offsetMs: number): string {
@@ -175,7 +175,7 @@ function indent(text: string): string {
   return text.replaceAll(/^(?=.)/gm, '  ');
 }
 
-/** A router in the document that `--json` prints. */
+/** Renders a router for the document that `--json` prints. */
 export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, bytes }: RouterReport): object {
   const { certificate, account, offset, time } = learnt;
   const toldMs = time && findToldOffsetMs(time);

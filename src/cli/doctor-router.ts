@@ -8,23 +8,23 @@ import { examineStatus } from './doctor-status.ts';
 import { createCleaner, type Finding, judge, StepRecorder, toFailure } from './doctor-steps.ts';
 
 export interface ExaminationOptions {
-  /** Clock for time limits and durations. */
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
   /** Ends the command. */
   readonly signal: AbortSignal;
-  /** Whether there is anywhere for log records to go. */
+  /** True when a sink is configured: unreadable logs are then a failure, not a warning. */
   readonly hasSinks: boolean;
-  /** Told what happens next. */
+  /** Called with the name of each step when it begins. */
   readonly onStep: (step: string) => void;
 }
 
-/** All steps with one router, however slowly it answers. Milliseconds. */
+/** Maximum duration of all steps with one router. Milliseconds. */
 const ROUTER_MS_MAX = 5 * 60_000;
-/** A certificate that ends sooner is a warning. Milliseconds. */
+/** A certificate that expires sooner is a warning. Milliseconds. */
 const EXPIRY_MS_MIN = 30 * 86_400_000;
 const DAY_MS = 86_400_000;
 
-/** Each resolves with whether it makes sense to go on. */
+/** The stages in order. Each resolves to true when the next one makes sense. */
 const STAGES: readonly (readonly [step: string, run: (examination: Examination) => Promise<boolean>])[] = [
   ['resolve', resolve],
   ['connect', connect],
@@ -35,7 +35,7 @@ const STAGES: readonly (readonly [step: string, run: (examination: Examination) 
   ['logs', examineLogs],
 ];
 
-/** Tries one router step by step, and logs out. Rejects only with the signal's reason. */
+/** Tests one router step by step, and logs out. Rejects only with the signal's reason. */
 export async function examineRouter(settings: RouterSettings, options: ExaminationOptions): Promise<RouterReport> {
   const { clock, hasSinks, onStep } = options;
   using deadline = openDeadline(clock, ROUTER_MS_MAX, options.signal);
@@ -106,7 +106,7 @@ async function secure({ recorder, probe, signal, learnt, clock, settings }: Exam
     if (fault) throw fault;
     return judgeCertificate(certificate, protocol, clock.now(), settings);
   });
-  // The client opens its own; two at once may be one too many for a small device.
+  // The client opens its own connection; two at once may be one too many for a small device.
   probe.close();
   return isDone;
 }
@@ -155,7 +155,7 @@ function logIn({ recorder, client, probe, signal, settings }: Examination): Prom
   );
 }
 
-/** Asks for what every device has; any answer but 401 will do. */
+/** Requests a resource that every device has; any response but 401 counts. */
 async function isAnswered(client: RouterClient, signal: AbortSignal): Promise<boolean> {
   try {
     await client.readStatus('device_info', signal);
@@ -167,7 +167,7 @@ async function isAnswered(client: RouterClient, signal: AbortSignal): Promise<bo
   }
 }
 
-/** The account's entry in the list of users says its group; an account that may not read the list learns that it may not. */
+/** Reads the account's group from the list of users; an account without the right to read the list is reported as such. */
 async function findRights({ recorder, client, signal, learnt, settings, clean }: Examination): Promise<boolean> {
   const { auth, username } = settings;
   if (auth === 'none') {
@@ -185,9 +185,9 @@ async function findRights({ recorder, client, signal, learnt, settings, clean }:
       return { message: `group ${group}${isMore}` };
     } catch (error) {
       const status: unknown = Object(error).status;
-      // Not every firmware has this list.
+      // Some firmware does not have this list.
       if (status === 404) return { message: 'not told' };
-      // It stands in the way of nothing.
+      // Not needed for anything else: a warning is enough.
       if (!(error instanceof RouterError && error.isForbidden)) return { ...toFailure(error), verdict: 'warning' };
       learnt.account = 'no configuration';
       return {
@@ -197,6 +197,6 @@ async function findRights({ recorder, client, signal, learnt, settings, clean }:
       };
     }
   });
-  // Whatever goes wrong here, status and logs say themselves what is permitted.
+  // Whatever fails here, the status and log steps show what is permitted.
   return true;
 }

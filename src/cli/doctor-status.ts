@@ -11,7 +11,7 @@ import {
 import type { Examination } from './doctor-examination.ts';
 import { type Finding, toFailure } from './doctor-steps.ts';
 
-/** What became of all resources so far. */
+/** Results of the resources so far. */
 interface Tally {
   readonly read: Set<string>;
   failed: number;
@@ -19,8 +19,7 @@ interface Tally {
 }
 
 /**
- * Reads each status resource that the agent would read, as the agent reads it. Resolves with whether the router is still
- * there.
+ * Reads each status resource that the agent would read, in the same way. Resolves to true while the router is reachable.
  */
 export async function examineStatus(examination: Examination): Promise<boolean> {
   const { settings, recorder } = examination;
@@ -36,7 +35,7 @@ export async function examineStatus(examination: Examination): Promise<boolean> 
   return true;
 }
 
-/** Resolves with whether the router is still there. */
+/** Reads one resource. Resolves to true while the router is reachable. */
 async function examineResource(target: PollTarget, examination: Examination, tally: Tally): Promise<boolean> {
   const { client, clock, settings, signal, recorder, learnt } = examination;
   const source: DocumentSource = {

@@ -1,44 +1,48 @@
 import { type Clock, explainError } from '../base/index.ts';
 
-/** How a step ended. A warning does not stand in the way of data; what is skipped was not tried. */
+/** The result of a step. A warning does not prevent data; a skipped step was not tried. */
 export type Verdict = 'ok' | 'warning' | 'failed' | 'skipped';
 
-/** One thing that the doctor tried. The texts are bounded and without control characters and secrets. */
+/** One step of the doctor. Its texts are truncated, and contain neither control characters nor secrets. */
 export interface Step {
+  /** Name of the step, such as `tls` or `status device_info`. */
   readonly step: string;
+  /** Result of the step. */
   readonly verdict: Verdict;
-  /** What was found, or what stood in the way with its causes. */
+  /** The finding, or the error with its causes. */
   readonly message: string;
-  /** What to do about it; names the key of the configuration where there is one. */
+  /** What to do about it, with the configuration key if there is one. */
   readonly hint?: string | undefined;
-  /** Milliseconds; absent when it was skipped. */
+  /** Duration in milliseconds; absent when skipped. */
   readonly durationMs?: number | undefined;
-  /** On the wire, both directions; absent when it was skipped. */
+  /** Bytes on the wire, both directions; absent when skipped. */
   readonly bytes?: number | undefined;
 }
 
-/** What a step that did not fail has found. */
+/** The result of a step that did not throw. */
 export interface Finding {
+  /** The finding in words. */
   readonly message: string;
   /** Default `ok`. */
   readonly verdict?: Verdict | undefined;
+  /** What to do about it; absent when there is nothing to do. */
   readonly hint?: string | undefined;
 }
 
 export interface StepRecorderOptions {
-  /** Clock for the duration of steps. */
+  /** Measures the duration of steps. */
   readonly clock: Clock;
-  /** Bytes on the wire so far. */
+  /** Returns the bytes on the wire so far. */
   readonly countBytes: () => number;
-  /** Makes a text fit to be shown. */
+  /** Removes secrets and control characters from a text, and truncates it. */
   readonly clean: (text: string) => string;
-  /** Abandons everything: the command is to end. */
+  /** Aborts when the command must end. */
   readonly signal: AbortSignal;
-  /** Told the name of the step that begins. */
+  /** Called with the name of each step when it begins. */
   readonly onStep: (step: string) => void;
 }
 
-/** The steps with one router in their order. */
+/** Runs and records the steps with one router. */
 export class StepRecorder {
   readonly #options: StepRecorderOptions;
   readonly #steps: Step[] = [];
@@ -52,8 +56,8 @@ export class StepRecorder {
   }
 
   /**
-   * Carries a step out and writes down what came of it. Resolves with whether it did not fail; rejects only when the command is
-   * to end. `hint` is for failures that do not bring their own.
+   * Runs a step and records its result. Resolves to false when it failed; rejects only when the command must end. `hint` is
+   * for errors without their own hint.
    */
   async run(step: string, work: () => Promise<Finding>, hint?: string): Promise<boolean> {
     const { clock, countBytes, signal, onStep } = this.#options;
@@ -72,7 +76,7 @@ export class StepRecorder {
     return this.#add(step, finding, cost);
   }
 
-  /** Writes down what needs no work. */
+  /** Records a finding that needs no work. */
   note(step: string, finding: Finding): void {
     this.#add(step, finding, {});
   }
@@ -94,25 +98,25 @@ export class StepRecorder {
   }
 }
 
-/** What an error says, as a finding. `hint` is for one that does not bring its own. */
+/** Converts an error to a finding. `hint` is for errors without their own. */
 export function toFailure(error: unknown, hint?: string): Finding {
   const explained = explainError(error);
   return { verdict: 'failed', message: explained.reason, hint: explained.hint ?? hint };
 }
 
-/** Of several steps: failed when one has failed, else a warning when there is one. */
+/** Returns the worst verdict of several steps. */
 export function judge(steps: readonly { readonly verdict: Verdict }[]): 'ok' | 'warning' | 'failed' {
   const verdicts = new Set(steps.map(({ verdict }) => verdict));
   if (verdicts.has('failed')) return 'failed';
   return verdicts.has('warning') ? 'warning' : 'ok';
 }
 
-/** Longest text that is shown of anything that came from outside. */
+/** Maximum length of text from outside. */
 const TEXT_LENGTH_MAX = 600;
-/** A secret shorter than this would blank out ordinary words. */
+/** Masking shorter secrets would mask ordinary words. */
 const SECRET_LENGTH_MIN = 6;
 
-/** Takes secrets and control characters out of texts, and bounds them. */
+/** Creates the function that removes secrets and control characters from texts, and truncates them. */
 export function createCleaner(secrets: readonly string[]): (text: string) => string {
   const held = secrets.filter((secret) => secret.length >= SECRET_LENGTH_MIN);
   return (text) => {

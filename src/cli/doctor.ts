@@ -11,20 +11,22 @@ import { openProgress } from './progress.ts';
 import { preflightSinks, type SinkPreflight } from './sink-preflight.ts';
 
 export interface DoctorFlags {
+  /** Path of the configuration file. */
   readonly configFile: string;
-  /** Names of routers; none: all of them, and the sinks. */
+  /** Names of routers; empty = all of them, then the sinks. */
   readonly routers: readonly string[];
+  /** True to print JSON. */
   readonly isJson: boolean;
-  /** Shows all steps of every router, however many there are. */
+  /** True to show all steps of every router, however many there are. */
   readonly isVerbose: boolean;
 }
 
-/** Routers that are examined at the same time. */
+/** Maximum routers examined concurrently. */
 const ROUTERS_AT_ONCE = 8;
-/** With more routers than this, those that are well are a line each. */
+/** With more routers than this, those without problems are shown in one line each. */
 const WHOLE_REPORTS_MAX = 3;
 
-/** `doctor`: tries step by step whether the agent could work with routers and sinks, and says what stands in the way. */
+/** `doctor`: tests routers and sinks step by step as the agent would use them, and reports what fails and what to do. */
 export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCode> {
   const loaded = await readConfig(flags.configFile);
   if (!loaded.ok) {
@@ -43,7 +45,7 @@ export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCod
   return hasFailed || io.signal.aborted ? EXIT.failed : EXIT.done;
 }
 
-/** `undefined` when a name is unknown, with the reason on stderr. */
+/** Returns the named routers; `undefined` when a name is unknown, with the reason on stderr. */
 function chooseRouters(
   { routers: names, configFile }: DoctorFlags,
   { routers }: Config,
@@ -55,7 +57,7 @@ function chooseRouters(
   return unknown.length > 0 ? undefined : routers.filter(({ name }) => names.includes(name));
 }
 
-/** In the order of `routers`; without those that were not finished when the command had to end. */
+/** Examines routers; reports are in the order of `routers`, without those unfinished when the command had to end. */
 async function examineRouters(
   routers: readonly RouterSettings[],
   hasSinks: boolean,
@@ -66,14 +68,14 @@ async function examineRouters(
   const reports = new Map<RouterSettings, RouterReport>();
   const waiting = routers.values();
   const work = async () => {
-    // All workers take from the same iterator.
+    // All workers share one iterator.
     for (const settings of waiting) {
       const onStep = (step: string) =>
         progress.update(`${reports.size} of ${routers.length} routers  ${settings.name}: ${step}`);
       reports.set(settings, await examineRouter(settings, { clock, signal: io.signal, hasSinks, onStep }));
     }
   };
-  // Also those that are to end early have their time to log out.
+  // Wait for all, so that aborted examinations can log out.
   const ends = await Promise.allSettled(Array.from({ length: ROUTERS_AT_ONCE }, work));
   progress.end();
   for (const end of ends) if (end.status === 'rejected' && !io.signal.aborted) throw end.reason;

@@ -1,7 +1,7 @@
 /**
- * cli: what a person can ask for, one file per command.
+ * cli: the command line, one file per command.
  *
- * Owns: commands, flags, exit codes, what is said on a terminal.
+ * Owns: commands, flags, exit codes, terminal output.
  * Does not own: the work behind a command, and the process itself.
  * Start reading at: program.ts.
  */

@@ -1,26 +1,26 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What a command has of the process around it. */
+/** The parts of the process that a command uses. */
 export interface CommandIo {
-  /** Where answers to questions come from. */
+  /** Answers to confirmations. */
   readonly stdin: Readable & { readonly isTTY?: boolean };
   /** Results. */
   readonly stdout: Writable & { readonly isTTY?: boolean };
-  /** The agent's own log, and words for a person. */
+  /** The agent's own log, and messages for people. */
   readonly stderr: Writable & { readonly isTTY?: boolean };
-  /** Aborts at the first signal that asks the process to end. */
+  /** Aborts at the first SIGTERM or SIGINT. */
   readonly signal: AbortSignal;
-  /** Calls `listener` at every SIGHUP from now on, which ends the process while nobody listens. */
+  /** Calls `listener` at every SIGHUP from now on. Without a listener, SIGHUP ends the process. */
   readonly onHangup: (listener: () => void) => void;
 }
 
-/** Writes a result and resolves when the system has taken it, so that a slow reader loses nothing at the end. */
+/** Writes a result and resolves when the system has accepted it, so that a slow reader loses nothing at the end. */
 export function writeResult(result: string | Uint8Array, io: CommandIo): Promise<void> {
-  // A reader that has gone away ends the command by its signal.
+  // If the reader has gone away, the signal ends the command.
   return new Promise((resolve) => void io.stdout.write(result, () => resolve()));
 }
 
-/** The same surroundings with a signal that also aborts when nobody reads the results any more. */
+/** Returns `io` with a signal that also aborts when the reader of stdout goes away. */
 export function endWithReader(io: CommandIo): CommandIo {
   const gone = new AbortController();
   io.stdout.on('error', () => gone.abort());

@@ -6,7 +6,7 @@ import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 import { countBytes, openProgress } from './progress.ts';
 import { renderTable } from './table.ts';
 
-/** `logs list`: the log files of a router. */
+/** `logs list`: lists the log files of a router. */
 export function listLogs(
   flags: { readonly configFile: string; readonly router: string; readonly isJson: boolean },
   io: CommandIo,
@@ -29,8 +29,8 @@ export function listLogs(
 }
 
 /**
- * `logs fetch`: everything that a router still has, or the named files, as records on stdout. It reads as the agent does,
- * with the same order, uids and gaps, and remembers nothing.
+ * `logs fetch`: prints everything that a router still has, or the named files, as records. It reads as the agent does, with
+ * the same order, uids and gaps, but keeps no state.
  */
 export function fetchLogs(
   flags: { readonly configFile: string; readonly router: string; readonly files: readonly string[] },
@@ -41,7 +41,7 @@ export function fetchLogs(
     const progress = openProgress(io);
     let exitCode: ExitCode = EXIT.done;
     let written = Promise.resolve();
-    // A slow reader of the records holds back the download.
+    // A slow reader of the records slows down the download (back-pressure).
     const paced = async function* (body: AsyncIterable<Uint8Array>) {
       for await (const chunk of body) {
         await written;

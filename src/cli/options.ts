@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 
-/** Gathers the values of a flag that may be given more than once. */
+/** Collects the values of a repeatable flag. */
 export function collect(value: string, earlier: readonly string[]): readonly string[] {
   return [...earlier, value];
 }
@@ -10,7 +10,7 @@ export function configOption(): Option {
   return new Option('--config.file <path>', 'configuration file').default('router-exporter.yaml');
 }
 
-/** Reads a flag that is a whole number within bounds. */
+/** Creates a parser for flags that are whole numbers within bounds. */
 export function parseWholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const number = Number(text);

@@ -14,7 +14,7 @@ import { withRouter } from './connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 import { renderTable } from './table.ts';
 
-/** `profiles list`: the stored profiles of a router. */
+/** `profiles list`: lists the stored profiles of a router. */
 export function listProfiles(
   flags: { readonly configFile: string; readonly router: string; readonly isJson: boolean },
   io: CommandIo,
@@ -36,7 +36,7 @@ export function listProfiles(
   });
 }
 
-/** `profiles download`: a stored profile into a file that only its owner can read, because it holds secrets. */
+/** `profiles download`: saves a stored profile to a file with mode 0600, because it contains secrets. */
 export function downloadProfile(
   flags: {
     readonly configFile: string;
@@ -60,26 +60,30 @@ export function downloadProfile(
   });
 }
 
-/** Firmware that does not send a flag leaves it open. */
+/** Renders a flag; empty when the firmware does not send it. */
 function renderFlag(flag: boolean | undefined): string {
   return flag === undefined ? '?' : flag ? 'yes' : 'no';
 }
 
 export interface KeptFlags {
+  /** Path of the configuration file. */
   readonly configFile: string;
+  /** Name of the router, which need not be configured any more. */
   readonly router: string;
+  /** True to print JSON. */
   readonly isJson: boolean;
 }
 
 export interface DiffFlags extends KeptFlags {
-  /** One profile; absent: each that has versions. */
+  /** Name of one profile. Default: every profile with versions. */
   readonly profile?: string | undefined;
-  /** Numbers of versions, 1 is the newest. Absent: the newest two that can be compared. */
+  /** Number of the older version; 1 is the newest. Default: the newest two versions that can be compared. */
   readonly from?: number | undefined;
+  /** Number of the newer version; default as for `from`. */
   readonly to?: number | undefined;
 }
 
-/** `profiles versions`: the kept versions of a router's profiles. No router is asked. Damaged ones are exit code 1. */
+/** `profiles versions`: lists the backed-up versions of a router's profiles, without contacting it. Damaged ones are exit code 1. */
 export function listVersions(flags: KeptFlags, io: CommandIo): Promise<ExitCode> {
   return withArchive(flags, io, async (archive, profiles) => {
     const rows: (readonly [string, StoredVersion])[] = [];
@@ -98,8 +102,8 @@ export function listVersions(flags: KeptFlags, io: CommandIo): Promise<ExitCode>
 }
 
 /**
- * `profiles diff`: what has changed between two kept versions, as a unified diff. No router is asked. Differences are no
- * failure: exit code 0 with and without them.
+ * `profiles diff`: prints the changes between two backed-up versions as a unified diff, without contacting a router. Exit
+ * code 0 with and without differences.
  */
 export function diffProfiles(flags: DiffFlags, io: CommandIo): Promise<ExitCode> {
   return withArchive(flags, io, async (archive, profiles) => {
@@ -131,7 +135,7 @@ export function diffProfiles(flags: DiffFlags, io: CommandIo): Promise<ExitCode>
   });
 }
 
-/** Runs `work` on the kept profiles of a router, at least one. What is missing or fails is said on stderr. */
+/** Runs `work` on the backed-up profiles of a router, at least one. Missing ones and failures are reported on stderr. */
 async function withArchive(
   { configFile, router }: KeptFlags,
   io: CommandIo,
@@ -173,7 +177,7 @@ function renderComparison({ profile, from, to, isEqual, diff }: Comparison, io: 
     });
     return `${name}: the versions differ; line by line only ascii can be compared (backup.format)\n${lines.join('')}`;
   }
-  // A file or another program gets the lines as they are.
+  // A file or another program gets the lines unchanged.
   if (!io.stdout.isTTY) return diff;
   return diff
     .split('\n')
@@ -183,14 +187,14 @@ function renderComparison({ profile, from, to, isEqual, diff }: Comparison, io: 
 
 const COLOURS: Readonly<Record<string, 'green' | 'red' | 'cyan'>> = { '+': 'green', '-': 'red', '@': 'cyan' };
 
-/** A line of a diff in the colour that people know. */
+/** Colours a line of a diff. */
 function paint(line: string, { stdout }: CommandIo): string {
   const colour = COLOURS[line[0] ?? ''];
   const text = toPrintable(line);
   return colour ? styleText(colour, text, { stream: stdout }) : text;
 }
 
-/** What comes from a router must not direct the terminal. */
+/** Replaces control characters: data of a router must not control the terminal. */
 function toPrintable(text: string): string {
   return text.replaceAll(/[^\P{Cc}\t]/gu, '?');
 }

@@ -7,12 +7,12 @@ import { addRouterCommands } from './router-commands.ts';
 import type { LogFlags } from './serve.ts';
 import { readVersion } from './version.ts';
 
-/** Most routers of a demo: each is a listening socket and a log writer in this one process. */
+/** Maximum routers of a demo: each is a listening socket and a log writer in this process. */
 const DEMO_ROUTERS_MAX = 1000;
-/** Most routers without an agent: each needs a port. */
+/** Maximum simulated routers without an agent: each needs a port. */
 const SIMULATED_ROUTERS_MAX = 10_000;
 
-/** More processes than this for one fleet are certainly a mistake. */
+/** Maximum of `--total-shards`; more processes for one fleet are certainly a mistake. */
 const SHARDS_MAX = 1000;
 
 /** Parses the arguments after the program's name, runs the command and resolves with its exit code. Never rejects for wrong usage. */
@@ -26,12 +26,12 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
     return exitCode;
   } catch (cause) {
     if (!(cause instanceof CommanderError)) throw cause;
-    // Commander has written what is wrong; help and version are no mistakes.
+    // Commander has printed the error; help and version are not errors.
     return cause.exitCode === 0 ? EXIT.done : EXIT.usage;
   }
 }
 
-/** The commands import what they do only when they are asked for, so that `--help` stays quick. */
+/** Commands are imported only when they run, so that `--help` stays fast. */
 function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
   const program = new Command('router-exporter')
     .description('Prometheus metrics and log shipping for fleets of INSYS icom routers.')
@@ -50,17 +50,17 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
       [],
     )
     .option('--web.config.file <path>', 'TLS, users and headers of the server; replaces web.config_file of the file')
-    .option('--web.enable-lifecycle', 'let POST /-/reload and POST /-/quit do something')
+    .option('--web.enable-lifecycle', 'enable POST /-/reload and POST /-/quit')
     .option('--web.route-prefix <path>', 'serve everything below this path (default: the path of --web.external-url)')
-    .option('--web.external-url <url>', 'address at which others reach the server, for /sd and for links')
-    .option('--storage.path <folder>', 'folder of positions and spool; replaces storage.path of the file')
+    .option('--web.external-url <url>', 'URL under which the server is reachable from outside, for /sd and links')
+    .option('--storage.path <folder>', 'folder for positions and spool; replaces storage.path of the file')
     .option(
       '--shard <index>',
-      'which share of the routers this process takes, from 0',
+      'index of this process among --total-shards, from 0',
       parseWholeNumber(0, SHARDS_MAX - 1),
       0,
     )
-    .option('--total-shards <count>', 'how many processes share the routers', parseWholeNumber(1, SHARDS_MAX), 1)
+    .option('--total-shards <count>', 'number of processes that share the routers', parseWholeNumber(1, SHARDS_MAX), 1)
     .action(async (options: Record<string, unknown>, command: Command) => {
       // Because `run` is the default, a misspelt command arrives here as its argument.
       const [unknown] = command.args;
@@ -87,9 +87,9 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     });
 
   addLogOptions(program.command('demo'), 'warn')
-    .description('Run a simulated fleet and the agent against it; nothing to configure.')
+    .description('Run a simulated fleet and the agent against it, without any configuration.')
     .option('--routers <count>', `number of simulated routers, up to ${DEMO_ROUTERS_MAX}`, parseRouterCount, 3)
-    .option('--for <duration>', 'end by itself after this time, as in 30s', parseDurationFlag)
+    .option('--for <duration>', 'stop after this time, such as 30s', parseDurationFlag)
     .option('--web.listen-address <address>', 'address to listen on (default: 127.0.0.1:9847, or a free port)')
     .action(async (options: Record<string, unknown>) => {
       const { demo } = await import('./demo.ts');
@@ -104,7 +104,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
 
   program
     .command('check')
-    .description('Check the configuration file and every file that it names.')
+    .description('Check the configuration file and every file that it refers to.')
     .addOption(configOption())
     .option('--sinks', 'also try each sink: reachable, authorised, takes a test record')
     .action(async (options: Record<string, unknown>) => {
@@ -129,15 +129,20 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
 
   program
     .command('simulate')
-    .description('Run simulated routers alone, for the tests of other programs.')
+    .description('Run only simulated routers, for testing other programs.')
     .option('--routers <count>', 'number of simulated routers', parseWholeNumber(1, SIMULATED_ROUTERS_MAX), 3)
     .option('--listen <address>', 'address of the first router, the others follow (default: 127.0.0.1:9443)')
-    .option('--seed <number>', 'equal seeds give equal routers', parseWholeNumber(0, Number.MAX_SAFE_INTEGER), 1)
-    .option('--control [address]', 'open a loopback port that directs the simulation (default: 127.0.0.1:9442)')
-    .option('--fault <name>', 'begin with this fault, as NAME or ROUTER=NAME; repeatable', collect, [])
+    .option(
+      '--seed <number>',
+      'seed of the simulation; equal seeds give equal routers',
+      parseWholeNumber(0, Number.MAX_SAFE_INTEGER),
+      1,
+    )
+    .option('--control [address]', 'open a loopback port to control the simulation (default: 127.0.0.1:9442)')
+    .option('--fault <name>', 'start with this fault, as NAME or ROUTER=NAME; repeatable', collect, [])
     .option('--clock-offset <duration>', 'clocks are ahead by this, as in 1h, or behind, as in -1h', parseOffsetFlag, 0)
     .option('--plain-http', 'serve HTTP without TLS')
-    .option('--ca-out <file>', 'write the certificate that clients have to trust')
+    .option('--ca-out <file>', 'write the CA certificate that clients must trust to this file')
     .action(async (options: Record<string, unknown>) => {
       const { simulate } = await import('./simulate.ts');
       const flags = {
@@ -171,15 +176,15 @@ async function renderUnknownCommand(program: Command, name: string): Promise<str
 function addLogOptions(command: Command, level: LogLevel = 'info'): Command {
   return command
     .addOption(
-      new Option('--log.level <level>', 'least severe lines of the own log')
+      new Option('--log.level <level>', "minimum severity of the agent's own log")
         .choices(['debug', 'info', 'warn', 'error'])
         .default(level),
     )
     .addOption(
-      new Option('--log.format <format>', 'form of the own log (default: text on a terminal, json elsewhere)').choices([
-        'text',
-        'json',
-      ]),
+      new Option(
+        '--log.format <format>',
+        "format of the agent's own log (default: text on a terminal, json elsewhere)",
+      ).choices(['text', 'json']),
     );
 }
 

@@ -1,8 +1,8 @@
 import type { CommandIo } from './io.ts';
 
-/** A line on a terminal that says how far a long download is; nothing where stderr is no terminal. */
+/** A progress line on stderr for long downloads; nothing when stderr is not a terminal. */
 export interface Progress {
-  /** Replaces what is said. */
+  /** Replaces the text. */
   update(text: string): void;
   /** Removes the line. */
   end(): void;
@@ -18,7 +18,7 @@ export function openProgress(io: CommandIo): Progress {
   };
 }
 
-/** Passes bytes on and says how many have come. */
+/** Passes bytes through and reports their number so far. */
 export async function* countBytes(
   body: AsyncIterable<Uint8Array>,
   label: string,

@@ -2,26 +2,26 @@ import { type Command, Option } from 'commander';
 import type { CommandIo, ExitCode } from './io.ts';
 import { collect, configOption, parseWholeNumber } from './options.ts';
 
-/** More versions than a backup may keep. */
+/** Maximum version number; more than a backup can keep. */
 const VERSIONS_MAX = 1000;
 
 type Options = Record<string, unknown>;
 
-/** Adds the commands that talk to routers of the configuration. */
+/** Adds the commands that work with configured routers. */
 export function addRouterCommands(program: Command, io: CommandIo, finish: (code: ExitCode) => void): void {
   program
     .command('api')
     .description(
-      'Make any call of the REST interface, with the session handled. Prints the answer: JSON indented, all else as it came.',
+      'Make any call of the REST interface in a session. Prints the response: JSON indented, everything else unchanged.',
     )
-    .argument('<method>', 'GET, POST, PUT or DELETE; all but GET ask first')
+    .argument('<method>', 'GET, POST, PUT or DELETE; all but GET ask for confirmation')
     .argument('<path>', 'below /api/v2_0, as in /configuration/administration/users')
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
     .option('--query <key=value>', 'query parameter; repeatable', collect, [])
     .option('--filter <json>', 'the query parameter "filter"')
-    .option('--data <json>', 'body as JSON, or @ and the name of a file that holds it')
-    .option('--output <file>', 'write the body of a GET to a file, as it comes')
+    .option('--data <json>', 'body as JSON, or @ and the name of a file that contains it')
+    .option('--output <file>', 'write the unchanged body of a GET to a file')
     .option('--yes', 'do not ask')
     .action(async (method: string, path: string, router: string, options: Options) => {
       const { api } = await import('./api.ts');
@@ -41,14 +41,14 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
 
   program
     .command('status')
-    .description('Show what a router says about itself, as JSON or as metrics.')
+    .description('Show the status of a router, as JSON or as metrics.')
     .argument('<router>', 'name in the configuration')
     .argument(
       '[resource...]',
       'status resources such as device_info or sysstat/wan; default: those that the agent reads',
     )
     .addOption(configOption())
-    .option('--metrics', 'show the series instead')
+    .option('--metrics', 'show metrics instead of JSON')
     .action(async (router: string, resources: string[], options: Options) => {
       const { status } = await import('./status.ts');
       finish(await status({ ...toConfigFlag(options), router, resources, asMetrics: options['metrics'] === true }, io));
@@ -56,7 +56,7 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
 
   program
     .command('doctor')
-    .description('Try step by step whether routers and sinks can be worked with, and say what stands in the way.')
+    .description('Test routers and sinks step by step, and report what fails and what to do about it.')
     .argument('[router...]', 'names in the configuration; default: all of them, then the sinks')
     .addOption(configOption())
     .option('--verbose', 'show all steps of every router, however many there are')
@@ -75,12 +75,12 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
   program
     .command('discover')
     .description(
-      'Find what a router answers, and print a file of modules (YAML, for module_files) for what no module covers.',
+      'Find the resources a router returns, and print modules (YAML, for module_files) for fields that no module covers.',
     )
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
-    .option('--openapi <file>', 'ask for the status resources of this OpenAPI file instead of the known ones')
-    .option('--dump <folder>', 'save the answers; numbers of devices and people, addresses and secrets are masked')
+    .option('--openapi <file>', 'request the status resources of this OpenAPI file instead of the known ones')
+    .option('--dump <folder>', 'save the responses; numbers of devices and people, addresses and secrets are masked')
     .option('--force', 'overwrite the files of an earlier dump')
     .option('--json', 'for programs')
     .action(async (router: string, options: Options) => {
@@ -120,7 +120,7 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
 
   const profiles = program
     .command('profiles')
-    .description('Stored profiles of a router, and the versions of them that the backup has kept.');
+    .description('Stored profiles of a router, and their backed-up versions.');
   profiles
     .command('list')
     .description('List the stored profiles of a router.')
@@ -133,12 +133,15 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     });
   profiles
     .command('download')
-    .description('Download a stored profile. The file holds secrets and is readable by its owner alone.')
+    .description('Download a stored profile. The file contains secrets and is readable only by its owner.')
     .argument('<router>', 'name in the configuration')
     .argument('<profile>', 'name of the profile')
     .requiredOption('--output <file>', 'file to write')
     .addOption(
-      new Option('--format <format>', 'binary can be loaded again; ascii can be read').choices(['binary', 'ascii']),
+      new Option('--format <format>', 'binary can be restored on a router; ascii is readable').choices([
+        'binary',
+        'ascii',
+      ]),
     )
     .addOption(configOption())
     .action(async (router: string, profile: string, options: Options) => {
@@ -154,7 +157,7 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     });
   profiles
     .command('versions')
-    .description('List the versions of profiles that the backup has kept. No router is asked.')
+    .description('List the backed-up versions of profiles, without contacting a router.')
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
     .option('--json', 'for programs')
@@ -164,9 +167,11 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     });
   profiles
     .command('diff')
-    .description('Compare two kept versions of profiles. The lines may hold secrets. No router is asked.')
+    .description(
+      'Compare two backed-up versions of profiles, without contacting a router. The output may contain secrets.',
+    )
     .argument('<router>', 'name in the configuration')
-    .option('--profile <name>', 'one profile (default: each that has versions)')
+    .option('--profile <name>', 'one profile (default: every profile with versions)')
     .option('--from <number>', 'the older version as profiles versions numbers it', parseWholeNumber(1, VERSIONS_MAX))
     .option('--to <number>', 'the newer version; 1 is the newest', parseWholeNumber(1, VERSIONS_MAX))
     .addOption(configOption())

@@ -9,26 +9,31 @@ import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
 
 export interface RunFlags {
+  /** Path of the configuration file. */
   readonly configFile: string;
-  /** Replaces `web.listen`; empty: does not. */
+  /** Replaces `web.listen`; empty = use `web.listen`. */
   readonly listenAddresses: readonly string[];
   /** Replaces `web.config_file`; relative to the working directory. */
   readonly webConfigFile: string | undefined;
   /** Replaces `storage.path`; relative to the working directory. */
   readonly storagePath: string | undefined;
+  /** Options of the web server that only flags can set. */
   readonly web: AgentWebOptions;
-  /** The share of the routers that this process takes. */
+  /** The routers of this process. Default: all. */
   readonly shard: Shard;
+  /** Level and format of the agent's own log. */
   readonly log: LogFlags;
 }
 
-/** One of `total` processes that share a fleet; `index` from 0. */
+/** One of several processes that share a fleet. */
 export interface Shard {
+  /** Index of this process, from 0. */
   readonly index: number;
+  /** Number of processes. */
   readonly total: number;
 }
 
-/** `run`: the agent, until SIGTERM or SIGINT. SIGHUP loads the configuration again. */
+/** `run`: runs the agent until SIGTERM or SIGINT. SIGHUP reloads the configuration. */
 export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const wrong = flags.listenAddresses.filter((text) => parseListenAddress(text) === undefined);
   for (const text of wrong) {
@@ -49,7 +54,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   try {
     const reload = async () => {
       const fresh = await load();
-      // The former ones are in use until the reload has succeeded, and for ever if it fails.
+      // The old secrets stay in use until the reload has succeeded, and permanently if it fails.
       if (fresh.ok) useSecretsOf(running, fresh.config);
       return fresh;
     };
@@ -94,7 +99,7 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   };
 }
 
-/** Whether a router is one of the shard's. It depends on its name alone, so that every process comes to the same share. */
+/** True when a router belongs to the shard. Depends only on its name, so that all processes agree. */
 function belongsTo(router: string, { index, total }: Shard): boolean {
   return Math.floor(hashToUnit(`shard/${router}`) * total) === index;
 }

@@ -5,12 +5,13 @@ import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 
 export interface SchemaFlags {
+  /** Path of the configuration file. */
   readonly configFile: string;
-  /** A sink of type `elasticsearch`; absent: the schema of the configuration file. */
+  /** Name of a sink of type `elasticsearch`; `undefined` = print the schema of the configuration file. */
   readonly indexTemplateOf: string | undefined;
 }
 
-/** `schema`: the JSON Schema of the configuration file, or the index template that suits a sink of it. */
+/** `schema`: prints the JSON Schema of the configuration file, or the index template for one of its sinks. */
 export async function schema({ configFile, indexTemplateOf }: SchemaFlags, io: CommandIo): Promise<ExitCode> {
   if (indexTemplateOf === undefined) {
     await writeResult(renderJsonSchema(), io);

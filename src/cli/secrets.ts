@@ -1,6 +1,6 @@
 import { Secret } from '../base/index.ts';
 
-/** All secrets that settings hold, however deep. */
+/** Finds all secrets in settings, at any depth. */
 export function findSecrets(settings: unknown): readonly Secret[] {
   if (settings instanceof Secret) return [settings];
   return typeof settings === 'object' && settings !== null ? Object.values(settings).flatMap(findSecrets) : [];

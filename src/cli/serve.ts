@@ -15,16 +15,17 @@ import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { findSecrets } from './secrets.ts';
 import { readVersion } from './version.ts';
 
-/** Shorter values in the query of a sink's url are words, which would be missing all over the log. Characters. */
+/** Shorter values in the query of a sink's URL are ordinary words; masking them would damage the log. Characters. */
 const QUERY_SECRET_LENGTH_MIN = 16;
 
 export interface LogFlags {
+  /** Minimum severity. */
   readonly level: LogLevel;
-  /** `undefined`: text on a terminal, JSON elsewhere. */
+  /** `undefined` = text on a terminal, JSON elsewhere. */
   readonly format: 'text' | 'json' | undefined;
 }
 
-/** The agent's own log on stderr; no secret of the configuration in use can appear in it. */
+/** Opens the agent's own log on stderr. Secrets of the running configuration are masked in it. */
 export function openLogger(
   flags: LogFlags,
   io: CommandIo,
@@ -51,32 +52,32 @@ function isLong(piece: string | Secret): boolean {
 }
 
 export interface ServeOptions {
-  /** The configuration to start with. */
+  /** The checked configuration. */
   readonly config: Config;
-  /** Files of routers that are watched for changes. */
+  /** Files of routers to watch for changes; absent = none. */
   readonly watched?: WatchedFiles;
-  /** Reads the configuration again, at SIGHUP and when asked over HTTP. */
+  /** Loads the configuration again, at SIGHUP and on `POST /-/reload`; absent = no reload. */
   readonly reload?: () => Promise<LoadedConfig>;
-  /** Told which configuration runs, after each reload that succeeded. */
+  /** Called with the running configuration after each successful reload. */
   readonly onConfigured?: (config: Config) => void;
-  /** Settings of the HTTP server that come from the command line. Default: none. */
+  /** Options of the web server that the configuration does not have. */
   readonly web?: AgentWebOptions;
   /** The agent's own log. */
   readonly logger: Logger;
-  /** Streams and signals of the command. */
+  /** Streams and signals of the process. */
   readonly io: CommandIo;
-  /** Called once, when the agent runs. */
+  /** Called once, when the agent has started. */
   readonly onStarted?: (agent: Agent) => void;
-  /** Whether a reader of the records that goes away is an ordinary end. Default false: a supervisor has to know. */
+  /** True when a disconnected reader of stdout is a normal end. Default false: a supervisor must notice it. */
   readonly endsWithReader?: boolean;
-  /** The agent ends when this resolves, if no signal comes first. */
+  /** The agent ends when this resolves, if no signal comes first; absent = only signals end it. */
   readonly until?: (signal: AbortSignal) => Promise<unknown>;
 }
 
-/** Runs the agent until it is asked to end or cannot go on, then stops it in order. Throws what prevents the start. */
+/** Runs the agent until it must end or fails, then shuts it down gracefully. Throws errors that prevent the start. */
 export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode; summary: AgentSummary }> {
   const { config, watched, reload, onConfigured, web, logger, io, onStarted, until = waitForAbort } = options;
-  // From the beginning, because nobody listening would end the process.
+  // Listen from the beginning: SIGHUP without a listener would end the process.
   const hangups = { isAsked: false, reload: () => {} };
   if (reload) {
     io.onHangup(() => {

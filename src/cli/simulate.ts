@@ -15,29 +15,32 @@ import {
 import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 
 export interface SimulateFlags {
+  /** Number of simulated routers. */
   readonly routers: number;
-  /** `host:port` of the first router, the others follow; `undefined` for the usual one. */
+  /** `host:port` of the first router, the others use the next ports; `undefined` = 127.0.0.1:9443. */
   readonly listen: string | undefined;
+  /** Seed of the simulation; equal seeds give equal routers. */
   readonly seed: number;
-  /** `host:port`, `true` for the usual one, `undefined` for no control port. */
+  /** `host:port` of the control port; `true` = 127.0.0.1:9442, `undefined` = none. */
   readonly control: string | true | undefined;
-  /** `NAME` for every router or `ROUTER=NAME` for one. */
+  /** Initial faults: `NAME` for every router or `ROUTER=NAME` for one. */
   readonly faults: readonly string[];
+  /** True to serve HTTP without TLS. */
   readonly plainHttp: boolean;
-  /** How far the routers' clocks are ahead. Milliseconds. */
+  /** Milliseconds by which the routers' clocks are ahead; negative = behind. */
   readonly clockOffsetMs: number;
-  /** Where the certificate of the authority is written. */
+  /** File to write the CA certificate to; `undefined` = not written. */
   readonly caOut: string | undefined;
 }
 
 const USUAL_LISTEN = '127.0.0.1:9443';
 /** One below the first router, because the others take the ports above it. */
 const USUAL_CONTROL = '127.0.0.1:9442';
-/** A fleet up to this size writes logs at full speed; a larger one shares what this many would write. */
+/** Up to this size each router of a fleet logs at full rate; larger fleets share the total rate of this many. */
 const LIVELY_ROUTERS = 100;
 const LINES_PER_SECOND = 9;
 
-/** `simulate`: simulated routers and nothing else, until SIGTERM or SIGINT. */
+/** `simulate`: runs only simulated routers, until SIGTERM or SIGINT. */
 export async function simulate(flags: SimulateFlags, io: CommandIo): Promise<ExitCode> {
   const listen = readAddress('--listen', flags.listen ?? USUAL_LISTEN, '0.0.0.0', io);
   const control =
@@ -72,14 +75,14 @@ export async function simulate(flags: SimulateFlags, io: CommandIo): Promise<Exi
   }
 }
 
-/** Rotations every few minutes for a few routers; small files for many, whose logs all lie in this one memory. */
+/** Rotates every few minutes for a few routers; uses small files for many, whose logs share the memory of one process. */
 function chooseLogSettings(routers: number): LogSettings {
   const truthBytesMax = 0;
   if (routers > LIVELY_ROUTERS) return { ...demoLogSettings, truthBytesMax };
   return { ...demoLogSettings, maxSizeBytes: 64 * 1024, compressionMs: 3000, truthBytesMax };
 }
 
-/** `fallback` is the host of an address that names none. */
+/** Parses an address; `fallback` is the host of an address without one. */
 function readAddress(
   flag: string,
   text: string,

@@ -8,29 +8,32 @@ import { createCleaner, judge, toFailure } from './doctor-steps.ts';
 import type { CommandIo } from './io.ts';
 import { findSecrets } from './secrets.ts';
 
-/** What came of trying the sinks of a configuration. */
+/** The results of testing the configured sinks. */
 export interface SinkPreflight {
-  /** A block for each sink, for humans. */
+  /** One block per sink, for people. */
   readonly text: string;
-  /** For programs, one of each sink. */
+  /** One object per sink, for programs. */
   readonly json: readonly object[];
+  /** True when a test of a sink failed. */
   readonly hasFailed: boolean;
 }
 
-/** What tests replace. */
+/** Dependencies that tests replace. */
 export interface PreflightTools {
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
+  /** Creates a sink from its settings. */
   readonly create: typeof createSink;
 }
 
-/** One sink, however slowly it answers. Milliseconds. */
+/** Maximum duration of the tests of one sink. Milliseconds. */
 const PREFLIGHT_MS_MAX = 30_000;
-/** How long its connections may take to end. Milliseconds. */
+/** Maximum time to close its connections. Milliseconds. */
 const CLOSE_MS_MAX = 2000;
 
 /**
- * Tries each sink of a configuration, all at once: reachable, authorised, takes a test record that says that it is one. Rejects
- * only with the reason of the signal. Nothing of it goes to standard output.
+ * Tests all configured sinks concurrently: reachable, authorised, accepts a test record marked as such. Rejects only with
+ * the reason of the signal. Writes nothing to standard output.
  */
 export async function preflightSinks(
   config: Config,
@@ -75,7 +78,7 @@ async function preflight(
     };
     const sink = create(settings, surroundings);
     try {
-      // A sink that forgets the signal is not waited for.
+      // Do not wait for a sink that ignores the signal.
       const findings = await untilAborted(sink.preflight(fleet, deadline.signal), deadline.signal);
       return findings.map(({ step, verdict, message, hint }) => ({
         step: clean(step),

@@ -7,15 +7,17 @@ import { withRouter } from './connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 
 export interface StatusFlags {
+  /** Path of the configuration file. */
   readonly configFile: string;
+  /** Name of the router. */
   readonly router: string;
-  /** Paths of status resources, or with a leading slash of anything; none: those that the router's modules read. */
+  /** Paths of status resources, or of any resource with a leading slash; empty = those that the router's modules read. */
   readonly resources: readonly string[];
-  /** Shows the series instead of the documents. */
+  /** True to show metrics instead of the documents. */
   readonly asMetrics: boolean;
 }
 
-/** `status`: what a router says about itself, as it says it or as metrics. */
+/** `status`: prints the status of a router, as JSON documents or as metrics. */
 export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
   return withRouter(flags.configFile, flags.router, io, async ({ settings, client }) => {
     const isChosen = flags.resources.length > 0;
@@ -36,12 +38,12 @@ export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
       } catch (cause) {
         io.signal.throwIfAborted();
         if (silences.isGoneAfter(cause)) {
-          // What ends the connection is said once; what was read before it is shown.
+          // Report a lost connection once, and show what was read before.
           io.stderr.write(`${settings.name}: ${renderErrorChain(cause)}\n`);
           exitCode = EXIT.failed;
           break;
         }
-        // A module asks for cards that a router need not have; what was asked for by name has to be there.
+        // Modules request cards that a router may lack; resources requested by name must exist.
         if (!isChosen && Object(cause).status === 404) continue;
         io.stderr.write(`${name}: ${renderErrorChain(cause)}\n`);
         exitCode = EXIT.failed;

@@ -1,12 +1,12 @@
-/** How wide a column may become before its cells are cut; the last column is never cut. */
+/** Maximum column width; longer cells are truncated, except in the last column. */
 const CELL_WIDTH_MAX = 60;
 
-/** Gives a cell, padded already, its colour. */
+/** Colours a padded cell. */
 export type PaintCell = (text: string, row: readonly string[], column: number) => string;
 
 /**
- * Renders rows under a header, columns aligned by two blanks; control characters of cells are made visible as `?`. `paint`
- * does not see the header.
+ * Renders rows under a header, with columns separated by two spaces; control characters in cells become `?`. `paint` is not
+ * applied to the header.
  */
 export function renderTable(
   header: readonly string[],
@@ -23,7 +23,7 @@ export function renderTable(
   const widths = header.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   return cells
     .map((row, index) => {
-      // What is behind the last text of a row is not padded, so that no line ends in blanks.
+      // Do not pad after the last text of a row, so that no line has trailing spaces.
       const end = row.findLastIndex((cell) => cell !== '');
       const padded = row.slice(0, end + 1).map((cell, column) => {
         const text = column === end ? cell : cell.padEnd(widths[column] ?? 0);

@@ -11,10 +11,10 @@ export function parseExternalUrl(text: string): URL {
   });
 }
 
-/** Parses and normalizes the path prefix of all routes. Throws {@link WebError} `settings`. */
+/** Parses and normalises the path prefix of all routes. Throws {@link WebError} `settings`. */
 export function parseRoutePrefix(text: string): string {
   const prefix = `/${text}`.replaceAll(/\/+/g, '/').replace(/\/$/, '');
-  // Excludes everything that the request router, or a client that normalizes paths, could interpret.
+  // Excludes everything that the request router, or a client that normalises paths, could interpret.
   if (/^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~-]+)*$/.test(prefix)) return prefix;
   throw new WebError('settings', `${text} cannot be the path below which the web server serves`, {
     disposition: 'operator',

@@ -16,7 +16,7 @@ const HEIGHT = 72;
 const MARGIN = 6;
 const CROSS = 3;
 
-/** Renders a small line chart with crosses for failures. The caption summarizes the chart in words. */
+/** Renders a small line chart with crosses for failures. The caption summarises the chart in words. */
 export function renderPlot(title: string, points: readonly PlotPoint[]): Html {
   const values = points.flatMap(({ value }) => (value === null ? [] : [value]));
   const failed = points.filter(({ isFailed }) => isFailed).length;
