@@ -1,6 +1,5 @@
-import { isIP } from 'node:net';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
-import { classifyCode, readErrorCode } from '../net/index.ts';
+import { classifyCode, findOtherFingerprint, isAuthorityNeeded, readErrorCode, toNameOptions } from '../net/index.ts';
 import type { ClientTls } from '../settings/index.ts';
 
 /**
@@ -8,25 +7,21 @@ import type { ClientTls } from '../settings/index.ts';
  * in it. The caller looks for {@link findTlsFault} before it sends anything.
  */
 export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
-  const { caPem, certPem, keyPem, fingerprintSha256, insecureSkipVerify } = tls;
+  const { caPem, certPem, keyPem } = tls;
   const name = tls.serverName ?? host;
-  const isPinnedOnly = fingerprintSha256 !== undefined && caPem === undefined;
   return {
-    // An address may stand in a certificate, but never in the greeting.
-    ...(name !== undefined && { host: name, servername: isIP(name) ? '' : name }),
+    ...(name !== undefined && toNameOptions(name)),
     ...(caPem !== undefined && { ca: caPem }),
     ...(certPem !== undefined && { cert: certPem }),
     ...(keyPem !== undefined && { key: keyPem }),
-    rejectUnauthorized: insecureSkipVerify !== true && !isPinnedOnly,
+    rejectUnauthorized: isAuthorityNeeded(tls),
   };
 }
 
 /** What is wrong with the certificate of a finished full handshake beyond what the TLS library has checked. */
 export function findTlsFault(tls: ClientTls, socket: TLSSocket): string | undefined {
-  if (tls.fingerprintSha256 === undefined) return undefined;
-  const found = socket.getPeerX509Certificate()?.fingerprint256;
-  if (found !== undefined && toHex(found) === toHex(tls.fingerprintSha256)) return undefined;
-  return `Its certificate has another fingerprint: ${found ?? 'none'}`;
+  const found = findOtherFingerprint(tls, socket.getPeerX509Certificate());
+  return found === undefined ? undefined : `Its certificate has another fingerprint: ${found}`;
 }
 
 /** What to do about {@link findTlsFault}. */
@@ -58,8 +53,4 @@ export function findTlsHint(cause: unknown): string | undefined {
     HINTS.find(([pattern]) => pattern.test(text))?.[1] ??
     'Check tls.ca_file, tls.server_name and tls.fingerprint_sha256 of this sink'
   );
-}
-
-function toHex(fingerprint: string): string {
-  return fingerprint.replaceAll(':', '').toLowerCase();
 }

@@ -4,8 +4,7 @@ import type { Clock } from '../base/index.ts';
 import type { RouterCertificate } from './certificate.ts';
 import { HandshakeMemory } from './handshake-memory.ts';
 import { Opening } from './opening.ts';
-import { openTrustedContext } from './secure-context.ts';
-import type { RouterTls } from './trust.ts';
+import { openTrustedContext, type RouterTls } from './trust.ts';
 import { type WireBytes, WireMeter } from './wire-meter.ts';
 
 export interface ConnectorOptions {

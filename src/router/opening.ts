@@ -2,9 +2,9 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock, Timer } from '../base/index.ts';
-import { readErrorCode } from '../net/index.ts';
+import { isAuthorityNeeded, readErrorCode, toNameOptions } from '../net/index.ts';
 import type { HandshakeMemory, HandshakeOffer } from './handshake-memory.ts';
-import { findTrustFault, isAuthorityNeeded, type RouterTls } from './trust.ts';
+import { findTrustFault, type RouterTls } from './trust.ts';
 import type { WireMeter } from './wire-meter.ts';
 
 /** How one connection is opened. */
@@ -123,9 +123,7 @@ export class Opening {
     try {
       secured = connectTls({
         socket,
-        host: name,
-        // An address may stand in a certificate, but never in the greeting.
-        servername: isIP(name) ? '' : name,
+        ...toNameOptions(name),
         secureContext: openContext(offer.groups),
         rejectUnauthorized: isAuthorityNeeded(tls),
         ALPNProtocols: ['http/1.1'],

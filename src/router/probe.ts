@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
+import { toNameOptions } from '../net/index.ts';
 import { RouterError, toRouterError } from './errors.ts';
 import { toAddress, toConnectError, toConnectTimeoutMs, toTcpOptions, toTimeoutError } from './opening.ts';
-import { openTrustedContext } from './secure-context.ts';
 import { decodeShownCertificate, judgeTrust, type ShownCertificate } from './shown-certificate.ts';
-import type { RouterTls } from './trust.ts';
+import { openTrustedContext, type RouterTls } from './trust.ts';
 import { type WireBytes, WireMeter } from './wire-meter.ts';
 
 export interface RouterProbeOptions {
@@ -119,9 +119,7 @@ export class RouterProbe {
     const name = tls.serverName ?? this.#address.host;
     const socket = connectTls({
       ...(this.#socket && { socket: this.#socket }),
-      host: name,
-      // An address may stand in a certificate, but never in the greeting.
-      servername: isIP(name) ? '' : name,
+      ...toNameOptions(name),
       secureContext: openTrustedContext(tls),
       // The certificate is to be looked at; nothing is sent over this connection.
       rejectUnauthorized: false,

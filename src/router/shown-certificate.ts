@@ -1,8 +1,9 @@
 import type { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
+import { isAuthorityNeeded } from '../net/index.ts';
 import { decodeCertificate, type RouterCertificate } from './certificate.ts';
 import { RouterError } from './errors.ts';
-import { findTrustFault, isAuthorityNeeded, type RouterTls } from './trust.ts';
+import { findTrustFault, type RouterTls } from './trust.ts';
 
 /** A certificate as a router showed it, trusted or not. The texts are untrusted: bounded and without control characters. */
 export interface ShownCertificate extends RouterCertificate {

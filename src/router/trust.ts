@@ -1,28 +1,32 @@
 import type { X509Certificate } from 'node:crypto';
-import type { ClientTls } from '../settings/index.ts';
+import type { SecureContext } from 'node:tls';
+import { findOtherFingerprint, openSecureContext, type TlsTrust } from '../net/index.ts';
 import { RouterError } from './errors.ts';
 
 /** How a router's certificate is checked, and which one is shown to it. */
-export type RouterTls = ClientTls;
+export type RouterTls = TlsTrust;
 
-/** Whether the TLS library itself ends a connection whose certificate no authority vouches for. */
-export function isAuthorityNeeded({ caPem, fingerprintSha256, insecureSkipVerify }: RouterTls): boolean {
-  const isPinnedOnly = fingerprintSha256 !== undefined && caPem === undefined;
-  return insecureSkipVerify !== true && !isPinnedOnly;
-}
-
-/** What is wrong with the certificate of a full handshake beyond what {@link isAuthorityNeeded} covers. */
+/** What is wrong with the certificate of a full handshake beyond what the TLS library has checked. */
 export function findTrustFault(tls: RouterTls, certificate: X509Certificate | undefined): RouterError | undefined {
-  if (tls.fingerprintSha256 === undefined) return undefined;
-  const found = certificate?.fingerprint256;
-  if (found !== undefined && toHex(found) === toHex(tls.fingerprintSha256)) return undefined;
-  return new RouterError('tls', `The router's certificate has another fingerprint: ${found ?? 'none'}`, {
+  const found = findOtherFingerprint(tls, certificate);
+  if (found === undefined) return undefined;
+  return new RouterError('tls', `The router's certificate has another fingerprint: ${found}`, {
     disposition: 'operator',
     hint: 'If the certificate was renewed, put this fingerprint into tls.fingerprint_sha256 of this router',
     isUnsent: true,
   });
 }
 
-function toHex(fingerprint: string): string {
-  return fingerprint.replaceAll(':', '').toLowerCase();
+/** The context of a router's trust settings. What its certificates are not good for becomes a {@link RouterError}. */
+export function openTrustedContext(tls: RouterTls, groups?: string): SecureContext {
+  try {
+    return openSecureContext(tls, groups);
+  } catch (cause) {
+    throw new RouterError('tls', 'The certificates that are configured for this router cannot be used', {
+      disposition: 'operator',
+      hint: 'Check tls.ca_file, tls.cert_file and tls.key_file of this router',
+      cause,
+      isUnsent: true,
+    });
+  }
 }

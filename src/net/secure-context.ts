@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { RouterError } from './errors.ts';
-import type { RouterTls } from './trust.ts';
+import type { TlsTrust } from './trust.ts';
 
 /**
  * Contexts of the whole process by what they are made of. A fleet mostly shares one authority, and a context of its own
@@ -15,7 +14,7 @@ const contexts = new Map<string, WeakRef<SecureContext>>();
  * first; absent = those of the TLS library. Throws what the TLS library throws for a certificate or key that is none.
  */
 export function openSecureContext(
-  { caPem, certPem, keyPem }: Pick<RouterTls, 'caPem' | 'certPem' | 'keyPem'>,
+  { caPem, certPem, keyPem }: Pick<TlsTrust, 'caPem' | 'certPem' | 'keyPem'>,
   groups?: string,
 ): SecureContext {
   const parts = [caPem, certPem, keyPem, groups].map((part) => part ?? null);
@@ -33,18 +32,4 @@ export function openSecureContext(
   });
   contexts.set(key, new WeakRef(context));
   return context;
-}
-
-/** The same, for a router: what its certificates are not good for becomes a {@link RouterError}. */
-export function openTrustedContext(tls: RouterTls, groups?: string): SecureContext {
-  try {
-    return openSecureContext(tls, groups);
-  } catch (cause) {
-    throw new RouterError('tls', 'The certificates that are configured for this router cannot be used', {
-      disposition: 'operator',
-      hint: 'Check tls.ca_file, tls.cert_file and tls.key_file of this router',
-      cause,
-      isUnsent: true,
-    });
-  }
 }

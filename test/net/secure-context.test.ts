@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { openSecureContext } from '../../src/router/secure-context.ts';
-import { authority, certificate } from './wire-bench.ts';
+import { openSecureContext } from '../../src/net/index.ts';
+import { authority, certificate } from '../router/wire-bench.ts';
 
 const { caPem } = authority;
 const { cert: certPem, key: keyPem } = certificate;
