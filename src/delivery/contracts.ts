@@ -3,9 +3,9 @@ import type { OutgoingRecord } from './outgoing-record.ts';
 
 /** Where undelivered records wait, one cursor per sink. */
 export interface Spool<Cursor> {
-  /** `undefined` when the sink has everything. */
+  /** Reads the next records of a sink; `undefined` when it has everything. */
   readSlice(sink: string, bounds: SliceBounds): Slice<Cursor> | undefined;
-  /** Moves the sink's cursor behind what is settled. */
+  /** Moves the sink's cursor behind the settled records. */
   acknowledge(sink: string, cursor: Cursor): void;
   /**
    * Gives again, before what is new, what the sink took in the last `replay`: before the time `endedMs` (wall time), or before
@@ -16,20 +16,22 @@ export interface Spool<Cursor> {
 
 /** Why a sink does not take a record, for good. */
 export interface Refusal {
-  /** The sink's own words, or those of a rule that is known to hold there. */
+  /** The error text of the sink, or of a rule known to apply there. */
   readonly reason: string;
-  /** Status or code with which the sink refused, such as `400`; absent when it was not even asked. */
+  /** Status or code of the rejection, such as `400`; absent when the record was never sent. */
   readonly code?: string | undefined;
 }
 
 export interface DeadLetter extends Refusal {
+  /** The uid of the record. */
   readonly uid: string;
-  /** The record as it was stored. */
+  /** The record as stored. */
   readonly line: string;
 }
 
 /** A dead letter that an operator wants to be tried again. */
 export interface ReplayedLetter extends DeadLetter {
+  /** Number of the dead letter. */
   readonly id: number;
 }
 
@@ -40,7 +42,7 @@ export interface DeadLetterBox {
    * same record of the same sink again replaces what was there.
    */
   add(sink: string, refused: readonly DeadLetter[], taken?: readonly number[]): void;
-  /** Letters of `sink` that are to be tried again, the oldest first. */
+  /** Returns the dead letters of `sink` to retry, oldest first. */
   readReplayed(
     sink: string,
     bounds: { readonly recordsMax: number; readonly bytesMax: number },
@@ -49,37 +51,39 @@ export interface DeadLetterBox {
 
 /** How many records a sink gets at once. */
 export interface BatchBounds {
+  /** Maximum number of records in a batch. */
   readonly recordsMax: number;
-  /** Of the stored records, before the sink's own format. Bytes. */
+  /** Maximum size of a batch, as stored, before the sink's own format. A single larger record is sent alone. Bytes. */
   readonly bytesMax: number;
-  /** How long a record may wait for others to fill the batch. Milliseconds. */
+  /** Maximum time a record waits for others to fill the batch. Milliseconds. */
   readonly waitMs: number;
 }
 
 /** What became of a delivery that did not fail as a whole. What is named nowhere was taken. */
 export interface DeliveryReport {
-  /** Bytes of the request, as far as they are known. */
+  /** Size of the request, if known. */
   readonly bytes?: number | undefined;
-  /** Of those that were taken: how many were there already. */
+  /** Number of accepted records that the receiver already had. */
   readonly duplicates?: number | undefined;
-  /** Refused for good, by their index in the batch. */
+  /** Permanently rejected records, by index in the batch. */
   readonly refused?: readonly ({ readonly index: number } & Refusal)[] | undefined;
-  /** Refused for good, and the sink does not say which. They are not sent again, because the others would come twice. */
+  /** Permanently rejected records that the sink does not identify. They are not sent again, because the others would be duplicated. */
   readonly refusedUnnamed?: { readonly records: number; readonly reason: string } | undefined;
-  /** To be sent again, by index in rising order; after a wait, unless `retryAfterMs` is 0. */
+  /** Records to send again, by index in ascending order; after a wait, unless `retryAfterMs` is 0. */
   readonly retry?:
     | { readonly indexes: readonly number[]; readonly reason: string; readonly retryAfterMs?: number | undefined }
     | undefined;
-  /** Something that an operator should read; nothing was lost. */
+  /** Message for the operator; nothing was lost. */
   readonly warning?: string | undefined;
 }
 
 /** One thing that was tried to see whether a sink would take records. */
 export interface PreflightFinding {
-  /** What was tried, in a word or two: `connect`, `authorise`, `test record`, `stream limit`. */
+  /** Name of the check: `connect`, `authorise`, `test record`, `stream limit`. */
   readonly step: string;
+  /** Result; a warning does not prevent delivery. */
   readonly verdict: 'ok' | 'warning' | 'failed';
-  /** What was found, in one sentence. */
+  /** The finding in one sentence. */
   readonly message: string;
   /** What to do about it. */
   readonly hint?: string | undefined;
@@ -87,8 +91,9 @@ export interface PreflightFinding {
 
 /** What a preflight may hold against the sink's own limits. */
 export interface PreflightFleet {
+  /** Number of routers. */
   readonly routers: number;
-  /** Distinct values of each label of the routers. */
+  /** Number of distinct values of each router label. */
   readonly labelValues: Readonly<Record<string, number>>;
 }
 
@@ -97,9 +102,9 @@ export interface PreflightFleet {
  * all. While one is watched, its end is what says that records may be lost, even when nothing is under way.
  */
 export interface WatchedConnection {
-  /** Called when the other side ends the connection. Set by whoever makes the deliveries. */
+  /** Called when the other side ends the connection. Set by the caller of `deliver`. */
   onEnd: (() => void) | undefined;
-  /** Says once whether the other side has ended the connection, and when (wall time, milliseconds since the Unix epoch). */
+  /** Reports once that the other side has ended the connection, and when (Unix time in milliseconds). */
   takeEnd(): Promise<{ readonly endedMs?: number | undefined } | undefined>;
 }
 
@@ -107,12 +112,13 @@ export interface WatchedConnection {
 export interface Sink {
   /** Unique name; also the label `sink`. */
   readonly name: string;
+  /** Batch bounds. */
   readonly batch: BatchBounds;
-  /** Limit of one delivery. Milliseconds; absent: none, because a slow taker is better than none. */
+  /** Time limit of one delivery in milliseconds; absent = none, because a slow receiver is better than none. */
   readonly timeoutMs?: number | undefined;
-  /** Absent: what the sink takes is safe, and nothing goes again. */
+  /** The watched connection; absent = accepted records are safe, and nothing is sent again. */
   readonly connection?: WatchedConnection | undefined;
-  /** Why this record is certain to be refused, known before it is sent. `nowMs`: wall time. */
+  /** Returns why a record is certain to be rejected, known before sending. `nowMs`: Unix time. */
   findRefusal?(record: OutgoingRecord, nowMs: number): Refusal | undefined;
   /**
    * Hands records over and resolves once the other side has said what became of each. The same records give the same
@@ -120,13 +126,13 @@ export interface Sink {
    * refuses it for good as it is (it is then split), else it comes again whole. `isRepeat`: the sink has taken these before.
    */
   deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat?: boolean): Promise<DeliveryReport>;
-  /** Tries whether records would be taken, with a test record that says that it is one. Throws nothing but aborts. */
+  /** Tests whether records would be accepted, with a test record marked as such. Throws only when aborted. */
   preflight(fleet: PreflightFleet, signal: AbortSignal): Promise<readonly PreflightFinding[]>;
   /**
    * Looks, without touching anything, whether this machine itself stands in the way of delivering. Throws `DeliveryError` when
    * it does. Absent: only the other side can tell.
    */
   checkPlace?(): Promise<void>;
-  /** Ends connections and files. Not needed before the first delivery. */
+  /** Closes connections and files. Not needed before the first delivery. */
   close(): Promise<void>;
 }

@@ -6,19 +6,19 @@ import { DeliveryError } from './errors.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
 
 export interface CourierOptions<Cursor> {
-  /** Sink that receives the records. */
+  /** The sink to deliver to. */
   readonly sink: Sink;
-  /** Spool from which records are read. */
+  /** Source of the records. */
   readonly spool: Spool<Cursor>;
-  /** Store of rejected records. */
+  /** Store for records that the sink rejects permanently. */
   readonly deadLetters: DeadLetterBox;
-  /** Clock for time limits and durations. */
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
-  /** Whether the sink gets a log at all. */
+  /** True when the sink gets the records of a log. */
   readonly isWanted: (router: string, component: string) => boolean;
-  /** Whether it gets a record of a log that it wants; absent: every one. Costs the parsing of each record. */
+  /** True when the sink gets a record of a wanted log; absent = every record. Requires parsing each record. */
   readonly isSelected?: ((record: LogRecord) => boolean) | undefined;
-  /** Called for every event of the delivery. */
+  /** Called with each event. */
   readonly report: (event: DeliveryEvent) => void;
 }
 
@@ -54,7 +54,7 @@ export type DeliveryEvent =
 export type StepOutcome = 'more' | 'idle' | { readonly waitMs: number };
 
 export interface StepOptions {
-  /** Whether a batch need not be waited for, because this is the end. */
+  /** True at shutdown: send batches without waiting for them to fill. Default false. */
   readonly isLast?: boolean | undefined;
 }
 

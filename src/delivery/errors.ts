@@ -27,9 +27,9 @@ export type DeliveryFailure =
   | 'unwritable';
 
 export interface DeliveryErrorOptions extends CodedErrorOptions {
-  /** How long the sink asks to be left alone. Milliseconds. */
+  /** Wait requested by the sink. Milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** Status or code with which the sink answered, such as `400`. */
+  /** Status or code of the response, such as `400`. */
   readonly answer?: string | undefined;
 }
 

@@ -1,10 +1,9 @@
 /**
  * delivery: from the spool to the sinks.
  *
- * Owns: how records are carried to a sink (batches, halving, dead letters), the sinks (a folder each) with their settings, what their
- * answers mean.
- * Does not own: where records and dead letters wait, and when a step is made.
- * Start reading at: courier.ts, contracts.ts; of the sinks: sinks/list.ts, sinks/define-sink.ts.
+ * Owns: delivery to a sink (batches, halving, dead letters), the sinks (one folder each), the meaning of their responses.
+ * Does not own: the spool, the store of dead letters, and the timing of steps.
+ * Start reading at: courier.ts, contracts.ts.
  */
 export type {
   BatchBounds,

@@ -5,16 +5,21 @@ export type OtelValue = string | number | readonly string[];
 
 /** A record in the terms of the OpenTelemetry logs data model, before it is written as JSON or protobuf. */
 export interface OtelRecord {
-  /** What all records of a router share, under the same keys in the same order. */
+  /** Attributes shared by all records of a router, with the same keys in the same order. */
   readonly resource: Readonly<Record<string, string>>;
   /** Nanoseconds since the Unix epoch, in decimal; absent when the line has no time, or one that OTLP cannot carry. */
   readonly timeUnixNano?: string | undefined;
+  /** Time of reading, nanoseconds since the Unix epoch, in decimal. */
   readonly observedTimeUnixNano?: string | undefined;
+  /** OpenTelemetry severity, 1 to 24; absent when the line has none. */
   readonly severityNumber?: number | undefined;
+  /** Severity as in the record; absent when the line has none. */
   readonly severityText?: string | undefined;
-  /** Synthetic records only. */
+  /** Name of the event; only for synthetic records. */
   readonly eventName?: string | undefined;
+  /** The message. */
   readonly body: string;
+  /** Attributes of the record. */
   readonly attributes: Readonly<Record<string, OtelValue>>;
 }
 

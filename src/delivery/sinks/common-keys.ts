@@ -18,20 +18,20 @@ import type { RecordFormat } from '../formats/format.ts';
 
 /** Keys that several types of sinks have, each described once. */
 
-/** A batch is held in memory, several times over while it is rendered. */
+/** Bounds the memory of a batch, which is held several times over while it is rendered. */
 const BATCH_RECORDS_MOST = 100_000;
 const BATCH_BYTES_LEAST = 1024;
 const BATCH_BYTES_MOST = 64 * 1024 ** 2;
-/** Longer, and what is shipped would be history. */
+/** A longer wait would make the shipped records outdated. */
 const BATCH_WAIT_MS_MAX = 5 * 60_000;
 const TIMEOUT_MS_MAX = 3_600_000;
-/** Receivers flush what they hold in memory within seconds; longer ones keep the spool large. */
+/** Receivers flush their memory within seconds; a longer replay would keep the spool large. */
 const REPLAY_MS_MAX = 5 * 60_000;
 
 const SEVERITIES = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency', 'none'] as const;
 const EVENTS = ['line', 'log.gap', 'log.gap_end', 'log.repeat', 'log.reset', 'log.clock_jump'] as const;
 
-/** Which records a sink gets. */
+/** Keys that select the records of a sink. */
 const selectShape = {
   routers: globs('Globs of the routers whose records it gets; a leading `!` excludes.', {
     examples: ['plant-*', 'plant-7'],
@@ -47,13 +47,12 @@ const selectShape = {
   ).prefault(['*']),
 };
 
-/** What every sink has, and what means the same in all of them. */
+/** Keys that every sink has, with the same meaning. */
 export const commonShape = {
   name: name({ description: 'Unique name of the sink: its label `sink` in metrics, and the key of its position.' }),
   start: choice(
     {
-      description:
-        'Where the sink begins when it is new: with the `oldest` record of the spool, or with those that come from then on (`newest`).',
+      description: 'First record of a new sink: the `oldest` in the spool, or the next one stored (`newest`).',
     },
     ['oldest', 'newest'],
   ).prefault('oldest'),
@@ -65,33 +64,33 @@ function listWords(words: readonly string[]): string {
   return `${quoted.slice(0, -1).join(', ')} and ${quoted.at(-1)}`;
 }
 
-/** The key that says of which type a sink is. */
+/** The key for the type of a sink. */
 export function tag<const Word extends string>(word: Word) {
-  return z.literal(word).meta({ description: 'What it is; the keys depend on it.' });
+  return z.literal(word).meta({ description: 'Type of the sink; the other keys depend on it.' });
 }
 
 const batchShape = {
-  records: wholeNumber({ description: 'Most records of a batch.' }, 1, BATCH_RECORDS_MOST).optional(),
+  records: wholeNumber({ description: 'Maximum number of records in a batch.' }, 1, BATCH_RECORDS_MOST).optional(),
   bytes: byteSizeWithin(
-    { description: 'Most bytes of a batch, as records are stored. A larger record goes alone.' },
+    { description: 'Maximum size of a batch, as records are stored. A larger record is sent alone.' },
     BATCH_BYTES_LEAST,
     BATCH_BYTES_MOST,
   ).optional(),
   wait: durationOrNone(
-    { description: 'How long a record may wait until a batch is full.' },
+    { description: 'Maximum time a record waits for the batch to fill.' },
     DURATION_MS_MIN,
     BATCH_WAIT_MS_MAX,
   ).optional(),
 };
 
 /**
- * How many records go at once, with the defaults of a type. Over a network a batch waits a little for others, because each is a
- * request.
+ * The key `batch`, with the defaults of a type. Over a network a batch waits briefly for more records, because each batch is
+ * a request.
  */
 export function batch({ recordsMax, bytesMax, waitMs }: BatchBounds) {
   const fallback = `{ records: ${recordsMax}, bytes: ${renderByteSize(bytesMax)}, wait: ${renderDuration(waitMs)} }`;
-  // In its own place the default of one type would stand at the keys of all.
-  const description = `How many records go at once; what is left out keeps its default. Default: \`${fallback}\`.`;
+  // As prefault, the default of one type would appear at the keys of all.
+  const description = `Size of a batch; omitted keys keep their default. Default: \`${fallback}\`.`;
   return codec(
     section(description, batchShape).optional(),
     'a map of keys',
@@ -104,29 +103,29 @@ export function batch({ recordsMax, bytesMax, waitMs }: BatchBounds) {
   );
 }
 
-/** How a record is written; the first of the formats is the default. */
+/** The key `format`; the first format is the default. */
 export function format<const Formats extends readonly [RecordFormat, ...RecordFormat[]]>(formats: Formats) {
   const description =
     formats.length === 1
-      ? 'How records are written: in no other way.'
-      : 'How records are written: `native` as the agent knows them, `ecs` in the Elastic Common Schema, `otel` in the model of OpenTelemetry.';
+      ? 'Record format. No other format is supported.'
+      : "Record format: `native` is the agent's own, `ecs` the Elastic Common Schema, `otel` the OpenTelemetry data model.";
   const [fallback] = formats;
   return choice({ description }, formats).prefault(fallback);
 }
 
-/** Limit of one delivery. Long for a request, short for a person who waits for logs. */
+/** The key `timeout`. The default is long for a request, short for a person waiting for logs. */
 export const timeout = duration(
-  { description: 'Limit of one delivery; it is tried again.' },
+  { description: 'Time limit of one delivery attempt; the delivery is then retried.' },
   DURATION_MS_MIN,
   TIMEOUT_MS_MAX,
 ).prefault('30s');
 
-/** How far back records go again, with the default of a type. */
+/** The key `replay`, with the default of a type. */
 export function replay(fallback: string, description: string) {
   return durationOrNone({ description }, 1, REPLAY_MS_MAX).prefault(fallback);
 }
 
-/** How something is compressed, with the default of a type. */
+/** The key `compress`, with the default of a type. */
 export function compress(fallback: 'gzip' | 'none', what: string) {
-  return choice({ description: `How ${what} are compressed.` }, ['gzip', 'none']).prefault(fallback);
+  return choice({ description: `Compression of ${what}.` }, ['gzip', 'none']).prefault(fallback);
 }

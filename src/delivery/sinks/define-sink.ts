@@ -16,46 +16,49 @@ import { commonShape, tag } from './common-keys.ts';
 import { apiKeyShape, renderAccount } from './network-keys.ts';
 import { webShape } from './web-keys.ts';
 
-/** Which records a sink gets. Globs; a leading `!` excludes, and at least one of each list includes. */
+/** Selects the records of a sink by globs; a leading `!` excludes, and each list has at least one that includes. */
 export interface SinkSelection {
+  /** Globs of router names. */
   readonly routers: readonly string[];
+  /** Globs of log names. */
   readonly components: readonly string[];
-  /** A record without a severity counts as `none`. */
+  /** Globs of severities. Records without one count as `none`. */
   readonly severities: readonly string[];
-  /** A record that is a line and no event counts as `line`. */
+  /** Globs of events. Plain log lines count as `line`. */
   readonly events: readonly string[];
 }
 
-/** What every sink is told, defaults applied. */
+/** The settings that every sink has, defaults applied. */
 export interface CommonSinkSettings {
-  /** Unique. */
+  /** Unique name. */
   readonly name: string;
   /** Type of the sink, such as `loki`. */
   readonly type: string;
-  /** Format of the records. */
+  /** Record format; the default depends on the type. */
   readonly format: RecordFormat;
-  /** Where a sink begins that is new: with the oldest record of the spool, or with those that come from then on. */
+  /** First record of a new sink: the oldest in the spool, or the next one stored. Default `oldest`. */
   readonly start: 'oldest' | 'newest';
-  /** Limits of one batch. */
+  /** Batch bounds; the defaults depend on the type. */
   readonly batch: BatchBounds;
-  /** Limit of one delivery; `undefined`: none. */
+  /** Time limit of one delivery in milliseconds; `undefined` = none. */
   readonly timeoutMs: number | undefined;
-  /** Selects the records that the sink gets. */
+  /** The records that the sink gets. */
   readonly select: SinkSelection;
 }
 
-/** What is there for every sink when it is opened. */
+/** The dependencies of a sink. */
 export interface SinkSurroundings {
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
-  /** Where a sink of type `stdout` writes. */
+  /** Output of a sink of type `stdout`. */
   readonly stdout: Writable;
-  /** Size of the fleet. */
+  /** Returns the number of routers. */
   readonly routers: () => number;
-  /** Of this program; absent: not told to sinks. */
+  /** Version of this program; absent = not sent to sinks. */
   readonly version?: string | undefined;
 }
 
-/** The schema of a sink: its own keys behind those that all have. */
+/** Builds the schema of a sink: the common keys, then its own. */
 export function sinkSchema<const Type extends string, Shape extends z.core.$ZodLooseShape>(
   type: Type,
   description: string,
@@ -64,10 +67,10 @@ export function sinkSchema<const Type extends string, Shape extends z.core.$ZodL
   return section(description, { ...commonShape, type: tag(type), ...shape });
 }
 
-/** The schema of a sink, whichever it is. */
+/** The schema of any sink. */
 export type SinkSchema = z.ZodObject<{ type: z.ZodLiteral<string> }>;
 
-/** Keys that mean the same wherever they stand. The others are a sink's own. */
+/** Keys with the same meaning in all sinks. The others are a sink's own. */
 const SHARED_SHAPE = { ...commonShape, ...webShape, ...apiKeyShape };
 const SHARED_KEYS: ReadonlySet<string> = new Set([...Object.keys(SHARED_SHAPE), 'type', 'format', 'batch']);
 type SharedKey = keyof typeof SHARED_SHAPE | 'type' | 'format' | 'batch';
@@ -79,10 +82,10 @@ type SharedSettings = CommonSinkSettings & {
   readonly tls?: TlsSettings;
 };
 
-/** The keys that a sink alone has, defaults applied. */
+/** The keys of one type of sink only, defaults applied. */
 export type OwnKeys<Schema> = Omit<z.output<Schema>, SharedKey>;
 
-/** All that a sink is told: what its keys say, and what stands in files. */
+/** All settings of a sink, from its keys and from files. */
 export type SettingsOf<Schema, Own, Secrets> = CommonSinkSettings &
   Pick<z.output<Schema>, keyof z.output<Schema> & ('type' | 'format')> & {
     readonly timeoutMs: z.output<Schema> extends { timeout: infer Time } ? Time : undefined;
@@ -91,43 +94,46 @@ export type SettingsOf<Schema, Own, Secrets> = CommonSinkSettings &
   Secrets;
 
 interface SinkParts<Schema extends SinkSchema, Own, Secrets> {
+  /** Schema of the sink's section. */
   readonly schema: Schema;
-  /** Refuses keys that do not go together. */
+  /** Rejects combinations of keys. */
   readonly check?: (place: Place, keys: SoundOf<Schema>) => void;
-  /** Reads every file that the keys name. What is wrong with one is a fault at its key. */
+  /** Reads every file that the keys refer to. Errors are faults at the key. */
   readonly readSecrets?: (place: Place, keys: SoundOf<Schema>, reader: NamedFileReader) => Promise<Secrets>;
-  /** The file that no other sink may have, as it is written. */
+  /** Returns the file that no other sink may use, as written in the configuration. */
   readonly findFile?: (keys: SoundOf<Schema>) => string | undefined;
-  /** What the sink's own keys are inside of the program. Relative paths start at `folder`. */
+  /** Converts the sink's own keys to settings. Relative paths start at `folder`. */
   readonly toSettings: (own: OwnKeys<Schema>, around: { keys: z.output<Schema>; folder: string }) => Own;
-  /** The way back. */
+  /** Inverse of `toSettings`. */
   readonly toKeys: (own: Own & Omit<Secrets, keyof SharedSettings>) => OwnKeys<Schema>;
-  /** Nothing of the other side is touched yet. */
+  /** Creates the sink, without contacting the receiver. */
   readonly open: (settings: SettingsOf<Schema, Own, Secrets>, surroundings: SinkSurroundings) => Sink;
 }
 
-/** A type of sink, as the list of sinks has it. */
+/** A type of sink, as listed in list.ts. */
 export interface SinkDefinition<Settings extends CommonSinkSettings = CommonSinkSettings> {
+  /** Schema of the sink's section. */
   readonly schema: SinkSchema;
-  /** The file that no other sink may have, as it is written. */
+  /** Returns the file that no other sink may use, as written in the configuration. */
   findFile?(keys: object): string | undefined;
-  /** Checks what is sound of a sink, reads its files and gives its settings; `undefined` when it has a fault. */
+  /** Checks the valid keys of a sink, reads its files and returns its settings; `undefined` when it has a fault. */
   read(place: Place, keys: object, reader: NamedFileReader): Promise<Settings | undefined>;
-  /** Gives the settings of keys that name no file. */
+  /** Returns the settings for keys that refer to no file. */
   toSettings(keys: object, folder: string): Settings;
-  /** The keys that say the same, with `[secret]` for what is secret. */
+  /** Renders settings as keys, with secrets as `[secret]`. */
   render(settings: Settings): object;
+  /** Creates the sink, without contacting the receiver. */
   open(settings: Settings, surroundings: SinkSurroundings): Sink;
 }
 
-/** Puts a type of sink together for the list. */
+/** Builds the definition of a type of sink from its parts. */
 export function defineSink<Schema extends SinkSchema, Own extends object, Secrets extends object = object>(
   parts: SinkParts<Schema, Own, Secrets>,
 ): SinkDefinition<SettingsOf<Schema, Own, Secrets>> {
   const { schema, check, readSecrets, findFile, toKeys, open } = parts;
   const toSettings = (keys: z.output<Schema>, folder: string, secrets?: Secrets) => {
     const own = Object.keys(schema.shape).filter((key) => !SHARED_KEYS.has(key));
-    // All of them are there, also without a value.
+    // Include all own keys, even those without a value.
     const written = Object.fromEntries(own.map((key) => [key, Reflect.get(keys, key)])) as OwnKeys<Schema>;
     return {
       ...toSharedSettings(keys as SharedKeys),
@@ -143,7 +149,7 @@ export function defineSink<Schema extends SinkSchema, Own extends object, Secret
       check?.(place, keys);
       const secrets = await readSecrets?.(place, keys, reader);
       const { faults, folder } = place.file;
-      // Without a fault nothing is missing.
+      // Without faults the keys are complete.
       return faults.touches(place.path) ? undefined : toSettings(keys as z.output<Schema>, folder, secrets);
     },
     render(settings) {

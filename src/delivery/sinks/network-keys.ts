@@ -63,12 +63,12 @@ export const accountShape = {
   username: text({ description: 'Account, with `password` or `password_file`.' }).optional(),
   password: secret({ description: 'Password of the account.' }).optional(),
   password_file: text({
-    description: 'File that holds the password; one line end after it is ignored. Instead of `password`.',
+    description: 'File with the password; one trailing line end is ignored. Replaces `password`.',
     kind: 'path',
   }).optional(),
-  bearer_token: token({ description: 'Token, instead of an account.' }).optional(),
+  bearer_token: token({ description: 'Bearer token, instead of an account.' }).optional(),
   bearer_token_file: text({
-    description: 'File that holds the token; one line end after it is ignored. Instead of `bearer_token`.',
+    description: 'File with the token; one trailing line end is ignored. Replaces `bearer_token`.',
     kind: 'path',
   }).optional(),
 };
@@ -77,7 +77,7 @@ export const accountShape = {
 export const apiKeyShape = {
   api_key: token({ description: 'API key in its encoded form, instead of an account.' }).optional(),
   api_key_file: text({
-    description: 'File that holds the API key; one line end after it is ignored. Instead of `api_key`.',
+    description: 'File with the API key; one trailing line end is ignored. Replaces `api_key`.',
     kind: 'path',
   }).optional(),
 };

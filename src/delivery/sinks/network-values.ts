@@ -33,6 +33,7 @@ export function baseUrl(about: About, example: string) {
 export interface HostAndPort {
   /** Without brackets. */
   readonly host: string;
+  /** Port, 1 to 65535. */
   readonly port: number;
 }
 

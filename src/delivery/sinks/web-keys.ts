@@ -25,7 +25,7 @@ import {
 
 /** Keys of sinks that are reached over HTTP. */
 
-/** Tokens, tenants, traces: a handful. */
+/** Maximum number of headers: tokens, tenants, traces. */
 const HEADERS_MAX = 32;
 /** Half of what servers accept for all headers together. */
 const HEADER_CHARS_MAX = 4096;
@@ -37,7 +37,7 @@ function isHeaderValue(value: string): boolean {
   return value.length <= HEADER_CHARS_MAX && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value);
 }
 
-/** Belong to the connection or to the body, so that another value would break the request. */
+/** Headers of the connection or the body: another value would break the request. */
 const HEADERS_RESERVED: ReadonlySet<string> = new Set(
   'connection content-encoding content-length content-type expect host keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(
     ' ',
@@ -56,31 +56,32 @@ const headerValue = asSecret(z.string({ error: HEADER_VALUE }).refine(isHeaderVa
 const isFew = (map: object) => Object.keys(map).length <= HEADERS_MAX;
 const HEADERS = `at most ${HEADERS_MAX} headers`;
 
-/** What sinks over HTTP have in common. */
+/** Keys that all sinks over HTTP have. */
 export const webShape = {
   ...accountShape,
   headers: z
     .record(headerName, headerValue, { error: 'a map of names and values of headers' })
     .refine(isFew, { error: HEADERS })
-    .meta({ description: 'Headers that are added to every request.', kind: 'map of headers to secret texts' })
+    .meta({ description: 'Headers added to every request.', kind: 'map of headers to secret texts' })
     .optional(),
   header_files: z
     .record(headerName, text({ description: 'File with the value.' }), { error: 'a map of names of headers and paths' })
     .refine(isFew, { error: HEADERS })
     .meta({
-      description: 'Headers whose values stand in files; one line end after a value is ignored. Beside `headers`.',
+      description:
+        'Headers whose values are read from files; one trailing line end is ignored. In addition to `headers`.',
       kind: 'map of headers to paths',
     })
     .optional(),
   timeout,
   replay: replay(
     '0',
-    'How far back records are sent again, from the spool, after a broken connection, an answer 5xx or a restart of the agent. For receivers that acknowledge records before they are safe, such as VictoriaLogs: some records come twice. 0: none are.',
+    'Records of this last period are sent again from the spool after a broken connection, a 5xx response or a restart of the agent. For receivers that acknowledge records before they are safe, such as VictoriaLogs; some records are duplicated. 0 = none.',
   ),
   tls,
 };
 
-/** What of them stands in a file, as far as it is sound. */
+/** The valid keys of a configuration. */
 type WrittenWeb = SoundOf<z.ZodObject<typeof webShape & typeof apiKeyShape>>;
 
 /** Checks which keys of a sink over HTTP go together. `ownHeaders`: headers that other keys set, by name in lower case. */
@@ -99,7 +100,7 @@ export function checkWeb(
   checkTls(place, keys.tls, url?.startsWith('http:') ? '"url" begins with http://' : undefined);
 }
 
-/** Refuses a header that is there twice, in whatever case, or that another key of the sink already says. */
+/** Rejects a header that is set twice, ignoring case, or that another key of the sink already sets. */
 function checkHeaders(place: Place, keys: WrittenWeb, ownHeaders: Readonly<Record<string, string>>): void {
   const { file, path } = place;
   const own = Object.entries(ownHeaders).filter(([, key]) => isWritten(place, key));
@@ -116,16 +117,17 @@ function checkHeaders(place: Place, keys: WrittenWeb, ownHeaders: Readonly<Recor
 
 const HEADER_FILE: SecretKind = { expected: HEADER_VALUE, isValid: isHeaderValue };
 
-/** What the files and secrets of a sink over HTTP come to. */
+/** The secrets and TLS settings of a sink over HTTP. */
 export interface WebSecrets {
+  /** Credentials; `undefined` = none. */
   readonly auth: SinkAuth | undefined;
-  /** Headers to add to every request. No name stands in it twice, in whatever case. */
+  /** Headers added to every request. Names are unique, ignoring case. */
   readonly headers: Readonly<Record<string, Secret>>;
-  /** All defaults where the address is not one of TLS. */
+  /** TLS settings; all defaults when the URL is not https. */
   readonly tls: TlsSettings;
 }
 
-/** Reads every file that the sink at `place` names. What is wrong with one is a fault at its key. */
+/** Reads every file that the sink at `place` refers to. Errors are faults at the key. */
 export async function readWebSecrets(place: Place, keys: WrittenWeb, reader: NamedFileReader): Promise<WebSecrets> {
   const secrets = { tls: await readSinkTls(place, keys.tls, reader), auth: await readAccount(place, keys, reader) };
   const headers: Record<string, Secret> = { ...keys.headers };

@@ -10,9 +10,13 @@ import { decodeObject, parseJson } from './bulk.ts';
 
 /** What the preflight has to know of the sink. */
 export interface ElasticsearchTarget {
+  /** Name of the sink. */
   readonly name: string;
+  /** Data stream, index or alias. */
   readonly index: string;
+  /** Ingest pipeline; absent = none. */
   readonly pipeline?: string | undefined;
+  /** Source of the time of the test record. */
   readonly clock: Clock;
 }
 

@@ -11,14 +11,12 @@ const INDEX_BYTES_MAX = 255;
 /** A sink of type `elasticsearch`. */
 export const elasticsearchSchema = sinkSchema(
   'elasticsearch',
-  'Elasticsearch or OpenSearch, by the bulk interface. The uid of a record is its `_id`.',
+  'Elasticsearch or OpenSearch, using the bulk API. The uid of a record is its `_id`.',
   {
-    url: baseUrl({ description: 'Address of the cluster.' }, 'https://search.example.net:9200'),
+    url: baseUrl({ description: 'URL of the cluster.' }, 'https://search.example.net:9200'),
     // A data stream by the scheme type-dataset-namespace, for which there is a template in Elasticsearch.
-    index: index({ description: 'Data stream, index or alias that takes the records.' }).prefault(
-      'logs-router-default',
-    ),
-    pipeline: pipeline({ description: 'Ingest pipeline that they pass.' }).optional(),
+    index: index({ description: 'Data stream, index or alias to write to.' }).prefault('logs-router-default'),
+    pipeline: pipeline({ description: 'Ingest pipeline for the records.' }).optional(),
     ...apiKeyShape,
     ...webShape,
     compress: compress('gzip', 'bodies'),

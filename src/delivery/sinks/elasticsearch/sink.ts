@@ -8,9 +8,9 @@ import { checkElasticsearch } from './preflight.ts';
 import type { ElasticsearchSettings } from './schema.ts';
 
 export interface ElasticsearchSinkOptions extends ClientOptions, ElasticsearchSettings {
-  /** Limits of one batch. */
+  /** Batch bounds. */
   readonly batch: BatchBounds;
-  /** Time limit of one delivery, in milliseconds. */
+  /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
   /** Default `ecs`. */
   readonly format?: RecordFormat | undefined;

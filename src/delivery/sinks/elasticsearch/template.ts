@@ -1,9 +1,9 @@
 import type { RecordFormat } from '../../formats/format.ts';
 
 export interface IndexTemplateOptions {
-  /** The data stream. */
+  /** Name of the data stream. */
   readonly index: string;
-  /** Format of the records that the index holds. */
+  /** Record format, which determines the field types. */
   readonly format: RecordFormat;
 }
 

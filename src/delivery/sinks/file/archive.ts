@@ -7,13 +7,13 @@ import { renderErrorChain } from '../../../base/index.ts';
 import { listRotated, PACKED, PART, type RotatedFile, syncFolder } from './rotated.ts';
 
 export interface FileArchiveOptions {
-  /** Of the file from which the others are rotated away. */
+  /** Path of the active file. */
   readonly path: string;
-  /** How many rotated files stay; 0: all. */
+  /** Number of rotated files to keep; 0 = all. */
   readonly keep: number;
   /** Compression of rotated files. */
   readonly compress: 'gzip' | 'none';
-  /** Permissions of new files, such as `0o640`. */
+  /** Mode of compressed files. */
   readonly fileMode: number;
 }
 

@@ -11,13 +11,13 @@ export const FILE_MODE = 0o640;
 const FOLDER_MODE = 0o750;
 
 export interface LogFileOptions {
-  /** Path of the file being written. */
+  /** Path of the active file. */
   readonly path: string;
   /** `batch`: what was appended is on the disk when that resolves. `rotate`: when the file is finished. */
   readonly fsync: 'batch' | 'rotate' | 'never';
-  /** How far back lines are remembered, in bytes. */
+  /** Size of the last lines to remember, to detect repeated records. Bytes. */
   readonly tailBytes: number;
-  /** Wall time, milliseconds since the Unix epoch. */
+  /** Current Unix time in milliseconds. */
   readonly nowMs: number;
 }
 

@@ -7,10 +7,13 @@ import { toFailedFinding } from '../../failed-finding.ts';
 import { readSystemCode, toFileError } from './errors.ts';
 
 export interface FilePlace {
+  /** Path of the active file. */
   readonly path: string;
   /** Largest size of one file, in bytes. */
   readonly bytesMax: number;
+  /** Number of rotated files to keep. */
   readonly keep: number;
+  /** Compression of rotated files. */
   readonly compress: 'gzip' | 'none';
 }
 

@@ -10,7 +10,9 @@ export const PART = '.gz.part';
 export interface RotatedFile {
   /** UTC time of the rotation, as in `20261121T174753.123Z`; rises from file to file, whatever the clock does. */
   readonly stamp: string;
+  /** True when the uncompressed file exists. */
   readonly isPlain: boolean;
+  /** True when the compressed file exists. */
   readonly isPacked: boolean;
 }
 

@@ -16,24 +16,26 @@ export const fileSchema = sinkSchema(
   'One record per line in a file, which is put aside when it is large or old enough.',
   {
     path: text({
-      description: 'The file that is written. Those that were put aside stand beside it.',
+      description: 'Path of the file. Rotated files stay in the same folder.',
       kind: 'path',
     }).refine((path) => !path.endsWith('/'), { error: 'the path of a file, which does not end in "/"' }),
     max_size: byteSizeWithin(
-      { description: 'Size at which the file is put aside.' },
+      { description: 'Size at which the file is rotated.' },
       BYTES_LEAST,
       BYTES_MOST,
       '100MiB',
     ).prefault('100MiB'),
-    max_age: duration({ description: 'Age at which the file is put aside.' }, AGE_MS_MIN, AGE_MS_MAX).prefault('1d'),
-    keep: wholeNumber({ description: 'Files put aside that are kept; the oldest are deleted.' }, 1, KEEP_MAX).prefault(
-      10,
-    ),
+    max_age: duration({ description: 'Age at which the file is rotated.' }, AGE_MS_MIN, AGE_MS_MAX).prefault('1d'),
+    keep: wholeNumber(
+      { description: 'Number of rotated files to keep; the oldest are deleted.' },
+      1,
+      KEEP_MAX,
+    ).prefault(10),
     compress: compress('gzip', 'files put aside'),
     fsync: choice(
       {
         description:
-          'When the disk is waited for: after each `batch`, only before a file is put aside (`rotate`), or `never`. Without `batch` a power cut may take records that the agent takes for delivered.',
+          'When the file is synced to disk: after each `batch`, only before a rotation (`rotate`), or `never`. Without `batch`, a power failure may lose records that count as delivered.',
       },
       ['batch', 'rotate', 'never'],
     ).prefault('batch'),

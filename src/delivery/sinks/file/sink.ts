@@ -10,15 +10,15 @@ import type { FileSettings } from './schema.ts';
 
 /** `ageMs` and `keep` may be 0 here: never rotated by age, and all files stay. */
 export interface FileSinkOptions extends FileSettings {
-  /** Name of the sink, for messages. */
+  /** Name of the sink. */
   readonly name: string;
-  /** Limits of one batch. */
+  /** Batch bounds. */
   readonly batch: BatchBounds;
-  /** Time limit of one delivery, in milliseconds. */
+  /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;
-  /** Clock for the rotation and names of files. */
+  /** Source of the current time. */
   readonly clock: Clock;
 }
 

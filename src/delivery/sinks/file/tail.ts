@@ -9,6 +9,7 @@ const BRACE = 0x7b;
 export interface Tail {
   /** Where it begins in the file. */
   readonly offset: number;
+  /** The bytes that were read. */
   readonly bytes: Buffer;
 }
 

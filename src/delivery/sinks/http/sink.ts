@@ -8,9 +8,9 @@ import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord } from '../../test-record.ts';
 
 export interface HttpSinkOptions extends ClientOptions {
-  /** Limits of one batch. */
+  /** Batch bounds. */
   readonly batch: BatchBounds;
-  /** Time limit of one delivery, in milliseconds. */
+  /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;

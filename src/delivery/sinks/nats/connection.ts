@@ -9,14 +9,17 @@ import type { NatsLibrary } from './library.ts';
 import { peekAtNatsServer } from './peek.ts';
 
 export interface NatsServers {
+  /** Name of the sink. */
   readonly name: string;
   /** `nats://host:port` or `tls://host:port`. They are tried in this order. */
   readonly servers: readonly string[];
+  /** Credentials; absent = none. */
   readonly auth?: SinkAuth | undefined;
   /** Content of a credentials file, instead of `auth`. */
   readonly credentials?: Secret | undefined;
   /** Of `tls://`. */
   readonly tls?: ClientTls | undefined;
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
 }
 

@@ -6,11 +6,13 @@ const LANES_MAX = 64;
 
 /** What became of messages, by their index. */
 export interface LanesOutcome {
+  /** Acknowledgements of the accepted messages. */
   readonly acks: readonly NatsAck[];
+  /** Messages that the server rejected, by index. */
   readonly refused: readonly { readonly index: number; readonly error: DeliveryError }[];
-  /** Not published, or nobody knows; in rising order. */
+  /** Messages that were not published, or whose fate is unknown; in ascending order. */
   readonly failed: readonly number[];
-  /** Why; absent when nothing failed. */
+  /** Error of the first failure; absent when nothing failed. */
   readonly failure?: DeliveryError | undefined;
 }
 

@@ -4,6 +4,7 @@ import { DeliveryError } from '../../errors.ts';
 
 /** What of a server's greeting is used. */
 export interface NatsGreeting {
+  /** True when the server requires TLS. */
   readonly isTlsRequired: boolean;
 }
 

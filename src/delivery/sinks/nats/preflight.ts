@@ -12,10 +12,15 @@ import { DUPLICATE_WINDOW_MS, findStream, type NatsStream, readStream } from './
 import { isCovering, toNatsSubject } from './subject.ts';
 
 export interface NatsTarget extends NatsServers {
+  /** Batch bounds; only the size is used. */
   readonly batch: { readonly bytesMax: number };
+  /** Time limit of one request. Milliseconds. */
   readonly timeoutMs: number;
+  /** Prefix of the subjects. */
   readonly subject: string;
+  /** Name of the expected stream; absent = any. */
   readonly stream?: string | undefined;
+  /** Source of the time of the test record. */
   readonly clock: Clock;
 }
 

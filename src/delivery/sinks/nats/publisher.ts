@@ -5,22 +5,26 @@ import type { NatsLibrary } from './library.ts';
 
 /** One message for a stream. */
 export interface NatsMessage {
+  /** Subject to publish to. */
   readonly subject: string;
   /** Equal for the same record, so that the stream can tell it again. */
   readonly id: string;
+  /** The record as text. */
   readonly payload: string;
 }
 
 /** What the stream said. */
 export interface NatsAck {
+  /** Stream that stored the message. */
   readonly stream: string;
+  /** True when the stream already had the message. */
   readonly isDuplicate: boolean;
   /** Of the message, headers included. */
   readonly bytes: number;
 }
 
 export interface NatsPublisherOptions {
-  /** Name of the sink, for messages and the connection. */
+  /** Name of the sink. */
   readonly name: string;
   /** Stream that has to take the messages; absent: any. */
   readonly stream?: string | undefined;

@@ -41,7 +41,7 @@ export const natsSchema = sinkSchema('nats', 'NATS JetStream. The uid of a recor
     }),
   subject: checked(
     {
-      description: 'First part of the subjects; site, router and component follow: `logs.munich.plant-7.network`.',
+      description: 'Prefix of the subjects; site, router and component follow: `logs.munich.plant-7.network`.',
       kind: 'subject',
     },
     'the first part of a subject: letters, digits, "_" and "-", with dots between',
@@ -50,7 +50,7 @@ export const natsSchema = sinkSchema('nats', 'NATS JetStream. The uid of a recor
   ).prefault('logs'),
   stream: checked(
     {
-      description: 'Stream that takes the records. It is not created, but looked for at a preflight.',
+      description: 'Stream that stores the records. It is not created; the preflight checks that it exists.',
       kind: 'name',
     },
     'the name of a stream: no blanks, dots, slashes, "*" and ">"',

@@ -13,9 +13,9 @@ import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
 import { toNatsSubject } from './subject.ts';
 
 export interface NatsSinkOptions extends NatsServers, Omit<NatsSettings, 'servers'> {
-  /** Limits of one batch. */
+  /** Batch bounds. */
   readonly batch: BatchBounds;
-  /** Time limit of one delivery, in milliseconds. */
+  /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;

@@ -6,12 +6,17 @@ export const DUPLICATE_WINDOW_MS = 2 * 60_000;
 
 /** What is known about a stream. */
 export interface NatsStream {
+  /** Name of the stream. */
   readonly name: string;
+  /** Subjects that the stream stores. */
   readonly subjects: readonly string[];
+  /** Window in which the stream detects duplicates. Milliseconds. */
   readonly duplicateWindowMs: number;
   /** Largest message, in bytes; absent: no bound of its own. */
   readonly messageBytesMax?: number | undefined;
+  /** Storage type: `file` or `memory`. */
   readonly storage: string;
+  /** Discard policy when the stream is full: `old` or `new`. */
   readonly discard: string;
   /** Whether it takes messages and gives no acknowledgements. */
   readonly isSilent: boolean;

@@ -5,10 +5,7 @@ import { webShape } from '../web-keys.ts';
 
 /** A sink of type `otlp`. */
 export const otlpSchema = sinkSchema('otlp', 'A collector of OpenTelemetry, or what takes OTLP over HTTP.', {
-  url: baseUrl(
-    { description: 'Address of the collector. Without a path `/v1/logs` is meant.' },
-    'https://otel.example.net:4318',
-  ),
+  url: baseUrl({ description: 'URL of the collector. Default path: `/v1/logs`.' }, 'https://otel.example.net:4318'),
   ...webShape,
   compress: compress('gzip', 'bodies'),
   format: format(['otel']),

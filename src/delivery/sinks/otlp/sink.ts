@@ -10,9 +10,9 @@ import { findLoki } from './loki.ts';
 import type { OtlpSettings } from './schema.ts';
 
 export interface OtlpSinkOptions extends HttpSinkOptions, OtlpSettings {
-  /** Limits of one batch. */
+  /** Batch bounds. */
   readonly batch: BatchBounds;
-  /** Time limit of one delivery, in milliseconds. */
+  /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
   /** Version of the instrumentation scope; absent: none is said, and a record gives the same bytes after an update. */
   readonly version?: string | undefined;

@@ -4,9 +4,9 @@ import { DeliveryError } from '../../errors.ts';
 import { type RecordFormat, renderRecord } from '../../formats/format.ts';
 
 export interface StdoutSinkOptions {
-  /** Name of the sink, for messages. */
+  /** Name of the sink. */
   readonly name: string;
-  /** Limits of one batch. */
+  /** Batch bounds. */
   readonly batch: BatchBounds;
   /** Default `native`. */
   readonly format?: RecordFormat | undefined;

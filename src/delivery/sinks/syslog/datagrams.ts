@@ -8,11 +8,11 @@ import { renderPlace, toSocketError } from './errors.ts';
 export const DATAGRAM_BYTES_MAX = 65_507;
 
 export interface SyslogDatagramsOptions {
-  /** Name of the sink, for messages. */
+  /** Name of the sink. */
   readonly name: string;
-  /** Host name or address of the receiver. */
+  /** Host name or IP address of the collector. */
   readonly host: string;
-  /** UDP port of the receiver. */
+  /** UDP port of the collector. */
   readonly port: number;
 }
 

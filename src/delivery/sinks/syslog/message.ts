@@ -3,7 +3,7 @@ import type { LogRecord, RecordFlag, Severity } from '../../../model/index.ts';
 export interface SyslogMessageOptions {
   /** 0 to 23. */
   readonly facility: number;
-  /** The field APP-NAME of every message. */
+  /** APP-NAME of the messages. */
   readonly appName: string;
   /** Longest message, header included. Bytes. */
   readonly messageBytesMax: number;

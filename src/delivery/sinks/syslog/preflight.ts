@@ -9,14 +9,21 @@ import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { SyslogStream } from './stream.ts';
 
 export interface SyslogCollector {
+  /** Name of the sink. */
   readonly name: string;
+  /** Host name or IP address of the collector. */
   readonly host: string;
+  /** Port of the collector. */
   readonly port: number;
+  /** Transport of the messages. */
   readonly protocol: 'tcp' | 'tls' | 'udp';
+  /** TLS settings; only for `tls`. */
   readonly tls?: ClientTls | undefined;
+  /** Settings of the test message. */
   readonly message: SyslogMessageOptions;
-  /** How long is waited for an objection. Milliseconds. */
+  /** Time to wait for an objection of the collector. Milliseconds. */
   readonly graceMs: number;
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
 }
 

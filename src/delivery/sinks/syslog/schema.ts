@@ -16,20 +16,20 @@ const UDP_PAYLOAD_BYTES_MAX = 65_507;
 /** A sink of type `syslog`. */
 export const syslogSchema = sinkSchema(
   'syslog',
-  'A collector of syslog, as RFC 5424. It acknowledges nothing, so that what was on its way when a connection broke may be lost.',
+  'A syslog collector (RFC 5424). Syslog has no acknowledgements, so messages in flight may be lost when a connection breaks.',
   {
     address: hostAndPort({ description: 'Host and port of the collector.' }),
-    protocol: choice({ description: 'How messages are carried.' }, ['tcp', 'tls', 'udp']).prefault('tcp'),
+    protocol: choice({ description: 'Transport of the messages.' }, ['tcp', 'tls', 'udp']).prefault('tcp'),
     facility: choice({ description: 'Facility of the messages.' }, SYSLOG_FACILITIES).prefault('local0'),
     app_name: checked(
-      { description: 'Name of the program in the messages.', kind: 'name' },
+      { description: 'APP-NAME of the messages.', kind: 'name' },
       'a name of printable characters of ASCII without blanks',
       APP_NAME_CHARS_MAX,
       isToken,
     ).prefault('router-exporter'),
     // What usual collectors take, above what every one should (2048 bytes, RFC 5424 section 6.1).
     message_max: byteSizeWithin(
-      { description: 'Size from which messages are cut. `udp` carries no more than 65507 bytes.' },
+      { description: 'Maximum size of a message; longer ones are truncated. `udp` carries at most 65507 bytes.' },
       MESSAGE_BYTES_LEAST,
       MESSAGE_BYTES_MOST,
       '8KiB',
@@ -37,7 +37,7 @@ export const syslogSchema = sinkSchema(
     // What may be on its way when a connection breaks.
     replay: replay(
       '5s',
-      'How far back messages are sent again, from the spool, after a broken connection or a restart of the agent, because nobody knows whether they arrived. 0: none are. `udp` knows no connection, and sends none again.',
+      'Messages of this last period are sent again from the spool after a broken connection or a restart of the agent, because it is unknown whether they arrived. 0 = none. `udp` has no connection, and sends none again.',
     ),
     timeout,
     tls,

@@ -13,17 +13,17 @@ import type { SyslogSettings } from './schema.ts';
 import { SyslogStream } from './stream.ts';
 
 export interface SyslogSinkOptions extends SyslogSettings {
-  /** Name of the sink, for messages. */
+  /** Name of the sink. */
   readonly name: string;
-  /** Limits of one batch. */
+  /** Batch bounds. */
   readonly batch: BatchBounds;
-  /** Time limit of one delivery, in milliseconds. */
+  /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
-  /** Of `tls`. */
+  /** TLS settings; only for `tls`. */
   readonly tls?: ClientTls | undefined;
-  /** How long a new connection has to last before the first messages on it count as taken. Milliseconds; default 500. */
+  /** Time a new connection must last before its first messages count as accepted. Milliseconds; default 500. */
   readonly graceMs?: number | undefined;
-  /** Clock for the waits of the connection. */
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
 }
 

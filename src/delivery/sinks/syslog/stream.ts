@@ -8,15 +8,15 @@ import { FINGERPRINT_HINT, findTlsFault, toTlsOptions } from '../../tls.ts';
 import { renderPlace, toSocketError } from './errors.ts';
 
 export interface SyslogStreamOptions {
-  /** Name of the sink, for messages. */
+  /** Name of the sink. */
   readonly name: string;
-  /** Host name or address of the receiver. */
+  /** Host name or IP address of the collector. */
   readonly host: string;
-  /** TCP port of the receiver. */
+  /** TCP port of the collector. */
   readonly port: number;
-  /** Absent: no TLS. */
+  /** TLS settings; absent = no TLS. */
   readonly tls?: ClientTls | undefined;
-  /** Clock for the time at which the connection ended. */
+  /** Source of the current time and of timers. */
   readonly clock: Clock;
 }
 
