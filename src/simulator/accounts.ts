@@ -2,7 +2,7 @@ import { readEntries } from './configuration/fresh.ts';
 import { isPassword } from './configuration/password-hash.ts';
 import type { Configuration } from './configuration/state.ts';
 
-/** What an account may do: look at status, read everything, or change everything; each includes the one before. */
+/** Rights of an account: reading status, reading everything, or changing everything; each includes the previous one. */
 export type Group = 'status' | 'read' | 'readwrite';
 
 export interface Account {
@@ -13,12 +13,12 @@ export interface Account {
 
 const RANKS: Readonly<Record<Group, number>> = { status: 0, read: 1, readwrite: 2 };
 
-/** Whether members of `group` may do what needs `needed`. */
+/** Returns true if members of `group` have the right `needed`. */
 export function hasRight(group: Group, needed: Group): boolean {
   return RANKS[group] >= RANKS[needed];
 }
 
-/** The active account of that name in a configuration. */
+/** Returns the active account with this name in a configuration. */
 export function findAccount(configuration: Configuration, username: string): Account | undefined {
   const entry = readEntries(configuration, 'administration/users').find(
     ({ fields }) => fields['username'] === username && fields['active'] === '1',
@@ -27,7 +27,7 @@ export function findAccount(configuration: Configuration, username: string): Acc
   return { username, password: entry.fields['password'] ?? '', group: (entry.fields['group'] ?? 'status') as Group };
 }
 
-/** The active account with that name and password. */
+/** Returns the active account with this name and password. */
 export function verifyAccount(configuration: Configuration, username: string, password: string): Account | undefined {
   const account = findAccount(configuration, username);
   return account && isPassword(password, account.password) ? account : undefined;

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Clock, sleepOn, type Timer } from '../base/index.ts';
 
-/** A clock that follows another one and can be ahead of it. */
+/** A clock that follows another clock and can be moved ahead of it. */
 export interface AdvanceableClock extends Clock {
   /**
-   * Moves both times forward by `durationMs`. What falls due on the way happens on the way, in order, and so does what
-   * that sets in motion.
+   * Moves both times forward by `durationMs`. Timers that fall due in between fire in order, including those set by
+   * other timers.
    */
   advance(durationMs: number): Promise<void>;
 }
@@ -16,7 +16,7 @@ interface Waiting {
   timer: Timer;
 }
 
-/** Creates a clock that shows the same as `clock` until it is advanced. */
+/** Creates a clock that shows the same time as `clock` until it is advanced. */
 export function createAdvanceableClock(clock: Clock): AdvanceableClock {
   let aheadMs = 0;
   const waiting = new Set<Waiting>();
@@ -49,7 +49,7 @@ export function createAdvanceableClock(clock: Clock): AdvanceableClock {
       for (let next = findNext(waiting, untilMs); next; next = findNext(waiting, untilMs)) {
         aheadMs += Math.max(0, next.dueMs - monotonic());
         finish(next);
-        // One turn of the event loop lets what was woken up set its next timer.
+        // One turn of the event loop lets the code behind the timer set its next timer.
         await setImmediate();
       }
       aheadMs += Math.max(0, untilMs - monotonic());

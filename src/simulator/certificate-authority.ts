@@ -16,7 +16,7 @@ import {
 } from './der.ts';
 import { randomHex } from './seeded.ts';
 
-/** What a TLS server needs. */
+/** Certificate and key of a TLS server. */
 export interface ServerCertificate {
   readonly key: string;
   readonly cert: string;
@@ -24,15 +24,15 @@ export interface ServerCertificate {
 
 /** The simulator's own certificate authority. */
 export interface CertificateAuthority {
-  /** The certificate that a client has to trust. */
+  /** The certificate that clients must trust. */
   readonly caPem: string;
-  /** Issues a certificate for a server that is reached under any of these names and addresses. */
+  /** Issues a certificate for a server with these names and addresses. */
   issue(hosts: readonly string[]): ServerCertificate;
 }
 
 /**
- * Fixed, so that metrics of the end of validity can be compared in tests, and wide, because a simulated clock and the
- * clock of the verifying TLS library are two things.
+ * Fixed, so that tests can compare metrics of the expiry, and wide, because the simulated clock and the TLS library's
+ * clock differ.
  */
 const NOT_BEFORE = new Date('2020-01-01T00:00:00Z');
 const NOT_AFTER = new Date('2049-12-31T23:59:59Z');
@@ -101,7 +101,10 @@ export async function createCertificateAuthority(
   };
 }
 
-/** A certificate by RFC 5280 section 4.1, as PEM. Node.js reads and verifies certificates, but writes none. */
+/**
+ * Creates a certificate by RFC 5280 section 4.1, as PEM. Node.js reads and verifies certificates but cannot create
+ * them.
+ */
 function issueCertificate(
   subjectKey: KeyObject,
   issuer: KeyPair & { readonly name: string },
@@ -147,10 +150,10 @@ function toAltName(host: string): Buffer {
     : derContext(DNS_NAME, 'primitive', Buffer.from(host));
 }
 
-/** The bytes of an IPv4 or IPv6 address. */
+/** Returns the bytes of an IPv4 or IPv6 address. */
 function parseAddress(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
-  // The parser of URLs writes every address in its shortest form: eight groups, of which one stretch may be left out.
+  // The URL parser shortens every IPv6 address: eight groups, of which one run may be omitted.
   const [head = '', tail = ''] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const before = head.split(':').filter(Boolean);
   const after = tail.split(':').filter(Boolean);

@@ -22,7 +22,7 @@ function openKeys(id: string): Promise<AuthorityKeys> {
   return created;
 }
 
-/** The certificates of a fleet. Authorities are made when they are first needed, because making keys takes time. */
+/** The certificates of a fleet. Authorities are created on first use, because generating keys takes time. */
 export class Certificates {
   readonly #seed: number;
   readonly #authorities = new Map<string, Promise<CertificateAuthority>>();
@@ -32,7 +32,7 @@ export class Certificates {
     this.#seed = seed;
   }
 
-  /** The certificate of the authority that clients are to trust; empty before it has signed anything. */
+  /** Certificate of the trusted authority; empty until it has signed a certificate. */
   get caPem(): string {
     return this.#caPem;
   }
@@ -44,7 +44,7 @@ export class Certificates {
     return authority.issue(hosts);
   }
 
-  /** Issues a certificate by an authority that nobody trusts. */
+  /** Issues a certificate from an authority that nobody trusts. */
   async issueBad(hosts: readonly string[]): Promise<ServerCertificate> {
     return (await this.#open('router-exporter stranger')).issue(hosts);
   }

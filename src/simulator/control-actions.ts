@@ -9,18 +9,18 @@ type Parameters = Readonly<Record<string, unknown>>;
 type Perform = (router: SimulatedRouter, parameters: Parameters) => object | undefined | Promise<object | undefined>;
 
 interface Action {
-  /** Names of the parameters that it takes. */
+  /** Names of its parameters. */
   readonly parameters: readonly string[];
   readonly perform: Perform;
 }
 
 const SEVERITIES = ['EMERG', 'ALERT', 'CRIT', 'ERR', 'WARNING', 'NOTICE', 'INFO', 'DEBUG'];
-/** Lines that one request may append. */
+/** Maximum number of lines appended by one request. */
 const COUNT_MAX = 100_000;
 /** Ten years. */
 const ADVANCE_MS_MAX = 10 * 366 * 86_400_000;
 
-/** Every action of the control port. */
+/** All actions of the control port. */
 const actions: Readonly<Record<string, Action>> = {
   append_log: {
     parameters: ['component', 'message', 'tag', 'severity', 'count'],
@@ -103,7 +103,7 @@ const actions: Readonly<Record<string, Action>> = {
 /** Names of all actions. */
 export const controlActionNames: readonly string[] = Object.keys(actions);
 
-/** Carries out `{"action": …}`. Throws {@link SimulatorError} `bad-option` for what is wrong with it. */
+/** Performs `{"action": …}`. Throws {@link SimulatorError} `bad-option` for an invalid request. */
 export async function performControl(router: SimulatedRouter, request: Parameters): Promise<object> {
   const { action: name, ...given } = request;
   const action = typeof name === 'string' && Object.hasOwn(actions, name) ? actions[name] : undefined;

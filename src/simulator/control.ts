@@ -7,7 +7,7 @@ import { isRecord } from './json.ts';
 import type { SimulatedRouter } from './simulated-router.ts';
 import { SimulatorError } from './simulator-error.ts';
 
-/** The port through which other programs direct the simulation. */
+/** The port through which other programs control the simulation. */
 export interface Control {
   /** Scheme, host and port. */
   readonly url: string;
@@ -18,7 +18,7 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * Opens the control port: `POST /control/<router>` with an action as JSON; `GET /control` lists the routers. Throws
- * {@link SimulatorError} `bad-option` for an address that other machines could reach: nobody logs in here.
+ * {@link SimulatorError} `bad-option` for an address reachable from other machines, because there is no login.
  */
 export async function openControl(
   address: { readonly host: string; readonly port: number },
@@ -52,7 +52,7 @@ interface ControlAnswer {
 
 async function answer(incoming: IncomingMessage, routers: readonly SimulatedRouter[]): Promise<ControlAnswer> {
   const { method, url = '', headers } = incoming;
-  // A page in somebody's browser can reach a loopback port too, but cannot hide that it is a page.
+  // A web page in a browser can reach a loopback port too, but its requests carry an Origin header.
   if (headers.origin !== undefined) return refuse(403, 'Requests of web pages are not taken');
   if (method === 'GET' && (url === '/' || url === '/control'))
     return { status: 200, value: { routers: routers.map(describe) } };

@@ -1,4 +1,6 @@
-/** The few forms of DER (ITU-T X.690) that a certificate is written in. Each function returns one value with its tag and length. */
+/**
+ * The DER encodings (ITU-T X.690) needed for a certificate. Each function returns one value with its tag and length.
+ */
 
 const TAGS = {
   boolean: 0x01,
@@ -59,7 +61,7 @@ export function derTime(date: Date): Buffer {
     : encode(TAGS.generalizedTime, Buffer.from(text));
 }
 
-/** A value whose meaning follows from its place: `[number]`, with or without values inside. */
+/** A context-specific value `[number]`, primitive or constructed. */
 export function derContext(number: number, form: 'primitive' | 'constructed', bytes: Uint8Array): Buffer {
   return encode((form === 'constructed' ? 0xa0 : 0x80) | number, bytes);
 }

@@ -8,20 +8,20 @@ import type { RouterClock } from './router-clock.ts';
 import { SimulatorError } from './simulator-error.ts';
 import type { LogSettings } from './simulator-options.ts';
 
-/** A log file on its way to a client. */
+/** A log file as sent to a client. */
 export interface LogDownload {
   readonly kind: 'plain' | 'archive';
   readonly bytes: Buffer;
   /** Changes with the file's content; quoted as an HTTP entity tag. */
   readonly tag: string;
-  /** Notes that a client is sent the bytes from `from` to before `to`. */
+  /** Records that a client is sent the bytes from `from` up to `to`. */
   readonly markServed: (from: number, to: number) => void;
 }
 
 /** Component names that are safe as a folder name. */
 const COMPONENT = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
 
-/** When logs that are silent by night have lines. */
+/** Hours in which logs listed in `silentByNight` have lines. */
 const DAY_FROM_HOUR = 6;
 const DAY_TO_HOUR = 20;
 
@@ -40,20 +40,20 @@ export class DeviceLogs {
     if (settings.rotateEveryMs > 0) this.#rotateLater();
   }
 
-  /** A message arrives for a component; its folder appears with its first message. */
+  /** Passes a message to a component; its folder is created with its first message. */
   append(component: string, message: string, tag: string, severity?: LogSeverity): void {
     if (this.#settings.silentByNight.includes(component) && this.#isNight) return;
     this.#open(component).append(tag, message, severity);
   }
 
-  /** A message arrives and finds a limit reached. Throws {@link SimulatorError} when there is nothing to rotate yet. */
+  /** Passes a message that triggers a rotation. Throws {@link SimulatorError} if there is nothing to rotate yet. */
   rotate(component: string, message: string, tag: string): void {
     const writer = this.#writers.get(component);
     if (!writer) throw new SimulatorError('unknown-component', `No line was written to the log ${component} yet`);
     writer.appendRotating(tag, message);
   }
 
-  /** Relative paths of the files that the router admits to have. */
+  /** Returns the relative paths of the files that the router lists. */
   list(): string[] {
     return [...this.#writers.keys()]
       .toSorted()
@@ -64,7 +64,7 @@ export class DeviceLogs {
       );
   }
 
-  /** The file at a listed path as it is at this moment; `undefined` when there is none. */
+  /** Returns the file at a listed path as it is at this moment; `undefined` if it does not exist. */
   async read(path: string): Promise<LogDownload | undefined> {
     const slash = path.indexOf('/');
     const name = path.slice(slash + 1);
@@ -74,7 +74,7 @@ export class DeviceLogs {
     if (file.kind === 'plain') {
       const bytes = generation.snapshot();
       const markServed = (from: number, to: number) => {
-        // What was sent behind bytes that nobody has does not make them known.
+        // Bytes sent after a part that nobody has do not count as known.
         if (from <= generation.servedBytes) generation.servedBytes = Math.max(generation.servedBytes, to);
       };
       return { kind: 'plain', bytes, tag: renderTag(path, file, bytes), markServed };
@@ -82,31 +82,31 @@ export class DeviceLogs {
     const isWhole = file.growing === undefined;
     const bytes = await this.#readArchive(file);
     const markServed = (from: number, to: number) => {
-      // A part of an archive is of no use without the rest, and a growing one is a part.
+      // A part of an archive is useless without the rest, and a growing archive is a part.
       if (isWhole && from <= file.servedBytes) file.servedBytes = Math.max(file.servedBytes, to);
       if (isWhole && file.servedBytes >= bytes.length) generation.servedBytes = generation.length;
     };
     return { kind: 'archive', bytes, tag: renderTag(path, file, bytes), markServed };
   }
 
-  /** The lines of an archive without its compression; `undefined` when there is no such file. */
+  /** Returns the decompressed lines of an archive; `undefined` if the file does not exist. */
   readExpanded(path: string): Buffer | undefined {
     const slash = path.indexOf('/');
     const file = this.#writers.get(path.slice(0, slash))?.folder.get(path.slice(slash + 1));
     return file?.kind === 'archive' ? file.generation.snapshot() : undefined;
   }
 
-  /** Deletes all files; components begin anew with their next message. */
+  /** Deletes all files; components start again with their next message. */
   deleteAll(): void {
     for (const writer of this.#writers.values()) writer.deleteAll();
   }
 
-  /** What a crash leaves: lines that were not on disk are gone, and the last one may be torn. */
+  /** Simulates a crash: lines not yet on disk are lost, and the last one may be torn. */
   crash(): void {
     for (const writer of this.#writers.values()) writer.crash();
   }
 
-  /** Every line ever written to a component, oldest first; empty for a component that wrote none. */
+  /** Returns every line ever written to a component, oldest first; empty if there are none. */
   truth(component: string): TruthLine[] {
     return this.#writers.get(component)?.truth() ?? [];
   }
@@ -116,16 +116,16 @@ export class DeviceLogs {
     await Promise.all([...this.#writers.values()].map((writer) => writer.compression.whenQuiet()));
   }
 
-  /** Stops what runs by itself. */
+  /** Stops all timers. */
   close(): void {
     this.#timer?.cancel();
     for (const writer of this.#writers.values()) writer.compression.stop();
   }
 
-  /** An unfinished archive is a prefix of the finished one that grows evenly over its time. */
+  /** An unfinished archive is a prefix of the finished one that grows evenly over the compression time. */
   async #readArchive(file: ArchiveFile): Promise<Buffer> {
     const { growing } = file;
-    // What a client sees is decided by the moment of the request, not by how long the machine needs to compress.
+    // What a client sees depends on the moment of the request, not on how long this machine takes to compress.
     const nowMs = this.#clock.clock.monotonic();
     const data = await file.data;
     if (!growing) return data;

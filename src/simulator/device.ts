@@ -15,11 +15,11 @@ import { deriveRandom, randomChoice, randomInteger } from './seeded.ts';
 import { Sessions } from './sessions.ts';
 import type { LogSettings } from './simulator-options.ts';
 
-/** The inside of one simulated router: all its state, and nothing about HTTP. */
+/** The state of one simulated router, without HTTP. */
 export interface Device {
   readonly name: string;
   readonly hardware: Hardware;
-  /** What `clock` runs on; a test can move it ahead of all other routers. */
+  /** The clock underlying `clock`; a test can advance it independently of all other routers. */
   readonly time: AdvanceableClock;
   readonly clock: RouterClock;
   readonly counters: RouterCounters;
@@ -29,11 +29,11 @@ export interface Device {
   readonly createUid: CreateUid;
   readonly life: DeviceLife;
   readonly logs: DeviceLogs;
-  /** Manual actions that were accepted, in their order; the first {@link ACTIONS_MAX}. */
+  /** Accepted manual actions in order; the first {@link ACTIONS_MAX}. */
   readonly actions: PerformedAction[];
 }
 
-/** A manual action that a client has had carried out. */
+/** A manual action requested by a client. */
 export interface PerformedAction {
   readonly type: string;
   readonly options: Values;
@@ -43,7 +43,7 @@ export interface PerformedAction {
 export const ACTIONS_MAX = 1000;
 
 export interface DeviceOptions {
-  /** Place in the fleet, from 0. */
+  /** Number in the fleet, from 0. */
   readonly index: number;
   /** Seed of everything random in the fleet. */
   readonly seed: number;
@@ -51,7 +51,7 @@ export interface DeviceOptions {
   readonly clock: Clock;
   /** IANA name of the router's zone. */
   readonly timezone: string;
-  /** How far the wall clock is ahead at the start. Milliseconds. */
+  /** Offset of the wall clock at the start, in milliseconds. */
   readonly clockOffsetMs: number;
   /** Settings of the log writer. */
   readonly logs: LogSettings;
@@ -65,7 +65,7 @@ const UPTIME_MS_MIN = 3_600_000;
 const UPTIME_MS_MAX = 30 * 86_400_000;
 const LOCATIONS: readonly [string, ...string[]] = ['Regensburg', 'Munich', 'Hamburg', 'Leipzig', 'Vienna', 'Basel'];
 
-/** The name of router number `index` (from 0). */
+/** Returns the name of router number `index` (from 0). */
 export function renderDeviceName(index: number): string {
   return `sim-${index + 1}`;
 }
@@ -84,7 +84,7 @@ export function createDevice(options: DeviceOptions): Device {
   const fresh = createFreshConfiguration({
     'administration/webinterface': options.web,
     'administration/hostnames': { hostname: name, location: randomChoice(random('location'), LOCATIONS) },
-    // The device knows cities; a zone's name ends with one.
+    // The device uses city names; a zone's name ends with one.
     'administration/time': { timezone: (timezone.split('/').at(-1) ?? '').replaceAll('_', ' ') },
   });
   const profiles = new Profiles(replaceWebPorts(fresh, `${http_port},${https_port}`));
@@ -104,7 +104,7 @@ export function createDevice(options: DeviceOptions): Device {
   };
 }
 
-/** A restart in no time: tokens are lost and the uptime begins anew; files and settings stay. */
+/** Restarts instantly: tokens are lost and the uptime starts again; files and settings stay. */
 export function restartDevice({ clock, sessions, life, logs }: Device): void {
   clock.restart();
   sessions.forgetAll();

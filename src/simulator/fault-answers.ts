@@ -3,7 +3,7 @@ import { Fault } from './fault.ts';
 import type { RouterClock } from './router-clock.ts';
 import type { ActiveFault, FaultName } from './router-faults.ts';
 
-/** An answer as it goes to the client. */
+/** A complete answer to a client. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ const LOGIN_PAGE = `<!DOCTYPE html>
 `;
 const CHUNK_BYTES = 64 * 1024;
 
-/** Faults that answer without asking the router. */
+/** Faults that answer without involving the router. */
 const CANNED: Partial<Record<FaultName, (fault: ActiveFault, clock: RouterClock) => RawAnswer>> = {
   http_429: (fault, clock) =>
     refusal(Fault.of(429, 'description', 'too many requests'), renderRetryAfter(fault, clock)),
@@ -32,7 +32,7 @@ const CANNED: Partial<Record<FaultName, (fault: ActiveFault, clock: RouterClock)
   html_200: () => ({ status: 200, headers: { 'Content-Type': 'text/html' }, body: Buffer.from(LOGIN_PAGE) }),
 };
 
-/** The answer that a fault gives in place of the router's; `undefined` when none of them does. */
+/** Returns the answer given by a fault instead of the router's; `undefined` if no fault answers. */
 export function findCannedAnswer(
   faults: ReadonlyMap<FaultName, ActiveFault>,
   clock: RouterClock,
@@ -50,7 +50,7 @@ export function sendAnswer(outgoing: ServerResponse, { status, headers, body }: 
   outgoing.end(body);
 }
 
-/** Sends a JSON text that does not end for `bytes` bytes, without stating its length, as fast as it is taken. */
+/** Sends a JSON text of `bytes` bytes without stating its length, as fast as the client reads. */
 export function sendHugeBody(outgoing: ServerResponse, bytes: number): void {
   outgoing.writeHead(200, { 'Content-Type': 'application/json' });
   const chunk = Buffer.alloc(CHUNK_BYTES, 'a');

@@ -11,9 +11,9 @@ export interface FaultFrontOptions {
   readonly device: Device;
   /** The faults in force. */
   readonly faults: RouterFaults;
-  /** Answers as the router does when nothing is wrong. */
+  /** Answers as the router does without faults. */
   readonly answer: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
-  /** The router's answer to a request, as a value; `countDelivered` says how much of its body will be sent. */
+  /** Returns the router's answer to a request; `countDelivered` returns how much of its body will be sent. */
   readonly exchange: (
     request: Request,
     incoming: IncomingMessage,
@@ -24,7 +24,7 @@ export interface FaultFrontOptions {
 
 type Faults = ReadonlyMap<FaultName, ActiveFault>;
 
-/** Faults that bend the router's own answer. */
+/** Faults that modify the router's own answer. */
 const BENDING: readonly FaultName[] = [
   'reset_mid_body',
   'truncate_body',
@@ -34,7 +34,7 @@ const BENDING: readonly FaultName[] = [
 ];
 const ARCHIVE = /^\/download\/log\?(?:.*&)?log_file=([^&]+\.bz2)(?:&|$)/;
 
-/** Stands between the sockets and the interface of one router, and lets the faults in force happen. */
+/** Applies the active faults between the sockets and the REST interface of one router. */
 export class FaultFront {
   readonly #options: FaultFrontOptions;
   readonly #hanging = new Set<ServerResponse>();
@@ -70,7 +70,7 @@ export class FaultFront {
     return sendAnswer(outgoing, bent);
   }
 
-  /** Ends what hangs: whoever waits sees the connection close. */
+  /** Ends hanging requests by closing their connections. */
   releaseHanging(): void {
     for (const outgoing of this.#hanging) outgoing.destroy();
   }
@@ -80,7 +80,7 @@ export class FaultFront {
     outgoing.once('close', () => this.#hanging.delete(outgoing));
   }
 
-  /** Lets the router answer and changes what comes out; `undefined` when the client has gone. */
+  /** Lets the router answer and modifies the answer; `undefined` if the client has disconnected. */
   async #bend(
     incoming: IncomingMessage,
     outgoing: ServerResponse,
@@ -93,7 +93,7 @@ export class FaultFront {
     const isSpoilt = archive !== undefined && (faults.has('corrupt_archive') || faults.has('truncated_archive'));
     const countDelivered = (bytes: number) => (isSpoilt ? 0 : isCut ? Math.floor(bytes / 2) : bytes);
     const response = await exchange(request, incoming, outgoing, countDelivered);
-    // The length is stated anew for what is really sent.
+    // Content-Length is set again for what is really sent.
     response.headers.delete('Content-Length');
     const answer: RawAnswer = {
       status: response.status,
@@ -113,14 +113,14 @@ export class FaultFront {
   }
 }
 
-/** States the whole length, sends half and then ends the connection in its own way. */
+/** Announces the full length, sends half and then ends the connection as the fault demands. */
 function sendHalf(outgoing: ServerResponse, { status, headers, body }: RawAnswer, end: () => void): void {
   outgoing.writeHead(status, { ...headers, 'Content-Length': String(body.length) });
   outgoing.flushHeaders();
   outgoing.write(body.subarray(0, Math.floor(body.length / 2)), end);
 }
 
-/** Turns over some bits in the middle: the beginning still looks like an archive. */
+/** Flips some bits in the middle, so that the beginning still looks like an archive. */
 function corrupt(body: Buffer): Buffer {
   const spoilt = Buffer.from(body);
   const middle = Math.floor(spoilt.length / 2);
@@ -138,7 +138,7 @@ function findArchive(path: string): string | undefined {
   }
 }
 
-/** The request as a value; a body beyond the bound is cut there, which is enough to be refused. */
+/** Reads the request; a body beyond the limit is truncated, which is enough to be rejected. */
 async function readRequest(incoming: IncomingMessage): Promise<Request> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -156,7 +156,7 @@ async function readRequest(incoming: IncomingMessage): Promise<Request> {
   });
 }
 
-/** Waits on the router's clock, but not for a client that has gone. */
+/** Waits on the router's clock, but not for a client that has disconnected. */
 async function waitUnlessClosed({ time }: Device, delayMs: number, outgoing: ServerResponse): Promise<void> {
   const gone = new AbortController();
   const onClose = () => gone.abort();

@@ -4,7 +4,7 @@ export interface FaultReason {
   readonly text: string;
 }
 
-/** Why a router refuses a request. A value, not an exception: refusing is an ordinary answer. */
+/** The reason for a rejected request. A value, not an exception: rejecting is a normal answer. */
 export class Fault {
   readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 416 | 429 | 500 | 503;
   readonly reasons: readonly FaultReason[];
@@ -14,12 +14,12 @@ export class Fault {
     this.reasons = reasons;
   }
 
-  /** A refusal for one reason. */
+  /** Creates a rejection with one reason. */
   static of(status: Fault['status'], key: string, text: string): Fault {
     return new Fault(status, [{ key, text }]);
   }
 
-  /** The interface's error body: a list of objects of one key. */
+  /** Returns the interface's error body: a list of objects with one key. */
   toBody(): { readonly error: readonly Readonly<Record<string, string>>[] } {
     return { error: this.reasons.map(({ key, text }) => ({ [key]: text })) };
   }

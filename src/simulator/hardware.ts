@@ -12,10 +12,10 @@ export interface Board {
   readonly serial_number: string;
 }
 
-/** Firmware versions of the fleet; they differ in which values they report and how they write them. */
+/** Firmware versions in the fleet; they differ in the values they report and in their formats. */
 export type Firmware = '9.5' | '6.1' | '5.5';
 
-/** What a router is made of; it never changes while the simulator runs. */
+/** Hardware of a router; it never changes while the simulator runs. */
 export interface Hardware {
   readonly deviceType: string;
   readonly firmware: Firmware;
@@ -57,10 +57,13 @@ const MODELS: readonly [Model, ...Model[]] = [
   },
 ];
 const FIRMWARES: readonly [Firmware, ...Firmware[]] = ['9.5', '6.1', '5.5', '9.5'];
-/** Serials of neighbours lie this far apart at least, so that no two are equal. */
+/** Minimum distance between neighbouring serial numbers, so that all are different. */
 const SERIAL_STEP = 97;
 
-/** Creates the hardware of router number `index` (from 0). Models and firmwares take turns, so that a few routers show all. */
+/**
+ * Creates the hardware of router number `index` (from 0). Models and firmwares alternate, so that a few routers cover
+ * all.
+ */
 export function createHardware(index: number, random: Random): Hardware {
   const model = MODELS[index % MODELS.length] ?? MODELS[0];
   // The shift makes every model meet every firmware, although the two counts have a common divisor.

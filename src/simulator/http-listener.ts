@@ -12,22 +12,22 @@ import { SimulatorError } from './simulator-error.ts';
 export interface HttpListenerOptions {
   /** Address to listen on. */
   readonly host: string;
-  /** 0 = a free one. */
+  /** Port to listen on; 0 for any free one. */
   readonly port: number;
-  /** Absent = HTTP without TLS. */
+  /** Certificate for HTTPS; absent for HTTP without TLS. */
   readonly certificate: ServerCertificate | undefined;
   /** Answers one request. */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, listener: HttpListener) => Promise<void>;
 }
 
-/** A server that answers, until it is closed. */
+/** A running server. */
 export interface HttpListener {
   readonly port: number;
-  /** Ends all connections, busy or not. */
+  /** Ends all connections, including busy ones. */
   close(): Promise<void>;
-  /** Shows another certificate from now on; ends all connections, so that everyone sees it. Nothing without TLS. */
+  /** Replaces the certificate and ends all connections, so that every client sees it. Does nothing without TLS. */
   setCertificate(certificate: ServerCertificate): void;
-  /** Ends the connection of a request with a reset, below TLS, so that no farewell is sent. */
+  /** Resets the connection of a request below TLS, without a TLS close. */
   reset(incoming: IncomingMessage): void;
 }
 
@@ -36,7 +36,7 @@ const KEEP_ALIVE_MS = 90_000;
 /** A client that has not sent its whole request after this long is cut off. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
-/** Starts a server. Throws {@link SimulatorError} `listen-failed` when the address cannot be had. */
+/** Starts a server. Throws {@link SimulatorError} `listen-failed` if the address is not available. */
 export async function openHttpListener(options: HttpListenerOptions): Promise<HttpListener> {
   const { host, port, certificate, handle } = options;
   const bounds: ServerOptions = { keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: REQUEST_TIMEOUT_MS };
@@ -44,7 +44,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
   const server = certificate
     ? createHttpsServer({ ...bounds, ...certificate }, answer)
     : createHttpServer(bounds, answer);
-  // A reset is refused on a TLS socket, so the sockets below are kept, by the client's end.
+  // A TLS socket cannot be reset, so the sockets below are kept, by the client's address.
   const sockets = new Map<string, Socket>();
   server.on('connection', (socket: Socket) => {
     const key = renderPeer(socket);

@@ -1,4 +1,4 @@
-/** A part of a file; `to` is the first byte behind it. */
+/** A part of a file; `to` is exclusive. */
 export interface ByteRange {
   readonly from: number;
   readonly to: number;

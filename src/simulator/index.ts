@@ -4,7 +4,7 @@
  * Owns: a fleet of simulated routers, each with its REST interface over HTTP(S), accounts and tokens, configuration in
  * profiles, status that moves with its clock, log writer with rotation and real bzip2 archives, and the truth about what
  * it wrote and lost; the faults that can be switched on, and the port through which other programs direct it all.
- * Does not own: any code of the rooms that talk to routers; sharing it would hide the same mistake on both sides.
+ * Does not own: any code of the modules that talk to routers; sharing it would hide the same mistake on both sides.
  * Start reading at: simulator.ts and open-router.ts, then device.ts (state), rest-app.ts (interface),
  * configuration/resource.ts (what can be configured), life/device-life.ts (status), log-writer.ts (logs),
  * fault-front.ts (faults), openapi/describe-interface.ts (description), control-actions.ts (control port).

@@ -5,7 +5,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The object in a request's body, or why there is none. Keys that are not `known` are refused. */
+/** Returns the object in a request's body, or the reason why there is none. Keys not in `known` are rejected. */
 export function parseJsonObject(
   body: string | Fault,
   known: readonly string[],
@@ -27,6 +27,6 @@ export function parseJsonObject(
   );
 }
 
-/** An error body does not grow with what was sent. */
+/** Maximum number of faults in an error body, however much was sent. */
 const FAULTS_MAX = 20;
 const KEY_LENGTH_MAX = 100;

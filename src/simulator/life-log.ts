@@ -2,19 +2,19 @@ import type { Clock, Timer } from '../base/index.ts';
 import type { Hardware } from './hardware.ts';
 import type { DeviceLife } from './life/device-life.ts';
 
-/** Something that has just become different in a router's life, as its log tells it. */
+/** A change in a router's state, as its log reports it. */
 export interface LifeMessage {
   readonly component: string;
   readonly tag: string;
   readonly message: string;
 }
 
-/** How often a router's life is looked at. States of a modem last five seconds and more. Milliseconds. */
+/** Interval of the checks in milliseconds. States of a modem last at least five seconds. */
 const LOOK_MS = 5000;
 
 /**
- * Writes what happens to a router into its logs, at most five seconds later: states of its modems, links of its ports,
- * the WAN chain in use. So the log tells the same story as the status. Until the result is disposed of.
+ * Writes changes of a router's state into its logs, at most five seconds late: states of its modems, links of its
+ * ports, the active WAN chain. So the log agrees with the status. Stops when the result is disposed of.
  */
 export function startLifeLog(
   clock: Clock,
@@ -39,7 +39,7 @@ export function startLifeLog(
   return { [Symbol.dispose]: () => timer.cancel() };
 }
 
-/** A thing that can change, and how its present value reads in the log. */
+/** Something that can change, and the log text for its current value. */
 interface Fact {
   readonly value: string;
   readonly render: () => LifeMessage;

@@ -27,7 +27,7 @@ export class LogCompression {
     this.#compress = compress;
   }
 
-  /** Starts compressing the file of that name and returns at once. */
+  /** Starts compressing the file with this name and returns immediately. */
   start(name: string): void {
     // A failed compression shows where its bytes are asked for; a stopped one has nobody left to tell.
     const work = this.#run(name)
@@ -41,7 +41,7 @@ export class LogCompression {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
-  /** Gives up what is running and leaves the files as they are. */
+  /** Aborts running compressions and leaves the files as they are. */
   stop(): void {
     this.#stopped.abort();
   }

@@ -14,7 +14,7 @@ export interface ArchiveFile {
   readonly data: Promise<Buffer>;
   /** While the archive grows: when that began and will end, on the monotonic clock. */
   growing: { readonly fromMs: number; readonly toMs: number } | undefined;
-  /** Compressed bytes from the start that some client has been sent since it stopped growing. */
+  /** Compressed bytes from the start that were sent to a client since the archive stopped growing. */
   servedBytes: number;
 }
 
@@ -26,7 +26,7 @@ export const CURRENT = 'current';
 export const ARCHIVE_SUFFIX = '.bz2';
 const ROTATED = /^log-(\d{4}-\d{2}-\d{2}-\d{2}:\d{2}:\d{2})(?:\.bz2)?$/;
 
-/** The log folder of one component. Follows what a file system does, including silent replacement by a rename. */
+/** The log folder of one component. Behaves like a file system, including silent replacement by a rename. */
 export class LogFolder {
   readonly #files = new Map<string, LogFile>();
 
@@ -44,7 +44,7 @@ export class LogFolder {
     file.generation.addHome();
   }
 
-  /** Renames as the system call does: a file that already has the new name is gone without a word. */
+  /** Renames like the system call: an existing file with the new name is replaced silently. */
   rename(from: string, to: string): void {
     const file = this.#files.get(from);
     if (!file) return;
@@ -53,7 +53,7 @@ export class LogFolder {
     this.#files.set(to, file);
   }
 
-  /** Removes whatever has this name now; nothing when there is none. */
+  /** Removes the file with this name, if there is one. */
   remove(name: string, loss: LogLoss): void {
     const file = this.#files.get(name);
     if (!file) return;

@@ -1,12 +1,12 @@
 /**
- * How lines went away: deleted to keep few files, replaced by a file of the same name, deleted by a name reused, or
- * deleted with all logs.
+ * How lines were lost: deleted to limit the number of files, replaced by a file with the same name, deleted after the
+ * name was reused, or deleted with all logs.
  */
 export type LogLoss = 'pruned' | 'overwritten' | 'removed' | 'reset';
 
 /**
- * The lines of one life of `current`, from its first line to its rotation and beyond, whatever files hold them.
- * A plain file and its archive are two homes of one generation; without a home it is lost, and remembered here only.
+ * The lines of one `current` file, from its first line through its rotation, whatever files hold them. A plain file and
+ * its archive hold the same generation; once neither exists, the lines are lost and remembered only here.
  */
 export class LogGeneration {
   /** Counts the lives of `current` in one component, from 0. */
@@ -16,7 +16,7 @@ export class LogGeneration {
   /** Written bytes reach the file in blocks of this size until it is closed; 0 = at once. */
   readonly #blockBytes: number;
   #isClosed = false;
-  /** Bytes from the start that some client has been sent. */
+  /** Bytes from the start that were sent to a client. */
   servedBytes = 0;
   /** Set when the last file that held these lines is gone. */
   loss: LogLoss | undefined;
@@ -56,12 +56,12 @@ export class LogGeneration {
     return this.#join();
   }
 
-  /** No more lines follow: the rest goes into the file. */
+  /** Closes the file: buffered lines are written. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** The writer dies: what is not in the file never will be. */
+  /** Simulates a crash: buffered lines are lost. */
   crash(): void {
     this.#chunks = [this.snapshot()];
     this.#length = this.flushedLength;

@@ -3,9 +3,9 @@ const MESSAGE_BYTES_MAX = 8192;
 const UNDERSCORE = 0x5f;
 
 /**
- * What the log daemon makes of a message: cut to its limit, trailing control bytes removed, others replaced by `_`.
- * Bytes 0x80 to 0x9F count as control bytes, which breaks some UTF-8 letters (`Ä` arrives as C3 5F) and spares others
- * (`ä`). An empty result is not written at all.
+ * Processes a message as the log daemon does: cuts it to the limit, removes trailing control bytes and replaces others
+ * by `_`. Bytes 0x80 to 0x9F count as control bytes, which breaks some UTF-8 letters (`Ä` becomes C3 5F) and not others
+ * (`ä`). An empty result is not written.
  */
 export function sanitizeMessage(message: string): Buffer {
   const bytes = Buffer.from(message, 'utf8').subarray(0, MESSAGE_BYTES_MAX);
@@ -14,7 +14,7 @@ export function sanitizeMessage(message: string): Buffer {
   return bytes.subarray(0, end).map((byte) => (isControl(byte) ? UNDERSCORE : byte)) as Buffer;
 }
 
-/** How bad a message is, as a newer log daemon writes it in brackets of its own. */
+/** Severity of a message, written in brackets by newer log daemons. */
 export type LogSeverity = 'EMERG' | 'ALERT' | 'CRIT' | 'ERR' | 'WARNING' | 'NOTICE' | 'INFO' | 'DEBUG';
 
 /** One line of a log file, line end included. */
@@ -28,7 +28,7 @@ export function renderLogLine(
   return Buffer.concat([Buffer.from(`${localStamp} ${brackets} `), message, Buffer.from('\n')]);
 }
 
-/** What the log daemon writes, without stamp or component, when it has left out `count` equal lines. */
+/** Returns the log daemon's notice, without time stamp and component, after `count` equal lines were left out. */
 export function renderRepeatNotice(count: number): Buffer {
   const times = count === 1 ? 'twice' : `${count} times`;
   return Buffer.from(`${' '.repeat(16)}- Last output repeated ${times} -\n`);

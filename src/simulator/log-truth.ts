@@ -1,22 +1,22 @@
 import type { LogGeneration, LogLoss } from './log-generation.ts';
 
-/** One line that a router has written, and what became of it. */
+/** One line written by a router, and what happened to it. */
 export interface TruthLine {
-  /** Place among all lines of the component, from 0. */
+  /** Number among all lines of the component, from 0. */
   readonly sequence: number;
   /** The line without its line end, as the router wrote it; broken UTF-8 shows as U+FFFD. */
   readonly text: string;
-  /** The same, exactly. */
+  /** The same as exact bytes. */
   readonly bytes: Buffer;
-  /** Which life of `current` it was written in, from 0. */
+  /** Number of the `current` file in which it was written, from 0. */
   readonly generation: number;
-  /** Where it starts in its file, in bytes, decompressed. */
+  /** Offset in its file, in decompressed bytes. */
   readonly offset: number;
-  /** Whether any client was sent it. Bytes of an unfinished archive do not count. */
+  /** True if any client was sent it. Bytes of an unfinished archive do not count. */
   readonly served: boolean;
-  /** How the router lost it; absent while some file holds it. */
+  /** How the router lost it; absent while a file holds it. */
   readonly loss: LogLoss | undefined;
-  /** Lost, and no client was ever sent it: no reader can know this line. */
+  /** True if it was lost before any client was sent it: no reader can know this line. */
   readonly lostUnread: boolean;
 }
 

@@ -8,19 +8,19 @@ import { SimulatorError } from './simulator-error.ts';
 import type { LogSettings } from './simulator-options.ts';
 
 /**
- * The log daemon's treatment of one component. It rotates only when a message arrives and finds a limit reached:
- * rename, start the compression without waiting, prune, open a new `current`, write the message as its first line.
- * File names are in UTC, lines in local time. With the option `rotateEveryMs` a timer rotates instead.
+ * Writes the log of one component like the log daemon. It rotates only when a message arrives and a limit is reached:
+ * rename, start the compression without waiting, prune, open a new `current`, write the message as its first line. File
+ * names are in UTC, lines in local time. With the option `rotateEveryMs` a timer rotates instead.
  */
 export class LogWriter {
   readonly folder = new LogFolder();
   readonly compression: LogCompression;
   readonly #clock: RouterClock;
   readonly #settings: LogSettings;
-  /** Everything ever written, oldest first, up to the bound on what is lost. */
+  /** Everything ever written, oldest first, up to the limit for deleted files. */
   readonly #generations: LogGeneration[] = [];
   #started = 0;
-  /** The last line written, without its stamp, and how many equal ones have come since. */
+  /** The last line written, without its time stamp, and the number of equal ones since. */
   #previous = '';
   #repeats = 0;
   #isForgetful = false;
@@ -31,18 +31,20 @@ export class LogWriter {
     this.compression = new LogCompression(this.folder, clock.clock, settings.compressionMs, compress);
   }
 
-  /** A message arrives. An empty one is not written and rotates nothing, nor does one that is only counted. */
+  /**
+   * Writes a message. An empty one is not written and does not rotate, nor does a repeated one that is only counted.
+   */
   append(tag: string, message: string, severity: LogSeverity = 'NOTICE'): void {
     this.#write(tag, message, severity, () => this.#isDue());
   }
 
-  /** A message arrives and finds a limit reached, whatever the limits are. */
+  /** Writes a message and rotates first, regardless of the limits. */
   appendRotating(tag: string, message: string): void {
     this.#previous = '';
     this.#write(tag, message, 'NOTICE', () => true);
   }
 
-  /** The time has come, whether or not there is a message. A file without lines stays. */
+  /** Rotates by the timer, with or without a message. A file without lines stays. */
   rotateByTimer(): void {
     if (!this.folder.get(CURRENT)?.generation.length) return;
     this.#rotate();
@@ -55,7 +57,7 @@ export class LogWriter {
     this.#forgetRepeats();
   }
 
-  /** The daemon dies: lines not yet on disk are lost, and the next one may be written behind a torn half. */
+  /** Simulates a crash of the daemon: buffered lines are lost, and the next one may follow a torn line. */
   crash(): void {
     this.#forgetRepeats();
     const current = this.folder.get(CURRENT)?.generation;
@@ -65,7 +67,7 @@ export class LogWriter {
     if (tornBytes > 0) current.append(Buffer.from(this.#clock.localStamp().slice(0, tornBytes)));
   }
 
-  /** Every line ever written. Throws {@link SimulatorError} `truth-forgotten` when the bound made it forget some. */
+  /** Returns every line ever written. Throws {@link SimulatorError} `truth-forgotten` if the limit has removed some. */
   truth(): TruthLine[] {
     if (this.#isForgetful) {
       throw new SimulatorError('truth-forgotten', 'The lines of deleted log files outgrew the memory kept for them', {

@@ -11,7 +11,7 @@ import { RouterFront } from './router-front.ts';
 import { SimulatedRouter } from './simulated-router.ts';
 import type { ResolvedSimulatorOptions } from './simulator-options.ts';
 
-/** What the routers of a fleet share. */
+/** Objects shared by the routers of a fleet. */
 export interface FleetParts {
   /** Options of the simulator, with defaults. */
   readonly options: ResolvedSimulatorOptions;
@@ -23,7 +23,7 @@ export interface FleetParts {
   readonly compress: Compress;
 }
 
-/** A router that answers. */
+/** A running router. */
 export interface OpenedRouter {
   readonly router: SimulatedRouter;
   readonly device: Device;
@@ -46,7 +46,7 @@ export async function openRouter(index: number, parts: FleetParts): Promise<Open
   opening.defer(() => front.close());
   const port = listen.port === 0 ? 0 : listen.port + index;
   await front.open(plainHttp ? { http: port, https: undefined } : { http: undefined, https: port });
-  // A router states the port that it really has, and 80 or 443 for what is off.
+  // A router reports its actual ports, and 80 or 443 for a disabled scheme.
   const { http, https } = front.ports;
   const device = createDevice({
     ...options,
@@ -73,7 +73,7 @@ export async function openRouter(index: number, parts: FleetParts): Promise<Open
     answer: getRequestListener(
       (request, { incoming, outgoing }) =>
         app.fetch(request, bind(incoming as IncomingMessage, outgoing as ServerResponse)),
-      // The adapter would otherwise replace Request and Response for the whole process.
+      // Otherwise the adapter would replace Request and Response for the whole process.
       { overrideGlobalObjects: false },
     ),
     exchange: async (request, incoming, outgoing, countDelivered) =>
@@ -88,7 +88,7 @@ export async function openRouter(index: number, parts: FleetParts): Promise<Open
   return { router, device, close: () => opened.disposeAsync() };
 }
 
-/** A wildcard address is good for listening only. */
+/** Clients cannot connect to a wildcard address. */
 function toReachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   return host === '::' ? '::1' : host;

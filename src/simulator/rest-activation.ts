@@ -4,8 +4,8 @@ import { Fault } from './fault.ts';
 import type { RestContext } from './rest-answer.ts';
 
 /**
- * Activates a profile, the running one when none is named. Listeners that it switches on are open before the answer is
- * sent, those that it switches off close after it. When a port cannot be had, the router goes on as before.
+ * Activates a profile, by default the running one. Listeners that it enables are open before the answer is sent, those
+ * that it disables close after it. If a port is not available, the router continues as before.
  */
 export async function activateProfile(context: RestContext, name: string | undefined): Promise<Fault | undefined> {
   const { device, applyWebSettings, outgoing } = context.env;
@@ -18,7 +18,7 @@ export async function activateProfile(context: RestContext, name: string | undef
     return Fault.of(500, 'profile', 'activation failed: a port of the web interface cannot be had');
   }
   device.profiles.activate(name);
-  // A further turn of the event loop lets the last bytes of the answer reach the system.
+  // One more turn of the event loop lets the system take the last bytes of the answer.
   outgoing.once('close', () => setImmediate(closeFormer));
   return undefined;
 }

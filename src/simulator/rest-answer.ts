@@ -7,16 +7,16 @@ import type { Device } from './device.ts';
 import { Fault } from './fault.ts';
 import type { RestFeatures } from './simulator-options.ts';
 
-/** The router that a request is for, and what it may ask of the world around it. */
+/** The router that handles a request, and its connections to the outside. */
 export interface RestBindings extends HttpBindings {
   readonly device: Device;
   readonly features: RestFeatures;
   /**
-   * Makes the router listen as `settings` say. Resolves with what closes the listeners that are no longer wanted; rejects
-   * when a port cannot be had, and nothing has changed then.
+   * Applies the ports in `settings`. Resolves with a function that closes the listeners no longer needed; rejects if a
+   * port is not available, and nothing has changed then.
    */
   readonly applyWebSettings: (settings: WebSettings) => Promise<() => void>;
-  /** How many bytes of a body will leave the router: all of them unless a fault cuts it. */
+  /** Returns how many bytes of a body will be sent: all of them unless a fault truncates it. */
   readonly countDelivered: (bodyBytes: number) => number;
 }
 
@@ -43,13 +43,13 @@ export async function readBody(context: RestContext): Promise<string | Fault> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Answers with JSON. Every answer states its length, so that a client can tell a cut body from a short one. */
+/** Answers with JSON. Every answer states its length, so that a client can tell a truncated body from a short one. */
 export function answerJson(context: RestContext, status: ContentfulStatusCode, value: unknown): Response {
   const body = Buffer.from(JSON.stringify(value));
   return answerBytes(context, status, body, { 'Content-Type': 'application/json' });
 }
 
-/** Answers with bytes as they are. */
+/** Answers with bytes. */
 export function answerBytes(
   context: RestContext,
   status: ContentfulStatusCode,
@@ -61,18 +61,21 @@ export function answerBytes(
   return body.length > 0 ? context.body(new Uint8Array(body), status, stated) : context.body(null, status, stated);
 }
 
-/** Answers with a refusal. */
+/** Answers with a rejection. */
 export function answerFault(context: RestContext, fault: Fault): Response {
   return answerJson(context, fault.status, fault.toBody());
 }
 
-/** A query parameter; `undefined` when it is absent, a refusal when it is given twice, because one would be ignored. */
+/**
+ * Returns a query parameter; `undefined` if it is absent, a rejection if it is given twice, because one would be
+ * ignored.
+ */
 export function readQuery(context: RestContext, name: string): string | undefined | Fault {
   const values = context.req.queries(name) ?? [];
   return values.length > 1 ? Fault.of(400, name, 'is given more than once') : values[0];
 }
 
-/** The part of the path behind `/api/v2_0/<area>/`. */
+/** Returns the part of the path after `/api/v2_0/<area>/`. */
 export function readRestOfPath(context: RestContext, area: string): string {
   const { path } = context.req;
   return path.slice(path.indexOf(`/${area}/`) + area.length + 2);

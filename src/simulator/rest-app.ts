@@ -18,8 +18,8 @@ export const API_ROOT = '/api/v2_0';
 const UNKNOWN = '(unknown)';
 
 /**
- * The REST interface, for all routers of the fleet: which one a request is for stands in its bindings. Without an access
- * token everything but login, refresh and logout is a 401.
+ * Creates the REST interface for all routers of the fleet; the bindings of a request contain its router. Without an
+ * access token everything except login, refresh and logout is a 401.
  */
 export function createRestApp(): Hono<RestEnv> {
   const app = new Hono<RestEnv>();
@@ -40,7 +40,7 @@ export function createRestApp(): Hono<RestEnv> {
   return app;
 }
 
-/** A path that exists, asked with a method that it does not have, says so and names those that it has. */
+/** Answers an unsupported method of an existing path with the methods it supports. */
 function refuseOtherMethods(app: Hono<RestEnv>, api: Hono<RestEnv>): void {
   const methods = new Map<string, string[]>();
   for (const { path, method } of app.routes) {
@@ -55,7 +55,7 @@ function refuseOtherMethods(app: Hono<RestEnv>, api: Hono<RestEnv>): void {
   }
 }
 
-/** Counts every request, logs it when the router is told to, and stamps every answer with the router's own clock. */
+/** Counts every request, logs it if configured, and sets the Date header from the router's own clock. */
 const observe: MiddlewareHandler<RestEnv> = createMiddleware<RestEnv>(async (context, next) => {
   await next();
   const { clock, counters, logs, profiles } = context.env.device;
@@ -69,7 +69,10 @@ const observe: MiddlewareHandler<RestEnv> = createMiddleware<RestEnv>(async (con
   logs.append('restd', `${address} "${method} ${path}" ${status} ${bodyBytes}`, 'restd');
 });
 
-/** Bounded by what the router knows. The two uses of the log download count apart: listing is cheap, reading is not. */
+/**
+ * Bounded by the known routes. The two uses of the log download are counted separately: listing is cheap, reading is
+ * not.
+ */
 function renderRoute(context: RestContext): string {
   const path = context.req.path.slice(API_ROOT.length);
   if (path.startsWith('/configuration/')) return resourceTable.has(path.slice(15)) ? path : UNKNOWN;

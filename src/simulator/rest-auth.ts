@@ -5,7 +5,7 @@ import { Fault } from './fault.ts';
 import { parseJsonObject } from './json.ts';
 import { answerFault, answerJson, type RestContext, type RestEnv, readBody } from './rest-answer.ts';
 
-/** Adds login, refresh and logout: the only calls that do not need an access token. */
+/** Adds login, refresh and logout: the only calls without an access token. */
 export function addAuthRoutes(api: Hono<RestEnv>): void {
   api.post('/auth/login', async (context) => {
     const credentials = parseCredentials(await readBody(context));
@@ -24,7 +24,7 @@ export function addAuthRoutes(api: Hono<RestEnv>): void {
   });
 }
 
-/** Lets only requests with a valid access token pass, and remembers whose it is. */
+/** Rejects requests without a valid access token, and stores the account for the handlers. */
 export const requireAccess: MiddlewareHandler<RestEnv> = createMiddleware<RestEnv>(async (context, next) => {
   const { sessions } = context.env.device;
   const account = sessions.authenticate(readBearer(context)) ?? readBasicAccount(context);
@@ -33,7 +33,7 @@ export const requireAccess: MiddlewareHandler<RestEnv> = createMiddleware<RestEn
   return next();
 });
 
-/** Lets only members of `needed` or a group above it pass. */
+/** Rejects accounts without the rights of `needed`. */
 export function requireGroup(needed: Group): MiddlewareHandler<RestEnv> {
   return createMiddleware<RestEnv>(async (context, next) => {
     if (hasRight(context.get('account').group, needed)) return next();
@@ -41,12 +41,12 @@ export function requireGroup(needed: Group): MiddlewareHandler<RestEnv> {
   });
 }
 
-/** The token of an `Authorization: Bearer` header; empty, which no token is, when there is none. */
+/** Returns the token of an `Authorization: Bearer` header; empty, which is never valid, if there is none. */
 function readBearer(context: RestContext): string {
   return /^Bearer ([\w.~+/=-]+)$/i.exec(context.req.header('Authorization') ?? '')?.[1] ?? '';
 }
 
-/** The account of an `Authorization: Basic` header, where such headers count. */
+/** Returns the account of an `Authorization: Basic` header, if basic authentication is enabled. */
 function readBasicAccount(context: RestContext): Account | undefined {
   const { device, features } = context.env;
   const encoded = /^Basic ([\w+/=]+)$/i.exec(context.req.header('Authorization') ?? '')?.[1];

@@ -1,9 +1,9 @@
 import type { Clock } from '../base/index.ts';
 import { SimulatorError } from './simulator-error.ts';
 
-/** The clock of one router: wall time that may be wrong, a time zone, and the time since its last start. */
+/** The clock of one router: a wall time that may be wrong, a time zone, and the time since the last start. */
 export class RouterClock {
-  /** What waits inside the router waits on this; durations do not care about wall time. */
+  /** Clock for waits inside the router; durations do not depend on the wall time. */
   readonly clock: Clock;
   readonly #zoneFormat: Intl.DateTimeFormat;
   #offsetMs = 0;
@@ -33,7 +33,7 @@ export class RouterClock {
     this.#offsetMs += offsetMs;
   }
 
-  /** Sets wall time right, as a time server would. */
+  /** Corrects the wall time, as a time server would. */
   synchronize(): void {
     this.#offsetMs = 0;
   }
@@ -46,7 +46,7 @@ export class RouterClock {
     this.jump(wallMs - Date.parse(`${this.#renderLocal(this.now()).replace(' ', 'T')}Z`));
   }
 
-  /** Begins a new uptime; wall time goes on. */
+  /** Starts a new uptime; the wall time continues. */
   restart(): void {
     this.#startedMs = this.clock.monotonic();
   }
@@ -74,7 +74,7 @@ export class RouterClock {
   }
 }
 
-/** A format takes a third of a millisecond and tens of kilobytes, and a fleet shares a zone. */
+/** Cached: creating a format takes a third of a millisecond and tens of kilobytes, and routers share a zone. */
 const zoneFormats = new Map<string, Intl.DateTimeFormat>();
 
 function openZoneFormat(timeZone: string): Intl.DateTimeFormat {

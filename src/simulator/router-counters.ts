@@ -1,16 +1,16 @@
-/** What one router has counted since the simulator began; a restart of the router does not reset it. */
+/** Counters of one router since the simulator started; a restart of the router does not reset them. */
 export interface RouterCounts {
-  /** Logins that were answered with tokens. */
+  /** Successful logins. */
   readonly logins: number;
-  /** Logins refused because of the name or the password. */
+  /** Logins rejected because of the name or the password. */
   readonly loginFailures: number;
-  /** Logins refused because a failure shortly before had locked the name. */
+  /** Logins rejected because an earlier failure had locked the name. */
   readonly lockedLogins: number;
   readonly refreshes: number;
-  /** Refresh tokens presented although they had been used before. */
+  /** Refresh tokens that had been used before. */
   readonly refreshReuses: number;
   readonly logouts: number;
-  /** Answers of status 401, whatever the path. */
+  /** Answers with status 401, for any path. */
   readonly unauthorized: number;
   /** Requests by method and path below the API's root: `GET /download/log?list_files`; unknown paths are `GET (unknown)`. */
   readonly requests: Readonly<Record<string, number>>;
@@ -20,7 +20,7 @@ export interface RouterCounts {
 
 type SingleCounter = 'logins' | 'loginFailures' | 'lockedLogins' | 'refreshes' | 'refreshReuses' | 'logouts';
 
-/** Counts what clients did to one router. */
+/** Counts the requests to one router. */
 export class RouterCounters {
   readonly #singles: Record<SingleCounter, number> = {
     logins: 0,

@@ -1,6 +1,6 @@
 import { SimulatorError } from './simulator-error.ts';
 
-/** Every way in which a router can be made to misbehave. */
+/** All faults. */
 export const FAULT_NAMES = [
   'down',
   'slow',
@@ -23,28 +23,31 @@ export const FAULT_NAMES = [
 
 export type FaultName = (typeof FAULT_NAMES)[number];
 
-/** Whether `name` is one of {@link FAULT_NAMES}. */
+/** Returns true if `name` is one of {@link FAULT_NAMES}. */
 export function isFaultName(name: string): name is FaultName {
   return (FAULT_NAMES as readonly string[]).includes(name);
 }
 
-/** Where and how a fault shows. `down` and `bad_certificate` concern connections and take none of these. */
+/** Scope and parameters of a fault. `down` and `bad_certificate` concern connections and take none of these. */
 export interface FaultOptions {
-  /** Only requests whose path below `/api/v2_0` begins with this. Default: all requests, logins included. */
+  /**
+   * Restricts the fault to requests whose path below `/api/v2_0` starts with this. Default: all requests, logins
+   * included.
+   */
   readonly path?: string;
-  /** The fault ends by itself after so many requests. Default: never. */
+  /** Number of requests after which the fault ends. Default: never. */
   readonly times?: number;
-  /** `slow`: time before the answer. Default 2000. Milliseconds of the router's clock. */
+  /** `slow`: delay of the answer in milliseconds of the router's clock. Default 2000. */
   readonly delayMs?: number;
-  /** `http_429` and `http_503`: how long the header Retry-After asks for. Default 5. Seconds. */
+  /** `http_429` and `http_503`: value of Retry-After in seconds. Default 5. */
   readonly retryAfterSeconds?: number;
-  /** `http_429` and `http_503`: whether that header is a date by the router's clock. Default false. */
+  /** `http_429` and `http_503`: true to send Retry-After as a date by the router's clock. Default false. */
   readonly isRetryAfterDate?: boolean;
   /** `huge_body`: length of the body. Default 64 MiB. */
   readonly bytes?: number;
 }
 
-/** A fault as a request meets it, with all defaults filled in. */
+/** An active fault with all defaults filled in. */
 export type ActiveFault = Required<Omit<FaultOptions, 'path' | 'times'>> & { readonly name: FaultName };
 
 interface Installed extends ActiveFault {
@@ -52,7 +55,7 @@ interface Installed extends ActiveFault {
   timesLeft: number;
 }
 
-/** These are over when they are cleared, and concern no single request. */
+/** Faults that last until they are cleared and do not concern single requests. */
 const CONNECTION_FAULTS: readonly FaultName[] = ['down', 'bad_certificate'];
 const DELAY_MS = 2000;
 const RETRY_AFTER_SECONDS = 5;
@@ -60,7 +63,7 @@ const HUGE_BYTES = 64 * 1024 * 1024;
 const HUGE_BYTES_MAX = 2 ** 40;
 const DAY_MS = 86_400_000;
 
-/** The faults that one router has at the moment; at most one of each name. */
+/** The active faults of one router; at most one of each name. */
 export class RouterFaults {
   readonly #installed = new Map<FaultName, Installed>();
 
@@ -69,7 +72,7 @@ export class RouterFaults {
     return [...this.#installed.keys()];
   }
 
-  /** Installs a fault in place of an earlier one of its name. Throws {@link SimulatorError} `bad-option`. */
+  /** Activates a fault, replacing an earlier one of the same name. Throws {@link SimulatorError} `bad-option`. */
   install(name: FaultName, options: FaultOptions): void {
     const {
       path = '',
@@ -91,7 +94,7 @@ export class RouterFaults {
     this.#installed.delete(name);
   }
 
-  /** The faults that a request meets, each counted as having happened once. */
+  /** Returns the faults that apply to a request, and counts each as having occurred once. */
   take(path: string): ReadonlyMap<FaultName, ActiveFault> {
     const met = new Map<FaultName, ActiveFault>();
     for (const fault of this.#installed.values()) {

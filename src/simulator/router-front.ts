@@ -3,10 +3,10 @@ import { Mutex } from '../base/index.ts';
 import type { ServerCertificate } from './certificate-authority.ts';
 import { type HttpListener, openHttpListener } from './http-listener.ts';
 
-/** Says whether clients can reach a port. */
+/** Returns true if clients can reach a port. */
 export type IsPortOpen = (port: number) => boolean;
 
-/** Ports to listen on; absent = that scheme is off. */
+/** Ports to listen on; an absent scheme is disabled. */
 export interface FrontPorts {
   readonly http: number | undefined;
   readonly https: number | undefined;
@@ -15,7 +15,7 @@ export interface FrontPorts {
 export interface RouterFrontOptions {
   /** Address to listen on. */
   readonly host: string;
-  /** Issues the router's certificate; asked when HTTPS is opened first. */
+  /** Issues the router's certificate; called when HTTPS is first opened. */
   readonly issueCertificate: () => Promise<ServerCertificate>;
   /** Answers one request. */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, listener: HttpListener) => Promise<void>;
@@ -24,12 +24,12 @@ export interface RouterFrontOptions {
 const SCHEMES = ['https', 'http'] as const;
 type Scheme = (typeof SCHEMES)[number];
 
-/** The listening sockets of one router: one for each scheme that its configuration switches on. */
+/** The listening sockets of one router: one for each scheme enabled in its configuration. */
 export class RouterFront {
   readonly #options: RouterFrontOptions;
   readonly #turn = new Mutex();
   #listeners: Partial<Record<Scheme, HttpListener>> = {};
-  /** Where it would listen if it were not down; kept while it is. */
+  /** The ports, kept while the router is down. */
   #ports: FrontPorts = { http: undefined, https: undefined };
   #isDown = false;
   #isPortOpen: IsPortOpen = () => true;
@@ -38,19 +38,20 @@ export class RouterFront {
     this.#options = options;
   }
 
-  /** The ports in use, or that would be. */
+  /** The current ports, also while the router is down. */
   get ports(): FrontPorts {
     return this.#ports;
   }
 
-  /** Opens the first listeners; port 0 is any free one. Throws {@link SimulatorError} `listen-failed`. */
+  /** Opens the first listeners; port 0 means any free one. Throws {@link SimulatorError} `listen-failed`. */
   async open(ports: FrontPorts): Promise<void> {
     await this.change(ports);
   }
 
   /**
-   * Opens what is missing and resolves with what closes the rest. A port that the firewall closes is in use, and refuses
-   * connections. When a port cannot be had, nothing has changed. Throws {@link SimulatorError} `listen-failed`.
+   * Opens missing listeners and resolves with a function that closes the rest. A port blocked by the firewall is in use
+   * and refuses connections. If a port is not available, nothing has changed. Throws {@link SimulatorError}
+   * `listen-failed`.
    */
   change(ports: FrontPorts, isPortOpen = this.#isPortOpen): Promise<() => void> {
     return this.#turn.run(async () => {
@@ -83,13 +84,13 @@ export class RouterFront {
     });
   }
 
-  /** Refuses connections, and ends those that there are. */
+  /** Refuses new connections and ends existing ones. */
   async goDown(): Promise<void> {
     this.#isDown = true;
     await this.#closeListeners();
   }
 
-  /** Listens again. Throws {@link SimulatorError} `listen-failed` when somebody has taken the port meanwhile. */
+  /** Listens again. Throws {@link SimulatorError} `listen-failed` if a port has been taken in the meantime. */
   async comeUp(): Promise<void> {
     this.#isDown = false;
     await this.change(this.#ports);

@@ -1,8 +1,8 @@
 import { createSeededRandom, hashToUnit, type Random } from '../base/index.ts';
 
 /**
- * A random sequence of its own for one purpose, so that drawing more numbers for one (tokens, say) never changes
- * another (log lines).
+ * Returns a random sequence for one purpose, so that drawing more numbers for one (tokens, say) never changes another
+ * (log lines).
  */
 export function deriveRandom(seed: number, purpose: string): Random {
   return createSeededRandom(Math.floor(hashToUnit(`${seed}/${purpose}`) * 2 ** 32));

@@ -7,19 +7,19 @@ import type { RouterCounters } from './router-counters.ts';
 import { randomHex } from './seeded.ts';
 import { signToken, verifyToken } from './token.ts';
 
-/** What a login or a refresh gives. The field names are those of the interface. */
+/** Result of a login or refresh. The field names are those of the interface. */
 export interface TokenPair {
   readonly access: string;
   readonly refresh: string;
 }
 
-/** An access token ends this long after its issue; fixed by the interface. */
+/** Lifetime of an access token; fixed by the interface. */
 const ACCESS_TOKEN_MS = 5 * 60_000;
-/** Sessions kept per router; the one that has been silent longest makes room. A client that never logs out hits this. */
+/** Limit of the sessions per router; the least recently active one is dropped. Clients that never log out reach it. */
 const SESSIONS_MAX = 256;
-/** User names kept locked after a failed login; the one locked first makes room. */
+/** Limit of the locked user names; the oldest lock is dropped. */
 const LOCKS_MAX = 1000;
-/** No account has a longer name, so there is nothing to lock. */
+/** No account has a longer name, so a longer one need not be locked. */
 const USERNAME_LENGTH_MAX = 100;
 
 interface Session {
@@ -27,7 +27,7 @@ interface Session {
   readonly username: string;
   /** Issue time of each access token that may still be valid, by token id. */
   readonly accessTokens: Map<string, number>;
-  /** The one refresh token that counts; every earlier one has been used. */
+  /** The one valid refresh token; all earlier ones have been used. */
   refreshId: string;
   lastActivityMs: number;
 }
@@ -62,7 +62,7 @@ export class Sessions {
   readonly #locks = new Map<string, number>();
   #key: string;
 
-  /** `configuration` gives the configuration that the router works with at that moment. */
+  /** `configuration` returns the configuration currently in effect. */
   constructor(configuration: () => Configuration, clock: RouterClock, counters: RouterCounters, random: Random) {
     this.#configuration = configuration;
     this.#clock = clock;
@@ -71,7 +71,7 @@ export class Sessions {
     this.#key = randomHex(random, 64);
   }
 
-  /** Opens a session; `undefined` when name or password are wrong, or the name is locked. */
+  /** Opens a session; `undefined` if name or password are wrong, or the name is locked. */
   login(username: string, password: string): TokenPair | undefined {
     const account = this.verify(username, password);
     if (!account) return undefined;
@@ -83,7 +83,7 @@ export class Sessions {
     return this.#issue(session, account);
   }
 
-  /** The account of that name and password, without a session; `undefined` as with a login. */
+  /** Returns the account with this name and password, without a session; `undefined` as for a login. */
   verify(username: string, password: string): Account | undefined {
     if ((this.#locks.get(username) ?? -Infinity) > this.#monotonic()) {
       this.#counters.add('lockedLogins');
@@ -98,7 +98,7 @@ export class Sessions {
     return account;
   }
 
-  /** Exchanges a refresh token for a new pair; `undefined` when it does not count (any more). */
+  /** Exchanges a refresh token for a new pair; `undefined` if it is not, or no longer, valid. */
   refresh(token: string): TokenPair | undefined {
     const claims = this.#verifySignature(token);
     const session = this.#find(claims);
@@ -113,7 +113,7 @@ export class Sessions {
     return this.#issue(session, account);
   }
 
-  /** The account behind an access token; `undefined` when the token is not valid. Counts as activity. */
+  /** Returns the account of an access token; `undefined` if the token is not valid. Counts as activity. */
   authenticate(token: string): Account | undefined {
     const claims = this.#verifySignature(token);
     const session = this.#find(claims);
@@ -122,7 +122,7 @@ export class Sessions {
     return findAccount(this.#configuration(), session.username);
   }
 
-  /** Ends the session of either of its valid tokens; false when the token is not valid. */
+  /** Ends the session of either of its valid tokens; returns false if the token is not valid. */
   logout(token: string): boolean {
     const claims = this.#verifySignature(token);
     const session = this.#find(claims);
@@ -133,12 +133,12 @@ export class Sessions {
     return true;
   }
 
-  /** Makes every access token expire now; refresh tokens stay. */
+  /** Expires all access tokens; refresh tokens stay valid. */
   expireAccessTokens(): void {
     for (const session of this.#sessions.values()) session.accessTokens.clear();
   }
 
-  /** What a restart does: no token issued before counts, not even its signature. */
+  /** Invalidates all tokens, including their signing key, as a restart does. */
   forgetAll(): void {
     this.#sessions.clear();
     this.#locks.clear();
@@ -173,7 +173,7 @@ export class Sessions {
     this.#locks.set(username, this.#monotonic() + loginTimeoutMs);
   }
 
-  /** The map is kept in order of last activity, so that the first entry is the one silent longest. */
+  /** Keeps the map in order of last activity, so that the first entry is the least recently active one. */
   #touch(session: Session): void {
     session.lastActivityMs = this.#monotonic();
     this.#sessions.delete(session.id);

@@ -16,13 +16,13 @@ interface RouterParts {
   readonly faults: RouterFaults;
   readonly faultFront: FaultFront;
   readonly certificates: Certificates;
-  /** Under which clients reach it. */
+  /** Address under which clients reach it. */
   readonly host: string;
   /** All names that its certificate carries. */
   readonly hosts: readonly string[];
 }
 
-/** One router of the fleet, as seen by whoever directs the simulation. */
+/** One router of the fleet, as controlled by a test or another program. */
 export class SimulatedRouter {
   readonly #parts: RouterParts;
   readonly #device: Device;
@@ -32,7 +32,7 @@ export class SimulatedRouter {
     this.#device = parts.device;
   }
 
-  /** Scheme, host and port; the interface begins at `/api/v2_0` below it. Follows the router's own settings. */
+  /** Scheme, host and port; the interface is at `/api/v2_0` below it. Follows the router's own settings. */
   get url(): string {
     const { front, host } = this.#parts;
     const { http, https } = front.ports;
@@ -50,48 +50,51 @@ export class SimulatedRouter {
     return this.#device.hardware.serial;
   }
 
-  /** Such as `MRX3`. */
+  /** Device type, such as `MRX3`. */
   get deviceType(): string {
     return this.#device.hardware.deviceType;
   }
 
-  /** What clients have done to this router so far; a copy. */
+  /** Counters of client requests so far; a copy. */
   get counters(): RouterCounts {
     return this.#device.counters.snapshot();
   }
 
-  /** Manual actions that clients have had carried out, with the options that they sent, in their order; a copy. */
+  /** Manual actions requested by clients, with their options, in order; a copy. */
   get actions(): readonly PerformedAction[] {
     return [...this.#device.actions];
   }
 
-  /** Names of the faults in force. */
+  /** Names of the active faults. */
   get faults(): readonly FaultName[] {
     return this.#parts.faults.names();
   }
 
   /**
-   * A message arrives at the log daemon for this component. The tag in the line's brackets is the component's name;
-   * the severity shows only with the option `logs.severityBrackets`.
+   * Passes a message for this component to the log daemon. The tag in the line's brackets defaults to the component's
+   * name; the severity is shown only with the option `logs.severityBrackets`.
    */
   appendLog(component: string, message: string, tag: string = component, severity?: LogSeverity): void {
     this.#device.logs.append(component, message, tag, severity);
   }
 
   /**
-   * Makes the log daemon find a limit reached. Rotations happen only when a message arrives, so one does: it becomes the
-   * first line of the new `current`. Throws {@link SimulatorError} when the component has no lines yet.
+   * Forces a rotation. Rotations happen only when a message arrives, so one is written: it becomes the first line of
+   * the new `current`. Throws {@link SimulatorError} if the component has no lines yet.
    */
   rotate(component: string, message = 'rotated on request', tag: string = component): void {
     this.#device.logs.rotate(component, message, tag);
   }
 
-  /** Restarts the router in no time: every token is lost and the uptime begins anew; logs and settings stay. */
+  /** Restarts the router instantly: all tokens are lost and the uptime starts again; logs and settings stay. */
   restart(): void {
     restartDevice(this.#device);
   }
 
-  /** Back to a fresh router that keeps its name and serial: configuration, profiles, accounts and ports; no logs. */
+  /**
+   * Resets to a fresh router that keeps its name and serial number: configuration, profiles, accounts and ports; no
+   * logs.
+   */
   async factoryReset(): Promise<void> {
     const { device, front } = this.#parts;
     device.profiles.reset();
@@ -102,7 +105,7 @@ export class SimulatedRouter {
     closeFormer();
   }
 
-  /** Ends the validity of all access tokens at once; refresh tokens stay valid. */
+  /** Expires all access tokens; refresh tokens stay valid. */
   expireTokens(): void {
     this.#device.sessions.expireAccessTokens();
   }
@@ -112,17 +115,19 @@ export class SimulatedRouter {
     this.#device.clock.jump(offsetMs);
   }
 
-  /** Lets time pass for this router alone: tokens age, counters grow, compressions end. Resolves when it has passed. */
+  /**
+   * Advances the time of this router alone: tokens age, counters grow, compressions end. Resolves when it has passed.
+   */
   advanceClock(durationMs: number): Promise<void> {
     return this.#device.time.advance(durationMs);
   }
 
-  /** Makes a status resource such as `lte2` say something else; `undefined` gives it back to the router's own life. */
+  /** Overrides a status resource such as `lte2`; `undefined` removes the override. */
   setStatus(resource: string, override: StatusOverride | undefined): void {
     this.#device.life.override(resource, override);
   }
 
-  /** Makes the router misbehave until {@link clearFault}. Resolves when it does. */
+  /** Activates a fault until {@link clearFault}. Resolves when it is in effect. */
   async fault(name: FaultName, options: FaultOptions = {}): Promise<void> {
     const { faults, front, certificates, hosts } = this.#parts;
     if (name === 'bad_certificate') {
@@ -135,7 +140,7 @@ export class SimulatedRouter {
     if (name === 'down') await front.goDown();
   }
 
-  /** Ends a fault, or all of them. Throws {@link SimulatorError} when a port was taken while the router was down. */
+  /** Clears a fault, or all of them. Throws {@link SimulatorError} if a port was taken while the router was down. */
   async clearFault(name?: FaultName): Promise<void> {
     const { faults, faultFront, front, certificates, hosts } = this.#parts;
     for (const one of name === undefined ? FAULT_NAMES : [name]) {
@@ -145,16 +150,16 @@ export class SimulatedRouter {
       if (one === 'bad_certificate') front.setCertificate(await certificates.issue(hosts));
       if (one === 'down') await front.comeUp();
     }
-    // A hang that ended by itself has left its victims hanging.
+    // A hang that ended by itself has left its requests hanging.
     if (name === undefined) faultFront.releaseHanging();
   }
 
-  /** Every line that the component ever wrote, in order, with what became of it. */
+  /** Returns every line that the component ever wrote, in order, with what happened to it. */
   truth(component: string): TruthLine[] {
     return this.#device.logs.truth(component);
   }
 
-  /** Resolves when no rotated file is being compressed. On a stepped clock somebody has to move it meanwhile. */
+  /** Resolves when no rotated file is being compressed. A stepped clock must be advanced in the meantime. */
   whenQuiet(): Promise<void> {
     return this.#device.logs.whenQuiet();
   }

@@ -1,6 +1,6 @@
 import { CodedError } from '../base/index.ts';
 
-/** Why the simulator could not do what it was told. */
+/** Why the simulator could not do what was requested. */
 export type SimulatorErrorCode =
   | 'bad-option'
   | 'listen-failed'
@@ -8,7 +8,7 @@ export type SimulatorErrorCode =
   | 'compression-failed'
   | 'truth-forgotten';
 
-/** Thrown to whoever drives the simulator; what a simulated router answers to its clients is never an exception. */
+/** Thrown to the code that controls the simulator; answers of simulated routers to clients are never exceptions. */
 export class SimulatorError extends CodedError<SimulatorErrorCode> {
   override readonly name = 'SimulatorError';
   constructor(code: SimulatorErrorCode, message: string, options: { hint?: string; cause?: unknown } = {}) {

@@ -2,52 +2,59 @@ import type { Clock } from '../base/index.ts';
 import { type FaultName, isFaultName } from './router-faults.ts';
 import { SimulatorError } from './simulator-error.ts';
 
-/** How the log writer of a simulated router is set up. */
+/** Settings of a simulated router's log writer. */
 export interface LogSettings {
-  /** A message that finds at least this many bytes in `current` rotates it first; 0 = never by size. Default 1 MiB. */
+  /** Size of `current` in bytes at which the next message rotates it first; 0 = never by size. Default 1 MiB. */
   readonly maxSizeBytes: number;
-  /** A message that finds `current` older than this rotates it first; 0 = never by age. Default 30 days. */
+  /**
+   * Age of `current` in milliseconds after which the next message rotates it first; 0 = never by age. Default 30 days.
+   */
   readonly maxAgeMs: number;
   /**
-   * Renames every file that has lines at this interval, as a timer does: no message has to come for it, so none is the
-   * first line of the next file. Limits of size and age then rotate nothing; 0 = rotated by messages only. Default 0.
+   * Interval in milliseconds at which a timer rotates every file with lines, so that no message triggers the rotation.
+   * Limits of size and age then have no effect; 0 = rotated by messages only. Default 0.
    */
   readonly rotateEveryMs: number;
-  /** Logs that are given no line from 20 to 6 o'clock by the router's wall clock. Default none. */
+  /** Logs without lines from 20 to 6 o'clock by the router's wall clock. Default none. */
   readonly silentByNight: readonly string[];
-  /** Rotated files kept, newest by the time in their name. Default 5. */
+  /** Number of rotated files kept, newest by the time in their name. Default 5. */
   readonly maxFiles: number;
-  /** From the rename to the moment when only the finished `.bz2` is left. Default 3 s, the time of a slow CPU. */
+  /**
+   * Duration of a compression in milliseconds, from the rename until only the `.bz2` is left. Default 3000, as on a
+   * slow CPU.
+   */
   readonly compressionMs: number;
-  /** Whether the listing shows rotated files that are not compressed yet. Default false. */
+  /** True to list rotated files that are not compressed yet. Default false. */
   readonly listUncompressed: boolean;
-  /** What `truth` may remember of files that the router has deleted, per component. Default 64 MiB. */
+  /** Maximum size in bytes of deleted files that `truth` remembers per component. Default 64 MiB. */
   readonly truthBytesMax: number;
-  /** Whether equal messages are written each time. If not, they are counted and become a notice. Default true. */
+  /** True to write equal messages each time; false to count them and write a notice. Default true. */
   readonly showRepeats: boolean;
-  /** Lines reach the file in blocks of this many bytes, so that `current` may end in mid-line; 0 = at once. Default 0. */
+  /**
+   * Block size in bytes in which lines reach the file, so that `current` may end in mid-line; 0 = at once. Default 0.
+   */
   readonly blockBytes: number;
-  /** At a restart this much of a line's time stamp is left without the rest, and the next line goes behind. Default 0. */
+  /** Bytes of a torn time stamp left by a restart, after which the next line follows directly. Default 0. */
   readonly tornBytes: number;
-  /** Whether lines carry the severity in brackets of their own. Default false. */
+  /** True to write the severity in separate brackets. Default false. */
   readonly severityBrackets: boolean;
 }
 
-/** What a simulated router can do beyond the interface; all of it is off by default. */
+/** Features of a simulated router beyond the interface; all are off by default. */
 export interface RestFeatures {
-  /** HTTP basic credentials count as well as an access token. */
+  /** Accepts HTTP basic credentials as well as access tokens. */
   readonly basicAuth: boolean;
-  /** Log downloads have entity tags and can be asked for in part. */
+  /** Serves log downloads with entity tags and ranges. */
   readonly rangeRequests: boolean;
-  /** Log downloads are compressed for clients that accept gzip. */
+  /** Compresses log downloads for clients that accept gzip. */
   readonly gzip: boolean;
-  /** A change of the running profile is activated at once, as if every request asked for it. */
+  /** Activates changes of the running profile immediately, as if every request asked for it. */
   readonly implicitActivation: boolean;
-  /** A fresh router logs every request, as its own setting `log_requests` would make it. */
+  /** Makes a fresh router log every request, as its setting `log_requests` does. */
   readonly logRequests: boolean;
 }
 
-/** The interface and nothing more. */
+/** No features beyond the interface. */
 export const plainRestFeatures: RestFeatures = {
   basicAuth: false,
   rangeRequests: false,
@@ -56,7 +63,7 @@ export const plainRestFeatures: RestFeatures = {
   logRequests: false,
 };
 
-/** What the device is believed to ship with. */
+/** Log settings of a real device, as far as known. */
 export const deviceLogSettings: LogSettings = {
   maxSizeBytes: 1024 * 1024,
   maxAgeMs: 30 * 86_400_000,
@@ -72,7 +79,7 @@ export const deviceLogSettings: LogSettings = {
   severityBrackets: false,
 };
 
-/** Small files, so that live activity shows its first rotation, archive included, within 20 seconds. */
+/** Small files, so that live activity shows its first rotation, including the archive, within 20 seconds. */
 export const demoLogSettings: LogSettings = {
   ...deviceLogSettings,
   maxSizeBytes: 4096,
@@ -81,35 +88,38 @@ export const demoLogSettings: LogSettings = {
 };
 
 export interface SimulatorOptions {
-  /** How many routers; they are named `sim-1`, `sim-2`, … */
+  /** Number of routers; they are named `sim-1`, `sim-2`, … */
   readonly routers: number;
   /** Clock of the simulation. */
   readonly clock: Clock;
   /** Equal seeds and equal clocks give equal routers: serials, tokens, log lines; within a process also one authority. */
   readonly seed: number;
-  /** Default `127.0.0.1` with free ports. A port other than 0 is that of the first router; the others follow. */
+  /**
+   * Address to listen on. Default `127.0.0.1` with free ports. A port other than 0 is used by the first router; the
+   * others use the following ones.
+   */
   readonly listen?: { readonly host: string; readonly port: number };
   /** Serves HTTP without TLS. Default false. */
   readonly plainHttp?: boolean;
-  /** `live`: every router writes realistic lines by itself. `manual` (default): logs change only when told. */
+  /** `live`: every router writes realistic lines. `manual` (default): logs change only on request. */
   readonly logActivity?: 'live' | 'manual';
-  /** How many lines a router writes in a second by itself. Default 9, at which demo-sized files rotate every 10 s. */
+  /** Lines written per second with `live`. Default 9, at which demo-sized files rotate every 10 s. */
   readonly logLinesPerSecond?: number;
-  /** IANA name of the zone in which log lines are stamped. Default `Europe/Berlin`. */
+  /** IANA name of the time zone of log lines. Default `Europe/Berlin`. */
   readonly timezone?: string;
-  /** How far the wall clocks of the routers are ahead at the start; negative when behind. Milliseconds, default 0. */
+  /** Offset of the routers' wall clocks at the start, in milliseconds; negative if behind. Default 0. */
   readonly clockOffsetMs?: number;
-  /** Differences from {@link deviceLogSettings}. */
+  /** Differences from {@link deviceLogSettings}. Default: none. */
   readonly logs?: Partial<LogSettings>;
-  /** Differences from {@link plainRestFeatures}. */
+  /** Differences from {@link plainRestFeatures}. Default: none. */
   readonly features?: Partial<RestFeatures>;
-  /** Faults that every router has from the start. */
+  /** Faults active on every router from the start. Default: none. */
   readonly faults?: readonly FaultName[];
-  /** Opens the control port, on a loopback address only; port 0 = any free one. Default: none. */
+  /** Opens the control port, on a loopback address only; port 0 means any free one. Default: none. */
   readonly control?: { readonly host: string; readonly port: number };
 }
 
-/** Options with every default filled in. */
+/** Options with all defaults filled in. */
 export type ResolvedSimulatorOptions = Required<Omit<SimulatorOptions, 'logs' | 'features' | 'control'>> & {
   /** Address of the control port; `undefined` for none. */
   readonly control: SimulatorOptions['control'];
@@ -119,7 +129,7 @@ export type ResolvedSimulatorOptions = Required<Omit<SimulatorOptions, 'logs' | 
   readonly features: RestFeatures;
 };
 
-/** More routers than this need more ports than a machine has to spare. */
+/** More routers need more ports than a machine has available. */
 const ROUTERS_MAX = 10_000;
 
 const LINES_PER_SECOND_MAX = 1000;
@@ -128,7 +138,7 @@ const ROTATE_EVERY_MS_MAX = 2 ** 31 - 1;
 /** Length of a line's time stamp. */
 const STAMP_BYTES = 'YYYY-MM-DD hh:mm:ss'.length;
 
-/** Fills in defaults and refuses values that would only fail later. Throws {@link SimulatorError} `bad-option`. */
+/** Fills in defaults and rejects values that would fail only later. Throws {@link SimulatorError} `bad-option`. */
 export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimulatorOptions {
   const resolved: ResolvedSimulatorOptions = {
     listen: { host: '127.0.0.1', port: 0 },

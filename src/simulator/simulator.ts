@@ -11,17 +11,20 @@ import { resolveSimulatorOptions, type SimulatorOptions } from './simulator-opti
 
 /** A running fleet of simulated routers. */
 export interface Simulator extends AsyncDisposable {
-  /** The authority that signed all routers' certificates. Empty with `plainHttp`, until some router turns HTTPS on. */
+  /**
+   * Certificate of the authority that signed all routers' certificates. Empty with `plainHttp`, until a router enables
+   * HTTPS.
+   */
   readonly caPem: string;
-  /** By number: `sim-1` first. */
+  /** In order of their numbers: `sim-1` first. */
   readonly routers: readonly SimulatedRouter[];
-  /** Where the control port answers; `undefined` without the option `control`. */
+  /** URL of the control port; `undefined` without the option `control`. */
   readonly controlUrl: string | undefined;
   /** Stops everything and ends all connections; idempotent. */
   close(): Promise<void>;
 }
 
-/** Starts a fleet. Throws {@link SimulatorError} when an option is wrong or an address cannot be had. */
+/** Starts a fleet. Throws {@link SimulatorError} if an option is invalid or an address is not available. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const resolved = resolveSimulatorOptions(options);
   const { seed, clock, logActivity, logLinesPerSecond } = resolved;

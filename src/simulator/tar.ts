@@ -7,7 +7,10 @@ export interface TarFile {
   readonly bytes: Buffer;
 }
 
-/** Makes a POSIX (ustar) archive. `modifiedMs` is the date of all its files, in milliseconds since the Unix epoch. */
+/**
+ * Creates a POSIX (ustar) archive. `modifiedMs` is the modification time of all files, in milliseconds since the Unix
+ * epoch.
+ */
 export function renderTar(files: readonly TarFile[], modifiedMs: number): Buffer {
   const blocks = files.flatMap(({ name, bytes }) => [
     renderHeader(name, bytes.length, modifiedMs),

@@ -2,13 +2,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const HEADER = encode({ alg: 'HS256', typ: 'JWT' });
 
-/** A JSON web token with these claims, signed with HMAC-SHA-256. */
+/** Returns a JSON web token with these claims, signed with HMAC-SHA-256. */
 export function signToken(claims: object, key: string): string {
   const content = `${HEADER}.${encode(claims)}`;
   return `${content}.${computeSignature(content, key).toString('base64url')}`;
 }
 
-/** The claims of a token that was signed with `key`; `undefined` for any other. Its times are not looked at. */
+/** Returns the claims of a token that was signed with `key`; `undefined` for any other. Its times are not checked. */
 export function verifyToken(token: string, key: string): unknown {
   const [header, claims = '', signature = '', ...rest] = token.split('.');
   if (header !== HEADER || rest.length > 0) return undefined;

@@ -3,13 +3,13 @@ import { Worker } from 'node:worker_threads';
 import { Mutex } from '../../base/index.ts';
 import { SimulatorError } from '../simulator-error.ts';
 
-/** Makes bzip2 files, one at a time, in a worker thread that starts with the first of them. */
+/** Creates bzip2 files, one at a time, in a worker thread that is started for the first file. */
 export class ArchiveCompressor {
   readonly #turn = new Mutex();
   readonly #closed = new AbortController();
   #worker: Worker | undefined;
 
-  /** Compresses `bytes`. Rejects with {@link SimulatorError} `compression-failed`, also when closed meanwhile. */
+  /** Compresses `bytes`. Rejects with {@link SimulatorError} `compression-failed`, also if closed in the meantime. */
   compress(bytes: Buffer): Promise<Buffer> {
     return this.#turn.run(async () => {
       try {

@@ -4,23 +4,23 @@ import { sortSuffixes } from './suffix-array.ts';
 export interface SortedBlock {
   /** The byte before the first of each rotation. */
   readonly last: Uint8Array;
-  /** Which rotation is the block itself. */
+  /** Index of the rotation that is the block itself. */
   readonly origin: number;
 }
 
-/** A block as numbers for the entropy coder. */
+/** A block as symbols for the entropy coder. */
 export interface BlockSymbols {
   /** Ends with the end-of-block symbol. */
   readonly symbols: Uint16Array;
-  /** Values that the symbols may have, the end of the block included. */
+  /** Number of different symbols, including the end-of-block symbol. */
   readonly alphabetSize: number;
-  /** 1 for each byte value that the block has. */
+  /** 1 for each byte value that occurs in the block. */
   readonly isUsed: Uint8Array;
 }
 
-/** Equal bytes in a row that are written as they are; a count of more follows them. */
+/** Equal bytes in a row that are written literally; a count of further ones follows. */
 const RUN_LITERALS = 4;
-/** Longest run that one count can tell. */
+/** Maximum value of one count. */
 const RUN_BYTES_MAX = 255;
 
 /**
@@ -64,7 +64,7 @@ export function sortRotations(block: Uint8Array): SortedBlock {
   return { last, origin };
 }
 
-/** Where the rotation that sorts first begins. Linear time: what lost against a candidate is skipped whole. */
+/** Returns the start of the rotation that sorts first. Linear time: a candidate that loses is skipped completely. */
 function findLeastRotation(block: Uint8Array): number {
   const { length } = block;
   let candidate = 0;
@@ -85,7 +85,10 @@ function findLeastRotation(block: Uint8Array): number {
   return Math.min(candidate, rival);
 }
 
-/** Move-to-front with runs of the front value as digits, as the format has it: 0 and 1 are the digits, then positions from 1 on. */
+/**
+ * Applies move-to-front and encodes runs of the front value as digits: 0 and 1 are the digits, then positions from 1
+ * on.
+ */
 export function toSymbols(last: Uint8Array): BlockSymbols {
   const isUsed = new Uint8Array(256);
   for (const byte of last) isUsed[byte] = 1;

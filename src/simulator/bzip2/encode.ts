@@ -10,8 +10,8 @@ const END_MAGIC = 0x177245385090;
 const CRC_POLYNOMIAL = 0x04c11db7;
 
 /**
- * Writes a bzip2 file with the content `input`. Written for the simulator, which shares no code with the agent's
- * decoder; tests hold it against the real program.
+ * Returns a bzip2 file with the content `input`. Written for the simulator, which shares no code with the agent's
+ * decoder; tests compare it with the real program.
  */
 export function encodeBzip2(input: Uint8Array): Uint8Array {
   const bits = new BitWriter();
@@ -50,14 +50,14 @@ function writeBlock(bits: BitWriter, block: Uint8Array, crc: number): void {
   }
 }
 
-/** Sixteen bits say which sixteenths of the byte values occur, then sixteen more for each of those. */
+/** Writes sixteen bits for the ranges of byte values in use, then sixteen more for each of those ranges. */
 function writeUsedBytes(bits: BitWriter, isUsed: Uint8Array): void {
   const rows = Array.from({ length: 16 }, (_, row) => isUsed.subarray(row * 16, row * 16 + 16));
   for (const row of rows) bits.write(Number(row.includes(1)), 1);
   for (const row of rows.filter((candidate) => candidate.includes(1))) for (const flag of row) bits.write(flag, 1);
 }
 
-/** Positions in a move-to-front list, each as so many ones and a zero. */
+/** Writes positions in a move-to-front list in unary: ones followed by a zero. */
 function writeSelectors(bits: BitWriter, selectors: Uint8Array, tables: number): void {
   const recent = Array.from({ length: tables }, (_, table) => table);
   for (const selector of selectors) {
@@ -68,7 +68,7 @@ function writeSelectors(bits: BitWriter, selectors: Uint8Array, tables: number):
   }
 }
 
-/** Each length as steps from the one before: 10 is one more, 11 is one less, 0 ends. */
+/** Writes each length as steps from the previous one: 10 is one more, 11 is one less, 0 ends. */
 function writeLengths(bits: BitWriter, lengths: Uint8Array): void {
   let current = lengths[0] ?? 0;
   bits.write(current, 5);
@@ -96,14 +96,14 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** CRC-32 with the highest bit first, as bzip2 has it. */
+/** CRC-32 with the highest bit first, as bzip2 uses it. */
 function computeCrc(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) crc = (crc << 8) ^ (CRC_TABLE[(crc >>> 24) ^ byte] ?? 0);
   return ~crc >>> 0;
 }
 
-/** Bits in a row, the highest of each number first. */
+/** Writes bits, the highest bit of each number first. */
 class BitWriter {
   #bytes = new Uint8Array(4096);
   #length = 0;
@@ -132,7 +132,7 @@ class BitWriter {
     this.write(magic % 2 ** 24, 24);
   }
 
-  /** Everything written, filled up to a whole byte. */
+  /** Returns everything written, padded to a whole byte. */
   finish(): Uint8Array {
     if (this.#pendingBits > 0) this.write(0, 8 - this.#pendingBits);
     return this.#bytes.slice(0, this.#length);

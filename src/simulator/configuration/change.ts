@@ -5,11 +5,11 @@ import type { Selected } from './filter.ts';
 import type { ListDefinition, ResourceDefinition } from './resource.ts';
 import { type CreateUid, type Entry, nameEntry, type ResourceState, type SubEntry } from './state.ts';
 
-/** Entries of one list, and of one list within an entry. */
+/** Maximum number of entries of one list, and of one list within an entry. */
 const ENTRIES_MAX = 2000;
 const SUBLIST_ENTRIES_MAX = 100;
 
-/** POST: the state with entries added at the end of the list, or at the end of the sublist of an entry that is named. */
+/** POST: returns the state with entries added to the list, or to the sublist of a named entry. */
 export function addEntries(
   { list, unique }: ResourceDefinition,
   state: ResourceState,
@@ -44,7 +44,7 @@ export function addEntries(
   return check.fault ?? { unique: changed, list: entries };
 }
 
-/** PUT: the state with single values and existing entries changed. */
+/** PUT: returns the state with changed single values and existing entries. */
 export function changeEntries(
   { unique, list }: ResourceDefinition,
   state: ResourceState,
@@ -65,7 +65,7 @@ export function changeEntries(
   return check.fault ?? { unique: changed, list: entries };
 }
 
-/** DELETE: the state without the selected entries, or without the selected entries of the inner lists. */
+/** DELETE: returns the state without the selected entries, or without the selected entries of the sublists. */
 export function deleteEntries(
   state: ResourceState,
   selected: readonly Selected[],
@@ -90,7 +90,7 @@ function changeEntry(check: ValueCheck, list: ListDefinition, entry: Entry, inpu
   return { ...entry, fields: nameEntry(check.merge(list.fields, entry.fields, values), entry.index), sublist };
 }
 
-/** Values without the name that the router gave, which may be sent back as it is. */
+/** Removes the name assigned by the router, which may be sent back unchanged. */
 function takeOwnName(
   check: ValueCheck,
   { nameKey = 'name', fields }: ListDefinition,
@@ -104,7 +104,7 @@ function takeOwnName(
   return others;
 }
 
-/** Adds to the sublist of an entry; beside its identifiers, nothing else may be given. */
+/** Adds to the sublist of an entry; apart from its identifiers, nothing else may be given. */
 function extendEntry(
   check: ValueCheck,
   list: ListDefinition,
@@ -146,7 +146,7 @@ function changeSubEntry(
   return sublist.with(position, { ...entry, fields: check.merge(list.sublist ?? [], entry.fields, input.values) });
 }
 
-/** By `list_uid`, or by `index` alone; what changes a sublist has to name its entry by `list_uid`. */
+/** Finds an entry by `list_uid`, or by `index` alone; a change of a sublist must name its entry by `list_uid`. */
 function findEntry(entries: readonly Entry[], { list_uid, index, sublist }: EntryInput): number {
   if (list_uid !== undefined) return entries.findIndex(({ uid }) => uid === list_uid);
   return index === undefined || sublist ? -1 : entries.findIndex((entry) => entry.index === index);
@@ -187,7 +187,7 @@ function checkKey(check: ValueCheck, { key }: ListDefinition, entries: readonly 
   if (new Set(values).size < values.length) check.add(key, 'exists already');
 }
 
-/** A new entry's number lies above all others, so that an index never names another entry than it did. */
+/** A new entry's number is above all others, so that an index never refers to another entry than before. */
 function readHighestNumber({ indexPrefix }: ListDefinition, entries: readonly Entry[]): number {
   return Math.max(0, ...entries.map(({ index }) => Number(index.slice(indexPrefix.length))));
 }

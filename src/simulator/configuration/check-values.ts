@@ -3,15 +3,15 @@ import { checkValue, type Field } from './field.ts';
 import type { Values } from './resource.ts';
 import { readDefaults } from './state.ts';
 
-/** Reasons in one error body; more would only repeat themselves. */
+/** Maximum number of reasons in one error body. */
 const REASONS_MAX = 20;
 const KEY_LENGTH_MAX = 100;
 
-/** Checks what a client sent against the fields; collects every fault, each under its parameter. */
+/** Checks what a client sent against the fields; collects all faults, each with its parameter. */
 export class ValueCheck {
   readonly #reasons: FaultReason[] = [];
 
-  /** What was found wrong so far. */
+  /** The faults found so far. */
   get fault(): Fault | undefined {
     return this.#reasons.length > 0 ? new Fault(400, this.#reasons) : undefined;
   }
@@ -20,7 +20,7 @@ export class ValueCheck {
     if (this.#reasons.length < REASONS_MAX) this.#reasons.push({ key: key.slice(0, KEY_LENGTH_MAX), text });
   }
 
-  /** The values of a new entry: those given, and defaults for the rest. */
+  /** Returns the values of a new entry: those given, and defaults for the rest. */
   complete(fields: readonly Field[], given: Readonly<Record<string, unknown>>): Values {
     for (const { name, required } of fields) {
       if (required && !Object.hasOwn(given, name)) this.add(name, 'is required');
@@ -28,7 +28,7 @@ export class ValueCheck {
     return this.merge(fields, readDefaults(fields), given);
   }
 
-  /** The values of an existing entry with those given in place of its own. */
+  /** Returns the values of an existing entry, updated with those given. */
   merge(fields: readonly Field[], values: Values, given: Readonly<Record<string, unknown>>): Values {
     const merged: Record<string, string> = { ...values };
     for (const [name, value] of Object.entries(given)) {

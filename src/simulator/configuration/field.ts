@@ -2,21 +2,21 @@ import { isIP } from 'node:net';
 
 interface FieldBase {
   readonly name: string;
-  /** Value of a fresh device, and of an entry that is added without one. */
+  /** Default for a fresh device and for entries added without this value. */
   readonly default: string;
-  /** An entry cannot be added without it, nor may it be empty. */
+  /** True if an entry cannot be added without it or with an empty value. */
   readonly required?: boolean;
-  /** Never part of an answer, and no filter can ask for it. */
+  /** True if it never appears in answers and cannot be filtered. */
   readonly writeOnly?: boolean;
 }
 
-/** A choice of a `radio` field. */
+/** An option of a `radio` field. */
 export interface RadioItem {
   readonly value: string;
   readonly label: string;
 }
 
-/** One parameter of a resource. All values are text; the type says which texts are allowed. */
+/** One parameter of a resource. All values are texts; the type defines which texts are allowed. */
 export type Field = FieldBase &
   (
     | { readonly type: 'string' | 'peer' | 'passwd'; readonly maxLen: number }
@@ -27,11 +27,11 @@ export type Field = FieldBase &
 
 type Extra = Partial<Pick<FieldBase, 'default' | 'required' | 'writeOnly'>>;
 
-/** Most text parameters of the device end here. */
+/** Limit of most text parameters of the device. */
 const TEXT_LENGTH_MAX = 100;
 const HOST_NAME = /^(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?$/;
 const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,253}$/;
-/** Line ends and tabs may stand in texts of messages; other control characters nowhere. */
+/** Line feeds and tabs are allowed in message texts; other control characters nowhere. */
 const CONTROL_IN_TEXT = /[^\P{Cc}\n\t]/u;
 const CONTROL = /\p{Cc}/u;
 
@@ -84,7 +84,7 @@ export const int = (name: string, min: number, max: number, value: number | '', 
   default: String(value),
 });
 
-/** What is wrong with a value, which may be anything that JSON can say; `undefined` when it is allowed. */
+/** Returns what is wrong with a value, which may be any JSON value; `undefined` if it is allowed. */
 export function checkValue(field: Field, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'must be a string';
   if (value === '') return field.default === '' && !field.required ? undefined : 'must not be empty';

@@ -9,13 +9,13 @@ export interface Filter {
   readonly values: readonly string[];
 }
 
-/** An entry that meets all conditions, and which entries of its own list do. */
+/** An entry that meets all conditions, and the matching entries of its sublist. */
 export interface Selected {
   readonly entry: Entry;
   readonly sublist: readonly SubEntry[];
 }
 
-/** A longer list of conditions or values would not fit into a request line anyway. */
+/** More conditions or values would not fit into a request line anyway. */
 const CONDITIONS_MAX = 256;
 
 /**
@@ -43,8 +43,8 @@ export function parseFilter(json: string): readonly Filter[] | Fault {
 }
 
 /**
- * The entries that meet every condition. Conditions on parameters of the inner list are met together by one inner entry.
- * A name that both lists have means the outer one.
+ * Returns the entries that meet every condition. Conditions on parameters of the sublist must be met together by one of
+ * its entries. A name used in both lists means the outer one.
  */
 export function selectEntries(
   list: ListDefinition,
@@ -90,7 +90,7 @@ function meetsAll(filters: readonly Filter[], values: Readonly<Record<string, st
   });
 }
 
-/** A filter on a value that no answer shows would let a reader guess it piece by piece. */
+/** A filter on a value that no answer shows would allow guessing it piece by piece. */
 function readable(fields: ListDefinition['fields']): string[] {
   return fields.filter(({ writeOnly }) => !writeOnly).map(({ name }) => name);
 }

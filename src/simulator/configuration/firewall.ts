@@ -5,9 +5,10 @@ import { type Configuration, readState, replaceState } from './state.ts';
 const PATH = 'netfilter/ip_filter';
 
 /**
- * Whether the firewall lets a TCP connection to this port of the router itself pass. While its filter is active, that takes
- * an active rule for incoming packets; `dst_port` is a port, a range `from:to`, several of them with commas, or empty for
- * all. The filter of IPv4 decides for every client, and interfaces are not told apart: all clients are on one network.
+ * Returns true if the firewall accepts TCP connections to this port of the router itself. While its filter is active,
+ * that requires an active rule for incoming packets; `dst_port` is a port, a range `from:to`, several of them separated
+ * by commas, or empty for all. The IPv4 filter applies to every client, and interfaces are not distinguished: all
+ * clients are on one network.
  */
 export function isPortOpen(configuration: Configuration, port: number): boolean {
   if (readValue(configuration, PATH, 'active_ipv4') !== '1') return true;
@@ -18,7 +19,9 @@ export function isPortOpen(configuration: Configuration, port: number): boolean 
   });
 }
 
-/** The same configuration with the given ports in the rule that a fresh router has for its web and REST interface. */
+/**
+ * Returns the configuration with the given ports in the rule that a fresh router has for its web and REST interface.
+ */
 export function replaceWebPorts(configuration: Configuration, ports: string): Configuration {
   const definition = resourceTable.get(PATH);
   if (!definition) return configuration;
@@ -29,7 +32,7 @@ export function replaceWebPorts(configuration: Configuration, ports: string): Co
   return replaceState(configuration, definition, { ...state, list });
 }
 
-/** What the rule of a fresh router lets pass. */
+/** Ports allowed by the rule of a fresh router. */
 const WEB_PORTS = '80,443';
 
 function covers(part: string, port: number): boolean {

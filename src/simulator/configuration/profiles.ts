@@ -1,17 +1,17 @@
 import { Fault, type FaultReason } from '../fault.ts';
 import type { Configuration } from './state.ts';
 
-/** What the interface says about a profile; the field names are its own. */
+/** Flags of a profile; the field names are those of the interface. */
 export interface ProfileFlags {
   readonly name: string;
   readonly last_activated: boolean;
   readonly modified: boolean;
 }
 
-/** A profile to be made. */
+/** A profile to be created. */
 export interface NewProfile {
   readonly name: string;
-  /** What it is a copy of: `default_profile`, `running_profile` or `stored_profile`. */
+  /** Source of the copy: `default_profile`, `running_profile` or `stored_profile`. */
   readonly template: string;
   /** Name of the stored profile. */
   readonly storedName: string | undefined;
@@ -21,14 +21,14 @@ export interface NewProfile {
 interface Profile {
   name: string;
   configuration: Configuration;
-  /** Changed since it was activated last, or since it was made. */
+  /** True if changed since its last activation or its creation. */
   isModified: boolean;
 }
 
 /** The running profile of a fresh router, and its spare. */
 const FRESH_NAMES = ['Profile', 'quick_start_profile'] as const;
 const PROFILES_MAX = 16;
-/** Reasons in one error body, and how much of a wrong name each shows. */
+/** Maximum number of reasons in one error body, and of characters quoted from a wrong name. */
 const REASONS_MAX = 20;
 const KEY_LENGTH_MAX = 100;
 const NAME = /^[\p{L}\p{N}_.-][\p{L}\p{N}_. -]{0,63}$/u;
@@ -51,7 +51,7 @@ export class Profiles {
     this.#active = fresh;
   }
 
-  /** What the router works with now. */
+  /** The configuration in effect. */
   get active(): Configuration {
     return this.#active;
   }
@@ -64,19 +64,19 @@ export class Profiles {
     return this.#profiles.map((profile) => this.#toFlags(profile));
   }
 
-  /** The flags of a profile, the running one when none is named; a 404 when there is none of that name. */
+  /** Returns the flags of a profile, by default the running one; a 404 if it does not exist. */
   describe(name: string | undefined): ProfileFlags | Fault {
     const profile = this.#find(name);
     return profile instanceof Fault ? profile : this.#toFlags(profile);
   }
 
-  /** The stored configuration of a profile. */
+  /** Returns the stored configuration of a profile. */
   read(name: string | undefined): Configuration | Fault {
     const profile = this.#find(name);
     return profile instanceof Fault ? profile : profile.configuration;
   }
 
-  /** Stores a change; what the router does stays the same. */
+  /** Stores a change; the configuration in effect stays the same. */
   write(name: string | undefined, configuration: Configuration): void {
     const profile = this.#find(name);
     if (profile instanceof Fault) return;
@@ -84,7 +84,7 @@ export class Profiles {
     profile.isModified = true;
   }
 
-  /** Makes a profile the running one and its configuration what the router works with. */
+  /** Makes a profile the running one and puts its configuration into effect. */
   activate(name: string | undefined): void {
     const profile = this.#find(name);
     if (profile instanceof Fault) return;
@@ -93,7 +93,7 @@ export class Profiles {
     this.#active = profile.configuration;
   }
 
-  /** Makes all of the profiles, or none. */
+  /** Creates all of the profiles, or none. */
   create(wanted: readonly NewProfile[]): Fault | undefined {
     const reasons: FaultReason[] = [];
     const made = wanted.flatMap(({ name, template, storedName }): Profile[] => {
@@ -143,7 +143,7 @@ export class Profiles {
     return undefined;
   }
 
-  /** Back to the profiles of a fresh router. */
+  /** Restores the profiles of a fresh router. */
   reset(): void {
     [this.#running, this.#profiles] = createFresh(this.#fresh);
     this.#active = this.#fresh;

@@ -3,7 +3,7 @@ import { renderPasswordHash } from './password-hash.ts';
 import type { ListDefinition, ResourceDefinition } from './resource.ts';
 import type { Entry, ResourceState } from './state.ts';
 
-/** The part `config` of an answer: single values, and `entries` of the list. */
+/** Renders the part `config` of an answer: single values, and `entries` of the list. */
 export function renderConfig(
   definition: ResourceDefinition,
   state: ResourceState,
@@ -17,7 +17,7 @@ export function renderConfig(
   };
 }
 
-/** The part `scheme` of an answer: every parameter of the resource with its type and bounds. */
+/** Renders the part `scheme` of an answer: all parameters of the resource with type and limits. */
 export function renderScheme({ unique, list }: ResourceDefinition): object {
   return {
     parameters: {
@@ -28,7 +28,10 @@ export function renderScheme({ unique, list }: ResourceDefinition): object {
   };
 }
 
-/** Values in the order of the fields. A write-only value shows as a hash when the resource says so, and never else. */
+/**
+ * Renders values in the order of the fields. A write-only value appears as a hash if requested, and otherwise not at
+ * all.
+ */
 function renderEntry(list: ListDefinition, entry: Entry, withHashes: boolean): object {
   const { uid, index, fields, sublist } = entry;
   const { nameKey = 'name' } = list;

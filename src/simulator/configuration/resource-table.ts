@@ -3,7 +3,7 @@ import { administrationResources } from './resources-administration.ts';
 import { networkResources } from './resources-network.ts';
 import { serviceResources } from './resources-services.ts';
 
-/** Every configuration resource that simulated routers know, by path. What is not here is answered with 404. */
+/** All configuration resources of simulated routers, by path. Any other path is answered with 404. */
 export const resourceTable: ReadonlyMap<string, ResourceDefinition> = new Map(
   [...administrationResources, ...networkResources, ...serviceResources].map((resource) => [resource.path, resource]),
 );

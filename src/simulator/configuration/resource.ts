@@ -3,7 +3,7 @@ import type { Field } from './field.ts';
 /** Values by parameter. */
 export type Values = Readonly<Record<string, string>>;
 
-/** An entry that a fresh device has; what it leaves out has its field's default. */
+/** An entry of a fresh device; missing values are the fields' defaults. */
 export interface FreshEntry {
   readonly fields: Values;
   readonly sublist?: readonly Values[];
@@ -11,24 +11,24 @@ export interface FreshEntry {
 
 /** The list of a resource. */
 export interface ListDefinition {
-  /** Names that the router gives are this word and a number from 1. */
+  /** The router assigns names of this word and a number from 1. */
   readonly indexPrefix: string;
   /**
-   * Under what an entry shows the name that the router gave it. Default `name`; a list that has a field `name` uses it as
-   * the default of that field.
+   * Key of the assigned name in an entry. Default `name`; a list with a field `name` uses the assigned name as that
+   * field's default.
    */
   readonly nameKey?: 'index' | 'name';
   readonly fields: readonly Field[];
-  /** Fields of the lists within the entries; absent = entries hold none. */
+  /** Fields of the sublists; absent if entries have none. */
   readonly sublist?: readonly Field[];
-  /** Parameter that no two entries may share. */
+  /** Parameter that must be unique among the entries. */
   readonly key?: string;
   readonly fresh?: readonly FreshEntry[];
 }
 
 /** One configuration resource: single parameters, a list, or both. */
 export interface ResourceDefinition {
-  /** `<section>/<resource>`; some resources lie one level deeper. */
+  /** `<section>/<resource>`; some resources are one level deeper. */
   readonly path: string;
   readonly unique: readonly Field[];
   readonly list?: ListDefinition;

@@ -6,23 +6,23 @@ import type { Configuration } from './state.ts';
 const PATH = 'administration/webinterface';
 const MINUTE_MS = 60_000;
 
-/** What the web and REST interface of a router follows. */
+/** Settings of a router's web and REST interface. */
 export interface WebSettings {
-  /** Port of HTTP without TLS; absent = off. */
+  /** Port of HTTP without TLS; absent if disabled. */
   readonly httpPort: number | undefined;
-  /** Port of HTTPS; absent = off. */
+  /** Port of HTTPS; absent if disabled. */
   readonly httpsPort: number | undefined;
-  /** A session ends after this much inactivity. Milliseconds. */
+  /** Inactivity after which a session ends, in milliseconds. */
   readonly sessionTimeoutMs: number;
-  /** A failed login locks its name for this long. Milliseconds. */
+  /** Time for which a failed login locks its user name, in milliseconds. */
   readonly loginTimeoutMs: number;
-  /** Whether the router logs every request. */
+  /** True if the router logs every request. */
   readonly logRequests: boolean;
-  /** Whether the firewall lets clients reach a port. */
+  /** Returns true if the firewall lets clients reach a port. */
   readonly isPortOpen: (port: number) => boolean;
 }
 
-/** The web settings of a configuration. */
+/** Returns the web settings of a configuration. */
 export function readWebSettings(configuration: Configuration): WebSettings {
   const read = (name: string) => readValue(configuration, PATH, name);
   return {
@@ -35,7 +35,7 @@ export function readWebSettings(configuration: Configuration): WebSettings {
   };
 }
 
-/** Why a router could not work with these settings. */
+/** Returns why a router could not work with these settings. */
 export function checkWebSettings({ httpPort, httpsPort }: WebSettings): Fault | undefined {
   if (httpPort === undefined || httpPort !== httpsPort) return undefined;
   return Fault.of(400, 'http_port', 'must differ from https_port');

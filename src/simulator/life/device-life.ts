@@ -32,11 +32,11 @@ import { describeWan } from './wan.ts';
 
 type Describe = (life: LifeContext, resource: string) => StatusBody;
 
-/** What a router says about itself, computed at the moment of asking from its seed, its clock and its configuration. */
+/** The status of a router, computed on request from its seed, its clock and its configuration. */
 export class DeviceLife {
   /** By the name of the interface. */
   readonly modems: ReadonlyMap<string, Modem>;
-  /** What operations have set since the last start; by topic. */
+  /** Settings made by operations since the last start, by topic. */
   readonly settings = new Map<string, string>();
   readonly #key: string;
   readonly #hardware: Hardware;
@@ -67,7 +67,7 @@ export class DeviceLife {
     );
   }
 
-  /** The resource at this moment; `undefined` when the router does not have it. */
+  /** Returns the resource at this moment; `undefined` if the router does not have it. */
   read(resource: string): object | undefined {
     if (!this.has(resource)) return undefined;
     const body = this.#resources.get(resource)?.(this.#context(), resource) ?? {};
@@ -75,13 +75,13 @@ export class DeviceLife {
     return override ? applyOverride(body, override) : body;
   }
 
-  /** Makes a resource say something else from now on; `undefined` ends that. */
+  /** Overrides a resource from now on; `undefined` removes the override. */
   override(resource: string, override: StatusOverride | undefined): void {
     if (override) this.#overrides.set(resource, override);
     else this.#overrides.delete(resource);
   }
 
-  /** The router has started anew. Overrides stay: they are the director's, not the router's. */
+  /** Restarts the router's status. Overrides stay, because they belong to the test and not to the router. */
   restart(): void {
     this.settings.clear();
     for (const modem of this.modems.values()) modem.restart();

@@ -1,6 +1,6 @@
 import { pickInteger } from './signal.ts';
 
-/** The states of a modem on its way from nothing to a data session, and the seconds that it spends in each. */
+/** The states of a modem until it has a data session, and the seconds spent in each. */
 const STAGES = [
   { state: 'Turned off', seconds: 10 },
   { state: 'Turned on', seconds: 10 },
@@ -14,16 +14,16 @@ const ONLINE = 'Online';
 
 export type ModemState = (typeof STAGES)[number]['state'] | typeof ONLINE;
 
-/** What somebody wants of a modem. */
+/** A command to a modem. */
 export type ModemOrder = 'turn_off' | 'log_out' | 'turn_on' | 'log_in';
 
-/** A modem at one moment. */
+/** State of a modem at one moment. */
 export interface ModemView {
   readonly state: ModemState;
-  /** Whether it knows about signal, cell and network. */
+  /** True if it reports signal, cell and network. */
   readonly isRegistered: boolean;
   readonly isPowered: boolean;
-  /** How long the data session has lasted; absent without one. Milliseconds. */
+  /** Duration of the data session in milliseconds; absent without one. */
   readonly onlineForMs: number | undefined;
 }
 
@@ -32,20 +32,20 @@ const PERIOD_SECONDS_MAX = 2400;
 const LOGGED_OUT_AT = 3;
 
 /**
- * A modem's life as a function of time: it goes through all states to `Online`, stays there for 20 to 40 minutes, loses
- * the session and starts again. Orders hold it in a state or start it anew.
+ * The state of a modem as a function of time: it goes through all states to `Online`, stays there for 20 to 40 minutes,
+ * loses the session and starts again. Orders keep it in a state or restart it.
  */
 export class Modem {
   readonly #periodMs: number;
   #originMs = 0;
   #heldAt: number | undefined;
 
-  /** `key` stands for the router and the modem; equal keys live equal lives. */
+  /** `key` identifies the router and the modem; equal keys give equal states. */
   constructor(key: string) {
     this.#periodMs = pickInteger(`${key}/period`, PERIOD_SECONDS_MIN, PERIOD_SECONDS_MAX) * 1000;
   }
 
-  /** The modem when the router has been running for `uptimeMs`. */
+  /** Returns the modem's state after the router has been running for `uptimeMs`. */
   view(uptimeMs: number): ModemView {
     if (this.#heldAt !== undefined) return toView(this.#heldAt, undefined);
     let restMs = (uptimeMs - this.#originMs) % this.#periodMs;
@@ -56,14 +56,14 @@ export class Modem {
     return toView(STAGES.length, restMs);
   }
 
-  /** Follows an order at `uptimeMs`. */
+  /** Executes an order at `uptimeMs`. */
   follow(order: ModemOrder, uptimeMs: number): void {
     this.#heldAt = order === 'turn_off' ? 0 : order === 'log_out' ? LOGGED_OUT_AT : undefined;
     const skippedSeconds = STAGES.slice(0, LOGGED_OUT_AT).reduce((sum, { seconds }) => sum + seconds, 0);
     this.#originMs = order === 'log_in' ? uptimeMs - skippedSeconds * 1000 : uptimeMs;
   }
 
-  /** The router has started anew, and its modem with it. */
+  /** Restarts the modem together with the router. */
   restart(): void {
     this.#originMs = 0;
     this.#heldAt = undefined;

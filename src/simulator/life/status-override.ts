@@ -1,20 +1,20 @@
 import type { StatusBody, StatusRow } from './status-body.ts';
 
-/** How the director of a simulation changes what a status resource says. */
+/** A test's changes to a status resource. */
 export interface StatusOverride {
-  /** The resource is not found. */
+  /** True if the resource does not exist. */
   readonly isAbsent?: boolean;
-  /** Stands below `status` instead of everything else, whatever it is. */
+  /** Replaces everything below `status`. */
   readonly body?: object;
-  /** Single values in place of the router's own. */
+  /** Single values that replace the router's own. */
   readonly unique?: Readonly<Record<string, string>>;
-  /** Values in place of the router's own, row by row; rows beyond the router's own are added. */
+  /** Values that replace the router's own, row by row; additional rows are appended. */
   readonly list?: readonly Readonly<Record<string, string>>[];
-  /** Names of single values and of values of rows that vanish. */
+  /** Names of single values and row values to remove. */
   readonly remove?: readonly string[];
 }
 
-/** The body with the override in it. */
+/** Returns the body with the override applied. */
 export function applyOverride(body: StatusBody, override: StatusOverride): object {
   if (override.body) return override.body;
   const without = (row: Readonly<Record<string, unknown>>) =>
