@@ -2,7 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock, Timer } from '../base/index.ts';
-import { isAuthorityNeeded, readErrorCode, toNameOptions } from '../net/index.ts';
+import { isAuthorityNeeded, KEPT_SOCKET, readErrorCode, toAddress, toNameOptions } from '../net/index.ts';
 import type { HandshakeMemory, HandshakeOffer } from './handshake-memory.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 import type { WireMeter } from './wire-meter.ts';
@@ -32,14 +32,11 @@ export interface OpeningOptions {
 const HTTPS = 'https:';
 /** A link of two seconds' round trip that loses the first packet, which TCP sends again after one second, takes three. */
 const CONNECT_TIMEOUT_MS = 5000;
-const DEFAULT_PORT: Readonly<Record<string, number>> = { 'http:': 80, [HTTPS]: 443 };
 /**
  * A name with several addresses: how long one is tried before the next. Node.js gives 250 ms, in which a cellular link
  * that has to wake up first does not answer. Milliseconds.
  */
 const ADDRESS_MS_MAX = 2000;
-/** An idle connection shows a sign of life this often, so that neither a firewall nor an end forgets it. Milliseconds. */
-const SIGN_OF_LIFE_MS = 60_000;
 
 /**
  * One connection on its way. It comes to one end, with a socket or an error, and in the second case nothing of it stays.
@@ -170,18 +167,6 @@ export class Opening {
   }
 }
 
-/** Host without brackets, and port, of what undici and URLs call a target. */
-export function toAddress({
-  hostname,
-  port,
-  protocol,
-}: Pick<buildConnector.Options, 'hostname' | 'port' | 'protocol'>): {
-  readonly host: string;
-  readonly port: number;
-} {
-  return { host: hostname.replaceAll(/^\[|\]$/g, ''), port: Number(port) || (DEFAULT_PORT[protocol] ?? 0) };
-}
-
 /** The limit of TCP alone, when one request may take `timeoutMs`. */
 export function toConnectTimeoutMs(connectTimeoutMs: number | undefined, timeoutMs: number): number {
   return Math.min(connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs);
@@ -192,9 +177,7 @@ export function toTcpOptions(address: { readonly host: string; readonly port: nu
   return {
     ...address,
     autoSelectFamilyAttemptTimeout: Math.min(ADDRESS_MS_MAX, Math.ceil(timeoutMs / 2)),
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: SIGN_OF_LIFE_MS,
+    ...KEPT_SOCKET,
   };
 }
 

@@ -1,6 +1,6 @@
-import { Agent, type Dispatcher, request } from 'undici';
+import { type Agent, type Dispatcher, request } from 'undici';
 import { type Clock, openDeadline } from '../base/index.ts';
-import { parseRetryAfter, readBounded } from '../net/index.ts';
+import { createOneConnectionAgent, parseRetryAfter, readBounded } from '../net/index.ts';
 import { Connector, type WireFacts } from './connector.ts';
 import { RouterError, toRouterError } from './errors.ts';
 import { toConnectTimeoutMs } from './opening.ts';
@@ -98,16 +98,7 @@ export class Transport {
     this.#options = options;
     this.#connector = connector;
     this.#base = `${options.url.replace(/\/+$/, '')}/api/v2_0`;
-    this.#agent = new Agent({
-      connections: 1,
-      pipelining: 1,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MS,
-      // Exact limits come from deadlines on the clock; undici's own timers are coarse and would only interfere.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: this.#connector.connect,
-    });
+    this.#agent = createOneConnectionAgent({ keepAliveMs: KEEP_ALIVE_MS, connect: connector.connect });
   }
 
   /** What the connections tell about themselves. */

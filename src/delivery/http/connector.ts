@@ -1,13 +1,12 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { buildConnector } from 'undici';
+import { KEPT_SOCKET, toAddress } from '../../net/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
 import { DeliveryError } from '../errors.ts';
 import { FINGERPRINT_HINT, findTlsFault, toTlsOptions } from '../tls.ts';
 
 const HTTPS = 'https:';
-/** An idle connection shows a sign of life this often, so that neither a firewall nor an end forgets it. Milliseconds. */
-const SIGN_OF_LIFE_MS = 60_000;
 
 /**
  * Opens the connections to one sink. A certificate that is not trusted ends a connection before anything is sent. It has
@@ -36,11 +35,8 @@ export class SinkConnector {
     this.#openings.add(fail);
     const isTls = target.protocol === HTTPS;
     const tcp = connectTcp({
-      host: target.hostname,
-      port: Number(target.port) || (isTls ? 443 : 80),
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: SIGN_OF_LIFE_MS,
+      ...toAddress(target),
+      ...KEPT_SOCKET,
     });
     tcp.on('error', fail);
     tcp.once('connect', () => {

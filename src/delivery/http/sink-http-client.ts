@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { Agent, type Dispatcher, request } from 'undici';
+import { type Agent, type Dispatcher, request } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
-import { parseRetryAfter, readBounded } from '../../net/index.ts';
+import { createOneConnectionAgent, parseRetryAfter, readBounded } from '../../net/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
 import { listSecrets, type SinkAuth } from '../auth.ts';
 import { ConnectionEnd } from '../connection-end.ts';
@@ -99,16 +99,10 @@ export class SinkHttpClient {
     });
     // For as long as what was taken may be lost, the connection is what tells.
     const keepAliveMs = Math.max(KEEP_ALIVE_MS, replayMs);
-    this.#agent = new Agent({
-      connections: 1,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: keepAliveMs,
-      // undici ends a connection this much sooner than the sink announces. With `replay` it waits for the end instead, which
-      // tells when the sink may have lost something.
-      ...(replayMs > 0 && { keepAliveTimeoutThreshold: -keepAliveMs }),
-      // Exact limits come from the signal; undici's own timers are coarse and would only interfere.
-      headersTimeout: 0,
-      bodyTimeout: 0,
+    this.#agent = createOneConnectionAgent({
+      keepAliveMs,
+      // The end tells when the sink may have lost something.
+      isEndAwaited: replayMs > 0,
       connect: this.#connector.connect,
     });
   }
