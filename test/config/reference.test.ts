@@ -49,7 +49,7 @@ describe('renderConfigReference()', () => {
     const [table = ''] = loki.split('### ');
     expect(table).toContain('\n| `tenant` | name |');
     expect(table).toContain(
-      '\n| `batch` | [map](#sinks-batch) |  | How many records go at once; what is left out keeps its default. Default: `{ records: 1000, bytes: 1MiB, wait: 1s }`. |',
+      '\n| `batch` | [map](#sinks-batch) |  | Size of a batch; omitted keys keep their default. Default: `{ records: 1000, bytes: 1MiB, wait: 1s }`. |',
     );
     expect(table).not.toContain('`name`');
     expect(table).not.toContain('`type`');

@@ -11,39 +11,33 @@ const AGE_MS_MAX = 365 * 86_400_000;
 const KEEP_MAX = 10_000;
 
 /** A sink of type `file`. By default it keeps ten files of a size that editors open. */
-export const fileSchema = sinkSchema(
-  'file',
-  'One record per line in a file, which is put aside when it is large or old enough.',
-  {
-    path: text({
-      description: 'Path of the file. Rotated files stay in the same folder.',
-      kind: 'path',
-    }).refine((path) => !path.endsWith('/'), { error: 'the path of a file, which does not end in "/"' }),
-    max_size: byteSizeWithin(
-      { description: 'Size at which the file is rotated.' },
-      BYTES_LEAST,
-      BYTES_MOST,
-      '100MiB',
-    ).prefault('100MiB'),
-    max_age: duration({ description: 'Age at which the file is rotated.' }, AGE_MS_MIN, AGE_MS_MAX).prefault('1d'),
-    keep: wholeNumber(
-      { description: 'Number of rotated files to keep; the oldest are deleted.' },
-      1,
-      KEEP_MAX,
-    ).prefault(10),
-    compress: compress('gzip', 'files put aside'),
-    fsync: choice(
-      {
-        description:
-          'When the file is synced to disk: after each `batch`, only before a rotation (`rotate`), or `never`. Without `batch`, a power failure may lose records that count as delivered.',
-      },
-      ['batch', 'rotate', 'never'],
-    ).prefault('batch'),
-    format: format(['native', 'ecs', 'otel']),
-    batch: batch({ recordsMax: 5000, bytesMax: 1024 ** 2, waitMs: 0 }),
-    timeout,
-  },
-);
+export const fileSchema = sinkSchema('file', 'One record per line in a file that is rotated by size and age.', {
+  path: text({
+    description: 'Path of the file. Rotated files stay in the same folder.',
+    kind: 'path',
+  }).refine((path) => !path.endsWith('/'), { error: 'the path of a file, which does not end in "/"' }),
+  max_size: byteSizeWithin(
+    { description: 'Size at which the file is rotated.' },
+    BYTES_LEAST,
+    BYTES_MOST,
+    '100MiB',
+  ).prefault('100MiB'),
+  max_age: duration({ description: 'Age at which the file is rotated.' }, AGE_MS_MIN, AGE_MS_MAX).prefault('1d'),
+  keep: wholeNumber({ description: 'Number of rotated files to keep; the oldest are deleted.' }, 1, KEEP_MAX).prefault(
+    10,
+  ),
+  compress: compress('gzip', 'rotated files'),
+  fsync: choice(
+    {
+      description:
+        'When the file is synced to disk: after each `batch`, only before a rotation (`rotate`), or `never`. Without `batch`, a power failure may lose records that count as delivered.',
+    },
+    ['batch', 'rotate', 'never'],
+  ).prefault('batch'),
+  format: format(['native', 'ecs', 'otel']),
+  batch: batch({ recordsMax: 5000, bytesMax: 1024 ** 2, waitMs: 0 }),
+  timeout,
+});
 
 type FileKeys = OwnKeys<typeof fileSchema>;
 export type FileSettings = Readonly<ReturnType<typeof toFileSettings>>;
