@@ -1,22 +1,24 @@
 import { Bzip2Error } from './bzip2-error.ts';
 
-/** Zero bytes kept behind the data, so that a loop may read a little past the end and look afterwards whether it did. */
+/**
+ * Zero bytes kept after the data, so that a loop may read slightly past the end and check afterwards whether it did.
+ */
 export const SLACK_BYTES = 256;
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * The part of the compressed input that is being worked on: bytes in one buffer, read bit by bit, most significant
- * first. Its size is fixed; what has been read makes room for what comes.
+ * A window on the compressed input: bytes in one buffer, read bit by bit, most significant first. Its size is fixed;
+ * bytes already read make room for new input.
  */
 export class BitWindow {
   /** The bytes, then {@link SLACK_BYTES} zeros once the input has ended. */
   readonly bytes: Uint8Array;
   /** Position of the next bit in `bytes`. */
   bit = 0;
-  /** How many of `bytes` are input. */
+  /** Number of input bytes in `bytes`. */
   length = 0;
-  /** No input will follow what has been pushed. */
+  /** True if no more input will be pushed. */
   ended = false;
   /** Where `bytes` starts in the whole input, in bytes. */
   #start = 0;
@@ -26,7 +28,7 @@ export class BitWindow {
     this.bytes = new Uint8Array(sizeBytes + SLACK_BYTES);
   }
 
-  /** Forgets everything, for another input. */
+  /** Resets the window for another input. */
   reset(): void {
     this.bit = 0;
     this.length = 0;
@@ -36,7 +38,7 @@ export class BitWindow {
     this.bytes.fill(0, 0, SLACK_BYTES);
   }
 
-  /** Hands over the next input. To be called only when {@link fill} found nothing more; kept by reference until then. */
+  /** Adds the next input. Call only after {@link fill} found no more; the chunk is kept by reference until then. */
   push(chunk: Uint8Array): void {
     this.#rest = chunk;
   }
@@ -45,12 +47,12 @@ export class BitWindow {
     this.ended = true;
   }
 
-  /** Whether input that was pushed still waits for room. */
+  /** True if pushed input is still waiting for room. */
   get hasRest(): boolean {
     return this.#rest.length > 0;
   }
 
-  /** All input has been pushed and stands in the window. */
+  /** True if all input has been pushed and is in the window. */
   get isComplete(): boolean {
     return this.ended && this.#rest.length === 0;
   }
@@ -60,24 +62,24 @@ export class BitWindow {
     return this.#start * 8 + this.bit;
   }
 
-  /** Position behind the last bit in the window. */
+  /** Position after the last bit in the window. */
   get endPosition(): number {
     return (this.#start + this.length) * 8;
   }
 
-  /** Bits in the window that are not read yet; negative when a loop has read past the end. */
+  /** Unread bits in the window; negative if a loop has read past the end. */
   get bitsLeft(): number {
     return this.length * 8 - this.bit;
   }
 
-  /** Position in the window of a position in the whole input. */
+  /** Converts a position in the whole input to a position in the window. */
   toLocal(position: number): number {
     return position - this.#start * 8;
   }
 
   /**
-   * Moves input into the window, giving up bytes before the position `keepFrom` in the whole input when room is needed.
-   * False when nothing could be moved.
+   * Moves input into the window, discarding bytes before the position `keepFrom` in the whole input if room is needed.
+   * Returns false if nothing could be moved.
    */
   fill(keepFrom: number = this.position): boolean {
     if (this.#rest.length === 0) return false;
@@ -92,7 +94,7 @@ export class BitWindow {
     return taken > 0;
   }
 
-  /** Reads up to 24 bits. @throws Bzip2Error `truncated` when the input ends before. */
+  /** Reads up to 24 bits. @throws Bzip2Error `truncated` if the input ends before. */
   readBits(count: number): number {
     const value = this.peekBits(this.bit, count);
     this.bit += count;
@@ -100,7 +102,7 @@ export class BitWindow {
     return value;
   }
 
-  /** Up to 24 bits at `bit` in the window, without reading on; zeros behind the end. */
+  /** Returns up to 24 bits at `bit` in the window without advancing; zeros after the end. */
   peekBits(bit: number, count: number): number {
     const { bytes } = this;
     const at = bit >>> 3;
@@ -109,7 +111,7 @@ export class BitWindow {
     return (word << (bit & 7)) >>> (32 - count);
   }
 
-  /** The 32 bits next, as an unsigned number. */
+  /** Reads the next 32 bits as an unsigned number. */
   readUint32(): number {
     return this.readBits(16) * 0x10000 + this.readBits(16);
   }

@@ -7,16 +7,19 @@ export const GROUP_SYMBOLS = 50;
 /** More groups than this cannot hold symbols of a block of 900,000 bytes. Writers may announce a few more; they are skipped. */
 const SELECTORS_MAX = 18_002;
 const TABLES_MAX = 6;
-/** Steps from the shortest to the longest code length. More would be going to and fro, which no writer does. */
+/** Limit of the steps between two code lengths. More steps would go up and down, which no writer does. */
 const LENGTH_STEPS_MAX = CODE_BITS_MAX - 1;
-/** An upper bound for a whole block header: symbol maps, 15-bit selector count, and tables with the most steps allowed. */
+/**
+ * Upper bound for a whole block header: symbol maps, 15-bit selector count, and tables with the maximum number of
+ * steps.
+ */
 export const HEADER_BYTES_MAX = 40 * 1024;
 
-/** What stands before the symbols of a block. Reused for every block. */
+/** The header of a block: everything before its symbols. Reused for every block. */
 export class BlockHeader {
-  /** The CRC that the block's output must have. */
+  /** Expected CRC of the block's output. */
   crc = 0;
-  /** Where in the sorted rotations the original text stands. */
+  /** Index of the original text in the sorted rotations. */
   origin = 0;
   /** The bytes that occur, in ascending order; then zeros. */
   readonly bytesUsed = new Uint8Array(256);
@@ -26,7 +29,7 @@ export class BlockHeader {
   readonly tables: readonly HuffmanTable[] = Array.from({ length: TABLES_MAX }, () => new HuffmanTable());
   readonly #lengths = new Uint8Array(SYMBOLS_MAX);
 
-  /** Reads everything behind the block's magic number. @throws Bzip2Error `truncated`, `corrupt`, `unsupported`. */
+  /** Reads everything after the block's magic number. @throws Bzip2Error `truncated`, `corrupt`, `unsupported`. */
   read(window: BitWindow): void {
     this.crc = window.readUint32();
     if (window.readBits(1) === 1) {
@@ -92,7 +95,7 @@ export class BlockHeader {
   }
 }
 
-/** An error `corrupt` at the position just read. */
+/** Returns an error `corrupt` at the position just read. */
 export function corruptAt(window: BitWindow, reason: string): Bzip2Error {
   return new Bzip2Error('corrupt', reason, { bit: window.position });
 }

@@ -1,6 +1,6 @@
 /** Polynomial of the CRC-32 that bzip2 uses, most significant bit first. */
 const POLYNOMIAL = 0x04c11db7;
-/** Bytes per round of the sliced sum. */
+/** Bytes per round of the sliced computation. */
 const SLICES = 8;
 
 /** Eight tables in one: entry `slice * 256 + byte` is what `byte` adds to the sum when `slice` more bytes follow in the round. */
@@ -20,10 +20,10 @@ function createTables(): Int32Array {
   return tables;
 }
 
-/** The sum before any byte. */
+/** CRC state before any byte. */
 export const CRC_START = -1;
 
-/** The sum after `bytes[from]` to `bytes[to - 1]`, from the sum before them. The finished CRC is {@link finishCrc} of it. */
+/** Updates the CRC state with `bytes[from]` to `bytes[to - 1]`. Pass the final state to {@link finishCrc}. */
 export function updateCrc(sum: number, bytes: Uint8Array, from: number, to: number): number {
   const tables = TABLES;
   let crc = sum;
@@ -46,7 +46,7 @@ export function updateCrc(sum: number, bytes: Uint8Array, from: number, to: numb
   return crc;
 }
 
-/** The CRC as it stands in the archive, unsigned. */
+/** Returns the CRC as stored in the archive, unsigned. */
 export function finishCrc(sum: number): number {
   return ~sum >>> 0;
 }

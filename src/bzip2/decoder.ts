@@ -6,17 +6,16 @@ import { type ParsedBlock, StreamParser } from './stream-parser.ts';
 import { Bzip2Workspace } from './workspace.ts';
 
 /**
- * Decodes bzip2, fed with chunks of any size: `push` input, `read` until it returns `undefined`, and so on; `end` after
- * the last input, then `read` until it returns `undefined` again. The last item is a {@link Bzip2End}.
- *
- * A block's bytes come out only after its CRC was found right. Streams that follow each other are one output. Memory
- * does not depend on the input. Randomised blocks are refused as `unsupported`.
+ * Decodes bzip2 from chunks of any size: `push` input, `read` until it returns `undefined`, and so on; `end` after the
+ * last input, then `read` until it returns `undefined` again. The last item is a {@link Bzip2End}. The bytes of a block
+ * are returned only after its CRC was verified. Concatenated streams give one output. Memory does not depend on the
+ * input. Randomised blocks are rejected as `unsupported`.
  */
 export class Bzip2Decoder {
   readonly #limits: Bzip2Limits;
   readonly #workspace: Bzip2Workspace;
   readonly #parser: StreamParser;
-  /** Bytes of the verified block that the expander's buffer holds and that are not read yet. */
+  /** Number of unread bytes of the verified block in the expander's buffer. */
   #expandedBytes = 0;
   #isExpanding = false;
   #failure: Bzip2Error | undefined;
@@ -25,26 +24,26 @@ export class Bzip2Decoder {
   #blocks = 0;
   #blocksLost = 0;
 
-  /** A `workspace` may be used by one decoder after the other, never by two at a time. */
+  /** A `workspace` may be reused by one decoder after another, but not by two at a time. */
   constructor(limits: Bzip2Limits, workspace: Bzip2Workspace = new Bzip2Workspace()) {
     this.#limits = limits;
     this.#workspace = workspace;
     this.#parser = new StreamParser(limits.resync === true, workspace);
   }
 
-  /** Hands over the next input, which must not change until {@link read} returns `undefined`. Only to be called after that. */
+  /** Adds the next input, which must not change until {@link read} returns `undefined`. Call only after that. */
   push(chunk: Uint8Array): void {
     this.#parser.push(chunk);
   }
 
-  /** Says that all input has been pushed. */
+  /** Signals that all input has been pushed. */
   end(): void {
     this.#parser.end();
   }
 
   /**
-   * The next item; `undefined` when input is missing, and after the last item.
-   * @throws Bzip2Error once everything good before the fault has been read, and again at every further call.
+   * Returns the next item; `undefined` if more input is needed, and after the last item. @throws Bzip2Error once
+   * everything valid before the fault has been read, and again on every further call.
    */
   read(): Bzip2Item | undefined {
     for (;;) {
@@ -68,7 +67,9 @@ export class Bzip2Decoder {
     }
   }
 
-  /** Compares the CRC of a block's output and prepares reading it. Returns what has to be said before its bytes. */
+  /**
+   * Verifies the CRC of a block's output and prepares reading it. Returns the marker that precedes its bytes, if any.
+   */
   #verify(block: ParsedBlock): BlockRecovered | undefined {
     const { expander, header, symbols, transform } = this.#workspace;
     const { number, startBit, endBit } = block;
@@ -76,7 +77,8 @@ export class Bzip2Decoder {
     let sum = CRC_START;
     const text = transform.invert(symbols, header.origin);
     expander.start(text);
-    // A block is at most fifty times its 900 kB: going through a damaged one to its end is cheaper than to call it a bomb.
+    // A block expands to at most fifty times its 900 kB: expanding a damaged one to its end is cheaper than treating it
+    // as a bomb.
     for (;;) {
       const filled = expander.fill();
       if (filled === 0) break;
@@ -95,7 +97,7 @@ export class Bzip2Decoder {
       this.#expandedBytes = 0;
       throw new Bzip2Error('too-large', excess, { bit: startBit });
     }
-    // Most blocks fit the buffer and are still in it; the others are expanded again, piece by piece.
+    // Most blocks fit the buffer and are still in it; larger ones are expanded again, piece by piece.
     if (bytes !== this.#expandedBytes) {
       this.#expandedBytes = 0;
       expander.start(text);

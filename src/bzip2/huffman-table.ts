@@ -1,22 +1,22 @@
 /** Longest code the format allows, in bits. */
 export const CODE_BITS_MAX = 20;
-/** Codes up to this many bits are found by one look. */
+/** Codes up to this length in bits are decoded by one table lookup. */
 export const LOOK_BITS = 10;
-/** Most symbols of a table: two run symbols, 255 moves, one end of block. */
+/** Maximum number of symbols of a table: two run symbols, 255 moves, one end of block. */
 export const SYMBOLS_MAX = 258;
 
-/** One Huffman table in the form in which the symbol loop reads it. Reused for every block. */
+/** A Huffman table in the form read by the symbol loop. Reused for every block. */
 export class HuffmanTable {
   /** By the next {@link LOOK_BITS} bits: symbol × 32 + code length, or 0 for a longer or unassigned code. */
   readonly look = new Uint16Array(1 << LOOK_BITS);
   /** By code length: one more than the last code of that length, left-aligned to {@link CODE_BITS_MAX} bits. */
   readonly limits = new Int32Array(CODE_BITS_MAX + 1);
-  /** By code length: what to add to a code of that length to find its symbol in `symbols`. */
+  /** By code length: the number to add to a code of that length to find its symbol in `symbols`. */
   readonly offsets = new Int32Array(CODE_BITS_MAX + 1);
   /** Symbols in the order of their codes. */
   readonly symbols = new Uint16Array(SYMBOLS_MAX);
 
-  /** Assigns canonical codes. False when the lengths ask for more codes than there are. */
+  /** Assigns canonical codes. Returns false if the lengths require more codes than exist. */
   assign(lengths: Uint8Array, symbolCount: number): boolean {
     const { look, limits, offsets, symbols } = this;
     let code = 0;

@@ -1,8 +1,8 @@
 /**
- * bzip2: a streaming decoder in plain TypeScript that goes on behind damage.
+ * bzip2: a streaming decoder in plain TypeScript that continues after damage.
  *
- * Owns: the format, its checksums, the search for whole blocks behind a damaged one, bounds on hostile input.
- * Does not own: threads, other formats, what damage means to whoever reads. Imports nothing, as if it were a package.
+ * Owns: the format, its checksums, the search for intact blocks after a damaged one, limits for hostile input.
+ * Does not own: threads, other formats, what damage means to the reader. Imports nothing, as if it were a package.
  * Start reading at: decoder.ts.
  */
 export { Bzip2Error, type Bzip2ErrorCode } from './bzip2-error.ts';

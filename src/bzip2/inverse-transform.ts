@@ -1,14 +1,14 @@
 import { BLOCK_BYTES_MAX, type SymbolReader } from './symbol-reader.ts';
 
-/** Strands followed side by side: as many loads that do not depend on each other wait for memory at the same time. */
+/** Strands followed in parallel, so that this many independent loads wait for memory at the same time. */
 const LANES = 16;
-/** Strands that a whole block is cut into; many, so that all lanes have work almost to the end. */
+/** Number of strands of a full block; large, so that all lanes have work almost to the end. */
 const CUTS_MAX = 256;
 /** A small block is cut into strands of about this many bytes. */
 const CUT_BYTES_MIN = 2048;
 /** Each lane writes its strands here, from its end downwards; a strand takes one byte that was not counted as a step. */
 const LANE_BYTES = BLOCK_BYTES_MAX + 2 * CUTS_MAX;
-/** Marks, in the chain, a position where a strand starts and the one that leads there ends. */
+/** Marks a position in the chain where one strand starts and the previous one ends. */
 const CUT = 0x8000_0000;
 
 /**
@@ -29,7 +29,7 @@ export class InverseTransform {
   readonly #ends = new Int32Array(CUTS_MAX + 2);
   readonly #followers = new Int32Array(CUTS_MAX + 2);
 
-  /** The text of a decoded last column whose row `origin` is the text itself. Valid until the next call. */
+  /** Returns the text of a decoded last column whose row `origin` is the text itself. Valid until the next call. */
   invert(symbols: SymbolReader, origin: number): Uint8Array {
     const { length } = symbols;
     this.#buildChain(symbols);
@@ -85,7 +85,7 @@ export class InverseTransform {
     const start = (lane: number) => {
       current[lane] = -1;
       positions[lane] = length;
-      // The origin may be a multiple too; it is one cut all the same.
+      // If the origin is a multiple as well, it is still one cut.
       if (nextCut > 0 && nextCut < cuts && toPosition(nextCut) === origin) nextCut++;
       if (nextCut >= cuts) return;
       const link = (chain[toPosition(nextCut)] as number) & ~CUT;
@@ -101,7 +101,7 @@ export class InverseTransform {
     while (current.some((cut) => cut >= 0)) {
       left = followLanes(chain, strands, positions, offsets, left);
       for (let lane = 0; lane < LANES; lane++) {
-        // A strand may be over at its first step, so this repeats.
+        // A strand may end at its first step, so this repeats.
         for (let cut = current[lane] as number; cut >= 0; cut = current[lane] as number) {
           const position = positions[lane] as number;
           if ((chain[position] as number) >= 0) break;
@@ -113,7 +113,7 @@ export class InverseTransform {
     }
   }
 
-  /** Puts the strands together, from the one that the origin starts, which ends the text. */
+  /** Joins the strands, starting from the one at the origin, which ends the text. */
   #join(length: number): Uint8Array {
     const text = this.#text;
     let from = length;
@@ -124,7 +124,7 @@ export class InverseTransform {
       text.set(strand, from);
       cut = this.#followers[cut] as number;
     } while (cut !== 0);
-    // A text that repeats itself has several equal rows, and the chain through one of them is a part of it only.
+    // A text that repeats itself has several equal rows, and the chain through one of them is only a part of it.
     while (from > 0) {
       const known = length - from;
       const copied = Math.min(from, known);
@@ -136,8 +136,8 @@ export class InverseTransform {
 }
 
 /**
- * Follows all lanes until one comes to a cut. In every round each lane makes one step and writes one byte, so that one
- * counter serves them all. Returns how many steps are left.
+ * Follows all lanes until one reaches a cut. In every round each lane makes one step and writes one byte, so that one
+ * counter serves them all. Returns the number of steps left.
  */
 function followLanes(
   chain: Int32Array,

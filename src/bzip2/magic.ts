@@ -1,15 +1,15 @@
 import type { BitWindow } from './bit-window.ts';
 
-/** Bits of the number that starts a block, and of the one that ends a stream. */
+/** Length in bits of the magic numbers that start a block and end a stream. */
 export const MAGIC_BITS = 48;
-/** First and second half of the number that starts a block: the digits of pi. */
+/** First and second half of the magic number that starts a block: the digits of pi. */
 export const BLOCK_MAGIC = [0x314159, 0x265359] as const;
-/** First and second half of the number that ends a stream: the digits of its square root. */
+/** First and second half of the magic number that ends a stream: the digits of the square root of pi. */
 export const END_MAGIC = [0x177245, 0x385090] as const;
 
 /**
  * By any 16 bits on a byte boundary: a mask of the bit offsets (0 to 7, as powers of two) at which a magic number that
- * started in the byte before would show these bits.
+ * started in the previous byte would show these bits.
  */
 const OFFSETS_BY_WORD = createOffsets();
 
@@ -25,12 +25,12 @@ function createOffsets(): Uint8Array {
   return offsets;
 }
 
-/** Whether `magic` stands at `bit` in the window. */
+/** Returns true if `magic` is at `bit` in the window. */
 export function isMagicAt(window: BitWindow, bit: number, magic: readonly [number, number]): boolean {
   return window.peekBits(bit, 24) === magic[0] && window.peekBits(bit + 24, 24) === magic[1];
 }
 
-/** Whether the input ends at `bit` in the window with the first bits of a magic number. */
+/** Returns true if the input ends at `bit` in the window with the first bits of a magic number. */
 export function isMagicCutAt(window: BitWindow, bit: number): boolean {
   const bits = window.length * 8 - bit;
   if (bits >= MAGIC_BITS) return false;
@@ -42,8 +42,8 @@ export function isMagicCutAt(window: BitWindow, bit: number): boolean {
 }
 
 /**
- * Moves the window's position to the next magic number of either kind, at whatever bit it starts. False when the window
- * holds none; the position is then the first one that more input could make the start of one.
+ * Moves the window's position to the next magic number of either kind, at any bit offset. Returns false if the window
+ * contains none; the position is then the first one that more input could complete to a magic number.
  */
 export function seekMagic(window: BitWindow): boolean {
   const { bytes } = window;

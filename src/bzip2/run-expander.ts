@@ -1,20 +1,20 @@
-/** Equal bytes after which the writer puts a count of further ones. */
+/** Number of equal bytes after which a count of further ones follows. */
 const RUN_START_BYTES = 4;
 /** Segments and runs up to this long are cheaper in a loop than by a call. */
 const LOOP_BYTES_MAX = 24;
-/** A block of text without long runs fits whole, so that it is expanded only once. */
+/** A block of text without long runs fits completely, so that it is expanded only once. */
 const BUFFER_BYTES = 1024 * 1024;
 
 /**
- * Undoes the first stage of bzip2: four equal bytes are followed by a count of how many more there are. Works in pieces
- * of its fixed buffer, because a block can expand fiftyfold.
+ * Undoes the first stage of bzip2: four equal bytes are followed by the number of further ones. Works in pieces of its
+ * fixed buffer, because a block can expand fiftyfold.
  */
 export class RunExpander {
-  /** Where {@link fill} writes. */
+  /** Buffer written by {@link fill}. */
   readonly buffer = new Uint8Array(BUFFER_BYTES);
   #text: Uint8Array = new Uint8Array(0);
   #at = 0;
-  /** Up to where bytes stand for themselves. */
+  /** End of the bytes that are literals. */
   #segmentEnd = 0;
   #isRunNext = false;
   #repeat = 0;
@@ -27,12 +27,12 @@ export class RunExpander {
     this.#findRun();
   }
 
-  /** Everything has been expanded. */
+  /** True if everything has been expanded. */
   get isDone(): boolean {
     return this.#at >= this.#text.length && this.#repeat === 0;
   }
 
-  /** The text ended where a count had to be; known when {@link isDone}. */
+  /** True if the text ended where a count was expected; valid once {@link isDone}. */
   get isCut(): boolean {
     return this.#isRunNext;
   }
@@ -77,7 +77,7 @@ export class RunExpander {
     const text = this.#text;
     const { length } = text;
     const from = this.#at;
-    // Of any four neighbours, one pair starts at a multiple of three from here, so two pairs in three need no look.
+    // Of any four neighbours, one pair starts at a multiple of three from here, so two pairs in three need no check.
     for (let pair = from; pair + 1 < length; pair += 3) {
       const value = text[pair];
       if (value !== text[pair + 1]) continue;

@@ -6,20 +6,22 @@ import { BLOCK_MAGIC, END_MAGIC, isMagicAt, isMagicCutAt, MAGIC_BITS, seekMagic 
 import { BLOCK_BYTES_MAX } from './symbol-reader.ts';
 import type { Bzip2Workspace } from './workspace.ts';
 
-/** Each damaged stretch can cost the work of a whole block, so their number bounds the time that a forged archive takes. */
+/**
+ * Each damaged part can cost the work of a whole block, so their number limits the time that a forged archive takes.
+ */
 const STRETCHES_LOST_MAX = 64;
-/** `BZh` and a digit. */
+/** Length in bits of `BZh` and a digit. */
 const STREAM_HEADER_BITS = 32;
 const STREAM_HEADER = [0x42, 0x5a, 0x68] as const;
 /** Bytes of a block per unit of the level in the stream header. */
 const LEVEL_BYTES = 100_000;
 
-/** A block whose symbols are decoded and stand in the workspace; nothing of it is verified yet. */
+/** A block whose decoded symbols are in the workspace; nothing of it is verified yet. */
 export interface ParsedBlock {
   readonly kind: 'block';
-  /** In the archive, from 0. */
+  /** Number in the archive, from 0. */
   readonly number: number;
-  /** What the CRC of its output must be. */
+  /** Expected CRC of its output. */
   readonly crc: number;
   readonly startBit: number;
   readonly endBit: number;
@@ -38,21 +40,21 @@ export type Parsed = ParsedBlock | Omit<BlockLost, 'outputOffset'> | 'input-miss
  */
 type Phase = 'stream-header' | 'mark' | 'block-header' | 'symbols' | 'after-stream' | 'padding' | 'seek' | 'failed';
 
-/** Follows the structure of an archive: streams, blocks, what stands between and behind them. */
+/** Parses the structure of an archive: streams, blocks, and what is between and after them. */
 export class StreamParser {
-  /** Zero bytes behind the last stream. */
+  /** Zero bytes after the last stream. */
   paddingBytes = 0;
   readonly #window: BitWindow;
   readonly #workspace: Bzip2Workspace;
   readonly #resync: boolean;
   #phase: Phase = 'stream-header';
   #blockBytesMax = BLOCK_BYTES_MAX;
-  /** Blocks and damaged stretches so far. */
+  /** Number of blocks and damaged parts so far. */
   #found = 0;
-  /** Where the block or stream end being read starts, in the whole input. */
+  /** Start of the current block or stream end in the whole input. */
   #startBit = 0;
   #streamCrc = 0;
-  /** No block of the stream was lost, so that its CRC can be compared. */
+  /** True if no block of the stream was lost, so that its CRC can be compared. */
   #isStreamWhole = true;
   #damage: { readonly error: Bzip2Error; readonly startBit: number } | undefined;
   #stretchesLost = 0;
@@ -71,7 +73,7 @@ export class StreamParser {
     this.#window.end();
   }
 
-  /** Reads on to the next block. @throws Bzip2Error `truncated`, `corrupt`, `unsupported`. */
+  /** Advances to the next block. @throws Bzip2Error `truncated`, `corrupt`, `unsupported`. */
   next(): Parsed {
     for (;;) {
       try {
@@ -85,9 +87,9 @@ export class StreamParser {
   }
 
   /**
-   * Looks for the next mark behind `startBit`, because of `error` in what starts there. To be called for a block that
-   * turned out to be damaged, with its number, before the next one is asked for.
-   * @throws Bzip2Error that `error`, without `resync` or when too much was damaged.
+   * Searches for the next mark after `startBit`, because of `error` in what starts there. Call it for a block that
+   * turned out to be damaged, with its number, before the next one is read. @throws Bzip2Error that `error`, without
+   * `resync` or if too much was damaged.
    */
   skip(error: Bzip2Error, startBit: number, number: number = this.#found): void {
     if (!this.#resync || ++this.#stretchesLost > STRETCHES_LOST_MAX) {
@@ -103,7 +105,7 @@ export class StreamParser {
     this.#phase = 'seek';
   }
 
-  /** One phase; `undefined` when it is done and gave nothing to hand out. */
+  /** Runs one phase; `undefined` if it is done and has nothing to return. */
   #step(): Parsed | undefined {
     switch (this.#phase) {
       case 'stream-header':
@@ -125,14 +127,14 @@ export class StreamParser {
     }
   }
 
-  /** Whether `bits` are in the window, or else all that there will ever be. */
+  /** Returns true if `bits` are in the window, or all that there will ever be. */
   #has(bits: number): boolean {
     const window = this.#window;
     while (window.bitsLeft < bits && !window.isComplete) if (!this.#fill()) return false;
     return true;
   }
 
-  /** With `resync`, what is not verified yet is kept: the search goes back to where it starts. */
+  /** With `resync`, unverified input is kept, because the search goes back to its start. */
   #fill(): boolean {
     return this.#window.fill(this.#resync && this.#phase !== 'seek' ? this.#startBit : this.#window.position);
   }
@@ -226,7 +228,7 @@ export class StreamParser {
     if (!this.#damage) return undefined;
     const { error, startBit } = this.#damage;
     this.#phase = isFound ? 'mark' : 'failed';
-    // An archive that merely ends too early has lost nothing in its middle.
+    // An archive that merely ends too early has lost nothing in the middle.
     if (!isFound && error.code === 'truncated') throw error;
     const endBit = isFound ? window.position : window.endPosition;
     const isRunaway = error.code === 'truncated';

@@ -3,20 +3,20 @@ import { type BlockHeader, corruptAt, GROUP_SYMBOLS } from './block-header.ts';
 import type { Bzip2Error } from './bzip2-error.ts';
 import { CODE_BITS_MAX, LOOK_BITS } from './huffman-table.ts';
 
-/** Bytes that a block of the highest level can hold before its runs are expanded. */
+/** Maximum number of bytes in a block of the highest level before its runs are expanded. */
 export const BLOCK_BYTES_MAX = 900_000;
-/** Most bits of one group, and as many more as one look reads. */
+/** Maximum number of bits of one group, plus those that one lookup reads. */
 const GROUP_BITS_MAX = GROUP_SYMBOLS * CODE_BITS_MAX + 32;
 /** A run has at most {@link BLOCK_BYTES_MAX} bytes, so its digits never weigh more than this. */
 const RUN_WEIGHT_MAX = 2 ** 20;
-/** Runs are written in steps of so many bytes; what is too much is overwritten by what follows. */
+/** Runs are written in steps of this many bytes; excess bytes are overwritten by what follows. */
 const RUN_STEP_BYTES = 16;
-/** The places at the front of the list that are kept in four words. Nearly all moves of text start here. */
+/** Number of positions at the front of the list that are kept in four words. Nearly all moves in text start here. */
 const FRONT_PLACES = 16;
 
 /**
- * By place and word of the front: the bits that a move from that place to the first one changes. With them a move is the
- * same few operations wherever it starts, where a loop would end at a different point each time.
+ * By position and word of the front: the bits changed by a move from that position to the first one. With them a move
+ * takes the same few operations wherever it starts, where a loop would end at a different point each time.
  */
 const MOVE_MASKS = createMoveMasks();
 
@@ -32,21 +32,21 @@ function createMoveMasks(): Int32Array {
 }
 
 /**
- * Decodes the symbols of a block (Huffman codes, runs, moves to front) to the last column of its sorted rotations.
- * It can stop between any two groups of symbols when input is missing, and go on later. Reused for every block.
+ * Decodes the symbols of a block (Huffman codes, runs, moves to front) to the last column of its sorted rotations. It
+ * can stop between any two groups of symbols if input is missing, and continue later. Reused for every block.
  */
 export class SymbolReader {
   /** The last column. */
   readonly column = new Uint8Array(BLOCK_BYTES_MAX + RUN_STEP_BYTES);
-  /** How many bytes of `column` are decoded. */
+  /** Number of decoded bytes in `column`. */
   length = 0;
-  /** How often each byte value stands in `column`. */
+  /** Number of occurrences of each byte value in `column`. */
   readonly counts = new Int32Array(256);
-  /** The byte values, those used last first. */
+  /** The byte values, most recently used first. */
   readonly #recent = new Uint8Array(256);
   #lengthMax = 0;
   #group = 0;
-  /** The run being read, and what its next digit weighs. */
+  /** Length of the current run, and the weight of its next digit. */
   #run = 0;
   #weight = 1;
 
@@ -61,7 +61,7 @@ export class SymbolReader {
     this.#weight = 1;
   }
 
-  /** Decodes on. False when input is missing. @throws Bzip2Error `truncated`, `corrupt`. */
+  /** Continues decoding. Returns false if input is missing. @throws Bzip2Error `truncated`, `corrupt`. */
   resume(window: BitWindow, header: BlockHeader): boolean {
     const input = new DataView(window.bytes.buffer);
     const { column, counts } = this;
@@ -78,7 +78,7 @@ export class SymbolReader {
     let group = this.#group;
     let run = this.#run;
     let weight = this.#weight;
-    // The front of `recent`, least significant byte first: each word is both here and there.
+    // The front of `recent`, least significant byte first: each word is kept in both places.
     let front0 = recentView.getInt32(0, true);
     let front1 = recentView.getInt32(4, true);
     let front2 = recentView.getInt32(8, true);
@@ -86,7 +86,7 @@ export class SymbolReader {
 
     const fail = (reason: string): Bzip2Error => {
       window.bit = bit;
-      // Behind the end of the input stand zeros; what they spell is no evidence of damage.
+      // After the end of the input there are zeros; what they decode to is not evidence of damage.
       return window.bitsLeft < 0 ? window.truncated() : corruptAt(window, reason);
     };
 
@@ -105,7 +105,7 @@ export class SymbolReader {
       const { look } = table;
 
       for (let left = GROUP_SYMBOLS; left > 0; left--) {
-        // At least 25 bits, the next one leftmost. Looking anew for each symbol costs less than keeping count of what is left.
+        // At least 25 bits, the next one leftmost. Loading again for each symbol costs less than tracking what is left.
         const bits = input.getInt32(bit >>> 3) << (bit & 7);
         const entry = look[bits >>> (32 - LOOK_BITS)] as number;
         let symbol = entry >>> 5;

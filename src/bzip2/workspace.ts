@@ -6,12 +6,12 @@ import { SymbolReader } from './symbol-reader.ts';
 
 /** Enough for a block header and for moving input in larger pieces. */
 const WINDOW_BYTES = 128 * 1024;
-/** To go back to where a damaged block starts: its symbols take at most 2.25 MB, its header 40 KiB. */
+/** Enough to go back to the start of a damaged block: its symbols take at most 2.25 MB, its header 40 KiB. */
 const RESYNC_WINDOW_BYTES = 3 * 1024 * 1024;
 
 /**
- * Everything that decoding needs memory for, allocated once and used for one archive after the other: 21 MB, of which
- * a usual archive touches eight.
+ * All memory needed for decoding, allocated once and reused for one archive after another: 21 MB, of which a typical
+ * archive uses eight.
  */
 export class Bzip2Workspace {
   readonly header = new BlockHeader();
@@ -20,7 +20,7 @@ export class Bzip2Workspace {
   readonly expander = new RunExpander();
   readonly #windows = new Map<number, BitWindow>();
 
-  /** An empty window, large enough to go back to the start of a block when that is asked for. */
+  /** Opens an empty window, large enough to go back to the start of a block if `resync` is set. */
   openWindow(resync: boolean): BitWindow {
     const sizeBytes = resync ? RESYNC_WINDOW_BYTES : WINDOW_BYTES;
     const window = this.#windows.get(sizeBytes) ?? new BitWindow(sizeBytes);

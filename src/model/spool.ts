@@ -1,32 +1,35 @@
-/** Rendered records, none of which holds a line feed. */
+/** Rendered records without line feeds. */
 export interface RecordLines extends Iterable<string> {
-  /** How many there are. */
+  /** Number of records. */
   readonly length: number;
-  /** All of them in UTF-8 with a line feed between two, where they stand like that. Valid during the call that brings them. */
+  /**
+   * All records in UTF-8, separated by line feeds, if they already exist in that form. Valid during the call that
+   * passes them.
+   */
   readonly bytes?: Uint8Array | undefined;
 }
 
-/** How much the spool gives at once. */
+/** Limits of one read from the spool. */
 export interface SliceBounds {
   readonly recordsMax: number;
-  /** Of the stored records, decompressed; a single larger record comes alone. Bytes. */
+  /** Maximum decompressed size of the records in bytes; a single larger record is returned alone. */
   readonly bytesMax: number;
-  /** Whether the sink wants a log. Records of the others are passed over unread. */
+  /** Returns true if the sink wants a log. Records of other logs are skipped unread. */
   readonly isWanted: (router: string, component: string) => boolean;
 }
 
-/** The next records for a sink, in the order in which they were committed. */
+/** The next records for a sink, in commit order. */
 export interface Slice<Cursor> {
-  /** May be empty, when all that was looked at is not wanted. */
+  /** Empty if none of the examined records are wanted. */
   readonly lines: readonly string[];
-  /** Where the sink stands once all of `lines` are settled. */
+  /** The sink's cursor after all of `lines` are settled. */
   readonly next: Cursor;
-  /** When the oldest of `lines` was committed; wall time, milliseconds since the Unix epoch. */
+  /** Commit time of the oldest of `lines`: wall time in milliseconds since the Unix epoch. */
   readonly oldestMs: number;
-  /** Whether a bound ended it: there may be more behind it. */
+  /** True if a limit ended the slice: there may be more. */
   readonly isFull: boolean;
-  /** Records of logs that are not wanted. */
+  /** Number of records skipped because their log is not wanted. */
   readonly skipped: number;
-  /** Whether the sink has taken all of this before, and may have lost it. */
+  /** True if this is a redelivery of records that the sink has taken before and may have lost. */
   readonly isRepeat: boolean;
 }

@@ -92,7 +92,10 @@ export interface SimulatorOptions {
   readonly routers: number;
   /** Clock of the simulation. */
   readonly clock: Clock;
-  /** Equal seeds and equal clocks give equal routers: serials, tokens, log lines; within a process also one authority. */
+  /**
+   * Seed of everything random: equal seeds and equal clocks give equal serials, tokens and log lines, and within a
+   * process one certificate authority.
+   */
   readonly seed: number;
   /**
    * Address to listen on. Default `127.0.0.1` with free ports. A port other than 0 is used by the first router; the
