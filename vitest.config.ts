@@ -1,13 +1,27 @@
 import { defineConfig } from 'vitest/config';
 
+/** Files of tests that need a process of their own, and why. All others share one per worker, which saves starting it for each. */
+const ALONE: Readonly<Record<string, string>> = {
+  'test/backup/calendar.test.ts': 'changes the time zone of its process',
+  'test/router/opening.test.ts': 'counts the sockets of its process',
+};
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     // Half of a test is waiting for sockets and other programs, so both cores of a small machine have work.
     maxWorkers: '100%',
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // A loaded machine is slow to start programs; a condition that never comes true still ends well below the test's limit.
     expect: { poll: { timeout: 20_000 } },
+    globalSetup: ['test/support/prepare-run.ts'],
+    setupFiles: ['test/support/leave-nothing.ts'],
+    projects: [
+      { extends: true, test: { name: 'alone', include: Object.keys(ALONE) } },
+      {
+        extends: true,
+        test: { name: 'shared', include: ['test/**/*.test.ts'], exclude: Object.keys(ALONE), isolate: false },
+      },
+    ],
   },
 });

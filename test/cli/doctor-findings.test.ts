@@ -424,7 +424,7 @@ describe('doctor and its usage', () => {
   });
 
   test('takes no longer than five minutes for a router, whatever its time limits are', async () => {
-    const silent = createServer();
+    const silent = createServer((socket) => void socket.resume());
     onTestFinished(() => void silent.close());
     const poll = 'poll: { interval: 2h, timeout: 1h, deadline: 1h, stale_after: 9h }';
     const url = `https://127.0.0.1:${await listen(silent)}`;

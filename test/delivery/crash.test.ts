@@ -7,6 +7,7 @@ import { createSeededRandom } from '../../src/base/index.ts';
 import { DeadLetterStore } from '../../src/store/index.ts';
 import { startProgram } from '../support/child.ts';
 import type { KilledCouriersPlan } from '../support/killed-couriers.child.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
 import { openElasticsearchServer } from '../support/sinks/elasticsearch-server.ts';
 import { readRotatedRecords } from '../support/sinks/file-records.ts';
 import { openHttpServer } from '../support/sinks/http-server.ts';
@@ -15,13 +16,13 @@ import { findTool } from '../support/tools.ts';
 
 const CHILD = fileURLToPath(new URL('../support/killed-couriers.child.ts', import.meta.url));
 const natsServer = findTool('nats-server');
-const KILLS = Number(process.env['CRASH_KILLS'] ?? 200);
+const KILLS = sampled('kills of couriers', 200, 12);
 /** More points than a process comes to between two kills, so that most of them end by one. */
 const POINTS_MAX = 40;
 const RECORDS_PER_KILL = 25;
 
 test.skipIf(natsServer.isMissing)(
-  `${KILLS} kills -9 at seeded points lose no record at any of four sinks, and those with a key hold each once${natsServer.note}`,
+  `${KILLS} kills -9 at seeded points lose no record at any of four sinks, and those with a key hold each once${sampleNote('kills of couriers')}${natsServer.note}`,
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'router-exporter-crash-'));
     try {
@@ -64,8 +65,7 @@ test.skipIf(natsServer.isMissing)(
 );
 
 async function run(plan: KilledCouriersPlan) {
-  const env = { NODE_COMPILE_CACHE: join(plan.folder, 'compiled') };
-  await using program = startProgram(process.execPath, [CHILD, JSON.stringify(plan)], env);
+  await using program = startProgram(process.execPath, [CHILD, JSON.stringify(plan)]);
   return await program.ended;
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { RouterClient } from '../../src/router/index.ts';
-import { failureOf, type InterfaceBench, MINUTE_MS, openInterface, readText, statusOf } from './bench.ts';
+import { failureOf, type InterfaceBench, MINUTE_MS, readText, shareFleets, statusOf } from './bench.ts';
+
+const openInterface = shareFleets();
 
 const USERS = 'administration/users';
 const BOARDS = '/status/device_info';

@@ -48,29 +48,29 @@ async function startFleet(options: Partial<SimulatorOptions>): Promise<Fleet> {
 
 /** Making the keys of a fleet's authority takes longer than most tests, so these share fleets. */
 const SHARED_ROUTERS = 20;
-const shared: Fleet[] = [];
-let taken = 0;
-afterAll(() => Promise.all(shared.map(({ simulator }) => simulator.close())));
-
-/** A router that no test has had before. */
-async function takeRouter(): Promise<{ fleet: Fleet; router: SimulatedRouter | undefined }> {
-  const position = taken++;
-  if (position % SHARED_ROUTERS === 0) shared.push(await startFleet({ routers: SHARED_ROUTERS }));
-  const fleet = shared.at(-1);
-  if (!fleet) throw new RangeError('There is no fleet');
-  return { fleet, router: fleet.simulator.routers[position % SHARED_ROUTERS] };
-}
 
 /**
- * Without options: a fresh router of any model, at any time. With options: router number `index` of a fleet of its own,
- * at {@link START_MS}.
+ * Gives what opens a bench for the tests of one file. Without options: a fresh router of any model, at any time. With
+ * options: router number `index` of a fleet of its own, at {@link START_MS}.
  */
-export async function openInterface(options?: Partial<SimulatorOptions>, index = 0): Promise<InterfaceBench> {
+export function shareFleets(): (options?: Partial<SimulatorOptions>, index?: number) => Promise<InterfaceBench> {
+  const shared: Fleet[] = [];
+  let taken = 0;
+  afterAll(() => Promise.all(shared.map(({ simulator }) => simulator.close())));
+  return async (options, index) => {
+    if (options) return await openBench(await startFleet(options), true, index);
+    const position = taken++;
+    if (position % SHARED_ROUTERS === 0) shared.push(await startFleet({ routers: SHARED_ROUTERS }));
+    const fleet = shared.at(-1);
+    if (!fleet) throw new RangeError('There is no fleet');
+    return await openBench(fleet, false, position % SHARED_ROUTERS);
+  };
+}
+
+async function openBench({ clock, simulator }: Fleet, isOwn: boolean, index = 0): Promise<InterfaceBench> {
   await using opening = new AsyncDisposableStack();
-  const own = options && (await startFleet(options));
-  if (own) opening.use(own.simulator);
-  const { fleet, router } = own ? { fleet: own, router: own.simulator.routers[index] } : await takeRouter();
-  const { clock, simulator } = fleet;
+  if (isOwn) opening.use(simulator);
+  const router = simulator.routers[index];
   if (!router) throw new RangeError(`There is no router ${index}`);
   const stranger = opening.use(openStranger(router, simulator.caPem));
   const connect = (overrides: Partial<RouterClientOptions> = {}): Connected => {

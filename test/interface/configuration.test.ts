@@ -8,7 +8,9 @@ import {
   type ListEntry,
   type RouterClient,
 } from '../../src/router/index.ts';
-import { failureOf, type InterfaceBench, MINUTE_MS, openInterface } from './bench.ts';
+import { failureOf, type InterfaceBench, MINUTE_MS, shareFleets } from './bench.ts';
+
+const openInterface = shareFleets();
 
 const USERS = 'administration/users';
 const HOSTNAMES = 'administration/hostnames';

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { describe, expect, test } from 'vitest';
-import { failureOf, openInterface, readBytes, readText, START_MS } from './bench.ts';
+import { failureOf, readBytes, readText, START_MS, shareFleets } from './bench.ts';
+
+const openInterface = shareFleets();
 
 const { signal } = new AbortController();
 /** What the simulator's clock makes of a file that is rotated at the start. */

@@ -2,7 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { checkValues, type RouterFailure } from '../../src/router/index.ts';
 import type { FaultName, FaultOptions } from '../../src/simulator/index.ts';
-import { failureOf, type InterfaceBench, MINUTE_MS, openInterface } from './bench.ts';
+import { failureOf, type InterfaceBench, MINUTE_MS, shareFleets } from './bench.ts';
+
+const openInterface = shareFleets();
 
 const EMAIL = 'events/email_account';
 const post = (bench: InterfaceBench, path: string, token: string) => bench.stranger.send('POST', path, { token });

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { MANUAL_ACTION_TYPES, type ManualAction } from '../../src/router/index.ts';
-import { failureOf, openInterface } from './bench.ts';
+import { failureOf, shareFleets } from './bench.ts';
 import { performed, readUnique } from './performed.ts';
+
+const openInterface = shareFleets();
 
 describe('manual actions', () => {
   test.for(Object.entries(performed))(

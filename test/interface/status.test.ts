@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { failureOf, openInterface } from './bench.ts';
+import { failureOf, shareFleets } from './bench.ts';
+
+const openInterface = shareFleets();
 
 describe('status', () => {
   test('device_info has one entry per board, each with the five texts of the interface', async () => {

@@ -112,7 +112,13 @@ describe('SHIPPED_RULES', () => {
 
   it('finds what happens to a simulated router in what it logs about it', async () => {
     const clock = createSteppedClock(Date.UTC(2026, 0, 1));
-    await using simulator = await startSimulator({ routers: 1, clock, seed: 1, logActivity: 'live' });
+    await using simulator = await startSimulator({
+      routers: 1,
+      clock,
+      seed: 1,
+      logActivity: 'live',
+      logLinesPerSecond: 1,
+    });
     await clock.advance(3_600_000);
     const truth = (component: string) => simulator.routers[0]?.truth(component).map(({ text }) => text) ?? [];
     const foundIn = (component: string, mark: RegExp) =>

@@ -69,7 +69,7 @@ test('RouterProbe.secure() says that certificates of the configuration cannot be
 });
 
 test('RouterProbe bounds each step in time', async () => {
-  const silent = createServer();
+  const silent = createServer((socket) => void socket.resume());
   onTestFinished(() => void silent.close());
   const clock = createSteppedClock(0);
   const probe = openProbe({ url: `https://127.0.0.1:${await listen(silent)}`, clock, timeoutMs: 5000 });

@@ -67,7 +67,10 @@ describe('RouterClient.wireBytes', () => {
 });
 
 test('WireMeter never goes back, also when a connection breaks over what still waited inside the socket', async () => {
-  const server = createServer((socket) => void socket.pause().on('error', () => {}));
+  const server = createServer((socket) => {
+    socket.pause().on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());

@@ -8,12 +8,13 @@ import { startProgram } from '../support/child.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { openMetricsOracle, parseOpenMetrics } from '../support/open-metrics-oracle.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
 import { findTool } from '../support/tools.ts';
 
 const prometheus = findTool('prometheus');
 const promtool = findTool('promtool');
 
-const ROUTERS = 200;
+const ROUTERS = sampled('routers that a Prometheus scrapes', 200, 40);
 const OPEN_METRICS = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5';
 
 interface Vector {
@@ -56,7 +57,7 @@ async function scrape(fleet: Fleet, headers: Record<string, string> = {}): Promi
 
 // The programs come in one package.
 test.skipIf(prometheus.isMissing || promtool.isMissing)(
-  `a Prometheus scrapes ${ROUTERS} routers, those with and those without a card, and promtool finds no fault${prometheus.note}`,
+  `a Prometheus scrapes ${ROUTERS} routers, those with and those without a card, and promtool finds no fault${sampleNote('routers that a Prometheus scrapes')}${prometheus.note}`,
   { timeout: 120_000 },
   async () => {
     await using fleet = await startFleet({ routers: ROUTERS, config: (config) => ({ ...config, sinks: [] }) });

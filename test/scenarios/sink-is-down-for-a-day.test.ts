@@ -9,12 +9,12 @@ import { readRotatedRecords } from '../support/sinks/file-records.ts';
 import { openHttpServer } from '../support/sinks/http-server.ts';
 
 const HOUR_MS = 3_600_000;
-const LINES_PER_HOUR = 800;
+const LINES_PER_HOUR = 200;
 const MEBIBYTE = 1024 ** 2;
 
 function createSinks(url: string, path: string): SinkSettings[] {
   return [
-    createFileSettings('disk', path, { bytesMax: 4 * MEBIBYTE, ageMs: 30 * 24 * HOUR_MS }),
+    createFileSettings('disk', path, { bytesMax: MEBIBYTE, ageMs: 30 * 24 * HOUR_MS }),
     createHttpSettings('collector', url),
   ];
 }

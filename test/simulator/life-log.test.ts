@@ -7,7 +7,13 @@ const SECOND_MS = 1000;
 
 test('a live router logs the states that its modem goes through, as its status shows them', async () => {
   const clock = createSteppedClock(START_MS);
-  await using simulator = await startSimulator({ routers: 1, clock, seed: 1, logActivity: 'live' });
+  await using simulator = await startSimulator({
+    routers: 1,
+    clock,
+    seed: 1,
+    logActivity: 'live',
+    logLinesPerSecond: 1,
+  });
   const router = simulator.routers[0];
   if (!router) throw new RangeError('There is no router');
   await using client = openClient(router, simulator.caPem);
@@ -32,7 +38,13 @@ test('a live router logs the states that its modem goes through, as its status s
 
 test('a live router logs the links of its ports as they change', async () => {
   const clock = createSteppedClock(START_MS);
-  await using simulator = await startSimulator({ routers: 1, clock, seed: 1, logActivity: 'live' });
+  await using simulator = await startSimulator({
+    routers: 1,
+    clock,
+    seed: 1,
+    logActivity: 'live',
+    logLinesPerSecond: 1,
+  });
   await clock.advance(6 * 3600 * SECOND_MS);
 
   const links =

@@ -22,7 +22,7 @@ export interface Program extends AsyncDisposable {
   waitFor(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-export const BIN = fileURLToPath(new URL('../../bin/router-exporter.js', import.meta.url));
+const BIN = fileURLToPath(new URL('../../bin/router-exporter.js', import.meta.url));
 
 /** Starts the product's own command with the Node.js that runs the tests. */
 export function startRouterExporter(...args: string[]): Program {

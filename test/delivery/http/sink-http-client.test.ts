@@ -283,7 +283,7 @@ describe('SinkHttpClient', () => {
   });
 
   test('reaches a sink by its IPv6 address', async () => {
-    const server = createServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+    const server = createServer((socket) => socket.resume().end('HTTP/1.1 204 No Content\r\n\r\n'));
     server.listen(0, '::1');
     await once(server, 'listening');
     onTestFinished(() => void server.close());

@@ -80,7 +80,7 @@ describe('SyslogSink over TCP', () => {
       message: `Sink collector could not connect to 127.0.0.1:${port}`,
       cause: { code: 'ECONNREFUSED' },
     });
-    const server = createServer().listen(port, '127.0.0.1');
+    const server = createServer((socket) => void socket.resume()).listen(port, '127.0.0.1');
     await once(server, 'listening');
     await sink.deliver([sampleRecord('a')], never);
     await sink.close();
@@ -296,7 +296,7 @@ describe('SyslogSink.preflight()', () => {
     expect(findings.at(-1)?.message).not.toContain(findings.at(-1)?.hint);
     await using server = await openSyslogServer({ protocol: 'tcp' });
     server.misbehave({ kind: 'refuse' });
-    expect(await verdicts(createSink({ port: server.port, clock, graceMs: 20_000 }))).toEqual([
+    expect(await verdicts(createSink({ port: server.port, clock, graceMs: 2000 }))).toEqual([
       'message size ok',
       'connect ok',
       'test record failed',

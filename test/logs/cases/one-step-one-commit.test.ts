@@ -5,6 +5,7 @@ import { type LogSource, openArchivePool, type RecordLog, Zone } from '../../../
 import { type LogRecord, SourceError } from '../../../src/model/index.ts';
 import type { EmbeddedStore } from '../../../src/store/index.ts';
 import { gapsOf, LogReader, linesOf, MINUTE_MS, SECOND_MS, START_MS } from '../../support/log-bench.ts';
+import { sampled, sampleNote } from '../../support/sampled.ts';
 import { createStoreFolder, drain, type StoreFolder } from '../../support/store-folder.ts';
 
 /** Whatever the store refuses or a kill cuts off, one step of reading is there as a whole or not at all. */
@@ -165,7 +166,7 @@ const shapeOf = (records: readonly LogRecord[]) =>
     )
     .toSorted((a, b) => a.localeCompare(b));
 
-describe('a kill at any commit', { timeout: 10 * MINUTE_MS }, () => {
+describe(`a kill at any commit${sampleNote('kills at a commit')}`, { timeout: 10 * MINUTE_MS }, () => {
   test('before or behind its transaction changes no line, no gap, no end of a gap and no reset', async () => {
     const whole = await live(undefined);
     const gaps = gapsOf(whole.records);
@@ -183,7 +184,7 @@ describe('a kill at any commit', { timeout: 10 * MINUTE_MS }, () => {
     expect(ends).toHaveLength(open.length);
     expect(open.length).toBeGreaterThan(2);
     for (const isAfter of [false, true]) {
-      for (let commit = 0; commit < whole.commits; commit++) {
+      for (let commit = 0; commit < whole.commits; commit += sampled('kills at a commit', 1, 3)) {
         const { records, kills } = await live({ commit, isAfter });
         expect(kills).toBe(1);
         expect(shapeOf(records), `killed ${isAfter ? 'behind' : 'before'} commit ${commit}`).toEqual(

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { glob } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { SAMPLES } from './support/sampled.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+async function readSources(): Promise<Map<string, string>> {
+  const files = await Array.fromAsync(glob('test/**/*.ts', { cwd: ROOT }));
+  return new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+}
+
+test('a short run leaves out nothing but what the list of samples names, and the README says so', async () => {
+  const sources = await readSources();
+  sources.delete('test/support/sampled.ts');
+  const [readers, named] = [[] as string[], new Set<string>()];
+  for (const [file, source] of sources) {
+    if (/process\.env(\.|\[')FULL\b/.test(source)) readers.push(file);
+    const samples = [...source.matchAll(/\bsampled\('([^']+)'/g)].flatMap(([, name = '']) => name);
+    for (const name of samples) {
+      named.add(name);
+      expect(source, `${file} says in its titles what it leaves out`).toContain(`sampleNote('${name}')`);
+    }
+  }
+  expect(readers).toEqual([]);
+  expect([...named].toSorted()).toEqual(Object.keys(SAMPLES).toSorted());
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  for (const [name, part] of Object.entries(SAMPLES)) expect(readme).toContain(`${name} (${part})`);
+});
+
+test('no module beside the test files registers hooks when it is imported: the next file in its process would be without', async () => {
+  const sources = await readSources();
+  const found = [...sources].filter(
+    ([file, source]) => !file.endsWith('.test.ts') && /^(before|after)(All|Each)\(/m.test(source),
+  );
+  // It is a setup file, which runs for each file of tests.
+  expect(found.map(([file]) => file)).toEqual(['test/support/leave-nothing.ts']);
+});

@@ -1,0 +1,26 @@
+/** What a short run does in part: what there is of it, and which part that is. */
+export const SAMPLES = {
+  'lives of the oracle': 'every 13th of 200 seeds',
+  'commands under faults': 'each command and each fault of the simulator at least once',
+  'kills of couriers': '12 of 200',
+  'kills at a commit': 'every third commit',
+  'tests of alerts': 'every third file',
+  'routers that a Prometheus scrapes': '40 of 200',
+  'installation by npm': 'not',
+  'real receivers': 'nats-server; not Loki, OpenSearch and the OpenTelemetry Collector',
+} as const;
+
+export type SampleName = keyof typeof SAMPLES;
+
+/** Whether this run does everything, as `.ci/run` does. */
+const isFull = process.env['FULL'] === '1';
+
+/** `full` in a run with FULL=1, `part` in every other. */
+export function sampled<T>(_name: SampleName, full: T, part: T): T {
+  return isFull ? full : part;
+}
+
+/** For titles: which part this is; empty in a full run. */
+export function sampleNote(name: SampleName): string {
+  return sampled(name, '', ` (short run: ${SAMPLES[name]})`);
+}
