@@ -1,13 +1,13 @@
 import type { Secret } from '../base/index.ts';
 
-/** With what a sink is to be persuaded. */
+/** Credentials for a sink. */
 export type SinkAuth =
   | { readonly kind: 'basic'; readonly username: string; readonly password: Secret }
   | { readonly kind: 'bearer'; readonly token: Secret }
-  /** `Authorization: ApiKey …`, as Elasticsearch has it. */
+  /** `Authorization: ApiKey …`, as used by Elasticsearch. */
   | { readonly kind: 'api-key'; readonly key: Secret };
 
-/** Value of the header `Authorization`. Holds the secret in clear text. */
+/** Renders the value of the `Authorization` header, with the secret in clear text. */
 export function renderAuthorization(auth: SinkAuth): string {
   switch (auth.kind) {
     case 'basic':
@@ -19,7 +19,7 @@ export function renderAuthorization(auth: SinkAuth): string {
   }
 }
 
-/** Every text that must not appear in anything that is shown. */
+/** Lists all texts that must never be shown. */
 export function listSecrets(auth: SinkAuth): readonly string[] {
   const [, credentials = ''] = renderAuthorization(auth).split(' ', 2);
   return auth.kind === 'basic' ? [credentials, auth.password.reveal()] : [credentials];

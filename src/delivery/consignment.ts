@@ -2,8 +2,8 @@ import type { DeadLetter, Refusal } from './contracts.ts';
 import type { OutgoingRecord } from './outgoing-record.ts';
 
 /**
- * Records that were read for a sink and are not settled yet, oldest first. What is tried at once is halved when the sink
- * refuses a batch for good, so that the record that it means stands alone in the end; after that it grows again.
+ * Records in flight: read for a sink and not settled yet, oldest first. When the sink permanently rejects a batch, the
+ * attempt is halved until it isolates the rejected record; afterwards it grows again.
  */
 export class Consignment {
   readonly #batchMax: number;
@@ -11,7 +11,7 @@ export class Consignment {
   #attemptMax: number;
   readonly #letters: DeadLetter[];
 
-  /** `refused` were not even sent; `batchMax`: most records that are tried at once. */
+  /** `refused` are rejected without being sent; `batchMax` is the maximum number of records per attempt. */
   constructor(records: readonly OutgoingRecord[], refused: readonly DeadLetter[], batchMax: number) {
     this.#pending = records;
     this.#letters = [...refused];
@@ -19,17 +19,17 @@ export class Consignment {
     this.#attemptMax = batchMax;
   }
 
-  /** What is to be tried next; empty when every record is settled. */
+  /** The records to send next; empty when every record is settled. */
   get attempt(): readonly OutgoingRecord[] {
     return this.#pending.length <= this.#attemptMax ? this.#pending : this.#pending.slice(0, this.#attemptMax);
   }
 
-  /** Records that were refused for good, with the reasons. */
+  /** Permanently rejected records, with the reasons. */
   get letters(): readonly DeadLetter[] {
     return this.#letters;
   }
 
-  /** The attempt is settled but for the records at `indexes`, which stay in front. */
+  /** Settles the attempt except for the records at the indexes `again`, which stay in front. */
   settle(refused: readonly ({ readonly index: number } & Refusal)[], again: readonly number[]): void {
     const { attempt } = this;
     for (const { index, ...refusal } of refused) this.#refuse(attempt[index], refusal);
@@ -38,7 +38,7 @@ export class Consignment {
     if (left.length === 0) this.#attemptMax = Math.min(this.#batchMax, this.#attemptMax * 2);
   }
 
-  /** The attempt was refused as a whole. `true` when it is smaller now, `false` when it was one record, which is settled. */
+  /** Rejects the whole attempt. Returns `true` when it was halved, `false` when it was a single record, which is settled now. */
   refuse(refusal: Refusal): boolean {
     const { attempt } = this;
     if (attempt.length > 1) {

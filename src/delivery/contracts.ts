@@ -8,13 +8,13 @@ export interface Spool<Cursor> {
   /** Moves the sink's cursor behind the settled records. */
   acknowledge(sink: string, cursor: Cursor): void;
   /**
-   * Gives again, before what is new, what the sink took in the last `replay`: before the time `endedMs` (wall time), or before
-   * it took its last records.
+   * Returns records again, before new ones: those that the sink accepted within the last `replay` before `endedMs` (Unix
+   * time), or before its last accepted records.
    */
   repeat(sink: string, endedMs?: number): void;
 }
 
-/** Why a sink does not take a record, for good. */
+/** Why a sink rejects a record permanently. */
 export interface Refusal {
   /** The error text of the sink, or of a rule known to apply there. */
   readonly reason: string;
@@ -29,17 +29,17 @@ export interface DeadLetter extends Refusal {
   readonly line: string;
 }
 
-/** A dead letter that an operator wants to be tried again. */
+/** A dead letter that an operator wants to retry. */
 export interface ReplayedLetter extends DeadLetter {
   /** Number of the dead letter. */
   readonly id: number;
 }
 
-/** Where refused records are kept. */
+/** The store of permanently rejected records. */
 export interface DeadLetterBox {
   /**
-   * Keeps `refused` and takes away the letters `taken`, which the sink has now: both or neither, durable once it returns. The
-   * same record of the same sink again replaces what was there.
+   * Stores `refused` and deletes the letters `taken`, which the sink has accepted, in one durable transaction. A letter for
+   * the same record and sink replaces the earlier one.
    */
   add(sink: string, refused: readonly DeadLetter[], taken?: readonly number[]): void;
   /** Returns the dead letters of `sink` to retry, oldest first. */
@@ -49,7 +49,7 @@ export interface DeadLetterBox {
   ): readonly ReplayedLetter[];
 }
 
-/** How many records a sink gets at once. */
+/** Bounds of one batch. */
 export interface BatchBounds {
   /** Maximum number of records in a batch. */
   readonly recordsMax: number;
@@ -59,7 +59,7 @@ export interface BatchBounds {
   readonly waitMs: number;
 }
 
-/** What became of a delivery that did not fail as a whole. What is named nowhere was taken. */
+/** The result of a delivery that did not fail as a whole. Records not mentioned in it were accepted. */
 export interface DeliveryReport {
   /** Size of the request, if known. */
   readonly bytes?: number | undefined;
@@ -77,7 +77,7 @@ export interface DeliveryReport {
   readonly warning?: string | undefined;
 }
 
-/** One thing that was tried to see whether a sink would take records. */
+/** The result of one check of whether a sink would accept records. */
 export interface PreflightFinding {
   /** Name of the check: `connect`, `authorise`, `test record`, `stream limit`. */
   readonly step: string;
@@ -89,7 +89,7 @@ export interface PreflightFinding {
   readonly hint?: string | undefined;
 }
 
-/** What a preflight may hold against the sink's own limits. */
+/** Figures of the fleet that a preflight compares with the sink's limits. */
 export interface PreflightFleet {
   /** Number of routers. */
   readonly routers: number;
@@ -98,8 +98,8 @@ export interface PreflightFleet {
 }
 
 /**
- * The connection of a sink that may lose what it has taken: one that acknowledges before the records are safe, or not at
- * all. While one is watched, its end is what says that records may be lost, even when nothing is under way.
+ * The connection of a sink that may lose accepted records, because it acknowledges before they are safe or not at all. Its
+ * end signals a possible loss, even when nothing is in flight.
  */
 export interface WatchedConnection {
   /** Called when the other side ends the connection. Set by the caller of `deliver`. */
@@ -108,7 +108,7 @@ export interface WatchedConnection {
   takeEnd(): Promise<{ readonly endedMs?: number | undefined } | undefined>;
 }
 
-/** Somewhere records go. It neither retries nor splits: its caller does. */
+/** A destination of records. It neither retries nor splits batches: its caller does. */
 export interface Sink {
   /** Unique name; also the label `sink`. */
   readonly name: string;
@@ -121,16 +121,16 @@ export interface Sink {
   /** Returns why a record is certain to be rejected, known before sending. `nowMs`: Unix time. */
   findRefusal?(record: OutgoingRecord, nowMs: number): Refusal | undefined;
   /**
-   * Hands records over and resolves once the other side has said what became of each. The same records give the same
-   * bytes. Throws `DeliveryError` when the batch failed as a whole: with disposition `dead-letter` when the other side
-   * refuses it for good as it is (it is then split), else it comes again whole. `isRepeat`: the sink has taken these before.
+   * Sends records and resolves once the receiver has reported the result of each. The same records give the same bytes.
+   * Throws `DeliveryError` when the batch failed as a whole: with disposition `dead-letter` when the receiver rejects it
+   * permanently (it is then split), otherwise the whole batch is retried. `isRepeat`: the sink has accepted these before.
    */
   deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat?: boolean): Promise<DeliveryReport>;
   /** Tests whether records would be accepted, with a test record marked as such. Throws only when aborted. */
   preflight(fleet: PreflightFleet, signal: AbortSignal): Promise<readonly PreflightFinding[]>;
   /**
-   * Looks, without touching anything, whether this machine itself stands in the way of delivering. Throws `DeliveryError` when
-   * it does. Absent: only the other side can tell.
+   * Checks, without side effects, whether this machine itself prevents delivery; throws `DeliveryError` if so. Absent = only
+   * the receiver can tell.
    */
   checkPlace?(): Promise<void>;
   /** Closes connections and files. Not needed before the first delivery. */

@@ -22,31 +22,31 @@ export interface CourierOptions<Cursor> {
   readonly report: (event: DeliveryEvent) => void;
 }
 
-/** What a step of delivery did. */
+/** The event of a delivery step. */
 export type DeliveryEvent =
-  /** The sink has these now; `duplicates` of them it had before. `bytes`: of the request, as far as they are known. */
+  /** The sink accepted these; `duplicates` of them it already had. `bytes`: size of the request, 0 when unknown. */
   | {
       readonly type: 'records-delivered';
       readonly records: number;
       readonly duplicates: number;
       readonly bytes: number;
     }
-  /** The sink had taken these before and may have lost them; now it has them again. */
+  /** The sink accepted these again, because it may have lost them. */
   | { readonly type: 'records-repeated'; readonly records: number; readonly bytes: number }
-  /** It did not take these again. They are no dead letters: it has taken them before. */
+  /** The sink rejected these repeats. They do not become dead letters, because it has accepted them before. */
   | { readonly type: 'repeats-refused'; readonly records: number; readonly reason: string }
-  /** These are dead letters now; `reason` is that of the first. `isAnswered`: the sink itself has refused one of them. */
+  /** These became dead letters; `reason` is that of the first. `isAnswered`: the sink itself rejected one of them. */
   | {
       readonly type: 'records-refused';
       readonly records: number;
       readonly reason: string;
       readonly isAnswered: boolean;
     }
-  /** The sink refused so many of a batch and did not say which: they are lost to it. */
+  /** The sink rejected this many records of a batch without identifying them: they are lost for this sink. */
   | { readonly type: 'records-rejected'; readonly records: number; readonly reason: string }
-  /** Not meant for this sink. */
+  /** Records not selected for this sink. */
   | { readonly type: 'records-skipped'; readonly records: number }
-  /** A batch was refused for good as it is; it goes on in halves. */
+  /** A batch was rejected permanently and is retried in halves. */
   | { readonly type: 'batch-split'; readonly records: number; readonly reason: string }
   | { readonly type: 'sink-warned'; readonly message: string };
 
@@ -58,25 +58,25 @@ export interface StepOptions {
   readonly isLast?: boolean | undefined;
 }
 
-/** Records under way, and what to do when each is settled. */
+/** Records in flight, and what to do once all are settled. */
 interface Load {
-  /** `letters`: dead letters that an operator wants to be tried again; `repeats`: what the sink may have lost. */
+  /** `letters`: dead letters that an operator wants to retry; `repeats`: records that the sink may have lost. */
   readonly kind: 'new' | 'repeats' | 'letters';
   readonly consignment: Consignment;
   readonly settle: (refused: readonly DeadLetter[]) => void;
-  /** How many are sent; the others are certain to be refused. */
+  /** Number of records to send; the others are certain to be rejected. */
   readonly sendable: number;
-  /** Whether the sink took one of them. */
+  /** True when the sink has accepted one of them. */
   hasTaken: boolean;
-  /** Why it refused some without saying which. */
+  /** Reason for rejections without identified records. */
   unnamedReason?: string | undefined;
 }
 
-/** A sink that refuses every record of so many batches in a row is set up wrong. */
+/** A sink that rejects every record of this many batches in a row counts as misconfigured. */
 const REFUSED_BATCHES_MAX = 3;
 /**
- * A receiver that fails with an answer gets what it may have lost so often before it takes something new: one that is merely
- * busy would otherwise never come to it.
+ * Maximum number of times that possibly lost records are repeated before new ones are sent: otherwise a receiver that is
+ * merely busy (5xx) would never get new records.
  */
 const PASSES_MAX = 3;
 
@@ -98,27 +98,27 @@ const PASSES_MAX = 3;
  *          └─ one is taken ──▶ as before
  * ```
  *
- * A crash after the sink took records and before the cursor moved repeats them, with the same uids; dead letters are
- * stored before the cursor moves, so that no record is ever in neither place.
+ * A crash after the sink accepted records and before the cursor moved repeats them, with the same uids. Dead letters are
+ * stored before the cursor moves, so a record is always in the spool or among the dead letters.
  */
 export class Courier<Cursor> {
   readonly #options: CourierOptions<Cursor>;
   #load: Load | undefined;
-  /** Since when the sink may have lost what it took. Nobody knows what happened to it while this process did not run. */
+  /** Set while the sink may have lost accepted records. Initially set: it may have failed while this process did not run. */
   #lost: { readonly endedMs?: number | undefined } | undefined = {};
-  /** Whether the sink has taken anything since its last failure. */
+  /** True when the sink has accepted records since its last failure. */
   #hasTaken = false;
-  /** Passes since the sink took anything new. */
+  /** Number of repeats since the sink last accepted new records. */
   #passes = 0;
   #refusedBatches = 0;
-  /** Counts the records that were tried alone while every batch was refused. */
+  /** Number of records sent alone while every batch was rejected. */
   #probes = 0;
 
   constructor(options: CourierOptions<Cursor>) {
     this.#options = options;
   }
 
-  /** Makes one attempt. Throws what stood in the way; then the same records are tried at the next step. */
+  /** Makes one attempt. Throws when it failed; the next step retries the same records. */
   async step(signal: AbortSignal, { isLast = false }: StepOptions = {}): Promise<StepOutcome> {
     const { connection } = this.#options.sink;
     if (connection) await this.#repeatLost(connection);
@@ -144,7 +144,7 @@ export class Courier<Cursor> {
     return 'more';
   }
 
-  /** Has the spool give again what the sink may have lost. */
+  /** Makes the spool return the records that the sink may have lost. */
   async #repeatLost(connection: WatchedConnection): Promise<void> {
     const { sink, spool } = this.#options;
     const end = await connection.takeEnd();
@@ -152,14 +152,14 @@ export class Courier<Cursor> {
     if (!this.#lost) return;
     spool.repeat(sink.name, this.#lost.endedMs);
     this.#lost = undefined;
-    // Of a batch that is settled in part, it may have lost the part.
+    // The sink may have lost the settled part of a partly settled batch.
     this.#load = undefined;
   }
 
   #noteFailure(cause: unknown): void {
     const { connection } = this.#options.sink;
     if (!connection || !(cause instanceof DeliveryError) || !mayHaveLost(cause)) return;
-    // Nothing more can be lost than after the failure before.
+    // Nothing was accepted since the last failure, so nothing more can be lost.
     if (!this.#hasTaken) return;
     this.#hasTaken = false;
     if (cause.code === 'unreachable' || ++this.#passes <= PASSES_MAX) this.#lost = {};
@@ -197,7 +197,7 @@ export class Courier<Cursor> {
     );
   }
 
-  /** Dead letters that an operator wants to be tried again go before what is new. */
+  /** Reads dead letters to retry, which go before new records. */
   #readReplayed(): 'loaded' | undefined {
     const { sink, deadLetters } = this.#options;
     const letters = deadLetters.readReplayed(sink.name, sink.batch);
@@ -223,13 +223,13 @@ export class Courier<Cursor> {
     const { isRepeat } = slice;
     if (!slice.isFull && !isRepeat && !isLast && slice.lines.length > 0) {
       const ageMs = clock.now() - slice.oldestMs;
-      // A wall clock that was set back must not hold records for longer than they may wait.
+      // A wall clock that was set back must not delay records beyond `waitMs`.
       if (ageMs >= 0 && ageMs < waitMs) return { waitMs: waitMs - ageMs };
     }
     const all = slice.lines.map((line) => new OutgoingRecord(line));
     const records = isSelected ? all.filter(({ fields }) => isSelected(fields)) : all;
     this.#open(isRepeat ? 'repeats' : 'new', records, (refused) => {
-      // In this order: a crash in between repeats the refusal, the other order would lose the record.
+      // In this order: a crash in between repeats the rejection; the reverse order would lose the record.
       if (refused.length > 0 && !isRepeat) deadLetters.add(sink.name, refused);
       spool.acknowledge(sink.name, slice.next);
       const skipped = slice.skipped + all.length - records.length;
@@ -260,8 +260,8 @@ export class Courier<Cursor> {
   }
 
   /**
-   * The sink goes on refusing whole batches. Where it does not judge records one by one, a single one may stand in the way of
-   * the others, so one is tried alone, another each time. Once that is taken, it goes again with its batch, which is halved.
+   * The sink keeps rejecting whole batches. If it does not judge records individually, a single bad record may block the
+   * others, so one record is sent alone, a different one each time. Once one is accepted, its batch is retried in halves.
    */
   async #probe(load: Load, outcome: DeliveryReport | DeliveryError, signal: AbortSignal): Promise<void> {
     const { attempt } = load.consignment;
@@ -273,7 +273,7 @@ export class Courier<Cursor> {
         return;
       }
     }
-    // It is read anew at the next step, with what has come since.
+    // The next step reads it again, together with newer records.
     this.#load = undefined;
     if (outcome instanceof DeliveryError) throw this.#toMisconfigured(renderErrorChain(outcome));
     throw this.#toMisconfigured(outcome.refused?.[0]?.reason ?? outcome.refusedUnnamed?.reason);
@@ -307,7 +307,7 @@ export class Courier<Cursor> {
       if (refusedUnnamed) report({ type: 'records-rejected', ...refusedUnnamed });
     }
     if (warning !== undefined) report({ type: 'sink-warned', message: warning });
-    // Asked for at once, it is no failure: the sink has merely run out of its time.
+    // A retry without a wait is no failure: the sink merely ran out of time.
     if (retry && retry.retryAfterMs !== 0) {
       throw new DeliveryError(
         'throttled',
@@ -320,7 +320,7 @@ export class Courier<Cursor> {
     }
   }
 
-  /** A refusal for good comes back as a value: it is no reason to wait. */
+  /** Delivers the attempt. Returns a permanent rejection as a value, because it needs no wait. */
   async #deliver(
     { kind }: Load,
     records: readonly OutgoingRecord[],
@@ -345,14 +345,14 @@ export class Courier<Cursor> {
   }
 }
 
-/** Whether the sink refused every record for good. */
+/** True when the sink permanently rejected every record. */
 function isAllRefused(outcome: DeliveryReport | DeliveryError, attempt: readonly OutgoingRecord[]): boolean {
   if (outcome instanceof DeliveryError) return true;
   const { refused = [], refusedUnnamed } = outcome;
   return refused.length + (refusedUnnamed?.records ?? 0) >= attempt.length;
 }
 
-/** Whether the failure may be one after which a receiver does not have what it took: its connection broke, or it answered 5xx. */
+/** True when a receiver may have lost accepted records: its connection broke, or it answered 5xx. */
 function mayHaveLost({ code, answer = '' }: DeliveryError): boolean {
   return code === 'unreachable' || code === 'timeout' || code === 'protocol_error' || /^5\d\d$/.test(answer);
 }

@@ -1,16 +1,16 @@
 import { CodedError, type CodedErrorOptions } from '../base/index.ts';
 
 /**
- * - `closed`: the sink is gone for good.
- * - `unreachable`: no connection, or it broke.
- * - `timeout`: no answer within the limit.
- * - `throttled`: the sink asks for patience.
- * - `failed`: the sink answered that it cannot now.
- * - `unauthorized`: it does not accept the credentials.
- * - `misconfigured`: whatever answers there is no such sink, or its certificate is not to be trusted.
- * - `too_large`: the batch is above a bound of the sink.
- * - `refused`: the sink does not accept what is in the batch.
- * - `protocol_error`: its answer breaks the protocol.
+ * - `closed`: the sink is permanently gone.
+ * - `unreachable`: the connection failed or broke.
+ * - `timeout`: no response within the limit.
+ * - `throttled`: the sink asks for a slower rate.
+ * - `failed`: the sink reported a temporary failure.
+ * - `unauthorized`: the sink rejected the credentials.
+ * - `misconfigured`: the address is not that of such a sink, or its certificate is not trusted.
+ * - `too_large`: the batch exceeds a limit of the sink.
+ * - `refused`: the sink rejects the content of the batch.
+ * - `protocol_error`: the response violates the protocol.
  * - `unwritable`: the file cannot be written.
  */
 export type DeliveryFailure =
@@ -33,7 +33,7 @@ export interface DeliveryErrorOptions extends CodedErrorOptions {
   readonly answer?: string | undefined;
 }
 
-/** What can go wrong between the spool and one sink. */
+/** An error of the delivery to one sink. */
 export class DeliveryError extends CodedError<DeliveryFailure> {
   override readonly name = 'DeliveryError';
   readonly retryAfterMs: number | undefined;

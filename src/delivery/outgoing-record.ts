@@ -1,6 +1,6 @@
 import type { LogRecord } from '../model/index.ts';
 
-/** A record on its way to a sink: the text that was stored, and its fields for those who ask. */
+/** A record to deliver: the stored text, and its fields, parsed on demand. */
 export class OutgoingRecord {
   /** One line of JSON without a line end: the format `native`. */
   readonly line: string;
@@ -10,9 +10,9 @@ export class OutgoingRecord {
     this.line = line;
   }
 
-  /** Parsed at the first question: most sinks of format `native` never ask. */
+  /** Parsed on first access: most sinks of format `native` never need the fields. */
   get fields(): LogRecord {
-    // The store has checked that these are the bytes that this program wrote.
+    // The store has verified that this program wrote these bytes.
     this.#fields ??= JSON.parse(this.line) as LogRecord;
     return this.#fields;
   }

@@ -2,11 +2,11 @@ import type { Clock } from '../base/index.ts';
 import type { LogRecord } from '../model/index.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
 
-/** Router and component of the record with which a preflight tries whether a sink takes records. */
+/** Router and component of the test record of a preflight. */
 const TEST_ROUTER = 'router-exporter';
 const TEST_COMPONENT = 'preflight';
 
-/** The record that a preflight sends. It says what it is, and has a uid of its own for every moment. */
+/** Creates the test record of a preflight, marked as such and with a uid derived from the current time. */
 export function createTestRecord(clock: Clock): OutgoingRecord {
   const now = clock.now();
   const observed = new Date(now).toISOString();

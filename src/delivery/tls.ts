@@ -3,14 +3,15 @@ import { classifyCode, findOtherFingerprint, isAuthorityNeeded, readErrorCode, t
 import type { ClientTls } from '../settings/index.ts';
 
 /**
- * What the TLS library has to be told. With `host`, the host of the sink's address, the name to be greeted and checked is
- * in it. The caller looks for {@link findTlsFault} before it sends anything.
+ * Converts settings to the options of the TLS library. With `host`, the host of the sink's address, they include the name
+ * for SNI and verification. The caller must check {@link findTlsFault} before it sends anything.
  */
 export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
   const { caPem, certPem, keyPem } = tls;
   const name = tls.serverName ?? host;
   return {
-    ...(name !== undefined && toNameOptions(name)),
+    // An IP address may be in a certificate, but never in SNI.
+    ...(name !== undefined && { host: name, servername: isIP(name) ? '' : name }),
     ...(caPem !== undefined && { ca: caPem }),
     ...(certPem !== undefined && { cert: certPem }),
     ...(keyPem !== undefined && { key: keyPem }),
@@ -18,13 +19,13 @@ export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
   };
 }
 
-/** What is wrong with the certificate of a finished full handshake beyond what the TLS library has checked. */
+/** Returns what is wrong with the certificate of a full handshake beyond the checks of the TLS library; `undefined` if nothing. */
 export function findTlsFault(tls: ClientTls, socket: TLSSocket): string | undefined {
   const found = findOtherFingerprint(tls, socket.getPeerX509Certificate());
   return found === undefined ? undefined : `Its certificate has another fingerprint: ${found}`;
 }
 
-/** What to do about {@link findTlsFault}. */
+/** Hint for a fault found by {@link findTlsFault}. */
 export const FINGERPRINT_HINT =
   'If the certificate was renewed, put this fingerprint into tls.fingerprint_sha256 of this sink';
 
@@ -43,11 +44,11 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/^ERR_OSSL_|PEM|KEY_VALUES_MISMATCH/, 'Check tls.ca_file, tls.cert_file and tls.key_file of this sink'],
 ];
 
-/** What an operator should do about an error of the TLS library; `undefined` for one that has nothing to do with TLS. */
+/** Returns the hint for an error of the TLS library; `undefined` for errors unrelated to TLS. */
 export function findTlsHint(cause: unknown): string | undefined {
-  const code = readErrorCode(cause);
-  if (classifyCode(code) !== 'untrusted') return undefined;
-  // Node.js puts what OpenSSL said of a broken handshake into the message alone.
+  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
+  if (typeof code !== 'string' || !TLS_CODE.test(code)) return undefined;
+  // Node.js reports OpenSSL's error of a failed handshake only in the message.
   const text = code === 'EPROTO' && cause instanceof Error ? cause.message.toUpperCase().replaceAll(' ', '_') : code;
   return (
     HINTS.find(([pattern]) => pattern.test(text))?.[1] ??

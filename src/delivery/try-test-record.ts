@@ -4,8 +4,8 @@ import { toFindings } from './http/findings.ts';
 const STEP = 'test record';
 
 /**
- * What the delivery of a test record tells: whether the sink can be reached, knows the credentials and takes records.
- * `place` is the address, without anything secret. Throws nothing but aborts.
+ * Delivers a test record to check that the sink is reachable, accepts the credentials and accepts records. `place` is the
+ * address without secrets. Throws only when aborted.
  */
 export async function tryTestRecord(
   deliver: () => Promise<DeliveryReport>,

@@ -3,7 +3,7 @@ import { renderEcs } from './ecs.ts';
 import { renderNative } from './native.ts';
 import { renderOtel } from './otel.ts';
 
-/** How records are written: as they were stored, as documents of the Elastic Common Schema, or as OTLP in JSON. */
+/** Record format: as stored, Elastic Common Schema, or OTLP in JSON. */
 export type RecordFormat = 'native' | 'ecs' | 'otel';
 
 const RENDERERS: Readonly<Record<RecordFormat, (record: OutgoingRecord) => string>> = {

@@ -23,10 +23,10 @@ export interface OtelRecord {
   readonly attributes: Readonly<Record<string, OtelValue>>;
 }
 
-/** Who read the records. Without a version, so that a record gives the same bytes after an update. */
+/** Instrumentation scope. Without a version, so that a record gives the same bytes after an update. */
 export const OTEL_SCOPE = 'router-exporter';
 
-/** As the OpenTelemetry logs data model places the severities of syslog (appendix B). */
+/** The mapping of syslog severities in the OpenTelemetry logs data model (appendix B). */
 const SEVERITY_NUMBERS: Readonly<Record<Severity, number>> = {
   debug: 5,
   info: 9,
@@ -38,7 +38,7 @@ const SEVERITY_NUMBERS: Readonly<Record<Severity, number>> = {
   emergency: 21,
 };
 
-/** The mapping that docs/log-records.md tells users of. */
+/** Converts a record by the mapping in docs/log-records.md. */
 export function toOtelRecord(record: LogRecord): OtelRecord {
   return {
     resource: toOtelResource(record),
@@ -54,7 +54,7 @@ export function toOtelRecord(record: LogRecord): OtelRecord {
   };
 }
 
-/** What tells one router from another. */
+/** Builds the resource attributes, which identify the router. */
 function toOtelResource({ router, labels = {} }: LogRecord): Readonly<Record<string, string>> {
   return {
     'service.name': 'router-exporter',
@@ -81,7 +81,7 @@ function toAttributes(record: LogRecord): Record<string, OtelValue> {
 }
 
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
-/** OTLP has 64 bits without a sign. */
+/** OTLP times are unsigned 64-bit integers. */
 const UNIX_NANO_MAX = 2n ** 64n - 1n;
 
 /** Nanoseconds since the Unix epoch, in decimal, for an instant of a record. */
