@@ -7,7 +7,7 @@
  * the client's sockets count below TLS, without the headers of TCP and IP. Routers differ in what they speak, so the
  * same is done with three kinds of server.
  */
-import { loadShippedModules } from '../src/status/index.ts';
+
 import tls from 'node:tls';
 import { createSystemClock } from '../src/base/index.ts';
 import { Connector } from '../src/router/connector.ts';
@@ -15,7 +15,7 @@ import { RouterClient } from '../src/router/index.ts';
 import { type JsonAnswer, Transport, type TransportRequest } from '../src/router/transport.ts';
 import type { WireBytes } from '../src/router/wire-meter.ts';
 import { startSimulator } from '../src/simulator/index.ts';
-import { expandPath, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
+import { expandPath, loadShippedModules, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
 
 const CYCLES = 20;
 const POLLS_PER_DAY = 24 * 60;

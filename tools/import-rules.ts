@@ -7,7 +7,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 /** Storeys from the ground up. Rooms of one storey are strangers to each other. */
 export const STOREYS: readonly (readonly string[])[] = [
   ['base', 'bzip2'],
-  ['model', 'net', 'settings'],
+  ['model', 'settings'],
+  ['net'],
   ['router', 'schedule', 'status', 'exposition', 'logs', 'store', 'delivery', 'web', 'backup', 'simulator'],
   ['config'],
   ['agent'],

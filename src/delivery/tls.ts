@@ -11,7 +11,7 @@ export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
   const name = tls.serverName ?? host;
   return {
     // An IP address may be in a certificate, but never in SNI.
-    ...(name !== undefined && { host: name, servername: isIP(name) ? '' : name }),
+    ...(name !== undefined && toNameOptions(name)),
     ...(caPem !== undefined && { ca: caPem }),
     ...(certPem !== undefined && { cert: certPem }),
     ...(keyPem !== undefined && { key: keyPem }),
@@ -46,8 +46,8 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
 
 /** Returns the hint for an error of the TLS library; `undefined` for errors unrelated to TLS. */
 export function findTlsHint(cause: unknown): string | undefined {
-  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
-  if (typeof code !== 'string' || !TLS_CODE.test(code)) return undefined;
+  const code = readErrorCode(cause);
+  if (classifyCode(code) !== 'untrusted') return undefined;
   // Node.js reports OpenSSL's error of a failed handshake only in the message.
   const text = code === 'EPROTO' && cause instanceof Error ? cause.message.toUpperCase().replaceAll(' ', '_') : code;
   return (

@@ -11,4 +11,4 @@ export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts
 export { createOneConnectionAgent, KEPT_SOCKET, toAddress } from './kept-connection.ts';
 export { parseRetryAfter } from './retry-after.ts';
 export { openSecureContext } from './secure-context.ts';
-export { findOtherFingerprint, isAuthorityNeeded, type TlsTrust, toNameOptions } from './trust.ts';
+export { findOtherFingerprint, isAuthorityNeeded, toNameOptions } from './trust.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { TlsTrust } from './trust.ts';
+import type { ClientTls } from '../settings/index.ts';
 
 /**
  * Contexts of the whole process by what they are made of. A fleet mostly shares one authority, and a context of its own
@@ -14,7 +14,7 @@ const contexts = new Map<string, WeakRef<SecureContext>>();
  * first; absent = those of the TLS library. Throws what the TLS library throws for a certificate or key that is none.
  */
 export function openSecureContext(
-  { caPem, certPem, keyPem }: Pick<TlsTrust, 'caPem' | 'certPem' | 'keyPem'>,
+  { caPem, certPem, keyPem }: Pick<ClientTls, 'caPem' | 'certPem' | 'keyPem'>,
   groups?: string,
 ): SecureContext {
   const parts = [caPem, certPem, keyPem, groups].map((part) => part ?? null);

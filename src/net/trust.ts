@@ -1,26 +1,9 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-
-/** How the certificate of the other side is checked, and which one is shown to it. */
-export interface TlsTrust {
-  /** Authorities that are trusted instead of the machine's own, as PEM. */
-  readonly caPem?: string | undefined;
-  /** The name that the certificate must carry, when it is not the host of the url. */
-  readonly serverName?: string | undefined;
-  /** Certificate and key of the client, as PEM, for who asks for one. */
-  readonly certPem?: string | undefined;
-  readonly keyPem?: string | undefined;
-  /**
-   * SHA-256 of the certificate, as hex with or without colons. The certificate must be this one; without `caPem` it needs
-   * nobody else to vouch for it, as with the self-signed one of a fresh router.
-   */
-  readonly fingerprintSha256?: string | undefined;
-  /** Accepts any certificate. Default false. */
-  readonly insecureSkipVerify?: boolean | undefined;
-}
+import type { ClientTls } from '../settings/index.ts';
 
 /** Whether the TLS library itself ends a connection whose certificate no authority vouches for. */
-export function isAuthorityNeeded({ caPem, fingerprintSha256, insecureSkipVerify }: TlsTrust): boolean {
+export function isAuthorityNeeded({ caPem, fingerprintSha256, insecureSkipVerify }: ClientTls): boolean {
   const isPinnedOnly = fingerprintSha256 !== undefined && caPem === undefined;
   return insecureSkipVerify !== true && !isPinnedOnly;
 }
@@ -30,7 +13,7 @@ export function isAuthorityNeeded({ caPem, fingerprintSha256, insecureSkipVerify
  * `none` without a certificate, when another one is asked for.
  */
 export function findOtherFingerprint(
-  { fingerprintSha256 }: TlsTrust,
+  { fingerprintSha256 }: ClientTls,
   certificate: X509Certificate | undefined,
 ): string | undefined {
   const found = certificate?.fingerprint256 ?? 'none';

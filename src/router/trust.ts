@@ -1,10 +1,11 @@
 import type { X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
-import { findOtherFingerprint, openSecureContext, type TlsTrust } from '../net/index.ts';
+import { findOtherFingerprint, openSecureContext } from '../net/index.ts';
+import type { ClientTls } from '../settings/index.ts';
 import { RouterError } from './errors.ts';
 
 /** How a router's certificate is checked, and which one is shown to it. */
-export type RouterTls = TlsTrust;
+export type RouterTls = ClientTls;
 
 /** What is wrong with the certificate of a full handshake beyond what the TLS library has checked. */
 export function findTrustFault(tls: RouterTls, certificate: X509Certificate | undefined): RouterError | undefined {

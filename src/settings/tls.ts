@@ -14,7 +14,10 @@ export interface TlsSettings {
   readonly certPem: string | undefined;
   /** Private key of `certPem`, as PEM. */
   readonly keyPem: Secret | undefined;
-  /** 64 hexadecimal digits. */
+  /**
+   * SHA-256 of the certificate that the other side must have: 64 hexadecimal digits. Without `caPem` no authority has to vouch
+   * for it, as with the self-signed certificate of a fresh router.
+   */
   readonly fingerprintSha256: string | undefined;
   /** True to accept any certificate. */
   readonly insecureSkipVerify: boolean;

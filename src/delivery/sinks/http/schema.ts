@@ -31,7 +31,7 @@ export function toHttpKeys({ url, query, ...same }: HttpSettings): HttpKeys {
 }
 
 /** An address and its query, in which there may be secrets. */
-interface QueryUrl {
+export interface QueryUrl {
   /** Without the query. */
   readonly url: string;
   /** Pieces of the query, percent-encoded and without the question mark, to be joined as they are. */
