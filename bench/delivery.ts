@@ -17,7 +17,7 @@ import { finished } from 'node:stream/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { createSystemClock } from '../src/base/index.ts';
-import { Courier, type Sink } from '../src/delivery/index.ts';
+import { DeliveryWorker, type Sink } from '../src/delivery/index.ts';
 import { createFileSink } from '../src/delivery/sinks/file/sink.ts';
 import { createHttpSink } from '../src/delivery/sinks/http/sink.ts';
 import { createNatsSink } from '../src/delivery/sinks/nats/sink.ts';
@@ -95,7 +95,7 @@ function toContender(
   const run = () =>
     measureHere(async () => {
       const sink = create(`${name} ${round++}`);
-      const courier = new Courier({
+      const worker = new DeliveryWorker({
         sink,
         spool: store,
         deadLetters: letters,
@@ -103,7 +103,7 @@ function toContender(
         isWanted: () => true,
         report: () => {},
       });
-      while ((await courier.step(never)) !== 'idle');
+      while ((await worker.step(never)) !== 'idle');
       await sink.close();
     });
   return { name, run };

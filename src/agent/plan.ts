@@ -4,10 +4,10 @@ import type { Config, RouterSettings } from '../config/index.ts';
 import { type EmbeddedStore, StoreError } from '../store/index.ts';
 import { revealSecurity, type WebServer } from '../web/index.ts';
 import type { Fleet, FleetChange } from './routers/fleet.ts';
-import { LinePolicy } from './routers/line-policy.ts';
+import { LineProcessing } from './routers/line-processing.ts';
 import type { RouterAgent, RouterAgentOptions } from './routers/router-agent.ts';
 import type { BackupPlan } from './routers/router-backup.ts';
-import type { SinkRunner } from './sinks/sink-runner.ts';
+import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 
 /** What of a router's agent the configuration decides. */
 export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'hasSinks' | 'lines' | 'backup'>;
@@ -16,7 +16,7 @@ export interface PlanOptions {
   /** HTTP server whose security settings are replaced. */
   readonly web: Pick<WebServer, 'prepare'>;
   /** Runner whose sinks are replaced. */
-  readonly sinks: Pick<SinkRunner, 'prepare'>;
+  readonly sinks: Pick<SinkSupervisor, 'prepare'>;
   /** Fleet whose routers are replaced. */
   readonly fleet: Pick<Fleet, 'apply'>;
   /** Store that drops the positions of removed routers. */
@@ -47,7 +47,7 @@ export interface Plan {
  */
 export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {
   const { web, sinks, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
-  const lines = new LinePolicy(config.logRules, config.redact);
+  const lines = new LineProcessing(config.logRules, config.redact);
   const switchWeb = web.prepare(revealSecurity(config.web.security));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
   const sinkChange = await sinks.prepare(config.sinks);

@@ -10,7 +10,7 @@ import type { RouterParts } from './plan.ts';
 import { Fleet } from './routers/fleet.ts';
 import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
 import { SpoolGuard } from './routers/spool-guard.ts';
-import { SinkRunner } from './sinks/sink-runner.ts';
+import { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import { createRouterNotes, type State } from './state.ts';
 import { RecentRecords } from './stats/recent-records.ts';
 
@@ -46,7 +46,7 @@ export interface Stations extends State {
   readonly exposition: FleetExposition;
   readonly scheduler: Scheduler;
   readonly fleet: Fleet;
-  readonly sinks: SinkRunner;
+  readonly sinks: SinkSupervisor;
   readonly spool: SpoolGuard;
   readonly counts: Readonly<AgentCounts>;
   /** Makes the agent of one router; does not throw. */
@@ -112,9 +112,9 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   };
 }
 
-function createSinks(options: StationsOptions, fleet: Fleet, counts: AgentCounts): SinkRunner {
+function createSinks(options: StationsOptions, fleet: Fleet, counts: AgentCounts): SinkSupervisor {
   const { store, deadLetters, metrics, clock, random, logger, version, stdout, fail } = options;
-  return new SinkRunner({
+  return new SinkSupervisor({
     store,
     clock,
     random,

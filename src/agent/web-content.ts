@@ -7,7 +7,7 @@ import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
 import type { MetricsFormat, MetricsScope, ReloadResult, SpoolSummary, WebContent } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
-import type { SinkRunner } from './sinks/sink-runner.ts';
+import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 
 export interface WebContentOptions {
   /** What runs now. */
@@ -15,7 +15,7 @@ export interface WebContentOptions {
   /** The configured routers and their statistics. */
   readonly fleet: Fleet;
   /** State of the sinks. */
-  readonly sinks: SinkRunner;
+  readonly sinks: SinkSupervisor;
   /** Triggers fresh probes. */
   readonly scheduler: Scheduler;
   /** Metrics of the routers. */

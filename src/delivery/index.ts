@@ -3,7 +3,7 @@
  *
  * Owns: delivery to a sink (batches, halving, dead letters), the sinks (one folder each), the meaning of their responses.
  * Does not own: the spool, the store of dead letters, and the timing of steps.
- * Start reading at: courier.ts, contracts.ts.
+ * Start reading at: delivery-worker.ts, contracts.ts.
  */
 export type {
   BatchBounds,
@@ -15,7 +15,13 @@ export type {
   Sink,
   Spool,
 } from './contracts.ts';
-export { Courier, type CourierOptions, type DeliveryEvent, type StepOptions, type StepOutcome } from './courier.ts';
+export {
+  type DeliveryEvent,
+  DeliveryWorker,
+  type DeliveryWorkerOptions,
+  type StepOptions,
+  type StepOutcome,
+} from './delivery-worker.ts';
 export { DeliveryError } from './errors.ts';
 export { OutgoingRecord } from './outgoing-record.ts';
 export type { SinkSelection, SinkSurroundings } from './sinks/define-sink.ts';

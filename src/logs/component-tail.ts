@@ -1,7 +1,6 @@
 import type { RecordLines } from '../model/index.ts';
 import type { ArchiveItem, BlockLost, BlockRecovered } from './archive/index.ts';
 import { ArchiveError } from './archive/index.ts';
-import { LogChain } from './chain.ts';
 import type { LogCommit, LogEvent } from './contracts.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from './entry.ts';
 import { type Gap, type GapEdge, type Lane, renderGap, renderGapEnd, renderReset, toGapUid } from './event-records.ts';
@@ -13,6 +12,7 @@ import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
 import { createPosition, type Instance, type LogPosition } from './position.ts';
 import { parsePosition, renderPosition } from './position-text.ts';
 import { createBatch, type ReadingEnd, type RecordContext, type ScanBatch, toDamageGap } from './record-builder.ts';
+import { RotationTracker } from './rotation-tracker.ts';
 import { planStart } from './start.ts';
 import { createStreamState, type StreamState } from './stream-state.ts';
 import type { TailContext } from './tail-context.ts';
@@ -69,7 +69,7 @@ export class ComponentTail {
   readonly #turn: TailContext;
   readonly #component: string;
   readonly #relist: () => Promise<ListedLog>;
-  readonly #chain: LogChain;
+  readonly #chain: RotationTracker;
   readonly #memory: LogMemory;
   readonly #observedMs: number;
   /** Whether the stored position does not say with which zone its times were placed. */
@@ -98,7 +98,7 @@ export class ComponentTail {
     const known = position === undefined ? undefined : parsePosition(position);
     this.#isZoneUnstored = known !== undefined && known.zone === undefined && !turn.isReplaced;
     this.#isFirstContact = known === undefined;
-    this.#chain = new LogChain(known ?? createPosition(), {
+    this.#chain = new RotationTracker(known ?? createPosition(), {
       router: turn.router.name,
       component,
       clock: turn.clock,

@@ -1,5 +1,4 @@
 import { type Clock, createSystemClock, Secret } from '../base/index.ts';
-import { type Call, Caller, type RetryAfter } from './caller.ts';
 import type { RouterCertificate } from './certificate.ts';
 import { decodeProfileState, type ProfileState } from './configuration.ts';
 import { ConfigurationCalls } from './configuration-calls.ts';
@@ -8,6 +7,7 @@ import type { AuthMode } from './credentials.ts';
 import { isPlainObject } from './decode.ts';
 import { RouterError } from './errors.ts';
 import type { ManualAction } from './operations.ts';
+import { type Call, RequestQueue, type RetryAfter } from './request-queue.ts';
 import type { SessionEvent } from './session.ts';
 import type { ConsumeDownload, JsonAnswer } from './transport.ts';
 import type { RouterTls } from './trust.ts';
@@ -81,7 +81,7 @@ const NEVER = new AbortController().signal;
 /**
  * The REST interface of one router, with session handling.
  *
- * One request at a time goes to the router, in the order of asking; what is safe to repeat is repeated ({@link Caller}
+ * One request at a time goes to the router, in the order of asking; what is safe to repeat is repeated ({@link RequestQueue}
  * says when). Every method takes a signal and throws {@link RouterError}, or the signal's reason. Close it to log out.
  *
  * Source of paths, parameters and success codes: the interface document, "Endpoints".
@@ -89,11 +89,11 @@ const NEVER = new AbortController().signal;
 export class RouterClient implements AsyncDisposable {
   /** Configuration resources: read, add, change, delete. */
   readonly configuration: ConfigurationCalls;
-  readonly #caller: Caller;
+  readonly #caller: RequestQueue;
 
   constructor(options: RouterClientOptions) {
     const { password } = options;
-    this.#caller = new Caller({
+    this.#caller = new RequestQueue({
       ...options,
       auth: options.auth ?? 'token',
       password: typeof password === 'string' ? new Secret(password) : password,

@@ -1,4 +1,3 @@
-import type { Call, Caller } from './caller.ts';
 import {
   type ChangedEntry,
   type Configuration,
@@ -17,6 +16,7 @@ import {
 } from './configuration.ts';
 import { RouterError } from './errors.ts';
 import type { Filter } from './filter.ts';
+import type { Call, RequestQueue } from './request-queue.ts';
 
 /** Which entries a call is about, and of which profile. */
 export interface EntryChoice {
@@ -35,10 +35,10 @@ const NEVER = new AbortController().signal;
  * lost it is unknown whether it was carried out, and reading tells. Source: interface document, "Configuration endpoints".
  */
 export class ConfigurationCalls {
-  readonly #caller: Caller;
+  readonly #caller: RequestQueue;
   readonly #encodePath: (path: string) => string;
 
-  constructor(caller: Caller, encodePath: (path: string) => string) {
+  constructor(caller: RequestQueue, encodePath: (path: string) => string) {
     this.#caller = caller;
     this.#encodePath = encodePath;
   }

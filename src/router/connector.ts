@@ -2,7 +2,7 @@ import { type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock } from '../base/index.ts';
 import type { RouterCertificate } from './certificate.ts';
-import { HandshakeMemory } from './handshake-memory.ts';
+import { TlsSessionCache } from './handshake-memory.ts';
 import { Opening } from './opening.ts';
 import { openTrustedContext, type RouterTls } from './trust.ts';
 import { type WireBytes, WireMeter } from './wire-meter.ts';
@@ -40,7 +40,7 @@ export interface WireFacts {
 export class Connector implements WireFacts {
   readonly #options: ConnectorOptions;
   readonly #meter = new WireMeter();
-  readonly #memory: HandshakeMemory;
+  readonly #memory: TlsSessionCache;
   readonly #openings = new Set<Opening>();
   /** By the key exchanges that they offer: one for the first handshake, one for what the router chose. */
   readonly #contexts = new Map<string | undefined, SecureContext>();
@@ -48,7 +48,7 @@ export class Connector implements WireFacts {
 
   constructor(options: ConnectorOptions) {
     this.#options = options;
-    this.#memory = new HandshakeMemory(options.clock);
+    this.#memory = new TlsSessionCache(options.clock);
   }
 
   get wireBytes(): WireBytes {

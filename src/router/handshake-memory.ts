@@ -37,7 +37,7 @@ const GROUPS: Readonly<Record<string, string>> = {
  * good as looking at the certificate: nobody but the two ends of that connection knows the secret of its session. A
  * memory belongs to one set of trust settings.
  */
-export class HandshakeMemory {
+export class TlsSessionCache {
   readonly #clock: Clock;
   #session: Buffer | undefined;
   #sessionEndMs = 0;

@@ -4,9 +4,9 @@
  * Owns: the connection, its trust and its bytes, the session (login, single-flight refresh, logout), the calls of the interface,
  * configuration envelopes, schemes and filters, and what every failure means.
  * Does not own: when a call is made, and what the body of a status resource means.
- * Start reading at: client.ts, then caller.ts and the diagrams in session.ts and opening.ts.
+ * Start reading at: client.ts, then request-queue.ts and the diagrams in session.ts and opening.ts.
  */
-export type { RetryAfter } from './caller.ts';
+
 export type { RouterCertificate } from './certificate.ts';
 export { type AnyAnswer, type AnyCall, type DatedAnswer, RouterClient, type RouterClientOptions } from './client.ts';
 export type {
@@ -29,6 +29,7 @@ export { type Condition, contains, equals, type Filter } from './filter.ts';
 export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
 export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';
 export { RouterProbe, type RouterProbeOptions, type TlsFinding } from './probe.ts';
+export type { RetryAfter } from './request-queue.ts';
 export {
   checkValues,
   decodeScheme,

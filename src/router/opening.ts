@@ -3,7 +3,7 @@ import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock, Timer } from '../base/index.ts';
 import { isAuthorityNeeded, KEPT_SOCKET, readErrorCode, toAddress, toNameOptions } from '../net/index.ts';
-import type { HandshakeMemory, HandshakeOffer } from './handshake-memory.ts';
+import type { HandshakeOffer, TlsSessionCache } from './handshake-memory.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 import type { WireMeter } from './wire-meter.ts';
 
@@ -22,7 +22,7 @@ export interface OpeningOptions {
   /** Counts the bytes of the connection. */
   readonly meter: WireMeter;
   /** Remembers TLS sessions and key exchange groups of earlier connections. */
-  readonly memory: HandshakeMemory;
+  readonly memory: TlsSessionCache;
   /** Returns the TLS context for these key exchange groups; `undefined` for the default. */
   readonly openContext: (groups: string | undefined) => SecureContext;
   /** Called once, at the end. */

@@ -4,9 +4,9 @@
  * Owns: due times and their spread, one run at a time per router, the limit on concurrent runs, back-off, the effect of
  * a byte budget, the timing of sinks.
  * Does not own: what a run does, and the counting of bytes.
- * Start reading at: scheduler.ts (routers), byte-budget.ts (their cost), pump.ts (sinks).
+ * Start reading at: scheduler.ts (routers), byte-budget.ts (their cost), retry-loop.ts (sinks).
  */
 export type { Activity, TriggerOutcome, Turn, TurnEnded, TurnOutcome } from './activity.ts';
 export { ByteBudget, type ByteBudgetOptions, type BytesUsed, type StretchKind } from './byte-budget.ts';
-export { Pump, type PumpOptions, type PumpOutcome } from './pump.ts';
+export { RetryLoop, type RetryLoopOptions, type RetryLoopOutcome } from './retry-loop.ts';
 export { Scheduler, type SchedulerOptions } from './scheduler.ts';

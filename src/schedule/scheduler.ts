@@ -1,7 +1,7 @@
 import { type Clock, hashToUnit, type Timer } from '../base/index.ts';
 import type { Activity, TriggerOutcome, TurnEnded, TurnOutcome } from './activity.ts';
 import { DueQueue } from './due-queue.ts';
-import { Grid } from './grid.ts';
+import { FixedRateSchedule } from './fixed-rate-schedule.ts';
 
 export interface SchedulerOptions {
   /** Clock for due times (monotonic) and timers. */
@@ -20,7 +20,7 @@ const START_SPREAD_MS = 20;
 interface Entry {
   readonly activity: Activity;
   readonly lane: Lane;
-  readonly grid: Grid;
+  readonly grid: FixedRateSchedule;
   /** Changes as drawn at {@link Scheduler}. */
   state: 'resting' | 'waiting' | 'running' | 'removed';
   /** Resolves all triggers since the last run ended. */
@@ -84,7 +84,7 @@ export class Scheduler {
       waiting: [],
     };
     this.#lanes.set(lane.name, lane);
-    const grid = new Grid(activity.intervalMs);
+    const grid = new FixedRateSchedule(activity.intervalMs);
     const entry: Entry = { activity, lane, grid, state: 'resting', awaited: undefined };
     lane.entries.add(entry);
     this.#entries.set(activity.key, entry);

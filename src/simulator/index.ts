@@ -7,7 +7,7 @@
  * Does not own: any code of the modules that talk to routers; sharing it would hide the same mistake on both sides.
  * Start reading at: simulator.ts and open-router.ts, then device.ts (state), rest-app.ts (interface),
  * configuration/resource.ts (what can be configured), life/device-life.ts (status), log-writer.ts (logs),
- * fault-front.ts (faults), openapi/describe-interface.ts (description), control-actions.ts (control port).
+ * fault-injector.ts (faults), openapi/describe-interface.ts (description), control-actions.ts (control port).
  * docs/simulator.md is for users.
  */
 

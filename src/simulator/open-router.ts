@@ -3,11 +3,11 @@ import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { Certificates } from './certificates.ts';
 import { createDevice, type Device, renderDeviceName } from './device.ts';
-import { FaultFront } from './fault-front.ts';
+import { FaultInjector } from './fault-injector.ts';
 import type { Compress } from './log-compression.ts';
 import type { RestBindings, RestEnv } from './rest-answer.ts';
 import { RouterFaults } from './router-faults.ts';
-import { RouterFront } from './router-front.ts';
+import { RouterServer } from './router-server.ts';
 import { SimulatedRouter } from './simulated-router.ts';
 import type { ResolvedSimulatorOptions } from './simulator-options.ts';
 
@@ -38,10 +38,10 @@ export async function openRouter(index: number, parts: FleetParts): Promise<Open
   const host = toReachableHost(listen.host);
   const hosts = [...new Set([renderDeviceName(index), 'localhost', '127.0.0.1', '::1', host])];
   const faults = new RouterFaults();
-  const front = new RouterFront({
+  const front = new RouterServer({
     host: listen.host,
     issueCertificate: () => certificates.issue(hosts),
-    handle: (incoming, outgoing, listener) => faultFront.handle(incoming, outgoing, listener),
+    handle: (incoming, outgoing, listener) => faultInjector.handle(incoming, outgoing, listener),
   });
   opening.defer(() => front.close());
   const port = listen.port === 0 ? 0 : listen.port + index;
@@ -67,7 +67,7 @@ export async function openRouter(index: number, parts: FleetParts): Promise<Open
       front.change({ http: httpPort, https: httpsPort }, isPortOpen),
     countDelivered: (bodyBytes) => bodyBytes,
   });
-  const faultFront: FaultFront = new FaultFront({
+  const faultInjector: FaultInjector = new FaultInjector({
     device,
     faults,
     answer: getRequestListener(
@@ -79,9 +79,9 @@ export async function openRouter(index: number, parts: FleetParts): Promise<Open
     exchange: async (request, incoming, outgoing, countDelivered) =>
       app.fetch(request, { ...bind(incoming, outgoing), countDelivered }),
   });
-  const router = new SimulatedRouter({ device, front, faults, faultFront, certificates, host, hosts });
+  const router = new SimulatedRouter({ device, front, faults, faultInjector, certificates, host, hosts });
   opening.defer(() => {
-    faultFront.releaseHanging();
+    faultInjector.releaseHanging();
     device.logs.close();
   });
   const opened = opening.move();

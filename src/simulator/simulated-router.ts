@@ -1,20 +1,20 @@
 import type { Certificates } from './certificates.ts';
 import { readWebSettings } from './configuration/web-settings.ts';
 import { type Device, type PerformedAction, restartDevice } from './device.ts';
-import type { FaultFront } from './fault-front.ts';
+import type { FaultInjector } from './fault-injector.ts';
 import type { StatusOverride } from './life/status-override.ts';
 import type { LogSeverity } from './log-line.ts';
 import type { TruthLine } from './log-truth.ts';
 import type { RouterCounts } from './router-counters.ts';
 import { FAULT_NAMES, type FaultName, type FaultOptions, type RouterFaults } from './router-faults.ts';
-import type { RouterFront } from './router-front.ts';
+import type { RouterServer } from './router-server.ts';
 import { SimulatorError } from './simulator-error.ts';
 
 interface RouterParts {
   readonly device: Device;
-  readonly front: RouterFront;
+  readonly front: RouterServer;
   readonly faults: RouterFaults;
-  readonly faultFront: FaultFront;
+  readonly faultInjector: FaultInjector;
   readonly certificates: Certificates;
   /** Address under which clients reach it. */
   readonly host: string;
@@ -142,16 +142,16 @@ export class SimulatedRouter {
 
   /** Clears a fault, or all of them. Throws {@link SimulatorError} if a port was taken while the router was down. */
   async clearFault(name?: FaultName): Promise<void> {
-    const { faults, faultFront, front, certificates, hosts } = this.#parts;
+    const { faults, faultInjector, front, certificates, hosts } = this.#parts;
     for (const one of name === undefined ? FAULT_NAMES : [name]) {
       if (!faults.names().includes(one)) continue;
       faults.remove(one);
-      if (one === 'hang') faultFront.releaseHanging();
+      if (one === 'hang') faultInjector.releaseHanging();
       if (one === 'bad_certificate') front.setCertificate(await certificates.issue(hosts));
       if (one === 'down') await front.comeUp();
     }
     // A hang that ended by itself has left its requests hanging.
-    if (name === undefined) faultFront.releaseHanging();
+    if (name === undefined) faultInjector.releaseHanging();
   }
 
   /** Returns every line that the component ever wrote, in order, with what happened to it. */

@@ -2,17 +2,17 @@ import { Hono } from 'hono';
 import type { Clock } from '../base/index.ts';
 import type { BasicAuth } from './basic-auth.ts';
 import { answerJson } from './cached-answer.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { WebError } from './errors.ts';
 import { listByName, withoutCredentials } from './fleet-list.ts';
-import { Gate } from './gate.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
 import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
 import { createScrapeHandlers } from './scrape.ts';
-import type { Handler, Served, WebContext, WebEnv } from './served.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
+import type { Handler, WebContext, WebDependencies, WebEnv } from './web-dependencies.ts';
 
 /** Access policy and response headers. A reload replaces them. */
-export interface Doorkeeper {
+export interface AccessPolicy {
   /** Basic authentication; `undefined` = open access. */
   auth: BasicAuth | undefined;
   /** Headers added to every response. */
@@ -29,33 +29,37 @@ const NOT_READY = 'The agent is starting or stopping; try again later.\n';
 const STARTING_RETRY_SECONDS = 5;
 
 /** Creates the web app: all routes, without a socket. */
-export function createWebApp(served: Served, doorkeeper: Doorkeeper): Hono<WebEnv> {
-  const { content } = served;
-  const app = createGuardedApp(createRoutes(served), doorkeeper, (cause) => content.onFailed(cause));
+export function createWebApp(dependencies: WebDependencies, accessPolicy: AccessPolicy): Hono<WebEnv> {
+  const { content } = dependencies;
+  const app = createGuardedApp(createRoutes(dependencies), accessPolicy, (cause) => content.onFailed(cause));
   app.notFound((context) => context.text('Not found.\n', 404));
   return app;
 }
 
 /** Creates the app that serves while there is no content yet: `/-/healthy` is 200, everything else 503. */
 export function createHealthApp(
-  { routePrefix, onFailed }: Pick<Served, 'routePrefix'> & { readonly onFailed: (cause: unknown) => void },
-  doorkeeper: Doorkeeper,
+  { routePrefix, onFailed }: Pick<WebDependencies, 'routePrefix'> & { readonly onFailed: (cause: unknown) => void },
+  accessPolicy: AccessPolicy,
 ): Hono<WebEnv> {
-  const app = createGuardedApp({ [`${routePrefix}/-/healthy`]: HEALTHY }, doorkeeper, onFailed);
+  const app = createGuardedApp({ [`${routePrefix}/-/healthy`]: HEALTHY }, accessPolicy, onFailed);
   app.notFound((context) =>
     context.text(NOT_READY, 503, { 'Retry-After': String(STARTING_RETRY_SECONDS), 'Cache-Control': 'no-store' }),
   );
   return app;
 }
 
-function createGuardedApp(routes: Routes, doorkeeper: Doorkeeper, onFailed: (cause: unknown) => void): Hono<WebEnv> {
+function createGuardedApp(
+  routes: Routes,
+  accessPolicy: AccessPolicy,
+  onFailed: (cause: unknown) => void,
+): Hono<WebEnv> {
   const app = new Hono<WebEnv>();
   app.use(async (context, next) => {
-    const refusal = await refuseStranger(doorkeeper, context, onFailed);
+    const refusal = await authenticate(accessPolicy, context, onFailed);
     if (refusal) context.res = refusal;
     else await next();
     context.res.headers.set('X-Content-Type-Options', 'nosniff');
-    for (const [name, value] of Object.entries(doorkeeper.headers)) context.res.headers.set(name, value);
+    for (const [name, value] of Object.entries(accessPolicy.headers)) context.res.headers.set(name, value);
   });
   for (const [path, handlers] of Object.entries(routes)) {
     const methods = Object.entries(handlers).flatMap(([method, handler]) => {
@@ -80,25 +84,27 @@ const PAGES_MAX = 40;
 const PAGE_MS_MAX = 60_000;
 
 /** All routes. Unknown paths are 404, unlisted methods 405. */
-function createRoutes(served: Served): Routes {
-  const { routePrefix } = served;
-  const scrape = createScrapeHandlers(served);
-  const { reload, quit } = createLifecycleHandlers(served);
+function createRoutes(dependencies: WebDependencies): Routes {
+  const { routePrefix } = dependencies;
+  const scrape = createScrapeHandlers(dependencies);
+  const { reload, quit } = createLifecycleHandlers(dependencies);
   const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
-  const gate = new Gate(PAGES_MAX);
-  const page = (handler: Handler) => ({ GET: boundPage(served.clock, gate, handler) });
+  const gate = new ConcurrencyLimit(PAGES_MAX);
+  const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, handler) });
   const below = {
-    ...Object.fromEntries(Object.entries(createPageRoutes(served)).map(([path, handler]) => [path, page(handler)])),
+    ...Object.fromEntries(
+      Object.entries(createPageRoutes(dependencies)).map(([path, handler]) => [path, page(handler)]),
+    ),
     '/metrics': { GET: scrape.all },
     '/metrics/agent': { GET: scrape.agent },
     '/probe': { GET: scrape.probe },
-    '/sd': page(createDiscoveryHandler(served)),
-    '/api/v1/routers': page((context) => answerJson(context, { routers: listByName(served.content) })),
-    '/api/v1/routers/:name': page((context) => describeRouter(served, context)),
-    '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(served.content))),
+    '/sd': page(createDiscoveryHandler(dependencies)),
+    '/api/v1/routers': page((context) => answerJson(context, { routers: listByName(dependencies.content) })),
+    '/api/v1/routers/:name': page((context) => describeRouter(dependencies, context)),
+    '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(dependencies.content))),
     '/-/healthy': HEALTHY,
     '/-/ready': {
-      GET: (context) => (served.content.isReady() ? context.text('Ready.\n') : context.text(NOT_READY, 503)),
+      GET: (context) => (dependencies.content.isReady() ? context.text('Ready.\n') : context.text(NOT_READY, 503)),
     },
     '/-/reload': { POST: reload, PUT: reload },
     '/-/quit': { POST: quit, PUT: quit },
@@ -110,7 +116,7 @@ function createRoutes(served: Served): Routes {
 }
 
 /** Bounds the number of concurrent responses of a handler and the time each may take to be sent. */
-function boundPage(clock: Clock, gate: Gate, handler: Handler): Handler {
+function boundPage(clock: Clock, gate: ConcurrencyLimit, handler: Handler): Handler {
   return async (context) => {
     const leave = gate.enter();
     if (!leave) return context.text('Too many requests at once; try again later.\n', 503, { 'Retry-After': '1' });
@@ -130,15 +136,15 @@ function boundPage(clock: Clock, gate: Gate, handler: Handler): Handler {
   };
 }
 
-function describeRouter(served: Served, context: WebContext): Response | Promise<Response> {
-  const router = served.content.describeRouter(context.req.param('name') ?? '');
+function describeRouter(dependencies: WebDependencies, context: WebContext): Response | Promise<Response> {
+  const router = dependencies.content.describeRouter(context.req.param('name') ?? '');
   if (router) return answerJson(context, withoutCredentials(router));
   return context.json({ error: 'No router of this name is configured' }, 404);
 }
 
 /** Returns the refusal of an unauthenticated request; `undefined` when access is granted. */
-async function refuseStranger(
-  { auth }: Doorkeeper,
+async function authenticate(
+  { auth }: AccessPolicy,
   context: WebContext,
   onFailed: (cause: unknown) => void,
 ): Promise<Response | undefined> {

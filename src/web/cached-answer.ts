@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { isGzipWanted, isUnchanged } from './negotiate.ts';
-import type { WebContext } from './served.ts';
+import type { WebContext } from './web-dependencies.ts';
 
 const compress = promisify(gzip);
 /** Smaller responses are not compressed: it would save no packet. */

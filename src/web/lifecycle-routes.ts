@@ -1,19 +1,19 @@
-import type { Handler, Served, WebContext } from './served.ts';
+import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 
 const DISABLED = 'This is switched off. Start router-exporter with --web.enable-lifecycle to allow it.\n';
 const CROSS_SITE = 'A page of another site asked for this, so it was not done.\n';
 
 /** Creates the handlers of `POST /-/reload` and `POST /-/quit`. */
-export function createLifecycleHandlers(served: Served): Readonly<Record<'reload' | 'quit', Handler>> {
+export function createLifecycleHandlers(dependencies: WebDependencies): Readonly<Record<'reload' | 'quit', Handler>> {
   const guard =
     (handle: Handler): Handler =>
     (context) => {
-      if (!served.isLifecycleEnabled) return context.text(DISABLED, 403);
-      return isCrossSite(served, context) ? context.text(CROSS_SITE, 403) : handle(context);
+      if (!dependencies.isLifecycleEnabled) return context.text(DISABLED, 403);
+      return isCrossSite(dependencies, context) ? context.text(CROSS_SITE, 403) : handle(context);
     };
   return {
     reload: guard(async (context) => {
-      const result = await served.content.reload();
+      const result = await dependencies.content.reload();
       if (result.ok) return context.text('Reloaded.\n');
       return context.text(
         `The configuration could not be loaded; nothing was changed.\n${result.faults.join('\n')}\n`,
@@ -21,7 +21,7 @@ export function createLifecycleHandlers(served: Served): Readonly<Record<'reload
       );
     }),
     quit: guard((context) => {
-      const { content } = served;
+      const { content } = dependencies;
       const outgoing = context.env.outgoing;
       // After the response was sent or the connection broke: either way the request was made.
       if (outgoing && !outgoing.closed) outgoing.once('close', () => content.quit());
@@ -35,7 +35,7 @@ export function createLifecycleHandlers(served: Served): Readonly<Record<'reload
  * Detects requests that a browser sends on behalf of a foreign page, because it adds the user's credentials by itself.
  * Programs send neither header and are let through.
  */
-function isCrossSite({ externalUrl }: Served, context: WebContext): boolean {
+function isCrossSite({ externalUrl }: WebDependencies, context: WebContext): boolean {
   const site = context.req.header('sec-fetch-site');
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   // Browsers send Sec-Fetch-Site only to trusted origins, which plain HTTP is not.

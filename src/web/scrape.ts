@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { DeadlineExceeded, openDeadline, untilAborted } from '../base/index.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { MetricsFormat, MetricsScope, WebContent } from './content.ts';
 import { WebError } from './errors.ts';
-import { Gate } from './gate.ts';
 import { chooseMetricsFormat, isGzipWanted } from './negotiate.ts';
-import type { Handler, Served, WebContext } from './served.ts';
 import { openTextStream } from './text-stream.ts';
+import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 
 const METRICS_TYPES: Readonly<Record<MetricsFormat, string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',
@@ -28,21 +28,23 @@ const ANSWER_RESERVE_MS = 500;
 const ANSWER_RESERVE_RATIO = 0.1;
 
 /** Creates the handlers of `/metrics`, `/metrics/agent` and `/probe`. */
-export function createScrapeHandlers(served: Served): Readonly<Record<'all' | 'agent' | 'probe', Handler>> {
-  const scrapes = new Gate(SCRAPES_MAX);
-  const probes = new Gate(PROBES_MAX);
+export function createScrapeHandlers(
+  dependencies: WebDependencies,
+): Readonly<Record<'all' | 'agent' | 'probe', Handler>> {
+  const scrapes = new ConcurrencyLimit(SCRAPES_MAX);
+  const probes = new ConcurrencyLimit(PROBES_MAX);
   return {
     all(context) {
       const fault = findForeignKey(context, ['target', 'fresh']);
       if (fault !== undefined) return context.text(fault, 400);
-      const selection = parseModules(context, served.content);
+      const selection = parseModules(context, dependencies.content);
       if ('fault' in selection) return context.text(selection.fault, 400);
-      return answerScrape(served, context, scrapes, { kind: 'all', ...selection });
+      return answerScrape(dependencies, context, scrapes, { kind: 'all', ...selection });
     },
     agent(context) {
       const fault = findForeignKey(context, ['target', 'fresh', ...MODULE_KEYS]);
       if (fault !== undefined) return context.text(fault, 400);
-      return answerScrape(served, context, scrapes, { kind: 'agent' });
+      return answerScrape(dependencies, context, scrapes, { kind: 'agent' });
     },
     probe(context) {
       const [router, ...more] = context.req.queries('target') ?? [];
@@ -50,7 +52,7 @@ export function createScrapeHandlers(served: Served): Readonly<Record<'all' | 'a
         return context.text('The parameter "target" is needed, once: the configured name of a router.\n', 400);
       }
       // The name is not repeated: it came from outside.
-      if (!served.content.hasRouter(router)) {
+      if (!dependencies.content.hasRouter(router)) {
         return context.text(
           'No router of this name is configured. "target" is a name of /sd, never an address.\n',
           404,
@@ -58,9 +60,9 @@ export function createScrapeHandlers(served: Served): Readonly<Record<'all' | 'a
       }
       const fault = findForeignKey(context, []);
       if (fault !== undefined) return context.text(fault, 400);
-      const selection = parseModules(context, served.content, router);
+      const selection = parseModules(context, dependencies.content, router);
       if ('fault' in selection) return context.text(selection.fault, 400);
-      return answerScrape(served, context, probes, { kind: 'router', router, ...selection });
+      return answerScrape(dependencies, context, probes, { kind: 'router', router, ...selection });
     },
   };
 }
@@ -95,7 +97,12 @@ function parseModules(
   return { fault: `There is no such module. The modules are: ${known.join(', ')}\n` };
 }
 
-async function answerScrape(served: Served, context: WebContext, gate: Gate, scope: MetricsScope): Promise<Response> {
+async function answerScrape(
+  dependencies: WebDependencies,
+  context: WebContext,
+  gate: ConcurrencyLimit,
+  scope: MetricsScope,
+): Promise<Response> {
   const format = chooseMetricsFormat(context.req.header('accept'));
   const isGzip = isGzipWanted(context.req.header('accept-encoding'));
   const headers = {
@@ -108,15 +115,15 @@ async function answerScrape(served: Served, context: WebContext, gate: Gate, sco
   const leave = gate.enter();
   if (!leave) return context.text('Too many scrapes at once; try again later.\n', 503, { 'Retry-After': '1' });
   const gone = context.req.raw.signal;
-  const deadline = openDeadline(served.clock, ANSWER_MS_MAX, gone);
+  const deadline = openDeadline(dependencies.clock, ANSWER_MS_MAX, gone);
   try {
-    if (scope.kind === 'router' && isFresh(context)) await refresh(served, context, scope.router);
+    if (scope.kind === 'router' && isFresh(context)) await refresh(dependencies, context, scope.router);
     const stream = await openTextStream({
-      chunks: served.content.renderMetrics(format, scope),
+      chunks: dependencies.content.renderMetrics(format, scope),
       isGzip,
       signal: deadline.signal,
       onFailed(cause, fail) {
-        if (!gone.aborted) served.content.onFailed(describeCut(cause));
+        if (!gone.aborted) dependencies.content.onFailed(describeCut(cause));
         const outgoing = context.env.outgoing;
         if (outgoing) cutConnection(outgoing);
         else fail();
@@ -141,7 +148,7 @@ function isFresh(context: WebContext): boolean {
 }
 
 /** Waits for a poll until just before the client times out; then the last known values are served. */
-async function refresh({ content, clock }: Served, context: WebContext, router: string): Promise<void> {
+async function refresh({ content, clock }: WebDependencies, context: WebContext, router: string): Promise<void> {
   const limitMs = parsePatienceMs(context.req.header('x-prometheus-scrape-timeout-seconds'));
   const gone = context.req.raw.signal;
   using deadline = openDeadline(clock, limitMs, gone);

@@ -1,6 +1,6 @@
 import { getRequestListener } from '@hono/node-server';
 import type { Clock } from '../base/index.ts';
-import { createHealthApp, createWebApp, type Doorkeeper } from './app.ts';
+import { type AccessPolicy, createHealthApp, createWebApp } from './app.ts';
 import { BasicAuth } from './basic-auth.ts';
 import type { WebContent } from './content.ts';
 import { WebError } from './errors.ts';
@@ -53,11 +53,11 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const routePrefix = parseRoutePrefix(options.routePrefix ?? externalUrl?.pathname ?? '');
   const passwords = new PasswordThread();
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
-  const doorkeeper: Doorkeeper = { auth: createAuth(security), headers: security.headers };
+  const accessPolicy: AccessPolicy = { auth: createAuth(security), headers: security.headers };
   // HTTP/1.0 requests, as sent by simple health checks, have no Host header.
   const toListener = ({ fetch }: ReturnType<typeof createWebApp>) =>
     getRequestListener(fetch, { hostname: 'localhost' });
-  const answerWithout = toListener(createHealthApp({ routePrefix, onFailed }, doorkeeper));
+  const answerWithout = toListener(createHealthApp({ routePrefix, onFailed }, accessPolicy));
   let answer = answerWithout;
   const listeners: Listener[] = [];
   const close = async () => {
@@ -74,18 +74,18 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   return {
     urls: listeners.map(({ url }) => url + routePrefix),
     serve(content) {
-      const served = content && { content, clock, routePrefix, externalUrl, isLifecycleEnabled };
-      answer = served ? toListener(createWebApp(served, doorkeeper)) : answerWithout;
+      const dependencies = content && { content, clock, routePrefix, externalUrl, isLifecycleEnabled };
+      answer = dependencies ? toListener(createWebApp(dependencies, accessPolicy)) : answerWithout;
     },
     prepare(wanted) {
       const next = wanted ?? NO_SECURITY;
       checkSecurity(next);
       checkChange(security, next);
       // Cached credentials stay valid only while the users are unchanged.
-      const auth = isSame([...security.users], [...next.users]) ? doorkeeper.auth : createAuth(next);
+      const auth = isSame([...security.users], [...next.users]) ? accessPolicy.auth : createAuth(next);
       return () => {
-        doorkeeper.headers = next.headers;
-        doorkeeper.auth = auth;
+        accessPolicy.headers = next.headers;
+        accessPolicy.auth = auth;
         if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
         security = next;
       };

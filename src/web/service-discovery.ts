@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { answerJson } from './cached-answer.ts';
 import { listByName } from './fleet-list.ts';
-import type { Handler, Served, WebContext } from './served.ts';
+import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 
 /** One target group of Prometheus HTTP service discovery. */
 export interface TargetGroup {
@@ -16,10 +16,10 @@ const PORT_MAX = 65_535;
 const HOST = /^(?:\[([0-9A-Fa-f:.]{2,45})\]|[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252}))(?::(\d{1,5}))?$/;
 
 /** Creates the handler of `/sd`: one group per router, all with the address of this exporter. */
-export function createDiscoveryHandler(served: Served): Handler {
+export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
   return (context) => {
-    const { target, scheme, path } = locateSelf(served, context);
-    const groups = listByName(served.content).map(({ name, url, labels }): TargetGroup => {
+    const { target, scheme, path } = locateSelf(dependencies, context);
+    const groups = listByName(dependencies.content).map(({ name, url, labels }): TargetGroup => {
       const meta = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
       return {
         targets: [target],
@@ -38,7 +38,7 @@ export function createDiscoveryHandler(served: Served): Handler {
 }
 
 /** Returns the address of this exporter: the configured external URL, or the address of the current request. */
-function locateSelf({ externalUrl, routePrefix }: Served, context: WebContext) {
+function locateSelf({ externalUrl, routePrefix }: WebDependencies, context: WebContext) {
   if (externalUrl) {
     const scheme = externalUrl.protocol.slice(0, -1);
     const target = `${externalUrl.hostname}:${externalUrl.port || DEFAULT_PORTS[scheme]}`;

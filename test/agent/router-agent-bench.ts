@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { LinePolicy } from '../../src/agent/routers/line-policy.ts';
+import { LineProcessing } from '../../src/agent/routers/line-processing.ts';
 import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/routers/router-agent.ts';
 import { SpoolGuard } from '../../src/agent/routers/spool-guard.ts';
 import { RecentRecords } from '../../src/agent/stats/recent-records.ts';
@@ -159,7 +159,7 @@ export function createSurroundings(clock: SteppedClock) {
   });
   const options: Omit<RouterAgentOptions, 'settings'> = {
     hasSinks: true,
-    lines: new LinePolicy([], []),
+    lines: new LineProcessing([], []),
     backup: undefined,
     records,
     notes: {

@@ -2,7 +2,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { LinePolicy } from '../../src/agent/routers/line-policy.ts';
+import { LineProcessing } from '../../src/agent/routers/line-processing.ts';
 import { BackupCalendar, ProfileArchive } from '../../src/backup/index.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { StoreError } from '../../src/store/index.ts';
@@ -257,7 +257,7 @@ test('RouterAgent looks more often for logs that may be lost, in whole parts of 
 });
 
 test('RouterAgent redacts and counts by the rules of the configuration', async () => {
-  const lines = new LinePolicy(
+  const lines = new LineProcessing(
     [
       {
         name: 'router_words_total',

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { Courier, type DeliveryError, type DeliveryEvent, type Sink } from '../../src/delivery/index.ts';
+import { type DeliveryError, type DeliveryEvent, DeliveryWorker, type Sink } from '../../src/delivery/index.ts';
 import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
 import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
 import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
 import { createNatsSink } from '../../src/delivery/sinks/nats/sink.ts';
 import { createOtlpSink } from '../../src/delivery/sinks/otlp/sink.ts';
-import { Pump } from '../../src/schedule/index.ts';
+import { RetryLoop } from '../../src/schedule/index.ts';
 import { MemoryLetters, MemorySpool } from '../support/memory-spool.ts';
 import { openElasticsearchServer } from '../support/sinks/elasticsearch-server.ts';
 import { openHttpServer } from '../support/sinks/http-server.ts';
@@ -19,7 +19,7 @@ const NOW_MS = Date.UTC(2026, 10, 21, 12);
 const MINUTE_MS = 60_000;
 const natsServer = findTool('nats-server');
 
-/** Spool, courier and pump of one sink, as the agent has them, on a stepped clock. */
+/** Spool, worker and retry loop of one sink, as the agent has them, on a stepped clock. */
 function openLine(create: (common: Common) => Sink) {
   const clock = createSteppedClock(NOW_MS);
   const spool = new MemorySpool();
@@ -32,7 +32,7 @@ function openLine(create: (common: Common) => Sink) {
     timeoutMs: 30_000,
     clock,
   });
-  const courier = new Courier({
+  const worker = new DeliveryWorker({
     sink,
     spool,
     deadLetters: letters,
@@ -40,11 +40,11 @@ function openLine(create: (common: Common) => Sink) {
     isWanted: () => true,
     report: (event) => void events.push(event),
   });
-  const pump = new Pump({
+  const retryLoop = new RetryLoop({
     clock,
     random: () => 1,
     backoff: { firstMs: 500, ceilingMs: 5 * MINUTE_MS },
-    step: (signal, turn) => courier.step(signal, turn),
+    step: (signal, turn) => worker.step(signal, turn),
     onFailure: (cause) => {
       failures.push(cause as DeliveryError);
       return failures.at(-1)?.retryAfterMs;
@@ -58,12 +58,12 @@ function openLine(create: (common: Common) => Sink) {
     failures,
     /** Delivers until nothing more can be done now. */
     async deliver() {
-      pump.wake();
-      await pump.whenIdle();
+      retryLoop.wake();
+      await retryLoop.whenIdle();
     },
     /** Moves the clock, and lets what is due end before the next step. */
     async advance(durationMs: number) {
-      await clock.advance(durationMs, () => pump.whenIdle());
+      await clock.advance(durationMs, () => retryLoop.whenIdle());
     },
     isDone: () => spool.cursors.get('sink') === spool.lines.length,
     count: (type: DeliveryEvent['type']) =>

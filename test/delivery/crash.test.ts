@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createSeededRandom } from '../../src/base/index.ts';
 import { DeadLetterStore } from '../../src/store/index.ts';
 import { startProgram } from '../support/child.ts';
-import type { KilledCouriersPlan } from '../support/killed-couriers.child.ts';
+import type { KilledCouriersPlan } from '../support/killed-workers.child.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openElasticsearchServer } from '../support/sinks/elasticsearch-server.ts';
 import { readRotatedRecords } from '../support/sinks/file-records.ts';
@@ -14,15 +14,15 @@ import { openHttpServer } from '../support/sinks/http-server.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
 import { findTool } from '../support/tools.ts';
 
-const CHILD = fileURLToPath(new URL('../support/killed-couriers.child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('../support/killed-workers.child.ts', import.meta.url));
 const natsServer = findTool('nats-server');
-const KILLS = sampled('kills of couriers', 200, 12);
+const KILLS = sampled('kills of workers', 200, 12);
 /** More points than a process comes to between two kills, so that most of them end by one. */
 const POINTS_MAX = 40;
 const RECORDS_PER_KILL = 25;
 
 test.skipIf(natsServer.isMissing)(
-  `${KILLS} kills -9 at seeded points lose no record at any of four sinks, and those with a key hold each once${sampleNote('kills of couriers')}${natsServer.note}`,
+  `${KILLS} kills -9 at seeded points lose no record at any of four sinks, and those with a key hold each once${sampleNote('kills of workers')}${natsServer.note}`,
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'router-exporter-crash-'));
     try {

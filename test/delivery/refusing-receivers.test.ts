@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Clock, createSteppedClock } from '../../src/base/index.ts';
-import { Courier, type DeliveryEvent, type Sink } from '../../src/delivery/index.ts';
+import { type DeliveryEvent, DeliveryWorker, type Sink } from '../../src/delivery/index.ts';
 import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
 import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
 import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
@@ -55,11 +55,11 @@ test.for(RECEIVERS)(
     const { url } = server;
     const sink = create({ name: 'sink', batch, timeoutMs: 30_000, clock, url, headers: {}, compress: 'none' });
     const report = (event: DeliveryEvent) => void events.push(event);
-    const courier = new Courier({ sink, spool, deadLetters: letters, clock, isWanted: () => true, report });
+    const worker = new DeliveryWorker({ sink, spool, deadLetters: letters, clock, isWanted: () => true, report });
     spool.add(Array.from({ length: 10 * BATCH }, (_, index) => `r${index}`));
     const codes: unknown[] = [];
     for (let step = 0; step < 100; step++) {
-      await courier.step(never).catch((cause: unknown) => codes.push(Reflect.get(Object(cause), 'code')));
+      await worker.step(never).catch((cause: unknown) => codes.push(Reflect.get(Object(cause), 'code')));
     }
     await sink.close();
     expect(new Set(codes)).toEqual(new Set(['misconfigured']));

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { Courier, type DeliveryEvent, type Sink } from '../../src/delivery/index.ts';
+import { type DeliveryEvent, DeliveryWorker, type Sink } from '../../src/delivery/index.ts';
 import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
 import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
 import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
@@ -31,7 +31,7 @@ async function openBench(create: (clock: ReturnType<typeof createSteppedClock>) 
   const events: DeliveryEvent[] = [];
   const open = () => {
     const sink = create(clock);
-    const courier = new Courier({
+    const worker = new DeliveryWorker({
       sink,
       spool: store,
       deadLetters: letters,
@@ -39,7 +39,7 @@ async function openBench(create: (clock: ReturnType<typeof createSteppedClock>) 
       isWanted: () => true,
       report: (event) => void events.push(event),
     });
-    return { sink, courier };
+    return { sink, worker };
   };
   let running = open();
   onTestFinished(async () => {
@@ -52,12 +52,12 @@ async function openBench(create: (clock: ReturnType<typeof createSteppedClock>) 
     const faults: unknown[] = [];
     for (let step = 0; step < 1000; step++) {
       try {
-        if ((await running.courier.step(never)) === 'idle') return faults;
+        if ((await running.worker.step(never)) === 'idle') return faults;
       } catch (cause) {
         faults.push(cause instanceof Error && 'code' in cause ? cause.code : cause);
       }
     }
-    throw new RangeError('The courier does not come to an end');
+    throw new RangeError('The worker does not come to an end');
   };
   return {
     clock,

@@ -13,7 +13,7 @@ import {
   type SimulatorOptions,
   startSimulator,
 } from '../../src/simulator/index.ts';
-import { openStranger, type Stranger } from './stranger.ts';
+import { type ForeignClient, openForeignClient } from './foreign-client.ts';
 
 /** 08:00:00 UTC is 09:00:00 in the simulator's zone. */
 export const START_MS = Date.UTC(2026, 10, 21, 8, 0, 0);
@@ -30,7 +30,7 @@ export interface InterfaceBench extends AsyncDisposable {
   readonly clock: SteppedClock;
   readonly simulator: Simulator;
   readonly router: SimulatedRouter;
-  readonly stranger: Stranger;
+  readonly stranger: ForeignClient;
   connect(options?: Partial<RouterClientOptions>): Connected;
   /** A connected client, as `admin` unless another account is named. */
   as(username?: string): RouterClient;
@@ -72,7 +72,7 @@ async function openBench({ clock, simulator }: Fleet, isOwn: boolean, index = 0)
   if (isOwn) opening.use(simulator);
   const router = simulator.routers[index];
   if (!router) throw new RangeError(`There is no router ${index}`);
-  const stranger = opening.use(openStranger(router, simulator.caPem));
+  const stranger = opening.use(openForeignClient(router, simulator.caPem));
   const connect = (overrides: Partial<RouterClientOptions> = {}): Connected => {
     const events: SessionEvent['type'][] = [];
     const client = new RouterClient({

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { HandshakeMemory } from '../../src/router/handshake-memory.ts';
+import { TlsSessionCache } from '../../src/router/handshake-memory.ts';
 
 /** A connection of a server that renews its tickets, which that of Node.js does not. */
 function createConnection(protocol: string, session?: string): TLSSocket {
@@ -13,10 +13,10 @@ function createConnection(protocol: string, session?: string): TLSSocket {
   }) as unknown as TLSSocket;
 }
 
-const offered = (memory: HandshakeMemory) => memory.offer().session?.toString();
+const offered = (memory: TlsSessionCache) => memory.offer().session?.toString();
 
-test('HandshakeMemory offers the newest ticket of TLS 1.3, also one that came on a resumed connection', () => {
-  const memory = new HandshakeMemory(createSteppedClock(0));
+test('TlsSessionCache offers the newest ticket of TLS 1.3, also one that came on a resumed connection', () => {
+  const memory = new TlsSessionCache(createSteppedClock(0));
   expect(memory.offer()).toEqual({ groups: undefined, session: undefined });
   const first = createConnection('TLSv1.3', 'not finished');
   memory.trusted(first, undefined);
@@ -32,8 +32,8 @@ test('HandshakeMemory offers the newest ticket of TLS 1.3, also one that came on
   expect(offered(memory)).toBe('c');
 });
 
-test('HandshakeMemory offers the session of TLS 1.2 as the handshake left it, also a resumed one', () => {
-  const memory = new HandshakeMemory(createSteppedClock(0));
+test('TlsSessionCache offers the session of TLS 1.2 as the handshake left it, also a resumed one', () => {
+  const memory = new TlsSessionCache(createSteppedClock(0));
   const first = createConnection('TLSv1.2', 'a');
   memory.trusted(first, undefined);
   // A later one would belong to a renegotiation, whose certificate nobody has looked at.
@@ -43,8 +43,8 @@ test('HandshakeMemory offers the session of TLS 1.2 as the handshake left it, al
   expect(offered(memory)).toBe('c');
 });
 
-test('HandshakeMemory keeps what the key exchange taught when there is no session to resume', () => {
-  const memory = new HandshakeMemory(createSteppedClock(0));
+test('TlsSessionCache keeps what the key exchange taught when there is no session to resume', () => {
+  const memory = new TlsSessionCache(createSteppedClock(0));
   memory.trusted(createConnection('TLSv1.2'), undefined);
   expect(memory.offer()).toEqual({ session: undefined, groups: expect.stringMatching(/^X25519:/) });
   memory.failed();

@@ -167,10 +167,10 @@ describe('what moves', () => {
   test('the location comes from the configuration that is active', async () => {
     await using bench = await openStatus();
     await bench.call('PUT', '/configuration/administration/hostnames', {
-      config: { unique: { location: 'Pump house' } },
+      config: { unique: { location: 'RetryLoop house' } },
       profile: { activate: '1' },
     });
-    expect((await bench.read('sysdetail/system')).unique.location).toBe('Pump house');
+    expect((await bench.read('sysdetail/system')).unique.location).toBe('RetryLoop house');
   });
 });
 

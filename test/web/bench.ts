@@ -128,14 +128,14 @@ export interface Settings {
 export function createApp(settings: Settings = {}) {
   const { externalUrl, routePrefix = '', isLifecycleEnabled = false } = settings;
   const clock = createSteppedClock(0);
-  const served = {
+  const dependencies = {
     content: createContent(settings.content),
     clock,
     routePrefix: parseRoutePrefix(routePrefix),
     externalUrl: externalUrl === undefined ? undefined : parseExternalUrl(externalUrl),
     isLifecycleEnabled,
   };
-  return { clock, app: createWebApp(served, { auth: settings.auth, headers: settings.headers ?? {} }) };
+  return { clock, app: createWebApp(dependencies, { auth: settings.auth, headers: settings.headers ?? {} }) };
 }
 
 /** Asks the routes of {@link createApp} once. */

@@ -194,7 +194,7 @@ export class SelfMetrics {
   }
 
   /** Begins the series of a sink. */
-  greetSink(sink: string): void {
+  registerSink(sink: string): void {
     for (const result of ['delivered', 'dead_letter']) this.sinkRecords.inc({ sink, result }, 0);
     this.sinkSentBytes.inc({ sink }, 0);
     this.sinkWarnings.inc({ sink }, 0);
@@ -206,7 +206,7 @@ export class SelfMetrics {
   }
 
   /** Ends the series of a sink that is gone. */
-  forgetSink(sink: string): void {
+  unregisterSink(sink: string): void {
     this.sinkUp.remove({ sink });
     this.sinkSentBytes.remove({ sink });
     this.sinkWarnings.remove({ sink });

@@ -11,7 +11,7 @@ import type { RouterNotes } from '../state.ts';
 import type { RecentRecords } from '../stats/recent-records.ts';
 import { RouterStats } from '../stats/router-stats.ts';
 import { ByteAccount } from './byte-account.ts';
-import type { LinePolicy } from './line-policy.ts';
+import type { LineProcessing } from './line-processing.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { readRouterTime } from './router-time.ts';
 import type { SpoolGuard } from './spool-guard.ts';
@@ -31,7 +31,7 @@ export interface RouterAgentOptions {
   /** Whether its logs have somewhere to go. */
   readonly hasSinks: boolean;
   /** Redaction and metric rules for log lines. */
-  readonly lines: LinePolicy;
+  readonly lines: LineProcessing;
   /** Absent: its profiles are not backed up. */
   readonly backup: BackupPlan | undefined;
   /** Stores records and positions. */

@@ -1,7 +1,7 @@
 import { answerText } from '../cached-answer.ts';
 import type { WebContent } from '../content.ts';
 import { listByName, withoutCredentials } from '../fleet-list.ts';
-import type { Handler, Served, WebContext } from '../served.ts';
+import type { Handler, WebContext, WebDependencies } from '../web-dependencies.ts';
 import { renderConfig } from './config-page.ts';
 import { type Delivery, FLEET_SORTS, renderFleet } from './fleet-page.ts';
 import { html } from './html.ts';
@@ -13,39 +13,39 @@ import { parseTableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
 
 /** Creates the handlers of the HTML pages, by path. All content comes from memory. */
-export function createPageRoutes(served: Served): Readonly<Record<string, Handler>> {
-  const { externalUrl, clock } = served;
+export function createPageRoutes(dependencies: WebDependencies): Readonly<Record<string, Handler>> {
+  const { externalUrl, clock } = dependencies;
   /** Without an external URL, links are relative to the folder of the page. */
   const toBase = (up: string) => externalUrl?.pathname.replace(/\/?$/, '/') ?? up;
   const [top, below] = [toBase(''), toBase('../')];
   return {
     '/': (context) => {
-      const routers = listByName(served.content);
+      const routers = listByName(dependencies.content);
       const query = readQuery(context, FLEET_SORTS, Object.keys(FILTERS));
-      const main = renderFleet(routers, describeDelivery(served.content), query, top, clock.now());
+      const main = renderFleet(routers, describeDelivery(dependencies.content), query, top, clock.now());
       return answerPage(context, { title: 'Fleet', path: '', base: top, main });
     },
     '/router/:name': (context) => {
       const name = context.req.param('name') ?? '';
-      const router = served.content.describeRouter(name);
+      const router = dependencies.content.describeRouter(name);
       if (!router) return answerNoRouter(context, below);
-      const config = served.content.renderRouterConfig(name) ?? '';
+      const config = dependencies.content.renderRouterConfig(name) ?? '';
       const main = renderRouter(withoutCredentials(router), config, below, clock.now());
       return answerPage(context, { title: router.name, path: undefined, base: below, main });
     },
     '/logs': (context) => {
-      const logs = served.content
+      const logs = dependencies.content
         .listLogs()
         .toSorted((a, b) => (a.router === b.router ? 0 : a.router < b.router ? -1 : 1));
       const main = renderLogs(logs, readQuery(context, LOG_SORTS), top, clock.now());
       return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
     },
     '/sinks': (context) => {
-      const main = renderSinks(describeDelivery(served.content), clock.now());
+      const main = renderSinks(describeDelivery(dependencies.content), clock.now());
       return answerPage(context, { title: 'Sinks', path: 'sinks', base: top, main });
     },
     '/config': (context) => {
-      const { content } = served;
+      const { content } = dependencies;
       const names = listByName(content).map(({ name }) => name);
       const main = renderConfig(content.renderConfig(), names, (name) => content.renderRouterConfig(name), top);
       return answerPage(context, { title: 'Configuration', path: 'config', base: top, main });

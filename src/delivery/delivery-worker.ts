@@ -1,11 +1,11 @@
 import { type Clock, openDeadline, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { LogRecord } from '../model/index.ts';
-import { Consignment } from './consignment.ts';
 import type { DeadLetter, DeadLetterBox, DeliveryReport, Sink, Spool, WatchedConnection } from './contracts.ts';
 import { DeliveryError } from './errors.ts';
+import { InFlightBatch } from './in-flight-batch.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
 
-export interface CourierOptions<Cursor> {
+export interface DeliveryWorkerOptions<Cursor> {
   /** The sink to deliver to. */
   readonly sink: Sink;
   /** Source of the records. */
@@ -62,7 +62,7 @@ export interface StepOptions {
 interface Load {
   /** `letters`: dead letters that an operator wants to retry; `repeats`: records that the sink may have lost. */
   readonly kind: 'new' | 'repeats' | 'letters';
-  readonly consignment: Consignment;
+  readonly inFlight: InFlightBatch;
   readonly settle: (refused: readonly DeadLetter[]) => void;
   /** Number of records to send; the others are certain to be rejected. */
   readonly sendable: number;
@@ -101,8 +101,8 @@ const PASSES_MAX = 3;
  * A crash after the sink accepted records and before the cursor moved repeats them, with the same uids. Dead letters are
  * stored before the cursor moves, so a record is always in the spool or among the dead letters.
  */
-export class Courier<Cursor> {
-  readonly #options: CourierOptions<Cursor>;
+export class DeliveryWorker<Cursor> {
+  readonly #options: DeliveryWorkerOptions<Cursor>;
   #load: Load | undefined;
   /** Set while the sink may have lost accepted records. Initially set: it may have failed while this process did not run. */
   #lost: { readonly endedMs?: number | undefined } | undefined = {};
@@ -114,7 +114,7 @@ export class Courier<Cursor> {
   /** Number of records sent alone while every batch was rejected. */
   #probes = 0;
 
-  constructor(options: CourierOptions<Cursor>) {
+  constructor(options: DeliveryWorkerOptions<Cursor>) {
     this.#options = options;
   }
 
@@ -128,8 +128,8 @@ export class Courier<Cursor> {
     }
     const load = this.#load;
     if (!load) return 'more';
-    const { consignment } = load;
-    if (consignment.attempt.length > 0) {
+    const { inFlight } = load;
+    if (inFlight.attempt.length > 0) {
       try {
         await this.#attempt(load, signal);
       } catch (cause) {
@@ -137,8 +137,8 @@ export class Courier<Cursor> {
         throw cause;
       }
     }
-    if (consignment.attempt.length > 0) return 'more';
-    load.settle(consignment.letters);
+    if (inFlight.attempt.length > 0) return 'more';
+    load.settle(inFlight.letters);
     this.#load = undefined;
     this.#noteSettled(load);
     return 'more';
@@ -165,9 +165,9 @@ export class Courier<Cursor> {
     if (cause.code === 'unreachable' || ++this.#passes <= PASSES_MAX) this.#lost = {};
   }
 
-  #noteSettled({ kind, consignment, hasTaken, sendable, unnamedReason }: Load): void {
+  #noteSettled({ kind, inFlight, hasTaken, sendable, unnamedReason }: Load): void {
     const { report } = this.#options;
-    const { letters } = consignment;
+    const { letters } = inFlight;
     const [first] = letters;
     const records = letters.length;
     if (kind === 'repeats') {
@@ -247,12 +247,12 @@ export class Courier<Cursor> {
       if (refusal) refused.push({ uid: record.fields.uid, line: record.line, ...refusal });
       return !refusal;
     });
-    const consignment = new Consignment(sendable, refused, sink.batch.recordsMax);
-    this.#load = { kind, consignment, settle, sendable: sendable.length, hasTaken: false };
+    const inFlight = new InFlightBatch(sendable, refused, sink.batch.recordsMax);
+    this.#load = { kind, inFlight, settle, sendable: sendable.length, hasTaken: false };
   }
 
   async #attempt(load: Load, signal: AbortSignal): Promise<void> {
-    const { attempt } = load.consignment;
+    const { attempt } = load.inFlight;
     const outcome = await this.#deliver(load, attempt, signal);
     if (load.kind === 'new' && this.#refusedBatches >= REFUSED_BATCHES_MAX && isAllRefused(outcome, attempt)) {
       await this.#probe(load, outcome, signal);
@@ -264,7 +264,7 @@ export class Courier<Cursor> {
    * others, so one record is sent alone, a different one each time. Once one is accepted, its batch is retried in halves.
    */
   async #probe(load: Load, outcome: DeliveryReport | DeliveryError, signal: AbortSignal): Promise<void> {
-    const { attempt } = load.consignment;
+    const { attempt } = load.inFlight;
     const one = attempt.slice(this.#probes++ % attempt.length).slice(0, 1);
     if (outcome instanceof DeliveryError && attempt.length > 1) {
       const alone = await this.#deliver(load, one, signal);
@@ -281,11 +281,11 @@ export class Courier<Cursor> {
 
   #settle(load: Load, outcome: DeliveryReport | DeliveryError): void {
     const { report } = this.#options;
-    const { consignment } = load;
-    const { attempt } = consignment;
+    const { inFlight } = load;
+    const { attempt } = inFlight;
     if (outcome instanceof DeliveryError) {
       const refusal = { reason: renderErrorChain(outcome), code: outcome.answer };
-      const isSplit = consignment.refuse(refusal);
+      const isSplit = inFlight.refuse(refusal);
       if (isSplit) report({ type: 'batch-split', records: attempt.length, reason: refusal.reason });
       return;
     }
@@ -293,7 +293,7 @@ export class Courier<Cursor> {
     const again = retry?.indexes ?? [];
     const lost = refusedUnnamed?.records ?? 0;
     const records = attempt.length - refused.length - again.length - lost;
-    consignment.settle(refused, again);
+    inFlight.settle(refused, again);
     load.unnamedReason = refusedUnnamed?.reason;
     if (records > 0) {
       load.hasTaken = true;

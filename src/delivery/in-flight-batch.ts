@@ -5,7 +5,7 @@ import type { OutgoingRecord } from './outgoing-record.ts';
  * Records in flight: read for a sink and not settled yet, oldest first. When the sink permanently rejects a batch, the
  * attempt is halved until it isolates the rejected record; afterwards it grows again.
  */
-export class Consignment {
+export class InFlightBatch {
   readonly #batchMax: number;
   #pending: readonly OutgoingRecord[];
   #attemptMax: number;

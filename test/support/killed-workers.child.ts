@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { createSeededRandom, createSystemClock, systemRandom } from '../../src/base/index.ts';
-import { Courier, type Sink } from '../../src/delivery/index.ts';
+import { DeliveryWorker, type Sink } from '../../src/delivery/index.ts';
 import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
 import { createFileSink } from '../../src/delivery/sinks/file/sink.ts';
 import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
 import { createNatsSink } from '../../src/delivery/sinks/nats/sink.ts';
-import { Pump } from '../../src/schedule/index.ts';
+import { RetryLoop } from '../../src/schedule/index.ts';
 import { DeadLetterStore, EmbeddedStore } from '../../src/store/index.ts';
 
 /** What the parent says: where things are, and when to die. */
@@ -23,7 +23,7 @@ export interface KilledCouriersPlan {
 }
 
 /**
- * Store, couriers and sinks in a process that kills itself: before or after a commit, an acknowledgement, a dead letter, or
+ * Store, workers and sinks in a process that kills itself: before or after a commit, an acknowledgement, a dead letter, or
  * a delivery, or while one is on its way. What it did not finish, the next one does.
  */
 const plan = JSON.parse(process.argv[2] ?? '{}') as KilledCouriersPlan;
@@ -75,7 +75,7 @@ const sinks: Sink[] = [
 ];
 
 const pumps = sinks.map((sink) => {
-  const courier = new Courier({
+  const worker = new DeliveryWorker({
     sink: { ...sink, deliver: (records, signal) => deliver(sink, records, signal) },
     spool: {
       readSlice: (name, bounds) => store.readSlice(name, bounds),
@@ -90,11 +90,11 @@ const pumps = sinks.map((sink) => {
     isWanted: () => true,
     report: () => {},
   });
-  return new Pump({
+  return new RetryLoop({
     clock,
     random: systemRandom,
     backoff: { firstMs: 5, ceilingMs: 20 },
-    step: (signal, turn) => courier.step(signal, turn),
+    step: (signal, turn) => worker.step(signal, turn),
     onFailure: () => undefined,
   });
 });

@@ -1,13 +1,13 @@
 import { type BackoffBounds, type Clock, computeBackoffMs, type Random } from '../base/index.ts';
 
-export interface PumpOptions {
+export interface RetryLoopOptions {
   /**
    * Does one step. Resolves with `more` to be called again at once, `idle` if there is nothing to do until the next
-   * {@link Pump.wake}, or a wait before the next step. `isLast`: the pump is draining and there is no time to wait.
+   * {@link RetryLoop.wake}, or a wait before the next step. `isLast`: the loop is draining and there is no time to wait.
    */
-  readonly step: (signal: AbortSignal, turn: { readonly isLast: boolean }) => Promise<PumpOutcome>;
+  readonly step: (signal: AbortSignal, turn: { readonly isLast: boolean }) => Promise<RetryLoopOutcome>;
   /**
-   * Called after every failed step; the pump retries without limit, with a growing wait. Returns the minimum wait in
+   * Called after every failed step; the loop retries without limit, with a growing wait. Returns the minimum wait in
    * milliseconds, if any.
    */
   readonly onFailure: (cause: unknown) => number | undefined;
@@ -20,7 +20,7 @@ export interface PumpOptions {
 }
 
 /** Result of a step. */
-export type PumpOutcome = 'more' | 'idle' | { readonly waitMs: number };
+export type RetryLoopOutcome = 'more' | 'idle' | { readonly waitMs: number };
 
 type PumpState = 'resting' | 'stepping' | 'lingering' | 'waiting' | 'stopped';
 
@@ -35,8 +35,8 @@ type PumpState = 'resting' | 'stepping' | 'lingering' | 'waiting' | 'stopped';
  *   any ── drain() : last steps, none after a failure ──▶ stopped
  * ```
  */
-export class Pump {
-  readonly #options: PumpOptions;
+export class RetryLoop {
+  readonly #options: RetryLoopOptions;
   readonly #stop = new AbortController();
   #state: PumpState = 'resting';
   /** Aborts the waits that a step asked for, once draining starts. */
@@ -46,7 +46,7 @@ export class Pump {
   #isDraining = false;
   #idleWaiters: (() => void)[] = [];
 
-  constructor(options: PumpOptions) {
+  constructor(options: RetryLoopOptions) {
     this.#options = options;
   }
 

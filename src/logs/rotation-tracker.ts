@@ -59,7 +59,7 @@ export interface ChainOptions {
  * The files of one log in their order: which were begun, which are missing, and what may therefore be read now. Changes
  * the position that it was given; making that durable is the caller's.
  */
-export class LogChain {
+export class RotationTracker {
   readonly position: LogPosition;
   readonly #options: ChainOptions;
   /** Stamps of the rotated files that the router lists. */

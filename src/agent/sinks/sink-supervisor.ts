@@ -8,15 +8,21 @@ import {
   type Timer,
 } from '../../base/index.ts';
 import type { SinkSettings } from '../../delivery/index.ts';
-import { Courier, DeliveryError, type DeliveryEvent, type Sink, type StepOptions } from '../../delivery/index.ts';
-import { Pump, type PumpOutcome } from '../../schedule/index.ts';
+import {
+  DeliveryError,
+  type DeliveryEvent,
+  DeliveryWorker,
+  type Sink,
+  type StepOptions,
+} from '../../delivery/index.ts';
+import { RetryLoop, type RetryLoopOutcome } from '../../schedule/index.ts';
 import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError } from '../../store/index.ts';
 import type { SinkSummary } from '../../web/index.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
 import { createSelection, type SinkSelection } from '../selection.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
 
-export interface SinkRunnerOptions {
+export interface SinkSupervisorOptions {
   /** Store that holds the spool and the sinks' cursors. */
   readonly store: EmbeddedStore;
   /** Store of rejected records. */
@@ -37,7 +43,7 @@ export interface SinkRunnerOptions {
   readonly onGone: (cause: DeliveryError) => void;
 }
 
-/** What {@link SinkRunner.prepare} has made ready. */
+/** What {@link SinkSupervisor.prepare} has made ready. */
 export interface SinkChange {
   /**
    * Starts it, stops what is gone or was replaced, and leaves the others at their work. Never rejects. `signal` bounds the
@@ -50,7 +56,7 @@ interface RunningSink {
   readonly settings: SinkSettings;
   readonly hash: string;
   readonly sink: Sink;
-  readonly pump: Pump;
+  readonly loop: RetryLoop;
   readonly selection: SinkSelection;
   state: SinkSummary['state'];
   records: number;
@@ -70,8 +76,8 @@ const REPLAY_LOOK_MS = 30_000;
 const OPERATOR_RETRY_MS = 60_000;
 
 /** The sinks of the configuration, each delivering at its own pace. */
-export class SinkRunner {
-  readonly #options: SinkRunnerOptions;
+export class SinkSupervisor {
+  readonly #options: SinkSupervisorOptions;
   readonly #sinks = new Map<string, RunningSink>();
   /** Sinks whose dead letters may hold some that are to be tried again. */
   readonly #replaying = new Set<string>();
@@ -82,7 +88,7 @@ export class SinkRunner {
   #hasOldCursors = false;
   #letterCounts: ReadonlyMap<string, number> = new Map();
 
-  constructor(options: SinkRunnerOptions) {
+  constructor(options: SinkSupervisorOptions) {
     this.#options = options;
   }
 
@@ -165,19 +171,19 @@ export class SinkRunner {
 
   /** Says that there are records. */
   wake(): void {
-    for (const { pump } of this.#sinks.values()) pump.wake();
+    for (const { loop } of this.#sinks.values()) loop.wake();
   }
 
   async whenIdle(): Promise<void> {
-    await Promise.all([...this.#sinks.values()].map(({ pump }) => pump.whenIdle()));
+    await Promise.all([...this.#sinks.values()].map(({ loop }) => loop.whenIdle()));
   }
 
   /** Delivers what is spooled, as far as `signal` allows, and ends the sinks. */
   async drain(signal: AbortSignal): Promise<void> {
     this.#look?.cancel();
     await Promise.all(
-      [...this.#sinks.values()].map(async ({ pump, sink }) => {
-        await pump.drain(signal);
+      [...this.#sinks.values()].map(async ({ loop, sink }) => {
+        await loop.drain(signal);
         await sink.close();
       }),
     );
@@ -223,14 +229,14 @@ export class SinkRunner {
     }
   }
 
-  async #stop({ settings, pump, sink }: RunningSink, isChanged: boolean, signal: AbortSignal): Promise<void> {
+  async #stop({ settings, loop, sink }: RunningSink, isChanged: boolean, signal: AbortSignal): Promise<void> {
     const { metrics, logger } = this.#options;
     const { name } = settings;
     // What is new about it may be the very thing that lets it deliver: no time is spent on the old one.
-    await pump.drain(isChanged ? AbortSignal.abort() : signal);
+    await loop.drain(isChanged ? AbortSignal.abort() : signal);
     await sink.close().catch((cause: unknown) => this.#noteFault(name, cause));
     if (isChanged) return;
-    metrics.forgetSink(name);
+    metrics.unregisterSink(name);
     const records = this.#countWaiting(name);
     if (records > 0) logger.warn('A sink was removed; it does not get what waited for it', { sink: name, records });
   }
@@ -239,7 +245,7 @@ export class SinkRunner {
     const { clock, random, metrics, store, deadLetters } = this.#options;
     const { name } = settings;
     const selection = createSelection(settings.select);
-    const courier = new Courier<SpoolCursor>({
+    const worker = new DeliveryWorker<SpoolCursor>({
       sink,
       spool: store,
       deadLetters: {
@@ -250,22 +256,22 @@ export class SinkRunner {
       ...selection,
       report: (event) => this.#onDelivery(name, event),
     });
-    const pump = new Pump({
+    const loop = new RetryLoop({
       clock,
       random,
       backoff: SINK_BACKOFF,
-      step: (signal, turn) => this.#step(name, courier, signal, turn),
+      step: (signal, turn) => this.#step(name, worker, signal, turn),
       onFailure: (cause) => this.#noteFailure(name, cause),
     });
-    if (sink.connection) sink.connection.onEnd = () => pump.wake();
-    metrics.greetSink(name);
+    if (sink.connection) sink.connection.onEnd = () => loop.wake();
+    metrics.registerSink(name);
     // With records waiting the first attempt will tell.
     if (this.#countWaiting(name, selection.isWanted) === 0) metrics.sinkUp.set({ sink: name }, 1);
     return {
       settings,
       hash,
       sink,
-      pump,
+      loop,
       selection,
       state: 'unknown',
       records: 0,
@@ -290,10 +296,10 @@ export class SinkRunner {
 
   async #step(
     name: string,
-    courier: Courier<SpoolCursor>,
+    worker: DeliveryWorker<SpoolCursor>,
     signal: AbortSignal,
     turn: StepOptions,
-  ): Promise<PumpOutcome> {
+  ): Promise<RetryLoopOutcome> {
     const { clock, logger } = this.#options;
     const patience = clock.setTimer(SINK_PATIENCE_MS, () => {
       const waited = renderDuration(SINK_PATIENCE_MS);
@@ -301,7 +307,7 @@ export class SinkRunner {
       logger.warn('A sink does not take its records', { sink: name, waited });
     });
     try {
-      return await courier.step(signal, turn);
+      return await worker.step(signal, turn);
     } finally {
       patience.cancel();
     }

@@ -4,7 +4,7 @@ import type { Clock } from '../base/index.ts';
 import type { WebContent } from './content.ts';
 
 /** The dependencies of the request handlers. */
-export interface Served {
+export interface WebDependencies {
   /** The content to show. */
   readonly content: WebContent;
   /** Source of the current time and of timers. */

@@ -14,7 +14,7 @@ import {
   type WholeAnswer,
 } from './transport.ts';
 
-export interface CallerOptions extends TransportOptions {
+export interface RequestQueueOptions extends TransportOptions {
   /** How requests are authenticated. */
   readonly auth: AuthMode;
   /** Name of the account; not used with `none`. */
@@ -57,7 +57,7 @@ export interface RetryAfter {
  * 503, up to three times in all, honouring a `Retry-After` of 15 seconds at most.
  * A router that was busy to the end of a call is not waited for again before it has done something.
  */
-export class Caller {
+export class RequestQueue {
   readonly #transport: Transport;
   readonly #credentials: Credentials;
   readonly #clock: Clock;
@@ -67,7 +67,7 @@ export class Caller {
   /** Whether the last call has waited for a busy router in vain. */
   #isBusy = false;
 
-  constructor(options: CallerOptions) {
+  constructor(options: RequestQueueOptions) {
     this.#clock = options.clock;
     this.#refusals = new RefusalMemory(options.clock);
     this.#transport = new Transport(options);

@@ -1,5 +1,5 @@
 /** Limits concurrency: at most a fixed number of holders at a time. */
-export class Gate {
+export class ConcurrencyLimit {
   readonly #max: number;
   #inside = 0;
 

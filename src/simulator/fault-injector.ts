@@ -35,7 +35,7 @@ const BENDING: readonly FaultName[] = [
 const ARCHIVE = /^\/download\/log\?(?:.*&)?log_file=([^&]+\.bz2)(?:&|$)/;
 
 /** Applies the active faults between the sockets and the REST interface of one router. */
-export class FaultFront {
+export class FaultInjector {
   readonly #options: FaultFrontOptions;
   readonly #hanging = new Set<ServerResponse>();
 

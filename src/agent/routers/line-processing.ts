@@ -4,7 +4,7 @@ import type { FamilyDescription } from '../../model/index.ts';
 import { isSelected } from '../selection.ts';
 
 /** What the configuration says about the lines of all routers, compiled once for all of them. */
-export class LinePolicy {
+export class LineProcessing {
   /** Families of the rules, by the name of their metric. */
   readonly families: ReadonlyMap<string, FamilyDescription>;
   /** Takes out of a text what must not be stored; `undefined` when there is nothing of that kind. */

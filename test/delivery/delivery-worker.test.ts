@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import {
-  Courier,
-  type CourierOptions,
   DeliveryError,
   type DeliveryEvent,
+  DeliveryWorker,
+  type DeliveryWorkerOptions,
   type OutgoingRecord,
   type Sink,
 } from '../../src/delivery/index.ts';
@@ -21,7 +21,7 @@ function createBench(
     sink = {},
     batch = {},
     ...options
-  }: Partial<Pick<CourierOptions<number>, 'isWanted' | 'isSelected'>> & {
+  }: Partial<Pick<DeliveryWorkerOptions<number>, 'isWanted' | 'isSelected'>> & {
     sink?: Partial<Pick<Sink, 'findRefusal' | 'timeoutMs'>>;
     batch?: Partial<Sink['batch']>;
   } = {},
@@ -32,7 +32,7 @@ function createBench(
   const letters = new MemoryLetters();
   const events: DeliveryEvent[] = [];
   const attempts: string[][] = [];
-  const courier = new Courier<number>({
+  const worker = new DeliveryWorker<number>({
     sink: {
       name: 'archive',
       batch: { recordsMax: 8, bytesMax: 1_000_000, waitMs: 0, ...batch },
@@ -60,14 +60,14 @@ function createBench(
     const faults: unknown[] = [];
     for (let step = 0; step < stepsMax; step++) {
       try {
-        if ((await courier.step(never)) === 'idle') return faults;
+        if ((await worker.step(never)) === 'idle') return faults;
       } catch (cause) {
         faults.push(cause);
       }
     }
-    throw new RangeError('The courier does not come to an end');
+    throw new RangeError('The worker does not come to an end');
   };
-  return { clock, spool, letters, events, attempts, order, courier, drain };
+  return { clock, spool, letters, events, attempts, order, worker, drain };
 }
 
 /** A sink that refuses every batch with one of these records in it, as a whole. */
@@ -80,14 +80,14 @@ function refusing(...poison: readonly string[]): Deliver {
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `r${index}`);
 
-test('Courier is idle, and touches no sink, when the sink has everything', async () => {
-  const { courier, attempts, order } = createBench(() => Promise.resolve(taken));
-  expect(await courier.step(never)).toBe('idle');
+test('DeliveryWorker is idle, and touches no sink, when the sink has everything', async () => {
+  const { worker, attempts, order } = createBench(() => Promise.resolve(taken));
+  expect(await worker.step(never)).toBe('idle');
   expect(attempts).toEqual([]);
   expect(order).toEqual([]);
 });
 
-test('Courier moves the cursor only after the sink has the records', async () => {
+test('DeliveryWorker moves the cursor only after the sink has the records', async () => {
   const bench = createBench(async () => {
     await Promise.resolve();
     bench.order.push('taken');
@@ -100,7 +100,7 @@ test('Courier moves the cursor only after the sink has the records', async () =>
   expect(bench.attempts).toEqual([numbers(8), ['r8', 'r9']]);
 });
 
-test('Courier tries the same records again when the sink fails, and passes its error on', async () => {
+test('DeliveryWorker tries the same records again when the sink fails, and passes its error on', async () => {
   const cause = new DeliveryError('failed', 'Out of order', { disposition: 'retry', retryAfterMs: 7 });
   const outcomes = [Promise.reject(cause), Promise.resolve(taken)];
   const bench = createBench(() => outcomes.shift() ?? Promise.resolve(taken));
@@ -110,7 +110,7 @@ test('Courier tries the same records again when the sink fails, and passes its e
   expect(bench.letters.letters).toEqual([]);
 });
 
-test('Courier isolates a record that the sink refuses by halving, keeps the order, and goes on', async () => {
+test('DeliveryWorker isolates a record that the sink refuses by halving, keeps the order, and goes on', async () => {
   const bench = createBench(refusing('r5'));
   bench.spool.add(numbers(12));
   expect(await bench.drain()).toEqual([]);
@@ -123,7 +123,7 @@ test('Courier isolates a record that the sink refuses by halving, keeps the orde
   expect(bench.events).toContainEqual({ type: 'records-refused', records: 1, reason: 'Bad field', isAnswered: true });
 });
 
-test('Courier makes batches large again after a refused record', async () => {
+test('DeliveryWorker makes batches large again after a refused record', async () => {
   const bench = createBench(refusing('r0'), { batch: { recordsMax: 16 } });
   bench.spool.add(numbers(64));
   await bench.drain();
@@ -131,7 +131,7 @@ test('Courier makes batches large again after a refused record', async () => {
   expect(bench.attempts.map(({ length }) => length)).toEqual([16, 8, 4, 2, 1, 2, 4, 8, 1, 16, 16, 16]);
 });
 
-test('Courier stores dead letters before the cursor moves past them', async () => {
+test('DeliveryWorker stores dead letters before the cursor moves past them', async () => {
   const bench = createBench(refusing('r1'));
   bench.letters.add = () => void bench.order.push('letters');
   bench.spool.add(numbers(2));
@@ -139,7 +139,7 @@ test('Courier stores dead letters before the cursor moves past them', async () =
   expect(bench.order.indexOf('letters')).toBeLessThan(bench.order.indexOf('cursor of archive at 2'));
 });
 
-test('Courier settles again what could not be stored, and asks the sink no second time', async () => {
+test('DeliveryWorker settles again what could not be stored, and asks the sink no second time', async () => {
   const bench = createBench(refusing('r1'));
   bench.spool.add(numbers(2));
   const add = bench.letters.add.bind(bench.letters);
@@ -148,7 +148,7 @@ test('Courier settles again what could not be stored, and asks the sink no secon
     if (isFull) throw new RangeError('disk full');
     add(...args);
   };
-  for (let step = 0; step < 6; step++) await bench.courier.step(never).catch(() => {});
+  for (let step = 0; step < 6; step++) await bench.worker.step(never).catch(() => {});
   const { length } = bench.attempts;
   expect(bench.spool.cursors.get('archive')).toBeUndefined();
   isFull = false;
@@ -157,7 +157,7 @@ test('Courier settles again what could not be stored, and asks the sink no secon
   expect(bench.letters.letters).toHaveLength(1);
 });
 
-test('Courier sends again only the records that the sink asked for, then the rest', async () => {
+test('DeliveryWorker sends again only the records that the sink asked for, then the rest', async () => {
   let isFirst = true;
   const bench = createBench(() => {
     const report = isFirst
@@ -181,7 +181,7 @@ test('Courier sends again only the records that the sink asked for, then the res
   ]);
 });
 
-test('Courier sends the rest at once, and calls it no failure, when the sink asks for no wait', async () => {
+test('DeliveryWorker sends the rest at once, and calls it no failure, when the sink asks for no wait', async () => {
   let isFirst = true;
   const bench = createBench(() => {
     const report = isFirst ? { retry: { indexes: [2, 3], reason: 'out of time', retryAfterMs: 0 } } : taken;
@@ -193,7 +193,7 @@ test('Courier sends the rest at once, and calls it no failure, when the sink ask
   expect(bench.attempts).toEqual([numbers(4), ['r2', 'r3']]);
 });
 
-test('Courier counts what a sink rejected without saying which, and does not send it again', async () => {
+test('DeliveryWorker counts what a sink rejected without saying which, and does not send it again', async () => {
   const bench = createBench(() =>
     Promise.resolve({ refusedUnnamed: { records: 3, reason: 'no quota' }, warning: 'slow' }),
   );
@@ -207,7 +207,7 @@ test('Courier counts what a sink rejected without saying which, and does not sen
   ]);
 });
 
-test('Courier makes a dead letter of a record that the sink is known to refuse, unsent', async () => {
+test('DeliveryWorker makes a dead letter of a record that the sink is known to refuse, unsent', async () => {
   const findRefusal = ({ fields }: OutgoingRecord) => (fields.uid === 'r1' ? { reason: 'too old' } : undefined);
   const bench = createBench(() => Promise.resolve(taken), { sink: { findRefusal } });
   bench.spool.add(numbers(3));
@@ -216,7 +216,7 @@ test('Courier makes a dead letter of a record that the sink is known to refuse, 
   expect(bench.letters.letters).toMatchObject([{ uid: 'r1', reason: 'too old' }]);
 });
 
-test('Courier gives up an attempt at the time limit and sends the same again', async () => {
+test('DeliveryWorker gives up an attempt at the time limit and sends the same again', async () => {
   let isHanging = true;
   const bench = createBench(
     (_, signal) =>
@@ -226,7 +226,7 @@ test('Courier gives up an attempt at the time limit and sends the same again', a
     { sink: { timeoutMs: 30_000 } },
   );
   bench.spool.add(numbers(2));
-  const step = bench.courier.step(never);
+  const step = bench.worker.step(never);
   const failure = expect(step).rejects.toMatchObject({ code: 'timeout', disposition: 'retry' });
   await bench.clock.advance(30_000);
   await failure;
@@ -235,42 +235,42 @@ test('Courier gives up an attempt at the time limit and sends the same again', a
   expect(bench.attempts).toEqual([numbers(2), numbers(2)]);
 });
 
-test('Courier passes an abort on as it is', async () => {
+test('DeliveryWorker passes an abort on as it is', async () => {
   const stop = new AbortController();
   const bench = createBench(
     (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
   );
   bench.spool.add(['r0']);
-  const step = bench.courier.step(stop.signal);
+  const step = bench.worker.step(stop.signal);
   stop.abort(new RangeError('the end'));
   await expect(step).rejects.toThrow('the end');
 });
 
-test('Courier asks for a wait while a batch may still fill, and not at the end', async () => {
-  const { clock, spool, courier, attempts } = createBench(() => Promise.resolve(taken), { batch: { waitMs: 1000 } });
+test('DeliveryWorker asks for a wait while a batch may still fill, and not at the end', async () => {
+  const { clock, spool, worker, attempts } = createBench(() => Promise.resolve(taken), { batch: { waitMs: 1000 } });
   await clock.advance(5000);
   spool.add(['r0'], { committedMs: 4400 });
-  expect(await courier.step(never)).toEqual({ waitMs: 400 });
+  expect(await worker.step(never)).toEqual({ waitMs: 400 });
   expect(attempts).toEqual([]);
-  expect(await courier.step(never, { isLast: true })).toBe('more');
+  expect(await worker.step(never, { isLast: true })).toBe('more');
   expect(attempts).toEqual([['r0']]);
   spool.add(['r1'], { committedMs: 4400 });
   await clock.advance(400);
-  expect(await courier.step(never)).toBe('more');
+  expect(await worker.step(never)).toBe('more');
 });
 
-test('Courier waits for nothing when the batch is full, or when the wall clock was set back', async () => {
-  const { clock, spool, courier } = createBench(() => Promise.resolve(taken), {
+test('DeliveryWorker waits for nothing when the batch is full, or when the wall clock was set back', async () => {
+  const { clock, spool, worker } = createBench(() => Promise.resolve(taken), {
     batch: { waitMs: 1000, recordsMax: 2 },
   });
   await clock.advance(5000);
   spool.add(['r0', 'r1'], { committedMs: 5000 });
-  expect(await courier.step(never)).toBe('more');
+  expect(await worker.step(never)).toBe('more');
   spool.add(['r2'], { committedMs: 9000 });
-  expect(await courier.step(never)).toBe('more');
+  expect(await worker.step(never)).toBe('more');
 });
 
-test('Courier passes over logs and records that the sink does not want, and moves its cursor', async () => {
+test('DeliveryWorker passes over logs and records that the sink does not want, and moves its cursor', async () => {
   const bench = createBench(() => Promise.resolve(taken), {
     isWanted: (router, component) => router !== 'lab' && component === 'network',
     isSelected: ({ message }) => !message.startsWith('debug'),
@@ -284,7 +284,7 @@ test('Courier passes over logs and records that the sink does not want, and move
   expect(bench.events).toContainEqual({ type: 'records-skipped', records: 3 });
 });
 
-test('Courier moves the cursor past a slice with nothing in it for the sink', async () => {
+test('DeliveryWorker moves the cursor past a slice with nothing in it for the sink', async () => {
   const bench = createBench(() => Promise.resolve(taken), { isWanted: () => false });
   bench.spool.add(numbers(20));
   expect(await bench.drain()).toEqual([]);
@@ -292,7 +292,7 @@ test('Courier moves the cursor past a slice with nothing in it for the sink', as
   expect(bench.spool.cursors.get('archive')).toBe(20);
 });
 
-test('Courier tries marked dead letters again before what is new, and drops those that are taken', async () => {
+test('DeliveryWorker tries marked dead letters again before what is new, and drops those that are taken', async () => {
   const bench = createBench(refusing('bad'));
   bench.letters.add('archive', [
     { uid: 'good', line: renderLine('good'), reason: 'then' },
@@ -309,7 +309,7 @@ test('Courier tries marked dead letters again before what is new, and drops thos
   ]);
 });
 
-test('Courier settles a replay in one call, so that a kill leaves all of it or nothing', async () => {
+test('DeliveryWorker settles a replay in one call, so that a kill leaves all of it or nothing', async () => {
   const bench = createBench(refusing('bad'));
   const letters = ['good', 'bad'].map((uid) => ({ uid, line: renderLine(uid), reason: 'then' }));
   bench.letters.add('archive', letters);
@@ -325,7 +325,7 @@ test('Courier settles a replay in one call, so that a kill leaves all of it or n
   expect(calls).toEqual([[['bad'], [ids[0]]]]);
 });
 
-test('Courier keeps records that are to come again in front of the rest after a batch was split', async () => {
+test('DeliveryWorker keeps records that are to come again in front of the rest after a batch was split', async () => {
   const refusal = new DeliveryError('too_large', 'Too large', { disposition: 'dead-letter', answer: '413' });
   const outcomes: (() => ReturnType<Deliver>)[] = [
     () => Promise.reject(refusal),
@@ -347,7 +347,7 @@ test('Courier keeps records that are to come again in front of the rest after a 
   expect(bench.spool.cursors.get('archive')).toBe(8);
 });
 
-test('Courier calls a sink misconfigured that refuses every record of three batches in a row, and makes no more dead letters', async () => {
+test('DeliveryWorker calls a sink misconfigured that refuses every record of three batches in a row, and makes no more dead letters', async () => {
   let isRefusing = true;
   const refusal = () =>
     Promise.reject(new DeliveryError('refused', 'Too old', { disposition: 'dead-letter', answer: '400' }));
@@ -355,7 +355,7 @@ test('Courier calls a sink misconfigured that refuses every record of three batc
   bench.spool.add(numbers(12));
   const faults: unknown[] = [];
   const tryOften = async () => {
-    for (let step = 0; step < 40; step++) await bench.courier.step(never).catch((cause: unknown) => faults.push(cause));
+    for (let step = 0; step < 40; step++) await bench.worker.step(never).catch((cause: unknown) => faults.push(cause));
   };
   await tryOften();
   expect(bench.letters.letters.map(({ uid }) => uid)).toEqual(numbers(6));
@@ -379,7 +379,7 @@ test('Courier calls a sink misconfigured that refuses every record of three batc
   expect(bench.spool.cursors.get('archive')).toBe(12);
 });
 
-test('Courier goes on when one record of a batch is taken alone, and sets those aside that are refused', async () => {
+test('DeliveryWorker goes on when one record of a batch is taken alone, and sets those aside that are refused', async () => {
   const bench = createBench(refusing('r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r7'), { batch: { recordsMax: 2 } });
   bench.spool.add(numbers(8));
   expect(await bench.drain()).toMatchObject([{ code: 'misconfigured' }, { code: 'misconfigured' }].slice(0, 1));
@@ -387,7 +387,7 @@ test('Courier goes on when one record of a batch is taken alone, and sets those 
   expect(bench.attempts.filter((uids) => uids.includes('r6') && uids.length === 1)).not.toEqual([]);
 });
 
-test('Courier calls no sink misconfigured that takes a record in between, or that was not asked', async () => {
+test('DeliveryWorker calls no sink misconfigured that takes a record in between, or that was not asked', async () => {
   const poison = ['r0', 'r1', 'r2', 'r3', 'r5', 'r6', 'r7', 'r8', 'r9'];
   const bench = createBench(refusing(...poison), { batch: { recordsMax: 2 } });
   bench.spool.add(numbers(10));
@@ -402,7 +402,7 @@ test('Courier calls no sink misconfigured that takes a record in between, or tha
   expect(unasked.letters.letters).toHaveLength(10);
 });
 
-test('Courier calls a sink misconfigured that refuses every record one by one', async () => {
+test('DeliveryWorker calls a sink misconfigured that refuses every record one by one', async () => {
   const all = (uids: readonly string[]) => ({
     refused: uids.map((_, index) => ({ index, reason: 'mapping', code: '400' })),
   });
@@ -410,7 +410,7 @@ test('Courier calls a sink misconfigured that refuses every record one by one', 
   const bench = createBench((uids) => Promise.resolve(isRefusing ? all(uids) : taken), { batch: { recordsMax: 3 } });
   bench.spool.add(numbers(12));
   const faults: unknown[] = [];
-  for (let step = 0; step < 6; step++) await bench.courier.step(never).catch((cause: unknown) => faults.push(cause));
+  for (let step = 0; step < 6; step++) await bench.worker.step(never).catch((cause: unknown) => faults.push(cause));
   // At the third batch, and at each attempt after it, which is one request.
   expect(faults).toHaveLength(4);
   expect(bench.attempts).toHaveLength(6);
@@ -419,7 +419,7 @@ test('Courier calls a sink misconfigured that refuses every record one by one', 
   expect(await bench.drain()).toEqual([]);
 });
 
-test('Courier calls a sink misconfigured that refuses every record and does not name them, and loses no more of them', async () => {
+test('DeliveryWorker calls a sink misconfigured that refuses every record and does not name them, and loses no more of them', async () => {
   const bench = createBench(
     (uids) => Promise.resolve({ refusedUnnamed: { records: uids.length, reason: 'no tenant' } }),
     {
@@ -428,7 +428,7 @@ test('Courier calls a sink misconfigured that refuses every record and does not 
   );
   bench.spool.add(numbers(12));
   const faults: unknown[] = [];
-  for (let step = 0; step < 10; step++) await bench.courier.step(never).catch((cause: unknown) => faults.push(cause));
+  for (let step = 0; step < 10; step++) await bench.worker.step(never).catch((cause: unknown) => faults.push(cause));
   expect(faults.length).toBeGreaterThan(3);
   for (const fault of faults)
     expect(fault).toMatchObject({ code: 'misconfigured', message: expect.stringMatching(/: no tenant$/) });

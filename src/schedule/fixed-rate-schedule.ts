@@ -9,7 +9,7 @@ const DOUBLINGS_MAX = 30;
  * The fixed-rate schedule of one activity: scheduled times are the first one plus whole intervals, whatever happens in
  * between. An interval of `Infinity` has no scheduled times. All times are monotonic.
  */
-export class Grid {
+export class FixedRateSchedule {
   readonly #intervalMs: number;
   /** Scheduled time of the last run; -Infinity before the first. */
   #lastMs = -Infinity;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
-import { SinkRunner } from '../../src/agent/sinks/sink-runner.ts';
+import { SinkSupervisor } from '../../src/agent/sinks/sink-supervisor.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
 import { ConnectionEnd } from '../../src/delivery/connection-end.ts';
 import {
@@ -37,7 +37,7 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
   const delivered: Record<string, string[]> = {};
   const attemptsMs: number[] = [];
   const metrics = new SelfMetrics('0');
-  const runner = new SinkRunner({
+  const runner = new SinkSupervisor({
     store,
     deadLetters: letters,
     clock,
@@ -116,7 +116,7 @@ const fail = (code: 'unauthorized' | 'throttled' | 'closed', retryAfterMs?: numb
     new DeliveryError(code, 'No', { disposition: code === 'throttled' ? 'retry' : 'operator', retryAfterMs }),
   );
 
-test('SinkRunner.prepare() leaves sinks alone whose settings did not change, and starts one anew whose settings did', async () => {
+test('SinkSupervisor.prepare() leaves sinks alone whose settings did not change, and starts one anew whose settings did', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'), sink('b'));
   bench.commit(['1']);
@@ -129,7 +129,7 @@ test('SinkRunner.prepare() leaves sinks alone whose settings did not change, and
   expect(bench.runner.describe().map(({ name }) => name)).toEqual(['b', 'a']);
 });
 
-test('SinkRunner.prepare() ends a sink that is gone with its series, and says what it does not get', async () => {
+test('SinkSupervisor.prepare() ends a sink that is gone with its series, and says what it does not get', async () => {
   await using bench = await openBench({ b: fail('throttled') });
   await bench.apply(sink('a'), sink('b'));
   bench.commit(['1', '2', '3']);
@@ -142,7 +142,7 @@ test('SinkRunner.prepare() ends a sink that is gone with its series, and says wh
   expect(bench.store.spooled.records).toBe(0);
 });
 
-test('SinkRunner.prepare() changes nothing when the disk does not let it', async () => {
+test('SinkSupervisor.prepare() changes nothing when the disk does not let it', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'));
   bench.store.checkWritable = () => {
@@ -156,7 +156,7 @@ test('SinkRunner.prepare() changes nothing when the disk does not let it', async
   expect(bench.happened).toEqual(['create a', 'create b', 'close b']);
 });
 
-test('SinkRunner.prepare() changes nothing when a new sink cannot be where it is to be, but begins with one that cannot', async () => {
+test('SinkSupervisor.prepare() changes nothing when a new sink cannot be where it is to be, but begins with one that cannot', async () => {
   const refuse = () => Promise.reject(new DeliveryError('unwritable', 'No folder', { disposition: 'operator' }));
   await using bench = await openBench({}, { a: refuse, b: refuse });
   await bench.apply(sink('a'));
@@ -170,7 +170,7 @@ test('SinkRunner.prepare() changes nothing when a new sink cannot be where it is
   expect(bench.runner.describe().map(({ name }) => name)).toEqual(['a', 'c']);
 });
 
-test('SinkRunner.prepare() changes nothing that runs until it is committed', async () => {
+test('SinkSupervisor.prepare() changes nothing that runs until it is committed', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'), sink('b'));
   const change = await bench.prepare(sink('b', { format: 'ecs' }), sink('c'));
@@ -183,7 +183,7 @@ test('SinkRunner.prepare() changes nothing that runs until it is committed', asy
   expect(bench.delivered).toEqual({ a: ['1'], b: ['1'], c: ['1'] });
 });
 
-test('SinkRunner frees what a sink that is gone was to get as soon as the disk lets it', async () => {
+test('SinkSupervisor frees what a sink that is gone was to get as soon as the disk lets it', async () => {
   await using bench = await openBench({ b: fail('throttled') });
   await bench.apply(sink('a'), sink('b'));
   bench.commit(['1', '2']);
@@ -201,7 +201,7 @@ test('SinkRunner frees what a sink that is gone was to get as soon as the disk l
   expect(bench.store.spooled.records).toBe(0);
 });
 
-test('SinkRunner tries a sink that refuses the credentials once a minute at most', async () => {
+test('SinkSupervisor tries a sink that refuses the credentials once a minute at most', async () => {
   await using bench = await openBench({ a: fail('unauthorized') });
   await bench.apply(sink('a'));
   bench.commit(['1']);
@@ -210,7 +210,7 @@ test('SinkRunner tries a sink that refuses the credentials once a minute at most
   expect(bench.attemptsMs.map((ms) => ms / SECOND_MS)).toEqual([0, 60, 120, 180]);
 });
 
-test('SinkRunner waits as long as a sink asks, but no longer than an hour', async () => {
+test('SinkSupervisor waits as long as a sink asks, but no longer than an hour', async () => {
   await using bench = await openBench({ a: fail('throttled', 86_400 * SECOND_MS) });
   await bench.apply(sink('a'));
   bench.commit(['1']);
@@ -219,7 +219,7 @@ test('SinkRunner waits as long as a sink asks, but no longer than an hour', asyn
   expect(bench.attemptsMs.map((ms) => ms / SECOND_MS)).toEqual([0, 3600]);
 });
 
-test('SinkRunner counts what became of records, and shows the words of a warning', async () => {
+test('SinkSupervisor counts what became of records, and shows the words of a warning', async () => {
   const report = {
     bytes: 100,
     duplicates: 1,
@@ -251,7 +251,7 @@ test('SinkRunner counts what became of records, and shows the words of a warning
   expect(bench.runner.describe()).toMatchObject([{ state: 'up', recordsDelivered: 2, recordsWaiting: 0 }]);
 });
 
-test('SinkRunner tries marked dead letters again within half a minute, and drops those that are too old', async () => {
+test('SinkSupervisor tries marked dead letters again within half a minute, and drops those that are too old', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'));
   await bench.runner.whenIdle();
@@ -265,7 +265,7 @@ test('SinkRunner tries marked dead letters again within half a minute, and drops
   expect(bench.letters.count()).toBe(0);
 });
 
-test('SinkRunner delivers while another process keeps the dead letters to itself', async () => {
+test('SinkSupervisor delivers while another process keeps the dead letters to itself', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'));
   await bench.runner.whenIdle();
@@ -281,7 +281,7 @@ test('SinkRunner delivers while another process keeps the dead letters to itself
   expect(await bench.metrics()).toContain('router_exporter_dead_letters{sink="a"} 0');
 });
 
-test('SinkRunner calls a sink down that does not take its records for half a minute, and up when it does', async () => {
+test('SinkSupervisor calls a sink down that does not take its records for half a minute, and up when it does', async () => {
   const taken = Promise.withResolvers<object>();
   await using bench = await openBench({ a: () => taken.promise });
   await bench.apply(sink('a'));
@@ -294,7 +294,7 @@ test('SinkRunner calls a sink down that does not take its records for half a min
   expect(bench.runner.describe()).toMatchObject([{ state: 'up', error: null }]);
 });
 
-test('SinkRunner does not call a sink up before it has tried it, when records wait for it', async () => {
+test('SinkSupervisor does not call a sink up before it has tried it, when records wait for it', async () => {
   await using bench = await openBench({ a: fail('unauthorized') });
   await bench.apply(sink('a'));
   bench.commit(['1']);
@@ -303,7 +303,7 @@ test('SinkRunner does not call a sink up before it has tried it, when records wa
   expect(await bench.metrics()).not.toContain('router_exporter_sink_up{sink="a"} 1');
 });
 
-test('SinkRunner says it when a sink has gone for good, and does not call that a failure', async () => {
+test('SinkSupervisor says it when a sink has gone for good, and does not call that a failure', async () => {
   await using bench = await openBench({ a: fail('closed') });
   await bench.apply(sink('a'));
   bench.commit(['1']);
@@ -312,7 +312,7 @@ test('SinkRunner says it when a sink has gone for good, and does not call that a
   expect(bench.ownLog).toEqual([]);
 });
 
-test('SinkRunner wakes a sink whose connection has ended, and counts what goes again apart', async () => {
+test('SinkSupervisor wakes a sink whose connection has ended, and counts what goes again apart', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a', { replayMs: 10 * SECOND_MS }));
   bench.commit(['1', '2']);
@@ -329,7 +329,7 @@ test('SinkRunner wakes a sink whose connection has ended, and counts what goes a
   expect(bench.runner.describe()).toMatchObject([{ recordsDelivered: 2, recordsWaiting: 0 }]);
 });
 
-test('SinkRunner.drain() closes every sink', async () => {
+test('SinkSupervisor.drain() closes every sink', async () => {
   await using bench = await openBench();
   await bench.apply(sink('a'), sink('b'));
   await bench.runner.drain(never);

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { LogChain } from '../../src/logs/chain.ts';
 import type { LinkRule } from '../../src/logs/link-rule.ts';
 import type { ListedLog } from '../../src/logs/names.ts';
 import {
@@ -10,6 +9,7 @@ import {
   type LogPosition,
 } from '../../src/logs/position.ts';
 import { parsePosition, renderPosition } from '../../src/logs/position-text.ts';
+import { RotationTracker } from '../../src/logs/rotation-tracker.ts';
 import { Zone } from '../../src/logs/zone.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
@@ -27,7 +27,7 @@ const listed = (...stamps: string[]): ListedLog => ({
 });
 
 let clock: SteppedClock;
-let chain: LogChain;
+let chain: RotationTracker;
 
 const berlin = new Zone('Europe/Berlin');
 
@@ -55,8 +55,8 @@ function createRule(): typeof rule {
   };
 }
 
-function createChain(position: LogPosition, zone = berlin): LogChain {
-  return new LogChain(position, { router: 'plant-7', component: 'network', clock, zone: () => zone, rule });
+function createChain(position: LogPosition, zone = berlin): RotationTracker {
+  return new RotationTracker(position, { router: 'plant-7', component: 'network', clock, zone: () => zone, rule });
 }
 
 beforeEach(() => {
@@ -66,13 +66,13 @@ beforeEach(() => {
 });
 
 /** What a process that starts on the stored position knows. */
-function restart(): LogChain {
+function restart(): RotationTracker {
   const position = parsePosition(renderPosition(chain.position));
   expect(position).toBeDefined();
   return createChain(position ?? createPosition());
 }
 
-describe('LogChain.admits()', () => {
+describe('RotationTracker.admits()', () => {
   /** Wall time in Berlin of a moment in the name of a file, moved by `ms`. */
   const wallAfter = (stamp: string, ms: number) =>
     Date.parse(`${stamp.slice(0, 10)}T${stamp.slice(11)}Z`) + HOUR_MS + ms;
@@ -224,7 +224,7 @@ describe('LogChain.admits()', () => {
   });
 });
 
-describe('LogChain watches a rotation', () => {
+describe('RotationTracker watches a rotation', () => {
   const THIRD = '2026-11-21-12:00:00';
   const at = (time: string) => Date.parse(`2026-11-21T${time}Z`);
   const read = (key: string, from: string, to: string): Instance => ({
@@ -320,7 +320,7 @@ describe('LogChain watches a rotation', () => {
   });
 });
 
-describe('LogChain', () => {
+describe('RotationTracker', () => {
   test('holds newer lines for a minute after the open file was shelved, and gives it up after 15', async () => {
     const open = createInstance('a');
     chain.open(open);

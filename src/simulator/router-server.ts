@@ -25,7 +25,7 @@ const SCHEMES = ['https', 'http'] as const;
 type Scheme = (typeof SCHEMES)[number];
 
 /** The listening sockets of one router: one for each scheme enabled in its configuration. */
-export class RouterFront {
+export class RouterServer {
   readonly #options: RouterFrontOptions;
   readonly #turn = new Mutex();
   #listeners: Partial<Record<Scheme, HttpListener>> = {};

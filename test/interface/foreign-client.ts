@@ -11,7 +11,7 @@ export interface RequestOptions {
 }
 
 /** Speaks HTTPS to one router without a line of the product: what it sees is what travels. */
-export interface Stranger extends AsyncDisposable {
+export interface ForeignClient extends AsyncDisposable {
   /** `path` begins behind `/api/v2_0`. */
   send(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   get(path: string, token?: string): Promise<Answer>;
@@ -21,7 +21,7 @@ export interface Stranger extends AsyncDisposable {
 }
 
 /** Opens one; as in the tests of the simulator, every answer is held against the description of the interface. */
-export function openStranger(router: SimulatedRouter, caPem: string): Stranger {
+export function openForeignClient(router: SimulatedRouter, caPem: string): ForeignClient {
   const client = openClient(router, caPem);
   return {
     send: (method, path, { token, body, authorization } = {}) =>
