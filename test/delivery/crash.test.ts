@@ -16,13 +16,13 @@ import { findTool } from '../support/tools.ts';
 
 const CHILD = fileURLToPath(new URL('../support/killed-workers.child.ts', import.meta.url));
 const natsServer = findTool('nats-server');
-const KILLS = sampled('kills of workers', 200, 12);
+const KILLS = sampled('kills of delivery workers', 200, 12);
 /** More points than a process comes to between two kills, so that most of them end by one. */
 const POINTS_MAX = 40;
 const RECORDS_PER_KILL = 25;
 
 test.skipIf(natsServer.isMissing)(
-  `${KILLS} kills -9 at seeded points lose no record at any of four sinks, and those with a key hold each once${sampleNote('kills of workers')}${natsServer.note}`,
+  `${KILLS} kills -9 at seeded points lose no record at any of four sinks, and those with a key hold each once${sampleNote('kills of delivery workers')}${natsServer.note}`,
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'router-exporter-crash-'));
     try {

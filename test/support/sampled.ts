@@ -2,7 +2,7 @@
 export const SAMPLES = {
   'lives of the oracle': 'every 13th of 200 seeds',
   'commands under faults': 'each command and each fault of the simulator at least once',
-  'kills of workers': '12 of 200',
+  'kills of delivery workers': '12 of 200',
   'kills at a commit': 'every third commit',
   'tests of alerts': 'every third file',
   'routers that a Prometheus scrapes': '40 of 200',
