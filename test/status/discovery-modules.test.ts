@@ -480,6 +480,12 @@ describe('whatever a router answers', () => {
     );
   });
 
+  test('names that differ only in case are one field, as the modules read them', async () => {
+    const documents = { a: { status: { list: [{ W: 0 }, { w: '# x' }] } } };
+    const modules = await loadDiscovered(discoverIn(documents));
+    expect(mapWith(modules, 'a', documents.a).faults).toEqual([]);
+  });
+
   test('any JSON is explored without an error', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 8 }), fc.jsonValue(), (one, other) => {

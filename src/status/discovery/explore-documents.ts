@@ -92,8 +92,8 @@ class Explorer {
         else noteField(place, name, value, texts);
       }
     }
-    for (const [name, own] of texts) {
-      const field = place.fields.get(name);
+    for (const [key, own] of texts) {
+      const field = place.fields.get(key);
       if (field && own.length === seen.length && new Set(own).size === own.length) field.uniqueIn++;
     }
   }
@@ -119,12 +119,14 @@ class Explorer {
   }
 }
 
+/** Names that differ only in case are one field: the mapping reads either where a row lacks the other. */
 function noteField(place: PlaceRecord, name: string, value: unknown, texts: Map<string, string[]>): void {
-  let field = place.fields.get(name);
+  const key = name.toLowerCase();
+  let field = place.fields.get(key);
   if (!field) {
     if (place.fields.size >= FIELDS_MAX) return;
     field = { name, texts: new Set(), isPlain: true, uniqueIn: 0 };
-    place.fields.set(name, field);
+    place.fields.set(key, field);
   }
   const plain = toPlainText(value);
   if (plain === undefined) return;
@@ -134,9 +136,9 @@ function noteField(place: PlaceRecord, name: string, value: unknown, texts: Map<
   }
   if (plain.text === '') return;
   if (field.texts.size < TEXTS_MAX) field.texts.add(plain.text);
-  const own = texts.get(name);
+  const own = texts.get(key);
   if (own) own.push(plain.text);
-  else texts.set(name, [plain.text]);
+  else texts.set(key, [plain.text]);
 }
 
 function isRowList(value: unknown): value is readonly unknown[] {
