@@ -185,7 +185,7 @@ const CAUSES: readonly (readonly [cause: string, fault: Change, says: string])[]
       ...config,
       backup: { schedule: '* * * * *', path: join(HERE, 'backups'), keep: 3, format: 'binary' },
     }),
-    'could not be made',
+    'could not be created',
   ],
   [
     'TLS, which needs a restart',

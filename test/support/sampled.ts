@@ -7,7 +7,7 @@ export const SAMPLES = {
   'tests of alerts': 'every third file',
   'routers that a Prometheus scrapes': '40 of 200',
   'installation by npm': 'not',
-  'real receivers': 'nats-server; not Loki, OpenSearch and the OpenTelemetry Collector',
+  'real receivers': 'nats-server; not Loki, OpenSearch, VictoriaLogs and the OpenTelemetry Collector',
 } as const;
 
 export type SampleName = keyof typeof SAMPLES;
