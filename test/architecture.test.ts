@@ -68,7 +68,7 @@ describe('the import rule', () => {
 
   test('catches a planted sideways import and says where it belongs', () => {
     expect(findingsIn('src/logs/to-router.ts').map(({ help }) => help)).toEqual([
-      'The room logs may import only base, bzip2, model, net, settings. Declare here the small interface that is needed; src/agent hands over the room that satisfies it.',
+      'The room logs may import only base, bzip2, model, settings, net. Declare here the small interface that is needed; src/agent hands over the room that satisfies it.',
     ]);
   });
 

@@ -33,13 +33,21 @@ const TAIL_BYTES: readonly Buffer[] = [
   Buffer.from('nul\0\0\0within', 'latin1'),
 ];
 
+/** The lines begin so long before now. */
+const AGES_MS = [72 * HOUR_MS, 5 * HOUR_MS, 30 * 60_000];
+const LAST_MESSAGE = 'behind a hole';
+
+/** True when the last line is among the records, which the agent keeps back until it is sure that no line continues it. */
+export function isAwkwardLogComplete(records: readonly { readonly message: string }[]): boolean {
+  return records.filter(({ message }) => message === LAST_MESSAGE).length === AGES_MS.length;
+}
+
 /** Flags and events that the lines of {@link renderAwkwardLog} lead to: proof that they were as awkward as they should be. */
 export const AWKWARD_SIGNS = ['nul', 'lossy', 'truncated', 'device_scrambled', 'log.repeat'] as const;
 
 /** A log in UTC that begins three days before `nowMs` and ends then: every kind of line at each of several ages. */
 export function renderAwkwardLog(nowMs: number): Buffer {
-  const ages = [72 * HOUR_MS, 5 * HOUR_MS, 30 * 60_000];
-  return Buffer.concat(ages.flatMap((ageMs) => renderRound(nowMs - ageMs, 0)));
+  return Buffer.concat(AGES_MS.flatMap((ageMs) => renderRound(nowMs - ageMs, 0)));
 }
 
 /** `count` more lines of the same kinds, all of `nowMs`. */
@@ -65,7 +73,7 @@ function renderRound(startMs: number, from: number): Buffer[] {
     renderLine(end, `long ${'0123456789äöü '.repeat(LONG_LINE_BYTES / 17)}`),
     renderLine(end, 'x'.repeat(8192)),
     Buffer.alloc(4096),
-    renderLine(end, 'behind a hole\r'),
+    renderLine(end, `${LAST_MESSAGE}\r`),
   ];
 }
 

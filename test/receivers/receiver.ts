@@ -7,7 +7,7 @@ import type { SinkSummary } from '../../src/web/index.ts';
 import { type Program, startRouterExporter } from '../support/child.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { readRotatedRecords } from '../support/sinks/file-records.ts';
-import { AWKWARD_SIGNS, renderAwkwardLog, renderMoreLines } from './awkward-log.ts';
+import { AWKWARD_SIGNS, isAwkwardLogComplete, renderAwkwardLog, renderMoreLines } from './awkward-log.ts';
 import { openByteRouter } from './byte-router.ts';
 
 /** A record as a receiver hands it out. */
@@ -56,7 +56,7 @@ export async function expectNothingLost(receiver: Receiver): Promise<void> {
   append(renderAwkwardLog(Date.now()));
   await receiver.prepare?.(agent.configFile);
   await agent.start();
-  const first = await agent.whenDelivered(1);
+  const first = await agent.whenDelivered(isAwkwardLogComplete);
   const signs = new Set<string | undefined>(first.flatMap(({ flags = [], event }) => [...flags, event]));
   expect([...signs]).toEqual(expect.arrayContaining([...AWKWARD_SIGNS]));
   await expectHeld(receiver, first);
@@ -74,7 +74,9 @@ export async function expectNothingLost(receiver: Receiver): Promise<void> {
   await agent.kill();
   await receiver.start();
   await agent.start();
-  const last = await agent.whenDelivered(first.length + LINES_AT_KILL + LINES_WHILE_DEAD);
+  const last = await agent.whenDelivered(
+    (records) => records.length >= first.length + LINES_AT_KILL + LINES_WHILE_DEAD,
+  );
   await expectHeld(receiver, last);
 }
 
@@ -134,14 +136,14 @@ sinks:
       program?.process.kill('SIGKILL');
       await program?.ended;
     },
-    /** Resolves with all records, at least `count`, when no sink waits for any. */
-    async whenDelivered(count: number): Promise<LogRecord[]> {
+    /** Resolves with all records, when they are complete and no sink waits for any. */
+    async whenDelivered(areComplete: (records: readonly LogRecord[]) => boolean): Promise<LogRecord[]> {
       return await vi.waitFor(async () => {
         const sinks = (await readSinks()).map(({ recordsWaiting, deadLetters }) => ({ recordsWaiting, deadLetters }));
         const done = { recordsWaiting: 0, deadLetters: 0 };
         expect(sinks, program?.stderr).toEqual([done, done]);
         const records = (await readRotatedRecords(join(folder, 'truth.jsonl'))) as unknown as LogRecord[];
-        expect(records.length).toBeGreaterThanOrEqual(count);
+        expect(areComplete(records), `${records.length} records`).toBe(true);
         return records;
       }, PATIENCE);
     },
