@@ -25,6 +25,7 @@ export interface OneConnectionOptions {
   readonly keepAliveMs: number;
   /** Waits for the end that the other side has announced, instead of ending the connection just before it. Default false. */
   readonly isEndAwaited?: boolean | undefined;
+  /** Opens the connection. */
   readonly connect: buildConnector.connector;
 }
 
