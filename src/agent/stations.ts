@@ -132,7 +132,7 @@ function createSinks(options: StationsOptions, fleet: Fleet, counts: AgentCounts
 function recordTurn({ key, lagMs, error }: TurnEnded, metrics: SelfMetrics, logger: Logger): void {
   if (lagMs !== undefined) metrics.scheduleLag.observe(lagMs / 1000);
   if (error !== undefined) {
-    logger.error('A turn failed for no known reason', { turn: key, error: renderErrorChain(error) });
+    logger.error('Scheduled task failed unexpectedly', { task: key, error: renderErrorChain(error) });
   }
 }
 

@@ -43,7 +43,7 @@ interface Piece {
   readonly stream: StreamState | undefined;
 }
 
-/** The log begins anew. */
+/** The reset of a log, as a record. */
 interface Reset {
   readonly reason: 'wiped' | 'replaced';
   /** The last line before. */

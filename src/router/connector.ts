@@ -2,8 +2,8 @@ import { type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock } from '../base/index.ts';
 import type { RouterCertificate } from './certificate.ts';
-import { TlsSessionCache } from './handshake-memory.ts';
 import { Opening } from './opening.ts';
+import { TlsSessionCache } from './tls-session-cache.ts';
 import { openTrustedContext, type RouterTls } from './trust.ts';
 import { type WireBytes, WireMeter } from './wire-meter.ts';
 

@@ -3,7 +3,7 @@ import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock, Timer } from '../base/index.ts';
 import { isAuthorityNeeded, KEPT_SOCKET, readErrorCode, toAddress, toNameOptions } from '../net/index.ts';
-import type { HandshakeOffer, TlsSessionCache } from './handshake-memory.ts';
+import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 import type { WireMeter } from './wire-meter.ts';
 

@@ -8,15 +8,10 @@ import type { Config, LoadedConfig } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { answerJson, openRouter } from '../router/http-router.ts';
+import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 import { createHttpSettings } from '../support/sink-settings.ts';
 import { commitOf, createStoreFolder, runSql, type StoreFolder } from '../support/store-folder.ts';
-import {
-  createCollectingLogger,
-  createRouterSettings,
-  MINUTE_MS,
-  type OwnLine,
-  SECOND_MS,
-} from './router-agent-bench.ts';
+import { createRouterSettings, MINUTE_MS, SECOND_MS } from './router-agent-bench.ts';
 
 const NO_FILES = { patterns: [], digests: new Map<string, string>() };
 

@@ -9,7 +9,7 @@ import type { Plan } from '../../src/agent/plan.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../../src/config/index.ts';
 import type { ConfigFault } from '../../src/settings/index.ts';
-import { createCollectingLogger, type OwnLine } from './router-agent-bench.ts';
+import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 
 const SECOND_MS = 1000;
 const NO_FILES: WatchedFiles = { patterns: [], digests: new Map() };

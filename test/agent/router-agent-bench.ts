@@ -3,7 +3,7 @@ import { LineProcessing } from '../../src/agent/routers/line-processing.ts';
 import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/routers/router-agent.ts';
 import { SpoolGuard } from '../../src/agent/routers/spool-guard.ts';
 import { RecentRecords } from '../../src/agent/stats/recent-records.ts';
-import { type Logger, Secret, type SteppedClock } from '../../src/base/index.ts';
+import type { SteppedClock } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import { openArchivePool } from '../../src/logs/index.ts';
@@ -11,6 +11,8 @@ import type { ModuleDefinition } from '../../src/model/index.ts';
 import type { Turn, TurnOutcome } from '../../src/schedule/index.ts';
 import type { StoreError } from '../../src/store/index.ts';
 import { answerJson, openRouter, type RouterBench } from '../router/http-router.ts';
+import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
+import { createRouterSettings as createPlainSettings } from '../support/router-settings.ts';
 
 export const SECOND_MS = 1000;
 export const MINUTE_MS = 60 * SECOND_MS;
@@ -40,50 +42,9 @@ export const MODULES: readonly ModuleDefinition[] = [
   createModule('number', 'number'),
 ];
 
-/** Settings of one router that is polled every minute and whose logs are read every half. */
+/** Settings of one router with these modules, which is polled every minute and whose logs are read every half. */
 export function createRouterSettings(url: string, changes: Partial<RouterSettings> = {}): RouterSettings {
-  return {
-    name: 'plant-7',
-    url,
-    labels: {},
-    username: 'monitor',
-    password: new Secret('simulated'),
-    auth: 'token',
-    tls: {
-      caPem: undefined,
-      serverName: undefined,
-      certPem: undefined,
-      keyPem: undefined,
-      fingerprintSha256: undefined,
-      insecureSkipVerify: false,
-    },
-    timezone: 'Europe/Berlin',
-    poll: {
-      intervalMs: MINUTE_MS,
-      timeoutMs: 10 * SECOND_MS,
-      connectTimeoutMs: 5 * SECOND_MS,
-      deadlineMs: 45 * SECOND_MS,
-      staleAfterMs: 3 * MINUTE_MS,
-    },
-    logs: { enabled: true, intervalMs: 30 * SECOND_MS, start: 'all', components: ['*'] },
-    modules: MODULES,
-    byteBudget: 0,
-    ...changes,
-  };
-}
-
-export interface OwnLine {
-  readonly level: string;
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-}
-
-export function createCollectingLogger(lines: OwnLine[]): Logger {
-  const at =
-    (level: string) =>
-    (message: string, fields: Readonly<Record<string, unknown>> = {}) =>
-      void lines.push({ level, message, fields });
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return createPlainSettings(url, { modules: MODULES, ...changes });
 }
 
 /** One router's agent over HTTP, whose turns are taken when the test says so, and what it told the rest of the agent. */

@@ -198,7 +198,7 @@ test('RouterAgent tells the firmware and the serial number that a poll has read 
   await bench.run('logs');
   expect(bench.ownLog).toContainEqual(
     expect.objectContaining({
-      message: 'The log begins anew',
+      message: 'Router log was reset',
       fields: expect.objectContaining({ reason: 'replaced' }),
     }),
   );

@@ -8,13 +8,8 @@ import type { FamilyDescription } from '../../src/model/index.ts';
 import { type RetryAfter, RouterError, type SessionEvent } from '../../src/router/index.ts';
 import { ByteBudget } from '../../src/schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../src/status/index.ts';
-import {
-  createCollectingLogger,
-  createRouterSettings,
-  MINUTE_MS,
-  type OwnLine,
-  SECOND_MS,
-} from './router-agent-bench.ts';
+import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
+import { createRouterSettings, MINUTE_MS, SECOND_MS } from './router-agent-bench.ts';
 
 const gone = new RouterError('connect', 'No connection', { disposition: 'retry' });
 const refused = new RouterError('auth', 'Refused', { disposition: 'operator' });
@@ -236,7 +231,7 @@ const EVENTS: readonly (readonly [
   ],
   [
     { type: 'log-reset', component, reason: 'wiped' },
-    [['warn: The log begins anew', { component, reason: 'wiped' }]],
+    [['warn: Router log was reset', { component, reason: 'wiped' }]],
     ['router_log_resets_total{component="network"} 1'],
     {},
   ],

@@ -5,8 +5,8 @@ import { createRouterNotes, onceWritable } from '../../src/agent/state.ts';
 import { createStations } from '../../src/agent/stations.ts';
 import { createSeededRandom, createSteppedClock, Lifecycle } from '../../src/base/index.ts';
 import { StoreError } from '../../src/store/index.ts';
+import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 import { createStoreFolder } from '../support/store-folder.ts';
-import { createCollectingLogger, type OwnLine } from './router-agent-bench.ts';
 
 const full = new StoreError('full', 'There is no room', { disposition: 'hold-back' });
 const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });

@@ -3,13 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { type Agent, type AgentWebOptions, startAgent } from '../../src/agent/index.ts';
-import {
-  createSeededRandom,
-  createSteppedClock,
-  type Logger,
-  Secret,
-  type SteppedClock,
-} from '../../src/base/index.ts';
+import { createSeededRandom, createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import type { Config, LoadedConfig, RouterSettings } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { SHIPPED_RULES } from '../../src/logs/index.ts';
@@ -23,6 +17,8 @@ import {
 } from '../../src/simulator/index.ts';
 import { loadShippedModules, SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
 import type { ReloadResult } from '../../src/web/index.ts';
+import { createCollectingLogger, type OwnLine } from './collecting-logger.ts';
+import { createRouterSettings, PLAIN_TLS } from './router-settings.ts';
 
 const A_FAULT: ConfigFault = {
   file: 'router-exporter.yaml',
@@ -56,7 +52,7 @@ export interface Fleet extends AsyncDisposable {
   /** All records that reached the sink, over all agents of this fleet, in order. */
   readonly records: readonly LogRecord[];
   /** Lines of the agents' own log. */
-  readonly ownLog: readonly { readonly level: string; readonly message: string; readonly fields: object }[];
+  readonly ownLog: readonly OwnLine[];
   /** Moves time forward; after every timer all turns and deliveries end before the next one fires. */
   advance(durationMs: number): Promise<void>;
   stopAgent(): Promise<void>;
@@ -80,7 +76,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   const load = async (): Promise<LoadedConfig> =>
     next ? { ok: true, config: next, watched } : { ok: false, faults: [A_FAULT], watched };
   const records: LogRecord[] = [];
-  const ownLog: { level: string; message: string; fields: object }[] = [];
+  const ownLog: OwnLine[] = [];
   const start = () =>
     startAgent({
       config: next ?? plain,
@@ -143,35 +139,14 @@ async function createConfig(simulator: Simulator, folder: string, options: Fleet
     storage: { path: folder, spoolBytesMax: 64 * 1024 * 1024 },
     sinks: [createStdoutSettings('console')],
     deadLetters: { bytesMax: 64 * 1024 * 1024, keepMs: 30 * 86_400_000 },
-    routers: simulator.routers.map(({ name, url }) => ({
-      name,
-      url,
-      labels: {},
-      username: 'monitor',
-      password: new Secret('simulated'),
-      auth: 'token',
-      tls: {
-        caPem: options.tls ? undefined : simulator.caPem,
-        serverName: undefined,
-        certPem: undefined,
-        keyPem: undefined,
-        fingerprintSha256: undefined,
-        insecureSkipVerify: false,
-        ...options.tls,
-      },
-      timezone: 'Europe/Berlin',
-      poll: {
-        intervalMs: 60_000,
-        timeoutMs: 10_000,
-        connectTimeoutMs: 5000,
-        deadlineMs: 45_000,
-        staleAfterMs: 180_000,
-      },
-      logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*'] },
-      modules,
-      byteBudget: 0,
-      ...options.router,
-    })),
+    routers: simulator.routers.map(({ name, url }) =>
+      createRouterSettings(url, {
+        name,
+        tls: { ...PLAIN_TLS, ...(options.tls ?? { caPem: simulator.caPem }) },
+        modules,
+        ...options.router,
+      }),
+    ),
   };
 }
 
@@ -183,12 +158,4 @@ function createRecordCollector(records: LogRecord[]): Writable {
       done();
     },
   });
-}
-
-function createCollectingLogger(lines: { level: string; message: string; fields: object }[]): Logger {
-  const at =
-    (level: string) =>
-    (message: string, fields: object = {}) =>
-      void lines.push({ level, message, fields });
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

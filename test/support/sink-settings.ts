@@ -1,4 +1,5 @@
 import type { SinkSettingsOf } from '../../src/delivery/index.ts';
+import { PLAIN_TLS } from './router-settings.ts';
 
 const common = {
   format: 'native',
@@ -7,14 +8,6 @@ const common = {
   timeoutMs: 30_000,
   select: { routers: ['*'], components: ['*'], severities: ['*'], events: ['*'] },
 } as const;
-const tls = {
-  caPem: undefined,
-  serverName: undefined,
-  certPem: undefined,
-  keyPem: undefined,
-  fingerprintSha256: undefined,
-  insecureSkipVerify: false,
-};
 
 /** A sink of type `http` that sends at once. */
 export function createHttpSettings(
@@ -30,7 +23,7 @@ export function createHttpSettings(
     query: [],
     auth: undefined,
     headers: {},
-    tls,
+    tls: PLAIN_TLS,
     compress: 'none',
     replayMs: 0,
     ...change,

@@ -372,7 +372,7 @@ export class SinkSupervisor {
       }
       case 'sink-warned':
         metrics.sinkWarnings.inc({ sink: name });
-        logger.warn('A sink has something to say', { sink: name, words: event.message });
+        logger.warn('Sink warning', { sink: name, words: event.message });
         return;
     }
   }

@@ -120,7 +120,7 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
     shows: (event, { logs }) => logs.recordGapEnd(event),
   },
   'log-reset': {
-    line: ({ component, reason }) => warn('The log begins anew', { component, reason }),
+    line: ({ component, reason }) => warn('Router log was reset', { component, reason }),
     counts: ({ component }) => one(F.logResets, { component }),
   },
   'log-clock-jumped': {

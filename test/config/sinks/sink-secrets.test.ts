@@ -2,6 +2,9 @@
 import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Secret } from '../../../src/base/index.ts';
+import { SINKS } from '../../../src/delivery/sinks/list.ts';
 import { load, type Surroundings, withRouter } from '../configuration-folder.ts';
 
 const SECRET = 'hunter2hunter2';
@@ -100,4 +103,23 @@ describe('loadConfig() on secrets of sinks', () => {
       { numRuns: 500 },
     );
   });
+});
+
+/** Keys whose values become secrets, of every type of sink: also of one that is new. */
+const SECRET_KEYS = Object.entries(SINKS).flatMap(([type, { schema }]) =>
+  Object.entries<z.core.$ZodType>(schema.shape)
+    .filter(([, part]) => z.safeParse(part, SECRET).data instanceof Secret)
+    .map(([key]) => [type, key] as const),
+);
+
+it.each(SECRET_KEYS)('a sink of type %s never shows its key %s, however it is written', async (type, key) => {
+  for (const written of [`[${SECRET}]`, `"x \${${SECRET}}"`, `{ a: ${SECRET} }`]) {
+    const { faults, text } = await textOf(withSink(`type: ${type}, ${key}: ${written}`));
+    expect(faults.map(({ keyPath }) => keyPath)).toContain(`sinks[0].${key}`);
+    expect(text).not.toContain(SECRET);
+  }
+});
+
+it('knows the secret keys that there are', () => {
+  expect(new Set(SECRET_KEYS.map(([, key]) => key))).toEqual(new Set(['password', 'bearer_token', 'api_key']));
 });
