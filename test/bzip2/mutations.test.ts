@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { createSeededRandom, type Random } from '../../src/base/index.ts';
 import { Bzip2Workspace } from '../../src/bzip2/index.ts';
 import { compress, createLog, createNoise, decodeBzip2, flipBit } from '../support/archives.ts';
+import { countRuns } from '../support/sampled.ts';
 import { findTool } from '../support/tools.ts';
 
 const BZIP2 = findTool('bzip2');
-const MUTATIONS = 10_000;
+const MUTATIONS = countRuns(10_000);
 const NOTHING = Buffer.alloc(0);
 const workspace = new Bzip2Workspace();
 

@@ -3,6 +3,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CONFIG_FILE_BYTES_MAX } from '../../src/settings/config-file.ts';
+import { countRuns } from '../support/sampled.ts';
 import { load, withRouter } from './configuration-folder.ts';
 
 async function linesOf(text: string | Uint8Array): Promise<string[]> {
@@ -129,7 +130,7 @@ describe('loadConfig() on YAML', () => {
           expect(fault.message).not.toMatch(/Invalid|Too (small|big)|Unrecognized/);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: countRuns(500) },
     );
   });
 
@@ -168,7 +169,7 @@ describe('loadConfig() on YAML', () => {
           expect(fault.message).not.toMatch(/Invalid|Too (small|big)|Unrecognized|undefined|\[object/);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: countRuns(500) },
     );
   });
 });

@@ -16,7 +16,7 @@ import { findTool } from '../support/tools.ts';
 
 const CHILD = fileURLToPath(new URL('../support/killed-workers.child.ts', import.meta.url));
 const natsServer = findTool('nats-server');
-const KILLS = sampled('kills of delivery workers', 200, 12);
+const KILLS = sampled('kills of delivery workers', 200, 6);
 /** More points than a process comes to between two kills, so that most of them end by one. */
 const POINTS_MAX = 40;
 const RECORDS_PER_KILL = 25;

@@ -9,6 +9,7 @@ import type { ScanBatch } from '../../src/logs/record-builder.ts';
 import { createStreamState, type StreamState } from '../../src/logs/stream-state.ts';
 import { Zone } from '../../src/logs/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
+import { countRuns } from '../support/sampled.ts';
 import { bodyOf, cutInto, cuts } from './chunking.ts';
 
 const FIRST = '2026-11-21 09:36:49 [wan] first\n';
@@ -385,7 +386,7 @@ describe('any file', () => {
         expect(await outcome(cutInto(bytes, places), options)).toEqual(expected);
         for (const size of [128, 1024]) expect(await outcome(cutInto(bytes, size), options)).toEqual(expected);
       }),
-      { numRuns: 300 },
+      { numRuns: countRuns(300) },
     ));
 
   test('FileScan comes to the same for every way to cut a body whose first time stands at the end of its head', async () => {
@@ -422,6 +423,6 @@ describe('any file', () => {
         expect(records).toEqual(whole.records);
         expect(known).toEqual(whole.instance);
       }),
-      { numRuns: 300 },
+      { numRuns: countRuns(300) },
     ));
 });

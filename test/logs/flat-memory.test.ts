@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 /** More than the heap may hold, and four times that as records. */
-const FILE_BYTES = 64_000_000;
-const HEAP_MB = 48;
+const FILE_BYTES = 32_000_000;
+const HEAP_MB = 24;
 
 test(`a file of ${FILE_BYTES / 1e6} MB becomes records in a heap of ${HEAP_MB} MB`, { timeout: 300_000 }, () => {
   const child = fileURLToPath(new URL('./flat-memory.child.ts', import.meta.url));

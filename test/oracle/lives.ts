@@ -6,7 +6,7 @@ import { sampled, sampleNote } from '../support/sampled.ts';
 /** Lives in all; ORACLE_SEEDS=1..2000 lives others, ORACLE_SEEDS=137 repeats one. */
 const SEEDS = 200;
 /** A short run lives one of so many. Kinds of lives repeat after 8, so that each is among them. */
-const EVERY = 13;
+const EVERY = 25;
 const SHARDS = 4;
 const LIFE_MS_MAX = 120_000;
 

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock, type Random } from '../../src/base/index.ts';
 import { ByteBudget, type BytesUsed, Scheduler, type StretchKind } from '../../src/schedule/index.ts';
+import { countRuns } from '../support/sampled.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -219,7 +220,7 @@ describe('a router with a budget', () => {
       ),
       // The first is never ahead of its day, the second always: one of each at least.
       {
-        numRuns: 40,
+        numRuns: countRuns(40),
         examples: [
           [1.5, 1, 1000, 1000, 1000],
           [0.5, 1, 1000, 1000, 1000],

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ArchiveCompressor } from '../../src/simulator/bzip2/archive-compressor.ts';
 import { encodeBzip2 } from '../../src/simulator/bzip2/encode.ts';
+import { countRuns } from '../support/sampled.ts';
 import { filePath, openBench } from './client.ts';
 
 const hasBzip2 = spawnSync('bzip2', ['--help']).error === undefined;
@@ -64,7 +65,7 @@ describe.skipIf(skipReason !== '')(`archives and the real bzip2${skipReason}`, (
         const input = Buffer.from(content);
         expect(bzip2('-dc', Buffer.from(encodeBzip2(input)))).toEqual({ status: 0, stdout: input });
       }),
-      { numRuns: 150 },
+      { numRuns: countRuns(150) },
     );
   });
 

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { countRuns } from '../support/sampled.ts';
 import { openAdmin, withQuery } from './client.ts';
 
 const USERS = '/configuration/administration/users';
@@ -81,7 +82,7 @@ describe('hostile bodies', () => {
           expect(status).toBeLessThan(500);
         }
       }),
-      { numRuns: 60, seed: 7 },
+      { numRuns: countRuns(60), seed: 7 },
     );
   });
 });
@@ -154,7 +155,7 @@ describe('hostile paths', () => {
           expect(other.status).toBeLessThan(500);
         }
       }),
-      { numRuns: 60, seed: 7 },
+      { numRuns: countRuns(60), seed: 7 },
     );
   });
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DocumentMasker } from '../../src/status/index.ts';
 import { measureProcessorMs } from '../support/processor-time.ts';
+import { countRuns } from '../support/sampled.ts';
 import { mapWith, SHIPPED } from './discovery-support.ts';
 import { GOLDEN_NAMES, type GoldenDocuments } from './golden-documents.ts';
 
@@ -220,7 +221,7 @@ describe('DocumentMasker', () => {
     let deep: unknown = 'end';
     for (let level = 0; level < 10_000; level++) deep = [deep];
     expect(JSON.stringify(mask(deep))).toContain('[left out]');
-    const many = mask(Array.from({ length: 200_000 }, () => '10.0.0.1')) as string[];
+    const many = mask(Array.from({ length: 110_000 }, () => '10.0.0.1')) as string[];
     expect(many.length).toBeLessThanOrEqual(100_001);
     expect(many).not.toContain('10.0.0.1');
     expect(mask({ a: 'x'.repeat(9000), ['10.0.0.1 '.repeat(3000)]: 1 })).toEqual({ a: '[left out]', '[left out]': 1 });
@@ -238,8 +239,8 @@ describe('DocumentMasker', () => {
     ['beginnings', '-----BEGIN A'.repeat(650)],
     ['names', 'plant-7 '.repeat(1000)],
   ])('takes no long time for a long text of %s', (_name, text) => {
-    const texts = Object.fromEntries(Array.from({ length: 20 }, (_none, index) => [`f${index}`, text]));
-    expect(measureProcessorMs(() => void mask({ hostname: 'plant-7', ...texts }))).toBeLessThan(4000);
+    const texts = Object.fromEntries(Array.from({ length: 5 }, (_none, index) => [`f${index}`, text]));
+    expect(measureProcessorMs(() => void mask({ hostname: 'plant-7', ...texts }))).toBeLessThan(1000);
   });
 
   test('leaves golden documents such that the shipped modules read the same numbers from them', () => {
@@ -392,7 +393,7 @@ describe('planted secrets', () => {
           for (const text of texts) expect(text.toLowerCase()).not.toContain(secret.toLowerCase());
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: countRuns(1000) },
     );
   });
 
@@ -409,7 +410,7 @@ describe('planted secrets', () => {
           expect(text.toLowerCase()).not.toContain(secret.toLowerCase());
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: countRuns(1000) },
     );
   });
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
 import { compileModules, discoverModules, renderModules } from '../../src/status/index.ts';
+import { countRuns } from '../support/sampled.ts';
 import { discoverIn, loadDiscovered, mapWith, SHIPPED } from './discovery-support.ts';
 import { GOLDEN_NAMES, type GoldenDocuments } from './golden-documents.ts';
 import { toModule } from './shipped-modules.ts';
@@ -476,7 +477,7 @@ describe('whatever a router answers', () => {
           expect(mapWith(modules, resource, document).faults).toEqual([]);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: countRuns(100) },
     );
   });
 

@@ -7,6 +7,7 @@ import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { EmbeddedStore } from '../../src/store/index.ts';
 import { packLines } from '../../src/store/spool-batch.ts';
+import { countRuns } from '../support/sampled.ts';
 import {
   commitOf,
   createStoreFolder,
@@ -395,7 +396,7 @@ test('EmbeddedStore keeps the cursor of each sink right over any order of commit
         store.close();
       }
     }),
-    { numRuns: 40 },
+    { numRuns: countRuns(40) },
   );
 });
 

@@ -127,8 +127,11 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   };
 }
 
+/** Read once in a process. */
+const shippedModules = loadShippedModules(SHIPPED_MODULES_FOLDER);
+
 async function createConfig(simulator: Simulator, folder: string, options: FleetOptions): Promise<Config> {
-  const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
+  const shipped = await shippedModules;
   if (!shipped.ok) throw new RangeError('The shipped modules have faults');
   const modules = shipped.modules.filter(({ isDefault }) => isDefault).map(({ definition }) => definition);
   return {

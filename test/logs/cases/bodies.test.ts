@@ -79,7 +79,7 @@ test('case 27: of a body that is shorter than it says only whole lines count, an
 });
 
 test('case 28: an archive that expands without end is stopped, and is a gap at once', async () => {
-  const layer = execFileSync('bash', ['-c', 'head -c 100000000 /dev/zero | bzip2 -c'], { maxBuffer: 2 ** 20 });
+  const layer = execFileSync('bash', ['-c', 'head -c 50000000 /dev/zero | bzip2 -c'], { maxBuffer: 2 ** 20 });
   await using bench = await openFileBench(new Map([[ARCHIVE, layer]]));
   const records = await bench.reader.turn();
   expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'certain', reason: 'too-large' } }]);
@@ -188,10 +188,10 @@ test('case 86: a firmware that names archives otherwise changes no uid', async (
   await other[Symbol.asyncDispose]();
 });
 
-test('case 78: while 32 MB are decompressed, the main thread works for less than 50 ms at a time', async () => {
+test('case 78: while 13 MB are decompressed, the main thread works for less than 50 ms at a time', async () => {
   // Streams one behind the other are one archive; compressing what repeats takes long.
   const stream = bzip2(TEXT.repeat(Math.ceil(3_200_000 / TEXT.length)));
-  const archive = Buffer.concat(Array.from({ length: 10 }, () => stream));
+  const archive = Buffer.concat(Array.from({ length: 4 }, () => stream));
   await using bench = await openFileBench(new Map([[ARCHIVE, archive]]));
   // Its own processor time between two timers: on a busy machine the clock on the wall measures the others.
   const stretchesMs: number[] = [];
@@ -202,7 +202,7 @@ test('case 78: while 32 MB are decompressed, the main thread works for less than
     before = process.threadCpuUsage();
   }, 1);
   onTestFinished(() => clearInterval(timer));
-  expect((await bench.reader.turn()).length).toBeGreaterThan(500_000);
+  expect((await bench.reader.turn()).length).toBeGreaterThan(200_000);
   const sorted = stretchesMs.toSorted((a, b) => a - b);
   expect(sorted.length).toBeGreaterThan(20);
   expect(sorted[Math.floor(sorted.length * 0.99)]).toBeLessThan(50);
