@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Files of tests that need a process of their own, and why. All others share one per worker, which saves starting it for each. */
@@ -8,8 +9,8 @@ const ALONE: Readonly<Record<string, string>> = {
 
 export default defineConfig({
   test: {
-    // Half of a test is waiting for sockets and other programs, so both cores of a small machine have work.
-    maxWorkers: '100%',
+    // A third of the suite is waiting for sockets and other programs: more workers than cores keep the cores busy.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // A loaded machine is slow to start programs; a condition that never comes true still ends well below the test's limit.

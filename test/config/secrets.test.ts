@@ -2,6 +2,7 @@
 import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { countRuns } from '../support/sampled.ts';
 import { load, withRouter } from './configuration-folder.ts';
 
 const SECRET = 'hunter2hunter2';
@@ -96,7 +97,7 @@ describe('loadConfig() on secrets', () => {
         // A mistake inside the password makes another password, whose pieces are not searched for here.
         expect(textOf(await load(broken, { env: { A: 'x' } }))).not.toContain(SECRET);
       }),
-      { numRuns: 500 },
+      { numRuns: countRuns(500) },
     );
   });
 
@@ -132,7 +133,7 @@ describe('loadConfig() on secrets', () => {
         const outcome = await load('router_files: [r.yaml]', { files: { 'r.yaml': broken } });
         expect(textOf(outcome)).not.toContain(SECRET);
       }),
-      { numRuns: 300 },
+      { numRuns: countRuns(300) },
     );
   });
 });

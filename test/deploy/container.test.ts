@@ -21,6 +21,7 @@ import { createSystemClock } from '../../src/base/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { startProgram } from '../support/child.ts';
 import { buildInFolder, parseDockerfile, readIgnoreRules, readWords } from '../support/dockerfile.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const text = readFileSync(join(ROOT, 'deploy/container/Dockerfile'), 'utf8');
@@ -88,25 +89,6 @@ let app: string;
 const isRoot = process.getuid?.() === 0;
 const [uid = 0, gid = 0] = (lastOf('USER')[0] ?? '').split(':').map(Number);
 
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'router-exporter-image-'));
-  chmodSync(folder, 0o755);
-  const root = buildInFolder(stages, ROOT, folder, (command, cwd) => {
-    // The tools of the build are those of this checkout: what `npm ci` would bring.
-    if (command !== 'npm ci --ignore-scripts') return false;
-    symlinkSync(join(ROOT, 'node_modules'), join(cwd, 'node_modules'));
-    return true;
-  });
-  // The stages before the last are no part of the image.
-  for (const name of readdirSync(folder)) {
-    if (join(folder, name) !== root) rmSync(join(folder, name), { recursive: true });
-  }
-  app = join(root, dirname(dirname(readWords(lastOf('ENTRYPOINT')[0] ?? '')[1] ?? '')));
-  mkdirSync(join(folder, 'data'), { mode: 0o700 });
-  if (isRoot) chownSync(join(folder, 'data'), uid, gid);
-}, 120_000);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
 /** The user of the image, for `setpriv`. Only root can become another one, and that one has to reach the Node.js of the tests. */
 const asUser = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs', '--bounding-set=-all', '--'];
 const canBecomeUser = isRoot && spawnSync('setpriv', [...asUser, process.execPath, '--version']).status === 0;
@@ -119,142 +101,165 @@ function startInImage(...args: string[]) {
 }
 const startAgent = (...args: string[]) => startInImage(join(app, 'bin/router-exporter.js'), ...args);
 
-describe('what the steps of the Dockerfile make', () => {
-  test('is the compiled program with the dependencies of the lock file, and nothing of the build', () => {
-    expect(readdirSync(app).toSorted()).toEqual(
-      expect.arrayContaining(['LICENSE', 'bin', 'dist', 'healthcheck.js', 'node_modules', 'package.json']),
-    );
-    for (const name of [
-      'src',
-      'test',
-      'tools',
-      'package-lock.json',
-      '.npmrc',
-      'node_modules/typescript',
-      'node_modules/vitest',
-    ]) {
-      expect(existsSync(join(app, name)), name).toBe(false);
-    }
-    const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
-      packages: Record<string, { version: string; dev?: boolean; optional?: boolean; link?: boolean }>;
-    };
-    const expected = Object.entries(lock.packages).filter(
-      ([path, one]) => path.startsWith('node_modules/') && !one.dev && !one.link,
-    );
-    const versions = expected.map(([path]) => {
-      const file = join(app, path, 'package.json');
-      return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version : 'missing';
+describe.skipIf(sampled('container image', false, true))(
+  `what the steps of the Dockerfile make${sampleNote('container image')}`,
+  () => {
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), 'router-exporter-image-'));
+      chmodSync(folder, 0o755);
+      const root = buildInFolder(stages, ROOT, folder, (command, cwd) => {
+        // The tools of the build are those of this checkout: what `npm ci` would bring.
+        if (command !== 'npm ci --ignore-scripts') return false;
+        symlinkSync(join(ROOT, 'node_modules'), join(cwd, 'node_modules'));
+        return true;
+      });
+      // The stages before the last are no part of the image.
+      for (const name of readdirSync(folder)) {
+        if (join(folder, name) !== root) rmSync(join(folder, name), { recursive: true });
+      }
+      app = join(root, dirname(dirname(readWords(lastOf('ENTRYPOINT')[0] ?? '')[1] ?? '')));
+      mkdirSync(join(folder, 'data'), { mode: 0o700 });
+      if (isRoot) chownSync(join(folder, 'data'), uid, gid);
+    }, 120_000);
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+    test('is the compiled program with the dependencies of the lock file, and nothing of the build', () => {
+      expect(readdirSync(app).toSorted()).toEqual(
+        expect.arrayContaining(['LICENSE', 'bin', 'dist', 'healthcheck.js', 'node_modules', 'package.json']),
+      );
+      for (const name of [
+        'src',
+        'test',
+        'tools',
+        'package-lock.json',
+        '.npmrc',
+        'node_modules/typescript',
+        'node_modules/vitest',
+      ]) {
+        expect(existsSync(join(app, name)), name).toBe(false);
+      }
+      const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
+        packages: Record<string, { version: string; dev?: boolean; optional?: boolean; link?: boolean }>;
+      };
+      const expected = Object.entries(lock.packages).filter(
+        ([path, one]) => path.startsWith('node_modules/') && !one.dev && !one.link,
+      );
+      const versions = expected.map(([path]) => {
+        const file = join(app, path, 'package.json');
+        return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version : 'missing';
+      });
+      expect(versions).toEqual(expected.map(([, { version }]) => version));
     });
-    expect(versions).toEqual(expected.map(([, { version }]) => version));
-  });
 
-  test('says its version, and checks a configuration', async () => {
-    await using version = startAgent('--version');
-    expect(await version.ended).toMatchObject({ code: 0, stderr: '' });
-    const file = join(folder, 'data/router-exporter.yaml');
-    writeFileSync(
-      file,
-      'routers: [{ name: plant-7, url: "https://192.0.2.10", username: monitor, password: secret }]\n',
-    );
-    if (isRoot) chownSync(file, uid, gid);
-    await using check = startAgent('check', '--config.file', file);
-    expect(await check.ended).toMatchObject({ code: 0 });
-  });
+    test('says its version, and checks a configuration', async () => {
+      await using version = startAgent('--version');
+      expect(await version.ended).toMatchObject({ code: 0, stderr: '' });
+      const file = join(folder, 'data/router-exporter.yaml');
+      writeFileSync(
+        file,
+        'routers: [{ name: plant-7, url: "https://192.0.2.10", username: monitor, password: secret }]\n',
+      );
+      if (isRoot) chownSync(file, uid, gid);
+      await using check = startAgent('check', '--config.file', file);
+      expect(await check.ended).toMatchObject({ code: 0 });
+    });
 
-  test('shows a fleet and ends by itself', async () => {
-    await using demo = startAgent('demo', '--for', '3s', '--routers', '1', '--web.listen-address', '127.0.0.1:0');
-    expect(await demo.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/1 of 1 routers up/) });
-  });
+    test('shows a fleet and ends by itself', async () => {
+      await using demo = startAgent('demo', '--for', '3s', '--routers', '1', '--web.listen-address', '127.0.0.1:0');
+      expect(await demo.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/1 of 1 routers up/) });
+    });
 
-  test('writes below its data folder alone, answers the health check, and ends at SIGTERM', async () => {
-    await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
-    const settings = join(folder, 'settings');
-    mkdirSync(settings, { recursive: true });
-    writeFileSync(join(settings, 'ca.pem'), simulator.caPem);
-    writeFileSync(
-      join(settings, 'router-exporter.yaml'),
-      `web: { listen: ["127.0.0.1:0"] }
+    test('writes below its data folder alone, answers the health check, and ends at SIGTERM', async () => {
+      await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+      const settings = join(folder, 'settings');
+      mkdirSync(settings, { recursive: true });
+      writeFileSync(join(settings, 'ca.pem'), simulator.caPem);
+      writeFileSync(
+        join(settings, 'router-exporter.yaml'),
+        `web: { listen: ["127.0.0.1:0"] }
 defaults: { username: monitor, password: simulated, tls: { ca_file: ca.pem } }
 routers: [{ name: sim-1, url: "${simulator.routers[0]?.url}" }]
 sinks: [{ name: console, type: stdout }]
 `,
-    );
-    const config = join(settings, 'router-exporter.yaml');
-    const before = listAll(folder);
-    await using agent = startAgent(
-      'run',
-      `--config.file=${config}`,
-      `--storage.path=${join(folder, 'data')}`,
-      '--log.format',
-      'text',
-    );
-    simulator.routers[0]?.appendLog('network', 'a line');
-    await agent.waitFor('stdout', /a line/);
-    const [, port = ''] = await agent.waitFor('stderr', /127\.0\.0\.1:(\d+)/);
+      );
+      const config = join(settings, 'router-exporter.yaml');
+      const before = listAll(folder);
+      await using agent = startAgent(
+        'run',
+        `--config.file=${config}`,
+        `--storage.path=${join(folder, 'data')}`,
+        '--log.format',
+        'text',
+      );
+      simulator.routers[0]?.appendLog('network', 'a line');
+      await agent.waitFor('stdout', /a line/);
+      const [, port = ''] = await agent.waitFor('stderr', /127\.0\.0\.1:(\d+)/);
 
-    await using health = startProgram(process.execPath, [join(app, 'healthcheck.js')], {
-      HEALTH_URL: `http://127.0.0.1:${port}/-/healthy`,
-    });
-    expect(await health.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/answers 200\n$/) });
-    agent.process.kill('SIGTERM');
-    expect(await agent.ended).toMatchObject({ code: 0 });
-    const after = listAll(folder).filter((path) => !before.includes(path));
-    expect(after).not.toEqual([]);
-    expect(after.filter((path) => !path.startsWith('data/'))).toEqual([]);
-  });
-
-  test('ends at SIGTERM as process 1, too', async ({ skip }) => {
-    const isolated = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc'];
-    if (spawnSync('unshare', [...isolated, 'true']).status !== 0) skip('this machine gives out no process namespaces');
-    const command = [process.execPath, join(app, 'bin/router-exporter.js'), 'demo', '--routers', '1'];
-    await using demo = startProgram('unshare', [
-      ...isolated,
-      '--kill-child',
-      ...command,
-      '--web.listen-address',
-      '127.0.0.1:0',
-    ]);
-    await demo.waitFor('stdout', /sim-1/);
-    const parent = demo.process.pid ?? 0;
-    const child = Number(readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8'));
-    expect(readFileSync(`/proc/${child}/status`, 'utf8')).toMatch(/^NSpid:\s+\d+\s+1$/m);
-    process.kill(child, 'SIGTERM');
-    expect(await demo.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/Summary: 1 of 1/) });
-  });
-
-  test.for([
-    [200, 0],
-    [401, 0],
-    [503, 1],
-  ])('the health check of a server that answers %i ends with %i', async ([status = 0, code = 0]) => {
-    const server = createServer((_request, response) => void response.writeHead(status).end());
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-    const address = server.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
-    try {
       await using health = startProgram(process.execPath, [join(app, 'healthcheck.js')], {
-        HEALTH_URL: `http://127.0.0.1:${port}/`,
+        HEALTH_URL: `http://127.0.0.1:${port}/-/healthy`,
       });
-      expect(await health.ended).toMatchObject({ code, stdout: expect.stringContaining(`answers ${status}`) });
-    } finally {
-      server.close();
-    }
-  });
-
-  test('the health check takes a certificate that is made for another name', async () => {
-    await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
-    const HEALTH_URL = `${simulator.routers[0]?.url}/openapi.json`;
-    await using health = startProgram(process.execPath, [join(app, 'healthcheck.js')], { HEALTH_URL });
-    expect(await health.ended).toMatchObject({ code: 0, stdout: `${HEALTH_URL} answers 200\n` });
-  });
-
-  test('the health check fails when nobody answers', async () => {
-    await using health = startProgram(process.execPath, [join(app, 'healthcheck.js')], {
-      HEALTH_URL: 'http://127.0.0.1:1/',
+      expect(await health.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/answers 200\n$/) });
+      agent.process.kill('SIGTERM');
+      expect(await agent.ended).toMatchObject({ code: 0 });
+      const after = listAll(folder).filter((path) => !before.includes(path));
+      expect(after).not.toEqual([]);
+      expect(after.filter((path) => !path.startsWith('data/'))).toEqual([]);
     });
-    expect(await health.ended).toMatchObject({ code: 1, stdout: expect.stringContaining('does not answer') });
-  });
-});
+
+    test('ends at SIGTERM as process 1, too', async ({ skip }) => {
+      const isolated = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc'];
+      if (spawnSync('unshare', [...isolated, 'true']).status !== 0)
+        skip('this machine gives out no process namespaces');
+      const command = [process.execPath, join(app, 'bin/router-exporter.js'), 'demo', '--routers', '1'];
+      await using demo = startProgram('unshare', [
+        ...isolated,
+        '--kill-child',
+        ...command,
+        '--web.listen-address',
+        '127.0.0.1:0',
+      ]);
+      await demo.waitFor('stdout', /sim-1/);
+      const parent = demo.process.pid ?? 0;
+      const child = Number(readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8'));
+      expect(readFileSync(`/proc/${child}/status`, 'utf8')).toMatch(/^NSpid:\s+\d+\s+1$/m);
+      process.kill(child, 'SIGTERM');
+      expect(await demo.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/Summary: 1 of 1/) });
+    });
+
+    test.for([
+      [200, 0],
+      [401, 0],
+      [503, 1],
+    ])('the health check of a server that answers %i ends with %i', async ([status = 0, code = 0]) => {
+      const server = createServer((_request, response) => void response.writeHead(status).end());
+      await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+      const address = server.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      try {
+        await using health = startProgram(process.execPath, [join(app, 'healthcheck.js')], {
+          HEALTH_URL: `http://127.0.0.1:${port}/`,
+        });
+        expect(await health.ended).toMatchObject({ code, stdout: expect.stringContaining(`answers ${status}`) });
+      } finally {
+        server.close();
+      }
+    });
+
+    test('the health check takes a certificate that is made for another name', async () => {
+      await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+      const HEALTH_URL = `${simulator.routers[0]?.url}/openapi.json`;
+      await using health = startProgram(process.execPath, [join(app, 'healthcheck.js')], { HEALTH_URL });
+      expect(await health.ended).toMatchObject({ code: 0, stdout: `${HEALTH_URL} answers 200\n` });
+    });
+
+    test('the health check fails when nobody answers', async () => {
+      await using health = startProgram(process.execPath, [join(app, 'healthcheck.js')], {
+        HEALTH_URL: 'http://127.0.0.1:1/',
+      });
+      expect(await health.ended).toMatchObject({ code: 1, stdout: expect.stringContaining('does not answer') });
+    });
+  },
+);
 
 /** Every path below `top`, relative to it. */
 function listAll(top: string): readonly string[] {

@@ -7,6 +7,7 @@ export const SAMPLES = {
   'tests of alerts': 'every fourth file',
   'routers that a Prometheus scrapes': '40 of 200',
   'installation by npm': 'none',
+  'container image': 'not built',
   'long properties': 'a fifth of the runs',
   'real receivers': 'none',
 } as const;

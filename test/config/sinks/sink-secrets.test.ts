@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Secret } from '../../../src/base/index.ts';
 import { SINKS } from '../../../src/delivery/sinks/list.ts';
+import { countRuns } from '../../support/sampled.ts';
 import { load, type Surroundings, withRouter } from '../configuration-folder.ts';
 
 const SECRET = 'hunter2hunter2';
@@ -100,7 +101,7 @@ describe('loadConfig() on secrets of sinks', () => {
         const broken = sound.slice(0, start) + character + sound.slice(isInserted ? start : start + 1);
         expect((await textOf(`${broken}${withRouter()}`)).text).not.toContain(SECRET);
       }),
-      { numRuns: 500 },
+      { numRuns: countRuns(500) },
     );
   });
 });
