@@ -1,11 +1,14 @@
+import type { z } from 'zod';
 import type { BackupSettings } from '../backup/index.ts';
 import type { Secret } from '../base/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
-import type { LogRuleSettings, RedactSettings } from '../logs/index.ts';
+import type { LogRuleSettings, LogSettings, RedactSettings } from '../logs/index.ts';
 import type { ModuleDefinition, RouterIdentity } from '../model/index.ts';
 import type { TlsSettings } from '../settings/index.ts';
+import type { PollSettings } from '../status/index.ts';
 import type { DeadLetterSettings, StorageSettings } from '../store/index.ts';
 import type { WebSettings } from '../web/index.ts';
+import type { routerKeysSchema } from './router-schema.ts';
 
 /** Everything the agent runs with: defaults applied, files read, paths absolute. Times are ms, sizes bytes. */
 export interface Config {
@@ -33,11 +36,11 @@ export interface RouterSettings extends RouterIdentity {
   /** Password of the account; empty with `auth: none`. */
   readonly password: Secret;
   /** How requests are authenticated: with tokens after a login, with HTTP basic, or not at all. */
-  readonly auth: 'token' | 'basic' | 'none';
+  readonly auth: RouterKeys['auth'];
   /** How the router's certificate is verified, and which client certificate is presented. */
   readonly tls: TlsSettings;
   /** IANA name; `undefined` when nobody said. */
-  readonly timezone: string | undefined;
+  readonly timezone: RouterKeys['timezone'];
   /** Intervals and time limits of polling. */
   readonly poll: PollSettings;
   /** Which logs are read, and how often. */
@@ -45,30 +48,7 @@ export interface RouterSettings extends RouterIdentity {
   /** In the order of their definition. Routers with the same modules share one list, and all lists share the modules. */
   readonly modules: readonly ModuleDefinition[];
   /** Bytes per UTC day, both directions; 0: no budget. */
-  readonly byteBudget: number;
+  readonly byteBudget: RouterKeys['byte_budget'];
 }
 
-/** Holds: `connectTimeoutMs` <= `timeoutMs` <= `deadlineMs` <= `intervalMs` < `staleAfterMs`. */
-export interface PollSettings {
-  /** Interval between polls of the status, in milliseconds. */
-  readonly intervalMs: number;
-  /** Limit of one request. */
-  readonly timeoutMs: number;
-  /** Limit of opening one TCP connection. */
-  readonly connectTimeoutMs: number;
-  /** Limit of one cycle of one router. */
-  readonly deadlineMs: number;
-  /** Minimum time for which values are served without being renewed, in milliseconds. */
-  readonly staleAfterMs: number;
-}
-
-export interface LogSettings {
-  /** True if logs are read. */
-  readonly enabled: boolean;
-  /** Interval between reads of the logs, in milliseconds. */
-  readonly intervalMs: number;
-  /** What is read on first contact with a log: all of it, what is written from then on, or a time back from then. */
-  readonly start: 'all' | 'now' | { readonly backMs: number };
-  /** Globs; a leading `!` excludes. At least one includes. */
-  readonly components: readonly string[];
-}
+type RouterKeys = z.output<typeof routerKeysSchema>;

@@ -6,12 +6,7 @@
  * Does not own: kinds of values and faults (settings), the settings of a room (the room has their schema), command line flags (cli).
  * Start reading at: schema.ts for the keys, load-config.ts for the steps.
  */
-export type {
-  Config,
-  LogSettings,
-  PollSettings,
-  RouterSettings,
-} from './config.ts';
+export type { Config, RouterSettings } from './config.ts';
 export { readEnvironment } from './environment.ts';
 export { renderJsonSchema } from './json-schema.ts';
 export { type LoadedConfig, type LoadOptions, loadConfig, type WatchedFiles } from './load-config.ts';

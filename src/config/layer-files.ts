@@ -1,7 +1,9 @@
 import type { Secret } from '../base/index.ts';
 import { NamedFileReader, type Place, type TlsFiles } from '../settings/index.ts';
-import { FILE_READS_MAX } from './defaults.ts';
 import type { Layer } from './router-schema.ts';
+
+/** Enough to hide the latency of a network share, far below the limit of open files. */
+const FILE_READS_MAX = 16;
 
 /** `defaults` or one router, and where it stands. */
 export interface PlacedLayer extends Place {

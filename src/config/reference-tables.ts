@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { type JsonSchema, toJsonSchema } from './json-schema.ts';
-import { splitVariants } from './reference-variants.ts';
+import { type JsonSchema, listTags, toJsonSchema } from './json-schema.ts';
 
 /** A map of keys in the reference. */
 interface Section {
@@ -49,6 +48,40 @@ function listVariantSections({ title, schema }: Section, elsewhere: Readonly<Rec
   const own = variants.map(({ word, schema: rest }) => ({ title, word, schema: rest }));
   const inner = new Map(sections.flatMap(([, ...others]) => others.map((other) => [other.title, other])));
   return [...listSections({ title, schema: common }, elsewhere), ...own, ...inner.values()];
+}
+
+/** One of several maps that can stand at a place. */
+interface Variant {
+  /** Value of the key that tells it from the others. */
+  readonly word: string;
+  readonly schema: JsonSchema;
+}
+
+/** Divides maps of which each has its own value of one key: what all of them have, and what is left of each. */
+function splitVariants({ oneOf = [], ...union }: JsonSchema): { common: JsonSchema; variants: Variant[] } {
+  const [tag = ''] = listTags(oneOf);
+  const [first] = oneOf;
+  const isCommon = (key: string) => {
+    const text = JSON.stringify(first?.properties?.[key]);
+    return text !== undefined && oneOf.every(({ properties }) => JSON.stringify(properties?.[key]) === text);
+  };
+  const pick = (schema: JsonSchema | undefined, isPicked: (key: string) => boolean): JsonSchema => ({
+    ...schema,
+    properties: Object.fromEntries(Object.entries(schema?.properties ?? {}).filter(([key]) => isPicked(key))),
+  });
+  const common = pick(first, isCommon);
+  const words = oneOf.map(({ properties }) => properties?.[tag]?.const ?? '');
+  return {
+    common: {
+      ...common,
+      ...union,
+      properties: { [tag]: { ...first?.properties?.[tag], enum: words }, ...common.properties },
+    },
+    variants: oneOf.map((schema, index) => ({
+      word: words[index] ?? '',
+      schema: pick(schema, (key) => key !== tag && !isCommon(key)),
+    })),
+  };
 }
 
 /** The keys of a map. Of one whose value may be left out (`key:`), what may stand there. */

@@ -1,11 +1,12 @@
 import { stringify } from 'yaml';
-import { renderDuration } from '../base/index.ts';
+import { Secret } from '../base/index.ts';
 import { renderSink } from '../delivery/index.ts';
+import { renderLogs } from '../logs/index.ts';
 import { renderByteSize, renderTls } from '../settings/index.ts';
+import { renderPoll } from '../status/index.ts';
 import { renderDeadLetters, renderStorage } from '../store/index.ts';
 import { renderWeb } from '../web/index.ts';
-import { blankSecrets } from './blank-secrets.ts';
-import type { Config, LogSettings, RouterSettings } from './config.ts';
+import type { Config, RouterSettings } from './config.ts';
 
 /**
  * What runs, defaults applied, as YAML with the keys of the configuration file; without the routers, and with `[secret]` for
@@ -34,19 +35,8 @@ export function renderEffectiveRouter(router: RouterSettings): string {
     tls: url.startsWith('https:') ? renderTls(router.tls) : undefined,
     timezone,
     labels,
-    poll: {
-      interval: renderDuration(poll.intervalMs),
-      timeout: renderDuration(poll.timeoutMs),
-      connect_timeout: renderDuration(poll.connectTimeoutMs),
-      deadline: renderDuration(poll.deadlineMs),
-      stale_after: renderDuration(poll.staleAfterMs),
-    },
-    logs: {
-      enabled: logs.enabled,
-      interval: renderDuration(logs.intervalMs),
-      start: renderStart(logs.start),
-      components: logs.components,
-    },
+    poll: renderPoll(poll),
+    logs: renderLogs(logs),
     modules: modules.map((module) => module.name),
     byte_budget: byteBudget === 0 ? 0 : renderByteSize(byteBudget),
   });
@@ -56,6 +46,11 @@ function render(keys: object): string {
   return stringify(blankSecrets(keys), { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-function renderStart(start: LogSettings['start']): string {
-  return typeof start === 'string' ? start : renderDuration(start.backMs);
+/** Copies a value with `[secret]` for secrets, and without what is `undefined`. */
+function blankSecrets(value: unknown): unknown {
+  if (value instanceof Secret) return value.toString();
+  if (Array.isArray(value)) return value.map(blankSecrets);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(entries.map(([key, item]) => [key, blankSecrets(item)]));
 }

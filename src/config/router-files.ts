@@ -1,9 +1,13 @@
 import type { ConfigFile, ConfigFiles, Environment, RootExpected } from '../settings/index.ts';
 import { checkSettings, readPatternFiles } from '../settings/index.ts';
-import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './defaults.ts';
 import type { PlacedLayer } from './layer-files.ts';
 import { type ListedRouter, routerListSchema } from './router-schema.ts';
 import { AT_LEAST_ONE_ROUTER, type Settings } from './schema.ts';
+
+/** A file for each site or customer; each is looked at every few seconds. */
+export const ROUTER_FILES_MAX = 1000;
+/** All files of routers together: four configuration files. */
+export const ROUTER_FILES_BYTES_MAX = 64 * 1024 ** 2;
 
 const LIST_ROOT: RootExpected = {
   kind: 'list',

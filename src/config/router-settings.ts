@@ -1,12 +1,11 @@
 import { Secret } from '../base/index.ts';
-import type { Place } from '../settings/index.ts';
-import type { ModuleRegistry } from '../status/index.ts';
+import { resolveLogs } from '../logs/index.ts';
+import { orDefaults, type Place, toTlsSettings } from '../settings/index.ts';
+import { type ModuleRegistry, resolvePoll } from '../status/index.ts';
 import type { RouterSettings } from './config.ts';
-import { LOGS_INTERVAL_MS } from './defaults.ts';
 import type { LayerFiles, PlacedLayer } from './layer-files.ts';
 import type { LogRuleList } from './log-rule-list.ts';
-import { type PollKey, resolvePoll } from './poll-settings.ts';
-import type { Layer, ListedRouter } from './router-schema.ts';
+import { type Layer, type ListedRouter, routerKeysSchema } from './router-schema.ts';
 
 /** `defaults` or one router, with the content of its files. */
 export interface ReadLayer extends PlacedLayer {
@@ -28,11 +27,12 @@ export function resolveRouter(
 ): RouterSettings | undefined {
   const layers = [own, defaults];
   const merged = mergeLayers(defaults.layer, router);
-  const { poll, conflicts } = resolvePoll(merged.poll ?? {});
-  for (const { keys, message } of conflicts) {
+  const { poll, conflicts } = resolvePoll(merged.poll);
+  const keys = orDefaults(routerKeysSchema, merged);
+  for (const { keys: pair, message } of conflicts) {
     // A time that is faulty itself was replaced by its default, which proves nothing.
-    const isProven = !keys.some((key) => layers.some(({ file, path }) => file.faults.covers([...path, 'poll', key])));
-    const place = isProven ? findPollKey(keys, layers) : undefined;
+    const isProven = !pair.some((key) => layers.some(({ file, path }) => file.faults.covers([...path, 'poll', key])));
+    const place = isProven ? findPollKey(pair, layers) : undefined;
     place?.file.faults.add(place.path, message);
   }
 
@@ -40,10 +40,9 @@ export function resolveRouter(
   const isSet = (key: keyof Layer) =>
     own.file.faults.covers(own.path) ||
     layers.some(({ file, path }) => file.source.valueAt([...path, key]) !== undefined);
-  const auth = merged.auth ?? 'token';
   // A faulty one may have meant that there is no account.
   const isAuthKnown = !layers.some(({ file, path }) => file.faults.covers([...path, 'auth']));
-  const needsAccount = auth !== 'none';
+  const needsAccount = keys.auth !== 'none';
   if (needsAccount && isAuthKnown && !isSet('username')) {
     const message = 'Missing key; expected the account to log in with, here or in "defaults"';
     own.file.faults.add([...own.path, 'username'], message);
@@ -67,26 +66,18 @@ export function resolveRouter(
     url,
     username,
     password,
-    auth,
-    tls: {
+    auth: keys.auth,
+    tls: toTlsSettings(merged.tls ?? {}, {
       caPem: own.files.caPem ?? defaults.files.caPem,
-      serverName: merged.tls?.server_name,
       certPem: own.files.certPem ?? defaults.files.certPem,
       keyPem: own.files.keyPem ?? defaults.files.keyPem,
-      fingerprintSha256: merged.tls?.fingerprint_sha256,
-      insecureSkipVerify: merged.tls?.insecure_skip_verify ?? false,
-    },
-    timezone: merged.timezone,
+    }),
+    timezone: keys.timezone,
     labels,
     poll,
-    logs: {
-      enabled: merged.logs?.enabled ?? true,
-      intervalMs: merged.logs?.interval ?? LOGS_INTERVAL_MS,
-      start: merged.logs?.start ?? 'all',
-      components: merged.logs?.components ?? ['*'],
-    },
+    logs: resolveLogs(merged.logs),
     modules,
-    byteBudget: merged.byte_budget ?? 0,
+    byteBudget: keys.byte_budget,
   };
 }
 
@@ -135,7 +126,10 @@ function passwordOf({ layer, files }: ReadLayer) {
 }
 
 /** Where the first of `keys` is set: in the router if it is there, else in `defaults`. */
-function findPollKey(keys: readonly PollKey[], layers: readonly PlacedLayer[]): Place | undefined {
+function findPollKey(
+  keys: readonly (keyof NonNullable<Layer['poll']>)[],
+  layers: readonly PlacedLayer[],
+): Place | undefined {
   for (const { file, path, layer } of layers) {
     const key = keys.find((candidate) => layer.poll?.[candidate] !== undefined);
     if (key !== undefined) return { file, path: [...path, 'poll', key] };

@@ -1,7 +1,5 @@
+import type { LogStart } from './log-settings.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from './names.ts';
-
-/** How much of a log is read on first contact: all of it, only what is written from then on, or a time back from then. */
-export type LogStart = 'all' | 'now' | { readonly backMs: number };
 
 /** No line is from later. A number that JSON can hold. */
 const ALL = Number.MAX_SAFE_INTEGER;

@@ -7,6 +7,7 @@ import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from './lea
 import { addMatch, addMiss, addRefutation, isRefuted, judgeLinks, type LinkFacts, type LinkRule } from './link-rule.ts';
 import { FLOOR_MS } from './log-clock.ts';
 import type { LogRules } from './log-rules.ts';
+import type { LogStart } from './log-settings.ts';
 import { findToldOffsetMs } from './offset-evidence.ts';
 import type { Instance } from './position.ts';
 import {
@@ -18,7 +19,6 @@ import {
   renderRouterFacts,
 } from './router-facts.ts';
 import type { DateOrder } from './stamp.ts';
-import type { LogStart } from './start.ts';
 import type { TailMemory } from './tail-memory.ts';
 import type { Zone } from './zone.ts';
 

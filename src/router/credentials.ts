@@ -2,11 +2,13 @@ import type { Secret } from '../base/index.ts';
 import type { RouterError } from './errors.ts';
 import { Session, type SessionOptions } from './session.ts';
 
+export const AUTH_MODES = ['token', 'basic', 'none'] as const;
+
 /**
  * How requests are authenticated. `token`: login, refresh, logout. `basic`: HTTP basic credentials with each request,
  * for devices that take them. `none`: for devices without users.
  */
-export type AuthMode = 'token' | 'basic' | 'none';
+export type AuthMode = (typeof AUTH_MODES)[number];
 
 /** What makes requests authentic, whatever the mode. */
 export interface Credentials {

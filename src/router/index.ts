@@ -39,6 +39,7 @@ export {
   type SchemeFault,
 } from './scheme.ts';
 export type { SessionEvent } from './session.ts';
+export { connectionShape, urlKey } from './settings.ts';
 export type { ShownCertificate } from './shown-certificate.ts';
 export type { DownloadFacts } from './transport.ts';
 export type { RouterTls } from './trust.ts';

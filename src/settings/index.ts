@@ -8,6 +8,7 @@
  */
 export { checkSettings } from './check-settings.ts';
 export { CONFIG_FILE_BYTES_MAX, type ConfigFile, ConfigFiles, type Place, renderPlace } from './config-file.ts';
+export { inheritable, orDefaults, renderKeys, type Settled } from './defaults.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './fault.ts';
 export { listMatches, readDigest } from './file-patterns.ts';
 export type { Environment } from './fill-in.ts';
@@ -36,9 +37,9 @@ export {
   renderByteSize,
   wholeNumber,
 } from './quantities.ts';
-export { orDefaults, type SoundOf } from './sound.ts';
+export type { SoundOf } from './sound.ts';
 export { describeFailure, readTextFile, type TextFile } from './text-file.ts';
-export { type ClientTls, readTls, renderTls, revealTls, type TlsSettings, tlsSection } from './tls.ts';
+export { type ClientTls, readTls, renderTls, revealTls, type TlsSettings, tlsSection, toTlsSettings } from './tls.ts';
 export { parsePlainUrl, parseRouterUrl } from './url.ts';
 export {
   type About,

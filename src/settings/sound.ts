@@ -48,14 +48,6 @@ export function readSound<Schema extends z.core.$ZodType>(
   return readPart(schema, value, issues) as SoundOf<Schema> | undefined;
 }
 
-/** A section with its defaults where nothing is written, or nothing that is sound. */
-export function orDefaults<Section extends z.ZodObject>(
-  schema: Section,
-  keys: SoundOf<Section> | undefined,
-): z.output<Section> {
-  return Object.assign(z.parse(schema, {}), keys);
-}
-
 function readPart(schema: z.core.$ZodType, value: unknown, issues: readonly Issue[]): unknown {
   if (issues.length === 0) return z.safeParse(schema, value).data;
   if (issues.some(({ path, code }) => path.length === 0 && code !== 'unrecognized_keys')) return undefined;

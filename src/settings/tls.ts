@@ -1,6 +1,6 @@
 import type { Secret } from '../base/index.ts';
 import type { Place } from './config-file.ts';
-import type { NamedFileReader } from './named-files.ts';
+import type { NamedFileReader, TlsFiles } from './named-files.ts';
 import type { SoundOf } from './sound.ts';
 import { fingerprint, flag, section, text } from './values.ts';
 
@@ -47,7 +47,7 @@ export function tlsSection(descriptions: TlsDescriptions) {
       kind: 'path',
     }).optional(),
     fingerprint_sha256: fingerprint({ description: descriptions.fingerprint }).optional(),
-    insecure_skip_verify: flag({ description: descriptions.insecure, default: false }).optional(),
+    insecure_skip_verify: flag({ description: descriptions.insecure }).prefault(false),
   });
 }
 
@@ -56,7 +56,11 @@ export type WrittenTls = SoundOf<ReturnType<typeof tlsSection>>;
 
 /** Reads the files of the section at `place`, and applies the defaults; without a section, nothing but these. */
 export async function readTls(place: Place, tls: WrittenTls = {}, reader: NamedFileReader): Promise<TlsSettings> {
-  const { caPem, certPem, keyPem } = await reader.readTls(place, tls);
+  return toTlsSettings(tls, await reader.readTls(place, tls));
+}
+
+/** Puts the keys of the section together with the content of its files, defaults applied. */
+export function toTlsSettings(tls: WrittenTls, { caPem, certPem, keyPem }: TlsFiles): TlsSettings {
   return {
     caPem,
     serverName: tls.server_name,

@@ -123,7 +123,7 @@ export function globs(
   return z
     .array(glob, { error: list })
     .refine((items) => items.some((it) => !it.startsWith('!')), { error: list })
-    .meta({ description, default: ['*'], kind: 'list of globs' });
+    .meta({ description, kind: 'list of globs' });
 }
 
 export interface GlobOptions {

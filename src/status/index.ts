@@ -42,7 +42,7 @@ export { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from './modul
 export type { PlacedFamily } from './module-settings/check-families.ts';
 export { readListedModules } from './module-settings/module-files.ts';
 export { type AgentFamily, ModuleRegistry } from './module-settings/module-registry.ts';
-export { DEFAULT_SET, modulesSchema } from './module-settings/module-schema.ts';
+export { DEFAULT_SET, moduleListSchema, modulesSchema } from './module-settings/module-schema.ts';
 export {
   type LoadedModules,
   loadShippedModules,
@@ -52,6 +52,7 @@ export {
 export { SHIPPED_MODULES_FOLDER } from './modules-folder.ts';
 export { createPollPlan, type PollPlan, type PollTarget } from './poll-plan.ts';
 export type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
+export { type PollSettings, pollSchema, renderPoll, resolvePoll } from './poll-settings.ts';
 export { type PollOptions, StatusPoller, type StatusPollerOptions } from './poller.ts';
 export { type ReadContext, readTarget, type TargetReading } from './read-target.ts';
 export type { ReaderContext, StatusReader } from './reader.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FileLooker } from '../../src/config/file-looker.ts';
+import { FileLooker } from '../../src/config/watch-files.ts';
 import { ConfigFiles } from '../../src/settings/config-file.ts';
 import { renderFault } from '../../src/settings/fault.ts';
 import { listMatches } from '../../src/settings/file-patterns.ts';

@@ -45,7 +45,7 @@ const ruleSchema = section('One log rule.', {
     },
     ['gauge', 'counter'],
   ),
-  components: globs('Globs of the components whose lines are looked at; a leading `!` excludes.').optional(),
+  components: globs('Globs of the components whose lines are looked at; a leading `!` excludes.').prefault(['*']),
   pattern: text({
     description:
       'Searched for in the message, in the syntax of RE2. `(?P<name>…)` names a group, `(?i)` at the start ignores case.',

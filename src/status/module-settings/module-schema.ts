@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import type { SoundOf } from '../../settings/index.ts';
 import { checked, choice, duration, flag, help, name, section } from '../../settings/index.ts';
-import { FIELD_CHARS_MAX, MODULE_RESOURCES_MAX, RESOURCE_METRICS_MAX, RESOURCE_PATH_CHARS_MAX } from './bounds.ts';
+import {
+  FIELD_CHARS_MAX,
+  MODULE_RESOURCES_MAX,
+  MODULES_MAX,
+  RESOURCE_METRICS_MAX,
+  RESOURCE_PATH_CHARS_MAX,
+} from './bounds.ts';
 import { isResourcePath, isRows } from './grammar.ts';
 import { labelSources, metricSchema } from './metric-schema.ts';
 
@@ -85,6 +91,21 @@ const MODULES = 'a map of names and modules';
 
 /** The key `modules`, and the whole of a file of modules. */
 export const modulesSchema = z.record(moduleName, moduleSchema, { error: MODULES });
+
+const MODULE_LIST = `a list of modules such as "${DEFAULT_SET}" and "!modem", at least one of them without "!"`;
+const MODULE_CHOICE = `the name of a module, "${DEFAULT_SET}", or a name after "!"`;
+
+/** The key `modules` of a router. */
+export const moduleListSchema = z
+  .array(z.string({ error: MODULE_CHOICE }).regex(/^!?[A-Za-z0-9._-]+$/, { error: MODULE_CHOICE }), {
+    error: MODULE_LIST,
+  })
+  .max(MODULES_MAX, { error: `a list of at most ${MODULES_MAX} modules` })
+  .refine((names) => names.length === 0 || names.some((item) => !item.startsWith('!')), { error: MODULE_LIST })
+  .meta({
+    description: `Modules that say what is read of the router. \`${DEFAULT_SET}\` stands for all shipped modules of the default set, a leading \`!\` takes one away, whatever the order. An empty list: nothing but whether the router answers.`,
+    kind: 'list of names of modules',
+  });
 
 /** What is sound of a module. `reader` and `default` are there in shipped ones alone. */
 export type ModuleSettings = SoundOf<typeof shippedModuleSchema>;

@@ -1,0 +1,63 @@
+import { parseDuration, renderDuration } from '../base/index.ts';
+import {
+  duration,
+  flag,
+  globs,
+  orDefaults,
+  parsed,
+  renderKeys,
+  type Settled,
+  type SoundOf,
+  section,
+} from '../settings/index.ts';
+
+/** How much of a log is read on first contact: all of it, only what is written from then on, or a time back from then. */
+export type LogStart = 'all' | 'now' | { readonly backMs: number };
+
+/** What is read back on first contact is at least what a clock may be wrong by; most routers keep less than these years. */
+const START_BACK_MS_MIN = 1000;
+const START_BACK_MS_MAX = 10 * 365 * 86_400_000;
+const START = `"all", "now", or a duration with its unit from ${renderDuration(START_BACK_MS_MIN)} to ${renderDuration(START_BACK_MS_MAX)}, such as 12h or 30d`;
+
+function parseStart(value: string): LogStart | undefined {
+  if (value === 'all' || value === 'now') return value;
+  const backMs = parseDuration(value);
+  const isSound = backMs !== undefined && backMs >= START_BACK_MS_MIN && backMs <= START_BACK_MS_MAX;
+  return isSound ? { backMs } : undefined;
+}
+
+function renderStart(start: LogStart): string {
+  return typeof start === 'string' ? start : renderDuration(start.backMs);
+}
+
+/** Schema of the section `logs` of a router. */
+export const logsSchema = section('How the logs of the router are followed. Without a sink no log is read.', {
+  enabled: flag({ description: 'Whether logs are read at all.' }).prefault(true),
+  // Half the poll interval: a log line is wanted sooner than a number.
+  interval: duration({ description: 'Time from one look for new lines to the next.' }).prefault('30s'),
+  start: parsed(
+    {
+      description:
+        'What is read on first contact with a log: `all` that the router still has, only what is written from `now` on, or a duration back from now, such as `30d`.',
+      kind: '`all`, `now`, duration',
+    },
+    START,
+    parseStart,
+    renderStart,
+  ).prefault('all'),
+  components: globs('Globs of the components to read; a leading `!` excludes.').prefault(['*']),
+});
+
+/** Which logs of a router are read, how often, and from where on. Of the globs of components at least one includes. */
+export type LogSettings = Settled<ReturnType<typeof resolveLogs>>;
+
+/** Applies the defaults. */
+export function resolveLogs(set: SoundOf<typeof logsSchema> | undefined) {
+  const { interval: intervalMs, ...same } = orDefaults(logsSchema, set);
+  return { ...same, intervalMs };
+}
+
+/** Renders settings as the section. */
+export function renderLogs({ intervalMs: interval, ...same }: LogSettings): object {
+  return renderKeys(logsSchema, { ...same, interval });
+}

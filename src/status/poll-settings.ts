@@ -1,0 +1,119 @@
+import type { z } from 'zod';
+import { renderDuration } from '../base/index.ts';
+import { duration, orDefaults, renderKeys, type Settled, type SoundOf, section } from '../settings/index.ts';
+
+/** Schema of the section `poll` of a router. */
+export const pollSchema = section('When the status of the router is read.', {
+  // The usual scrape interval: faster polling would only add load that nobody sees.
+  interval: duration({ description: 'Time from one cycle to the next.' }).prefault('1m'),
+  // Several round trips of a poor cellular link.
+  timeout: duration({
+    description: 'Limit of one request. The default shrinks to `deadline` when that is shorter.',
+  }).prefault('10s'),
+  // A link of two seconds' round trip that loses the first packet (TCP sends it again after one second) takes three.
+  connect_timeout: duration({
+    description:
+      'Limit of opening one TCP connection, over all addresses of a name (the first gets half of it, 2 s at most, before the next is tried); resolving the name and the TLS handshake count against `timeout` alone. When it passes, the cycle ends, and the logs wait for the next one. The default shrinks to `timeout` when that is shorter.',
+  }).prefault('5s'),
+  // Leaves a quarter of the default interval free before the next cycle is due.
+  deadline: duration({
+    description: 'Limit of one cycle. The default shrinks to three quarters of `interval` when that is shorter.',
+  }).prefault('45s'),
+  // Two failed cycles at the default interval are not worth a hole in a graph.
+  stale_after: duration({
+    description:
+      'How long the last values are served when the router stops answering. The default grows to three times `interval` when that is longer.',
+  }).prefault('3m'),
+});
+
+/** The share of a shorter interval that one cycle may take. */
+const DEADLINE_SHARE = 0.75;
+/** Values are served for at least this many intervals. */
+const STALE_AFTER_INTERVALS = 3;
+
+/** Intervals and time limits of polling. Holds: `connectTimeoutMs` <= `timeoutMs` <= `deadlineMs` <= `intervalMs` < `staleAfterMs`. */
+export type PollSettings = Settled<ReturnType<typeof toPollSettings>>;
+
+type WrittenPoll = SoundOf<typeof pollSchema>;
+type PollKeys = z.output<typeof pollSchema>;
+type PollKey = keyof PollKeys;
+
+/** Two times that do not go together; at least one of the keys was set. */
+export interface PollConflict {
+  /** The keys in the order in which a fault looks for one that is set. */
+  readonly keys: readonly [PollKey, PollKey];
+  /** The fault, with both times. */
+  readonly message: string;
+}
+
+/** Applies the defaults, which give way to what is set, and names what contradicts itself. */
+export function resolvePoll(set: WrittenPoll = {}): { poll: PollSettings; conflicts: PollConflict[] } {
+  const poll = toPollSettings(fitDefaults(set, orDefaults(pollSchema, set)));
+  const { intervalMs, timeoutMs, connectTimeoutMs, deadlineMs, staleAfterMs } = poll;
+  const name = (key: PollKey, valueMs: number) =>
+    `poll.${key} (${renderDuration(valueMs)}${set[key] === undefined ? ' by default' : ''})`;
+  const interval = name('interval', intervalMs);
+  const deadline = name('deadline', deadlineMs);
+  const conflicts: PollConflict[] = [];
+  if (timeoutMs > deadlineMs) {
+    conflicts.push({
+      keys: ['timeout', 'deadline'],
+      message: `${name('timeout', timeoutMs)}, the limit of one request, is longer than ${deadline}, the limit of a whole cycle; shorten the timeout or set a longer deadline`,
+    });
+  }
+  if (connectTimeoutMs > timeoutMs) {
+    conflicts.push({
+      keys: ['connect_timeout', 'timeout'],
+      message: `${name('connect_timeout', connectTimeoutMs)}, the limit of opening a connection, is longer than ${name('timeout', timeoutMs)}, the limit of one request; shorten the connect_timeout or set a longer timeout`,
+    });
+  }
+  if (deadlineMs > intervalMs) {
+    conflicts.push({
+      keys: ['deadline', 'interval'],
+      message: `${deadline} is longer than ${interval}, so a cycle could still run when the next is due; shorten the deadline or set a longer interval`,
+    });
+  }
+  if (staleAfterMs <= intervalMs) {
+    conflicts.push({
+      keys: ['stale_after', 'interval'],
+      message: `${name('stale_after', staleAfterMs)} is not longer than ${interval}, so series would vanish between two cycles; set stale_after to several intervals`,
+    });
+  }
+  return { poll, conflicts };
+}
+
+/** Shortens or lengthens each default to what is set, or to a default before it. */
+function fitDefaults(set: WrittenPoll, { interval, ...defaults }: PollKeys): PollKeys {
+  const deadline = set.deadline ?? Math.min(defaults.deadline, Math.floor(interval * DEADLINE_SHARE));
+  const timeout = set.timeout ?? Math.min(defaults.timeout, deadline);
+  const connect_timeout = set.connect_timeout ?? Math.min(defaults.connect_timeout, timeout);
+  const stale_after = set.stale_after ?? Math.max(defaults.stale_after, interval * STALE_AFTER_INTERVALS);
+  return { interval, timeout, connect_timeout, deadline, stale_after };
+}
+
+function toPollSettings({ interval, timeout, connect_timeout, deadline, stale_after }: PollKeys) {
+  return {
+    intervalMs: interval,
+    timeoutMs: timeout,
+    connectTimeoutMs: connect_timeout,
+    deadlineMs: deadline,
+    staleAfterMs: stale_after,
+  };
+}
+
+/** Renders settings as the section. */
+export function renderPoll({
+  intervalMs,
+  timeoutMs,
+  connectTimeoutMs,
+  deadlineMs,
+  staleAfterMs,
+}: PollSettings): object {
+  return renderKeys(pollSchema, {
+    interval: intervalMs,
+    timeout: timeoutMs,
+    connect_timeout: connectTimeoutMs,
+    deadline: deadlineMs,
+    stale_after: staleAfterMs,
+  });
+}
