@@ -1,8 +1,8 @@
 import type { Clock } from '../base/index.ts';
 import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
-import type { ModuleDefinition } from '../model/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
+import type { ModuleDefinition } from '../status/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
 import type { MetricsFormat, MetricsScope, ReloadResult, SpoolSummary, WebContent } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';

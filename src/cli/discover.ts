@@ -1,7 +1,7 @@
 import { AGENT_FAMILIES } from '../agent/index.ts';
 import { renderErrorChain } from '../base/index.ts';
 import type { RouterSettings } from '../config/index.ts';
-import type { ModuleDefinition } from '../model/index.ts';
+import type { ModuleDefinition } from '../status/index.ts';
 import {
   type AskedRouter,
   askResources,

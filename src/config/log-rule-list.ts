@@ -1,8 +1,15 @@
 import type { LogRuleSettings } from '../logs/index.ts';
-import { checkLogRule, listLabels, SHIPPED_RULES_WORD, type WrittenRule, type WrittenRules } from '../logs/index.ts';
+import {
+  checkLogRule,
+  listLabels,
+  ruleSchema,
+  SHIPPED_RULES_WORD,
+  toLogRule,
+  type WrittenRules,
+} from '../logs/index.ts';
 import type { FamilyDescription } from '../model/index.ts';
 import type { KeyPath } from '../settings/index.ts';
-import { type ConfigFile, renderPlace, toFamilyName } from '../settings/index.ts';
+import { type ConfigFile, isWhole, renderPlace, toFamilyName } from '../settings/index.ts';
 import type { PlacedFamily } from '../status/index.ts';
 
 /** What there is beside the rules that are written. */
@@ -32,7 +39,8 @@ export class LogRuleList {
       const path = ['log_rules', index];
       if (typeof item === 'object') {
         checkLogRule(item, { file, path });
-        return toRule(item).map((rule) => ({ rule, path, isShipped: false }));
+        // What lacks something that is required has its fault already.
+        return isWhole(ruleSchema, item) ? [{ rule: toLogRule(item), path, isShipped: false }] : [];
       }
       const isFirst = written === undefined || written.indexOf(item) === index;
       if (!isFirst) file.faults.add(path, `"${SHIPPED_RULES_WORD}" stands in the list already`);
@@ -110,11 +118,4 @@ export class LogRuleList {
     if (isShipped) return `${rule.name} of the shipped log rules ("${SHIPPED_RULES_WORD}" in log_rules)`;
     return `${rule.name} of the log rule ${renderPlace({ file: this.#file, path }, from)}`;
   }
-}
-
-/** Applies the defaults. What lacks something that is required has its fault already and is left out. */
-function toRule(written: WrittenRule): LogRuleSettings[] {
-  const { name, help, type, components = ['*'], pattern, labels = [], fixed_labels: fixedLabels = {}, value } = written;
-  if (name === undefined || help === undefined || type === undefined || pattern === undefined) return [];
-  return [{ name, help, type, components, pattern, labels, fixedLabels, value }];
 }

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { Secret } from '../base/index.ts';
 import { renderSink } from '../delivery/index.ts';
-import { renderLogs } from '../logs/index.ts';
+import { renderLogRule, renderLogs } from '../logs/index.ts';
 import { renderByteSize, renderTls } from '../settings/index.ts';
 import { renderPoll } from '../status/index.ts';
 import { renderDeadLetters, renderStorage } from '../store/index.ts';
@@ -19,7 +19,7 @@ export function renderEffectiveConfig({ web, storage, backup, sinks, deadLetters
     backup,
     sinks: sinks.map(renderSink),
     dead_letters: renderDeadLetters(deadLetters),
-    log_rules: logRules.map(({ fixedLabels, ...rule }) => ({ ...rule, fixed_labels: fixedLabels })),
+    log_rules: logRules.map(renderLogRule),
     redact,
   });
 }

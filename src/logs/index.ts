@@ -18,15 +18,19 @@ export type {
 export { checkLogRule, listLabels } from './line-settings/check-log-rule.ts';
 export {
   LOG_RULES_MAX,
+  type LogRuleSettings,
   logRulesSchema,
   REDACT_MAX,
+  type RedactSettings,
   redactSchema,
+  renderLogRule,
+  ruleSchema,
   SHIPPED_RULES_WORD,
+  toLogRule,
   type WrittenRule,
   type WrittenRules,
 } from './line-settings/log-rule-schema.ts';
 export { resolveRedact } from './line-settings/redact.ts';
-export type { LogRuleSettings, RedactSettings } from './line-settings/rule-settings.ts';
 export type { LinkVerdict } from './link-rule.ts';
 export { type LogRule, LogRules, type RuleHit } from './log-rules.ts';
 export { type LogSettings, type LogStart, logsSchema, renderLogs, resolveLogs } from './log-settings.ts';

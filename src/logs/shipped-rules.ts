@@ -1,4 +1,4 @@
-import type { LogRuleSettings } from './line-settings/rule-settings.ts';
+import type { LogRuleSettings } from './line-settings/log-rule-schema.ts';
 
 // No line of a real router is public. So the patterns look for words that such lines can hardly do without, and for what
 // the programs that are known to run on the routers (Linux, OpenVPN, strongSwan) write everywhere.

@@ -37,7 +37,7 @@ export {
   renderByteSize,
   wholeNumber,
 } from './quantities.ts';
-export type { SoundOf } from './sound.ts';
+export { isWhole, type SoundOf } from './sound.ts';
 export { describeFailure, readTextFile, type TextFile } from './text-file.ts';
 export { type ClientTls, readTls, renderTls, revealTls, type TlsSettings, tlsSection, toTlsSettings } from './tls.ts';
 export { parsePlainUrl, parseRouterUrl } from './url.ts';

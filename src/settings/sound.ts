@@ -48,6 +48,20 @@ export function readSound<Schema extends z.core.$ZodType>(
   return readPart(schema, value, issues) as SoundOf<Schema> | undefined;
 }
 
+/** Tells whether a sound part of a value lacks nothing that its schema asks for. */
+export function isWhole<Schema extends z.core.$ZodType>(
+  schema: Schema,
+  part: SoundOf<Schema>,
+): part is SoundOf<Schema> & z.output<Schema> {
+  const inner = unwrap(schema, part);
+  if (inner instanceof z.ZodArray) return Object.values(Object(part)).every((item) => isWhole(inner.element, item));
+  if (!(inner instanceof z.ZodObject)) return true;
+  return Object.entries(inner.shape).every(([key, keySchema]) => {
+    const value: unknown = Reflect.get(Object(part), key);
+    return value === undefined ? keySchema instanceof z.ZodOptional : isWhole(keySchema, value);
+  });
+}
+
 function readPart(schema: z.core.$ZodType, value: unknown, issues: readonly Issue[]): unknown {
   if (issues.length === 0) return z.safeParse(schema, value).data;
   if (issues.some(({ path, code }) => path.length === 0 && code !== 'unrecognized_keys')) return undefined;

@@ -1,5 +1,5 @@
-import type { ModuleDefinition, ModuleReader } from '../model/index.ts';
 import { type CompiledResource, compileModules } from './mapping/compile-modules.ts';
+import type { ModuleDefinition, ModuleReader } from './module-settings/module-definition.ts';
 import type { StatusReader } from './reader.ts';
 import { expandPath } from './status-paths.ts';
 

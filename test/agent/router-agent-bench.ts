@@ -7,8 +7,8 @@ import type { SteppedClock } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import { openArchivePool } from '../../src/logs/index.ts';
-import type { ModuleDefinition } from '../../src/model/index.ts';
 import type { Turn, TurnOutcome } from '../../src/schedule/index.ts';
+import type { ModuleDefinition } from '../../src/status/index.ts';
 import type { StoreError } from '../../src/store/index.ts';
 import { answerJson, openRouter, type RouterBench } from '../router/http-router.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
@@ -24,7 +24,8 @@ type Answer = (response: ServerResponse) => unknown;
 
 /** A module with one gauge, `n` in the status of the resource `path`. */
 export function createModule(name: string, path: string, rest: Partial<ModuleDefinition> = {}): ModuleDefinition {
-  const metric = { name: `router_${name}`, help: name, type: 'gauge', value: 'n', nullValues: [], stateLabel: 'state' };
+  const text = { hasBinaryPrefixes: false, nullValues: [], nullWhen: undefined, stateLabel: 'state' };
+  const metric = { name: `router_${name}`, help: name, value: 'n', ...text };
   return {
     name,
     help: '',

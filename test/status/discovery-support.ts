@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AGENT_FAMILIES } from '../../src/agent/metrics/fleet-families.ts';
 import { loadConfig } from '../../src/config/index.ts';
-import type { ModuleDefinition } from '../../src/model/index.ts';
 import { renderFault } from '../../src/settings/index.ts';
+import type { ModuleDefinition } from '../../src/status/index.ts';
 import {
   compileModules,
   discoverModules,

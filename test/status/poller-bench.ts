@@ -1,5 +1,6 @@
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { type ModuleDefinition, SourceError } from '../../src/model/index.ts';
+import { SourceError } from '../../src/model/index.ts';
+import type { ModuleDefinition } from '../../src/status/index.ts';
 import { type DocumentSource, StatusPoller, type StatusPollerOptions } from '../../src/status/index.ts';
 import { toModule } from './shipped-modules.ts';
 

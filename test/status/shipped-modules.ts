@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { parseDuration } from '../../src/base/index.ts';
-import type { MetricDefinition, ModuleDefinition, ResourceDefinition } from '../../src/model/index.ts';
+import type { MetricDefinition, ModuleDefinition } from '../../src/status/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../../src/status/index.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -21,14 +21,14 @@ export function toMetric(raw: Raw): MetricDefinition {
   } as unknown as MetricDefinition;
 }
 
-export function toResource({ optional, metrics, ...rest }: Raw): ResourceDefinition {
+export function toResource({ optional, metrics, ...rest }: Raw): ModuleDefinition['resources'][number] {
   return {
     isOptional: optional ?? false,
     each: 'status.unique',
     labels: {},
     ...rest,
     metrics: ((metrics ?? []) as Raw[]).map(toMetric),
-  } as unknown as ResourceDefinition;
+  } as unknown as ModuleDefinition['resources'][number];
 }
 
 /** A module as its file says it, with the defaults of the format; checks nothing. */

@@ -1,6 +1,6 @@
 import { renderDuration } from '../../base/index.ts';
 import type { LogRuleSettings } from '../../logs/index.ts';
-import type { MetricDefinition, ModuleDefinition } from '../../model/index.ts';
+import type { MetricDefinition, ModuleDefinition } from '../../status/index.ts';
 import { AGENT_FAMILIES } from './fleet-families.ts';
 import { SelfMetrics } from './self-metrics.ts';
 

@@ -1,8 +1,7 @@
 import type { KeyPath, Place } from '../../settings/index.ts';
 import { findNameFault, findNearest } from '../../settings/index.ts';
 import { compileAt } from './compile-at.ts';
-import type { WrittenRule } from './log-rule-schema.ts';
-import type { LogRuleSettings } from './rule-settings.ts';
+import type { LogRuleSettings, WrittenRule } from './log-rule-schema.ts';
 
 /** The names of all labels of a rule's own, those from groups first. */
 export function listLabels({ labels, fixedLabels }: LogRuleSettings): string[] {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SoundOf } from '../../settings/index.ts';
+import type { Settled, SoundOf } from '../../settings/index.ts';
 import {
   choice,
   globs,
@@ -8,6 +8,7 @@ import {
   labelName,
   METRIC_LABELS_MAX,
   metricName,
+  renderKeys,
   section,
   text,
 } from '../../settings/index.ts';
@@ -18,7 +19,7 @@ export const LOG_RULES_MAX = 100;
 export const REDACT_MAX = 100;
 /** A mark, not a text: a message may have thousands of them. */
 const REPLACEMENT_CHARS_MAX = 64;
-export const REPLACEMENT_DEFAULT = '[redacted]';
+const REPLACEMENT_DEFAULT = '[redacted]';
 
 /** Stands in the list for all shipped rules. */
 export const SHIPPED_RULES_WORD = 'default';
@@ -33,7 +34,8 @@ const ruleLabel = labelName.refine((label) => label !== 'component', {
   error: 'a label name that the exporter does not use itself',
 });
 
-const ruleSchema = section('One log rule.', {
+/** Schema of one log rule. */
+export const ruleSchema = section('One log rule.', {
   name: metricName(
     'Name of the metric. A counter ends in `_total`. Several rules may have one: they then add to the same series.',
   ),
@@ -57,10 +59,9 @@ const ruleSchema = section('One log rule.', {
     .meta({
       description:
         'Groups of the pattern that become labels, beside `router` and `component`, which every series of a rule has. A group that took no part in the match gives an empty label.',
-      default: [],
       kind: 'list of names of groups',
     })
-    .optional(),
+    .prefault([]),
   fixed_labels: z
     .record(ruleLabel, z.string({ error: LABEL_VALUE }).max(LABEL_CHARS_MAX, { error: LABEL_VALUE }), {
       error: 'a map of label names and values',
@@ -68,10 +69,9 @@ const ruleSchema = section('One log rule.', {
     .refine((map) => Object.keys(map).length <= METRIC_LABELS_MAX, { error: `at most ${METRIC_LABELS_MAX} labels` })
     .meta({
       description: 'More labels, with the same value whatever the line is, such as `{ result: failure }`.',
-      default: {},
       kind: 'map of label names to texts',
     })
-    .optional(),
+    .prefault({}),
   value: z
     .string({ error: GROUP })
     .min(1, { error: GROUP })
@@ -99,7 +99,8 @@ const REDACT = `a list of at most ${REDACT_MAX} patterns`;
 const REDACTED = 'a pattern as text, or a map of keys with one';
 const REPLACEMENT = `text of at most ${REPLACEMENT_CHARS_MAX} characters (a number needs quotes)`;
 
-const redactedSchema = section('One pattern.', {
+/** Schema of one pattern with its replacement. */
+export const redactedSchema = section('One pattern.', {
   pattern: text({
     description: 'In the syntax of RE2. All of what it matches is removed, wherever it stands in a message.',
     kind: 'pattern',
@@ -107,8 +108,8 @@ const redactedSchema = section('One pattern.', {
   replacement: z
     .string({ error: REPLACEMENT })
     .max(REPLACEMENT_CHARS_MAX, { error: REPLACEMENT })
-    .meta({ description: 'What stands there instead, as it is written.', default: REPLACEMENT_DEFAULT, kind: 'text' })
-    .optional(),
+    .meta({ description: 'What stands there instead, as it is written.', kind: 'text' })
+    .prefault(REPLACEMENT_DEFAULT),
 });
 
 const plainPattern = text({ description: 'What is removed.', kind: 'pattern' });
@@ -122,6 +123,22 @@ export const redactSchema = z
     default: [],
     kind: 'list of patterns and maps',
   });
+
+/** A rule that turns log lines into a metric; its pattern compiles, and a gauge has a `value`. */
+export type LogRuleSettings = Settled<ReturnType<typeof toLogRule>>;
+
+/** Converts the keys of a rule to settings. */
+export function toLogRule({ fixed_labels: fixedLabels, ...same }: z.output<typeof ruleSchema>) {
+  return { ...same, fixedLabels };
+}
+
+/** Renders settings as the keys of a rule. */
+export function renderLogRule({ fixedLabels, ...same }: LogRuleSettings): object {
+  return renderKeys(ruleSchema, { ...same, fixed_labels: fixedLabels });
+}
+
+/** What is removed from messages: the pattern compiles, and does not match the empty text. */
+export type RedactSettings = Settled<z.output<typeof redactedSchema>>;
 
 export type WrittenRules = SoundOf<typeof logRulesSchema>;
 /** What is sound of a log rule. */

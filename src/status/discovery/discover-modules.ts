@@ -1,4 +1,5 @@
-import type { FamilyDescription, ModuleDefinition } from '../../model/index.ts';
+import type { FamilyDescription } from '../../model/index.ts';
+import type { ModuleDefinition } from '../module-settings/module-definition.ts';
 import { expandPath, STATUS_PATHS } from '../status-paths.ts';
 import { DocumentMasker } from './document-masker.ts';
 import { exploreDocuments, type SeenField, type SeenPlace } from './explore-documents.ts';

@@ -1,5 +1,5 @@
-import type { ModuleDefinition } from '../../model/index.ts';
 import { compileModules } from '../mapping/compile-modules.ts';
+import type { ModuleDefinition } from '../module-settings/module-definition.ts';
 import { expandPath } from '../status-paths.ts';
 import type { SeenPlace } from './explore-documents.ts';
 

@@ -1,4 +1,5 @@
-import type { MetricType, ValueForm } from '../../model/index.ts';
+import type { MetricType } from '../../model/index.ts';
+import type { ValueForm } from '../module-settings/module-definition.ts';
 
 /** A metric as in a module file. */
 export interface ProposedMetric {

@@ -1,4 +1,4 @@
-import type { MetricDefinition, NullCondition } from '../../model/index.ts';
+import type { MetricDefinition, NullCondition } from '../module-settings/module-definition.ts';
 import type { DateContext } from '../values/parse-date-text.ts';
 import { isKnownForm, OTHER_FORM, readValue, type ValueFormat, type ValueReading } from '../values/parse-value.ts';
 import { DeclaredUnit } from '../values/units.ts';

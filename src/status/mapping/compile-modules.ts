@@ -1,4 +1,5 @@
-import type { MetricFamily, ModuleDefinition, ResourceDefinition } from '../../model/index.ts';
+import type { MetricFamily } from '../../model/index.ts';
+import type { ModuleDefinition, ResourceDefinition } from '../module-settings/module-definition.ts';
 import { COUNT, compileMetric } from './compile-metric.ts';
 import { FamilyCollector } from './family-collector.ts';
 import type { MappingFault } from './mapping-fault.ts';

@@ -1,6 +1,6 @@
 import type { FamilyDescription } from '../../model/index.ts';
 import { type Place, renderPlace, toFamilyName } from '../../settings/index.ts';
-import type { ListedModule } from './listed-module.ts';
+import type { ListedModule } from './module-definition.ts';
 
 /** A metric of a module, and where it is written. */
 export interface PlacedFamily extends FamilyDescription {

@@ -1,7 +1,7 @@
 import type { Place } from '../../settings/index.ts';
 import { findNameFault } from '../../settings/index.ts';
 import { COUNT } from './grammar.ts';
-import { type MetricSettings, STATE_LABEL_DEFAULT } from './metric-schema.ts';
+import type { MetricSettings } from './metric-schema.ts';
 import type { ResourceSettings } from './module-schema.ts';
 
 type MetricKey = keyof MetricSettings;
@@ -48,7 +48,7 @@ export function checkMetric(metric: MetricSettings, resource: ResourceSettings, 
   }
   const name = findNameFault(metric);
   if (name !== undefined) refuse('name', name);
-  for (const [key, message] of findValueFaults(metric)) {
+  for (const [key, message] of findValueFaults(metric, isSet)) {
     // A key that is faulty itself, or that the type has no use for, has its fault already.
     if (!file.faults.covers([...path, key])) refuse(key, message);
   }
@@ -57,16 +57,16 @@ export function checkMetric(metric: MetricSettings, resource: ResourceSettings, 
 }
 
 /** What does not go together among the keys that turn a text into a number. */
-function findValueFaults(metric: MetricSettings): [MetricKey, string][] {
+function findValueFaults(metric: MetricSettings, isSet: (key: MetricKey) => boolean): [MetricKey, string][] {
   const { value, form, part, unit, map } = metric;
   const faults: [MetricKey, string][] = [];
   const hasPart = FORMS_WITH_PART.has(form);
-  if (value === COUNT) return findCountFaults(metric);
+  if (value === COUNT) return findCountFaults(metric, isSet);
   if (hasPart && part === undefined) faults.push(['part', `Missing key; the form "${form}" needs it`]);
   if (!hasPart && part !== undefined) faults.push(['part', '"part" needs "form: list" or "form: fraction" beside it']);
   if (form === 'fraction' && part !== undefined && part > 2) faults.push(['part', 'A fraction has the parts 1 and 2']);
   if (unit !== undefined && !FORMS_WITH_UNIT.has(form)) faults.push(['unit', `The form "${form}" has no unit`]);
-  if (metric.prefixes !== undefined && (unit === undefined || !/^[kKMGTP]?i?B(\/s)?$/.test(unit)))
+  if (isSet('prefixes') && (unit === undefined || !/^[kKMGTP]?i?B(\/s)?$/.test(unit)))
     faults.push(['prefixes', '"prefixes" needs a unit of bytes such as "unit: B" beside it']);
   for (const key of ['unit', 'form', 'part'] as const) {
     if (map && metric[key] !== undefined)
@@ -76,9 +76,9 @@ function findValueFaults(metric: MetricSettings): [MetricKey, string][] {
 }
 
 /** A count is a number already, and of no row. */
-function findCountFaults(metric: MetricSettings): [MetricKey, string][] {
+function findCountFaults(metric: MetricSettings, isSet: (key: MetricKey) => boolean): [MetricKey, string][] {
   const faults = [...KEYS_OF_NUMBERS, 'null_values' as const, 'null_when' as const]
-    .filter((key) => metric[key] !== undefined)
+    .filter(isSet)
     .map((key): [MetricKey, string] => [key, `"${key}" has no use beside ${COUNT}`]);
   if (metric.type !== 'gauge') faults.push(['value', `${COUNT} goes up and down, so it needs "type: gauge"`]);
   const isOfRow = (source: string) => !source.startsWith('=') && source !== '$resource' && source !== '$slot';
@@ -112,10 +112,17 @@ function checkLabels(metric: MetricSettings, resource: ResourceSettings, { file,
     const message = `The resource has a label "${label}" for all its metrics already`;
     file.faults.add([...path, 'labels', label], message, { aim: 'key' });
   }
-  const { value, type, state_label: stateLabel = STATE_LABEL_DEFAULT } = metric;
-  if (type === 'stateset' && (Object.hasOwn(own, stateLabel) || Object.hasOwn(shared, stateLabel))) {
+  const { value, type, state_label: stateLabel } = metric;
+  if (
+    type === 'stateset' &&
+    stateLabel !== undefined &&
+    (Object.hasOwn(own, stateLabel) || Object.hasOwn(shared, stateLabel))
+  ) {
     const message = `The label "${stateLabel}" holds the state; name another one in "state_label", or rename the label`;
-    file.faults.add([...path, metric.state_label === undefined ? 'type' : 'state_label'], message);
+    file.faults.add(
+      [...path, file.source.valueAt([...path, 'state_label']) === undefined ? 'type' : 'state_label'],
+      message,
+    );
   }
   if (value?.includes('*') && ![...Object.values(own), ...Object.values(shared)].includes('$match')) {
     const message = 'A value with "*" needs a label from $match, or its series could not be told apart';

@@ -2,8 +2,8 @@ import type { KeyPath, Place } from '../../settings/index.ts';
 import { refuseBoth } from '../../settings/index.ts';
 import { checkMetric } from './check-metric.ts';
 import { canHaveOuterRow, hasSlot, isRootPath } from './grammar.ts';
-import type { ListedModule } from './listed-module.ts';
-import { type ResourceSettings, ROWS_DEFAULT } from './module-schema.ts';
+import type { ListedModule } from './module-definition.ts';
+import type { ResourceSettings } from './module-schema.ts';
 
 /** Checks what the schema cannot say about one module: which of its keys go together. */
 export function checkModule({ settings, place, isShipped }: ListedModule): void {
@@ -46,7 +46,7 @@ function checkResource(resource: ResourceSettings, place: Place): void {
 
 /** Checks where labels come from; `findFault` knows what only the place of the labels can tell. */
 function checkSources(
-  { path: resourcePath, each = ROWS_DEFAULT }: ResourceSettings,
+  { path: resourcePath, each }: ResourceSettings,
   sources: Readonly<Record<string, string>>,
   { file, path }: Place,
   findFault: (source: string) => string | undefined,
@@ -54,7 +54,7 @@ function checkSources(
   for (const [label, source] of Object.entries(sources)) {
     const message =
       findFault(source) ??
-      (source.startsWith('..') && !canHaveOuterRow(each)
+      (source.startsWith('..') && each !== undefined && !canHaveOuterRow(each)
         ? `${source} needs rows of a list, such as status.list or status.list[].sublist in "each"`
         : undefined) ??
       (source === '$slot' && resourcePath !== undefined && !hasSlot(resourcePath)

@@ -1,6 +1,6 @@
 import { findNearest, renderPlace } from '../../settings/index.ts';
 import { MODULES_MAX } from './bounds.ts';
-import type { ListedModule } from './listed-module.ts';
+import type { ListedModule } from './module-definition.ts';
 import type { ModuleSettings } from './module-schema.ts';
 
 /** A module that routers can have: a shipped one, perhaps with an interval of the user, or one of the user. */
@@ -18,7 +18,7 @@ export function collectModules(shipped: readonly ListedModule[], own: readonly L
   const active = new Map<string, ActiveModule>(
     shipped.map((listed) => {
       const { settings } = listed;
-      return [listed.name, { listed, settings, isDefault: settings.default ?? true }];
+      return [listed.name, { listed, settings, isDefault: settings.default !== false }];
     }),
   );
   const taken = new Map<string, ListedModule>();

@@ -15,14 +15,6 @@ import {
 import { FIELD_CHARS_MAX, METRIC_STATES_MAX, METRIC_TEXTS_MAX, VALUE_PART_MAX } from './bounds.ts';
 import { isLabelSource, isValueSource, SOURCE_VARIABLES } from './grammar.ts';
 
-/** Texts that devices write for "nothing". */
-export const NULL_VALUES_DEFAULT = ['', '---'] as const;
-/** The label of a state set that does not name it. */
-export const STATE_LABEL_DEFAULT = 'state';
-
-/** What prefixes mean where a metric does not say. */
-export const PREFIXES_DEFAULT = 'decimal';
-
 const SOURCE =
   'where the label comes from: a field, "..field" of the row around, $resource, $slot, $index, $match, or a fixed text after "="';
 
@@ -114,10 +106,9 @@ export const metricSchema = section('One metric.', {
     {
       description:
         'What `k`, `M`, `G` before a unit of bytes mean: powers of 1000 (`decimal`), or of 1024 (`binary`), which is how memory is counted.',
-      default: PREFIXES_DEFAULT,
     },
     ['decimal', 'binary'],
-  ).optional(),
+  ).prefault('decimal'),
   form: choice(
     {
       description:
@@ -133,10 +124,9 @@ export const metricSchema = section('One metric.', {
   null_values: texts()
     .meta({
       description: 'Texts that mean "unknown" or "none" and give no sample. Replaces the default.',
-      default: [...NULL_VALUES_DEFAULT],
       kind: 'list of texts',
     })
-    .optional(),
+    .prefault(['', '---']),
   null_when: nullWhen.optional(),
   map: z
     .record(z.string().max(LABEL_CHARS_MAX, { error: TEXT }), z.number({ error: 'a number' }), { error: MAP })
@@ -162,10 +152,9 @@ export const metricSchema = section('One metric.', {
   state_label: labelName
     .meta({
       description: 'Label of a `stateset` that holds the state.',
-      default: STATE_LABEL_DEFAULT,
       kind: 'label name',
     })
-    .optional(),
+    .prefault('state'),
   labels: labelSources('Labels of this metric, beside those of the resource. Required for `info`.'),
   source: choice({ description: 'Where it is known from that devices have this field. For the reference only.' }, [
     'documented',

@@ -1,7 +1,7 @@
 import type { ConfigFile, ConfigFiles, Environment, RootExpected } from '../../settings/index.ts';
 import { checkSettings, readPatternFiles } from '../../settings/index.ts';
 import { MODULE_FILES_BYTES_MAX, MODULE_FILES_MAX } from './bounds.ts';
-import type { ListedModule } from './listed-module.ts';
+import type { ListedModule } from './module-definition.ts';
 import { type ModuleSettings, modulesSchema } from './module-schema.ts';
 
 const MODULES_ROOT: RootExpected = {

@@ -1,11 +1,10 @@
-import type { FamilyDescription, ModuleDefinition } from '../../model/index.ts';
+import type { FamilyDescription } from '../../model/index.ts';
 import type { Place } from '../../settings/index.ts';
 import { type ConfigFile, findNearest, renderPlace } from '../../settings/index.ts';
 import { checkFamilies, listFamilies, type PlacedFamily } from './check-families.ts';
 import { checkModule } from './check-module.ts';
 import { type ActiveModule, collectModules } from './collect-modules.ts';
-import { type ListedModule, toDefinition } from './listed-module.ts';
-import { STATE_LABEL_DEFAULT } from './metric-schema.ts';
+import { type ListedModule, type ModuleDefinition, toDefinition } from './module-definition.ts';
 import { DEFAULT_SET } from './module-schema.ts';
 
 /** The list of modules of a router, or of what it inherits, and where that stands. */
@@ -126,7 +125,8 @@ export class ModuleRegistry {
         for (const [index, metric] of metrics.entries()) {
           const metricPath = [...path, 'metrics', index];
           const own = Object.keys(metric.labels ?? {}).map((label) => [label, 'labels', label] as const);
-          const state = metric.type === 'stateset' ? [[metric.state_label ?? STATE_LABEL_DEFAULT] as const] : [];
+          const state =
+            metric.type === 'stateset' && metric.state_label !== undefined ? [[metric.state_label] as const] : [];
           for (const [label, ...steps] of [...own, ...state]) {
             owners.set(label, { metric: metric.name ?? first, module, path: [...metricPath, ...steps] });
           }

@@ -11,15 +11,14 @@ import {
 import { isResourcePath, isRows } from './grammar.ts';
 import { labelSources, metricSchema } from './metric-schema.ts';
 
-/** Where rows are when a resource does not say. */
-export const ROWS_DEFAULT = 'status.unique';
 /** Stands in the list of a router for all modules of the default set. */
 export const DEFAULT_SET = 'default';
 
 const METRICS = `a list of at most ${RESOURCE_METRICS_MAX} metrics`;
 const RESOURCES = `a list of 1 to ${MODULE_RESOURCES_MAX} resources`;
 
-const resourceSchema = section('One resource, or with a star a family of them.', {
+/** One resource of a module. */
+export const resourceSchema = section('One resource, or with a star a family of them.', {
   path: checked(
     {
       description:
@@ -30,18 +29,17 @@ const resourceSchema = section('One resource, or with a star a family of them.',
     RESOURCE_PATH_CHARS_MAX,
     isResourcePath,
   ),
-  optional: flag({ description: 'Whether devices may lack the resource: then no failure.', default: false }).optional(),
+  optional: flag({ description: 'Whether devices may lack the resource: then no failure.' }).prefault(false),
   each: checked(
     {
       description:
         'Where the rows are: `status.unique`, `status.list`, or `status.list[].sublist` for rows inside rows. Required for a path with a leading slash.',
-      default: ROWS_DEFAULT,
       kind: 'steps',
     },
     'steps to the rows such as status.unique, status.list or status.list[].sublist',
     FIELD_CHARS_MAX,
     isRows,
-  ).optional(),
+  ).prefault('status.unique'),
   labels: labelSources(
     'Labels of all metrics of the resource: a field of the row, `..field` of the row around it or beside the list, `$resource`, `$slot`, `$index` (place of the row, from 1), `$match` (what the star of `value` stood for), or a fixed text after `=`.',
   ),
@@ -64,8 +62,7 @@ export const moduleSchema = section('One module.', {
   identity: flag({
     description:
       'Whether the values say who the router is: they are then served for as long as it is configured, and read again when it comes back.',
-    default: false,
-  }).optional(),
+  }).prefault(false),
   resources: z
     .array(resourceSchema, { error: RESOURCES })
     .min(1, { error: RESOURCES })
@@ -80,7 +77,7 @@ export const shippedModuleSchema = moduleSchema.extend({
     'configuration',
     'log_files',
   ]).optional(),
-  default: flag({ description: 'Whether it belongs to the default set.', default: true }).optional(),
+  default: flag({ description: 'Whether it belongs to the default set.' }).prefault(true),
 });
 
 const moduleName = name({ description: 'Name of the module.' }).refine((value) => value !== DEFAULT_SET, {

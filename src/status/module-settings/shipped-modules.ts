@@ -1,7 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ModuleDefinition } from '../../model/index.ts';
 import type { ConfigFault, RootExpected } from '../../settings/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
@@ -10,7 +9,7 @@ import {
   describeFailure,
   readTextFile,
 } from '../../settings/index.ts';
-import type { ListedModule } from './listed-module.ts';
+import type { ListedModule, ModuleDefinition } from './module-definition.ts';
 import { ModuleRegistry } from './module-registry.ts';
 import { modulesSchema, shippedModuleSchema } from './module-schema.ts';
 

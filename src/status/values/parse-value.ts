@@ -1,5 +1,5 @@
-import type { ValueForm } from '../../model/index.ts';
 import type { MappingFaultReason } from '../mapping/mapping-fault.ts';
+import type { ValueForm } from '../module-settings/module-definition.ts';
 import { type DateContext, parseDateText } from './parse-date-text.ts';
 import { parseDurationText } from './parse-duration-text.ts';
 import { parseFraction, parseList, parseQuantity, type Quantity } from './parse-quantity.ts';

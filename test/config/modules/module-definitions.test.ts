@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ModuleDefinition } from '../../../src/model/index.ts';
+import type { ModuleDefinition } from '../../../src/status/index.ts';
 import { load } from '../configuration-folder.ts';
 import { configOf, moduleOf } from './module-text.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ValueForm } from '../../../src/model/index.ts';
+import type { ValueForm } from '../../../src/status/index.ts';
 import { readValue, type ValueReading } from '../../../src/status/values/parse-value.ts';
 import { DeclaredUnit } from '../../../src/status/values/units.ts';
 import { measureProcessorMs } from '../../support/processor-time.ts';
