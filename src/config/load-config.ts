@@ -52,6 +52,7 @@ const MAIN_ROOT: RootExpected = {
   kind: 'map',
   expected: 'a map of keys such as "routers:"',
   ifEmpty: 'write at least "routers:" with one router',
+  schema: configSchema,
 };
 
 /**

@@ -13,6 +13,7 @@ const LIST_ROOT: RootExpected = {
   kind: 'list',
   expected: 'a list of routers such as "- name: plant-7" with "url: https://192.0.2.10" below',
   ifEmpty: 'write "[]" where there is no router',
+  schema: routerListSchema,
 };
 
 /** A router of the main file or of a file of routers. */

@@ -1,4 +1,4 @@
-import { choice, routerUrl, secret, text, tlsSection } from '../settings/index.ts';
+import { choice, routerUrl, secret, secretPath, text, tlsSection } from '../settings/index.ts';
 import { AUTH_MODES } from './credentials.ts';
 
 /** The key `url` of a router. */
@@ -26,10 +26,9 @@ export const connectionShape = {
     description:
       'Password of the account. This or `password_file` is required, here or in `defaults`, but for `auth: none`.',
   }).optional(),
-  password_file: text({
-    description: 'File that holds the password; one line end after it is ignored. Instead of `password`.',
-    kind: 'path',
-  }).optional(),
+  password_file: secretPath(
+    'File that holds the password; one line end after it is ignored. Instead of `password`.',
+  ).optional(),
   auth: choice(
     {
       description:

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ConfigFile } from './config-file.ts';
-import { describeValue, isInSinkHeaders } from './describe-value.ts';
+import { describeValue } from './describe-value.ts';
 import { type KeyPath, renderKey } from './fault.ts';
 import { type Environment, fillIn } from './fill-in.ts';
 import { findNearest } from './nearest.ts';
@@ -16,8 +16,8 @@ export function checkSettings<Schema extends z.core.$ZodType>(
   env: Environment | undefined,
   schema: Schema,
 ): SoundOf<Schema> | undefined {
-  const { source, faults } = file;
-  const value = env ? fillIn(source.value, env, faults) : source.value;
+  const { source } = file;
+  const value = env ? fillIn(source.value, env, file) : source.value;
   const result = z.safeParse(schema, value);
   if (result.success) return result.data as SoundOf<Schema>;
   const issues = result.error.issues.flatMap((issue) => toInnerIssues(issue, schema, value));
@@ -44,7 +44,8 @@ function listUntaggedIssues(issue: Issue, schema: z.core.$ZodType, value: unknow
   return result?.error?.issues.map((inner) => ({ ...inner, path: [...path, ...inner.path] })) ?? [issue];
 }
 
-function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, { source, faults }: ConfigFile): void {
+function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: ConfigFile): void {
+  const { source, faults, secretKeys } = file;
   const path = issue.path as KeyPath;
   if (issue.code === 'unrecognized_keys') {
     const map = findSchema(schema, path, value);
@@ -78,9 +79,9 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, { sour
     path,
     raw === undefined
       ? `Missing key; expected ${issue.message}`
-      : `Expected ${issue.message}; found ${describeValue(raw, path)}`,
+      : `Expected ${issue.message}; found ${describeValue(raw, path, secretKeys)}`,
     // As with an unknown key: what has no value among headers may be the value of the one before it.
-    { nearest: findNearestValue(issue, raw), isKeyHidden: raw === null && isInSinkHeaders(path.slice(0, -1)) },
+    { nearest: findNearestValue(issue, raw), isKeyHidden: raw === null && secretKeys.isInMap(path.slice(0, -1)) },
   );
 }
 

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import type { ConfigFault, KeyPath } from './fault.ts';
 import { FaultList } from './fault-list.ts';
 import { parseSource, type RootExpected } from './parse-source.ts';
+import { listSecretKeys, type SecretKeys } from './secrecy.ts';
 import type { ConfigSource } from './source.ts';
 
 /** Room for tens of thousands of routers; a larger file is something else. */
@@ -15,6 +16,8 @@ export interface ConfigFile {
   readonly folder: string;
   readonly source: ConfigSource;
   readonly faults: FaultList;
+  /** The keys whose values no message repeats. */
+  readonly secretKeys: SecretKeys;
 }
 
 /** A key or value in one of the files. */
@@ -36,7 +39,7 @@ export class ConfigFiles {
     }
     const faults = new FaultList(name, source, known);
     this.#faults.push(() => faults.toSorted());
-    return { name, folder: dirname(resolve(path)), source, faults };
+    return { name, folder: dirname(resolve(path)), source, faults, secretKeys: listSecretKeys(root.schema) };
   }
 
   /** Adds a fault of a file that could not even be read. */

@@ -40,7 +40,8 @@ function withoutDefault(schema: z.core.$ZodType): z.core.$ZodType {
 
 /** Adds the default to the description, of a parsed value to what is written: JSON Schema shows none behind a step of parsing. */
 function describeDefault(schema: z.core.$ZodType, written: unknown): z.core.$ZodType {
-  if (schema instanceof z.ZodPipe) return schema.clone({ ...schema.def, in: describeDefault(schema.in, written) });
+  if (schema instanceof z.ZodPipe)
+    return schema.clone({ ...schema.def, in: describeDefault(schema.in, written) }, { parent: true });
   return schema instanceof z.ZodType ? schema.meta({ default: written }) : schema;
 }
 

@@ -1,6 +1,5 @@
-import { isInSinkHeaders } from './describe-value.ts';
+import type { ConfigFile } from './config-file.ts';
 import type { KeyPath } from './fault.ts';
-import type { FaultList } from './fault-list.ts';
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -8,28 +7,37 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** `$${` first, so that it escapes; `${` last, so that what is left of it is a mistake. */
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 
-const SECRET_KEYS: ReadonlySet<unknown> = new Set(['password', 'bearer_token', 'api_key']);
-
 /**
  * Copies a value with `${NAME}` and `${NAME:-default}` replaced in every text; the default also stands in for an empty
  * variable, as in a shell. What a variable holds is not searched again. A text that cannot be filled in becomes a fault
  * and is left out of the copy.
  */
-export function fillIn(value: unknown, env: Environment, faults: FaultList, path: KeyPath = []): unknown {
-  if (typeof value === 'string') return value.includes('${') ? fillInText(value, env, faults, path) : value;
-  if (Array.isArray(value)) return value.map((item, index) => fillIn(item, env, faults, [...path, index]));
+export function fillIn(
+  value: unknown,
+  env: Environment,
+  file: Pick<ConfigFile, 'faults' | 'secretKeys'>,
+  path: KeyPath = [],
+): unknown {
+  if (typeof value === 'string') return value.includes('${') ? fillInText(value, env, file, path) : value;
+  if (Array.isArray(value)) return value.map((item, index) => fillIn(item, env, file, [...path, index]));
   if (!isMap(value)) return value;
   const copy: Record<string, unknown> = {};
   for (const [key, item] of Object.entries(value)) {
     const itemPath = [...path, key];
     // An assignment would set the prototype instead.
-    if (key === '__proto__') faults.add(itemPath, 'No key has this name', { aim: 'key' });
-    else copy[key] = fillIn(item, env, faults, itemPath);
+    if (key === '__proto__') file.faults.add(itemPath, 'No key has this name', { aim: 'key' });
+    else copy[key] = fillIn(item, env, file, itemPath);
   }
   return copy;
 }
 
-function fillInText(text: string, env: Environment, faults: FaultList, path: KeyPath): string | undefined {
+function fillInText(
+  text: string,
+  env: Environment,
+  file: Pick<ConfigFile, 'faults' | 'secretKeys'>,
+  path: KeyPath,
+): string | undefined {
+  const { faults, secretKeys } = file;
   const problems = new Set<string>();
   const filled = text.replaceAll(REFERENCE, (match, name?: string, fallback?: string) => {
     if (match === '$${') return '${';
@@ -41,7 +49,8 @@ function fillInText(text: string, env: Environment, faults: FaultList, path: Key
     if (fallback !== undefined) return found || fallback;
     if (found === undefined) {
       // In a password of several parts, what looks like a name may be a part of the password.
-      const isNameable = match === text || !(isSecret(path) || (path.at(-1) === 'url' && text.includes('?')));
+      const isPerhapsSecret = secretKeys.isSecret(path) || (secretKeys.isSensitive(path) && text.includes('?'));
+      const isNameable = match === text || !isPerhapsSecret;
       problems.add(
         isNameable
           ? `The environment variable ${name} is not set; set it, or write \${${name}:-default}`
@@ -52,10 +61,6 @@ function fillInText(text: string, env: Environment, faults: FaultList, path: Key
   });
   for (const problem of problems) faults.add(path, problem);
   return problems.size === 0 ? filled : undefined;
-}
-
-function isSecret(path: KeyPath): boolean {
-  return SECRET_KEYS.has(path.at(-1)) || isInSinkHeaders(path);
 }
 
 /** Tells a YAML map from the other objects that YAML tags can make. */

@@ -37,6 +37,7 @@ export {
   renderByteSize,
   wholeNumber,
 } from './quantities.ts';
+export { withSecrecy } from './secrecy.ts';
 export { isWhole, type SoundOf } from './sound.ts';
 export { describeFailure, readTextFile, type TextFile } from './text-file.ts';
 export { type ClientTls, readTls, renderTls, revealTls, type TlsSettings, tlsSection, toTlsSettings } from './tls.ts';
@@ -55,6 +56,7 @@ export {
   parsed,
   routerUrl,
   secret,
+  secretPath,
   section,
   TEXT_CHARS_MAX,
   text,

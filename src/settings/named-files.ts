@@ -102,5 +102,5 @@ export class NamedFileReader {
 /** Says why a file that a value names cannot be taken. */
 export function renderFileFault(file: ConfigFile, path: KeyPath, isRelative: boolean, reason: string): string {
   const start = isRelative ? `; relative paths start at ${file.folder}` : '';
-  return `The file named here, ${describeValue(file.source.valueAt(path), path)}, ${reason}${start}`;
+  return `The file named here, ${describeValue(file.source.valueAt(path), path, file.secretKeys)}, ${reason}${start}`;
 }

@@ -1,4 +1,5 @@
 import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
+import type { z } from 'zod';
 import { describeKind } from './describe-value.ts';
 import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
 import { ConfigSource, toPosition } from './source.ts';
@@ -28,6 +29,8 @@ export interface RootExpected {
   readonly expected: string;
   /** Completes "The file is empty; …". */
   readonly ifEmpty: string;
+  /** The whole of the file. */
+  readonly schema: z.core.$ZodType;
 }
 
 /** Parses YAML text. Never throws. `file` is only for the faults. */

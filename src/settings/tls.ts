@@ -2,7 +2,7 @@ import type { Secret } from '../base/index.ts';
 import type { Place } from './config-file.ts';
 import type { NamedFileReader, TlsFiles } from './named-files.ts';
 import type { SoundOf } from './sound.ts';
-import { fingerprint, flag, section, text } from './values.ts';
+import { fingerprint, flag, secretPath, section, text } from './values.ts';
 
 /** How the other side of a TLS connection is checked, and what is shown to it. */
 export interface TlsSettings {
@@ -42,10 +42,7 @@ export function tlsSection(descriptions: TlsDescriptions) {
     ca_file: text({ description: descriptions.caFile, kind: 'path' }).optional(),
     server_name: text({ description: descriptions.serverName }).optional(),
     cert_file: text({ description: descriptions.certFile, kind: 'path' }).optional(),
-    key_file: text({
-      description: 'PEM file with the private key of `cert_file`, without a passphrase.',
-      kind: 'path',
-    }).optional(),
+    key_file: secretPath('PEM file with the private key of `cert_file`, without a passphrase.').optional(),
     fingerprint_sha256: fingerprint({ description: descriptions.fingerprint }).optional(),
     insecure_skip_verify: flag({ description: descriptions.insecure }).prefault(false),
   });

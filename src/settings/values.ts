@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { Secret } from '../base/index.ts';
 import { parseListenAddress, renderListenAddress } from './listen-address.ts';
 import { findNearest } from './nearest.ts';
+import { withSecrecy } from './secrecy.ts';
 import { findNearestTimeZone, isTimeZone } from './time-zone.ts';
 import { parseRouterUrl } from './url.ts';
 
@@ -41,6 +42,11 @@ export function text(about: About) {
     .max(TEXT_CHARS_MAX, { error: TEXT })
     .refine((value) => !value.includes('\0'), { error: 'text without NUL characters' })
     .meta({ kind: 'text', ...about });
+}
+
+/** The path of a file with a secret, which a person may mistake for the secret itself. */
+export function secretPath(description: string) {
+  return withSecrecy('possible', text({ description, kind: 'path' }));
 }
 
 /** Text that becomes a {@link Secret} at once. */
@@ -170,7 +176,7 @@ export function listenAddress(about: About) {
 export function routerUrl(about: About) {
   const expected =
     'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
-  return parsed({ kind: 'URL', ...about }, expected, parseRouterUrl);
+  return withSecrecy('possible', parsed({ kind: 'URL', ...about }, expected, parseRouterUrl));
 }
 
 /** A SHA-256 fingerprint, to 64 small hexadecimal digits. */
@@ -215,7 +221,10 @@ export function parsed<Value>(
 
 /** Text of a schema that becomes a {@link Secret}, whose way back tells nothing. */
 export function asSecret(written: z.ZodString) {
-  return z.codec(written, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String });
+  return withSecrecy(
+    'secret',
+    z.codec(written, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String }),
+  );
 }
 
 /** What is written, and what it becomes: `parse` refuses it with `undefined`, `render` is the way back. */

@@ -25,6 +25,7 @@ const WEB_ROOT: RootExpected = {
   expected: 'a map of keys such as "tls_server_config:"',
   // Whoever configures such a file wants protection, and an empty file gives none.
   ifEmpty: 'write "{}" for a server without protection',
+  schema: webSchema,
 };
 
 const CLIENT_AUTH: Readonly<Record<NonNullable<TlsServer['client_auth_type']>, WebClientAuth>> = {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { SoundOf } from '../settings/index.ts';
-import { choice, findNearest, flag, section, text, unsupported } from '../settings/index.ts';
+import { choice, findNearest, flag, secretPath, section, text, unsupported, withSecrecy } from '../settings/index.ts';
 import { BCRYPT_COST_MAX, CIPHER_SUITES } from './security.ts';
 
 /** Maximum number of users: basic authentication is meant for a few. */
@@ -31,10 +31,9 @@ const tlsServerSchema = section('HTTPS instead of HTTP. Certificates are read at
     description: 'PEM file with the server certificate, followed by its intermediates. Required for HTTPS.',
     kind: 'path',
   }).optional(),
-  key_file: text({
-    description: 'PEM file with the private key of `cert_file`, without a passphrase. Required for HTTPS.',
-    kind: 'path',
-  }).optional(),
+  key_file: secretPath(
+    'PEM file with the private key of `cert_file`, without a passphrase. Required for HTTPS.',
+  ).optional(),
   client_auth_type: choice(
     {
       description:
@@ -117,7 +116,7 @@ const usersSchema = z
       .string()
       .min(1, { error: USER })
       .regex(/^[^:\p{Cc}]*$/u, { error: USER }),
-    z.string({ error: HASH }).refine(isBcryptHash, { error: HASH }),
+    withSecrecy('possible', z.string({ error: HASH }).refine(isBcryptHash, { error: HASH })),
     { error: 'a map of users and bcrypt hashes' },
   )
   .refine((users) => Object.keys(users).length <= USERS_MAX, { error: `at most ${USERS_MAX} users` })

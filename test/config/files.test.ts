@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { FileLooker } from '../../src/config/watch-files.ts';
 import { ConfigFiles } from '../../src/settings/config-file.ts';
 import { renderFault } from '../../src/settings/fault.ts';
@@ -27,7 +28,7 @@ describe('listMatches()', () => {
 describe('readPatternFiles()', () => {
   const read = async (bounds: { filesMax: number; bytesMax: number }) => {
     const files = new ConfigFiles();
-    const root = { kind: 'map', expected: '', ifEmpty: '' } as const;
+    const root = { kind: 'map', expected: '', ifEmpty: '', schema: z.unknown() } as const;
     const main = files.parse('main.yaml', join(folder, 'main.yaml'), 'router_files: [a.yaml, "*.yaml"]', root);
     if (!main) throw new TypeError('The text can be parsed');
     const matched = await readPatternFiles(main, 'router_files', ['a.yaml', '*.yaml'], bounds);

@@ -9,6 +9,7 @@ import {
   type SecretKind,
   type SoundOf,
   secret,
+  secretPath,
   type TlsSettings,
   text,
   tlsSection,
@@ -62,24 +63,19 @@ export async function readSinkTls(
 export const accountShape = {
   username: text({ description: 'Account, with `password` or `password_file`.' }).optional(),
   password: secret({ description: 'Password of the account.' }).optional(),
-  password_file: text({
-    description: 'File with the password; one trailing line end is ignored. Replaces `password`.',
-    kind: 'path',
-  }).optional(),
+  password_file: secretPath(
+    'File with the password; one trailing line end is ignored. Replaces `password`.',
+  ).optional(),
   bearer_token: token({ description: 'Bearer token, instead of an account.' }).optional(),
-  bearer_token_file: text({
-    description: 'File with the token; one trailing line end is ignored. Replaces `bearer_token`.',
-    kind: 'path',
-  }).optional(),
+  bearer_token_file: secretPath(
+    'File with the token; one trailing line end is ignored. Replaces `bearer_token`.',
+  ).optional(),
 };
 
 /** One more way, as Elasticsearch has it. */
 export const apiKeyShape = {
   api_key: token({ description: 'API key in its encoded form, instead of an account.' }).optional(),
-  api_key_file: text({
-    description: 'File with the API key; one trailing line end is ignored. Replaces `api_key`.',
-    kind: 'path',
-  }).optional(),
+  api_key_file: secretPath('File with the API key; one trailing line end is ignored. Replaces `api_key`.').optional(),
 };
 
 /** What of them stands in a file, as far as it is sound. */

@@ -7,6 +7,7 @@ import {
   parseRouterUrl,
   renderListenAddress,
   TEXT_CHARS_MAX,
+  withSecrecy,
 } from '../../settings/index.ts';
 
 /** Whether a text can be sent as a token in a header. */
@@ -26,7 +27,7 @@ const URL_EXPECTED =
 
 /** An address below which paths are asked for, without a slash at the end. */
 export function baseUrl(about: About, example: string) {
-  return parsed({ kind: 'URL', ...about }, `${URL_EXPECTED} ${example}`, parseRouterUrl);
+  return withSecrecy('possible', parsed({ kind: 'URL', ...about }, `${URL_EXPECTED} ${example}`, parseRouterUrl));
 }
 
 /** Where a service is reached. */

@@ -9,6 +9,7 @@ import {
   type SoundOf,
   type TlsSettings,
   text,
+  withSecrecy,
 } from '../../settings/index.ts';
 import type { SinkAuth } from '../auth.ts';
 import { replay, timeout } from './common-keys.ts';
@@ -65,7 +66,9 @@ export const webShape = {
     .meta({ description: 'Headers added to every request.', kind: 'map of headers to secret texts' })
     .optional(),
   header_files: z
-    .record(headerName, text({ description: 'File with the value.' }), { error: 'a map of names of headers and paths' })
+    .record(headerName, withSecrecy('secret', text({ description: 'File with the value.' })), {
+      error: 'a map of names of headers and paths',
+    })
     .refine(isFew, { error: HEADERS })
     .meta({
       description:

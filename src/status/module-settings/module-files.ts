@@ -8,6 +8,7 @@ const MODULES_ROOT: RootExpected = {
   kind: 'map',
   expected: 'a map of modules such as "modem:" with "resources:" below',
   ifEmpty: 'write "{}" where there is no module',
+  schema: modulesSchema,
 };
 
 /** What of the main file says which modules there are. */

@@ -19,6 +19,7 @@ const MODULE_ROOT: RootExpected = {
   kind: 'map',
   expected: 'a map of the keys of a module such as "resources:"',
   ifEmpty: 'write the keys of a module, such as "resources:"',
+  schema: shippedModuleSchema,
 };
 
 /** A module of the product. */

@@ -5,6 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Secret } from '../../../src/base/index.ts';
 import { SINKS } from '../../../src/delivery/sinks/list.ts';
+import { describeValue } from '../../../src/settings/describe-value.ts';
+import { ConfigFiles, checkSettings, secret, section } from '../../../src/settings/index.ts';
+import { listSecretKeys } from '../../../src/settings/secrecy.ts';
 import { countRuns } from '../../support/sampled.ts';
 import { load, type Surroundings, withRouter } from '../configuration-folder.ts';
 
@@ -119,6 +122,33 @@ it.each(SECRET_KEYS)('a sink of type %s never shows its key %s, however it is wr
     expect(faults.map(({ keyPath }) => keyPath)).toContain(`sinks[0].${key}`);
     expect(text).not.toContain(SECRET);
   }
+});
+
+/** Keys in which a secret may stand by mistake, of every type of sink. */
+const PERHAPS_SECRET = Object.entries(SINKS).flatMap(([type, { schema }]) =>
+  Object.keys(schema.shape)
+    .filter((key) => /^(url|servers|headers|header_files)$|_file$/.test(key))
+    .map((key) => [type, key] as const),
+);
+
+it.each(PERHAPS_SECRET)('a sink of type %s says of its key %s that messages must not repeat it', (type, key) => {
+  const { schema } = SINKS[type as keyof typeof SINKS];
+  expect(listSecretKeys(schema).isSensitive(['sinks', 0, key])).toBe(true);
+});
+
+it('hides a secret key by its schema alone, also where it is misplaced', () => {
+  const schema = section('', {
+    door: section('', { pin: secret({ description: '' }) }),
+    size: secret({ description: '' }),
+  });
+  const root = { kind: 'map', expected: '', ifEmpty: '', schema } as const;
+  const files = new ConfigFiles();
+  const file = files.parse('a.yaml', '/a.yaml', 'door: { pin: 90210 }\nsize: { pin: 90210 }', root);
+  if (!file) return expect.unreachable('the text can be parsed');
+  checkSettings(file, {}, schema);
+  expect(files.faults.map(({ keyPath }) => keyPath)).toEqual(['door.pin', 'size']);
+  expect(JSON.stringify(files.faults)).not.toContain('90210');
+  expect(describeValue(90_210, ['size', 'pin'], file.secretKeys)).toBe('a number');
 });
 
 it('knows the secret keys that there are', () => {

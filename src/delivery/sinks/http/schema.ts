@@ -1,5 +1,5 @@
 import { Secret } from '../../../base/index.ts';
-import { type About, parsed, parsePlainUrl } from '../../../settings/index.ts';
+import { type About, parsed, parsePlainUrl, withSecrecy } from '../../../settings/index.ts';
 import { batch, compress, format } from '../common-keys.ts';
 import { type OwnKeys, sinkSchema } from '../define-sink.ts';
 import { webShape } from '../web-keys.ts';
@@ -41,7 +41,8 @@ export interface QueryUrl {
 /** An address that is asked for as it is, with its query. */
 function queryUrl(about: About, example: string) {
   const expected = 'an http or https URL of scheme, host, port, path and query alone, without credentials and fragment';
-  return parsed({ kind: 'URL', ...about }, `${expected}, such as ${example}`, parseQueryUrl, renderQueryUrl);
+  const written = parsed({ kind: 'URL', ...about }, `${expected}, such as ${example}`, parseQueryUrl, renderQueryUrl);
+  return withSecrecy('possible', written);
 }
 
 /** Every value of the query is a secret, but for those of keys that begin with `_`; so is a part without a key. */

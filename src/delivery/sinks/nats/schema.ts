@@ -7,7 +7,8 @@ import {
   parsed,
   type SecretKind,
   type SoundOf,
-  text,
+  secretPath,
+  withSecrecy,
 } from '../../../settings/index.ts';
 import { batch, format, timeout } from '../common-keys.ts';
 import { type OwnKeys, sinkSchema } from '../define-sink.ts';
@@ -31,7 +32,9 @@ const SERVER = 'a server such as nats.example.net:4222 or tls://nats.example.net
 /** A sink of type `nats`. */
 export const natsSchema = sinkSchema('nats', 'NATS JetStream. The uid of a record is the id of its message.', {
   servers: z
-    .array(parsed({ description: 'Address of a server.' }, SERVER, parseServer), { error: SERVERS })
+    .array(withSecrecy('possible', parsed({ description: 'Address of a server.' }, SERVER, parseServer)), {
+      error: SERVERS,
+    })
     .min(1, { error: SERVERS })
     .max(SERVERS_MAX, { error: SERVERS })
     .meta({
@@ -57,10 +60,7 @@ export const natsSchema = sinkSchema('nats', 'NATS JetStream. The uid of a recor
     STREAM_CHARS_MAX,
     (value) => /^[^\s\p{Cc}.*>/\\]+$/u.test(value),
   ).optional(),
-  credentials_file: text({
-    description: 'Credentials file (`.creds`) of a user, instead of account and token.',
-    kind: 'path',
-  }).optional(),
+  credentials_file: secretPath('Credentials file (`.creds`) of a user, instead of account and token.').optional(),
   ...accountShape,
   timeout,
   tls,
