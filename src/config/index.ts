@@ -7,9 +7,8 @@
  * Start reading at: schema.ts for the keys, load-config.ts for the steps.
  */
 export type { Config, RouterSettings } from './config.ts';
-export { readEnvironment } from './environment.ts';
 export { renderJsonSchema } from './json-schema.ts';
-export { type LoadedConfig, type LoadOptions, loadConfig, type WatchedFiles } from './load-config.ts';
+export { type LoadedConfig, type LoadOptions, loadConfig, readEnvironment, type WatchedFiles } from './load-config.ts';
 export { renderConfigReference } from './reference.ts';
 export { renderEffectiveConfig, renderEffectiveRouter } from './render-effective.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';

@@ -10,17 +10,15 @@ import {
   checkSettings,
   type Place,
   readTextFile,
-  refuseBoth,
   renderPlace,
 } from '../settings/index.ts';
 import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules } from '../status/index.ts';
 import { readDeadLetters, readStorage } from '../store/index.ts';
 import { readWeb } from '../web/index.ts';
 import type { Config } from './config.ts';
-import { type PlacedLayer, readNamedFiles } from './layer-files.ts';
 import { LogRuleList } from './log-rule-list.ts';
-import { type ListedRouters, type PlacedRouter, readListedRouters } from './router-files.ts';
-import { type FleetContext, resolveRouter } from './router-settings.ts';
+import { type ListedRouters, readListedRouters } from './router-files.ts';
+import { resolveRouters } from './router-settings.ts';
 import { configSchema, type Settings } from './schema.ts';
 
 /** Files whose changes call for a reload, as they were read. */
@@ -46,6 +44,11 @@ export interface LoadOptions {
   readonly agentFamilies?: readonly AgentFamily[] | undefined;
   /** What `default` stands for in `log_rules`; without them it stands for nothing. Their metrics are not among the agent's families. */
   readonly shippedRules?: readonly LogRuleSettings[] | undefined;
+}
+
+/** Copies the environment of this process: nothing else reads it. */
+export function readEnvironment(): Environment {
+  return { ...process.env };
 }
 
 const MAIN_ROOT: RootExpected = {
@@ -106,25 +109,6 @@ async function resolveConfig(
     logRules: rules.rules,
     redact: resolveRedact(main, settings.redact),
   };
-}
-
-async function resolveRouters(
-  main: ConfigFile,
-  settings: Settings,
-  routers: readonly PlacedRouter[],
-  context: FleetContext,
-): Promise<Config['routers']> {
-  const layers: PlacedLayer[] = [{ file: main, path: ['defaults'], layer: settings.defaults ?? {} }, ...routers];
-  for (const layer of layers) refuseBoth(layer, 'password', 'password_file');
-  const contents = await readNamedFiles(layers);
-  const [defaults, ...own] = layers.map((layer, index) => ({ ...layer, files: contents[index] ?? {} }));
-  // Perhaps no router inherits them.
-  if (settings.defaults?.modules !== undefined) context.registry.select(defaults);
-  return routers.flatMap(({ layer: router }, index) => {
-    const layer = own[index];
-    if (!layer || !defaults) return [];
-    return resolveRouter(router, layer, defaults, context) ?? [];
-  });
 }
 
 interface Named extends Place {

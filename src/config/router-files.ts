@@ -1,7 +1,6 @@
-import type { ConfigFile, ConfigFiles, Environment, RootExpected } from '../settings/index.ts';
+import type { ConfigFile, ConfigFiles, Environment, Place, RootExpected } from '../settings/index.ts';
 import { checkSettings, readPatternFiles } from '../settings/index.ts';
-import type { PlacedLayer } from './layer-files.ts';
-import { type ListedRouter, routerListSchema } from './router-schema.ts';
+import { type Layer, type ListedRouter, routerListSchema } from './router-schema.ts';
 import { AT_LEAST_ONE_ROUTER, type Settings } from './schema.ts';
 
 /** A file for each site or customer; each is looked at every few seconds. */
@@ -15,6 +14,11 @@ const LIST_ROOT: RootExpected = {
   ifEmpty: 'write "[]" where there is no router',
   schema: routerListSchema,
 };
+
+/** `defaults` or one router, and where it stands. */
+export interface PlacedLayer extends Place {
+  readonly layer: Layer;
+}
 
 /** A router of the main file or of a file of routers. */
 export interface PlacedRouter extends PlacedLayer {

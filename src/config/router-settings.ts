@@ -1,25 +1,81 @@
 import { Secret } from '../base/index.ts';
 import { resolveLogs } from '../logs/index.ts';
-import { orDefaults, type Place, toTlsSettings } from '../settings/index.ts';
+import {
+  type ConfigFile,
+  NamedFileReader,
+  orDefaults,
+  type Place,
+  refuseBoth,
+  type TlsFiles,
+  toTlsSettings,
+} from '../settings/index.ts';
 import { type ModuleRegistry, resolvePoll } from '../status/index.ts';
-import type { RouterSettings } from './config.ts';
-import type { LayerFiles, PlacedLayer } from './layer-files.ts';
+import type { Config, RouterSettings } from './config.ts';
 import type { LogRuleList } from './log-rule-list.ts';
+import type { PlacedLayer, PlacedRouter } from './router-files.ts';
 import { type Layer, type ListedRouter, routerKeysSchema } from './router-schema.ts';
+import type { Settings } from './schema.ts';
+
+/** Enough to hide the latency of a network share, far below the limit of open files. */
+const FILE_READS_MAX = 16;
+
+/** What the files of a layer hold. */
+interface LayerFiles extends TlsFiles {
+  readonly password?: Secret | undefined;
+}
+
+/** Reads every file that the layers name, each once, a few at a time. What is wrong with one is a fault at its key. */
+async function readNamedFiles(layers: readonly PlacedLayer[]): Promise<LayerFiles[]> {
+  const reader = new NamedFileReader();
+  const files: LayerFiles[] = layers.map(() => ({}));
+  const queue = layers.entries();
+  const work = async () => {
+    for (const [index, { file, path, layer }] of queue) {
+      const password = layer.password_file;
+      const passwordPlace = { file, path: [...path, 'password_file'] };
+      files[index] = {
+        ...(await reader.readTls({ file, path: [...path, 'tls'] }, layer.tls ?? {})),
+        password: password === undefined ? undefined : await reader.readSecret(passwordPlace, password),
+      };
+    }
+  };
+  await Promise.all(Array.from({ length: FILE_READS_MAX }, work));
+  return files;
+}
 
 /** `defaults` or one router, with the content of its files. */
-export interface ReadLayer extends PlacedLayer {
+interface ReadLayer extends PlacedLayer {
   readonly files: LayerFiles;
 }
 
 /** What all routers have in common, beside `defaults`. */
-export interface FleetContext {
+interface FleetContext {
   readonly registry: ModuleRegistry;
   readonly rules: LogRuleList;
 }
 
+/** Merges every router over `defaults`, and checks the outcome. One that lacks something that is required has its fault and is left out. */
+export async function resolveRouters(
+  main: ConfigFile,
+  settings: Settings,
+  routers: readonly PlacedRouter[],
+  context: FleetContext,
+): Promise<Config['routers']> {
+  const layers: PlacedLayer[] = [{ file: main, path: ['defaults'], layer: settings.defaults ?? {} }, ...routers];
+  for (const layer of layers) refuseBoth(layer, 'password', 'password_file');
+  const contents = await readNamedFiles(layers);
+  const [defaults, ...own] = layers.map((layer, index) => ({ ...layer, files: contents[index] ?? {} }));
+  // Perhaps no router inherits them.
+  if (settings.defaults?.modules !== undefined) context.registry.select(defaults);
+  return routers.flatMap(({ layer: router }, index) => {
+    const layer = own[index];
+    if (!layer || !defaults) return [];
+    return resolveRouter(router, layer, defaults, context) ?? [];
+  });
+}
+
 /** Merges a router over `defaults` and checks the outcome. `undefined` when something that is required is missing. */
-export function resolveRouter(
+function resolveRouter(
   router: ListedRouter,
   own: ReadLayer,
   defaults: ReadLayer,

@@ -8,8 +8,13 @@ export function orDefaults<Section extends z.ZodObject>(
   schema: Section,
   keys: SoundOf<Section> | undefined,
 ): z.output<Section> {
-  return Object.assign(z.parse(schema, {}), keys);
+  const defaults = decoded.get(schema) ?? z.parse(schema, {});
+  decoded.set(schema, defaults);
+  return Object.assign({}, defaults as z.output<Section>, keys);
 }
+
+/** Tens of thousands of routers have the same defaults. */
+const decoded = new WeakMap<z.ZodObject, object>();
 
 type Shape = Readonly<Record<string, z.core.$ZodType>>;
 

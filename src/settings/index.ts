@@ -7,12 +7,19 @@
  * Start reading at: values.ts for schemas, check-settings.ts for what becomes of a file.
  */
 export { checkSettings } from './check-settings.ts';
-export { CONFIG_FILE_BYTES_MAX, type ConfigFile, ConfigFiles, type Place, renderPlace } from './config-file.ts';
+export {
+  CONFIG_FILE_BYTES_MAX,
+  type ConfigFile,
+  ConfigFiles,
+  isWritten,
+  type Place,
+  refuseBoth,
+  renderPlace,
+} from './config-file.ts';
 export { inheritable, orDefaults, renderKeys, type Settled } from './defaults.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './fault.ts';
 export { listMatches, readDigest } from './file-patterns.ts';
 export type { Environment } from './fill-in.ts';
-export { isWritten, refuseBoth } from './key-checks.ts';
 export { type ListenAddress, parseListenAddress, renderListenAddress } from './listen-address.ts';
 export {
   findNameFault,
@@ -41,7 +48,6 @@ export { withSecrecy } from './secrecy.ts';
 export { isWhole, type SoundOf } from './sound.ts';
 export { describeFailure, readTextFile, type TextFile } from './text-file.ts';
 export { type ClientTls, readTls, renderTls, revealTls, type TlsSettings, tlsSection, toTlsSettings } from './tls.ts';
-export { parsePlainUrl, parseRouterUrl } from './url.ts';
 export {
   type About,
   asSecret,
@@ -54,6 +60,8 @@ export {
   listenAddress,
   name,
   parsed,
+  parsePlainUrl,
+  parseRouterUrl,
   routerUrl,
   secret,
   secretPath,

@@ -1,9 +1,9 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { Secret } from '../base/index.ts';
 import type { ConfigFile, Place } from './config-file.ts';
 import { describeValue } from './describe-value.ts';
 import type { KeyPath } from './fault.ts';
-import { isPrivateKey, parseCertificates } from './pem.ts';
 import { readTextFile, type TextFile } from './text-file.ts';
 
 /** Four times the size of the usual bundle of all public authorities. */
@@ -103,4 +103,35 @@ export class NamedFileReader {
 export function renderFileFault(file: ConfigFile, path: KeyPath, isRelative: boolean, reason: string): string {
   const start = isRelative ? `; relative paths start at ${file.folder}` : '';
   return `The file named here, ${describeValue(file.source.valueAt(path), path, file.secretKeys)}, ${reason}${start}`;
+}
+
+const BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g;
+
+/**
+ * Parses a bundle of certificates. Returns the certificates alone, as PEM, so that comments and keys which stand in the
+ * same file are not kept; `undefined` when there is none or when one of them is damaged.
+ */
+function parseCertificates(text: string): string | undefined {
+  const blocks = text.match(BLOCK) ?? [];
+  // A block that is cut off does not match the pattern, and must not be left out in silence.
+  if (blocks.length === 0 || blocks.length !== text.split('-----BEGIN CERTIFICATE-----').length - 1) return undefined;
+  if (!blocks.every(isCertificate)) return undefined;
+  return blocks.map((block) => `${block}\n`).join('');
+}
+
+function isCertificate(block: string): boolean {
+  try {
+    return new X509Certificate(block).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a text is a private key as PEM that can be used as it is. */
+function isPrivateKey(text: string): boolean {
+  try {
+    return createPrivateKey(text).type === 'private';
+  } catch {
+    return false;
+  }
 }

@@ -4,8 +4,6 @@ import { Secret } from '../base/index.ts';
 import { parseListenAddress, renderListenAddress } from './listen-address.ts';
 import { findNearest } from './nearest.ts';
 import { withSecrecy } from './secrecy.ts';
-import { findNearestTimeZone, isTimeZone } from './time-zone.ts';
-import { parseRouterUrl } from './url.ts';
 
 /** Names become label values and file names, which end at 255 bytes. */
 export const NAME_CHARS_MAX = 128;
@@ -243,4 +241,40 @@ export function codec<Written extends z.ZodType, Value>(
     },
     encode: render,
   });
+}
+
+/**
+ * Parses an http or https URL of scheme, host, port and path alone to its normal form, as it would be asked for;
+ * `undefined` when it is none.
+ */
+export function parsePlainUrl(address: string): string | undefined {
+  // The WHATWG parser forgives what is more likely a mistake here: spaces, backslashes, missing slashes.
+  if (!/^https?:\/\/[^\s\\?#@]+$/i.test(address)) return undefined;
+  const url = URL.parse(address);
+  if (!url || url.hostname === '') return undefined;
+  return url.origin + url.pathname;
+}
+
+/** Parses the address of a router, or of anything else below which paths are asked for, without a slash at the end. */
+export function parseRouterUrl(address: string): string | undefined {
+  return parsePlainUrl(address)?.replace(/\/+$/, '');
+}
+
+/** Asking for one is a thousand times slower than a look into this, which lacks only other spellings. */
+const CANONICAL_ZONES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('timeZone'));
+
+/** Tells whether `zone` is a time zone of the IANA list, which an offset such as `+01:00` is not. */
+function isTimeZone(zone: string): boolean {
+  if (CANONICAL_ZONES.has(zone)) return true;
+  if (!/^[A-Za-z]/.test(zone)) return false;
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** The time zone that `zone` is probably a misspelling of. */
+function findNearestTimeZone(zone: string): string | undefined {
+  return findNearest(zone, [...CANONICAL_ZONES]);
 }

@@ -52,13 +52,11 @@ export function resolvePoll(set: WrittenPoll = {}): { poll: PollSettings; confli
   const { intervalMs, timeoutMs, connectTimeoutMs, deadlineMs, staleAfterMs } = poll;
   const name = (key: PollKey, valueMs: number) =>
     `poll.${key} (${renderDuration(valueMs)}${set[key] === undefined ? ' by default' : ''})`;
-  const interval = name('interval', intervalMs);
-  const deadline = name('deadline', deadlineMs);
   const conflicts: PollConflict[] = [];
   if (timeoutMs > deadlineMs) {
     conflicts.push({
       keys: ['timeout', 'deadline'],
-      message: `${name('timeout', timeoutMs)}, the limit of one request, is longer than ${deadline}, the limit of a whole cycle; shorten the timeout or set a longer deadline`,
+      message: `${name('timeout', timeoutMs)}, the limit of one request, is longer than ${name('deadline', deadlineMs)}, the limit of a whole cycle; shorten the timeout or set a longer deadline`,
     });
   }
   if (connectTimeoutMs > timeoutMs) {
@@ -70,13 +68,13 @@ export function resolvePoll(set: WrittenPoll = {}): { poll: PollSettings; confli
   if (deadlineMs > intervalMs) {
     conflicts.push({
       keys: ['deadline', 'interval'],
-      message: `${deadline} is longer than ${interval}, so a cycle could still run when the next is due; shorten the deadline or set a longer interval`,
+      message: `${name('deadline', deadlineMs)} is longer than ${name('interval', intervalMs)}, so a cycle could still run when the next is due; shorten the deadline or set a longer interval`,
     });
   }
   if (staleAfterMs <= intervalMs) {
     conflicts.push({
       keys: ['stale_after', 'interval'],
-      message: `${name('stale_after', staleAfterMs)} is not longer than ${interval}, so series would vanish between two cycles; set stale_after to several intervals`,
+      message: `${name('stale_after', staleAfterMs)} is not longer than ${name('interval', intervalMs)}, so series would vanish between two cycles; set stale_after to several intervals`,
     });
   }
   return { poll, conflicts };

@@ -50,13 +50,12 @@ export async function loadWebConfig(path: string): Promise<LoadedWebConfig> {
   return security && faults.length === 0 ? { ok: true, security } : { ok: false, faults };
 }
 
-/** Reads the `web.config_file` of the main file; `undefined` when there is none or it is faulty. */
+/** Reads the `web.config_file` of the main file; `undefined` when it is faulty. */
 export async function readWebSecurity(
   main: ConfigFile,
-  name: string | undefined,
+  name: string,
   files: ConfigFiles,
 ): Promise<WebSecuritySettings | undefined> {
-  if (name === undefined) return undefined;
   const path = resolve(main.folder, name);
   const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
   if (text.ok) {

@@ -57,7 +57,7 @@ export async function readWeb(
 ): Promise<WebSettings> {
   return {
     listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
-    security: await readWebSecurity(main, keys.config_file, files),
+    security: keys.config_file === undefined ? undefined : await readWebSecurity(main, keys.config_file, files),
   };
 }
 
