@@ -1,15 +1,13 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../base/index.ts';
 import type { CommandIo, ExitCode } from './io.ts';
-import { configOption, parseWholeNumber } from './options.ts';
+import { configOption, type Program, parseWholeNumber } from './options.ts';
 
 /** Maximum of `--limit`. */
 const LIST_MAX = 100_000;
 
-type Options = Record<string, unknown>;
-
 /** Adds `dead-letters` and its subcommands. They can be used while the agent runs. */
-export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (code: ExitCode) => void): void {
+export function addDeadLetterCommands(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   const letters = program.command('dead-letters').description('Records that a sink rejected permanently.');
   letters
     .command('list')
@@ -18,9 +16,14 @@ export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (
     .option('--sink <name>', 'of this sink alone')
     .option('--limit <count>', 'how many', parseWholeNumber(1, LIST_MAX), 50)
     .option('--json', 'for programs')
-    .action(async (options: Options) => {
+    .action(async (options) => {
       const { listLetters } = await import('./dead-letters.ts');
-      const flags = { ...toFlags(options), limit: Number(options['limit']), isJson: options['json'] === true };
+      const flags = {
+        configFile: options['config.file'],
+        sink: options.sink,
+        limit: options.limit,
+        isJson: options.json === true,
+      };
       finish(await listLetters(flags, io));
     });
   letters
@@ -28,9 +31,9 @@ export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (
     .description('Show one dead letter with its record.')
     .argument('<number>', 'as dead-letters list shows it', parseNumber)
     .addOption(configOption())
-    .action(async (id: number, options: Options) => {
+    .action(async (id, options) => {
       const { showLetter } = await import('./dead-letters.ts');
-      finish(await showLetter({ ...toFlags(options), id }, io));
+      finish(await showLetter({ configFile: options['config.file'], id }, io));
     });
   letters
     .command('replay')
@@ -39,10 +42,10 @@ export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (
     .addOption(configOption())
     .option('--sink <name>', 'of this sink alone')
     .option('--all', 'all, or all of --sink')
-    .action(async (ids: readonly number[] | undefined, options: Options) => {
+    .action(async (ids, options) => {
       requireChoice(letters, ids, options);
       const { replayLetters } = await import('./dead-letters.ts');
-      finish(await replayLetters({ ...toFlags(options), ids: ids ?? [] }, io));
+      finish(await replayLetters({ configFile: options['config.file'], sink: options.sink, ids: ids ?? [] }, io));
     });
   letters
     .command('drop')
@@ -53,26 +56,27 @@ export function addDeadLetterCommands(program: Command, io: CommandIo, finish: (
     .option('--older-than <duration>', 'only those older than this, such as 7d', parseAge)
     .option('--all', 'all, or all of --sink')
     .option('--yes', 'do not ask')
-    .action(async (ids: readonly number[] | undefined, options: Options) => {
+    .action(async (ids, options) => {
       requireChoice(letters, ids, options);
       const { dropLetters } = await import('./dead-letters.ts');
       const flags = {
-        ...toFlags(options),
+        configFile: options['config.file'],
+        sink: options.sink,
         ids: ids ?? [],
-        olderThanMs: options['olderThan'] as number | undefined,
-        isAgreed: options['yes'] === true,
+        olderThanMs: options.olderThan,
+        isAgreed: options.yes === true,
       };
       finish(await dropLetters(flags, io));
     });
 }
 
-function toFlags(options: Options): { readonly configFile: string; readonly sink: string | undefined } {
-  return { configFile: String(options['config.file']), sink: options['sink'] as string | undefined };
-}
-
 /** Requires an explicit selection: `drop` alone must not mean all. */
-function requireChoice(command: Command, ids: readonly number[] | undefined, options: Options): void {
-  const isChosen = (ids?.length ?? 0) > 0 || options['all'] === true || options['olderThan'] !== undefined;
+function requireChoice(
+  command: Program,
+  ids: readonly number[] | undefined,
+  options: { readonly all?: boolean | undefined; readonly olderThan?: number | undefined },
+): void {
+  const isChosen = (ids?.length ?? 0) > 0 || options.all === true || options.olderThan !== undefined;
   if (!isChosen) command.error('error: say which: numbers as dead-letters list shows them, or --all');
 }
 

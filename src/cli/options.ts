@@ -1,4 +1,11 @@
-import { InvalidArgumentError, Option } from 'commander';
+import type * as typed from '@commander-js/extra-typings';
+import * as commander from 'commander';
+
+/** Commander with the types of a command's options and arguments inferred from their declaration. These types are all that is added to it. */
+export const { Command, InvalidArgumentError, Option } = commander as unknown as typeof typed;
+
+/** The command line, to which commands are added. */
+export type Program = typed.Command;
 
 /** Collects the values of a repeatable flag. */
 export function collect(value: string, earlier: readonly string[]): readonly string[] {
@@ -6,7 +13,7 @@ export function collect(value: string, earlier: readonly string[]): readonly str
 }
 
 /** `--config.file`, which most commands have. */
-export function configOption(): Option {
+export function configOption() {
   return new Option('--config.file <path>', 'configuration file').default('router-exporter.yaml');
 }
 

@@ -1,10 +1,9 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { CommanderError, InvalidArgumentError } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
 import { addDeadLetterCommands } from './dead-letter-commands.ts';
 import { type CommandIo, EXIT, type ExitCode, endWithReader } from './io.ts';
-import { collect, configOption, parseWholeNumber } from './options.ts';
+import { Command, collect, configOption, Option, type Program, parseWholeNumber } from './options.ts';
 import { addRouterCommands } from './router-commands.ts';
-import type { LogFlags } from './serve.ts';
 import { readVersion } from './version.ts';
 
 /** Maximum routers of a demo: each is a listening socket and a log writer in this process. */
@@ -32,14 +31,17 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
 }
 
 /** Commands are imported only when they run, so that `--help` stays fast. */
-function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
+function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program {
   const program = new Command('router-exporter')
     .description('Prometheus metrics and log shipping for fleets of INSYS icom routers.')
     .version(readVersion())
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
 
-  addLogOptions(program.command('run', { isDefault: true }))
+  program
+    .command('run', { isDefault: true })
+    .addOption(logLevelOption('info'))
+    .addOption(logFormatOption())
     .description('Run the agent (the default command).')
     .allowExcessArguments()
     .addOption(configOption())
@@ -61,43 +63,46 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
       0,
     )
     .option('--total-shards <count>', 'number of processes that share the routers', parseWholeNumber(1, SHARDS_MAX), 1)
-    .action(async (options: Record<string, unknown>, command: Command) => {
+    .action(async (options, command) => {
       // Because `run` is the default, a misspelt command arrives here as its argument.
       const [unknown] = command.args;
       if (unknown !== undefined) program.error(await renderUnknownCommand(program, unknown));
-      const shard = { index: Number(options['shard']), total: Number(options['totalShards']) };
+      const shard = { index: options.shard, total: options.totalShards };
       if (shard.index >= shard.total) {
         program.error(`error: --shard ${shard.index} is not below --total-shards ${shard.total}`);
       }
       const { run } = await import('./run.ts');
       const flags = {
-        configFile: String(options['config.file']),
-        listenAddresses: options['web.listenAddress'] as string[],
-        webConfigFile: options['web.config.file'] as string | undefined,
-        storagePath: options['storage.path'] as string | undefined,
+        configFile: options['config.file'],
+        listenAddresses: options['web.listenAddress'],
+        webConfigFile: options['web.config.file'],
+        storagePath: options['storage.path'],
         web: {
           isLifecycleEnabled: options['web.enableLifecycle'] === true,
-          routePrefix: options['web.routePrefix'] as string | undefined,
-          externalUrl: options['web.externalUrl'] as string | undefined,
+          routePrefix: options['web.routePrefix'],
+          externalUrl: options['web.externalUrl'],
         },
         shard,
-        log: toLogFlags(options),
+        log: { level: options['log.level'], format: options['log.format'] },
       };
       finish(await run(flags, io));
     });
 
-  addLogOptions(program.command('demo'), 'warn')
+  program
+    .command('demo')
+    .addOption(logLevelOption('warn'))
+    .addOption(logFormatOption())
     .description('Run a simulated fleet and the agent against it, without any configuration.')
     .option('--routers <count>', `number of simulated routers, up to ${DEMO_ROUTERS_MAX}`, parseRouterCount, 3)
     .option('--for <duration>', 'stop after this time, such as 30s', parseDurationFlag)
     .option('--web.listen-address <address>', 'address to listen on (default: 127.0.0.1:9847, or a free port)')
-    .action(async (options: Record<string, unknown>) => {
+    .action(async (options) => {
       const { demo } = await import('./demo.ts');
       const flags = {
-        routers: Number(options['routers']),
-        forMs: options['for'] as number | undefined,
-        listenAddress: options['web.listenAddress'] as string | undefined,
-        log: toLogFlags(options),
+        routers: options.routers,
+        forMs: options.for,
+        listenAddress: options['web.listenAddress'],
+        log: { level: options['log.level'], format: options['log.format'] },
       };
       finish(await demo(flags, io));
     });
@@ -107,9 +112,9 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     .description('Check the configuration file and every file that it refers to.')
     .addOption(configOption())
     .option('--sinks', 'also try each sink: reachable, authorised, takes a test record')
-    .action(async (options: Record<string, unknown>) => {
+    .action(async (options) => {
       const { check } = await import('./check.ts');
-      const flags = { configFile: String(options['config.file']), triesSinks: options['sinks'] === true };
+      const flags = { configFile: options['config.file'], triesSinks: options.sinks === true };
       finish(await check(flags, io));
     });
 
@@ -118,11 +123,11 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     .description('Print the JSON Schema of the configuration file, for editors, or the index template of a sink.')
     .addOption(configOption())
     .option('--index-template <sink>', 'the index template of this sink of type elasticsearch instead')
-    .action(async (options: Record<string, unknown>) => {
+    .action(async (options) => {
       const { schema } = await import('./schema.ts');
       const flags = {
-        configFile: String(options['config.file']),
-        indexTemplateOf: options['indexTemplate'] as string | undefined,
+        configFile: options['config.file'],
+        indexTemplateOf: options.indexTemplate,
       };
       finish(await schema(flags, io));
     });
@@ -143,17 +148,17 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
     .option('--clock-offset <duration>', 'clocks are ahead by this, as in 1h, or behind, as in -1h', parseOffsetFlag, 0)
     .option('--plain-http', 'serve HTTP without TLS')
     .option('--ca-out <file>', 'write the CA certificate that clients must trust to this file')
-    .action(async (options: Record<string, unknown>) => {
+    .action(async (options) => {
       const { simulate } = await import('./simulate.ts');
       const flags = {
-        routers: Number(options['routers']),
-        listen: options['listen'] as string | undefined,
-        seed: Number(options['seed']),
-        control: options['control'] as string | true | undefined,
-        faults: options['fault'] as string[],
-        clockOffsetMs: Number(options['clockOffset']),
-        plainHttp: options['plainHttp'] === true,
-        caOut: options['caOut'] as string | undefined,
+        routers: options.routers,
+        listen: options.listen,
+        seed: options.seed,
+        control: options.control,
+        faults: options.fault,
+        clockOffsetMs: options.clockOffset,
+        plainHttp: options.plainHttp === true,
+        caOut: options.caOut,
       };
       finish(await simulate(flags, io));
     });
@@ -163,7 +168,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command
   return program;
 }
 
-async function renderUnknownCommand(program: Command, name: string): Promise<string> {
+async function renderUnknownCommand(program: Program, name: string): Promise<string> {
   const { findNearest } = await import('../settings/index.ts');
   const nearest = findNearest(
     name,
@@ -173,23 +178,17 @@ async function renderUnknownCommand(program: Command, name: string): Promise<str
   return `error: unknown command ${JSON.stringify(name)}${suggestion}; see router-exporter --help`;
 }
 
-function addLogOptions(command: Command, level: LogLevel = 'info'): Command {
-  return command
-    .addOption(
-      new Option('--log.level <level>', "minimum severity of the agent's own log")
-        .choices(['debug', 'info', 'warn', 'error'])
-        .default(level),
-    )
-    .addOption(
-      new Option(
-        '--log.format <format>',
-        "format of the agent's own log (default: text on a terminal, json elsewhere)",
-      ).choices(['text', 'json']),
-    );
+function logLevelOption(level: LogLevel) {
+  return new Option('--log.level <level>', "minimum severity of the agent's own log")
+    .choices(['debug', 'info', 'warn', 'error'])
+    .default(level);
 }
 
-function toLogFlags(options: Record<string, unknown>): LogFlags {
-  return { level: options['log.level'] as LogLevel, format: options['log.format'] as LogFlags['format'] };
+function logFormatOption() {
+  return new Option(
+    '--log.format <format>',
+    "format of the agent's own log (default: text on a terminal, json elsewhere)",
+  ).choices(['text', 'json']);
 }
 
 function parseDurationFlag(text: string): number {

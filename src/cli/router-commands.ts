@@ -1,14 +1,11 @@
-import { type Command, Option } from 'commander';
 import type { CommandIo, ExitCode } from './io.ts';
-import { collect, configOption, parseWholeNumber } from './options.ts';
+import { collect, configOption, Option, type Program, parseWholeNumber } from './options.ts';
 
 /** Maximum version number; more than a backup can keep. */
 const VERSIONS_MAX = 1000;
 
-type Options = Record<string, unknown>;
-
 /** Adds the commands that work with configured routers. */
-export function addRouterCommands(program: Command, io: CommandIo, finish: (code: ExitCode) => void): void {
+export function addRouterCommands(program: Program, io: CommandIo, finish: (code: ExitCode) => void): void {
   program
     .command('api')
     .description(
@@ -23,18 +20,18 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .option('--data <json>', 'body as JSON, or @ and the name of a file that contains it')
     .option('--output <file>', 'write the unchanged body of a GET to a file')
     .option('--yes', 'do not ask')
-    .action(async (method: string, path: string, router: string, options: Options) => {
+    .action(async (method, path, router, options) => {
       const { api } = await import('./api.ts');
       const flags = {
-        ...toConfigFlag(options),
+        configFile: options['config.file'],
         method,
         path,
         router,
-        query: options['query'] as string[],
-        filter: options['filter'] as string | undefined,
-        data: options['data'] as string | undefined,
-        output: options['output'] as string | undefined,
-        isAgreed: options['yes'] === true,
+        query: options.query,
+        filter: options.filter,
+        data: options.data,
+        output: options.output,
+        isAgreed: options.yes === true,
       };
       finish(await api(flags, io));
     });
@@ -49,9 +46,14 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     )
     .addOption(configOption())
     .option('--metrics', 'show metrics instead of JSON')
-    .action(async (router: string, resources: string[], options: Options) => {
+    .action(async (router, resources, options) => {
       const { status } = await import('./status.ts');
-      finish(await status({ ...toConfigFlag(options), router, resources, asMetrics: options['metrics'] === true }, io));
+      finish(
+        await status(
+          { configFile: options['config.file'], router, resources, asMetrics: options.metrics === true },
+          io,
+        ),
+      );
     });
 
   program
@@ -61,13 +63,13 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .addOption(configOption())
     .option('--verbose', 'show all steps of every router, however many there are')
     .option('--json', 'for programs')
-    .action(async (routers: string[], options: Options) => {
+    .action(async (routers, options) => {
       const { doctor } = await import('./doctor.ts');
       const flags = {
-        ...toConfigFlag(options),
+        configFile: options['config.file'],
         routers,
-        isVerbose: options['verbose'] === true,
-        isJson: options['json'] === true,
+        isVerbose: options.verbose === true,
+        isJson: options.json === true,
       };
       finish(await doctor(flags, io));
     });
@@ -83,15 +85,15 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .option('--dump <folder>', 'save the responses; numbers of devices and people, addresses and secrets are masked')
     .option('--force', 'overwrite the files of an earlier dump')
     .option('--json', 'for programs')
-    .action(async (router: string, options: Options) => {
+    .action(async (router, options) => {
       const { discover } = await import('./discover.ts');
       const flags = {
-        ...toConfigFlag(options),
+        configFile: options['config.file'],
         router,
-        openApiFile: options['openapi'] as string | undefined,
-        dumpFolder: options['dump'] as string | undefined,
-        isForced: options['force'] === true,
-        isJson: options['json'] === true,
+        openApiFile: options.openapi,
+        dumpFolder: options.dump,
+        isForced: options.force === true,
+        isJson: options.json === true,
       };
       finish(await discover(flags, io));
     });
@@ -103,9 +105,9 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
     .option('--json', 'the names as the router lists them')
-    .action(async (router: string, options: Options) => {
+    .action(async (router, options) => {
       const { listLogs } = await import('./logs.ts');
-      finish(await listLogs({ ...toConfigFlag(options), router, isJson: options['json'] === true }, io));
+      finish(await listLogs({ configFile: options['config.file'], router, isJson: options.json === true }, io));
     });
   logs
     .command('fetch')
@@ -113,9 +115,9 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .argument('<router>', 'name in the configuration')
     .argument('[file...]', 'names as logs list --json shows them; default: all')
     .addOption(configOption())
-    .action(async (router: string, files: string[], options: Options) => {
+    .action(async (router, files, options) => {
       const { fetchLogs } = await import('./logs.ts');
-      finish(await fetchLogs({ ...toConfigFlag(options), router, files }, io));
+      finish(await fetchLogs({ configFile: options['config.file'], router, files }, io));
     });
 
   const profiles = program
@@ -127,9 +129,9 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
     .option('--json', 'for programs')
-    .action(async (router: string, options: Options) => {
+    .action(async (router, options) => {
       const { listProfiles } = await import('./profiles.ts');
-      finish(await listProfiles({ ...toConfigFlag(options), router, isJson: options['json'] === true }, io));
+      finish(await listProfiles({ configFile: options['config.file'], router, isJson: options.json === true }, io));
     });
   profiles
     .command('download')
@@ -144,14 +146,14 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
       ]),
     )
     .addOption(configOption())
-    .action(async (router: string, profile: string, options: Options) => {
+    .action(async (router, profile, options) => {
       const { downloadProfile } = await import('./profiles.ts');
       const flags = {
-        ...toConfigFlag(options),
+        configFile: options['config.file'],
         router,
         profile,
-        output: String(options['output']),
-        format: options['format'] as 'binary' | 'ascii' | undefined,
+        output: options.output,
+        format: options.format,
       };
       finish(await downloadProfile(flags, io));
     });
@@ -161,9 +163,9 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .argument('<router>', 'name in the configuration')
     .addOption(configOption())
     .option('--json', 'for programs')
-    .action(async (router: string, options: Options) => {
+    .action(async (router, options) => {
       const { listVersions } = await import('./profiles.ts');
-      finish(await listVersions({ ...toConfigFlag(options), router, isJson: options['json'] === true }, io));
+      finish(await listVersions({ configFile: options['config.file'], router, isJson: options.json === true }, io));
     });
   profiles
     .command('diff')
@@ -176,20 +178,16 @@ export function addRouterCommands(program: Command, io: CommandIo, finish: (code
     .option('--to <number>', 'the newer version; 1 is the newest', parseWholeNumber(1, VERSIONS_MAX))
     .addOption(configOption())
     .option('--json', 'for programs')
-    .action(async (router: string, options: Options) => {
+    .action(async (router, options) => {
       const { diffProfiles } = await import('./profiles.ts');
       const flags = {
-        ...toConfigFlag(options),
+        configFile: options['config.file'],
         router,
-        profile: options['profile'] as string | undefined,
-        from: options['from'] as number | undefined,
-        to: options['to'] as number | undefined,
-        isJson: options['json'] === true,
+        profile: options.profile,
+        from: options.from,
+        to: options.to,
+        isJson: options.json === true,
       };
       finish(await diffProfiles(flags, io));
     });
-}
-
-function toConfigFlag(options: Options): { readonly configFile: string } {
-  return { configFile: String(options['config.file']) };
 }
