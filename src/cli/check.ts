@@ -1,6 +1,6 @@
 import { renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
 
 export interface CheckFlags {
   /** Path of the configuration file. */
@@ -19,7 +19,7 @@ export async function check({ configFile, triesSinks }: CheckFlags, io: CommandI
   const { routers, sinks } = loaded.config;
   await writeResult(`${configFile}: no faults (routers: ${routers.length}, sinks: ${sinks.length})\n`, io);
   if (!triesSinks) return EXIT.done;
-  const { preflightSinks } = await import('./sink-preflight.ts');
+  const { preflightSinks } = await import('./doctor/sinks.ts');
   const { text, hasFailed } = await preflightSinks(loaded.config, io);
   await writeResult(text, io);
   return hasFailed ? EXIT.failed : EXIT.done;

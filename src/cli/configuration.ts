@@ -1,4 +1,5 @@
 import { AGENT_FAMILIES } from '../agent/index.ts';
+import { Secret } from '../base/index.ts';
 import { type LoadedConfig, loadConfig, readEnvironment } from '../config/index.ts';
 import { SHIPPED_RULES } from '../logs/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../status/index.ts';
@@ -10,4 +11,10 @@ export function readConfig(path: string): Promise<LoadedConfig> {
     agentFamilies: AGENT_FAMILIES,
     shippedRules: SHIPPED_RULES,
   });
+}
+
+/** Finds all secrets in settings, at any depth. */
+export function findSecrets(settings: unknown): readonly Secret[] {
+  if (settings instanceof Secret) return [settings];
+  return typeof settings === 'object' && settings !== null ? Object.values(settings).flatMap(findSecrets) : [];
 }

@@ -7,8 +7,8 @@ import { renderFault } from '../settings/index.ts';
 import { demoLogSettings, type Simulator, startSimulator } from '../simulator/index.ts';
 import { WebError } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
+import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
 export interface DemoFlags {
   /** Number of simulated routers. */

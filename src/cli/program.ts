@@ -1,9 +1,9 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
-import { addDeadLetterCommands } from './dead-letter-commands.ts';
-import { type CommandIo, EXIT, type ExitCode, endWithReader } from './io.ts';
+import { addDeadLetterCommands } from './dead-letters/commands.ts';
 import { Command, collect, configOption, Option, type Program, parseWholeNumber } from './options.ts';
-import { addRouterCommands } from './router-commands.ts';
+import { addRouterCommands } from './routers/commands.ts';
+import { type CommandIo, EXIT, type ExitCode, endWithReader } from './terminal/io.ts';
 import { readVersion } from './version.ts';
 
 /** Maximum routers of a demo: each is a listening socket and a log writer in this process. */

@@ -5,8 +5,8 @@ import type { LoadedConfig } from '../config/index.ts';
 import { parseListenAddress, renderFault } from '../settings/index.ts';
 import { loadWebConfig } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
+import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
 export interface RunFlags {
   /** Path of the configuration file. */

@@ -2,7 +2,7 @@ import { renderJsonSchema } from '../config/index.ts';
 import { renderIndexTemplate } from '../delivery/index.ts';
 import { renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
 
 export interface SchemaFlags {
   /** Path of the configuration file. */

@@ -11,8 +11,8 @@ import {
 } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { DeliveryError } from '../delivery/index.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
-import { findSecrets } from './secrets.ts';
+import { findSecrets } from './configuration.ts';
+import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 import { readVersion } from './version.ts';
 
 /** Shorter values in the query of a sink's URL are ordinary words; masking them would damage the log. Characters. */

@@ -12,7 +12,7 @@ import {
   SimulatorError,
   startSimulator,
 } from '../simulator/index.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
 export interface SimulateFlags {
   /** Number of simulated routers. */

@@ -2,8 +2,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import type { CommandIo } from '../../src/cli/io.ts';
-import { type DiffFlags, diffProfiles, listVersions } from '../../src/cli/profiles.ts';
+import { type DiffFlags, diffProfiles, listVersions } from '../../src/cli/routers/profiles.ts';
+import type { CommandIo } from '../../src/cli/terminal/io.ts';
 import { type ArchiveBench, inPieces, openArchive, PROFILE, ROUTER } from './archive-bench.ts';
 
 interface End {

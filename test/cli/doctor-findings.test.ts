@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createSteppedClock, createSystemClock } from '../../src/base/index.ts';
-import { examineRouter } from '../../src/cli/doctor-router.ts';
+import { examineRouter } from '../../src/cli/doctor/router.ts';
 import { type SimulatedRouter, type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { load } from '../config/configuration-folder.ts';
 import { advanceUntil } from '../support/advance-until.ts';

@@ -1,7 +1,7 @@
 import { Readable, Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { preflightSinks } from '../../src/cli/sink-preflight.ts';
+import { preflightSinks } from '../../src/cli/doctor/sinks.ts';
 import type { PreflightFinding, Sink } from '../../src/delivery/index.ts';
 import { load, withRouter } from '../config/configuration-folder.ts';
 import { advanceUntil } from '../support/advance-until.ts';

@@ -1,5 +1,5 @@
-import { renderErrorChain } from '../base/index.ts';
-import type { RouterSettings } from '../config/index.ts';
+import { renderErrorChain } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
 import {
   type AskedRouter,
   type DiscoveredField,
@@ -9,8 +9,8 @@ import {
   renderName,
   renderNames,
   toModuleSettings,
-} from '../status/index.ts';
-import { renderTable } from './table.ts';
+} from '../../status/index.ts';
+import { renderTable } from '../terminal/table.ts';
 
 const ANSWERS = { yes: 'yes', absent: 'absent', no_rights: 'no rights', error: 'error' } as const;
 

@@ -1,10 +1,10 @@
-import { readRouterTime } from '../agent/index.ts';
-import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { openArchivePool, parseListing, type RecordLog, tailOnce, Zone } from '../logs/index.ts';
+import { readRouterTime } from '../../agent/index.ts';
+import { createSystemClock, renderErrorChain } from '../../base/index.ts';
+import { openArchivePool, parseListing, type RecordLog, tailOnce, Zone } from '../../logs/index.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { countBytes, openProgress } from '../terminal/progress.ts';
+import { renderTable } from '../terminal/table.ts';
 import { withRouter } from './connect.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
-import { countBytes, openProgress } from './progress.ts';
-import { renderTable } from './table.ts';
 
 /** `logs list`: lists the log files of a router. */
 export function listLogs(

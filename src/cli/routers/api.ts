@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { open, readFile } from 'node:fs/promises';
-import type { AnyCall } from '../router/index.ts';
-import { confirm } from './confirm.ts';
+import type { AnyCall } from '../../router/index.ts';
+import { confirm } from '../terminal/confirm.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { countBytes, openProgress } from '../terminal/progress.ts';
 import { withRouter } from './connect.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
-import { countBytes, openProgress } from './progress.ts';
 
 export interface ApiFlags {
   /** Path of the configuration file. */

@@ -1,11 +1,11 @@
-import { type Clock, openDeadline } from '../base/index.ts';
-import type { RouterSettings } from '../config/index.ts';
-import { equals, type RouterClient, RouterError, RouterProbe, type ShownCertificate } from '../router/index.ts';
-import { createClient, logOut, toRouterTls } from './connect.ts';
-import type { Examination, Learnt, RouterReport } from './doctor-examination.ts';
-import { examineLogs } from './doctor-logs.ts';
-import { examineStatus } from './doctor-status.ts';
-import { createCleaner, type Finding, judge, StepRecorder, toFailure } from './doctor-steps.ts';
+import { type Clock, openDeadline } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import { equals, type RouterClient, RouterError, RouterProbe, type ShownCertificate } from '../../router/index.ts';
+import { createClient, logOut, toRouterTls } from '../routers/connect.ts';
+import type { Examination, Learnt, RouterReport } from './examination.ts';
+import { examineLogs } from './logs.ts';
+import { examineStatus } from './status.ts';
+import { createCleaner, type Finding, judge, StepRecorder, toFailure } from './steps.ts';
 
 export interface ExaminationOptions {
   /** Source of the current time and of timers. */

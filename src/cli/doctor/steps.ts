@@ -1,4 +1,4 @@
-import { type Clock, explainError } from '../base/index.ts';
+import { type Clock, explainError } from '../../base/index.ts';
 
 /** The result of a step. A warning does not prevent data; a skipped step was not tried. */
 export type Verdict = 'ok' | 'warning' | 'failed' | 'skipped';

@@ -1,8 +1,8 @@
-import type { Clock } from '../base/index.ts';
-import type { RouterSettings } from '../config/index.ts';
-import type { OffsetEvidence, RouterTime } from '../logs/index.ts';
-import type { RouterClient, RouterProbe, ShownCertificate } from '../router/index.ts';
-import type { Step, StepRecorder } from './doctor-steps.ts';
+import type { Clock } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import type { OffsetEvidence, RouterTime } from '../../logs/index.ts';
+import type { RouterClient, RouterProbe, ShownCertificate } from '../../router/index.ts';
+import type { Step, StepRecorder } from './steps.ts';
 
 /** Facts about a router that the doctor collects on the way. */
 export interface Learnt {

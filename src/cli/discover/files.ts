@@ -1,10 +1,10 @@
 import { constants } from 'node:fs';
 import { mkdir, open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { renderErrorChain } from '../base/index.ts';
-import { parseApiDescription } from '../router/index.ts';
-import { DocumentMasker } from '../status/index.ts';
-import type { CommandIo } from './io.ts';
+import { renderErrorChain } from '../../base/index.ts';
+import { parseApiDescription } from '../../router/index.ts';
+import { DocumentMasker } from '../../status/index.ts';
+import type { CommandIo } from '../terminal/io.ts';
 
 /** Twenty times the size of the known descriptions. */
 const DESCRIPTION_BYTES_MAX = 32 * 1024 * 1024;

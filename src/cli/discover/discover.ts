@@ -1,7 +1,7 @@
-import { AGENT_FAMILIES } from '../agent/index.ts';
-import { renderErrorChain } from '../base/index.ts';
-import type { RouterSettings } from '../config/index.ts';
-import type { ModuleDefinition } from '../status/index.ts';
+import { AGENT_FAMILIES } from '../../agent/index.ts';
+import { renderErrorChain } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import type { ModuleDefinition } from '../../status/index.ts';
 import {
   type AskedRouter,
   askResources,
@@ -9,13 +9,13 @@ import {
   loadShippedModules,
   SHIPPED_MODULES_FOLDER,
   STATUS_PATHS,
-} from '../status/index.ts';
-import { readConfig } from './configuration.ts';
-import { withRouter } from './connect.ts';
-import { isDumpFolder, nameDumpFiles, readStatusPaths, writeDump } from './discover-files.ts';
-import { renderDiscoveryJson, renderDiscoveryYaml, renderSummary } from './discover-report.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
-import { openProgress } from './progress.ts';
+} from '../../status/index.ts';
+import { readConfig } from '../configuration.ts';
+import { withRouter } from '../routers/connect.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { openProgress } from '../terminal/progress.ts';
+import { isDumpFolder, nameDumpFiles, readStatusPaths, writeDump } from './files.ts';
+import { renderDiscoveryJson, renderDiscoveryYaml, renderSummary } from './report.ts';
 
 export interface DiscoverFlags {
   /** Path of the configuration file. */

@@ -1,10 +1,10 @@
 import { styleText } from 'node:util';
-import { findToldOffsetMs, judgeRotations } from '../logs/index.ts';
-import type { Learnt, RouterReport } from './doctor-examination.ts';
-import { renderOffset } from './doctor-logs.ts';
-import type { Step, Verdict } from './doctor-steps.ts';
-import type { CommandIo } from './io.ts';
-import { renderTable } from './table.ts';
+import { findToldOffsetMs, judgeRotations } from '../../logs/index.ts';
+import type { CommandIo } from '../terminal/io.ts';
+import { renderTable } from '../terminal/table.ts';
+import type { Learnt, RouterReport } from './examination.ts';
+import { renderOffset } from './logs.ts';
+import type { Step, Verdict } from './steps.ts';
 
 /** The fields of a step that tables show. */
 export type ShownStep = Pick<Step, 'step' | 'verdict' | 'message' | 'hint' | 'durationMs' | 'bytes'>;

@@ -1,9 +1,9 @@
-import { type Clock, createSystemClock, renderErrorChain } from '../base/index.ts';
-import type { RouterSettings } from '../config/index.ts';
-import { RouterClient, type RouterTls } from '../router/index.ts';
-import { findNearest, renderFault } from '../settings/index.ts';
-import { readConfig } from './configuration.ts';
-import { type CommandIo, EXIT, type ExitCode } from './io.ts';
+import { type Clock, createSystemClock, renderErrorChain } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import { RouterClient, type RouterTls } from '../../router/index.ts';
+import { findNearest, renderFault } from '../../settings/index.ts';
+import { readConfig } from '../configuration.ts';
+import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
 
 /** A configured router and its client, for the duration of one command. */
 export interface Connection {

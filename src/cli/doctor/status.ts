@@ -1,4 +1,4 @@
-import { TIME_RESOURCE, toRouterTime } from '../agent/index.ts';
+import { TIME_RESOURCE, toRouterTime } from '../../agent/index.ts';
 import {
   createPollPlan,
   type DocumentSource,
@@ -7,9 +7,9 @@ import {
   readTarget,
   SilenceCount,
   type TargetReading,
-} from '../status/index.ts';
-import type { Examination } from './doctor-examination.ts';
-import { type Finding, toFailure } from './doctor-steps.ts';
+} from '../../status/index.ts';
+import type { Examination } from './examination.ts';
+import { type Finding, toFailure } from './steps.ts';
 
 /** Results of the resources so far. */
 interface Tally {

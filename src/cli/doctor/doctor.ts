@@ -1,14 +1,14 @@
-import { createSystemClock } from '../base/index.ts';
-import type { Config, RouterSettings } from '../config/index.ts';
-import { renderFault } from '../settings/index.ts';
-import { readConfig } from './configuration.ts';
-import { renderUnknownRouter } from './connect.ts';
-import type { RouterReport } from './doctor-examination.ts';
-import { renderFleet, renderRouter, toRouterJson } from './doctor-report.ts';
-import { examineRouter } from './doctor-router.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
-import { openProgress } from './progress.ts';
-import { preflightSinks, type SinkPreflight } from './sink-preflight.ts';
+import { createSystemClock } from '../../base/index.ts';
+import type { Config, RouterSettings } from '../../config/index.ts';
+import { renderFault } from '../../settings/index.ts';
+import { readConfig } from '../configuration.ts';
+import { renderUnknownRouter } from '../routers/connect.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { openProgress } from '../terminal/progress.ts';
+import type { RouterReport } from './examination.ts';
+import { renderFleet, renderRouter, toRouterJson } from './report.ts';
+import { examineRouter } from './router.ts';
+import { preflightSinks, type SinkPreflight } from './sinks.ts';
 
 export interface DoctorFlags {
   /** Path of the configuration file. */

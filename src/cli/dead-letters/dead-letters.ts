@@ -1,11 +1,11 @@
-import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import type { Config } from '../config/index.ts';
-import { renderFault } from '../settings/index.ts';
-import { DeadLetterStore, type StoredLetter, StoreError } from '../store/index.ts';
-import { readConfig } from './configuration.ts';
-import { confirm } from './confirm.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
-import { renderTable } from './table.ts';
+import { createSystemClock, renderErrorChain } from '../../base/index.ts';
+import type { Config } from '../../config/index.ts';
+import { renderFault } from '../../settings/index.ts';
+import { DeadLetterStore, type StoredLetter, StoreError } from '../../store/index.ts';
+import { readConfig } from '../configuration.ts';
+import { confirm } from '../terminal/confirm.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { renderTable } from '../terminal/table.ts';
 
 interface LetterFlags {
   readonly configFile: string;

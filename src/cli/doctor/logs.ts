@@ -1,4 +1,4 @@
-import type { Clock } from '../base/index.ts';
+import type { Clock } from '../../base/index.ts';
 import {
   findOffsetEvidence,
   findToldOffsetMs,
@@ -9,10 +9,10 @@ import {
   SNIFF_BYTES,
   sniffFormat,
   Zone,
-} from '../logs/index.ts';
-import { type DownloadFacts, type RouterClient, RouterError } from '../router/index.ts';
-import type { Examination } from './doctor-examination.ts';
-import type { Finding } from './doctor-steps.ts';
+} from '../../logs/index.ts';
+import { type DownloadFacts, type RouterClient, RouterError } from '../../router/index.ts';
+import type { Examination } from './examination.ts';
+import type { Finding } from './steps.ts';
 
 /** Enough for the first line of a log, most likely. Bytes. */
 const HEAD_BYTES = 512;

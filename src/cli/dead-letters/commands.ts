@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
-import { parseDuration } from '../base/index.ts';
-import type { CommandIo, ExitCode } from './io.ts';
-import { configOption, type Program, parseWholeNumber } from './options.ts';
+import { parseDuration } from '../../base/index.ts';
+import { configOption, type Program, parseWholeNumber } from '../options.ts';
+import type { CommandIo, ExitCode } from '../terminal/io.ts';
 
 /** Maximum of `--limit`. */
 const LIST_MAX = 100_000;

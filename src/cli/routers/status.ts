@@ -1,10 +1,10 @@
-import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import type { RouterSettings } from '../config/index.ts';
-import { FleetExposition } from '../exposition/index.ts';
-import type { MetricFamily } from '../model/index.ts';
-import { compileModules, expandPath, type MappingFault, mergeMappings, SilenceCount } from '../status/index.ts';
+import { createSystemClock, renderErrorChain } from '../../base/index.ts';
+import type { RouterSettings } from '../../config/index.ts';
+import { FleetExposition } from '../../exposition/index.ts';
+import type { MetricFamily } from '../../model/index.ts';
+import { compileModules, expandPath, type MappingFault, mergeMappings, SilenceCount } from '../../status/index.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { withRouter } from './connect.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
 
 export interface StatusFlags {
   /** Path of the configuration file. */

@@ -5,14 +5,14 @@ import {
   type KeptProfile,
   ProfileArchive,
   type StoredVersion,
-} from '../backup/index.ts';
-import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { renderFault } from '../settings/index.ts';
+} from '../../backup/index.ts';
+import { createSystemClock, renderErrorChain } from '../../base/index.ts';
+import { renderFault } from '../../settings/index.ts';
+import { readConfig } from '../configuration.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { renderTable } from '../terminal/table.ts';
 import { writeBody } from './api.ts';
-import { readConfig } from './configuration.ts';
 import { withRouter } from './connect.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from './io.ts';
-import { renderTable } from './table.ts';
 
 /** `profiles list`: lists the stored profiles of a router. */
 export function listProfiles(

@@ -1,5 +1,5 @@
-import type { CommandIo, ExitCode } from './io.ts';
-import { collect, configOption, Option, type Program, parseWholeNumber } from './options.ts';
+import { collect, configOption, Option, type Program, parseWholeNumber } from '../options.ts';
+import type { CommandIo, ExitCode } from '../terminal/io.ts';
 
 /** Maximum version number; more than a backup can keep. */
 const VERSIONS_MAX = 1000;
@@ -64,7 +64,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .option('--verbose', 'show all steps of every router, however many there are')
     .option('--json', 'for programs')
     .action(async (routers, options) => {
-      const { doctor } = await import('./doctor.ts');
+      const { doctor } = await import('../doctor/doctor.ts');
       const flags = {
         configFile: options['config.file'],
         routers,
@@ -86,7 +86,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     .option('--force', 'overwrite the files of an earlier dump')
     .option('--json', 'for programs')
     .action(async (router, options) => {
-      const { discover } = await import('./discover.ts');
+      const { discover } = await import('../discover/discover.ts');
       const flags = {
         configFile: options['config.file'],
         router,

@@ -1,12 +1,12 @@
 import { PassThrough } from 'node:stream';
-import { type Clock, createSystemClock, openDeadline, untilAborted } from '../base/index.ts';
-import type { Config } from '../config/index.ts';
-import type { PreflightFleet, SinkSettings } from '../delivery/index.ts';
-import { createSink } from '../delivery/index.ts';
-import { paintVerdict, renderSteps, type ShownStep, toStepJson } from './doctor-report.ts';
-import { createCleaner, judge, toFailure } from './doctor-steps.ts';
-import type { CommandIo } from './io.ts';
-import { findSecrets } from './secrets.ts';
+import { type Clock, createSystemClock, openDeadline, untilAborted } from '../../base/index.ts';
+import type { Config } from '../../config/index.ts';
+import type { PreflightFleet, SinkSettings } from '../../delivery/index.ts';
+import { createSink } from '../../delivery/index.ts';
+import { findSecrets } from '../configuration.ts';
+import type { CommandIo } from '../terminal/io.ts';
+import { paintVerdict, renderSteps, type ShownStep, toStepJson } from './report.ts';
+import { createCleaner, judge, toFailure } from './steps.ts';
 
 /** The results of testing the configured sinks. */
 export interface SinkPreflight {
