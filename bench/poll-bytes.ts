@@ -13,7 +13,7 @@ import { createSystemClock } from '../src/base/index.ts';
 import { Connector } from '../src/router/connector.ts';
 import { RouterClient } from '../src/router/index.ts';
 import { type JsonAnswer, Transport, type TransportRequest } from '../src/router/transport.ts';
-import type { WireBytes } from '../src/router/wire-meter.ts';
+import type { WireBytes } from '../src/router/connector.ts';
 import { startSimulator } from '../src/simulator/index.ts';
 import { expandPath, loadShippedModules, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
 

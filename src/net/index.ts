@@ -6,9 +6,6 @@
  * Does not own: the opening of a connection, and what a failure means to a station (router, delivery).
  * Start reading at: error-codes.ts.
  */
-export { readBounded } from './bounded-body.ts';
 export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts';
-export { createOneConnectionAgent, KEPT_SOCKET, toAddress } from './kept-connection.ts';
-export { parseRetryAfter } from './retry-after.ts';
-export { openSecureContext } from './secure-context.ts';
-export { findOtherFingerprint, isAuthorityNeeded, toNameOptions } from './trust.ts';
+export { createOneConnectionAgent, KEPT_SOCKET, parseRetryAfter, readBounded, toAddress } from './http.ts';
+export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions } from './tls.ts';

@@ -2,16 +2,14 @@ import { type Clock, createSystemClock, Secret } from '../base/index.ts';
 import type { RouterCertificate } from './certificate.ts';
 import { decodeProfileState, type ProfileState } from './configuration.ts';
 import { ConfigurationCalls } from './configuration-calls.ts';
-import type { ConnectionCounts } from './connector.ts';
-import type { AuthMode } from './credentials.ts';
+import type { ConnectionCounts, WireBytes } from './connector.ts';
 import { isPlainObject } from './decode.ts';
 import { RouterError } from './errors.ts';
 import type { ManualAction } from './operations.ts';
 import { type Call, RequestQueue, type RetryAfter } from './request-queue.ts';
-import type { SessionEvent } from './session.ts';
+import type { AuthMode, SessionEvent } from './session.ts';
 import type { ConsumeDownload, JsonAnswer } from './transport.ts';
 import type { RouterTls } from './trust.ts';
-import type { WireBytes } from './wire-meter.ts';
 
 export interface RouterClientOptions {
   /** Scheme, host, port and optional path prefix, as in `https://192.0.2.10`. Plain HTTP only when it says so. */

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock } from '../base/index.ts';
@@ -5,7 +6,6 @@ import type { RouterCertificate } from './certificate.ts';
 import { Opening } from './opening.ts';
 import { TlsSessionCache } from './tls-session-cache.ts';
 import { openTrustedContext, type RouterTls } from './trust.ts';
-import { type WireBytes, WireMeter } from './wire-meter.ts';
 
 export interface ConnectorOptions {
   /** TLS settings of the router. */
@@ -22,6 +22,15 @@ export interface ConnectorOptions {
 export interface ConnectionCounts {
   readonly opened: number;
   readonly resumed: number;
+}
+
+/**
+ * Bytes that went over the wire, as the sockets below TLS counted them: handshakes and records of TLS are included, the
+ * headers of TCP and IP and what they repeat are not.
+ */
+export interface WireBytes {
+  readonly sent: number;
+  readonly received: number;
 }
 
 /** What the connections to one router tell about themselves. */
@@ -68,7 +77,7 @@ export class Connector implements WireFacts {
     const opening = new Opening({
       ...this.#options,
       target,
-      meter: this.#meter,
+      onSocket: (socket) => this.#meter.watch(socket),
       memory: this.#memory,
       openContext: (groups) => this.#openContext(groups),
       settle: (...result) => {
@@ -100,4 +109,32 @@ export class Connector implements WireFacts {
     this.#contexts.set(groups, context);
     return context;
   }
+}
+
+/** Counts the bytes of all connections to one router, those that live included. */
+export class WireMeter {
+  readonly #open = new Set<Socket>();
+  #ended: WireBytes = { sent: 0, received: 0 };
+  #shown: WireBytes = { sent: 0, received: 0 };
+
+  /** Counts what `socket`, fresh and without TLS, carries until its end. */
+  watch(socket: Socket): void {
+    this.#open.add(socket);
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      this.#ended = addBytes(this.#ended, socket);
+    });
+  }
+
+  read(): WireBytes {
+    const { sent, received } = [...this.#open].reduce(addBytes, this.#ended);
+    // What still waits inside a socket counts as sent, and no longer does when the connection breaks. A counter must
+    // not go back, so it stands still for as long.
+    this.#shown = { sent: Math.max(sent, this.#shown.sent), received: Math.max(received, this.#shown.received) };
+    return this.#shown;
+  }
+}
+
+function addBytes(sum: WireBytes, { bytesWritten, bytesRead }: Socket): WireBytes {
+  return { sent: sum.sent + bytesWritten, received: sum.received + bytesRead };
 }

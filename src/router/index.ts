@@ -1,7 +1,7 @@
 /**
  * router: one router's REST service.
  *
- * Owns: the connection, its trust and its bytes, the session (login, single-flight refresh, logout), the calls of the interface,
+ * Owns: the connection, its trust and its bytes, the session (login, refresh, logout), the calls of the interface,
  * configuration envelopes, schemes and filters, and what every failure means.
  * Does not own: when a call is made, and what the body of a status resource means.
  * Start reading at: client.ts, then request-queue.ts and the diagrams in session.ts and opening.ts.
@@ -22,8 +22,7 @@ export type {
   SublistEntry,
 } from './configuration.ts';
 export type { ConfigurationCalls, EntryChoice } from './configuration-calls.ts';
-export type { ConnectionCounts } from './connector.ts';
-export type { AuthMode } from './credentials.ts';
+export type { ConnectionCounts, WireBytes } from './connector.ts';
 export { type AnswerWord, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
 export { type Condition, contains, equals, type Filter } from './filter.ts';
 export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
@@ -38,9 +37,8 @@ export {
   SCHEME_TYPES,
   type SchemeFault,
 } from './scheme.ts';
-export type { SessionEvent } from './session.ts';
+export type { AuthMode, SessionEvent } from './session.ts';
 export { connectionShape, urlKey } from './settings.ts';
 export type { ShownCertificate } from './shown-certificate.ts';
 export type { DownloadFacts } from './transport.ts';
 export type { RouterTls } from './trust.ts';
-export type { WireBytes } from './wire-meter.ts';

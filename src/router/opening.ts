@@ -5,7 +5,6 @@ import type { Clock, Timer } from '../base/index.ts';
 import { isAuthorityNeeded, KEPT_SOCKET, readErrorCode, toAddress, toNameOptions } from '../net/index.ts';
 import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
-import type { WireMeter } from './wire-meter.ts';
 
 /** How one connection is opened. */
 export interface OpeningOptions {
@@ -19,8 +18,8 @@ export interface OpeningOptions {
   readonly connectTimeoutMs: number;
   /** Clock for time limits. */
   readonly clock: Clock;
-  /** Counts the bytes of the connection. */
-  readonly meter: WireMeter;
+  /** Called with each socket, fresh and without TLS. */
+  readonly onSocket: (socket: Socket) => void;
   /** Remembers TLS sessions and key exchange groups of earlier connections. */
   readonly memory: TlsSessionCache;
   /** Returns the TLS context for these key exchange groups; `undefined` for the default. */
@@ -90,10 +89,10 @@ export class Opening {
   }
 
   #dial(): void {
-    const { target, meter, connectTimeoutMs, clock } = this.#options;
+    const { target, onSocket, connectTimeoutMs, clock } = this.#options;
     const address = toAddress(target);
     const socket = connectTcp(toTcpOptions(address, connectTimeoutMs));
-    meter.watch(socket);
+    onSocket(socket);
     this.#socket = socket;
     const limit = () => {
       this.#tcpTimer?.cancel();

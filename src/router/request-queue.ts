@@ -1,10 +1,8 @@
 import { type Clock, Mutex, type Secret } from '../base/index.ts';
 import { toAnswerError, toRefusalError } from './answer-error.ts';
 import type { WireFacts } from './connector.ts';
-import { type AuthMode, type Credentials, createCredentials } from './credentials.ts';
 import { RouterError } from './errors.ts';
-import { RefusalMemory } from './refusal-memory.ts';
-import type { SessionEvent } from './session.ts';
+import { type AuthMode, type Credentials, createCredentials, type SessionEvent } from './session.ts';
 import {
   type ConsumeDownload,
   type JsonAnswer,
@@ -58,6 +56,8 @@ export interface RetryAfter {
  * A router that was busy to the end of a call is not waited for again before it has done something.
  */
 export class RequestQueue {
+  /** What the connections tell about themselves. */
+  readonly wire: WireFacts;
   readonly #transport: Transport;
   readonly #credentials: Credentials;
   readonly #clock: Clock;
@@ -71,15 +71,11 @@ export class RequestQueue {
     this.#clock = options.clock;
     this.#refusals = new RefusalMemory(options.clock);
     this.#transport = new Transport(options);
+    this.wire = this.#transport.wire;
     this.#credentials = createCredentials(options.auth, {
       ...options,
       ask: (request, signal) => this.#transport.askJson({ ...request, signal }),
     });
-  }
-
-  /** What the connections tell about themselves. */
-  get wire(): WireFacts {
-    return this.#transport.wire;
   }
 
   /** What the router has asked for last, in an answer of 429 or 503; `undefined` when that is over. Holds back no call. */
@@ -207,4 +203,57 @@ export class RequestQueue {
 /** A router may close a kept connection at the very moment at which it is used again. */
 function isStaleConnection(cause: RouterError): boolean {
   return cause.code === 'connect' && !cause.isUnsent;
+}
+
+/** What a call is remembered by. */
+type CallName = Pick<TransportRequest, 'method' | 'path'>;
+
+/**
+ * Rights are given without a word to the agent, perhaps only to a session that begins after that: after this time a refused
+ * call may cost a login again. Milliseconds.
+ */
+const REFUSAL_REMEMBERED_MS = 60 * 60_000;
+/** Calls that are remembered: more than the interface has kinds of. */
+const REFUSED_CALLS_MAX = 512;
+
+/**
+ * The calls that a router answers with 401 even straight after a login: it means a lack of rights, where others say 403.
+ * Without this memory every such call would cost a login; logins lock accounts and fill the router's own log.
+ */
+class RefusalMemory {
+  readonly #clock: Clock;
+  /** Until when a 401 is no reason for a login, on the monotonic clock. */
+  readonly #refused = new Map<string, number>();
+  /** The same for all calls, while the router has let none through since a login that did not help. */
+  #allUntilMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Notes that a call was refused although a login has just come before it. */
+  refused(call: CallName): void {
+    if (this.#refused.size >= REFUSED_CALLS_MAX) this.#refused.clear();
+    this.#allUntilMs = this.#clock.monotonic() + REFUSAL_REMEMBERED_MS;
+    this.#refused.set(toKey(call), this.#allUntilMs);
+  }
+
+  /** Notes that the router has let a call through. */
+  accepted(call: CallName): void {
+    this.#refused.delete(toKey(call));
+    this.#allUntilMs = 0;
+  }
+
+  /** Whether another login would not help after a 401 for the call. */
+  isVain(call: CallName): boolean {
+    const nowMs = this.#clock.monotonic();
+    if (nowMs < (this.#refused.get(toKey(call)) ?? 0)) return true;
+    if (nowMs >= this.#allUntilMs) return false;
+    this.#refused.set(toKey(call), this.#allUntilMs);
+    return true;
+  }
+}
+
+function toKey({ method, path }: CallName): string {
+  return `${method} ${path}`;
 }

@@ -43,23 +43,22 @@ interface Tokens {
 type State =
   | { readonly name: 'none' }
   | { readonly name: 'live'; readonly tokens: Tokens }
-  | { readonly name: 'renewing'; readonly tokens: Tokens | undefined; readonly outcome: Promise<string> }
   | { readonly name: 'closed' };
 
 /**
- * The token life cycle of one router. Callers ask for a token before each request and never see how it was had.
+ * The token life cycle of one router. Ask for a token before each request, one request at a time: the request queue sees to
+ * that.
  *
  * ```
- *           token() : login       token() 4 min after receipt, or after lost() : refresh, then login
- *   none ─────────────────▶ renewing ◀──────────────────────────────────── live ──┐ lost(token), after a 401:
- *    ▲ ▲                     │    │                                        ▲ │ ▲  │ the token counts as expired
- *    │ └── failed for good ──┘    └─────────────── tokens ─────────────────┘ │ └──┘
- *    └─────────────── lost(token) again, with a token of a refresh ──────────┘
+ *          token() : login
+ *   none ───────────────────────────────▶ live ──┐ token() 4 min after receipt, or after lost() : refresh, then login
+ *    ▲ ▲                                  │ │ ▲  │ lost(token), after a 401 : the token counts as expired
+ *    │ └─ refresh token spent, no login ──┘ │ └──┘
+ *    └─ lost(token) again, with a token of a refresh
  *
  *   any ── close() : logout when tokens are held ──▶ closed
  * ```
  *
- * - One renewal at a time: callers that come meanwhile join it.
  * - A refresh token is never sent twice. When it is unknown whether the router saw it, it counts as used and the next
  *   step is a login; only a request that certainly never left keeps it.
  * - After a 401 the refresh token is tried before a login: logins lock accounts and fill the router's own log.
@@ -76,24 +75,20 @@ export class Session {
     this.#options = options;
   }
 
-  /** A token that is valid for at least the refresh margin. Throws {@link RouterError}. */
-  token(signal: AbortSignal): Promise<string> {
+  /** Returns a token that is valid for at least the refresh margin. Throws {@link RouterError}. */
+  async token(signal: AbortSignal): Promise<string> {
     const state = this.#state;
-    switch (state.name) {
-      case 'live':
-        if (this.#options.clock.monotonic() - state.tokens.receivedAtMs < ACCESS_VALID_MS - REFRESH_MARGIN_MS) {
-          return Promise.resolve(state.tokens.access);
-        }
-        return this.#renew(state.tokens, signal);
-      case 'renewing':
-        return state.outcome;
-      case 'none':
-        return this.#renew(undefined, signal);
-      case 'closed':
-        return Promise.reject(
-          new RouterError('auth', 'The session was used after its end', { disposition: 'skip', isUnsent: true }),
-        );
+    if (state.name === 'closed') {
+      throw new RouterError('auth', 'The session was used after its end', { disposition: 'skip', isUnsent: true });
     }
+    let tokens = state.name === 'live' ? state.tokens : undefined;
+    if (tokens && this.#options.clock.monotonic() - tokens.receivedAtMs < ACCESS_VALID_MS - REFRESH_MARGIN_MS) {
+      return tokens.access;
+    }
+    tokens = tokens && (await this.#refresh(tokens, signal));
+    tokens ??= await this.#login(signal);
+    this.#state = { name: 'live', tokens };
+    return tokens.access;
   }
 
   /**
@@ -106,11 +101,11 @@ export class Session {
     // A newer token than that one is left alone.
     if (state.name !== 'live' || state.tokens.access !== token) return true;
     if (!isRepeated) {
-      this.#enter({ name: 'live', tokens: { ...state.tokens, receivedAtMs: -Infinity } });
+      this.#state = { name: 'live', tokens: { ...state.tokens, receivedAtMs: -Infinity } };
       return true;
     }
     if (state.tokens.isOfLogin) return false;
-    this.#enter({ name: 'none' });
+    this.#state = { name: 'none' };
     this.#options.report({ type: 'session-lost', cause });
     return true;
   }
@@ -118,12 +113,11 @@ export class Session {
   /** Logs out when there is something to log out of, and ends the session. Never throws: the router forgets it by itself. */
   async close(signal: AbortSignal): Promise<void> {
     const state = this.#state;
-    this.#enter({ name: 'closed' });
-    const tokens = state.name === 'live' || state.name === 'renewing' ? state.tokens : undefined;
-    if (!tokens) return;
+    this.#state = { name: 'closed' };
+    if (state.name !== 'live') return;
     try {
       await this.#options.ask(
-        { method: 'POST', path: '/auth/logout', authorization: `Bearer ${tokens.access}` },
+        { method: 'POST', path: '/auth/logout', authorization: `Bearer ${state.tokens.access}` },
         signal,
       );
       this.#options.report({ type: 'session-closed' });
@@ -132,37 +126,7 @@ export class Session {
     }
   }
 
-  #enter(state: State): void {
-    if (this.#state.name !== 'closed') this.#state = state;
-  }
-
-  #renew(tokens: Tokens | undefined, signal: AbortSignal): Promise<string> {
-    let unspent = tokens;
-    const obtain = async () => {
-      if (tokens) {
-        const fresh = await this.#refresh(tokens, signal);
-        if (fresh) return fresh;
-        unspent = undefined;
-      }
-      return this.#login(signal);
-    };
-    const outcome = obtain().then(
-      (fresh) => {
-        this.#enter({ name: 'live', tokens: fresh });
-        return fresh.access;
-      },
-      (cause: unknown) => {
-        // Only a refresh that never left the machine leaves its token usable.
-        const kept = cause instanceof RouterError && cause.isUnsent ? unspent : undefined;
-        this.#enter(kept ? { name: 'live', tokens: kept } : { name: 'none' });
-        throw cause;
-      },
-    );
-    this.#enter({ name: 'renewing', tokens, outcome });
-    return outcome;
-  }
-
-  /** Resolves with `undefined` when the refresh token is spent or refused and a login is due. */
+  /** Resolves with `undefined` when the refresh token is spent or refused and a login is due. Spends it unless it certainly never left. */
   async #refresh(tokens: Tokens, signal: AbortSignal): Promise<Tokens | undefined> {
     const { ask, report } = this.#options;
     let answer: JsonAnswer;
@@ -170,7 +134,9 @@ export class Session {
       const authorization = `Bearer ${tokens.refresh}`;
       answer = await ask({ method: 'POST', path: '/auth/refresh', authorization }, signal);
     } catch (cause) {
-      if (signal.aborted || (cause instanceof RouterError && cause.isUnsent)) throw cause;
+      if (cause instanceof RouterError && cause.isUnsent) throw cause;
+      this.#state = { name: 'none' };
+      if (signal.aborted) throw cause;
       report({ type: 'session-lost', cause });
       return undefined;
     }
@@ -179,6 +145,7 @@ export class Session {
       report({ type: 'session-refreshed' });
       return fresh;
     }
+    this.#state = { name: 'none' };
     const { status, retryAfterMs } = answer;
     const what = `POST /auth/refresh was answered with ${status}`;
     report({
@@ -247,4 +214,56 @@ function toLoginError(answer: JsonAnswer, username: string): RouterError {
   }
   const what = `The login was answered with status ${status}`;
   return new RouterError('http', what, { disposition: 'retry', status, retryAfterMs });
+}
+
+/** Values of the key `auth`. */
+export const AUTH_MODES = ['token', 'basic', 'none'] as const;
+
+/**
+ * How requests are authenticated. `token`: login, refresh, logout. `basic`: HTTP basic credentials with each request,
+ * for devices that take them. `none`: for devices without users.
+ */
+export type AuthMode = (typeof AUTH_MODES)[number];
+
+/** What makes requests authentic, whatever the mode. */
+export interface Credentials {
+  /** Value of the header `Authorization` for the next request. */
+  authorization(signal: AbortSignal): Promise<string | undefined>;
+  /** Says that the router refused it, perhaps not for the first time in one request; returns whether another try can do better. */
+  lost(authorization: string | undefined, cause: RouterError, isRepeated: boolean): boolean;
+  close(signal: AbortSignal): Promise<void>;
+}
+
+const BEARER = 'Bearer ';
+
+export function createCredentials(mode: AuthMode, options: SessionOptions): Credentials {
+  switch (mode) {
+    case 'token':
+      return createTokenCredentials(new Session(options));
+    case 'basic':
+      return createFixedCredentials(renderBasic(options.username, options.password));
+    case 'none':
+      return createFixedCredentials(undefined);
+  }
+}
+
+function createTokenCredentials(session: Session): Credentials {
+  return {
+    authorization: async (signal) => `${BEARER}${await session.token(signal)}`,
+    lost: (authorization, cause, isRepeated) =>
+      authorization !== undefined && session.lost(authorization.slice(BEARER.length), cause, isRepeated),
+    close: (signal) => session.close(signal),
+  };
+}
+
+function createFixedCredentials(authorization: string | undefined): Credentials {
+  return {
+    authorization: () => Promise.resolve(authorization),
+    lost: () => false,
+    close: () => Promise.resolve(),
+  };
+}
+
+function renderBasic(username: string, password: Secret): string {
+  return `Basic ${Buffer.from(`${username}:${password.reveal()}`, 'utf8').toString('base64')}`;
 }

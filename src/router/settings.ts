@@ -1,5 +1,5 @@
 import { choice, routerUrl, secret, secretPath, text, tlsSection } from '../settings/index.ts';
-import { AUTH_MODES } from './credentials.ts';
+import { AUTH_MODES } from './session.ts';
 
 /** The key `url` of a router. */
 export const urlKey = routerUrl({

@@ -88,6 +88,8 @@ const KEEP_ALIVE_MS = 15 * 60_000;
  * It neither logs in nor retries.
  */
 export class Transport {
+  /** What the connections tell about themselves. */
+  readonly wire: WireFacts;
   readonly #options: TransportOptions;
   readonly #connector: Connector;
   readonly #agent: Agent;
@@ -97,13 +99,9 @@ export class Transport {
   constructor(options: TransportOptions, connector = createConnector(options)) {
     this.#options = options;
     this.#connector = connector;
+    this.wire = connector;
     this.#base = `${options.url.replace(/\/+$/, '')}/api/v2_0`;
     this.#agent = createOneConnectionAgent({ keepAliveMs: KEEP_ALIVE_MS, connect: connector.connect });
-  }
-
-  /** What the connections tell about themselves. */
-  get wire(): WireFacts {
-    return this.#connector;
   }
 
   /** Sends a request and reads its whole answer, whatever its status. */

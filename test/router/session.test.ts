@@ -60,27 +60,6 @@ describe('login', () => {
     expect(types()).toEqual(['session-opened']);
   });
 
-  test('Session.token() joins a login already under way', async () => {
-    const reply = Promise.withResolvers<JsonAnswer>();
-    const { asked, token } = createBench(reply.promise);
-    const waiting = [token(), token(), token()];
-    reply.resolve(tokens(1));
-    expect(await Promise.all(waiting)).toEqual(['access-1', 'access-1', 'access-1']);
-    expect(asked).toHaveLength(1);
-  });
-
-  test('Session.token() fails for all who joined a login that failed, and the next call logs in again', async () => {
-    const reply = Promise.withResolvers<JsonAnswer>();
-    const { token } = createBench(reply.promise, tokens(1));
-    const waiting = Promise.allSettled([token(), token()]);
-    reply.reject(cut);
-    expect(await waiting).toEqual([
-      { status: 'rejected', reason: cut },
-      { status: 'rejected', reason: cut },
-    ]);
-    expect(await token()).toBe('access-1');
-  });
-
   test.each([
     ['parse', 'no tokens', { status: 200, body: {} }],
     ['parse', 'no JSON', { status: 200, body: undefined }],
@@ -193,17 +172,6 @@ describe('refresh', () => {
     await clock.advance(4 * MINUTE_MS - 1);
     expect(await token()).toBe('access-1');
     expect(paths()).toEqual(['login']);
-  });
-
-  test('Session.token() joins a renewal already under way', async () => {
-    const reply = Promise.withResolvers<JsonAnswer>();
-    const { clock, token, paths } = createBench(tokens(1), reply.promise);
-    await token();
-    await clock.advance(4 * MINUTE_MS);
-    const waiting = [token(), token(), token()];
-    reply.resolve(tokens(2));
-    expect(await Promise.all(waiting)).toEqual(['access-2', 'access-2', 'access-2']);
-    expect(paths()).toEqual(['login', 'refresh']);
   });
 
   test.each([
@@ -324,18 +292,6 @@ describe('lost', () => {
     expect(await token()).toBe('access-2');
     expect(types()).toEqual(['session-opened', 'session-refreshed']);
   });
-
-  test('Session.lost() does not disturb a renewal under way', async () => {
-    const reply = Promise.withResolvers<JsonAnswer>();
-    const { clock, session, token, paths } = createBench(tokens(1), reply.promise);
-    const old = await token();
-    await clock.advance(4 * MINUTE_MS);
-    const waiting = token();
-    session.lost(old, cut, false);
-    reply.resolve(tokens(2));
-    expect(await waiting).toBe('access-2');
-    expect(paths()).toEqual(['login', 'refresh']);
-  });
 });
 
 describe('close', () => {
@@ -361,15 +317,5 @@ describe('close', () => {
     await token();
     await session.close(never);
     expect(types()).toEqual(['session-opened']);
-  });
-
-  test('Session stays closed though a login that was under way ends after that', async () => {
-    const reply = Promise.withResolvers<JsonAnswer>();
-    const { session, token } = createBench(reply.promise);
-    const waiting = token();
-    await session.close(never);
-    reply.resolve(tokens(1));
-    await waiting;
-    await expect(token()).rejects.toThrow('after its end');
   });
 });
