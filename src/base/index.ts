@@ -7,6 +7,7 @@
  * Start reading at: clock.ts, errors.ts.
  */
 export { type BackoffBounds, computeBackoffMs } from './backoff.ts';
+export { type Deadline, DeadlineExceeded, Mutex, openDeadline, untilAborted } from './bounded-waits.ts';
 export { parseByteSize } from './byte-size.ts';
 export {
   type Clock,
@@ -17,14 +18,11 @@ export {
   type Timer,
   yieldToLoop,
 } from './clock.ts';
-export { type Deadline, DeadlineExceeded, openDeadline } from './deadline.ts';
 export { parseDuration, renderDuration } from './duration.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
-export { Mutex } from './mutex.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret } from './secret.ts';
-export { untilAborted } from './until-aborted.ts';
 export { ZoneOffsets } from './zone-offsets.ts';

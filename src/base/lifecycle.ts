@@ -1,5 +1,5 @@
+import { openDeadline } from './bounded-waits.ts';
 import type { Clock } from './clock.ts';
-import { openDeadline } from './deadline.ts';
 
 /** A shutdown step that failed or timed out. */
 export interface StopFault {

@@ -1,5 +1,5 @@
-/** Why a resource cannot be read: the router does not have it, or this account may not read it. */
-export type Refusal = 'unsupported' | 'forbidden';
+import type { PollPlan } from './poll-plan.ts';
+import type { Refusal, ResourceCapability } from './poll-result.ts';
 
 const HOUR_MS = 3_600_000;
 /** How long a refusal is remembered: a card may be added, or rights granted, without a change of firmware. */
@@ -35,4 +35,20 @@ export class CapabilityMemory {
     for (const resource of refused) this.#known.delete(resource);
     return refused;
   }
+}
+
+/**
+ * Lists what a router is known to have. For a path with a star only the existing slots are listed or, if there are
+ * none, the path itself.
+ */
+export function listCapabilities({ targets, patterns }: PollPlan, memory: CapabilityMemory): ResourceCapability[] {
+  const ofTargets = targets.flatMap(({ name, isNamed, isOptional }): ResourceCapability[] => {
+    const known = memory.get(name);
+    if (known === undefined || (known === 'unsupported' && !isNamed)) return [];
+    return [{ resource: name, isSupported: known !== 'unsupported', isPermitted: known !== 'forbidden', isOptional }];
+  });
+  const ofPatterns = patterns
+    .filter(({ names }) => names.every((name) => memory.get(name) === 'unsupported'))
+    .map(({ path, isOptional }) => ({ resource: path, isSupported: false, isPermitted: true, isOptional }));
+  return [...ofTargets, ...ofPatterns];
 }

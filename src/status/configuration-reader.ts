@@ -1,8 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/index.ts';
 import { type FamilyDescription, type MetricFamily, type Sample, SourceError } from '../model/index.ts';
+import type { ReaderContext, StatusReader } from './contracts.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
-import type { ReaderContext, StatusReader } from './reader.ts';
 
 /**
  * Reads the running profile's configuration; `resource` is a path such as `netfilter/nat/snat`. Errors as for a

@@ -8,7 +8,6 @@
  * YAML.
  * Start reading at: poller.ts, mapping/compile-modules.ts, values/parse-value.ts, discovery/discover-modules.ts.
  */
-export type { Refusal } from './capability-memory.ts';
 export {
   CONFIG_CHANGES,
   CONFIG_ENTRIES,
@@ -16,7 +15,7 @@ export {
   type ConfigurationReaderOptions,
   type ConfigurationSource,
 } from './configuration-reader.ts';
-export type { DocumentSource, LogListing } from './contracts.ts';
+export type { DocumentSource, LogListing, ReaderContext, ReaderReading, StatusReader } from './contracts.ts';
 export { type AskedResource, type AskedRouter, askResources, type ResourceAnswer } from './discovery/ask-resources.ts';
 export {
   type DiscoveredField,
@@ -48,14 +47,13 @@ export {
   type LoadedModules,
   loadShippedModules,
   readShippedModules,
+  SHIPPED_MODULES_FOLDER,
   type ShippedModule,
 } from './module-settings/shipped-modules.ts';
-export { SHIPPED_MODULES_FOLDER } from './modules-folder.ts';
 export { createPollPlan, type PollPlan, type PollTarget } from './poll-plan.ts';
-export type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
+export type { PollResult, Refusal, ResourceCapability, ResourceResult } from './poll-result.ts';
 export { type PollSettings, pollSchema, renderPoll, resolvePoll } from './poll-settings.ts';
 export { type PollOptions, StatusPoller, type StatusPollerOptions } from './poller.ts';
 export { type ReadContext, readTarget, type TargetReading } from './read-target.ts';
-export type { ReaderContext, StatusReader } from './reader.ts';
 export { SilenceCount } from './silence-count.ts';
 export { expandPath, STATUS_PATHS } from './status-paths.ts';

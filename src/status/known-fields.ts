@@ -1,5 +1,4 @@
-import { toPlainText } from './mapping/plain-text.ts';
-import { RowPath } from './mapping/rows.ts';
+import { RowPath, toPlainText } from './mapping/rows.ts';
 import { parseDateText } from './values/parse-date-text.ts';
 
 const BOARDS = new RowPath('status.list');

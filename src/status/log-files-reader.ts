@@ -1,6 +1,5 @@
 import type { FamilyDescription } from '../model/index.ts';
-import type { LogListing } from './contracts.ts';
-import type { StatusReader } from './reader.ts';
+import type { LogListing, StatusReader } from './contracts.ts';
 
 /** Maximum number of components counted; real routers have about twenty. */
 const COMPONENTS_MAX = 256;

@@ -1,6 +1,6 @@
+import type { StatusReader } from './contracts.ts';
 import { type CompiledResource, compileModules } from './mapping/compile-modules.ts';
 import type { ModuleDefinition, ModuleReader } from './module-settings/module-definition.ts';
-import type { StatusReader } from './reader.ts';
 import { expandPath } from './status-paths.ts';
 
 /** Available readers by name. */

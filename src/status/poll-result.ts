@@ -1,6 +1,8 @@
 import type { MetricFamily } from '../model/index.ts';
-import type { Refusal } from './capability-memory.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
+
+/** Why a resource cannot be read: the router does not have it, or this account may not read it. */
+export type Refusal = 'unsupported' | 'forbidden';
 
 /** Result of reading one resource. */
 export interface ResourceResult {

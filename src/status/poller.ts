@@ -1,8 +1,7 @@
 import { type Clock, type Deadline, openDeadline } from '../base/index.ts';
-import { CapabilityMemory } from './capability-memory.ts';
+import { CapabilityMemory, listCapabilities } from './capability-memory.ts';
 import type { DocumentSource } from './contracts.ts';
 import { readFirmwareVersion, readSerialNumber, readSystemHash } from './known-fields.ts';
-import { listCapabilities } from './list-capabilities.ts';
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceResult } from './poll-result.ts';

@@ -1,13 +1,11 @@
 import type { Clock } from '../base/index.ts';
 import { type MetricFamily, SourceError } from '../model/index.ts';
-import type { Refusal } from './capability-memory.ts';
-import type { DocumentSource } from './contracts.ts';
+import type { DocumentSource, ReaderContext } from './contracts.ts';
 import { StatusError } from './errors.ts';
 import { mergeMappings } from './mapping/family-collector.ts';
-import { hasContent } from './mapping/has-content.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
 import type { PollTarget } from './poll-plan.ts';
-import type { ReaderContext } from './reader.ts';
+import type { Refusal } from './poll-result.ts';
 
 export interface ReadContext extends ReaderContext {
   readonly source: DocumentSource;
@@ -107,4 +105,22 @@ async function readValues(target: PollTarget, context: ReadContext, signal: Abor
   const merged = mergeMappings(mappings);
   const isRead = merged.families.length > 0 || mappings.some(({ isRecognised }) => isRecognised);
   return { document, ...merged, isUnread: mappings.length > 0 && !isRead && hasContent(document) };
+}
+
+/** Maximum number of values examined; a larger document certainly has content. */
+const VALUES_MAX = 10_000;
+/** Values of a field that mean "nothing". */
+const NOTHING: ReadonlySet<unknown> = new Set([undefined, null, '', '---']);
+
+/** Returns true if a document contains any information: a text, number or flag. An empty list contains none. */
+export function hasContent(document: unknown): boolean {
+  const waiting: unknown[] = [document];
+  for (let looked = 0; waiting.length > 0; looked++) {
+    const value = waiting.pop();
+    if (looked >= VALUES_MAX) return true;
+    if (typeof value === 'object' && value !== null) {
+      for (const inner of Object.values(value)) waiting.push(inner);
+    } else if (!NOTHING.has(typeof value === 'string' ? value.trim() : value)) return true;
+  }
+  return false;
 }

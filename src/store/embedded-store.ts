@@ -1,14 +1,13 @@
 import { join } from 'node:path';
 import type { RecordLines, Slice, SliceBounds } from '../model/index.ts';
-import { compact, enableCompaction } from './compaction.ts';
-import { hasReserve } from './disk-room.ts';
+import { compact, enableCompaction, hasReserve } from './disk-space.ts';
 import { StoreError } from './errors.ts';
 import { ForgottenLogs } from './forgotten-logs.ts';
 import { makeFolder } from './make-folder.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { migrate, STATE_MIGRATIONS, touch } from './schema.ts';
+import type { SpoolCursor } from './spool-batch.ts';
 import { packLines } from './spool-batch.ts';
-import type { SpoolCursor } from './spool-cursor.ts';
 import { DamagedBatch, type LogChoice, type SinkStart, SpoolTable } from './spool-table.ts';
 import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
 import { SqliteFile } from './sqlite-file.ts';

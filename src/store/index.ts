@@ -21,5 +21,5 @@ export {
   type StorageSettings,
   storageSchema,
 } from './settings.ts';
-export type { SpoolCursor } from './spool-cursor.ts';
+export type { SpoolCursor } from './spool-batch.ts';
 export type { LogChoice, SinkStart } from './spool-table.ts';

@@ -1,4 +1,4 @@
-import { isBefore, type SpoolCursor } from './spool-cursor.ts';
+import { isBefore, type SpoolCursor } from './spool-batch.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 
 /** A redelivery in progress: records that a sink has taken before and gets again. */

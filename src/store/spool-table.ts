@@ -1,9 +1,8 @@
 import type { Slice, SliceBounds } from '../model/index.ts';
 import { Backlog, type LogCount } from './backlog.ts';
 import { ReplayTable } from './replay-table.ts';
-import { isBefore, type SpoolCursor } from './spool-cursor.ts';
+import { isBefore, type SpoolCursor, UnpackedBatches } from './spool-batch.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
-import { UnpackedBatches } from './unpacked-batches.ts';
 
 /** A configured sink, and where it starts if it is new: at the oldest spooled record, or after the newest. */
 export interface SinkStart {

@@ -1,6 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { packLines } from '../../src/store/spool-batch.ts';
-import { UnpackedBatches } from '../../src/store/unpacked-batches.ts';
+import { packLines, UnpackedBatches } from '../../src/store/spool-batch.ts';
 
 const MIB = 1024 * 1024;
 

@@ -4,7 +4,14 @@ import type { FleetExposition } from '../../exposition/index.ts';
 import { type ArchivePool, type LogEvent, type LogRules, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
 import { RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
 import type { Activity, Turn, TurnOutcome } from '../../schedule/index.ts';
-import { ConfigurationReader, createLogFilesReader, type PollResult, StatusPoller } from '../../status/index.ts';
+import {
+  ConfigurationReader,
+  createLogFilesReader,
+  type PollResult,
+  type ReaderContext,
+  type ReaderReading,
+  StatusPoller,
+} from '../../status/index.ts';
 import { StoreError } from '../../store/index.ts';
 import { isSelected } from '../selection.ts';
 import type { RouterNotes } from '../state.ts';
@@ -129,7 +136,7 @@ export class RouterAgent {
       modules: settings.modules,
       source: this.#client,
       readers: {
-        configuration: this.#configuration,
+        configuration: { read: (context, signal) => this.#readConfiguration(context, signal) },
         // Where the logs are followed, their files are listed anyway.
         ...(!this.#followsLogs && { log_files: createLogFilesReader(this.#client) }),
       },
@@ -251,9 +258,8 @@ export class RouterAgent {
   }
 
   async #poll(signal: AbortSignal, turn: Turn): Promise<TurnOutcome> {
-    const { notes, report, clock } = this.#options;
+    const { report, clock } = this.#options;
     const { budget } = this.#bytes;
-    const state = this.#configuration.state;
     const before = this.#client.wireBytes;
     const result = await this.#poller.pollOnce(signal, {
       stretch: (isSlow) => (isSlow ? budget.stretch('slow') : 1),
@@ -268,13 +274,21 @@ export class RouterAgent {
     for (const { module, metric } of result.resources.flatMap(({ faults }) => faults)) {
       report({ type: 'mapping-failed', module, metric });
     }
-    if (this.#configuration.state !== state) {
-      notes.write(this.settings.name, CONFIGURATION_NOTE, this.#configuration.state);
-    }
     this.#backup?.onPoll(result);
     report({ type: 'polled', isUp: result.isUp });
     // A router that says when to come again needs no back-off.
     return result.isUp || isPutOff ? 'done' : 'failed';
+  }
+
+  /** Reads the lists of the configuration, and writes down what is known of them when that has changed. */
+  async #readConfiguration(context: ReaderContext, signal: AbortSignal): Promise<ReaderReading> {
+    const before = this.#configuration.state;
+    try {
+      return await this.#configuration.read(context, signal);
+    } finally {
+      const { state } = this.#configuration;
+      if (state !== before) this.#options.notes.write(this.settings.name, CONFIGURATION_NOTE, state);
+    }
   }
 
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<TurnOutcome> {

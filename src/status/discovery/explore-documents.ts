@@ -1,4 +1,4 @@
-import { toPlainText } from '../mapping/plain-text.ts';
+import { toPlainText } from '../mapping/rows.ts';
 
 /** Maximum number of path steps to a row; a module supports no more. */
 const STEPS_MAX = 8;

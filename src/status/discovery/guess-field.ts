@@ -1,6 +1,5 @@
 import { parseDateText } from '../values/parse-date-text.ts';
-import { parseDurationText } from '../values/parse-duration-text.ts';
-import { parseFraction, parseList, parseQuantity } from '../values/parse-quantity.ts';
+import { parseDurationText, parseFraction, parseList, parseQuantity } from '../values/parse-quantity.ts';
 import { findUnit } from '../values/units.ts';
 import { splitWords } from './mask-table.ts';
 

@@ -4,8 +4,7 @@ import { isKnownForm, OTHER_FORM, readValue, type ValueFormat, type ValueReading
 import { DeclaredUnit } from '../values/units.ts';
 import type { FamilyCollector } from './family-collector.ts';
 import { LabelSources, NO_SELECTION, type SampleOrigin } from './label-sources.ts';
-import { toPlainText } from './plain-text.ts';
-import { FieldPattern, type FoundRows, type Row } from './rows.ts';
+import { FieldPattern, type FoundRows, type Row, toPlainText } from './rows.ts';
 
 /** Value of a metric that counts rows instead of reading a field. */
 export const COUNT = '$count';

@@ -1,7 +1,7 @@
 import type { Labels } from '../../model/index.ts';
 import type { MappingFaultReason } from './mapping-fault.ts';
-import { toPlainText } from './plain-text.ts';
 import type { Row } from './rows.ts';
+import { toPlainText } from './rows.ts';
 
 /** Origin of a sample besides its row. */
 export interface SampleOrigin {

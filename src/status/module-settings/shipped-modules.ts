@@ -13,6 +13,9 @@ import type { ListedModule, ModuleDefinition } from './module-definition.ts';
 import { ModuleRegistry } from './module-registry.ts';
 import { modulesSchema, shippedModuleSchema } from './module-schema.ts';
 
+/** Folder of the shipped modules: one YAML file each, named after the module. */
+export const SHIPPED_MODULES_FOLDER = new URL('../modules/', import.meta.url);
+
 const EXTENSION = '.yaml';
 
 const MODULE_ROOT: RootExpected = {

@@ -1,8 +1,7 @@
 import type { MappingFaultReason } from '../mapping/mapping-fault.ts';
 import type { ValueForm } from '../module-settings/module-definition.ts';
 import { type DateContext, parseDateText } from './parse-date-text.ts';
-import { parseDurationText } from './parse-duration-text.ts';
-import { parseFraction, parseList, parseQuantity, type Quantity } from './parse-quantity.ts';
+import { parseDurationText, parseFraction, parseList, parseQuantity, type Quantity } from './parse-quantity.ts';
 import { type DeclaredUnit, findUnit, toBaseUnit } from './units.ts';
 
 /** Format of the values of one metric. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDurationText } from '../../../src/status/values/parse-duration-text.ts';
+import { parseDurationText } from '../../../src/status/values/parse-quantity.ts';
 
 const DAY = 86_400;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hasContent } from '../../../src/status/mapping/has-content.ts';
+import { hasContent } from '../../src/status/read-target.ts';
 
 test.for([
   [undefined],

@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import type { SqliteFile } from './sqlite-file.ts';
 
 /** Free space up to this size is kept, because it will soon be needed again. Bytes. */
@@ -48,5 +49,22 @@ export function enableCompaction(file: SqliteFile): void {
     file.exec('VACUUM');
   } catch {
     // Without enough space everything works as before, and the next start tries again.
+  }
+}
+
+/** Upper limit of the reserve on a small disk, as a share of its size. */
+const RESERVE_SHARE = 1 / 8;
+
+/**
+ * Returns true if more than `reserveBytes` are free on the disk of `folder`. Records are not added to a disk with less:
+ * acknowledgements could no longer be stored, so nothing would ever leave the disk again.
+ */
+export function hasReserve(folder: string, reserveBytes: number): boolean {
+  try {
+    const { bavail, blocks, bsize } = statfsSync(folder);
+    // Some network file systems do not report their size.
+    return blocks === 0 || bavail * bsize > Math.min(reserveBytes, blocks * bsize * RESERVE_SHARE);
+  } catch {
+    return true;
   }
 }

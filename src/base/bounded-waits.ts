@@ -1,0 +1,65 @@
+import type { Clock } from './clock.ts';
+
+/** The abort reason of an exceeded deadline. */
+export class DeadlineExceeded extends Error {
+  override readonly name = 'DeadlineExceeded';
+  /** The time allowed, in milliseconds. */
+  readonly limitMs: number;
+  constructor(limitMs: number) {
+    super(`The limit of ${limitMs} ms was reached`);
+    this.limitMs = limitMs;
+  }
+}
+
+/** A signal that aborts on its own; release it with `using` so that its timer does not outlive the work. */
+export interface Deadline extends Disposable {
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Returns a signal that aborts with {@link DeadlineExceeded} after `limitMs` on `clock`, or with the parent's reason if
+ * the parent aborts first.
+ */
+export function openDeadline(clock: Clock, limitMs: number, parent?: AbortSignal): Deadline {
+  const controller = new AbortController();
+  const timer = clock.setTimer(limitMs, () => controller.abort(new DeadlineExceeded(limitMs)));
+  const signal = parent ? AbortSignal.any([parent, controller.signal]) : controller.signal;
+  return { signal, [Symbol.dispose]: () => timer.cancel() };
+}
+
+/**
+ * Waits for `promise`, or rejects with the signal's reason if the signal aborts first. Leaves no listener behind, so
+ * repeated calls do not pile up listeners on a long-lived signal. Without a signal it only waits.
+ */
+export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    // After an abort nobody observes a later failure of the promise.
+    promise.catch(() => {});
+  }
+}
+
+/** Runs one task at a time, in the order of the calls. */
+export class Mutex {
+  #tail: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Runs `work` after all earlier work has ended, whether it failed or not. Rejects with the signal's reason as soon as
+   * `signal` aborts while waiting.
+   */
+  run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const turn = this.#tail.then(() => {
+      signal?.throwIfAborted();
+      return work();
+    });
+    this.#tail = turn.catch(() => {});
+    return untilAborted(turn, signal);
+  }
+}
