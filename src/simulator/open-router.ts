@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
-import type { Certificates } from './certificates.ts';
-import { createDevice, type Device, renderDeviceName } from './device.ts';
-import { FaultInjector } from './fault-injector.ts';
-import type { Compress } from './log-compression.ts';
-import type { RestBindings, RestEnv } from './rest-answer.ts';
-import { RouterFaults } from './router-faults.ts';
-import { RouterServer } from './router-server.ts';
+import { createDevice, type Device, renderDeviceName } from './device/device.ts';
+import { FaultInjector } from './faults/fault-injector.ts';
+import { RouterFaults } from './faults/router-faults.ts';
+import type { Compress } from './log-files/compression.ts';
+import type { RestBindings, RestEnv } from './rest/answer.ts';
+import { RouterServer } from './server/router-server.ts';
 import { SimulatedRouter } from './simulated-router.ts';
 import type { ResolvedSimulatorOptions } from './simulator-options.ts';
+import type { Certificates } from './tls/certificates.ts';
 
 /** Objects shared by the routers of a fleet. */
 export interface FleetParts {

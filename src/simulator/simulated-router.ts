@@ -1,14 +1,14 @@
-import type { Certificates } from './certificates.ts';
 import { readWebSettings } from './configuration/web-settings.ts';
-import { type Device, type PerformedAction, restartDevice } from './device.ts';
-import type { FaultInjector } from './fault-injector.ts';
+import { type Device, type PerformedAction, restartDevice } from './device/device.ts';
+import type { RouterCounts } from './device/router-counters.ts';
+import type { FaultInjector } from './faults/fault-injector.ts';
+import { FAULT_NAMES, type FaultName, type FaultOptions, type RouterFaults } from './faults/router-faults.ts';
 import type { StatusOverride } from './life/status-override.ts';
-import type { LogSeverity } from './log-line.ts';
-import type { TruthLine } from './log-truth.ts';
-import type { RouterCounts } from './router-counters.ts';
-import { FAULT_NAMES, type FaultName, type FaultOptions, type RouterFaults } from './router-faults.ts';
-import type { RouterServer } from './router-server.ts';
+import type { LogSeverity } from './log-files/line.ts';
+import type { TruthLine } from './log-files/truth.ts';
+import type { RouterServer } from './server/router-server.ts';
 import { SimulatorError } from './simulator-error.ts';
+import type { Certificates } from './tls/certificates.ts';
 
 interface RouterParts {
   readonly device: Device;

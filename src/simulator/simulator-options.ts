@@ -1,5 +1,5 @@
 import type { Clock } from '../base/index.ts';
-import { type FaultName, isFaultName } from './router-faults.ts';
+import { type FaultName, isFaultName } from './faults/router-faults.ts';
 import { SimulatorError } from './simulator-error.ts';
 
 /** Settings of a simulated router's log writer. */

@@ -1,13 +1,13 @@
 import { ArchiveCompressor } from './bzip2/archive-compressor.ts';
-import { Certificates } from './certificates.ts';
-import { openControl } from './control.ts';
-import { startLifeLog } from './life-log.ts';
-import { startLogActivity } from './log-activity.ts';
+import { openControl } from './control/control.ts';
+import { startLogActivity } from './log-files/activity.ts';
+import { startLifeLog } from './log-files/life-log.ts';
 import { openRouter } from './open-router.ts';
-import { createRestApp } from './rest-app.ts';
+import { createRestApp } from './rest/app.ts';
 import { deriveRandom } from './seeded.ts';
 import type { SimulatedRouter } from './simulated-router.ts';
 import { resolveSimulatorOptions, type SimulatorOptions } from './simulator-options.ts';
+import { Certificates } from './tls/certificates.ts';
 
 /** A running fleet of simulated routers. */
 export interface Simulator extends AsyncDisposable {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { compilePattern, createSeededRandom, createSteppedClock } from '../../src/base/index.ts';
 import { type LogRule, type LogRuleSettings, LogRules, SHIPPED_RULES } from '../../src/logs/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
-import { logPhrases } from '../../src/simulator/log-phrases.ts';
+import { logPhrases } from '../../src/simulator/log-files/phrases.ts';
 
 function toRule({ name, type, components, pattern, labels, fixedLabels, value }: LogRuleSettings): LogRule {
   const compiled = compilePattern(pattern);

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { createSeededRandom, renderErrorChain } from '../../src/base/index.ts';
 import { RouterError } from '../../src/router/index.ts';
-import { createCertificateAuthority } from '../../src/simulator/certificate-authority.ts';
+import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';
 import { answerJson, type Handler, inTurn, openRouter, REQUEST_TIMEOUT_MS, type RouterBench } from './http-router.ts';
 
 const never = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { createSeededRandom } from '../../src/base/index.ts';
 import { RouterClient, type RouterClientOptions } from '../../src/router/index.ts';
-import { createCertificateAuthority } from '../../src/simulator/certificate-authority.ts';
+import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';
 import { type CountingProxy, openCountingProxy } from './counting-proxy.ts';
 import { answerJson, type BenchOptions, type Handler, openRouter, type RouterBench } from './http-router.ts';
 

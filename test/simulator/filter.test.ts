@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseFilter, selectEntries } from '../../src/simulator/configuration/filter.ts';
 import { resourceTable } from '../../src/simulator/configuration/resource-table.ts';
 import type { Entry } from '../../src/simulator/configuration/state.ts';
-import { Fault } from '../../src/simulator/fault.ts';
+import { Fault } from '../../src/simulator/rest/fault.ts';
 
 const list = resourceTable.get('wan/wans')?.list;
 if (!list) throw new TypeError('The table has no WAN chains');

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock } from '../../src/base/index.ts';
 import { parseApiDescription } from '../../src/router/index.ts';
 import { resourceTable } from '../../src/simulator/configuration/resource-table.ts';
-import { createHardware } from '../../src/simulator/hardware.ts';
+import { createHardware } from '../../src/simulator/device/hardware.ts';
 import { describeInterface, startSimulator } from '../../src/simulator/index.ts';
-import { operations } from '../../src/simulator/operation-table.ts';
-import { createRestApp } from '../../src/simulator/rest-app.ts';
+import { createRestApp } from '../../src/simulator/rest/app.ts';
+import { operations } from '../../src/simulator/rest/operation-table.ts';
 import { openOpenApiValidator, type SeenAnswer } from '../support/openapi-validator.ts';
 import { openAdmin, openBench, openClient, START_MS } from './client.ts';
 

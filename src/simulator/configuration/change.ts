@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault } from '../rest/fault.ts';
 import { ValueCheck } from './check-values.ts';
 import type { EntryInput, Envelope } from './envelope.ts';
 import type { Selected } from './filter.ts';

@@ -1,4 +1,4 @@
-import { Fault, type FaultReason } from '../fault.ts';
+import { Fault, type FaultReason } from '../rest/fault.ts';
 import { checkValue, type Field } from './field.ts';
 import type { Values } from './resource.ts';
 import { readDefaults } from './state.ts';

@@ -1,5 +1,5 @@
-import { Fault } from '../fault.ts';
-import { isRecord, parseJsonObject } from '../json.ts';
+import { Fault } from '../rest/fault.ts';
+import { isRecord, parseJsonObject } from '../rest/json.ts';
 
 /** An entry as a client sent it: identifiers apart from values, which are not checked yet. */
 export interface EntryInput {

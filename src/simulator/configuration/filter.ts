@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault } from '../rest/fault.ts';
 import type { ListDefinition } from './resource.ts';
 import type { Entry, SubEntry } from './state.ts';
 

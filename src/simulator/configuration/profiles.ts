@@ -1,4 +1,4 @@
-import { Fault, type FaultReason } from '../fault.ts';
+import { Fault, type FaultReason } from '../rest/fault.ts';
 import type { Configuration } from './state.ts';
 
 /** Flags of a profile; the field names are those of the interface. */

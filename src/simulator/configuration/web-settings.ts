@@ -1,4 +1,4 @@
-import { Fault } from '../fault.ts';
+import { Fault } from '../rest/fault.ts';
 import { isPortOpen } from './firewall.ts';
 import { readValue } from './fresh.ts';
 import type { Configuration } from './state.ts';

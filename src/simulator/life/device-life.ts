@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Configuration } from '../configuration/state.ts';
-import type { Hardware } from '../hardware.ts';
-import type { RouterClock } from '../router-clock.ts';
+import type { Hardware } from '../device/hardware.ts';
+import type { RouterClock } from '../device/router-clock.ts';
 import {
   describeDsl,
   describeEthernet,

@@ -1,6 +1,6 @@
 import type { Configuration } from '../configuration/state.ts';
-import type { Hardware } from '../hardware.ts';
-import type { RouterClock } from '../router-clock.ts';
+import type { Hardware } from '../device/hardware.ts';
+import type { RouterClock } from '../device/router-clock.ts';
 import type { Modem } from './modem.ts';
 
 /** What a router's description of itself depends on. */

@@ -1,5 +1,5 @@
 import { readValue } from '../configuration/fresh.ts';
-import type { Firmware } from '../hardware.ts';
+import type { Firmware } from '../device/hardware.ts';
 import type { LifeContext } from './life-context.ts';
 import { pickInteger, wander } from './signal.ts';
 import type { StatusBody } from './status-body.ts';

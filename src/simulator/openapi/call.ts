@@ -1,4 +1,4 @@
-import type { Group } from '../accounts.ts';
+import type { Group } from '../sessions/accounts.ts';
 import { listSchema, objectSchema, type Schema, schemaRef, textSchema } from './schema.ts';
 
 /** The methods of the interface, as the description spells them. */

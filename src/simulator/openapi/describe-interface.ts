@@ -1,4 +1,4 @@
-import type { Firmware } from '../hardware.ts';
+import type { Firmware } from '../device/hardware.ts';
 import { authCalls, tokensSchema } from './auth-calls.ts';
 import { describeRefusals, METHODS, type PathCalls, refusalSchema, renderCall } from './call.ts';
 import { renderConfigurationCalls, renderResourceSchemas } from './configuration-calls.ts';

@@ -1,4 +1,4 @@
-import { type Operation, operations } from '../operation-table.ts';
+import { type Operation, operations } from '../rest/operation-table.ts';
 import { jsonAnswer, type PathCalls } from './call.ts';
 import { renderFieldSchemas } from './field-schema.ts';
 import { choiceSchema, objectSchema, type Schema, schemaRef } from './schema.ts';

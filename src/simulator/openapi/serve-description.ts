@@ -1,6 +1,6 @@
 import type { Hono } from 'hono';
-import type { Firmware } from '../hardware.ts';
-import { answerBytes, type RestEnv } from '../rest-answer.ts';
+import type { Firmware } from '../device/hardware.ts';
+import { answerBytes, type RestEnv } from '../rest/answer.ts';
 import { describeInterface } from './describe-interface.ts';
 
 /** Outside the interface, beside its root. */

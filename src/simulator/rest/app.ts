@@ -1,0 +1,85 @@
+import { Hono, type MiddlewareHandler } from 'hono';
+import { createMiddleware } from 'hono/factory';
+import { matchedRoutes } from 'hono/route';
+import { resourceTable } from '../configuration/resource-table.ts';
+import { readWebSettings } from '../configuration/web-settings.ts';
+import { addDescriptionRoute } from '../openapi/serve-description.ts';
+import { answerFault, type RestContext, type RestEnv } from './answer.ts';
+import { addAuthRoutes, requireAccess } from './auth.ts';
+import { addConfigurationRoutes } from './configuration.ts';
+import { addDownloadRoutes } from './download.ts';
+import { Fault } from './fault.ts';
+import { addOperationRoutes } from './operation.ts';
+import { addProfileRoutes } from './profiles.ts';
+import { addStatusRoutes } from './status.ts';
+
+/** Where the interface begins on every router; the version is part of it. */
+export const API_ROOT = '/api/v2_0';
+const UNKNOWN = '(unknown)';
+
+/**
+ * Creates the REST interface for all routers of the fleet; the bindings of a request contain its router. Without an
+ * access token everything except login, refresh and logout is a 401.
+ */
+export function createRestApp(): Hono<RestEnv> {
+  const app = new Hono<RestEnv>();
+  addDescriptionRoute(app);
+  app.use(observe);
+  app.notFound((context) => answerFault(context, Fault.of(404, 'resource', 'not found')));
+  app.onError((_error, context) => answerFault(context, Fault.of(500, 'internal', 'the simulated router failed')));
+
+  const api = app.basePath(API_ROOT);
+  addAuthRoutes(api);
+  api.use(requireAccess);
+  addConfigurationRoutes(api);
+  addStatusRoutes(api);
+  addDownloadRoutes(api);
+  addProfileRoutes(api);
+  addOperationRoutes(api);
+  refuseOtherMethods(app, api);
+  return app;
+}
+
+/** Answers an unsupported method of an existing path with the methods it supports. */
+function refuseOtherMethods(app: Hono<RestEnv>, api: Hono<RestEnv>): void {
+  const methods = new Map<string, string[]>();
+  for (const { path, method } of app.routes) {
+    if (method === 'ALL' || path.endsWith('*') || !path.startsWith(API_ROOT)) continue;
+    methods.set(path, [...(methods.get(path) ?? []), method]);
+  }
+  for (const [path, allowed] of methods) {
+    api.all(path.slice(API_ROOT.length), (context) => {
+      context.header('Allow', allowed.join(', '));
+      return answerFault(context, Fault.of(405, 'method', 'not supported by this resource'));
+    });
+  }
+}
+
+/** Counts every request, logs it if configured, and sets the Date header from the router's own clock. */
+const observe: MiddlewareHandler<RestEnv> = createMiddleware<RestEnv>(async (context, next) => {
+  await next();
+  const { clock, counters, logs, profiles } = context.env.device;
+  const { method, path } = context.req;
+  const { status, headers } = context.res;
+  context.header('Date', clock.httpDate());
+  const bodyBytes = method === 'HEAD' ? 0 : Number(headers.get('Content-Length') ?? 0);
+  counters.addAnswer(`${method} ${renderRoute(context)}`, status, bodyBytes);
+  if (!readWebSettings(profiles.active).logRequests) return;
+  const address = context.env.incoming.socket.remoteAddress ?? '-';
+  logs.append('restd', `${address} "${method} ${path}" ${status} ${bodyBytes}`, 'restd');
+});
+
+/**
+ * Bounded by the known routes. The two uses of the log download are counted separately: listing is cheap, reading is
+ * not.
+ */
+function renderRoute(context: RestContext): string {
+  const path = context.req.path.slice(API_ROOT.length);
+  if (path.startsWith('/configuration/')) return resourceTable.has(path.slice(15)) ? path : UNKNOWN;
+  if (path.startsWith('/status/')) return context.env.device.life.has(path.slice(8)) ? path : UNKNOWN;
+  // Middleware matches too, before and after the route itself, but with a star at the end.
+  const route = matchedRoutes(context).findLast((match) => !match.path.endsWith('*'))?.path;
+  if (route === undefined) return UNKNOWN;
+  if (path !== '/download/log') return path;
+  return `${path}?${context.req.query('list_files') === undefined ? 'log_file' : 'list_files'}`;
+}

@@ -1,0 +1,167 @@
+import type { Hono } from 'hono';
+import { addEntries, changeEntries, deleteEntries } from '../configuration/change.ts';
+import { type Envelope, parseEnvelope } from '../configuration/envelope.ts';
+import { parseFilter, type Selected, selectEntries } from '../configuration/filter.ts';
+import { renderConfig, renderScheme } from '../configuration/render.ts';
+import type { ResourceDefinition } from '../configuration/resource.ts';
+import { resourceTable } from '../configuration/resource-table.ts';
+import { type Configuration, type ResourceState, readState, replaceState } from '../configuration/state.ts';
+import { checkWebSettings, readWebSettings } from '../configuration/web-settings.ts';
+import { activateProfile } from './activation.ts';
+import {
+  answerBytes,
+  answerFault,
+  answerJson,
+  type RestContext,
+  type RestEnv,
+  readBody,
+  readQuery,
+  readRestOfPath,
+} from './answer.ts';
+import { requireGroup } from './auth.ts';
+import { Fault } from './fault.ts';
+
+const PATH = '/configuration/*';
+/** Spellings of yes for `append_scheme`. */
+const YES = new Set(['1', 'true', 'yes', 'on']);
+
+/** Adds reading and changing the configuration. */
+export function addConfigurationRoutes(api: Hono<RestEnv>): void {
+  api.get(PATH, requireGroup('read'), (context) => respond(context, read(context)));
+  api.post(PATH, requireGroup('readwrite'), async (context) => respond(context, await write(context, 'POST')));
+  api.put(PATH, requireGroup('readwrite'), async (context) => respond(context, await write(context, 'PUT')));
+  api.delete(PATH, requireGroup('readwrite'), async (context) => respond(context, await remove(context)));
+  api.all(PATH, (context) => {
+    context.header('Allow', 'GET, POST, PUT, DELETE');
+    return answerFault(context, Fault.of(405, 'method', 'not supported by this resource'));
+  });
+}
+
+function respond(context: RestContext, answer: Response | Fault): Response {
+  return answer instanceof Fault ? answerFault(context, answer) : answer;
+}
+
+function read(context: RestContext): Response | Fault {
+  const target = findTarget(context, undefined);
+  if (target instanceof Fault) return target;
+  const { definition, configuration, profileName } = target;
+  const scheme = readQuery(context, 'append_scheme');
+  if (scheme instanceof Fault) return scheme;
+  const state = readState(configuration, definition);
+  const isFiltered = context.req.query('filter') !== undefined;
+  const selected = isFiltered ? select(context, definition, state) : toSelected(state);
+  if (selected instanceof Fault) return selected;
+  const entries = selected.map(({ entry }) => entry);
+  const wantsSize = context.req.query('return_size') !== undefined;
+  if (wantsSize && !definition.list) return Fault.of(400, 'return_size', 'this resource has no list');
+  // Counting nothing is an answer; asking for an entry that is not there is a mistake.
+  if (isFiltered && !wantsSize && entries.length === 0) return Fault.of(404, 'filter', 'entry not found');
+  return answerJson(context, 200, {
+    profile: context.env.device.profiles.describe(profileName),
+    config: wantsSize ? { list_size: entries.length } : renderConfig(definition, state, entries),
+    ...(YES.has((scheme ?? '').toLowerCase()) && { scheme: renderScheme(definition) }),
+  });
+}
+
+async function write(context: RestContext, method: 'POST' | 'PUT'): Promise<Response | Fault> {
+  const envelope = parseEnvelope(await readBody(context));
+  const target = findTarget(context, envelope instanceof Fault ? undefined : envelope);
+  if (target instanceof Fault) return target;
+  if (envelope instanceof Fault) return envelope;
+  const { definition, configuration, profileName } = target;
+  const state = readState(configuration, definition);
+  const changed =
+    method === 'POST'
+      ? addEntries(definition, state, envelope, context.env.device.createUid)
+      : changeEntries(definition, state, envelope);
+  if (changed instanceof Fault) return allow(context, changed, 'GET, PUT');
+  const fault = await store(context, profileName, replaceState(configuration, definition, changed), envelope.activate);
+  if (fault) return fault;
+  return answerJson(context, method === 'POST' ? 201 : 200, {
+    profile: context.env.device.profiles.describe(profileName),
+    config: renderConfig(definition, changed),
+  });
+}
+
+async function remove(context: RestContext): Promise<Response | Fault> {
+  const target = findTarget(context, undefined);
+  if (target instanceof Fault) return target;
+  const { definition, configuration, profileName } = target;
+  if (!definition.list) return allow(context, Fault.of(405, 'method', 'this resource is no list'), 'GET, PUT');
+  const what = readQuery(context, 'delete');
+  const level = what instanceof Fault ? what : readLevel(definition, what);
+  if (level instanceof Fault) return level;
+  const state = readState(configuration, definition);
+  const isFiltered = context.req.query('filter') !== undefined;
+  const selected = isFiltered ? select(context, definition, state) : toSelected(state);
+  if (selected instanceof Fault) return selected;
+  const isNothing = selected.every(({ sublist }) => level === 'sublist' && sublist.length === 0);
+  if (isFiltered && isNothing) return Fault.of(404, 'filter', 'entry not found');
+  const changed = replaceState(configuration, definition, deleteEntries(state, selected, level));
+  const fault = await store(context, profileName, changed, false);
+  return fault ?? answerBytes(context, 200, Buffer.alloc(0), {});
+}
+
+interface Target {
+  readonly definition: ResourceDefinition;
+  readonly configuration: Configuration;
+  /** `undefined` = the running profile. */
+  readonly profileName: string | undefined;
+}
+
+/** The resource that the path names, in the profile that the query or the body names. */
+function findTarget(context: RestContext, envelope: Envelope | undefined): Target | Fault {
+  const { device } = context.env;
+  const definition = resourceTable.get(readRestOfPath(context, 'configuration'));
+  const { card } = definition ?? {};
+  if (!definition || (card !== undefined && !device.hardware.interfaces.includes(card))) {
+    return Fault.of(404, 'resource', 'not found');
+  }
+  const fromQuery = readQuery(context, 'profile');
+  if (fromQuery instanceof Fault) return fromQuery;
+  const profileName = fromQuery ?? envelope?.profileName;
+  if (envelope?.profileName !== undefined && profileName !== envelope.profileName) {
+    return Fault.of(400, 'profile', 'the query and the body name different profiles');
+  }
+  const configuration = device.profiles.read(profileName);
+  return configuration instanceof Fault ? configuration : { definition, configuration, profileName };
+}
+
+function select(context: RestContext, { list }: ResourceDefinition, state: ResourceState): readonly Selected[] | Fault {
+  const text = readQuery(context, 'filter');
+  if (text instanceof Fault) return text;
+  if (!list) return Fault.of(400, 'filter', 'this resource has no list');
+  const filters = parseFilter(text ?? '');
+  return filters instanceof Fault ? filters : selectEntries(list, state.list, filters);
+}
+
+function toSelected({ list }: ResourceState): readonly Selected[] {
+  return list.map((entry) => ({ entry, sublist: entry.sublist }));
+}
+
+/** `delete` names the level: the list, its inner lists, or a parameter, which stands for the level that it belongs to. */
+function readLevel({ list }: ResourceDefinition, what: string | undefined): 'list' | 'sublist' | Fault {
+  if (what === undefined || what === 'list') return 'list';
+  const isInner = what === 'sublist' ? list?.sublist !== undefined : list?.sublist?.some(({ name }) => name === what);
+  return isInner ? 'sublist' : Fault.of(400, 'delete', 'names no list within the entries of this resource');
+}
+
+async function store(
+  context: RestContext,
+  profileName: string | undefined,
+  configuration: Configuration,
+  activate: boolean,
+): Promise<Fault | undefined> {
+  const { device, features } = context.env;
+  const fault = checkWebSettings(readWebSettings(configuration));
+  if (fault) return fault;
+  device.profiles.write(profileName, configuration);
+  const isRunning = profileName === undefined || profileName === device.profiles.runningName;
+  if (!activate && !(features.implicitActivation && isRunning)) return undefined;
+  return activateProfile(context, profileName);
+}
+
+function allow(context: RestContext, fault: Fault, methods: string): Fault {
+  if (fault.status === 405) context.header('Allow', methods);
+  return fault;
+}

@@ -1,0 +1,140 @@
+import type { Hono } from 'hono';
+import { renderAsciiExport } from '../configuration/ascii-export.ts';
+import type { NewProfile } from '../configuration/profiles.ts';
+import { activateProfile } from './activation.ts';
+import { answerBytes, answerFault, answerJson, type RestContext, type RestEnv, readBody, readQuery } from './answer.ts';
+import { requireGroup } from './auth.ts';
+import { Fault } from './fault.ts';
+import { isRecord, parseJsonObject } from './json.ts';
+import { renderTar } from './tar.ts';
+
+/** Adds the list of stored profiles, their download, and what can be done with them. */
+export function addProfileRoutes(api: Hono<RestEnv>): void {
+  const [mayRead, mayWrite] = [requireGroup('read'), requireGroup('readwrite')];
+  api.get('/profiles', mayRead, (context) => answerList(context, 200));
+  api.post('/profiles', mayWrite, async (context) => {
+    const entries = parseEntries(await readBody(context), ['name'], ['template', 'stored_profile_name']);
+    const fault = entries instanceof Fault ? entries : context.env.device.profiles.create(entries.map(toNewProfile));
+    return fault ? answerFault(context, fault) : answerList(context, 201);
+  });
+  api.delete('/profiles', mayWrite, (context) => {
+    const names = readName(context, 'profile_list');
+    const fault = names instanceof Fault ? names : context.env.device.profiles.remove(names.split(','));
+    return fault ? answerFault(context, fault) : answerBytes(context, 200, Buffer.alloc(0), {});
+  });
+  api.put('/profiles/activate', mayWrite, (context) => activate(context));
+  api.put('/profiles/rename', mayWrite, async (context) => {
+    const entries = parseEntries(await readBody(context), ['old_name', 'new_name'], []);
+    if (entries instanceof Fault) return answerFault(context, entries);
+    const renamings = entries.map(({ old_name = '', new_name = '' }) => ({ oldName: old_name, newName: new_name }));
+    const fault = context.env.device.profiles.rename(renamings);
+    return fault ? answerFault(context, fault) : answerList(context, 200);
+  });
+  api.get('/profiles/compare', mayRead, compare);
+  api.get('/download/profiles', mayRead, download);
+}
+
+const MODE = { profile_mode: 'permanent' } as const;
+
+function answerList(context: RestContext, status: 200 | 201): Response {
+  const { profiles } = context.env.device;
+  return answerJson(context, status, { profiles: profiles.list(), ...MODE });
+}
+
+async function activate(context: RestContext): Promise<Response> {
+  const { profiles } = context.env.device;
+  const parsed = parseJsonObject(await readBody(context), ['profile']);
+  if (parsed instanceof Fault) return answerFault(context, parsed);
+  const name = parsed['profile'];
+  if (typeof name !== 'string') return answerFault(context, Fault.of(400, 'profile', 'a string is required'));
+  // In a path or a query an unknown profile is a 404; as a value of the body it is a wrong value.
+  if (profiles.describe(name) instanceof Fault) return answerFault(context, Fault.of(400, 'profile', 'does not exist'));
+  const fault = await activateProfile(context, name);
+  if (fault) return answerFault(context, fault);
+  const flags = profiles.describe(name);
+  return flags instanceof Fault ? answerFault(context, flags) : answerJson(context, 200, { ...flags, ...MODE });
+}
+
+function toNewProfile({ name = '', template, stored_profile_name }: Texts): NewProfile {
+  return { name, template: template ?? 'default_profile', storedName: stored_profile_name };
+}
+
+/** The lines of the readable form that only one of two profiles has. */
+function compare(context: RestContext): Response {
+  const [name, other] = [readName(context, 'profile_left'), readName(context, 'profile_right')];
+  if (name instanceof Fault) return answerFault(context, name);
+  if (other instanceof Fault) return answerFault(context, other);
+  const [text, otherText] = [renderText(context, name), renderText(context, other)];
+  if (text instanceof Fault || otherText instanceof Fault) return refuse(context, 'one of the two does not exist');
+  if (name === other) return refuse(context, 'both are the same');
+  const [lines, otherLines] = [text.split('\n'), otherText.split('\n')];
+  const [known, otherKnown] = [new Set(lines), new Set(otherLines)];
+  return answerJson(context, 200, {
+    removed: lines.filter((line) => !otherKnown.has(line)),
+    added: otherLines.filter((line) => !known.has(line)),
+  });
+}
+
+function refuse(context: RestContext, text: string): Response {
+  return answerFault(context, Fault.of(400, 'profile_params', text));
+}
+
+/** The binary form is an archive that holds the readable one. */
+function download(context: RestContext): Response {
+  const name = readName(context, 'profile');
+  if (name instanceof Fault) return answerFault(context, name);
+  const format = readQuery(context, 'format') ?? 'binary';
+  if (format !== 'binary' && format !== 'ascii') {
+    return answerFault(context, format instanceof Fault ? format : Fault.of(400, 'format', 'must be binary or ascii'));
+  }
+  const text = renderText(context, name);
+  if (text instanceof Fault) return answerFault(context, text);
+  const bytes = Buffer.from(text);
+  const filename = `attachment; filename=${encodeURIComponent(name)}`;
+  if (format === 'ascii') {
+    return answerBytes(context, 200, bytes, { 'Content-Type': 'text/plain', 'Content-Disposition': `${filename}.txt` });
+  }
+  const archive = renderTar([{ name: 'profile.txt', bytes }], context.env.device.clock.now());
+  return answerBytes(context, 200, archive, {
+    'Content-Type': 'application/octet-stream',
+    'Content-Disposition': `${filename}.tar`,
+  });
+}
+
+function renderText(context: RestContext, name: string): string | Fault {
+  const { profiles, hardware } = context.env.device;
+  const configuration = profiles.read(name);
+  return configuration instanceof Fault ? configuration : renderAsciiExport(configuration, hardware.interfaces);
+}
+
+function readName(context: RestContext, parameter: string): string | Fault {
+  const name = readQuery(context, parameter);
+  return name === undefined || name === '' ? Fault.of(400, parameter, 'must be given') : name;
+}
+
+type Texts = Readonly<Record<string, string | undefined>>;
+
+/** The entries of the list `profiles` in a body. */
+function parseEntries(
+  body: string | Fault,
+  required: readonly string[],
+  optional: readonly string[],
+): readonly Texts[] | Fault {
+  const parsed = parseJsonObject(body, ['profiles']);
+  if (parsed instanceof Fault) return parsed;
+  const entries: unknown = parsed['profiles'];
+  if (!Array.isArray(entries) || entries.length === 0)
+    return Fault.of(400, 'profiles', 'a list of entries is required');
+  const texts: Texts[] = [];
+  for (const entry of entries as readonly unknown[]) {
+    if (!isRecord(entry)) return Fault.of(400, 'profiles', 'an entry must be an object');
+    for (const key of required) if (entry[key] === undefined) return Fault.of(400, key, 'is required');
+    for (const [key, value] of Object.entries(entry)) {
+      const isKnown = required.includes(key) || optional.includes(key);
+      if (!isKnown) return Fault.of(400, key.slice(0, 100), 'unknown parameter');
+      if (typeof value !== 'string') return Fault.of(400, key, 'must be a string');
+    }
+    texts.push(entry as Texts);
+  }
+  return texts;
+}
