@@ -1,4 +1,4 @@
-import { classifyName, FORMS, isHarmless, type MaskKind, type Sensitivity, STAND_INS } from './mask-table.ts';
+import { classifyName, FORMS, isSensitive, type MaskKind, type Sensitivity, STAND_INS } from './mask-table.ts';
 
 /** Maximum nesting and number of values copied from a document. Real ones have 6 levels and some thousand values. */
 const DEPTH_MAX = 32;
@@ -28,31 +28,11 @@ const NAMES_MAX = 1000;
  * places, and secrets. It relies on the names of fields and the form of texts, so a person has to check the result.
  * Field names, numbers of digits and kinds of addresses stay. A value has the same mask in all documents, also inside
  * other texts. Pure: the same documents give the same masks.
- */
-export class DocumentMasker {
-  readonly #masks = new Masks();
-
-  constructor(documents: Iterable<unknown>) {
-    for (const document of documents) new MaskWalk(this.#masks).walk(document);
-    this.#masks.beginReplacing();
-  }
-
-  /** Returns a copy without sensitive data. */
-  mask(document: unknown): unknown {
-    return new MaskWalk(this.#masks).walk(document);
-  }
-
-  /** Returns true if something in a text would be masked, wherever it occurs. */
-  isSensitive(text: string): boolean {
-    return text.length > TEXT_LENGTH_MAX || this.#masks.maskText(text) !== text;
-  }
-}
-
-/**
- * Collects every sensitive text first, without changing anything, then assigns each a replacement: the same for the
+ *
+ * Every sensitive text is collected first, without changing anything. Then each gets a replacement: the same for the
  * same text, a different one for a different text, and never one of the sensitive texts.
  */
-class Masks {
+export class DocumentMasker {
   readonly #pieces = new Set<string>();
   readonly #names = new Set<string>();
   readonly #given = new Map<string, string>();
@@ -60,43 +40,118 @@ class Masks {
   readonly #counts = new Map<string, number>();
   /** Matches values found in sensitive fields wherever else they occur; `undefined` while texts are collected. */
   #namesPattern: RegExp | undefined;
+  /** Values examined in the current document. */
+  #values = 0;
 
-  beginReplacing(): void {
+  constructor(documents: Iterable<unknown>) {
+    for (const document of documents) this.mask(document);
     const names = [...this.#names].toSorted((a, b) => b.length - a.length).slice(0, NAMES_MAX);
     const words = names.map((name) => RegExp.escape(name)).join('|') || '(?!)';
     this.#namesPattern = new RegExp(String.raw`(?<![\p{L}\p{N}])(?:${words})(?![\p{L}\p{N}])`, 'giu');
   }
 
+  /** Returns a copy without sensitive data. */
+  mask(document: unknown): unknown {
+    this.#values = 0;
+    return this.#walk(document);
+  }
+
+  /** Returns true if something in a text would be masked, wherever it occurs. */
+  isSensitive(text: string): boolean {
+    return text.length > TEXT_LENGTH_MAX || this.#maskText(text) !== text;
+  }
+
+  #walk(value: unknown, name = '', sensitivity?: Sensitivity, depth = 0): unknown {
+    if (++this.#values > VALUES_MAX || depth > DEPTH_MAX) return LEFT_OUT;
+    if (typeof value === 'string') return this.#maskField(value, name, sensitivity);
+    if (typeof value === 'number') return this.#maskNumber(value, name, sensitivity);
+    if (typeof value !== 'object' || value === null) return value;
+    if (!Array.isArray(value)) return this.#walkFields(value, sensitivity, depth);
+    const room = Math.max(0, VALUES_MAX - this.#values) + 1;
+    return value.slice(0, room).map((item: unknown) => this.#walk(item, name, sensitivity, depth + 1));
+  }
+
+  #walkFields(fields: object, sensitivity: Sensitivity | undefined, depth: number): object {
+    const masked = new Map<string, unknown>();
+    const entries = Object.entries(fields);
+    const named = entries.find(([name, value]) => NAMING_FIELD.test(name) && typeof value === 'string');
+    const ofNamed = named && classifyName(String(named[1]).slice(0, TEXT_LENGTH_MAX));
+    for (const [name, value] of entries) {
+      if (this.#values >= VALUES_MAX) break;
+      const own = classifyName(name) ?? (VALUE_FIELD.test(name) ? ofNamed : undefined);
+      const inherited = sensitivity === 'secret' ? sensitivity : (own ?? sensitivity);
+      // A field name can itself be an address.
+      const maskedName = this.#maskField(name);
+      let key = maskedName;
+      for (let count = 2; masked.has(key); count++) key = `${maskedName} ${count}`;
+      masked.set(key, this.#walk(value, name, inherited, depth + 1));
+    }
+    return Object.fromEntries(masked);
+  }
+
+  #maskField(text: string, name = '', sensitivity?: Sensitivity): string {
+    if (text.length > TEXT_LENGTH_MAX) return LEFT_OUT;
+    return isSensitive(sensitivity, name, text) ? this.#maskValue(text, sensitivity) : this.#maskText(text);
+  }
+
+  /** Masks a number; the result is a number. */
+  #maskNumber(value: number, name: string, sensitivity: Sensitivity | undefined): number {
+    const text = String(value);
+    const isNamed = isSensitive(sensitivity, name, text);
+    const isFound = this.#maskText(text) !== text;
+    return isNamed || isFound ? Number(this.#replace('number', text, isNamed)) : value;
+  }
+
   /**
    * Masks a text of a field with a neutral name: what is sensitive by its form, by a key before it, or already known.
    */
-  maskText(text: string): string {
+  #maskText(text: string): string {
     const pattern = this.#namesPattern;
-    const maskRest = (rest: string) =>
-      this.#maskForms(rest, (plain) =>
-        pattern ? plain.replace(pattern, (name) => this.replace('text', name)) : plain,
-      );
+    const maskNames = (plain: string) =>
+      pattern ? plain.replace(pattern, (name) => this.#replace('text', name)) : plain;
     let masked = '';
     let from = 0;
     for (const { 1: key = '', 3: quoted, 4: bare = '', indices } of text.matchAll(KEY_VALUE)) {
       const value = quoted ?? bare;
       const sensitivity = classifyName(key);
-      if (!sensitivity || value === '' || (sensitivity === 'identity' && isHarmless(key, value))) continue;
+      if (value === '' || !isSensitive(sensitivity, key, value)) continue;
       const [start, end] = indices?.[quoted === undefined ? 4 : 3] ?? [0, 0];
-      masked += maskRest(text.slice(from, start)) + this.maskValue(value, sensitivity);
+      masked += this.#maskForms(text.slice(from, start), maskNames) + this.#maskValue(value, sensitivity);
       from = end;
     }
-    return masked + maskRest(text.slice(from));
+    return masked + this.#maskForms(text.slice(from), maskNames);
   }
 
   /** Masks a text that is sensitive by the name of its field: only its form is kept. */
-  maskValue(text: string, sensitivity: Sensitivity): string {
+  #maskValue(text: string, sensitivity: Sensitivity): string {
     if (sensitivity === 'identity') return this.#maskForms(text, (rest) => this.#maskWhole(rest, 'text'));
     return this.#maskWhole(text, /^\s*\d+\s*$/.test(text) ? 'text' : 'secret');
   }
 
+  #maskForms(text: string, maskRest: (rest: string) => string, index = 0): string {
+    const [kind, pattern, find = () => 0] = FORMS[index] ?? [];
+    if (!kind || !pattern) return maskRest(text);
+    let masked = '';
+    let from = 0;
+    for (const { 0: found, index: at } of text.matchAll(pattern)) {
+      const start = find(found);
+      if (start === undefined) continue;
+      masked += this.#maskForms(text.slice(from, at + start), maskRest, index + 1);
+      masked += this.#replace(kind, found.slice(start), kind === 'secret');
+      from = at + found.length;
+    }
+    return masked + this.#maskForms(text.slice(from), maskRest, index + 1);
+  }
+
+  /** Keeps what surrounds the value, and the prefix length of an address. */
+  #maskWhole(text: string, kind: MaskKind): string {
+    if (/^\/\d{1,3}$/.test(text.trim())) return text;
+    const core = kind === 'secret' ? /\S(?:.*\S)?/s : /[\p{L}\p{N}](?:.*[\p{L}\p{N}])?/su;
+    return text.replace(core, (found) => this.#replace(kind, found, true));
+  }
+
   /** `isName`: the text is sensitive as a whole, so it must not occur inside another text either. */
-  replace(kind: MaskKind, original: string, isName = false): string {
+  #replace(kind: MaskKind, original: string, isName = false): string {
     const key = original.toLowerCase();
     if (this.#namesPattern === undefined) {
       this.#pieces.add(key);
@@ -112,91 +167,12 @@ class Masks {
   #nextFree(kind: MaskKind, original: string): string {
     // Replacements of one form share a counter, so that a free one is found quickly.
     const form = STAND_INS[kind](0, original);
-    for (;;) {
-      const count = (this.#counts.get(form) ?? 0) + 1;
-      this.#counts.set(form, count);
-      const standIn = STAND_INS[kind](count, original);
-      if (this.#pieces.has(standIn) || this.#used.has(standIn)) continue;
-      this.#used.add(standIn);
-      return standIn;
-    }
-  }
-
-  #maskForms(text: string, maskRest: (rest: string) => string, index = 0): string {
-    const [kind, pattern, find = () => 0] = FORMS[index] ?? [];
-    if (!kind || !pattern) return maskRest(text);
-    let masked = '';
-    let from = 0;
-    for (const { 0: found, index: at } of text.matchAll(pattern)) {
-      const start = find(found);
-      if (start === undefined) continue;
-      masked += this.#maskForms(text.slice(from, at + start), maskRest, index + 1);
-      masked += this.replace(kind, found.slice(start), kind === 'secret');
-      from = at + found.length;
-    }
-    return masked + this.#maskForms(text.slice(from), maskRest, index + 1);
-  }
-
-  /** Keeps what surrounds the value, and the prefix length of an address. */
-  #maskWhole(text: string, kind: MaskKind): string {
-    if (/^\/\d{1,3}$/.test(text.trim())) return text;
-    const core = kind === 'secret' ? /\S(?:.*\S)?/s : /[\p{L}\p{N}](?:.*[\p{L}\p{N}])?/su;
-    return text.replace(core, (found) => this.replace(kind, found, true));
-  }
-}
-
-/** Traverses one document, within limits. */
-class MaskWalk {
-  readonly #masks: Masks;
-  #values = 0;
-
-  constructor(masks: Masks) {
-    this.#masks = masks;
-  }
-
-  walk(value: unknown, name = '', sensitivity?: Sensitivity, depth = 0): unknown {
-    if (++this.#values > VALUES_MAX || depth > DEPTH_MAX) return LEFT_OUT;
-    if (typeof value === 'string') return this.#maskText(value, name, sensitivity);
-    if (typeof value === 'number') return this.#maskNumber(value, name, sensitivity);
-    if (typeof value !== 'object' || value === null) return value;
-    if (!Array.isArray(value)) return this.#walkFields(value, sensitivity, depth);
-    const room = Math.max(0, VALUES_MAX - this.#values) + 1;
-    return value.slice(0, room).map((item: unknown) => this.walk(item, name, sensitivity, depth + 1));
-  }
-
-  #walkFields(fields: object, sensitivity: Sensitivity | undefined, depth: number): object {
-    const masked = new Map<string, unknown>();
-    const entries = Object.entries(fields);
-    const named = entries.find(([name, value]) => NAMING_FIELD.test(name) && typeof value === 'string');
-    const ofNamed = named && classifyName(String(named[1]).slice(0, TEXT_LENGTH_MAX));
-    for (const [name, value] of entries) {
-      if (this.#values >= VALUES_MAX) break;
-      const own = classifyName(name) ?? (VALUE_FIELD.test(name) ? ofNamed : undefined);
-      const inherited = sensitivity === 'secret' || own === 'secret' ? 'secret' : (own ?? sensitivity);
-      masked.set(this.#maskKey(name, masked), this.walk(value, name, inherited, depth + 1));
-    }
-    return Object.fromEntries(masked);
-  }
-
-  /** A field name can itself be an address. */
-  #maskKey(name: string, taken: ReadonlyMap<string, unknown>): string {
-    const masked = this.#maskText(name, '', undefined);
-    let key = masked;
-    for (let count = 2; taken.has(key); count++) key = `${masked} ${count}`;
-    return key;
-  }
-
-  #maskText(text: string, name: string, sensitivity: Sensitivity | undefined): string {
-    if (text.length > TEXT_LENGTH_MAX) return LEFT_OUT;
-    const isPlain = !sensitivity || (sensitivity === 'identity' && isHarmless(name, text));
-    return isPlain ? this.#masks.maskText(text) : this.#masks.maskValue(text, sensitivity);
-  }
-
-  /** Masks a number; the result is a number. */
-  #maskNumber(value: number, name: string, sensitivity: Sensitivity | undefined): number {
-    const text = String(value);
-    const isNamed = sensitivity === 'secret' || (sensitivity === 'identity' && !isHarmless(name, text));
-    const isFound = this.#masks.maskText(text) !== text;
-    return isNamed || isFound ? Number(this.#masks.replace('number', text, isNamed)) : value;
+    let count = this.#counts.get(form) ?? 0;
+    let standIn: string;
+    do standIn = STAND_INS[kind](++count, original);
+    while (this.#pieces.has(standIn) || this.#used.has(standIn));
+    this.#counts.set(form, count);
+    this.#used.add(standIn);
+    return standIn;
   }
 }

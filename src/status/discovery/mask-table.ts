@@ -12,26 +12,23 @@ export type MaskKind = keyof typeof STAND_INS;
 const toSet = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/));
 
 /** Words in field names, and parts that are unambiguous even where no separator marks the start of a word. */
-const KEYS: readonly { sensitivity: Sensitivity; words: ReadonlySet<string>; parts: RegExp }[] = [
-  {
-    sensitivity: 'secret',
-    words: toSet(`
-      authorization bearer cookie credential credentials jwt key keys pass passphrase password passwd private psk pw pwd
-      secret secrets sid token tokens`),
-    parts: /apikey|credential|passphrase|passw|presharedkey|privatekey|secret|sessionid|token/,
-  },
-  {
-    sensitivity: 'identity',
-    words: toSet(`
-      account addr address addresses altitude apn area bssid bssids callee caller called calling cell cellid cid comment
-      contact coord coordinate coordinates coords customer description dns domain domainname eci email enb enodeb essid eui
-      fingerprint fqdn gateway geo gnb gnss gps guid gw host hostname hostnames hosts iccid imei imeisv imsi ip ips ipv lac
-      lat latitude lladdr lng loc location locations login lon longitude mac macs mail meid msisdn nameserver note notes owner
-      pci peer phone pin pins puk puks recipient remote sender serial serials server site sn ssid ssids street subscriber tac
-      tel telephone uri url urls user username users usim uuid vin`),
-    parts:
-      /cellid|hostname|iccid|imei|imsi|ipaddr|latitude|location|longitude|macaddr|msisdn|phone|serialn|ssid|username|usim|uuid/,
-  },
+const KEYS: readonly (readonly [Sensitivity, words: ReadonlySet<string>, parts: RegExp])[] = [
+  [
+    'secret',
+    toSet(`
+      authorization bearer cookie jwt key keys pass private psk pw pwd sid`),
+    /apikey|credential|passphrase|passw|presharedkey|privatekey|secret|sessionid|token/,
+  ],
+  [
+    'identity',
+    toSet(`
+      account addr address addresses altitude apn area callee caller called calling cell cid comment contact coord
+      coordinate coordinates coords customer description dns domain domainname eci email enb enodeb eui fingerprint fqdn
+      gateway geo gnb gnss gps guid gw host hosts ip ips ipv lac lat lladdr lng loc login lon mac macs mail meid
+      nameserver note notes owner pci peer pin pins puk puks recipient remote sender serial serials server site sn
+      street subscriber tac tel uri url urls user users vin`),
+    /cellid|hostname|iccid|imei|imsi|ipaddr|latitude|location|longitude|macaddr|msisdn|phone|serialn|ssid|username|usim|uuid/,
+  ],
 ];
 
 /** After these words at the end of a name the value is a state of the thing, not the thing itself. */
@@ -39,17 +36,17 @@ const STATE_WORDS = toSet(`
   active attempts available changed conflict enabled family kind left len length level locked mode ok protocol quality ready
   retries size state status strength tries type valid version`);
 /** After these words the value is a number of any size. */
-const COUNT_WORDS = toSet(
-  'age bytes count counter days errors expires expiry lifetime metric mtu packets rate rx speed ttl tx',
-);
+const COUNT_WORDS = toSet(`
+  age bytes count counter days errors expires expiry lifetime metric mtu packets rate rx speed ttl tx`);
 const EVERYDAY_WORD =
   /^(?:|-+|0|any|auto|default|dhcp|disabled|down|enabled|false|n\/a|no|none|not available[a-z ]{0,40}|off|ok|on|static|true|unknown|up|yes)$/i;
 
 const OCTET = String.raw`(?:25[0-5]|2[0-4]\d|[01]?\d?\d)`;
 const HEX = '[0-9a-fA-F]';
 const ALONE = '(?![0-9a-zA-Z])';
-const SCHEME = String.raw`(?<=\b[a-z][a-z0-9+.-]{1,15}:\/\/@?)`;
+const SCHEME = String.raw`(?<=\b[A-Za-z][A-Za-z0-9+.-]{1,15}:\/\/@?)`;
 const LABEL = String.raw`[\p{L}\p{N}_][\p{L}\p{N}_-]{0,62}\.`;
+const all = (parts: TemplateStringsArray, ...inner: string[]) => new RegExp(String.raw(parts, ...inner), 'gu');
 
 /**
  * A pattern of sensitive text, and a function that returns where the sensitive part starts in the match, or `undefined`
@@ -57,50 +54,33 @@ const LABEL = String.raw`[\p{L}\p{N}_][\p{L}\p{N}_-]{0,62}\.`;
  */
 type Form = readonly [kind: MaskKind, pattern: RegExp, find?: (found: string) => number | undefined];
 
-const when = (test: (found: string) => boolean) => (found: string) => (test(found) ? 0 : undefined);
-const hasAll = (...parts: RegExp[]) => when((found) => parts.every((part) => part.test(found)));
+const hasAll =
+  (...parts: RegExp[]) =>
+  (found: string) =>
+    parts.every((part) => part.test(found)) ? 0 : undefined;
+const isHex = hasAll(/[a-f]/i, /\d/);
 
 /** Each pattern is applied to what the previous ones have left. */
 export const FORMS: readonly Form[] = [
   ['pem', /-----BEGIN [^-]{1,64}-----.*?(?:-----END [^-]{1,64}-----|$)/gs],
   // The credentials in a URL, and a host without a dot.
-  ['secret', new RegExp(String.raw`${SCHEME}[^\s/?#"'<>\\]+(?=@)`, 'gi')],
-  ['secret', new RegExp(String.raw`${SCHEME}[^\s/?#"'<>\\@:.[\]]+(?=[:/?#\s"'<>\\]|$)`, 'gi')],
+  ['secret', all`${SCHEME}[^\s/?#"'<>\\]+(?=@)`],
+  ['secret', all`${SCHEME}[^\s/?#"'<>\\@:.[\]]+(?=[:/?#\s"'<>\\]|$)`],
   ['secret', /\beyJ[\w-]{5,}\.[\w-]*(?:\.[\w-]*)*/g],
   ['secret', /(?<=\b(?:bearer|basic|digest) {1,8})[\w+/=.~-]{12,}/gi],
   ['mail', /[^\s@"'<>(),;:]{1,128}@[^\s@"'<>(),;]{1,255}/g],
-  [
-    'mac',
-    new RegExp(
-      String.raw`(?<!${HEX})(?:(?:${HEX}{2}[:-]){5,}${HEX}{2}|${HEX}{4}\.${HEX}{4}\.${HEX}{4})(?!${HEX})`,
-      'g',
-    ),
-  ],
-  ['ipv6', new RegExp(`(?<![0-9a-fA-F:])${HEX}*:[0-9a-fA-F:]*:[0-9a-fA-F:]*`, 'g'), findIpv6],
+  ['mac', all`(?<!${HEX})(?:(?:${HEX}{2}[:-]){5,}${HEX}{2}|${HEX}{4}\.${HEX}{4}\.${HEX}{4})(?!${HEX})`],
+  ['ipv6', all`(?<![0-9a-fA-F:])${HEX}*:[0-9a-fA-F:]*:[0-9a-fA-F:]*`, findIpv6],
   // Every device has the other addresses, and netmasks.
-  ['ipv4', new RegExp(String.raw`(?<!\d)(?!(?:0|127|255)\.)(?:${OCTET}\.){3}${OCTET}(?!\d)`, 'g')],
+  ['ipv4', all`(?<!\d)(?!(?:0|127|255)\.)(?:${OCTET}\.){3}${OCTET}(?!\d)`],
   // UUIDs, hashes and keys, then base64. Twelve digits without a letter are a count.
-  [
-    'text',
-    new RegExp(`(?<![0-9a-zA-Z])(?:${HEX}{8}-(?:${HEX}{4}-){3}${HEX}{12}|${HEX}{32,})${ALONE}`, 'g'),
-    hasAll(/[a-f]/i, /\d/),
-  ],
-  ['mac', new RegExp(`(?<![0-9a-zA-Z])${HEX}{12}${ALONE}`, 'g'), hasAll(/[a-f]/i, /\d/)],
+  ['text', all`(?<![0-9a-zA-Z])(?:${HEX}{8}-(?:${HEX}{4}-){3}${HEX}{12}|${HEX}{32,})${ALONE}`, isHex],
+  ['mac', all`(?<![0-9a-zA-Z])${HEX}{12}${ALONE}`, isHex],
   ['secret', /(?<![\w+/])[\w+/-]{32,}={0,2}/g, hasAll(/[a-z]/, /[A-Z]/, /\d/)],
   ['text', /(?<!\d)(?<!\d\.)\d{14,}(?!\d)/g],
   // The digits of a long number in groups; a date has fewer.
-  [
-    'text',
-    /(?<![\d.-])\d{1,8}(?:-\d{1,8}){2,5}(?!\d)/g,
-    when((found) => /^\d{14,20}$/.test(found.replaceAll('-', ''))),
-  ],
-  [
-    'host',
-    new RegExp(
-      String.raw`(?<![\p{L}\p{N}_-])(?:${LABEL}){1,10}(?:\p{L}{2,63}|xn--[a-z0-9-]{2,59})\.?(?![\p{L}\p{N}_-])`,
-      'gu',
-    ),
-  ],
+  ['text', /(?<![\d.-])\d{1,8}(?:-\d{1,8}){2,5}(?!\d)/g, hasAll(/^(?:-?\d){14,20}$/)],
+  ['host', all`(?<![\p{L}\p{N}_-])(?:${LABEL}){1,10}(?:\p{L}{2,63}|xn--[a-z0-9-]{2,59})\.?(?![\p{L}\p{N}_-])`],
   ['text', /\+\d[\d ()/.-]{6,20}\d/g],
   // 48.1372, 11.5755 and 48°8'14"N.
   ['text', /(?<![\d.])[-+]?\d{1,3}\.\d{4,}[ °NSEW]{0,4}[,;/ ] *[-+]?\d{1,3}\.\d{4,}/g],
@@ -144,9 +124,8 @@ const RUN_LENGTH_MAX = 256;
 
 /** Finds an address, possibly after a word or a time joined to it by a colon. */
 function findIpv6(found: string): number | undefined {
-  const run = found.slice(0, RUN_LENGTH_MAX);
-  const starts = [0, ...[...run.matchAll(/:/g)].map(({ index }) => index + 1)].slice(0, STARTS_MAX);
-  const start = starts.find((from) => isIPv6(found.slice(from)));
+  const starts = [...found.slice(0, RUN_LENGTH_MAX).matchAll(/(?<=^|:)/g)].slice(0, STARTS_MAX);
+  const start = starts.find(({ index }) => isIPv6(found.slice(index)))?.index;
   return start === undefined || /^::1?$/.test(found.slice(start)) ? undefined : start;
 }
 
@@ -168,17 +147,22 @@ export function splitWords(name: string): readonly string[] {
 export function classifyName(name: string): Sensitivity | undefined {
   const words = splitWords(name);
   const joined = words.join('');
-  return KEYS.find((key) => words.some((word) => key.words.has(word)) || key.parts.test(joined))?.sensitivity;
+  return KEYS.find(([, known, parts]) => words.some((word) => known.has(word)) || parts.test(joined))?.[0];
 }
 
 /** A state is short and contains few numbers. */
 const STATE_VALUE = /^(?=.{0,40}$)\D*(?:\d\D*){0,2}$/s;
 
-/** Returns true if a text is harmless although the name of its field looks sensitive: `pin_retries`. */
-export function isHarmless(name: string, text: string): boolean {
-  const plain = text.trim();
-  if (EVERYDAY_WORD.test(plain)) return true;
+/**
+ * Returns true if a text is sensitive, by the sensitivity of its field (`key`). A harmless text of a field that identifies
+ * something is not: `pin_retries`.
+ */
+export function isSensitive(key: Sensitivity | undefined, name: string, text: string): key is Sensitivity {
+  return key === 'secret' || (key === 'identity' && !isHarmless(name, text.trim()));
+}
+
+function isHarmless(name: string, text: string): boolean {
+  if (EVERYDAY_WORD.test(text)) return true;
   const last = splitWords(name).at(-1) ?? '';
-  if (COUNT_WORDS.has(last)) return /^\d{1,13}$/.test(plain);
-  return STATE_WORDS.has(last) && STATE_VALUE.test(plain);
+  return COUNT_WORDS.has(last) ? /^\d{1,13}$/.test(text) : STATE_WORDS.has(last) && STATE_VALUE.test(text);
 }

@@ -1,6 +1,6 @@
 import type { SeenField, SeenPlace } from './explore-documents.ts';
 import { type FieldGuess, guessField } from './guess-field.ts';
-import { classifyName, isHarmless } from './mask-table.ts';
+import { classifyName, isSensitive } from './mask-table.ts';
 import { isCounterName, LabelNames, type MetricNames, toSnakeCase } from './metric-names.ts';
 import type { PlaceNotes, ProposedMetric, ProposedPlace } from './proposal.ts';
 import { proposeMetrics } from './propose-metrics.ts';
@@ -98,12 +98,13 @@ function sortFields(
   return { guessed, sensitive, empty, unsayable, excess: [], isAmbiguous: false };
 }
 
-function looksSensitive({ name, texts }: SeenField, isSensitive: (text: string) => boolean): boolean {
+function looksSensitive({ name, texts }: SeenField, isMasked: (text: string) => boolean): boolean {
   const sensitivity = classifyName(name);
   if (sensitivity === 'secret') return true;
-  if (sensitivity === 'identity' && (texts.length === 0 || texts.some((text) => !isHarmless(name, text)))) return true;
+  if (sensitivity === 'identity' && (texts.length === 0 || texts.some((text) => isSensitive(sensitivity, name, text))))
+    return true;
   // A long count has as many digits as a card number.
-  return texts.some((text) => !(isCounterName(name) && /^\d+$/.test(text)) && isSensitive(text));
+  return texts.some((text) => !(isCounterName(name) && /^\d+$/.test(text)) && isMasked(text));
 }
 
 function isRows(each: string): boolean {
