@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 /** Files of tests that need a process of their own, and why. All others share one per worker, which saves starting it for each. */
 const ALONE: Readonly<Record<string, string>> = {
   'test/backup/calendar.test.ts': 'changes the time zone of its process',
-  'test/router/opening.test.ts': 'counts the sockets of its process',
+  'test/router/connection-attempt.test.ts': 'counts the sockets of its process',
 };
 
 export default defineConfig({

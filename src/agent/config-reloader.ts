@@ -25,7 +25,7 @@ export interface ConfigReloaderOptions {
 /** Loads the configuration again when asked to and when a file of routers changes: all of it or nothing. */
 export class ConfigReloader {
   readonly #options: ConfigReloaderOptions;
-  readonly #turn = new Mutex();
+  readonly #mutex = new Mutex();
   readonly #stop = new AbortController();
   #watch = new AbortController();
   #patterns = '';
@@ -38,7 +38,7 @@ export class ConfigReloader {
 
   /** Never rejects. Reloads that are asked for at the same time happen one after the other. */
   reload(): Promise<ReloadResult> {
-    return this.#turn
+    return this.#mutex
       .run(() => this.#reload(), this.#stop.signal)
       .catch((): ReloadResult => {
         return { ok: false, faults: ['The agent is stopping'] };
@@ -49,7 +49,7 @@ export class ConfigReloader {
   async close(): Promise<void> {
     this.#watch.abort();
     this.#stop.abort();
-    await this.#turn.run(async () => {});
+    await this.#mutex.run(async () => {});
   }
 
   async #reload(): Promise<ReloadResult> {

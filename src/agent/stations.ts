@@ -3,7 +3,7 @@ import { type Clock, type Lifecycle, type Logger, type Random, renderErrorChain 
 import { createSink } from '../delivery/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
-import { Scheduler, type TurnEnded } from '../schedule/index.ts';
+import { type RunEnded, Scheduler } from '../schedule/index.ts';
 import type { StoreError } from '../store/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RouterParts } from './plan.ts';
@@ -67,7 +67,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   lifecycle.onStop('decompression', STOP_MS.archives, () => archives.close());
   const counts: AgentCounts = { polls: 0, recordsShipped: 0, gaps: 0 };
   const exposition = new FleetExposition();
-  const scheduler = new Scheduler({ clock, report: (event) => recordTurn(event, metrics, logger) });
+  const scheduler = new Scheduler({ clock, report: (event) => recordRun(event, metrics, logger) });
   const fleet = new Fleet({ scheduler, exposition });
   lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
   const sinks = createSinks(options, fleet, counts);
@@ -129,7 +129,7 @@ function createSinks(options: StationsOptions, fleet: Fleet, counts: AgentCounts
   });
 }
 
-function recordTurn({ key, lagMs, error }: TurnEnded, metrics: SelfMetrics, logger: Logger): void {
+function recordRun({ key, lagMs, error }: RunEnded, metrics: SelfMetrics, logger: Logger): void {
   if (lagMs !== undefined) metrics.scheduleLag.observe(lagMs / 1000);
   if (error !== undefined) {
     logger.error('Scheduled task failed unexpectedly', { task: key, error: renderErrorChain(error) });

@@ -1,5 +1,5 @@
 import { isPlainObject } from './decode.ts';
-import { type AnswerWord, RouterError, type RouterErrorOptions } from './errors.ts';
+import { type ErrorDetail, RouterError, type RouterErrorOptions } from './errors.ts';
 import type { JsonAnswer, TransportRequest } from './transport.ts';
 
 /** How much of a router's own words goes into an error, per word and in number. */
@@ -35,7 +35,7 @@ export function toRefusalError({ message, status, words }: RouterError): RouterE
 }
 
 /** The words of an error body, `{"error": [{"<topic>": "<text>"}, …]}`; nothing when it has another shape. */
-function decodeWords(body: unknown): readonly AnswerWord[] {
+function decodeWords(body: unknown): readonly ErrorDetail[] {
   const errors: unknown = isPlainObject(body) ? body['error'] : undefined;
   if (!Array.isArray(errors)) return [];
   return errors.slice(0, WORDS_MAX).flatMap((error: unknown) => {

@@ -87,11 +87,11 @@ const NEVER = new AbortController().signal;
 export class RouterClient implements AsyncDisposable {
   /** Configuration resources: read, add, change, delete. */
   readonly configuration: ConfigurationCalls;
-  readonly #caller: RequestQueue;
+  readonly #requests: RequestQueue;
 
   constructor(options: RouterClientOptions) {
     const { password } = options;
-    this.#caller = new RequestQueue({
+    this.#requests = new RequestQueue({
       ...options,
       auth: options.auth ?? 'token',
       password: typeof password === 'string' ? new Secret(password) : password,
@@ -99,22 +99,22 @@ export class RouterClient implements AsyncDisposable {
       clock: options.clock ?? createSystemClock(),
       report: options.report ?? (() => {}),
     });
-    this.configuration = new ConfigurationCalls(this.#caller, encodePath);
+    this.configuration = new ConfigurationCalls(this.#requests, encodePath);
   }
 
   /** Bytes of all connections so far, failed and living ones and TLS included; never goes back. */
   get wireBytes(): WireBytes {
-    return this.#caller.wire.wireBytes;
+    return this.#requests.wire.wireBytes;
   }
 
   /** Connections that were opened and trusted, and how many of them resumed a TLS session. */
   get connections(): ConnectionCounts {
-    return this.#caller.wire.connections;
+    return this.#requests.wire.connections;
   }
 
   /** The router's certificate as the last full handshake showed it; `undefined` before it and without TLS. */
   get certificate(): RouterCertificate | undefined {
-    return this.#caller.wire.certificate;
+    return this.#requests.wire.certificate;
   }
 
   /**
@@ -122,12 +122,12 @@ export class RouterClient implements AsyncDisposable {
    * wait for it: whoever asks a router again and again should.
    */
   get retryAfter(): RetryAfter | undefined {
-    return this.#caller.retryAfter;
+    return this.#requests.retryAfter;
   }
 
   /** Logs in now, unless there is a session; every other call does so by itself. Nothing without `auth: 'token'`. */
   logIn(signal: AbortSignal = NEVER): Promise<void> {
-    return this.#caller.logIn(signal);
+    return this.#requests.logIn(signal);
   }
 
   /**
@@ -176,7 +176,9 @@ export class RouterClient implements AsyncDisposable {
     signal: AbortSignal = NEVER,
   ): Promise<T> {
     const query = { profile: name, ...(options.format && { format: options.format }) };
-    return this.#caller.download({ method: 'GET', path: '/download/profiles', query, signal }, (body) => consume(body));
+    return this.#requests.download({ method: 'GET', path: '/download/profiles', query, signal }, (body) =>
+      consume(body),
+    );
   }
 
   /** `GET /download/log?list_files=1`: the names as the router gave them, which are untrusted. */
@@ -208,7 +210,7 @@ export class RouterClient implements AsyncDisposable {
   ): Promise<T> {
     const query = { log_file: name };
     const { start: rangeStart, last: rangeLast, unlessEtag } = options;
-    return this.#caller.download(
+    return this.#requests.download(
       { method: 'GET', path: '/download/log', query, signal, rangeStart, rangeLast, unlessEtag },
       consume,
     );
@@ -217,12 +219,12 @@ export class RouterClient implements AsyncDisposable {
   /** `POST /operation`: carries out one manual action on the router. It is sent once and never repeated by itself. */
   async performAction(action: ManualAction, signal: AbortSignal = NEVER): Promise<void> {
     const json = { method: 'manual_action', params: { type: action.type, options: action.options } };
-    await this.#caller.ask({ method: 'POST', path: '/operation', json, signal }, 201);
+    await this.#requests.ask({ method: 'POST', path: '/operation', json, signal }, 201);
   }
 
   /** Any call of the interface; every status but 401 is an answer. */
   async call(call: AnyCall, signal: AbortSignal = NEVER): Promise<AnyAnswer> {
-    const { status, body, bytes } = await this.#caller.askAny({ ...call, signal });
+    const { status, body, bytes } = await this.#requests.askAny({ ...call, signal });
     return { status, body, bytes };
   }
 
@@ -232,12 +234,12 @@ export class RouterClient implements AsyncDisposable {
     consume: (body: AsyncIterable<Uint8Array>) => Promise<T>,
     signal: AbortSignal = NEVER,
   ): Promise<T> {
-    return this.#caller.download({ ...call, method: 'GET', signal }, (body) => consume(body));
+    return this.#requests.download({ ...call, method: 'GET', signal }, (body) => consume(body));
   }
 
   /** Logs out and closes the connection; bounded by `signal`. */
   close(signal: AbortSignal = NEVER): Promise<void> {
-    return this.#caller.close(signal);
+    return this.#requests.close(signal);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -249,7 +251,7 @@ export class RouterClient implements AsyncDisposable {
   }
 
   async #ask(call: Call): Promise<JsonAnswer> {
-    const answer = await this.#caller.ask(call, 200);
+    const answer = await this.#requests.ask(call, 200);
     if (answer.body === undefined) throw toShapeError(`GET ${call.path}`, 'JSON');
     return answer;
   }

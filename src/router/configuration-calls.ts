@@ -35,11 +35,11 @@ const NEVER = new AbortController().signal;
  * lost it is unknown whether it was carried out, and reading tells. Source: interface document, "Configuration endpoints".
  */
 export class ConfigurationCalls {
-  readonly #caller: RequestQueue;
+  readonly #requests: RequestQueue;
   readonly #encodePath: (path: string) => string;
 
-  constructor(caller: RequestQueue, encodePath: (path: string) => string) {
-    this.#caller = caller;
+  constructor(requests: RequestQueue, encodePath: (path: string) => string) {
+    this.#requests = requests;
     this.#encodePath = encodePath;
   }
 
@@ -50,7 +50,7 @@ export class ConfigurationCalls {
     signal: AbortSignal = NEVER,
   ): Promise<Configuration> {
     const call = this.#createCall('GET', resource, renderConfigurationQuery(options), signal);
-    const configuration = decodeConfiguration((await this.#caller.ask(call, 200)).body);
+    const configuration = decodeConfiguration((await this.#requests.ask(call, 200)).body);
     if (!configuration) throw toShapeError(call, 'an object "config"');
     return configuration;
   }
@@ -59,7 +59,7 @@ export class ConfigurationCalls {
   async countEntries(resource: string, options: EntryChoice = {}, signal: AbortSignal = NEVER): Promise<number> {
     const query = renderConfigurationQuery({ ...options, returnSize: true });
     const call = this.#createCall('GET', resource, query, signal);
-    const size = decodeListSize((await this.#caller.ask(call, 200)).body);
+    const size = decodeListSize((await this.#requests.ask(call, 200)).body);
     if (size === undefined) throw toShapeError(call, 'a number "config.list_size"');
     return size;
   }
@@ -127,7 +127,7 @@ export class ConfigurationCalls {
       filter: filter === 'all' ? undefined : filter,
       deleteField: field,
     });
-    await this.#caller.ask(this.#createCall('DELETE', resource, query, signal), 200);
+    await this.#requests.ask(this.#createCall('DELETE', resource, query, signal), 200);
   }
 
   async #write(
@@ -138,7 +138,7 @@ export class ConfigurationCalls {
     signal: AbortSignal,
   ): Promise<Configuration | undefined> {
     const call = { ...this.#createCall(method, resource, renderChoiceQuery(choice), signal), json };
-    const { body } = await this.#caller.ask(call, method === 'POST' ? 201 : 200);
+    const { body } = await this.#requests.ask(call, method === 'POST' ? 201 : 200);
     return decodeConfiguration(body);
   }
 

@@ -3,7 +3,7 @@ import { type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock } from '../base/index.ts';
 import type { RouterCertificate } from './certificate.ts';
-import { Opening } from './opening.ts';
+import { ConnectionAttempt } from './connection-attempt.ts';
 import { TlsSessionCache } from './tls-session-cache.ts';
 import { openTrustedContext, type RouterTls } from './trust.ts';
 
@@ -49,15 +49,15 @@ export interface WireFacts {
 export class Connector implements WireFacts {
   readonly #options: ConnectorOptions;
   readonly #meter = new WireMeter();
-  readonly #memory: TlsSessionCache;
-  readonly #openings = new Set<Opening>();
+  readonly #sessions: TlsSessionCache;
+  readonly #attempts = new Set<ConnectionAttempt>();
   /** By the key exchanges that they offer: one for the first handshake, one for what the router chose. */
   readonly #contexts = new Map<string | undefined, SecureContext>();
   #connections: ConnectionCounts = { opened: 0, resumed: 0 };
 
   constructor(options: ConnectorOptions) {
     this.#options = options;
-    this.#memory = new TlsSessionCache(options.clock);
+    this.#sessions = new TlsSessionCache(options.clock);
   }
 
   get wireBytes(): WireBytes {
@@ -69,31 +69,31 @@ export class Connector implements WireFacts {
   }
 
   get certificate(): RouterCertificate | undefined {
-    return this.#memory.certificate;
+    return this.#sessions.certificate;
   }
 
   /** Opens one connection; the form is the one that undici asks for. */
   readonly connect: buildConnector.connector = (target, callback) => {
-    const opening = new Opening({
+    const attempt = new ConnectionAttempt({
       ...this.#options,
       target,
       onSocket: (socket) => this.#meter.watch(socket),
-      memory: this.#memory,
+      sessions: this.#sessions,
       openContext: (groups) => this.#openContext(groups),
       settle: (...result) => {
-        this.#openings.delete(opening);
+        this.#attempts.delete(attempt);
         const [, socket] = result;
         if (socket) this.#count(socket);
         callback(...result);
       },
     });
-    this.#openings.add(opening);
-    opening.start();
+    this.#attempts.add(attempt);
+    attempt.start();
   };
 
   /** Ends the connections that are on their way. Those that stand belong to who asked for them. */
   close(): void {
-    for (const opening of this.#openings) opening.end(new errors.ClientDestroyedError());
+    for (const attempt of this.#attempts) attempt.end(new errors.ClientDestroyedError());
   }
 
   #count(socket: object): void {

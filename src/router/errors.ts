@@ -10,7 +10,7 @@ export const ROUTER_FAILURES = ['dns', 'connect', 'tls', 'auth', 'http', 'timeou
 export type RouterFailure = (typeof ROUTER_FAILURES)[number];
 
 /** One thing that a router said about an error, bounded and without control characters. */
-export interface AnswerWord {
+export interface ErrorDetail {
   /** A parameter or a subject. */
   readonly topic: string;
   readonly text: string;
@@ -18,13 +18,13 @@ export interface AnswerWord {
 
 export interface RouterErrorOptions extends SourceErrorOptions {
   /** The router's own words, from the body of its answer. */
-  readonly words?: readonly AnswerWord[] | undefined;
+  readonly words?: readonly ErrorDetail[] | undefined;
 }
 
 /** Everything that can go wrong between the agent and one router. */
 export class RouterError extends SourceError<RouterFailure> {
   override readonly name = 'RouterError';
-  readonly words: readonly AnswerWord[];
+  readonly words: readonly ErrorDetail[];
   constructor(code: RouterFailure, message: string, options: RouterErrorOptions) {
     super(code, message, options);
     this.words = options.words ?? [];

@@ -4,7 +4,7 @@
  * Owns: the connection, its trust and its bytes, the session (login, refresh, logout), the calls of the interface,
  * configuration envelopes, schemes and filters, and what every failure means.
  * Does not own: when a call is made, and what the body of a status resource means.
- * Start reading at: client.ts, then request-queue.ts and the diagrams in session.ts and opening.ts.
+ * Start reading at: client.ts, then request-queue.ts and the diagrams in session.ts and connection-attempt.ts.
  */
 
 export type { RouterCertificate } from './certificate.ts';
@@ -23,7 +23,7 @@ export type {
 } from './configuration.ts';
 export type { ConfigurationCalls, EntryChoice } from './configuration-calls.ts';
 export type { ConnectionCounts, WireBytes } from './connector.ts';
-export { type AnswerWord, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
+export { type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
 export { type Condition, contains, equals, type Filter } from './filter.ts';
 export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
 export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';

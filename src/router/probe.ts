@@ -4,9 +4,9 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
 import { toAddress, toNameOptions } from '../net/index.ts';
+import { toConnectError, toConnectTimeoutMs, toTcpOptions, toTimeoutError } from './connection-attempt.ts';
 import { type WireBytes, WireMeter } from './connector.ts';
 import { RouterError, toRouterError } from './errors.ts';
-import { toConnectError, toConnectTimeoutMs, toTcpOptions, toTimeoutError } from './opening.ts';
 import { decodeShownCertificate, judgeTrust, type ShownCertificate } from './shown-certificate.ts';
 import { openTrustedContext, type RouterTls } from './trust.ts';
 

@@ -61,7 +61,7 @@ export class RequestQueue {
   readonly #transport: Transport;
   readonly #credentials: Credentials;
   readonly #clock: Clock;
-  readonly #turn = new Mutex();
+  readonly #mutex = new Mutex();
   readonly #refusals: RefusalMemory;
   #retryAfter: RetryAfter | undefined;
   /** Whether the last call has waited for a busy router in vain. */
@@ -102,7 +102,7 @@ export class RequestQueue {
     });
   }
 
-  /** Hands the body to `consume` while it arrives, with the place of its first byte. Not repeated once it has begun. */
+  /** Hands the body to `consume` while it arrives, with the offset of its first byte. Not repeated once it has begun. */
   download<T>(call: Call, consume: ConsumeDownload<T>): Promise<T> {
     let isStarted = false;
     return this.#run(
@@ -131,14 +131,14 @@ export class RequestQueue {
   /** Logs out and closes the connection; bounded by `signal`. */
   async close(signal: AbortSignal): Promise<void> {
     try {
-      await this.#turn.run(() => this.#credentials.close(signal), signal);
+      await this.#mutex.run(() => this.#credentials.close(signal), signal);
     } finally {
       await this.#transport.close();
     }
   }
 
   #run<T>(call: Call, attempt: (request: TransportRequest) => Promise<T>, isRepeatable = () => true): Promise<T> {
-    return this.#turn.run(() => this.#attempt(call, attempt, isRepeatable), call.signal);
+    return this.#mutex.run(() => this.#attempt(call, attempt, isRepeatable), call.signal);
   }
 
   async #attempt<T>(

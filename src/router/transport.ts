@@ -1,9 +1,9 @@
 import { type Agent, type Dispatcher, request } from 'undici';
 import { type Clock, openDeadline } from '../base/index.ts';
 import { createOneConnectionAgent, parseRetryAfter, readBounded } from '../net/index.ts';
+import { toConnectTimeoutMs } from './connection-attempt.ts';
 import { Connector, type WireFacts } from './connector.ts';
 import { RouterError, toRouterError } from './errors.ts';
-import { toConnectTimeoutMs } from './opening.ts';
 import type { RouterTls } from './trust.ts';
 
 export interface TransportOptions {
@@ -66,7 +66,7 @@ export interface DownloadFacts {
   readonly encoding: string | undefined;
 }
 
-/** Hands over a body while it arrives, with the place of its first byte. */
+/** Hands over a body while it arrives, with the offset of its first byte. */
 export type ConsumeDownload<T> = (body: AsyncIterable<Uint8Array>, start: number, facts: DownloadFacts) => Promise<T>;
 
 /** A longer entity tag is not kept. Characters. */
@@ -119,7 +119,7 @@ export class Transport {
 
   /**
    * Sends a request and hands the body to `consume` while it arrives. The connection is free again when `consume` has
-   * ended; what it left unread is dropped. `consume` also gets the place of the first byte: 0 unless a range was asked
+   * ended; what it left unread is dropped. `consume` also gets the offset of the first byte: 0 unless a range was asked
    * for and given. An answer of another status is read whole and given to `refuse` instead.
    */
   async download<T>(
@@ -258,7 +258,7 @@ async function readWhole(
   });
 }
 
-/** The place of the first byte of a partial answer; `undefined` unless it is the range that was asked for. */
+/** Returns the offset of the first byte of a partial answer; `undefined` unless it is the range that was asked for. */
 function findRangeStart(
   { statusCode, headers }: Dispatcher.ResponseData,
   options: TransportRequest,

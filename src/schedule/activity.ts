@@ -3,11 +3,11 @@ export interface Activity {
   /** Unique key: adding an activity with an existing key replaces that activity. */
   readonly key: string;
   /**
-   * Name of the router. Activities of one lane never overlap, and the hash of the name fixes their offset within the
+   * Name of the router. Activities with the same key never overlap, and the hash of the name fixes their offset within the
    * interval, which stays the same after a restart. Activities of a router that are due at the same time run one after
    * another, in the order in which they were added.
    */
-  readonly lane: string;
+  readonly serialKey: string;
   /** Interval in milliseconds. `Infinity`: the activity runs only when triggered. */
   readonly intervalMs: number;
   /**
@@ -15,7 +15,7 @@ export interface Activity {
    * effect immediately. Combined with the back-off: the longer wait applies. Delays neither the first run nor a
    * triggered one.
    */
-  readonly stretch?: (() => number) | undefined;
+  readonly intervalMultiplier?: (() => number) | undefined;
   /**
    * Checked when a run is about to start: while true, nothing runs, triggered or not, and scheduled times are skipped.
    */
@@ -24,12 +24,12 @@ export interface Activity {
    * Runs once. Resolves with whether the router did its part. A rejection is a bug in the program and is reported.
    * `signal` aborts when the activity is removed or the scheduler stops.
    */
-  readonly run: (signal: AbortSignal, turn: Turn) => Promise<TurnOutcome>;
+  readonly run: (signal: AbortSignal, run: CurrentRun) => Promise<RunOutcome>;
 }
 
 /** Facts about the current run. */
-export interface Turn {
-  /** Returns true if another activity of the lane is waiting, so that a long run can yield. */
+export interface CurrentRun {
+  /** Returns true if another activity with the same `serialKey` is waiting, so that a long run can yield. */
   readonly isAwaited: () => boolean;
   /**
    * True if the run was triggered (`Scheduler.trigger`) before it started: nothing may then be skipped because it is
@@ -38,15 +38,15 @@ export interface Turn {
   readonly isTriggered: boolean;
 }
 
-export type TurnOutcome = 'done' | 'failed';
+export type RunOutcome = 'done' | 'failed';
 
 /** Outcome of a triggered run; `gone` if the activity does not exist or was removed. */
-export type TriggerOutcome = TurnOutcome | 'gone';
+export type TriggerOutcome = RunOutcome | 'gone';
 
-export interface TurnEnded {
-  readonly type: 'turn-ended';
+export interface RunEnded {
+  readonly type: 'run-ended';
   readonly key: string;
-  readonly outcome: TurnOutcome;
+  readonly outcome: RunOutcome;
   /** True if the run was triggered before it started. */
   readonly isTriggered: boolean;
   /**

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/index.ts';
 
 /** Groups of intervals that are stretched together: slow modules, all status polls, all log reads. */
-export type StretchKind = 'slow' | 'status' | 'logs';
+export type BudgetedActivity = 'slow' | 'status' | 'logs';
 
 /** Bytes of one UTC day (`2025-10-26`). */
 export interface BytesUsed {
@@ -29,7 +29,7 @@ const DAY_MS = 86_400_000;
  * lines deleted by the router in the meantime are lost for good, so logs come last. Factors above 8 are not needed: if
  * eightfold intervals use too much, the pause limits the rate.
  */
-const LADDER: readonly Readonly<Record<StretchKind, number>>[] = [
+const LADDER: readonly Readonly<Record<BudgetedActivity, number>>[] = [
   { slow: 1, status: 1, logs: 1 },
   { slow: 2, status: 1, logs: 1 },
   { slow: 4, status: 1, logs: 1 },
@@ -103,13 +103,13 @@ export class ByteBudget {
   }
 
   /** Counts bytes sent or received over the wire. */
-  note(bytes: number): void {
+  record(bytes: number): void {
     this.#followClock();
     this.#bytes += bytes;
   }
 
   /** Returns the current factor for the intervals of `kind`: 1, 2, 4 or 8. */
-  stretch(kind: StretchKind): number {
+  intervalMultiplier(kind: BudgetedActivity): number {
     const below = Math.ceil((PACE_FREE - this.#measurePace()) / PACE_STEP);
     return LADDER[Math.min(Math.max(0, below), LADDER.length - 1)]?.[kind] ?? 1;
   }

@@ -1,4 +1,4 @@
-interface Place<T> {
+interface Slot<T> {
   readonly dueMs: number;
   readonly order: number;
   readonly item: T;
@@ -9,7 +9,7 @@ interface Place<T> {
  * pushing it again moves it.
  */
 export class DueQueue<T> {
-  readonly #heap: Place<T>[] = [];
+  readonly #heap: Slot<T>[] = [];
   readonly #indexes = new Map<T, number>();
   #order = 0;
 
@@ -87,7 +87,7 @@ export class DueQueue<T> {
   }
 
   #note(index: number): void {
-    const place = this.#heap[index];
-    if (place) this.#indexes.set(place.item, index);
+    const slot = this.#heap[index];
+    if (slot) this.#indexes.set(slot.item, index);
   }
 }

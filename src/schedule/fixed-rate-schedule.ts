@@ -1,4 +1,4 @@
-import type { TurnOutcome } from './activity.ts';
+import type { RunOutcome } from './activity.ts';
 
 /** Ceiling of the back-off of a failing router; the next run is at the first scheduled time after it. */
 const BACKOFF_CEILING_MS = 5 * 60_000;
@@ -33,9 +33,9 @@ export class FixedRateSchedule {
     this.#wantedMs = this.#dueMs;
   }
 
-  /** Returns true if the next scheduled time is at least `stretch` intervals after the last run. */
-  admits(stretch: number): boolean {
-    const earliestMs = this.#lastMs + stretch * this.#intervalMs;
+  /** Returns true if the next scheduled time is at least `multiplier` intervals after the last run. */
+  admits(multiplier: number): boolean {
+    const earliestMs = this.#lastMs + multiplier * this.#intervalMs;
     if (this.#dueMs < earliestMs) return false;
     this.#wantedMs = Math.max(this.#wantedMs, earliestMs);
     return true;
@@ -47,20 +47,20 @@ export class FixedRateSchedule {
   }
 
   /** Skips the scheduled times up to `nowMs` without a run. */
-  pass(nowMs: number): void {
+  skip(nowMs: number): void {
     if (this.#dueMs > nowMs) return;
     this.#dueMs += (Math.floor((nowMs - this.#dueMs) / this.#intervalMs) + 1) * this.#intervalMs;
     this.#wantedMs = this.#dueMs;
   }
 
   /** Records a run. A run ahead of its scheduled time moves the next one only by ending a back-off. */
-  settle(startedMs: number, endedMs: number, outcome: TurnOutcome): void {
-    const hasPlace = this.#dueMs <= endedMs;
+  settle(startedMs: number, endedMs: number, outcome: RunOutcome): void {
+    const isScheduled = this.#dueMs <= endedMs;
     const isRecovery = outcome === 'done' && this.#failures > 0;
     if (outcome === 'done') this.#failures = 0;
     // A failure ahead of the scheduled time does not count: frequent triggers must not drive a router into back-off.
-    else if (hasPlace) this.#failures++;
-    if (hasPlace) {
+    else if (isScheduled) this.#failures++;
+    if (isScheduled) {
       this.#lastMs = this.#dueMs;
       this.#dueMs = this.#findNext(endedMs);
       this.#wantedMs = this.#findNext(startedMs);

@@ -6,7 +6,7 @@
  * Does not own: what a run does, and the counting of bytes.
  * Start reading at: scheduler.ts (routers), byte-budget.ts (their cost), retry-loop.ts (sinks).
  */
-export type { Activity, TriggerOutcome, Turn, TurnEnded, TurnOutcome } from './activity.ts';
-export { ByteBudget, type ByteBudgetOptions, type BytesUsed, type StretchKind } from './byte-budget.ts';
+export type { Activity, CurrentRun, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
+export { type BudgetedActivity, ByteBudget, type ByteBudgetOptions, type BytesUsed } from './byte-budget.ts';
 export { RetryLoop, type RetryLoopOptions, type RetryLoopOutcome } from './retry-loop.ts';
 export { Scheduler, type SchedulerOptions } from './scheduler.ts';

@@ -5,7 +5,7 @@ export interface RetryLoopOptions {
    * Does one step. Resolves with `more` to be called again at once, `idle` if there is nothing to do until the next
    * {@link RetryLoop.wake}, or a wait before the next step. `isLast`: the loop is draining and there is no time to wait.
    */
-  readonly step: (signal: AbortSignal, turn: { readonly isLast: boolean }) => Promise<RetryLoopOutcome>;
+  readonly step: (signal: AbortSignal, options: { readonly isLast: boolean }) => Promise<RetryLoopOutcome>;
   /**
    * Called after every failed step; the loop retries without limit, with a growing wait. Returns the minimum wait in
    * milliseconds, if any.
@@ -22,7 +22,7 @@ export interface RetryLoopOptions {
 /** Result of a step. */
 export type RetryLoopOutcome = 'more' | 'idle' | { readonly waitMs: number };
 
-type PumpState = 'resting' | 'stepping' | 'lingering' | 'waiting' | 'stopped';
+type RetryLoopState = 'resting' | 'stepping' | 'lingering' | 'waiting' | 'stopped';
 
 /**
  * Repeats a step for as long as there is work, sleeps until it is woken, and waits longer after each failure.
@@ -38,7 +38,7 @@ type PumpState = 'resting' | 'stepping' | 'lingering' | 'waiting' | 'stopped';
 export class RetryLoop {
   readonly #options: RetryLoopOptions;
   readonly #stop = new AbortController();
-  #state: PumpState = 'resting';
+  #state: RetryLoopState = 'resting';
   /** Aborts the waits that a step asked for, once draining starts. */
   readonly #linger = new AbortController();
   #running: Promise<void> | undefined;
@@ -108,7 +108,7 @@ export class RetryLoop {
     this.#enter('stepping');
   }
 
-  #enter(state: PumpState): void {
+  #enter(state: RetryLoopState): void {
     if (this.#state !== 'stopped') this.#state = state;
     if (state === 'stepping') return;
     for (const resolve of this.#idleWaiters.splice(0)) resolve();

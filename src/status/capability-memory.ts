@@ -13,7 +13,7 @@ export class CapabilityMemory {
   readonly #known = new Map<string, { readonly refusal: Refusal | undefined; readonly untilMs: number }>();
 
   /** Records an answer; without a refusal the resource exists. Monotonic time in milliseconds. */
-  note(resource: string, refusal: Refusal | undefined, nowMs: number): void {
+  record(resource: string, refusal: Refusal | undefined, nowMs: number): void {
     const untilMs = refusal ? nowMs + ASK_AGAIN_MS[refusal] : 0;
     this.#known.set(resource, { refusal, untilMs });
   }

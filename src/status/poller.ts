@@ -32,7 +32,7 @@ export interface PollOptions {
    * Factor for intervals, to save bytes: of slow modules (slower than the router's status) and of the others. Up to 1
    * has no effect, `Infinity` skips them. Default 1.
    */
-  readonly stretch?: ((isSlow: boolean) => number) | undefined;
+  readonly intervalMultiplier?: ((isSlow: boolean) => number) | undefined;
   /** True to read everything now, due or not. Default false. */
   readonly isFresh?: boolean | undefined;
 }
@@ -48,7 +48,7 @@ interface Tracked {
 }
 
 /** A poll in progress. */
-interface Turn {
+interface PollInProgress {
   readonly startedMs: number;
   readonly deadline: Deadline;
   readonly options: PollOptions;
@@ -118,7 +118,7 @@ export class StatusPoller {
     const { clock, deadlineMs } = this.#options;
     const startedMs = clock.monotonic();
     using deadline = openDeadline(clock, deadlineMs, signal);
-    const turn: Turn = {
+    const poll: PollInProgress = {
       startedMs,
       deadline,
       options,
@@ -130,41 +130,41 @@ export class StatusPoller {
       failure: undefined,
       refusal: undefined,
     };
-    await this.#readDue(turn, signal);
+    await this.#readDue(poll, signal);
     // After a login in between, the identity may have been read from another router.
     for (const tracked of this.#tracked) {
-      if (!turn.isOver && turn.asked.size > 0 && this.#isOutdated(tracked)) await this.#read(tracked, turn, signal);
+      if (!poll.isOver && poll.asked.size > 0 && this.#isOutdated(tracked)) await this.#read(tracked, poll, signal);
     }
-    this.#judgeUnsure(turn);
-    if (turn.asked.size === 0) return this.#toResult(turn, true);
-    this.#isUp = turn.isUp;
-    if (!turn.isUp) this.#renewal++;
-    return this.#toResult(turn, false);
+    this.#judgeUnsure(poll);
+    if (poll.asked.size === 0) return this.#toResult(poll, true);
+    this.#isUp = poll.isUp;
+    if (!poll.isUp) this.#renewal++;
+    return this.#toResult(poll, false);
   }
 
-  async #readDue(turn: Turn, signal: AbortSignal): Promise<void> {
+  async #readDue(poll: PollInProgress, signal: AbortSignal): Promise<void> {
     let held: Tracked | undefined;
     for (const tracked of this.#order()) {
-      const isDue = this.#isDue(tracked, turn);
-      tracked.isLeftOver = isDue && turn.isOver;
-      if (!isDue || turn.isOver) continue;
-      if (this.#memory.mayAsk(tracked.target.name, turn.startedMs)) await this.#read(tracked, turn, signal);
+      const isDue = this.#isDue(tracked, poll);
+      tracked.isLeftOver = isDue && poll.isOver;
+      if (!isDue || poll.isOver) continue;
+      if (this.#memory.mayAsk(tracked.target.name, poll.startedMs)) await this.#read(tracked, poll, signal);
       else held ??= tracked;
     }
-    if (turn.isUp || turn.isOver || (turn.asked.size === 0 && !held)) return;
+    if (poll.isUp || poll.isOver || (poll.asked.size === 0 && !held)) return;
     // A poll that reads nothing is not a success. Reading one resource that the router is known to have distinguishes
     // an outage from a poll in which the few due resources failed or have long been refused.
-    const readable = this.#tracked.find((tracked) => !turn.asked.has(tracked) && this.#isReadable(tracked));
-    const witness = readable ?? (turn.asked.size === 0 ? held : undefined);
-    if (witness) await this.#read(witness, turn, signal);
+    const readable = this.#tracked.find((tracked) => !poll.asked.has(tracked) && this.#isReadable(tracked));
+    const witness = readable ?? (poll.asked.size === 0 ? held : undefined);
+    if (witness) await this.#read(witness, poll, signal);
   }
 
   /** If anything else was read, these resources were refused; otherwise the account was. */
-  #judgeUnsure(turn: Turn): void {
-    if (turn.isUp) {
-      for (const name of turn.unsure) this.#memory.note(name, 'forbidden', turn.startedMs);
+  #judgeUnsure(poll: PollInProgress): void {
+    if (poll.isUp) {
+      for (const name of poll.unsure) this.#memory.record(name, 'forbidden', poll.startedMs);
     } else {
-      turn.resources = turn.resources.map((one) => (turn.unsure.has(one.name) ? { ...one, state: 'failed' } : one));
+      poll.resources = poll.resources.map((one) => (poll.unsure.has(one.name) ? { ...one, state: 'failed' } : one));
     }
   }
 
@@ -180,42 +180,42 @@ export class StatusPoller {
     return this.#tracked.toSorted((a, b) => rank(a) - rank(b));
   }
 
-  #isDue(tracked: Tracked, { options, startedMs }: Turn): boolean {
+  #isDue(tracked: Tracked, { options, startedMs }: PollInProgress): boolean {
     if (options.isFresh || this.#isOutdated(tracked)) return true;
-    return tracked.timer.isDue(startedMs, this.#stretchOf(tracked.target, options));
+    return tracked.timer.isDue(startedMs, this.#multiplierOf(tracked.target, options));
   }
 
   #isOutdated({ target, renewal }: Tracked): boolean {
     return target.isIdentity && renewal !== this.#renewal;
   }
 
-  #stretchOf(target: PollTarget, { stretch }: PollOptions): number {
-    return stretch?.(target.intervalMs > this.#options.intervalMs) ?? 1;
+  #multiplierOf(target: PollTarget, { intervalMultiplier }: PollOptions): number {
+    return intervalMultiplier?.(target.intervalMs > this.#options.intervalMs) ?? 1;
   }
 
-  async #read(tracked: Tracked, turn: Turn, signal: AbortSignal): Promise<void> {
+  async #read(tracked: Tracked, poll: PollInProgress, signal: AbortSignal): Promise<void> {
     const { target, timer } = tracked;
     const { source, clock, zone } = this.#options;
-    turn.asked.add(tracked);
+    poll.asked.add(tracked);
     const context = { source, clock, zone, configHash: this.#configHash };
-    const reading = await readTarget(target, context, turn.deadline.signal);
+    const reading = await readTarget(target, context, poll.deadline.signal);
     signal.throwIfAborted();
-    turn.resources.push(this.#toResourceResult(tracked, reading, turn));
+    poll.resources.push(this.#toResourceResult(tracked, reading, poll));
     const isAnswered = reading.state !== 'failed' || reading.isAnswered;
-    const code = turn.deadline.signal.aborted ? 'timeout' : reading.code;
-    turn.isUp ||= reading.state === 'read' && !reading.isFromMemory;
-    if (reading.state === 'failed') turn.failure ??= { code, error: reading.error };
-    else if (reading.state !== 'read') turn.refusal ??= { code, error: reading.error };
+    const code = poll.deadline.signal.aborted ? 'timeout' : reading.code;
+    poll.isUp ||= reading.state === 'read' && !reading.isFromMemory;
+    if (reading.state === 'failed') poll.failure ??= { code, error: reading.error };
+    else if (reading.state !== 'read') poll.refusal ??= { code, error: reading.error };
     // A slow resource may be an exception; an unavailable router fails for all resources.
-    const isGone = !isAnswered && (code !== 'timeout' || turn.deadline.signal.aborted);
-    turn.isOver = isGone || reading.isPutOff;
+    const isGone = !isAnswered && (code !== 'timeout' || poll.deadline.signal.aborted);
+    poll.isOver = isGone || reading.isPutOff;
     if (isGone) return;
     tracked.renewal = this.#renewal;
-    timer.note(turn.startedMs, reading.state === 'failed');
+    timer.recordRead(poll.startedMs, reading.state === 'failed');
     if (reading.state === 'forbidden' && reading.isUnsure) {
-      turn.unsure.add(target.name);
+      poll.unsure.add(target.name);
     } else if (reading.state !== 'failed') {
-      this.#memory.note(target.name, reading.state === 'read' ? undefined : reading.state, reading.readAtMs);
+      this.#memory.record(target.name, reading.state === 'read' ? undefined : reading.state, reading.readAtMs);
     }
     if (reading.state === 'read') this.#learn(target, reading.document);
   }
@@ -234,10 +234,10 @@ export class StatusPoller {
     for (const { target, timer } of this.#tracked) if (refused.has(target.name)) timer.reset();
   }
 
-  #toResourceResult({ target, timer }: Tracked, reading: TargetReading, { options }: Turn): ResourceResult {
+  #toResourceResult({ target, timer }: Tracked, reading: TargetReading, { options }: PollInProgress): ResourceResult {
     const { name, modules, isIdentity, isOptional } = target;
-    const stretch = this.#stretchOf(target, options);
-    const intervalMs = timer.intervalMs(Number.isFinite(stretch) ? stretch : 1);
+    const multiplier = this.#multiplierOf(target, options);
+    const intervalMs = timer.intervalMs(Number.isFinite(multiplier) ? multiplier : 1);
     const { state, families, faults, isUnread, durationMs, readAtMs, error } = reading;
     const staleAfterMs = isIdentity ? Infinity : Math.max(this.#options.staleAfterMs, MISSED_READINGS * intervalMs);
     return {
@@ -256,15 +256,15 @@ export class StatusPoller {
     };
   }
 
-  #toResult(turn: Turn, isIdle: boolean): PollResult {
-    const setback = turn.failure ?? (turn.isUp ? undefined : turn.refusal);
+  #toResult(poll: PollInProgress, isIdle: boolean): PollResult {
+    const setback = poll.failure ?? (poll.isUp ? undefined : poll.refusal);
     return {
-      isUp: isIdle ? this.#isUp : turn.isUp,
+      isUp: isIdle ? this.#isUp : poll.isUp,
       isIdle,
-      failure: turn.isUp ? undefined : setback?.code,
+      failure: poll.isUp ? undefined : setback?.code,
       error: setback?.error,
-      durationMs: this.#options.clock.monotonic() - turn.startedMs,
-      resources: turn.resources,
+      durationMs: this.#options.clock.monotonic() - poll.startedMs,
+      resources: poll.resources,
       capabilities: listCapabilities(this.#plan, this.#memory),
       firmwareVersion: this.#firmwareVersion,
       serialNumber: this.#serialNumber,

@@ -15,22 +15,22 @@ export class TargetTimer {
    * Returns true if it is due in a poll that starts at `nowMs`. Intervals are whole ticks. A failed read is retried at
    * the next ticks, with growing delay, but no later than its interval.
    */
-  isDue(nowMs: number, stretch = 1): boolean {
-    const waitMs = toWholeTicks(this.intervalMs(stretch), this.#tickMs);
+  isDue(nowMs: number, multiplier = 1): boolean {
+    const waitMs = toWholeTicks(this.intervalMs(multiplier), this.#tickMs);
     if (waitMs === Infinity) return false;
-    const failuresMs = this.#tickMs * Math.max(1, stretch) * 2 ** (this.#failures - 1);
+    const failuresMs = this.#tickMs * Math.max(1, multiplier) * 2 ** (this.#failures - 1);
     const ticksMs = this.#failures > 0 ? Math.min(waitMs, failuresMs) : waitMs;
     // A late poll is followed by an early one; a resource that is due at every tick must not miss that.
     return ticksMs <= this.#tickMs || nowMs - this.#lastMs >= ticksMs - this.#tickMs / 2;
   }
 
   /** Returns the current interval. */
-  intervalMs(stretch = 1): number {
-    return this.#intervalMs * Math.max(1, stretch);
+  intervalMs(multiplier = 1): number {
+    return this.#intervalMs * Math.max(1, multiplier);
   }
 
   /** Records that it was read, or failed on its own, in the poll that started at `startedMs`. */
-  note(startedMs: number, hasFailed: boolean): void {
+  recordRead(startedMs: number, hasFailed: boolean): void {
     this.#lastMs = startedMs;
     this.#failures = hasFailed ? this.#failures + 1 : 0;
   }

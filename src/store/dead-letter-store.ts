@@ -82,9 +82,9 @@ export class DeadLetterStore implements Disposable {
     const { where, values } = toCondition({ sink }, 0);
     const from = afterId === undefined ? '' : `AND id ${behind} ?`;
     const sql = `SELECT * FROM letter WHERE ${where} ${from} ORDER BY id ${direction} LIMIT ?`;
-    const place = afterId === undefined ? [] : [afterId];
+    const after = afterId === undefined ? [] : [afterId];
     return this.#letters.attempt((file) =>
-      file.all(sql, ...values, ...place, Math.min(Math.max(0, limit), LIST_MAX)).map(toLetter),
+      file.all(sql, ...values, ...after, Math.min(Math.max(0, limit), LIST_MAX)).map(toLetter),
     );
   }
 

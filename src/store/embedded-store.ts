@@ -153,7 +153,7 @@ export class EmbeddedStore implements Disposable {
   readPositions(router: string): Map<string, string> {
     return this.#attempt(({ file }) => {
       const rows = file.all('SELECT component, position FROM log WHERE router = ?', router);
-      this.#forgotten.noteRead(router);
+      this.#forgotten.recordRead(router);
       return new Map(rows.map((row) => [String(row['component']), String(row['position'])]));
     });
   }

@@ -17,7 +17,7 @@ export class ForgottenLogs {
   }
 
   /** Records that the positions of a router were read: from here on its reads start from the stored state. */
-  noteRead(router: string): void {
+  recordRead(router: string): void {
     this.#logs.delete(router);
     this.#readSince?.add(router);
   }

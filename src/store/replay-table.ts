@@ -39,7 +39,7 @@ export class ReplayTable {
    * Records that a sink has taken everything from `from` on, and removes rows that are too old. Call inside a
    * transaction.
    */
-  note(sink: string, from: SpoolCursor, nowMs: number): void {
+  recordTaken(sink: string, from: SpoolCursor, nowMs: number): void {
     const replayMs = this.#replayMs.get(sink);
     if (replayMs === undefined) return;
     const atMs = Math.floor(nowMs);
@@ -78,7 +78,7 @@ export class ReplayTable {
   /** Advances a redelivery to `next`, and ends it at `end`. Call inside a transaction. */
   advance(sink: string, pass: ReplayPass, next: SpoolCursor, end: SpoolCursor, nowMs: number): void {
     if (!isBefore(pass, next)) return;
-    if (pass.renews) this.note(sink, pass, nowMs);
+    if (pass.renews) this.recordTaken(sink, pass, nowMs);
     if (isBefore(next, end)) this.#setPass(sink, { ...next, renews: pass.renews });
     else this.#file.run('DELETE FROM repeat WHERE sink = ?', sink);
   }

@@ -54,7 +54,7 @@ const NOTHING: SpoolTotals = { records: 0, bytes: 0 };
  *
  * ```
  *   batches:  … dropped │ kept: every sink has them, some may get them again │ waiting: not every sink has them
- *                       └ the lowest place of `taken` and `repeat`           └ the lowest cursor
+ *                       └ the lowest batch of `taken` and `repeat`           └ the lowest cursor
  * ```
  */
 export class SpoolTable {
@@ -158,7 +158,7 @@ export class SpoolTable {
       cursor.index,
       sink,
     );
-    if (changes > 0) this.#replays.note(sink, from, nowMs);
+    if (changes > 0) this.#replays.recordTaken(sink, from, nowMs);
     const passed = this.#countLogs('id >= ? AND id < ?', from.batch, cursor.batch);
     const settle = this.#dropDelivered();
     return () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { findStep, type TurnFacts } from '../../src/agent/stats/failing-step.ts';
+import { findStep, type PollFacts } from '../../src/agent/stats/failing-step.ts';
 import { SourceError } from '../../src/model/index.ts';
 
-const FACTS: TurnFacts = { isLogin: false, isTls: true, isRepeated: false, sent: 100, received: 100 };
+const FACTS: PollFacts = { isLogin: false, isTls: true, isRepeated: false, sent: 100, received: 100 };
 
 test.for([
   [{ code: 'dns' }, {}, 'dns'],

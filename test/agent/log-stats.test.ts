@@ -36,7 +36,7 @@ test('LogStats keeps the last 10 gaps, the newest first', async () => {
   expect(stats.describe()).toMatchObject([{ component: 'network', gaps: 12, position: null }]);
 });
 
-test('LogStats knows the lag of the log that is furthest behind, and the place of the last record', async () => {
+test('LogStats knows the lag of the log that is furthest behind, and the origin of the last record', async () => {
   const { clock, stats } = createStats();
   expect(stats.lagMs).toBeUndefined();
   for (const component of ['network', 'system', 'modem']) {
@@ -45,7 +45,7 @@ test('LogStats knows the lag of the log that is furthest behind, and the place o
   }
   stats.recordCaughtUp({ type: 'log-caught-up', component: 'network', isWaitingForLineEnd: false });
   expect(stats.lagMs).toBe(2000);
-  stats.recordPlace({ component: 'system', file: 'system/current', offset: 7 });
+  stats.recordOrigin({ component: 'system', file: 'system/current', offset: 7 });
   expect(stats.describe()[1]).toMatchObject({
     component: 'system',
     position: { file: 'system/current', offset: 7 },

@@ -7,7 +7,7 @@ import type { SteppedClock } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import { openArchivePool } from '../../src/logs/index.ts';
-import type { Turn, TurnOutcome } from '../../src/schedule/index.ts';
+import type { CurrentRun, RunOutcome } from '../../src/schedule/index.ts';
 import type { ModuleDefinition } from '../../src/status/index.ts';
 import type { StoreError } from '../../src/store/index.ts';
 import { answerJson, openRouter, type RouterBench } from '../router/http-router.ts';
@@ -18,7 +18,7 @@ export const SECOND_MS = 1000;
 export const MINUTE_MS = 60 * SECOND_MS;
 export const NEVER = new AbortController().signal;
 /** A turn that nobody asked for and nothing waits for. */
-const QUIET: Turn = { isAwaited: () => false, isTriggered: false };
+const QUIET: CurrentRun = { isAwaited: () => false, isTriggered: false };
 
 type Answer = (response: ServerResponse) => unknown;
 
@@ -73,7 +73,7 @@ export interface RouterAgentBench extends AsyncDisposable {
   };
   activity(name: 'status' | 'logs' | 'backup'): ReturnType<RouterAgent['activities']>[number] | undefined;
   /** Takes one turn, paused or not. */
-  run(name: 'status' | 'logs', turn?: Partial<Turn>): Promise<TurnOutcome>;
+  run(name: 'status' | 'logs', turn?: Partial<CurrentRun>): Promise<RunOutcome>;
   metrics(): string;
 }
 

@@ -252,7 +252,7 @@ test('RouterAgent looks more often for logs that may be lost, in whole parts of 
   ] as const) {
     await using bench = await openRouterAgent({ logs: { enabled: true, intervalMs, start: 'all', components: ['*'] } });
     const logs = bench.activity('logs');
-    expect([logs?.intervalMs, logs?.stretch?.()]).toEqual([floorMs, intervalMs / floorMs]);
+    expect([logs?.intervalMs, logs?.intervalMultiplier?.()]).toEqual([floorMs, intervalMs / floorMs]);
   }
 });
 

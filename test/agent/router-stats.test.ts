@@ -45,7 +45,7 @@ function createBench(byteBudget = 0) {
     record: (event: SessionEvent | LogEvent) => stats.record(event),
     poll: (result: PollResult, isPutOff = false, wire = { sent: 1, received: 1 }) =>
       stats.recordPoll(result, wire, isPutOff),
-    endTurn: (retryAfter?: RetryAfter) => stats.recordTurn(budget, retryAfter),
+    endTurn: (retryAfter?: RetryAfter) => stats.recordRun(budget, retryAfter),
     storeRecords: (lines: readonly string[]) => stats.recordLines(lines),
     endLogs: () => stats.recordLogsRead(),
     failLogs: (cause: unknown) => stats.recordLogsFailed(cause),
@@ -579,7 +579,7 @@ test('RouterStats says once a day that the byte budget is used up', async () => 
   endTurn();
   logged();
   changed();
-  budget.note(1000);
+  budget.record(1000);
   endTurn();
   endTurn();
   expect(logged()).toEqual([['warn: The byte budget of the router is used up', { until: '2026-11-22T00:00:00.000Z' }]]);

@@ -4,7 +4,7 @@ import { createSteppedClock } from '../../src/base/index.ts';
 import { openArchivePool, TailMemory, tailOnce, Zone } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { RouterClient } from '../../src/router/index.ts';
-import { Scheduler, type TurnEnded } from '../../src/schedule/index.ts';
+import { type RunEnded, Scheduler } from '../../src/schedule/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { MemoryLog, SECOND_MS, START_MS } from '../support/log-bench.ts';
 
@@ -15,7 +15,7 @@ const TURNS = 4;
 const LINES_PER_SECOND = 125;
 const MESSAGE = 'x'.repeat(1000 - '2026-11-21 13:00:00 [network] \n'.length);
 /** Fewer places than routers: a stuck turn that took one from the others would show. */
-const TURNS_MAX = 8;
+const RUNS_MAX = 8;
 
 test('case 74: of 50 routers with 1 Mbit/s each one is stuck, and the turns of all others begin on time and get every line', async () => {
   const clock = createSteppedClock(START_MS);
@@ -29,8 +29,8 @@ test('case 74: of 50 routers with 1 Mbit/s each one is stuck, and the turns of a
   const stuck = simulator.routers[ROUTERS / 2];
   if (!stuck) throw new RangeError('There is no such router');
   await using archives = openArchivePool({ workers: 1 });
-  const ended: TurnEnded[] = [];
-  const scheduler = new Scheduler({ clock, report: (event) => void ended.push(event), turnsMax: TURNS_MAX });
+  const ended: RunEnded[] = [];
+  const scheduler = new Scheduler({ clock, report: (event) => void ended.push(event), runsMax: RUNS_MAX });
   await using clients = new AsyncDisposableStack();
   const logs = new Map<string, MemoryLog>();
   const underWay = new Set<string>();
@@ -43,7 +43,7 @@ test('case 74: of 50 routers with 1 Mbit/s each one is stuck, and the turns of a
     const rest = { archives, clock, memory, zone: new Zone('Europe/Berlin'), report: () => {}, isWanted: () => true };
     scheduler.add({
       key: name,
-      lane: name,
+      serialKey: name,
       intervalMs: SECOND_MS,
       run: async (signal) => {
         underWay.add(name);

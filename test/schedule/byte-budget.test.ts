@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createSeededRandom, createSteppedClock, type Random } from '../../src/base/index.ts';
-import { ByteBudget, type BytesUsed, Scheduler, type StretchKind } from '../../src/schedule/index.ts';
+import { type BudgetedActivity, ByteBudget, type BytesUsed, Scheduler } from '../../src/schedule/index.ts';
 import { countRuns } from '../support/sampled.ts';
 
 const MINUTE_MS = 60_000;
@@ -9,12 +9,12 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** A midnight. */
 const START_MS = Date.UTC(2025, 9, 26);
-const KINDS: readonly StretchKind[] = ['slow', 'status', 'logs'];
+const KINDS: readonly BudgetedActivity[] = ['slow', 'status', 'logs'];
 
 function createBudget(bytesPerDay: number, used?: BytesUsed, startMs = START_MS) {
   const clock = createSteppedClock(startMs);
   const budget = new ByteBudget({ bytesPerDay, clock, used });
-  return { clock, budget, stretches: () => KINDS.map((kind) => budget.stretch(kind)) };
+  return { clock, budget, stretches: () => KINDS.map((kind) => budget.intervalMultiplier(kind)) };
 }
 
 interface RouterUnderTest {
@@ -23,7 +23,7 @@ interface RouterUnderTest {
   readonly statusMs: number;
   readonly logsMs: number;
   /** Bytes of a turn for status, of one with the slow modules beside it, and of one for logs. */
-  readonly costs: Readonly<Record<StretchKind, number>>;
+  readonly costs: Readonly<Record<BudgetedActivity, number>>;
   /** How often the slow modules are read when nothing is stretched. */
   readonly slowMs: number;
   /** Makes of a cost what a turn really takes. */
@@ -31,7 +31,7 @@ interface RouterUnderTest {
 }
 
 interface Reading {
-  readonly kind: StretchKind;
+  readonly kind: BudgetedActivity;
   readonly atMs: number;
   readonly bytes: number;
   /** By kind, as it was before the turn. */
@@ -44,20 +44,20 @@ async function runRouter(router: RouterUnderTest): Promise<Reading[]> {
   const vary = router.vary ?? ((bytes) => bytes);
   const readings: Reading[] = [];
   let slowAtMs = -Infinity;
-  const read = (kind: StretchKind) => {
+  const read = (kind: BudgetedActivity) => {
     const bytes = vary(router.costs[kind]);
     readings.push({ kind, atMs: clock.monotonic(), bytes, stretches: stretches() });
-    budget.note(bytes);
+    budget.record(bytes);
   };
   const scheduler = new Scheduler({ clock, report: () => {} });
-  const common = { lane: 'plant-7', isPaused: () => budget.isPaused };
+  const common = { serialKey: 'plant-7', isPaused: () => budget.isPaused };
   scheduler.add({
     ...common,
     key: 'status',
     intervalMs: router.statusMs,
-    stretch: () => budget.stretch('status'),
+    intervalMultiplier: () => budget.intervalMultiplier('status'),
     run: async () => {
-      const isSlowDue = clock.monotonic() >= slowAtMs + router.slowMs * budget.stretch('slow');
+      const isSlowDue = clock.monotonic() >= slowAtMs + router.slowMs * budget.intervalMultiplier('slow');
       if (isSlowDue) slowAtMs = clock.monotonic();
       read(isSlowDue ? 'slow' : 'status');
       return 'done';
@@ -67,7 +67,7 @@ async function runRouter(router: RouterUnderTest): Promise<Reading[]> {
     ...common,
     key: 'logs',
     intervalMs: router.logsMs,
-    stretch: () => budget.stretch('logs'),
+    intervalMultiplier: () => budget.intervalMultiplier('logs'),
     run: async () => {
       read('logs');
       return 'done';
@@ -239,7 +239,7 @@ describe('the pace', () => {
     for (let used = 0; used < 100_000; used += 100) {
       const now = budget.isPaused ? 'paused' : stretches().join(' ');
       if (now !== seen.at(-1)) seen.push(now);
-      budget.note(100);
+      budget.record(100);
     }
     expect(seen).toEqual([
       '1 1 1',
@@ -258,18 +258,18 @@ describe('the pace', () => {
 
   test('ByteBudget leaves first cycles of a day alone that take no more than 3 % of it', () => {
     const { budget, stretches } = createBudget(100_000);
-    budget.note(3000);
+    budget.record(3000);
     expect(stretches()).toEqual([1, 1, 1]);
-    budget.note(1);
+    budget.record(1);
     expect(stretches()).toEqual([2, 1, 1]);
   });
 
   test('ByteBudget allows later what was saved earlier', async () => {
     const { clock, budget, stretches } = createBudget(100_000);
     await clock.advance(DAY_MS / 2);
-    budget.note(50_000);
+    budget.record(50_000);
     expect(stretches()).toEqual([1, 1, 1]);
-    budget.note(3200);
+    budget.record(3200);
     expect(stretches()).toEqual([8, 2, 1]);
     await clock.advance(HOUR_MS);
     expect(stretches()).toEqual([1, 1, 1]);
@@ -278,9 +278,9 @@ describe('the pace', () => {
   test('ByteBudget is spent, and pauses, when all of it is used, until the next midnight', async () => {
     const { clock, budget, stretches } = createBudget(100_000);
     await clock.advance(13 * HOUR_MS);
-    budget.note(99_999);
+    budget.record(99_999);
     expect(budget.isSpent).toBe(false);
-    budget.note(1);
+    budget.record(1);
     for (const hours of [0, 10, 0.999]) {
       await clock.advance(hours * HOUR_MS);
       expect([budget.isSpent, budget.isPaused]).toEqual([true, true]);
@@ -297,16 +297,16 @@ describe('the pace', () => {
 
   test('ByteBudget forgets with the day that it had to count from what was left', async () => {
     const { clock, budget, stretches } = createBudget(100_000);
-    budget.note(80_000);
+    budget.record(80_000);
     expect(budget.isPaused).toBe(true);
     await clock.advance(DAY_MS);
-    budget.note(4500);
+    budget.record(4500);
     expect(stretches()).toEqual([4, 1, 1]);
   });
 
   test('ByteBudget pauses for two hours at most, then stretches all, and the less the more it can afford', async () => {
     const { clock, budget, stretches } = createBudget(100_000);
-    budget.note(70_000);
+    budget.record(70_000);
     expect(budget.isPaused).toBe(true);
     await clock.advance(2 * HOUR_MS - 1000);
     expect([budget.isPaused, budget.isSpent]).toEqual([true, false]);
@@ -318,7 +318,7 @@ describe('the pace', () => {
     expect([slow, status, logs]).not.toEqual([8, 8, 8]);
     expect(slow).toBe(8);
     // A second large download: again two hours.
-    budget.note(15_000);
+    budget.record(15_000);
     expect(budget.isPaused).toBe(true);
     await clock.advance(2 * HOUR_MS + 1000);
     expect(budget.isPaused).toBe(false);
@@ -326,18 +326,18 @@ describe('the pace', () => {
 
   test('ByteBudget counts the whole budget again once it has caught up with the day', async () => {
     const { clock, budget } = createBudget(100_000);
-    budget.note(50_000);
+    budget.record(50_000);
     expect(budget.isPaused).toBe(true);
     await clock.advance(13 * HOUR_MS);
     expect(budget.isPaused).toBe(false);
     // Otherwise what the afternoon is to have could go down to 88 % of the half.
-    budget.note(10_000);
+    budget.record(10_000);
     expect(budget.isPaused).toBe(true);
   });
 
   test('ByteBudget of 0 stretches nothing and never pauses, and counts all the same', async () => {
     const { clock, budget, stretches } = createBudget(0);
-    budget.note(1e12);
+    budget.record(1e12);
     expect(stretches()).toEqual([1, 1, 1]);
     expect([budget.isPaused, budget.isSpent]).toEqual([false, false]);
     expect(budget.used).toEqual({ day: '2025-10-26', bytes: 1e12 });
@@ -350,7 +350,7 @@ describe('restart and clock', () => {
   test('ByteBudget goes on after a restart where it was', async () => {
     const { clock, budget, stretches } = createBudget(100_000);
     await clock.advance(6 * HOUR_MS);
-    budget.note(31_500);
+    budget.record(31_500);
     const next = createBudget(100_000, budget.used, clock.now());
     expect(next.budget.used).toEqual({ day: '2025-10-26', bytes: 31_500 });
     expect(next.stretches()).toEqual(stretches());
@@ -367,22 +367,22 @@ describe('restart and clock', () => {
 
   test('ByteBudget gives nothing anew when the wall clock goes back over midnight and comes again', async () => {
     const { clock, budget } = createBudget(100_000, undefined, START_MS - HOUR_MS);
-    budget.note(95_000);
+    budget.record(95_000);
     await clock.advance(HOUR_MS + 60_000);
-    budget.note(4000);
+    budget.record(4000);
     expect(budget.used).toEqual({ day: '2025-10-26', bytes: 4000 });
     clock.jump(-5 * 60_000);
     expect(budget.used).toEqual({ day: '2025-10-26', bytes: 4000 });
     expect(budget.nextDayMs).toBe(START_MS + DAY_MS);
-    budget.note(3000);
+    budget.record(3000);
     await clock.advance(10 * 60_000);
     expect(budget.used).toEqual({ day: '2025-10-26', bytes: 7000 });
-    expect(budget.stretch('slow')).toBe(8);
+    expect(budget.intervalMultiplier('slow')).toBe(8);
   });
 
   test('ByteBudget holds for the later day while the wall clock shows the one before it', async () => {
     const { clock, budget } = createBudget(100_000);
-    budget.note(100_000);
+    budget.record(100_000);
     clock.jump(-12 * HOUR_MS);
     expect([budget.isSpent, budget.isPaused]).toEqual([true, true]);
     await clock.advance(35 * HOUR_MS);
@@ -393,7 +393,7 @@ describe('restart and clock', () => {
 
   test('ByteBudget takes a day that was far ahead for a mistake, and keeps what it had used', async () => {
     const { clock, budget } = createBudget(100_000, undefined, START_MS + 5000 * DAY_MS);
-    budget.note(60_000);
+    budget.record(60_000);
     clock.jump(-5000 * DAY_MS);
     expect(budget.used).toEqual({ day: '2025-10-26', bytes: 60_000 });
     await clock.advance(DAY_MS);
@@ -404,9 +404,9 @@ describe('restart and clock', () => {
 
   test('ByteBudget gives nothing anew when the wall clock was set back by days and is set right again', () => {
     const { clock, budget } = createBudget(100_000);
-    budget.note(60_000);
+    budget.record(60_000);
     clock.jump(-5 * DAY_MS);
-    budget.note(10_000);
+    budget.record(10_000);
     expect(budget.used).toEqual({ day: '2025-10-21', bytes: 70_000 });
     clock.jump(5 * DAY_MS);
     expect(budget.used).toEqual({ day: '2025-10-26', bytes: 70_000 });
@@ -416,11 +416,11 @@ describe('restart and clock', () => {
 
   test('ByteBudget remembers what a day had used though a midnight passed while the wall clock was wrong', async () => {
     const { clock, budget } = createBudget(100_000);
-    budget.note(60_000);
+    budget.record(60_000);
     clock.jump(-5 * DAY_MS);
-    budget.note(0);
+    budget.record(0);
     await clock.advance(DAY_MS);
-    budget.note(1000);
+    budget.record(1000);
     expect(budget.used).toEqual({ day: '2025-10-22', bytes: 1000 });
     clock.jump(4 * DAY_MS);
     expect(budget.used).toEqual({ day: '2025-10-26', bytes: 60_000 });
@@ -428,7 +428,7 @@ describe('restart and clock', () => {
 
   test('ByteBudget begins a day that the wall clock jumps forward to', () => {
     const { clock, budget, stretches } = createBudget(100_000, undefined, Date.UTC(1970, 0, 1, 3));
-    budget.note(100_000);
+    budget.record(100_000);
     clock.jump(START_MS);
     expect(stretches()).toEqual([1, 1, 1]);
     expect(budget.used).toEqual({ day: '2025-10-26', bytes: 0 });
@@ -436,7 +436,7 @@ describe('restart and clock', () => {
 
   test('ByteBudget is back within two hours when the wall clock is set back within the day', async () => {
     const { clock, budget, stretches } = createBudget(100_000, undefined, START_MS + 20 * HOUR_MS);
-    budget.note(80_000);
+    budget.record(80_000);
     expect(stretches()).toEqual([1, 1, 1]);
     clock.jump(-19 * HOUR_MS);
     expect(budget.isPaused).toBe(true);

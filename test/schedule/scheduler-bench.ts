@@ -1,5 +1,5 @@
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
-import { type Activity, Scheduler, type TurnEnded } from '../../src/schedule/index.ts';
+import { type Activity, type RunEnded, Scheduler } from '../../src/schedule/index.ts';
 
 export const MINUTE_MS = 60_000;
 
@@ -10,19 +10,19 @@ export interface BegunTurn {
 }
 
 /** A scheduler on a stepped clock, and what it did. */
-export function createBench(turnsMax?: number) {
+export function createBench(runsMax?: number) {
   const clock = createSteppedClock(0);
-  const ended: TurnEnded[] = [];
+  const ended: RunEnded[] = [];
   const turns: BegunTurn[] = [];
   const scheduler = new Scheduler({
     clock,
     report: (event) => void ended.push(event),
-    ...(turnsMax !== undefined && { turnsMax }),
+    ...(runsMax !== undefined && { runsMax }),
   });
   const add = (key: string, options: Partial<Activity> = {}) =>
     scheduler.add({
       key,
-      lane: key,
+      serialKey: key,
       intervalMs: MINUTE_MS,
       ...options,
       run: (signal, turn) => {

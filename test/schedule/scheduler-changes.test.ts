@@ -42,9 +42,9 @@ describe('Scheduler.add() after start', () => {
     scheduler.start();
     for (let index = 0; index < 50; index++) {
       await clock.advance(0.7);
-      add(`router-${index}/status`, { lane: `router-${index}` });
+      add(`router-${index}/status`, { serialKey: `router-${index}` });
       await clock.advance(0.7);
-      add(`router-${index}/logs`, { lane: `router-${index}`, intervalMs: MINUTE_MS / 2 });
+      add(`router-${index}/logs`, { serialKey: `router-${index}`, intervalMs: MINUTE_MS / 2 });
     }
     await clock.advance(MINUTE_MS - 100, settle);
     for (let index = 0; index < 50; index++) {
@@ -56,10 +56,10 @@ describe('Scheduler.add() after start', () => {
 
   test('Scheduler.add() does not wait for a turn of the same router that comes much later', async () => {
     const { clock, scheduler, add, startsOf, settle } = createBench();
-    add('rare', { lane: 'x', intervalMs: 60 * MINUTE_MS });
+    add('rare', { serialKey: 'x', intervalMs: 60 * MINUTE_MS });
     scheduler.start();
     await clock.advance(MINUTE_MS, settle);
-    add('often', { lane: 'x' });
+    add('often', { serialKey: 'x' });
     await clock.advance(100, settle);
     expect(startsOf('often')).toHaveLength(1);
   });
@@ -135,13 +135,13 @@ describe('Scheduler.remove()', () => {
   test('Scheduler.remove() keeps the lane until an aborted turn has ended, then the others of the lane go on', async () => {
     const { clock, scheduler, add, startsOf } = createBench();
     const gate = createGate();
-    add('status', { ...gate, lane: 'plant-7' });
-    add('logs', { lane: 'plant-7' });
+    add('status', { ...gate, serialKey: 'plant-7' });
+    add('logs', { serialKey: 'plant-7' });
     scheduler.start();
     await clock.advance(MINUTE_MS);
     const removed = scheduler.remove('status');
     // The same router with new settings.
-    add('status', { lane: 'plant-7' });
+    add('status', { serialKey: 'plant-7' });
     await clock.advance(MINUTE_MS);
     expect(startsOf('logs')).toEqual([]);
     expect(startsOf('status')).toHaveLength(1);
@@ -155,9 +155,9 @@ describe('Scheduler.remove()', () => {
   test('Scheduler.remove() takes an activity out of its lane while it waits there', async () => {
     const { clock, scheduler, add, startsOf } = createBench();
     const gate = createGate();
-    add('first', { ...gate, lane: 'x' });
-    add('second', { lane: 'x' });
-    add('third', { lane: 'x' });
+    add('first', { ...gate, serialKey: 'x' });
+    add('second', { serialKey: 'x' });
+    add('third', { serialKey: 'x' });
     scheduler.start();
     await clock.advance(100);
     await scheduler.remove('second');
@@ -176,8 +176,8 @@ describe('Scheduler.remove()', () => {
     scheduler.start();
     add('blocker', { ...gate, intervalMs: 60 * MINUTE_MS });
     await clock.advance(20);
-    add('ready', { lane: 'x' });
-    add('behind', { lane: 'x' });
+    add('ready', { serialKey: 'x' });
+    add('behind', { serialKey: 'x' });
     await clock.advance(100);
     expect(turns.map(({ key }) => key)).toEqual(['blocker']);
     await scheduler.remove('ready');
@@ -225,7 +225,7 @@ describe('Scheduler.remove()', () => {
     const before = process.memoryUsage().heapUsed;
     for (let index = 0; index < 10_000; index++) {
       const lane = `${index}${'x'.repeat(2000)}`;
-      add('a', { lane });
+      add('a', { serialKey: lane });
       if (index % 2 === 0) void scheduler.trigger('a');
       void scheduler.remove('a');
     }
@@ -240,7 +240,7 @@ describe('Scheduler.remove()', () => {
     const { clock, scheduler, add, startsOf } = createBench(10);
     const gate = createGate();
     scheduler.start();
-    add('blocker', { ...gate, lane: 'shared' });
+    add('blocker', { ...gate, serialKey: 'shared' });
     await clock.advance(100);
     const seen: WeakRef<object>[] = [];
     const addTracked = (key: string, options: Partial<Activity>) => {
@@ -252,7 +252,7 @@ describe('Scheduler.remove()', () => {
     for (let index = 0; index < 50; index++) {
       const lane = index % 3 === 0 ? 'shared' : `lane-${index}`;
       const run = lasting(clock, index % 3 === 1 ? MINUTE_MS : 0);
-      addTracked(`tracked-${index}`, { lane, intervalMs: 1440 * MINUTE_MS, run });
+      addTracked(`tracked-${index}`, { serialKey: lane, intervalMs: 1440 * MINUTE_MS, run });
       void scheduler.trigger(`tracked-${index}`);
       await clock.advance(30);
     }
@@ -290,7 +290,7 @@ test('Scheduler keeps one turn per lane, its cap and its grids over any order of
             const [lane = ''] = current.key.split('/');
             present.add(current.key);
             add(current.key, {
-              lane,
+              serialKey: lane,
               intervalMs: 20,
               run: async (signal) => {
                 running.set(lane, (running.get(lane) ?? 0) + 1);

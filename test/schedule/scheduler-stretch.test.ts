@@ -4,7 +4,7 @@ import { createBench, createGate, differences, lasting, MINUTE_MS, peek } from '
 test('Scheduler leaves out places on the grid as the stretch says, and takes up each change at the next place', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
   let stretch = 1;
-  add('a', { stretch: () => stretch });
+  add('a', { intervalMultiplier: () => stretch });
   scheduler.start();
   const waitsOf = async (minutes: number) => {
     const before = startsOf('a').length;
@@ -24,7 +24,7 @@ test('Scheduler leaves out places on the grid as the stretch says, and takes up 
 
 test('Scheduler gives a stretched activity its first turn as soon as any', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
-  add('a', { stretch: () => 8 });
+  add('a', { intervalMultiplier: () => 8 });
   scheduler.start();
   await clock.advance(16 * MINUTE_MS + 100, settle);
   expect(startsOf('a')[0]).toBeLessThan(100);
@@ -33,7 +33,7 @@ test('Scheduler gives a stretched activity its first turn as soon as any', async
 
 test('Scheduler waits for the longer of back-off and stretch', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
-  add('a', { stretch: () => 3, run: () => Promise.resolve('failed') });
+  add('a', { intervalMultiplier: () => 3, run: () => Promise.resolve('failed') });
   scheduler.start();
   await clock.advance(30 * MINUTE_MS, settle);
   expect(differences(startsOf('a')).map((waitMs) => waitMs / MINUTE_MS)).toEqual([3, 3, 4, 5, 5, 5]);
@@ -41,8 +41,8 @@ test('Scheduler waits for the longer of back-off and stretch', async () => {
 
 test('Scheduler counts stretching as no lag, and a turn beyond it as lag', async () => {
   const { clock, scheduler, add, startsOf, lagsOf } = createBench();
-  add('a', { stretch: () => 2, run: lasting(clock, 2.5 * MINUTE_MS) });
-  add('b', { stretch: () => 2, run: lasting(clock, 1.5 * MINUTE_MS) });
+  add('a', { intervalMultiplier: () => 2, run: lasting(clock, 2.5 * MINUTE_MS) });
+  add('b', { intervalMultiplier: () => 2, run: lasting(clock, 1.5 * MINUTE_MS) });
   scheduler.start();
   await clock.advance(20 * MINUTE_MS);
   expect(new Set(differences(startsOf('a')))).toEqual(new Set([3 * MINUTE_MS]));
@@ -54,10 +54,10 @@ test('Scheduler counts stretching as no lag, and a turn beyond it as lag', async
 test('Scheduler lets a stretched or paused activity make no long turn of its lane make way', async () => {
   const { clock, scheduler, add } = createBench();
   const seen: boolean[] = [];
-  add('status', { lane: 'x', intervalMs: 10_000, stretch: () => 100 });
-  add('paused', { lane: 'x', intervalMs: 10_000, isPaused: () => true });
+  add('status', { serialKey: 'x', intervalMs: 10_000, intervalMultiplier: () => 100 });
+  add('paused', { serialKey: 'x', intervalMs: 10_000, isPaused: () => true });
   add('logs', {
-    lane: 'x',
+    serialKey: 'x',
     intervalMs: 60 * MINUTE_MS,
     run: async (signal, turn) => {
       await clock.sleep(50_000, signal);
@@ -72,7 +72,7 @@ test('Scheduler lets a stretched or paused activity make no long turn of its lan
 
 test('Scheduler.trigger() does not heed the stretch, and does not move what it lets through', async () => {
   const { clock, scheduler, add, turns, settle } = createBench();
-  add('a', { stretch: () => 4 });
+  add('a', { intervalMultiplier: () => 4 });
   scheduler.start();
   for (let index = 0; index < 12; index++) {
     await clock.advance(MINUTE_MS / 2, settle);
@@ -113,7 +113,7 @@ test('Scheduler.trigger() resolves with failed at once while the activity is pau
   expect(await scheduler.trigger('a')).toBe('done');
   // Also while another activity has the lane.
   const gate = createGate();
-  add('b', { ...gate, lane: 'a' });
+  add('b', { ...gate, serialKey: 'a' });
   void scheduler.trigger('b');
   isPaused = true;
   expect(await peek(scheduler.trigger('a'))).toBe('failed');
@@ -137,7 +137,7 @@ test('Scheduler begins no turn that was waiting when the pause set in, and the o
   const { clock, scheduler, add, startsOf, settle } = createBench();
   let isPaused = false;
   add('logs', {
-    lane: 'x',
+    serialKey: 'x',
     intervalMs: 10 * MINUTE_MS,
     run: async (signal) => {
       await clock.sleep(40_000, signal);
@@ -145,8 +145,8 @@ test('Scheduler begins no turn that was waiting when the pause set in, and the o
       return 'done';
     },
   });
-  add('status', { lane: 'x', isPaused: () => isPaused });
-  add('last', { lane: 'x', intervalMs: 10 * MINUTE_MS });
+  add('status', { serialKey: 'x', isPaused: () => isPaused });
+  add('last', { serialKey: 'x', intervalMs: 10 * MINUTE_MS });
   scheduler.start();
   await clock.advance(20_000);
   const answer = scheduler.trigger('status');

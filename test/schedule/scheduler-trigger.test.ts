@@ -29,9 +29,9 @@ test('Scheduler.trigger() resolves with failed for a turn that rejects', async (
 test('Scheduler.trigger() resolves with gone for what is not there, is removed meanwhile, or after stop', async () => {
   const { clock, scheduler, add } = createBench();
   const gates = [createGate(), createGate()];
-  add('running', { ...gates[0], lane: 'x' });
-  add('waiting', { lane: 'x' });
-  add('stopped', { ...gates[1], lane: 'y' });
+  add('running', { ...gates[0], serialKey: 'x' });
+  add('waiting', { serialKey: 'x' });
+  add('stopped', { ...gates[1], serialKey: 'y' });
   scheduler.start();
   await clock.advance(100);
   expect(await scheduler.trigger('nobody')).toBe('gone');
@@ -60,11 +60,11 @@ test('Scheduler.trigger() joins a turn under way, also one that nobody had asked
   expect(turns).toHaveLength(1);
 });
 
-test('Scheduler.trigger() waits for the lane, and all who ask meanwhile share one turn', async () => {
+test('Scheduler.trigger() waits for the serialKey: lane, and all who ask meanwhile share one turn', async () => {
   const { clock, scheduler, add, startsOf, turns } = createBench();
   let isAwaited = () => false;
   add('logs', {
-    lane: 'x',
+    serialKey: 'x',
     intervalMs: 60 * MINUTE_MS,
     run: async (signal, turn) => {
       isAwaited = turn.isAwaited;
@@ -74,7 +74,7 @@ test('Scheduler.trigger() waits for the lane, and all who ask meanwhile share on
   });
   scheduler.start();
   await clock.advance(20);
-  add('status', { lane: 'x', intervalMs: 60 * MINUTE_MS, run: lasting(clock, 1000) });
+  add('status', { serialKey: 'x', intervalMs: 60 * MINUTE_MS, run: lasting(clock, 1000) });
   await clock.advance(100);
   // The first turn of status itself waits already.
   expect(isAwaited()).toBe(true);
@@ -156,8 +156,8 @@ test('Scheduler.trigger() that ends at the very place on the grid has served it'
 
 test('Scheduler reports the lag of a turn that was both due and asked for, and none of one ahead of its place', async () => {
   const { clock, scheduler, add, ended } = createBench();
-  add('long', { lane: 'x', intervalMs: 60 * MINUTE_MS, run: lasting(clock, 10_000) });
-  add('a', { lane: 'x' });
+  add('long', { serialKey: 'x', intervalMs: 60 * MINUTE_MS, run: lasting(clock, 10_000) });
+  add('a', { serialKey: 'x' });
   scheduler.start();
   await clock.advance(5000);
   void scheduler.trigger('a');
@@ -216,8 +216,8 @@ test('Scheduler.trigger() before start is answered by the first turn', async () 
 
 test('Scheduler gives an activity without an interval a turn when it is asked for, before the start as well, and never else', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
-  add('status', { lane: 'router' });
-  add('backup', { lane: 'router', intervalMs: Number.POSITIVE_INFINITY });
+  add('status', { serialKey: 'router' });
+  add('backup', { serialKey: 'router', intervalMs: Number.POSITIVE_INFINITY });
   add('other', { intervalMs: Number.POSITIVE_INFINITY });
   const asked = scheduler.trigger('backup');
   scheduler.start();
@@ -236,10 +236,10 @@ test('Scheduler gives an activity whose interval is Infinity no turn but those t
   const { clock, scheduler, add, startsOf, lagsOf, settle } = createBench();
   const outcomes: ('done' | 'failed')[] = ['failed', 'failed', 'failed', 'done'];
   const rare = { intervalMs: Infinity, run: () => Promise.resolve(outcomes.shift() ?? 'done') };
-  add('router/backup', { ...rare, lane: 'router' });
-  add('router/status', { lane: 'router' });
+  add('router/backup', { ...rare, serialKey: 'router' });
+  add('router/status', { serialKey: 'router' });
   scheduler.start();
-  add('late/backup', { ...rare, lane: 'late' });
+  add('late/backup', { ...rare, serialKey: 'late' });
   await clock.advance(10 * MINUTE_MS, settle);
   expect(startsOf('router/backup')).toEqual([]);
   for (const outcome of ['failed', 'failed', 'failed', 'done', 'done']) {
@@ -255,8 +255,8 @@ test('Scheduler gives an activity whose interval is Infinity no turn but those t
 test('Scheduler.trigger() of an activity whose interval is Infinity waits for start, and for the lane', async () => {
   const { clock, scheduler, add, startsOf } = createBench();
   const gate = createGate();
-  add('status', { ...gate, lane: 'x' });
-  add('backup', { lane: 'x', intervalMs: Infinity });
+  add('status', { ...gate, serialKey: 'x' });
+  add('backup', { serialKey: 'x', intervalMs: Infinity });
   const early = scheduler.trigger('backup');
   expect(await peek(early)).toBe('pending');
   scheduler.start();

@@ -100,7 +100,7 @@ describe('grid', () => {
     let standsStill = true;
     add('a', { intervalMs: 1000, run: () => Promise.resolve('done') });
     add('blocker', {
-      lane: 'a',
+      serialKey: 'a',
       intervalMs: 3_600_000,
       run: async (signal) => {
         if (standsStill) await clock.sleep(100_500, signal);
@@ -175,7 +175,7 @@ describe('lanes and the cap', () => {
     let runningMost = 0;
     for (const key of ['status', 'logs', 'backup']) {
       add(key, {
-        lane: 'plant-7',
+        serialKey: 'plant-7',
         intervalMs: 10_000,
         run: async (signal) => {
           runningMost = Math.max(runningMost, ++running);
@@ -227,9 +227,9 @@ describe('lanes and the cap', () => {
 describe('report and end', () => {
   test('Scheduler reports each turn with its outcome, how late it was and how long it took', async () => {
     const { clock, scheduler, add, ended } = createBench();
-    add('first', { lane: 'x', run: lasting(clock, 3000) });
+    add('first', { serialKey: 'x', run: lasting(clock, 3000) });
     add('second', {
-      lane: 'x',
+      serialKey: 'x',
       run: async (signal) => {
         await clock.sleep(500, signal);
         return 'failed';
@@ -239,8 +239,8 @@ describe('report and end', () => {
     await clock.advance(5000);
     expect(ended).toHaveLength(2);
     const [before, after] = ended;
-    expect(before).toMatchObject({ type: 'turn-ended', lagMs: 0 });
-    // Whichever came first in the lane, the other had to wait for it.
+    expect(before).toMatchObject({ type: 'run-ended', lagMs: 0 });
+    // Whichever came first in the serialKey: lane, the other had to wait for it.
     expect(after?.lagMs).toBeGreaterThan(0);
     expect(new Set(ended.map(({ key, outcome, durationMs }) => `${key} ${outcome} ${durationMs}`))).toEqual(
       new Set(['first done 3000', 'second failed 500']),
@@ -260,7 +260,7 @@ describe('report and end', () => {
         });
       });
     add('under way', { run });
-    add('in the same lane', { lane: 'under way' });
+    add('in the same lane', { serialKey: 'under way' });
     add('over the cap');
     scheduler.start();
     await clock.advance(100);
@@ -294,8 +294,8 @@ describe('report and end', () => {
 test('Scheduler reports a turn that rejects, and gives the router its next turns all the same', async () => {
   const { clock, scheduler, add, ended, startsOf, settle } = createBench();
   const cause = new RangeError('a fault of the program');
-  add('a', { lane: 'router', run: () => Promise.reject(cause) });
-  add('b', { lane: 'router' });
+  add('a', { serialKey: 'router', run: () => Promise.reject(cause) });
+  add('b', { serialKey: 'router' });
   scheduler.start();
   await clock.advance(3 * MINUTE_MS, settle);
   expect(startsOf('b')).toHaveLength(3);

@@ -6,8 +6,8 @@ function propose(field: string, ...values: readonly unknown[]) {
   const rows = values.map((value, index) => ({ name: `row ${index}`, [field]: value }));
   const status = values.length === 1 ? { unique: { [field]: values[0] } } : { list: rows };
   const [module] = discoverIn({ box: { status } }).modules;
-  const [place] = module?.places ?? [];
-  return (place?.resource?.metrics ?? []).map(({ help: _help, ...metric }) => metric);
+  const [rowSet] = module?.rowSets ?? [];
+  return (rowSet?.resource?.metrics ?? []).map(({ help: _help, ...metric }) => metric);
 }
 
 describe('a proposed metric', () => {

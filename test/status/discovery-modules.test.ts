@@ -21,7 +21,7 @@ const listOpen = ({ resources }: ReturnType<typeof discoverIn>) =>
   );
 const unique = (fields: object) => ({ status: { unique: fields } });
 const list = (...rows: object[]) => ({ status: { list: rows } });
-const firstPlace = (discovery: ReturnType<typeof discoverIn>) => discovery.modules[0]?.places[0];
+const firstPlace = (discovery: ReturnType<typeof discoverIn>) => discovery.modules[0]?.rowSets[0];
 
 describe('discoverModules()', () => {
   test('shows as open what no shipped module reads, and nothing else', () => {
@@ -102,8 +102,8 @@ describe('discoverModules()', () => {
       const documents = readGolden(name);
       const discovery = discoverIn(documents);
       const modules = await loadDiscovered(discovery);
-      const places = [...discovery.modules.flatMap((module) => module.places), ...discovery.remarks];
-      const leftOut = new Set(places.flatMap(({ notes }) => [...notes.sensitive, ...notes.empty]));
+      const rowSets = [...discovery.modules.flatMap((module) => module.rowSets), ...discovery.remarks];
+      const leftOut = new Set(rowSets.flatMap(({ notes }) => [...notes.sensitive, ...notes.empty]));
       const compiled = compileModules([...SHIPPED, ...modules]);
       expect(compiled.length).toBe(SHIPPED.length + discovery.modules.length);
       const open = listOpen(discoverIn(documents));
@@ -132,7 +132,7 @@ describe('discoverModules()', () => {
         { name: 'router_lte_info', labels: { band: 'band' } },
       ],
     });
-    expect(discoverIn({ 'dsl5/status': unique({ attenuation: '1 dB' }) }).modules[0]?.places[0]?.path).toBe(
+    expect(discoverIn({ 'dsl5/status': unique({ attenuation: '1 dB' }) }).modules[0]?.rowSets[0]?.path).toBe(
       'dsl*/status',
     );
   });
@@ -143,7 +143,7 @@ describe('discoverModules()', () => {
       'radio/bar2': unique({ x: '1' }),
       lte7: unique({ x: '1' }),
     });
-    expect(discovery.modules.map(({ name, places }) => [name, places[0]?.path])).toEqual([
+    expect(discovery.modules.map(({ name, rowSets }) => [name, rowSets[0]?.path])).toEqual([
       ['gnss1', 'gnss1'],
       ['radio_bar2', 'radio/bar2'],
       ['lte7', 'lte7'],
@@ -170,7 +170,7 @@ describe('discoverModules()', () => {
       consecutive: unique({ failures: '3' }),
     });
     const names = discovery.modules
-      .flatMap(({ places }) => places.flatMap(({ resource }) => resource?.metrics ?? []))
+      .flatMap(({ rowSets }) => rowSets.flatMap(({ resource }) => resource?.metrics ?? []))
       .map(({ name }) => name);
     expect(names).toEqual([
       'router_up_x',
@@ -183,7 +183,7 @@ describe('discoverModules()', () => {
     await expect(loadDiscovered(discovery)).resolves.toHaveLength(5);
   });
 
-  test('names rows by the field that tells them apart, and otherwise by their place', () => {
+  test('names rows by the field that tells them apart, and otherwise by their rowSet', () => {
     const labelsOf = (...rows: object[]) => firstPlace(discoverIn({ box: list(...rows) }))?.resource?.labels;
     expect(labelsOf({ name: 'a', x: '1' }, { name: 'b', x: '2' })).toEqual({ name: 'name' });
     expect(labelsOf({ if_name: 'net1', x: '1' })).toEqual({ interface: 'if_name' });
@@ -202,7 +202,7 @@ describe('discoverModules()', () => {
 
   test('names rows inside rows by both, and leaves them out when the outer ones have no name', () => {
     const inner = (rows: object[]) =>
-      discoverIn({ box: { status: { list: rows } } }).modules[0]?.places.find(({ each }) => each.endsWith('sub'));
+      discoverIn({ box: { status: { list: rows } } }).modules[0]?.rowSets.find(({ each }) => each.endsWith('sub'));
     expect(
       inner([
         { name: 'a', sub: [{ x: '1' }, { x: '2' }] },
@@ -220,7 +220,7 @@ describe('discoverModules()', () => {
   });
 
   test('leaves out what looks like a secret or an identity, what is empty, and what a module cannot say', () => {
-    const place = firstPlace(
+    const rowSet = firstPlace(
       discoverIn({
         box: unique({
           ...{ password: '1', IMEI: '', hostname: 'up', ip: '10.0.0.1', text: 'see 10.0.0.1', big: '353830214291112' },
@@ -237,14 +237,14 @@ describe('discoverModules()', () => {
         }),
       }),
     );
-    expect(place?.notes).toEqual({
+    expect(rowSet?.notes).toEqual({
       sensitive: ['password', 'IMEI', 'ip', 'text', 'big', 'hostname2', 'same'],
       empty: ['none', 'dash'],
       unsayable: ['list', 'odd name', 'long'],
       excess: [],
       isAmbiguous: false,
     });
-    expect(place?.resource?.metrics.map(({ value }) => value)).toEqual(['hostname', 'fan']);
+    expect(rowSet?.resource?.metrics.map(({ value }) => value)).toEqual(['hostname', 'fan']);
   });
 
   test('gives labels no names that the configuration has given to labels of the router', async () => {
@@ -255,7 +255,7 @@ describe('discoverModules()', () => {
       labels: { slot_field: '$slot', name_field: 'name' },
       metrics: [{ state_label: 'state_field' }, { labels: { kind_field: 'kind' } }],
     });
-    expect(discovery.modules[1]?.places[0]?.resource).toMatchObject({
+    expect(discovery.modules[1]?.rowSets[0]?.resource).toMatchObject({
       labels: { index_field: '$index' },
       metrics: [{ type: 'gauge' }, { labels: { le_field: 'le' } }],
     });
@@ -501,14 +501,14 @@ describe('whatever a router answers', () => {
     for (let level = 0; level < 5000; level++) deep = level % 2 ? [{ x: deep, y: '1' }] : { z: deep, y: '2' };
     const row = Object.fromEntries(Array.from({ length: 2000 }, (_none, index) => [`f${index}`, '1']));
     const rows = Array.from({ length: 2000 }, (_none, index) => ({ name: `n${index}`, x: String(index) }));
-    const places = Object.fromEntries(Array.from({ length: 500 }, (_none, index) => [`p${index}`, { x: '1' }]));
-    const discovery = discoverIn({ deep, row: unique(row), rows: list(...rows), places: { status: places } });
+    const rowSets = Object.fromEntries(Array.from({ length: 500 }, (_none, index) => [`p${index}`, { x: '1' }]));
+    const discovery = discoverIn({ deep, row: unique(row), rows: list(...rows), rowSets: { status: rowSets } });
     const counts = Object.fromEntries(
       discovery.resources.map(({ resource, rows: count, fields }) => [resource, [count, fields.length]]),
     );
     expect(counts['row']).toEqual([1, 512]);
     expect(counts['rows']).toEqual([2000, 2]);
-    expect(counts['places']?.[1]).toBeLessThanOrEqual(64);
+    expect(counts['rowSets']?.[1]).toBeLessThanOrEqual(64);
     expect(counts['deep']?.[1]).toBeLessThan(10);
   });
 });

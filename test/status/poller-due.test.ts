@@ -67,15 +67,16 @@ test('stretch multiplies the intervals, those of slow modules on their own', asy
   const bench = openBench([PLAIN, SLOW], { plain: body(), slow: body() });
   const stretch = (isSlow: boolean) => (isSlow ? 2 : 1);
   const turns: number[] = [];
-  for (const minute of [0, 5, 9, 10]) turns.push((await bench.turn(minute * MINUTE, { stretch })).length);
+  for (const minute of [0, 5, 9, 10])
+    turns.push((await bench.turn(minute * MINUTE, { intervalMultiplier: stretch })).length);
   expect(turns).toEqual([2, 1, 1, 2]);
-  const { resources } = await bench.poller.pollOnce(SIGNAL, { stretch, isFresh: true });
+  const { resources } = await bench.poller.pollOnce(SIGNAL, { intervalMultiplier: stretch, isFresh: true });
   expect(resources.map(({ staleAfterMs }) => staleAfterMs)).toEqual([3 * MINUTE, 30 * MINUTE]);
 });
 
 test('stretch of everything leaves idle turns, which say what the last one said', async () => {
   const bench = openBench([PLAIN], { plain: body() });
-  const options = { stretch: () => 2.5 };
+  const options = { intervalMultiplier: () => 2.5 };
   expect(await bench.poller.pollOnce(SIGNAL, options)).toMatchObject({ isUp: true, isIdle: false });
   await bench.clock.advance(MINUTE);
   expect(await bench.poller.pollOnce(SIGNAL, options)).toMatchObject({
@@ -89,7 +90,7 @@ test('stretch of everything leaves idle turns, which say what the last one said'
 
 test('a stretch without end leaves modules out, also those that were never read or have failed', async () => {
   const bench = openBench([PLAIN, SLOW], { plain: body(), slow: failure('http', true, 500) });
-  const options = { stretch: (isSlow: boolean) => (isSlow ? Infinity : 0.5) };
+  const options = { intervalMultiplier: (isSlow: boolean) => (isSlow ? Infinity : 0.5) };
   expect(await bench.turn(0, options)).toEqual(['plain']);
   expect(await bench.turn(MINUTE)).toEqual(['plain', 'slow']);
   expect(await bench.turn(60 * MINUTE, options)).toEqual(['plain']);

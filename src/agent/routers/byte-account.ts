@@ -50,7 +50,7 @@ export class ByteAccount {
     [this.#sent, this.#received] = [sent, received];
     exposition.add(router, F.sentBytes, {}, sentNow);
     exposition.add(router, F.receivedBytes, {}, receivedNow);
-    this.budget.note(sentNow + receivedNow);
+    this.budget.record(sentNow + receivedNow);
     this.#show();
     this.#writeDown();
   }
@@ -69,9 +69,9 @@ export class ByteAccount {
       toFamily(F.byteBudget, [[{}, bytesPerDay]]),
       toFamily(F.byteBudgetUsed, [[{}, budget.used.bytes]]),
       toFamily(F.stretch, [
-        [{ activity: 'slow_modules' }, budget.stretch('slow')],
-        [{ activity: 'status' }, budget.stretch('status')],
-        [{ activity: 'logs' }, budget.stretch('logs')],
+        [{ activity: 'slow_modules' }, budget.intervalMultiplier('slow')],
+        [{ activity: 'status' }, budget.intervalMultiplier('status')],
+        [{ activity: 'logs' }, budget.intervalMultiplier('logs')],
       ]),
     ]);
   }

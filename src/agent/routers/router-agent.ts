@@ -3,7 +3,7 @@ import type { RouterSettings } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import { type ArchivePool, type LogEvent, type LogRules, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
 import { RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
-import type { Activity, Turn, TurnOutcome } from '../../schedule/index.ts';
+import type { Activity, CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
   ConfigurationReader,
   createLogFilesReader,
@@ -179,32 +179,32 @@ export class RouterAgent {
     const activities: Activity[] = [
       {
         key: this.statusKey,
-        lane: name,
+        serialKey: name,
         intervalMs: this.#poller.tickMs,
-        stretch: () => budget.stretch('status'),
+        intervalMultiplier: () => budget.intervalMultiplier('status'),
         isPaused,
-        run: (signal, turn) => this.#settled(this.#poll(signal, turn)),
+        run: (signal, current) => this.#settled(this.#poll(signal, current)),
       },
     ];
     if (this.#followsLogs) {
       const floorMs = toLogFloorMs(logs.intervalMs);
       activities.push({
         key: this.#key('logs'),
-        lane: name,
+        serialKey: name,
         intervalMs: floorMs,
-        stretch: () => {
+        intervalMultiplier: () => {
           const wantedMs = this.#logMemory.computeIntervalMs({ floorMs, ceilingMs: logs.intervalMs });
-          return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.stretch('logs');
+          return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.intervalMultiplier('logs');
         },
         isPaused: () => isPaused() || records.isHeldBack || clock.monotonic() < this.#unreachableUntilMs,
-        run: (signal, turn) => this.#settled(this.#tail(signal, turn.isAwaited)),
+        run: (signal, current) => this.#settled(this.#tail(signal, current.isAwaited)),
       });
     }
     const backup = this.#backup;
     if (backup) {
       activities.push({
         key: this.#key('backup'),
-        lane: name,
+        serialKey: name,
         intervalMs: Number.POSITIVE_INFINITY,
         isPaused,
         run: (signal) => this.#settled(backup.run(signal)),
@@ -248,22 +248,22 @@ export class RouterAgent {
   }
 
   /** Counts what a turn has cost when it ends, however it does. */
-  async #settled(turn: Promise<TurnOutcome>): Promise<TurnOutcome> {
+  async #settled(run: Promise<RunOutcome>): Promise<RunOutcome> {
     try {
-      return await turn;
+      return await run;
     } finally {
       this.#bytes.settle();
-      this.stats.recordTurn(this.#bytes.budget, this.#client.retryAfter);
+      this.stats.recordRun(this.#bytes.budget, this.#client.retryAfter);
     }
   }
 
-  async #poll(signal: AbortSignal, turn: Turn): Promise<TurnOutcome> {
+  async #poll(signal: AbortSignal, current: CurrentRun): Promise<RunOutcome> {
     const { report, clock } = this.#options;
     const { budget } = this.#bytes;
     const before = this.#client.wireBytes;
     const result = await this.#poller.pollOnce(signal, {
-      stretch: (isSlow) => (isSlow ? budget.stretch('slow') : 1),
-      isFresh: turn.isTriggered,
+      intervalMultiplier: (isSlow) => (isSlow ? budget.intervalMultiplier('slow') : 1),
+      isFresh: current.isTriggered,
     });
     const { sent, received } = this.#client.wireBytes;
     const isPutOff = this.#client.retryAfter !== undefined;
@@ -291,7 +291,7 @@ export class RouterAgent {
     }
   }
 
-  async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<TurnOutcome> {
+  async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<RunOutcome> {
     const { settings, clock, records, archives, lines, report } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
     try {
@@ -309,7 +309,7 @@ export class RouterAgent {
           archives,
           clock,
           zone: this.#zone,
-          readTime: (turnSignal) => readRouterTime(this.#client, turnSignal),
+          readTime: (runSignal) => readRouterTime(this.#client, runSignal),
           memory: this.#logMemory,
           start: settings.logs.start,
           redact: lines.redact,

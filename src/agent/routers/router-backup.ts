@@ -10,7 +10,7 @@ import { type Clock, type Logger, openDeadline, renderErrorChain, type Timer } f
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { RouterIdentity } from '../../model/index.ts';
 import { RouterError } from '../../router/index.ts';
-import type { TurnOutcome } from '../../schedule/index.ts';
+import type { RunOutcome } from '../../schedule/index.ts';
 import type { PollResult } from '../../status/index.ts';
 
 /** What the backups of all routers have in common. */
@@ -73,12 +73,12 @@ export class RouterBackup {
   }
 
   /** One backup of all profiles. */
-  async run(signal: AbortSignal): Promise<TurnOutcome> {
+  async run(signal: AbortSignal): Promise<RunOutcome> {
     const { router, source, plan, clock, logger } = this.#options;
     const reason = this.#reason;
     this.#reason = 'schedule';
     using deadline = openDeadline(clock, DEADLINE_MS, signal);
-    let outcome: TurnOutcome = 'done';
+    let outcome: RunOutcome = 'done';
     try {
       const { archive, format } = plan;
       const report = (event: BackupEvent) => this.#onEvent(event);

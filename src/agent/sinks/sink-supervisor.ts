@@ -260,7 +260,7 @@ export class SinkSupervisor {
       clock,
       random,
       backoff: SINK_BACKOFF,
-      step: (signal, turn) => this.#step(name, worker, signal, turn),
+      step: (signal, options) => this.#step(name, worker, signal, options),
       onFailure: (cause) => this.#noteFailure(name, cause),
     });
     if (sink.connection) sink.connection.onEnd = () => loop.wake();
@@ -298,7 +298,7 @@ export class SinkSupervisor {
     name: string,
     worker: DeliveryWorker<SpoolCursor>,
     signal: AbortSignal,
-    turn: StepOptions,
+    options: StepOptions,
   ): Promise<RetryLoopOutcome> {
     const { clock, logger } = this.#options;
     const patience = clock.setTimer(SINK_PATIENCE_MS, () => {
@@ -307,7 +307,7 @@ export class SinkSupervisor {
       logger.warn('A sink does not take its records', { sink: name, waited });
     });
     try {
-      return await worker.step(signal, turn);
+      return await worker.step(signal, options);
     } finally {
       patience.cancel();
     }

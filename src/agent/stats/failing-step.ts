@@ -2,7 +2,7 @@ import { SourceError } from '../../model/index.ts';
 import type { PollStep } from '../../web/index.ts';
 
 /** What is known of a turn that failed, beside its error. */
-export interface TurnFacts {
+export interface PollFacts {
   /** Whether the error is the one that a login ended with. */
   readonly isLogin: boolean;
   /** Whether the address is one of TLS. */
@@ -15,7 +15,7 @@ export interface TurnFacts {
 }
 
 /** The step of the way at which a turn, or one resource of it, failed with `error`. */
-export function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, received }: TurnFacts): PollStep {
+export function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, received }: PollFacts): PollStep {
   const failure = error instanceof SourceError ? error : undefined;
   // Something was sent on a connection that was new, and it was the greeting of TLS: the connection itself came about.
   const isGreetingUnanswered = isTls && isRepeated && sent > 0 && received === 0;

@@ -4,7 +4,7 @@ import type { LinkVerdict, LogEvent } from '../../logs/index.ts';
 import type { FamilyDescription, GapCertainty, Labels, RouterIdentity } from '../../model/index.ts';
 import type { LogGapSummary, RouterLogSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
-import type { RecordPlace } from './recent-records.ts';
+import type { RecordOrigin } from './recent-records.ts';
 
 interface Log {
   /** Of all series about the log. */
@@ -115,7 +115,7 @@ export class LogStats {
   }
 
   /** Takes over where the last record begins that was stored. */
-  recordPlace({ component, file, offset }: RecordPlace): void {
+  recordOrigin({ component, file, offset }: RecordOrigin): void {
     this.#logOf(component).position = { file, offset };
   }
 

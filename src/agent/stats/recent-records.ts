@@ -11,7 +11,7 @@ const WORD_CHARS_MAX = 80;
 const LINE_FEED = 0x0a;
 
 /** Where a record was found. */
-export interface RecordPlace {
+export interface RecordOrigin {
   readonly component: string;
   readonly file: string;
   readonly offset: number;
@@ -34,14 +34,14 @@ export class RecentRecords {
     this.#divide();
   }
 
-  /** Takes over rendered records of one router; answers with the place of the last one. */
-  record(router: string, lines: RecordLines): RecordPlace | undefined {
+  /** Takes over rendered records of one router; answers with the origin of the last one. */
+  record(router: string, lines: RecordLines): RecordOrigin | undefined {
     const kept = this.#routers.get(router);
     if (!kept || lines.length === 0) return undefined;
     const parsed = takeLast(lines, this.#max).map(parseRecord);
     kept.push(...parsed.map(({ summary }) => summary));
     kept.splice(0, Math.max(0, kept.length - this.#max));
-    return parsed.at(-1)?.place;
+    return parsed.at(-1)?.origin;
   }
 
   /** The newest first. */
@@ -67,7 +67,7 @@ function takeLast(lines: RecordLines, count: number): string[] {
     .split('\n');
 }
 
-function parseRecord(line: string): { readonly summary: RecordSummary; readonly place: RecordPlace } {
+function parseRecord(line: string): { readonly summary: RecordSummary; readonly origin: RecordOrigin } {
   const record = JSON.parse(line) as Readonly<Record<string, unknown>>;
   const word = (key: string) => copy(record[key], WORD_CHARS_MAX);
   const component = word('component') ?? '';
@@ -78,7 +78,7 @@ function parseRecord(line: string): { readonly summary: RecordSummary; readonly 
       severity: word('severity'),
       message: copy(record['message'], MESSAGE_CHARS_MAX) ?? '',
     },
-    place: { component, file: word('file') ?? '', offset: Number(record['offset'] ?? 0) },
+    origin: { component, file: word('file') ?? '', offset: Number(record['offset'] ?? 0) },
   };
 }
 

@@ -47,7 +47,7 @@ interface WireBytes {
 const LOGS = 'logs';
 
 /**
- * What happened to one router: the one place to which all of it is told, and from which its series, its lines in the agent's
+ * What happened to one router: the one origin to which all of it is told, and from which its series, its lines in the agent's
  * own log and what pages say about it come. What the stations report means what {@link EVENT_TABLE} says.
  */
 export class RouterStats {
@@ -118,15 +118,15 @@ export class RouterStats {
   }
 
   /** Takes over, after every turn, what the budget says and how long the router asks to be left alone. */
-  recordTurn(budget: ByteBudget, retryAfter: RetryAfter | undefined): void {
+  recordRun(budget: ByteBudget, retryAfter: RetryAfter | undefined): void {
     this.#availability.recordBudget(budget);
     this.#availability.recordRetryAfter(retryAfter);
   }
 
   /** Takes over records that were stored, as they were. */
   recordLines(lines: RecordLines): void {
-    const place = this.#options.recent.record(this.#options.settings.name, lines);
-    if (place) this.#logs.recordPlace(place);
+    const origin = this.#options.recent.record(this.#options.settings.name, lines);
+    if (origin) this.#logs.recordOrigin(origin);
   }
 
   /** Takes over that a turn over the logs has come to its end. */
@@ -182,7 +182,7 @@ export class RouterStats {
         received,
         budget: settings.byteBudget === 0 ? null : settings.byteBudget,
         usedToday: budget.used.bytes,
-        stretch: budget.stretch('slow'),
+        stretch: budget.intervalMultiplier('slow'),
       },
       certificate: certificate ? { notAfter: new Date(certificate.notAfterMs).toISOString() } : null,
       logs: this.#logs.describe(),

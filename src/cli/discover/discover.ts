@@ -47,8 +47,8 @@ export async function discover(flags: DiscoverFlags, io: CommandIo): Promise<Exi
     const asked = await ask(client, resources, io);
     if (asked.gone) {
       const { resource, error } = asked.gone;
-      const place = `at ${resource}, after ${asked.asked.length} of ${resources.length} resources`;
-      io.stderr.write(`${flags.router}: gave up ${place}: ${renderErrorChain(error)}\n`);
+      const rowSet = `at ${resource}, after ${asked.asked.length} of ${resources.length} resources`;
+      io.stderr.write(`${flags.router}: gave up ${rowSet}: ${renderErrorChain(error)}\n`);
       return EXIT.failed;
     }
     const labels = Object.keys(settings.labels);

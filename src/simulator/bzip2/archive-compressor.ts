@@ -5,13 +5,13 @@ import { SimulatorError } from '../simulator-error.ts';
 
 /** Creates bzip2 files, one at a time, in a worker thread that is started for the first file. */
 export class ArchiveCompressor {
-  readonly #turn = new Mutex();
+  readonly #mutex = new Mutex();
   readonly #closed = new AbortController();
   #worker: Worker | undefined;
 
   /** Compresses `bytes`. Rejects with {@link SimulatorError} `compression-failed`, also if closed in the meantime. */
   compress(bytes: Buffer): Promise<Buffer> {
-    return this.#turn.run(async () => {
+    return this.#mutex.run(async () => {
       try {
         return await this.#exchange(bytes);
       } catch (cause) {

@@ -27,7 +27,7 @@ type Scheme = (typeof SCHEMES)[number];
 /** The listening sockets of one router: one for each scheme enabled in its configuration. */
 export class RouterServer {
   readonly #options: RouterFrontOptions;
-  readonly #turn = new Mutex();
+  readonly #mutex = new Mutex();
   #listeners: Partial<Record<Scheme, HttpListener>> = {};
   /** The ports, kept while the router is down. */
   #ports: FrontPorts = { http: undefined, https: undefined };
@@ -54,7 +54,7 @@ export class RouterServer {
    * `listen-failed`.
    */
   change(ports: FrontPorts, isPortOpen = this.#isPortOpen): Promise<() => void> {
-    return this.#turn.run(async () => {
+    return this.#mutex.run(async () => {
       const former = this.#listeners;
       const next: Partial<Record<Scheme, HttpListener>> = {};
       const opened: HttpListener[] = [];
@@ -102,7 +102,7 @@ export class RouterServer {
   }
 
   async close(): Promise<void> {
-    await this.#turn.run(() => this.#closeListeners());
+    await this.#mutex.run(() => this.#closeListeners());
   }
 
   async #openListener(scheme: Scheme, port: number): Promise<HttpListener> {

@@ -2,11 +2,11 @@ import type { FamilyDescription } from '../../model/index.ts';
 import type { ModuleDefinition } from '../module-settings/module-definition.ts';
 import { expandPath, STATUS_PATHS } from '../status-paths.ts';
 import { DocumentMasker } from './document-masker.ts';
-import { exploreDocuments, type SeenField, type SeenPlace } from './explore-documents.ts';
+import { exploreDocuments, type SeenField, type SeenRowSet } from './explore-documents.ts';
 import { type Coverage, findCoverage } from './find-coverage.ts';
 import { MetricNames, toSnakeCase } from './metric-names.ts';
-import type { ProposedModule, ProposedPlace } from './proposal.ts';
-import { type ProposalContext, proposePlace } from './propose-place.ts';
+import type { ProposedModule, ProposedRowSet } from './proposal.ts';
+import { type ProposalContext, proposeRowSet } from './propose-row-set.ts';
 
 /** A field of a router's answer and the modules that use it. */
 export interface DiscoveredField {
@@ -28,7 +28,7 @@ export interface Discovery {
   /** Proposed modules for what no module covers. */
   readonly modules: readonly ProposedModule[];
   /** Paths with fields that no module covers and that cannot become a metric. */
-  readonly remarks: readonly ProposedPlace[];
+  readonly remarks: readonly ProposedRowSet[];
   /** Resources left out because the limit of modules was reached. */
   readonly leftOut: readonly string[];
 }
@@ -48,8 +48,8 @@ const MODULES_MAX = 100;
 /** Finds what no module covers in the documents of a router (by resource), and proposes modules for it. Pure. */
 export function discoverModules(documents: ReadonlyMap<string, unknown>, context: DiscoveryContext): Discovery {
   const resources = [...documents].map(([resource, document]): Answered => {
-    const places = exploreDocuments([document]);
-    return { resource, document, places, coverage: findCoverage(resource, places, context.modules) };
+    const rowSets = exploreDocuments([document]);
+    return { resource, document, rowSets, coverage: findCoverage(resource, rowSets, context.modules) };
   });
   const families = context.modules.flatMap((module) => module.resources.flatMap(({ metrics }) => metrics));
   const masker = new DocumentMasker(documents.values());
@@ -60,18 +60,18 @@ export function discoverModules(documents: ReadonlyMap<string, unknown>, context
   };
   const moduleNames = new Set(context.modules.map(({ name }) => name));
   const modules: ProposedModule[] = [];
-  const remarks: ProposedPlace[] = [];
+  const remarks: ProposedRowSet[] = [];
   const leftOut: string[] = [];
   for (const [path, slots] of Map.groupBy(resources, ({ resource }) => toPattern(resource))) {
     if (context.modules.length + modules.length >= MODULES_MAX) {
       leftOut.push(path);
       continue;
     }
-    const places = proposePlaces(path, slots, proposal);
-    if (places.some(({ resource }) => resource)) {
+    const rowSets = proposeRowSets(path, slots, proposal);
+    if (rowSets.some(({ resource }) => resource)) {
       const help = `Guessed by discover from what routers answer for ${path}.`;
-      modules.push({ name: takeModuleName(path, moduleNames), help, places });
-    } else remarks.push(...places);
+      modules.push({ name: takeModuleName(path, moduleNames), help, rowSets });
+    } else remarks.push(...rowSets);
   }
   return { resources: resources.map(toDiscovered), modules, remarks, leftOut };
 }
@@ -80,18 +80,18 @@ export function discoverModules(documents: ReadonlyMap<string, unknown>, context
 interface Answered {
   readonly resource: string;
   readonly document: unknown;
-  readonly places: readonly SeenPlace[];
+  readonly rowSets: readonly SeenRowSet[];
   readonly coverage: Coverage;
 }
 
 /** Proposes metrics for all rows of a resource, over all its slots, that have fields which no module covers. */
-function proposePlaces(path: string, slots: readonly Answered[], context: ProposalContext): readonly ProposedPlace[] {
-  const places = exploreDocuments(slots.map(({ document }) => document));
-  return places.flatMap((place) => {
-    const isCovered = ({ name }: SeenField) => slots.some(({ coverage }) => coverage(place.each, name).length > 0);
-    const fields = place.fields.filter((field) => !isCovered(field));
-    const outer = places.find(({ each }) => each === place.outer);
-    return fields.length === 0 ? [] : [proposePlace({ path, place, outer, fields }, context)];
+function proposeRowSets(path: string, slots: readonly Answered[], context: ProposalContext): readonly ProposedRowSet[] {
+  const rowSets = exploreDocuments(slots.map(({ document }) => document));
+  return rowSets.flatMap((rowSet) => {
+    const isCovered = ({ name }: SeenField) => slots.some(({ coverage }) => coverage(rowSet.each, name).length > 0);
+    const fields = rowSet.fields.filter((field) => !isCovered(field));
+    const outer = rowSets.find(({ each }) => each === rowSet.outer);
+    return fields.length === 0 ? [] : [proposeRowSet({ path, rowSet, outer, fields }, context)];
   });
 }
 
@@ -114,10 +114,10 @@ function takeModuleName(path: string, taken: Set<string>): string {
   return name;
 }
 
-function toDiscovered({ resource, places, coverage }: Answered): DiscoveredResource {
-  const fields = places.flatMap(({ each, fields: seen }) =>
+function toDiscovered({ resource, rowSets, coverage }: Answered): DiscoveredResource {
+  const fields = rowSets.flatMap(({ each, fields: seen }) =>
     seen.map(({ name }) => ({ each, name, modules: coverage(each, name) })),
   );
-  const outermost = places.filter(({ each, fields: seen }) => !each.includes('[]') && seen.length > 0);
+  const outermost = rowSets.filter(({ each, fields: seen }) => !each.includes('[]') && seen.length > 0);
   return { resource, rows: outermost.reduce((sum, { rows }) => sum + rows, 0), fields };
 }

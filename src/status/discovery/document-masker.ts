@@ -1,4 +1,4 @@
-import { classifyName, FORMS, isSensitive, type MaskKind, type Sensitivity, STAND_INS } from './mask-table.ts';
+import { classifyName, FORMS, isSensitiveText, type MaskKind, type Sensitivity, STAND_INS } from './mask-table.ts';
 
 /** Maximum nesting and number of values copied from a document. Real ones have 6 levels and some thousand values. */
 const DEPTH_MAX = 32;
@@ -91,13 +91,13 @@ export class DocumentMasker {
 
   #maskField(text: string, name = '', sensitivity?: Sensitivity): string {
     if (text.length > TEXT_LENGTH_MAX) return LEFT_OUT;
-    return isSensitive(sensitivity, name, text) ? this.#maskValue(text, sensitivity) : this.#maskText(text);
+    return isSensitiveText(sensitivity, name, text) ? this.#maskValue(text, sensitivity) : this.#maskText(text);
   }
 
   /** Masks a number; the result is a number. */
   #maskNumber(value: number, name: string, sensitivity: Sensitivity | undefined): number {
     const text = String(value);
-    const isNamed = isSensitive(sensitivity, name, text);
+    const isNamed = isSensitiveText(sensitivity, name, text);
     const isFound = this.#maskText(text) !== text;
     return isNamed || isFound ? Number(this.#replace('number', text, isNamed)) : value;
   }
@@ -114,7 +114,7 @@ export class DocumentMasker {
     for (const { 1: key = '', 3: quoted, 4: bare = '', indices } of text.matchAll(KEY_VALUE)) {
       const value = quoted ?? bare;
       const sensitivity = classifyName(key);
-      if (value === '' || !isSensitive(sensitivity, key, value)) continue;
+      if (value === '' || !isSensitiveText(sensitivity, key, value)) continue;
       const [start, end] = indices?.[quoted === undefined ? 4 : 3] ?? [0, 0];
       masked += this.#maskForms(text.slice(from, start), maskNames) + this.#maskValue(value, sensitivity);
       from = end;

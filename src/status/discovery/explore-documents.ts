@@ -3,7 +3,7 @@ import { toPlainText } from '../mapping/rows.ts';
 /** Maximum number of path steps to a row; a module supports no more. */
 const STEPS_MAX = 8;
 /** Maximum number of row paths in one document. Real ones have three. */
-const PLACES_MAX = 64;
+const ROW_SETS_MAX = 64;
 /** Maximum number of rows per list and fields per row that are examined, as for the mapping. */
 const ROWS_MAX = 256;
 const FIELDS_MAX = 512;
@@ -22,7 +22,7 @@ export interface SeenField {
 }
 
 /** A path to rows in a document. */
-export interface SeenPlace {
+export interface SeenRowSet {
   /**
    * The path as in the key `each` of a module: `status.unique`, `status.list[].sublist`. Empty for the document itself.
    */
@@ -44,7 +44,7 @@ interface FieldRecord {
   uniqueIn: number;
 }
 
-interface PlaceRecord {
+interface RowSetRecord {
   readonly each: string;
   readonly isList: boolean;
   readonly outer: string | undefined;
@@ -56,18 +56,18 @@ interface PlaceRecord {
 }
 
 /** Finds every path to rows in documents of one resource or of several slots. Accepts anything a router can send. */
-export function exploreDocuments(documents: readonly unknown[]): readonly SeenPlace[] {
+export function exploreDocuments(documents: readonly unknown[]): readonly SeenRowSet[] {
   const explorer = new Explorer();
   for (const document of documents) explorer.explore(document);
-  return explorer.places;
+  return explorer.rowSets;
 }
 
 class Explorer {
-  readonly #places = new Map<string, PlaceRecord>();
+  readonly #rowSets = new Map<string, RowSetRecord>();
 
-  get places(): readonly SeenPlace[] {
-    return [...this.#places.values()].map(({ lists, fields, ...place }) => ({
-      ...place,
+  get rowSets(): readonly SeenRowSet[] {
+    return [...this.#rowSets.values()].map(({ lists, fields, ...rowSet }) => ({
+      ...rowSet,
       fields: [...fields.values()].map(({ name, texts, isPlain, uniqueIn }) => {
         return { name, texts: [...texts], isPlain, isUnique: uniqueIn === lists };
       }),
@@ -78,29 +78,29 @@ class Explorer {
     if (isFields(document)) this.#addRows([document], { each: '', isList: false, outer: undefined }, 0);
   }
 
-  #addRows(rows: readonly object[], where: Pick<PlaceRecord, 'each' | 'isList' | 'outer'>, steps: number): void {
-    const place = this.#open(where);
-    if (!place || rows.length === 0) return;
-    place.rows += rows.length;
-    place.rowsMost = Math.max(place.rowsMost, rows.length);
-    place.lists++;
+  #addRows(rows: readonly object[], where: Pick<RowSetRecord, 'each' | 'isList' | 'outer'>, steps: number): void {
+    const rowSet = this.#open(where);
+    if (!rowSet || rows.length === 0) return;
+    rowSet.rows += rows.length;
+    rowSet.rowsMost = Math.max(rowSet.rowsMost, rows.length);
+    rowSet.lists++;
     const seen = rows.slice(0, ROWS_MAX);
     const texts = new Map<string, string[]>();
     for (const row of seen) {
       for (const [name, value] of Object.entries(row).slice(0, FIELDS_MAX)) {
-        if (isFields(value) || isRowList(value)) this.#addBelow(row, name, value, place, steps);
-        else noteField(place, name, value, texts);
+        if (isFields(value) || isRowList(value)) this.#addBelow(row, name, value, rowSet, steps);
+        else noteField(rowSet, name, value, texts);
       }
     }
     for (const [key, own] of texts) {
-      const field = place.fields.get(key);
+      const field = rowSet.fields.get(key);
       if (field && own.length === seen.length && new Set(own).size === own.length) field.uniqueIn++;
     }
   }
 
-  #addBelow(row: object, name: string, value: object, place: PlaceRecord, steps: number): void {
+  #addBelow(row: object, name: string, value: object, rowSet: RowSetRecord, steps: number): void {
     if (steps >= STEPS_MAX) return;
-    const { each, isList, outer } = place;
+    const { each, isList, outer } = rowSet;
     const below = each === '' ? name : `${each}${isList ? '[]' : ''}.${name}`;
     // As in the mapping: rows in a row's list are enclosed by it, and a first list by the single values next to it.
     const beside = isFields(Reflect.get(row, 'unique')) ? `${each === '' ? '' : `${each}.`}unique` : each;
@@ -109,24 +109,24 @@ class Explorer {
     this.#addRows(rows, { each: below, isList: Array.isArray(value), outer: around }, steps + 1);
   }
 
-  #open(where: Pick<PlaceRecord, 'each' | 'isList' | 'outer'>): PlaceRecord | undefined {
-    const known = this.#places.get(where.each);
+  #open(where: Pick<RowSetRecord, 'each' | 'isList' | 'outer'>): RowSetRecord | undefined {
+    const known = this.#rowSets.get(where.each);
     if (known) return known;
-    if (this.#places.size >= PLACES_MAX) return undefined;
-    const place = { ...where, rows: 0, rowsMost: 0, lists: 0, fields: new Map<string, FieldRecord>() };
-    this.#places.set(where.each, place);
-    return place;
+    if (this.#rowSets.size >= ROW_SETS_MAX) return undefined;
+    const rowSet = { ...where, rows: 0, rowsMost: 0, lists: 0, fields: new Map<string, FieldRecord>() };
+    this.#rowSets.set(where.each, rowSet);
+    return rowSet;
   }
 }
 
 /** Names that differ only in case are one field: the mapping reads either where a row lacks the other. */
-function noteField(place: PlaceRecord, name: string, value: unknown, texts: Map<string, string[]>): void {
+function noteField(rowSet: RowSetRecord, name: string, value: unknown, texts: Map<string, string[]>): void {
   const key = name.toLowerCase();
-  let field = place.fields.get(key);
+  let field = rowSet.fields.get(key);
   if (!field) {
-    if (place.fields.size >= FIELDS_MAX) return;
+    if (rowSet.fields.size >= FIELDS_MAX) return;
     field = { name, texts: new Set(), isPlain: true, uniqueIn: 0 };
-    place.fields.set(key, field);
+    rowSet.fields.set(key, field);
   }
   const plain = toPlainText(value);
   if (plain === undefined) return;

@@ -157,7 +157,7 @@ const STATE_VALUE = /^(?=.{0,40}$)\D*(?:\d\D*){0,2}$/s;
  * Returns true if a text is sensitive, by the sensitivity of its field (`key`). A harmless text of a field that identifies
  * something is not: `pin_retries`.
  */
-export function isSensitive(key: Sensitivity | undefined, name: string, text: string): key is Sensitivity {
+export function isSensitiveText(key: Sensitivity | undefined, name: string, text: string): key is Sensitivity {
   return key === 'secret' || (key === 'identity' && !isHarmless(name, text.trim()));
 }
 

@@ -76,11 +76,11 @@ export class MetricNames {
     this.#taken = new Set([...families].map(({ name, type }) => toFamilyName(name, type)));
   }
 
-  /** Returns an unused name in snake case; inserts `place` before the field's words if the name is already used. */
-  take(type: MetricType, parts: { resource: string; place: string; field: string; unit: string }): string {
-    const { resource, place, field, unit } = parts;
+  /** Returns an unused name in snake case; inserts `rowSet` before the field's words if the name is already used. */
+  take(type: MetricType, parts: { resource: string; rowSet: string; field: string; unit: string }): string {
+    const { resource, rowSet, field, unit } = parts;
     const stem = join(['router', resource, field]);
-    const stems = [stem, ...(place === '' ? [] : [join(['router', resource, place, field])])];
+    const stems = [stem, ...(rowSet === '' ? [] : [join(['router', resource, rowSet, field])])];
     for (let count = 2; ; count++) {
       for (const candidate of stems) {
         const name = complete(candidate, unit, type);

@@ -27,7 +27,7 @@ export interface ProposedResource {
 }
 
 /** Fields that did not become metrics, by reason. */
-export interface PlaceNotes {
+export interface RowSetNotes {
   /** They look like secrets or identify a person, device or place. */
   readonly sensitive: readonly string[];
   /** No value was seen. */
@@ -41,18 +41,18 @@ export interface PlaceNotes {
 }
 
 /** Proposal for the rows at one path, with remarks. */
-export interface ProposedPlace {
+export interface ProposedRowSet {
   readonly path: string;
   /** Path to the rows; empty for the document itself. */
   readonly each: string;
   /** Absent if nothing there can become a metric. */
   readonly resource: ProposedResource | undefined;
-  readonly notes: PlaceNotes;
+  readonly notes: RowSetNotes;
 }
 
 export interface ProposedModule {
   readonly name: string;
   readonly help: string;
   /** At least one of them has a resource. */
-  readonly places: readonly ProposedPlace[];
+  readonly rowSets: readonly ProposedRowSet[];
 }

@@ -1,6 +1,6 @@
 import { Document, isCollection, isMap, isScalar, type YAMLMap } from 'yaml';
 import type { Discovery } from './discover-modules.ts';
-import type { PlaceNotes, ProposedModule, ProposedPlace, ProposedResource } from './proposal.ts';
+import type { ProposedModule, ProposedResource, ProposedRowSet, RowSetNotes } from './proposal.ts';
 
 /** Limits of the length and number of router-supplied names that are shown. */
 const NAME_LENGTH_MAX = 60;
@@ -24,9 +24,9 @@ export function toModuleSettings(
   modules: readonly ProposedModule[],
 ): Readonly<Record<string, { readonly help: string; readonly resources: readonly ProposedResource[] }>> {
   return Object.fromEntries(
-    modules.map(({ name, help, places }) => [
+    modules.map(({ name, help, rowSets }) => [
       name,
-      { help, resources: places.flatMap(({ resource }) => resource ?? []) },
+      { help, resources: rowSets.flatMap(({ resource }) => resource ?? []) },
     ]),
   );
 }
@@ -39,19 +39,21 @@ export function renderModules({ modules, remarks, leftOut }: Discovery, header: 
   const document = new Document(toModuleSettings(modules), { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
   for (const module of modules) commentModule(document, module);
   document.commentBefore = toComment(header);
-  const notes = remarks.flatMap((place) => renderNotes(place.notes).map((note) => `${renderPlace(place)}: ${note}`));
+  const notes = remarks.flatMap((rowSet) =>
+    renderNotes(rowSet.notes).map((note) => `${renderRowSet(rowSet)}: ${note}`),
+  );
   if (leftOut.length > 0) notes.push(`There was no room for ${renderNames(leftOut)}`);
   if (notes.length > 0) document.comment = toComment(['Without a module:', ...notes]);
   return document.toString({ lineWidth: 0 });
 }
 
-function commentModule(document: Document, { name, places }: ProposedModule): void {
+function commentModule(document: Document, { name, rowSets }: ProposedModule): void {
   const node = document.getIn([name], true);
   if (!isMap(node)) return;
-  const silent = places.filter(({ resource }) => !resource);
-  const about = silent.flatMap((place) => renderNotes(place.notes).map((note) => `${renderPlace(place)}: ${note}`));
+  const silent = rowSets.filter(({ resource }) => !resource);
+  const about = silent.flatMap((rowSet) => renderNotes(rowSet.notes).map((note) => `${renderRowSet(rowSet)}: ${note}`));
   comment(node, 'resources', about);
-  for (const [index, { resource, notes }] of places.filter((place) => place.resource).entries()) {
+  for (const [index, { resource, notes }] of rowSets.filter((rowSet) => rowSet.resource).entries()) {
     const path = [name, 'resources', index];
     const resourceNode = document.getIn(path, true);
     if (!resource || !isMap(resourceNode)) continue;
@@ -68,7 +70,7 @@ function commentModule(document: Document, { name, places }: ProposedModule): vo
   }
 }
 
-function renderNotes({ sensitive, empty, unsayable, excess, isAmbiguous }: PlaceNotes): readonly string[] {
+function renderNotes({ sensitive, empty, unsayable, excess, isAmbiguous }: RowSetNotes): readonly string[] {
   const notes: [readonly string[], string][] = [
     [sensitive, 'Left out, because it looks like a secret, or tells who or where somebody is'],
     [empty, 'Left out, because it had no value to guess from'],
@@ -81,7 +83,7 @@ function renderNotes({ sensitive, empty, unsayable, excess, isAmbiguous }: Place
     : lines;
 }
 
-function renderPlace({ path, each }: ProposedPlace): string {
+function renderRowSet({ path, each }: ProposedRowSet): string {
   return each === '' ? renderName(path) : `${renderName(path)}, ${renderName(each)}`;
 }
 

@@ -3,7 +3,7 @@ import { type Html, html, toShown } from './html.ts';
 import { NOTHING, renderAgo, renderBytes, renderCount, renderLength } from './quantities.ts';
 import { type Column, renderFound, renderPager, renderSearch, renderTable, sortRows } from './table.ts';
 import { createMatcher, cutPage, renderTableQuery, type TableQuery } from './table-query.ts';
-import { FILTERS, renderPlace, STATE_NAMES, STATE_TONES } from './words.ts';
+import { FILTERS, renderStep, STATE_NAMES, STATE_TONES } from './words.ts';
 
 /** The state of delivery. */
 export interface Delivery {
@@ -106,7 +106,7 @@ function createColumns(base: string, nowMs: number): readonly Column<RouterSumma
       title: 'Fails at',
       key: 'step',
       rank: ({ fault }) => fault && `${POLL_STEPS.indexOf(fault.step)} ${fault.resource ?? ''}`,
-      cell: ({ fault }) => (fault ? renderPlace(fault) : ''),
+      cell: ({ fault }) => (fault ? renderStep(fault) : ''),
     },
     {
       title: 'Error',

@@ -4,7 +4,7 @@
  */
 export const REFRESH_SCRIPT = `
 const EVERY_MS = 10000;
-const place = document.getElementById('refresh');
+const holder = document.getElementById('refresh');
 const state = document.createElement('span');
 const button = document.createElement('button');
 button.type = 'button';
@@ -13,7 +13,7 @@ const show = () => { button.textContent = isPaused ? 'Refresh again' : 'Pause re
 button.addEventListener('click', () => { isPaused = !isPaused; show(); });
 show();
 state.setAttribute('role', 'status');
-place.append(state, ' ', button);
+holder.append(state, ' ', button);
 const isBusy = () => {
   const main = document.querySelector('main');
   const active = document.activeElement;

@@ -13,7 +13,7 @@ import {
 } from './quantities.ts';
 import { renderRouterLogs } from './router-logs.ts';
 import { type Column, renderTable } from './table.ts';
-import { renderPlace, STEP_HINTS, STEP_NAMES } from './words.ts';
+import { renderStep, STEP_HINTS, STEP_NAMES } from './words.ts';
 
 const SESSIONS: Readonly<Record<RouterDetail['session']['state'], string>> = {
   none: 'none yet, or none needed',
@@ -70,8 +70,8 @@ function renderNotice({ name, failure, fault }: RouterDetail): Html | string {
   if (error === undefined) return '';
   const step = failure ? failure.step : fault?.step;
   if (!step) return html`<div class="notice"><p><strong>Not asked:</strong> ${toShown(error)}</p></div>`;
-  const place = fault ? renderPlace(fault) : STEP_NAMES[step];
-  return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Fails in part'} at ${place}:</strong> ${toShown(error)}</p>
+  const where = fault ? renderStep(fault) : STEP_NAMES[step];
+  return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Fails in part'} at ${where}:</strong> ${toShown(error)}</p>
 <p>${STEP_HINTS[step]}</p>
 <p>Step by step: <code>router-exporter doctor ${name}</code></p></div>`;
 }
@@ -128,7 +128,7 @@ function createPollColumns(nowMs: number): readonly Column<PollSummary>[] {
     },
     {
       title: 'Failed at',
-      cell: ({ fault }) => (fault ? renderPlace(fault) : ''),
+      cell: ({ fault }) => (fault ? renderStep(fault) : ''),
     },
     { title: 'Error', kind: 'wide', cell: ({ error, fault }) => toShown(error ?? fault?.error ?? '') },
   ];

@@ -25,7 +25,7 @@ export const STEP_HINTS: Readonly<Record<PollStep, string>> = {
 };
 
 /** Renders the step, and the resource if there is one. */
-export function renderPlace({ step, resource }: PollFault): string {
+export function renderStep({ step, resource }: PollFault): string {
   return resource === null ? STEP_NAMES[step] : `${STEP_NAMES[step]} ${toShown(resource, 120)}`;
 }
 

@@ -1,16 +1,16 @@
-import type { SeenField, SeenPlace } from './explore-documents.ts';
+import type { SeenField, SeenRowSet } from './explore-documents.ts';
 import { type FieldGuess, guessField } from './guess-field.ts';
-import { classifyName, isSensitive } from './mask-table.ts';
+import { classifyName, isSensitiveText } from './mask-table.ts';
 import { isCounterName, LabelNames, type MetricNames, toSnakeCase } from './metric-names.ts';
-import type { PlaceNotes, ProposedMetric, ProposedPlace } from './proposal.ts';
+import type { ProposedMetric, ProposedRowSet, RowSetNotes } from './proposal.ts';
 import { proposeMetrics } from './propose-metrics.ts';
 
-export interface PlaceToPropose {
+export interface RowSetToPropose {
   /** Path of the resource, with `*` for its slots. */
   readonly path: string;
-  readonly place: SeenPlace;
+  readonly rowSet: SeenRowSet;
   /** The enclosing rows. */
-  readonly outer: SeenPlace | undefined;
+  readonly outer: SeenRowSet | undefined;
   /** Fields that no module covers. */
   readonly fields: readonly SeenField[];
 }
@@ -47,9 +47,9 @@ const NAMING_FIELDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Proposes metrics for the fields at one path. */
-export function proposePlace(asked: PlaceToPropose, context: ProposalContext): ProposedPlace {
-  const { path, place, fields } = asked;
-  const { each } = place;
+export function proposeRowSet(asked: RowSetToPropose, context: ProposalContext): ProposedRowSet {
+  const { path, rowSet, fields } = asked;
+  const { each } = rowSet;
   const { guessed, ...notes } = sortFields(fields, context);
   const none = { path, each, resource: undefined };
   if (!PATH.test(path) || path.length > PATH_LENGTH_MAX || !isRows(each)) {
@@ -82,7 +82,7 @@ interface GuessedField {
 function sortFields(
   fields: readonly SeenField[],
   { isSensitive }: ProposalContext,
-): PlaceNotes & { readonly guessed: readonly GuessedField[] } {
+): RowSetNotes & { readonly guessed: readonly GuessedField[] } {
   const guessed: GuessedField[] = [];
   const sensitive: string[] = [];
   const empty: string[] = [];
@@ -101,7 +101,10 @@ function sortFields(
 function looksSensitive({ name, texts }: SeenField, isMasked: (text: string) => boolean): boolean {
   const sensitivity = classifyName(name);
   if (sensitivity === 'secret') return true;
-  if (sensitivity === 'identity' && (texts.length === 0 || texts.some((text) => isSensitive(sensitivity, name, text))))
+  if (
+    sensitivity === 'identity' &&
+    (texts.length === 0 || texts.some((text) => isSensitiveText(sensitivity, name, text)))
+  )
     return true;
   // A long count has as many digits as a card number.
   return texts.some((text) => !(isCounterName(name) && /^\d+$/.test(text)) && isMasked(text));
@@ -127,18 +130,18 @@ interface RowLabels {
 
 /** Returns `undefined` if no labels distinguish the series. */
 function nameRows(
-  { path, place, outer }: PlaceToPropose,
+  { path, rowSet, outer }: RowSetToPropose,
   labelNames: LabelNames,
   context: ProposalContext,
 ): RowLabels | undefined {
   const around: Record<string, string> = path.includes('*') ? { [labelNames.take('slot')]: '$slot' } : {};
-  if (place.each.includes('[]') && outer) {
+  if (rowSet.each.includes('[]') && outer) {
     const field = findNamingField(outer, context);
     if (field !== undefined) around[labelNames.take(toLabel(field))] = `..${field}`;
     else if (outer.rows > 1) return undefined;
   }
-  if (!place.isList) return { around, own: {}, field: undefined };
-  const field = findNamingField(place, context);
+  if (!rowSet.isList) return { around, own: {}, field: undefined };
+  const field = findNamingField(rowSet, context);
   const own =
     field === undefined ? { [labelNames.take('index')]: '$index' } : { [labelNames.take(toLabel(field))]: field };
   return { around, own, field };
@@ -151,7 +154,7 @@ function toLabel(field: string): string {
 /** Fields that may name a row even if there is only one row to judge by. */
 const SURE_NAMES: ReadonlySet<string> = new Set(['name', 'if_name', 'ifname']);
 
-function findNamingField({ fields, rowsMost }: SeenPlace, { isSensitive }: ProposalContext): string | undefined {
+function findNamingField({ fields, rowsMost }: SeenRowSet, { isSensitive }: ProposalContext): string | undefined {
   for (const wanted of NAMING_FIELDS.keys()) {
     if (rowsMost < 2 && !SURE_NAMES.has(wanted)) continue;
     const found = fields.find(({ name, isPlain, isUnique, texts }) => {
@@ -163,12 +166,12 @@ function findNamingField({ fields, rowsMost }: SeenPlace, { isSensitive }: Propo
 }
 
 /** Returns the common parts of the metric names of a path. */
-function toNameParts({ path, place }: PlaceToPropose): { readonly resource: string; readonly place: string } {
-  return { resource: toSnakeCase(path), place: toSnakeCase(place.each.split('.').at(-1) ?? '') };
+function toNameParts({ path, rowSet }: RowSetToPropose): { readonly resource: string; readonly rowSet: string } {
+  return { resource: toSnakeCase(path), rowSet: toSnakeCase(rowSet.each.split('.').at(-1) ?? '') };
 }
 
 function nameMetrics(
-  asked: PlaceToPropose,
+  asked: RowSetToPropose,
   values: readonly GuessedField[],
   labels: Readonly<Record<string, string>>,
   { names, labels: labelsTaken }: ProposalContext,
@@ -188,7 +191,7 @@ function nameMetrics(
 
 /** Proposes metrics for texts that cannot become numbers. */
 function nameTexts(
-  asked: PlaceToPropose,
+  asked: RowSetToPropose,
   values: readonly GuessedField[],
   labelNames: LabelNames,
   context: ProposalContext,
@@ -202,7 +205,7 @@ function nameTexts(
 }
 
 function nameInfo(
-  asked: PlaceToPropose,
+  asked: RowSetToPropose,
   labels: Readonly<Record<string, string>>,
   { names }: ProposalContext,
 ): ProposedMetric {

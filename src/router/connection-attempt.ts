@@ -7,7 +7,7 @@ import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 
 /** How one connection is opened. */
-export interface OpeningOptions {
+export interface ConnectionAttemptOptions {
   /** Host, port and protocol to connect to. */
   readonly target: buildConnector.Options;
   /** TLS settings of the router. */
@@ -21,7 +21,7 @@ export interface OpeningOptions {
   /** Called with each socket, fresh and without TLS. */
   readonly onSocket: (socket: Socket) => void;
   /** Remembers TLS sessions and key exchange groups of earlier connections. */
-  readonly memory: TlsSessionCache;
+  readonly sessions: TlsSessionCache;
   /** Returns the TLS context for these key exchange groups; `undefined` for the default. */
   readonly openContext: (groups: string | undefined) => SecureContext;
   /** Called once, at the end. */
@@ -41,7 +41,7 @@ const ADDRESS_MS_MAX = 2000;
  * One connection on its way. It comes to one end, with a socket or an error, and in the second case nothing of it stays.
  *
  * ```
- *   dial ──TCP connected, https──▶ secure ──handshake done──▶ judge ──trusted──▶ settled with a socket
+ *   dial ──TCP connected, https──▶ secure ──handshake done──▶ verify ──trusted──▶ settled with a socket
  *    ▲ └──TCP connected, http──────────────────────────────────┼────────────────▶ settled with a socket
  *    └── something was offered, once ──┤                       │
  *                                      └─────── failed ────────┴────────────────▶ settled with an error
@@ -49,8 +49,8 @@ const ADDRESS_MS_MAX = 2000;
  *   any ── time is over (of TCP in dial, of the whole), end() ──▶ settled with an error
  * ```
  */
-export class Opening {
-  readonly #options: OpeningOptions;
+export class ConnectionAttempt {
+  readonly #options: ConnectionAttemptOptions;
   #timer: Timer | undefined;
   /** Set while TCP is being connected. */
   #tcpTimer: Timer | undefined;
@@ -60,7 +60,7 @@ export class Opening {
   /** What was offered failed, and this is the second try, without. */
   #isSecondTry = false;
 
-  constructor(options: OpeningOptions) {
+  constructor(options: ConnectionAttemptOptions) {
     this.#options = options;
   }
 
@@ -82,7 +82,7 @@ export class Opening {
     this.#tcpTimer?.cancel();
     if (result[0]) {
       // Whatever the reason was, the next handshake begins from nothing.
-      if (this.#socket instanceof TLSSocket) this.#options.memory.failed();
+      if (this.#socket instanceof TLSSocket) this.#options.sessions.failed();
       this.#socket?.destroy();
     }
     this.#options.settle(...result);
@@ -112,8 +112,8 @@ export class Opening {
   }
 
   #secure(socket: Socket): void {
-    const { target, tls, memory, openContext } = this.#options;
-    const offer = memory.offer();
+    const { target, tls, sessions, openContext } = this.#options;
+    const offer = sessions.offer();
     const name = tls.serverName ?? target.hostname;
     let secured: TLSSocket;
     try {
@@ -131,7 +131,7 @@ export class Opening {
     }
     this.#socket = secured;
     secured.on('error', (cause) => this.#fail(secured, offer, cause));
-    secured.once('secureConnect', () => this.#judge(secured, offer));
+    secured.once('secureConnect', () => this.#verifyPeer(secured, offer));
   }
 
   #fail(socket: TLSSocket, offer: HandshakeOffer, cause: Error): void {
@@ -141,17 +141,17 @@ export class Opening {
       this.end(cause);
       return;
     }
-    this.#options.memory.failed();
+    this.#options.sessions.failed();
     this.#isSecondTry = true;
     this.#dial();
   }
 
-  #judge(socket: TLSSocket, offer: HandshakeOffer): void {
-    const { tls, memory } = this.#options;
-    if (this.#isSecondTry) memory.refused();
-    else if (isOffering(offer)) memory.accepted();
+  #verifyPeer(socket: TLSSocket, offer: HandshakeOffer): void {
+    const { tls, sessions } = this.#options;
+    if (this.#isSecondTry) sessions.refused();
+    else if (isOffering(offer)) sessions.accepted();
     if (socket.isSessionReused()) {
-      memory.resumed(socket);
+      sessions.resumed(socket);
     } else {
       // To be asked for once: the second time, Node.js has none.
       const certificate = socket.getPeerX509Certificate();
@@ -160,7 +160,7 @@ export class Opening {
         this.end(fault);
         return;
       }
-      memory.trusted(socket, certificate);
+      sessions.trusted(socket, certificate);
     }
     this.#settle(null, socket);
   }

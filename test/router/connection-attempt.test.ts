@@ -13,10 +13,10 @@ import {
   renderErrorChain,
   type SteppedClock,
 } from '../../src/base/index.ts';
+import { toConnectError } from '../../src/router/connection-attempt.ts';
 import { Connector } from '../../src/router/connector.ts';
 import { toRouterError } from '../../src/router/errors.ts';
 import { RouterClient, type RouterError, type RouterTls } from '../../src/router/index.ts';
-import { toConnectError } from '../../src/router/opening.ts';
 import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';
 import { openRouter } from './http-router.ts';
 import { authority, certificate, ok, openWire } from './wire-bench.ts';
