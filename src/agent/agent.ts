@@ -15,7 +15,7 @@ export interface AgentOptions {
   readonly config: Config;
   /** Files of routers that are watched for changes. Default: none. */
   readonly watched?: WatchedFiles | undefined;
-  /** Reads the configuration again; absent = it cannot be. */
+  /** Reads the configuration again; absent: no reload. */
   readonly reload?: (() => Promise<LoadedConfig>) | undefined;
   /** Settings of the HTTP server that come from the command line. Default: none. */
   readonly web?: AgentWebOptions | undefined;
@@ -27,17 +27,17 @@ export interface AgentOptions {
   readonly random: Random;
   /** The agent's own log. */
   readonly logger: Logger;
-  /** Told which configuration runs, after each reload that succeeded. */
+  /** Called with the running configuration after each successful reload. */
   readonly onConfigured?: ((config: Config) => void) | undefined;
-  /** Where a sink of type `stdout` writes. */
+  /** Output of sinks of type `stdout`. */
   readonly stdout: Writable;
-  /** Ends the waiting for a disk that cannot be written, should it abort while the agent starts. */
+  /** Aborts the start-up retry while the disk is not writable. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What is said about the web server on the command line, not in the configuration. */
+/** Settings of the web server from the command line. */
 export interface AgentWebOptions {
-  /** Whether `POST /-/reload` and `POST /-/quit` do something. Default false. */
+  /** Enables `POST /-/reload` and `POST /-/quit`. Default false. */
   readonly isLifecycleEnabled?: boolean | undefined;
   /** Path prefix of all routes. Default: the path of `externalUrl`, or none. */
   readonly routePrefix?: string | undefined;
@@ -45,7 +45,7 @@ export interface AgentWebOptions {
   readonly externalUrl?: string | undefined;
 }
 
-/** What the agent has done since it started. */
+/** Totals since the agent started. */
 export interface AgentSummary {
   readonly routers: number;
   readonly routersUp: number;
@@ -58,16 +58,16 @@ export interface AgentSummary {
 export interface Agent {
   /** Base addresses of its pages, as in `http://127.0.0.1:9847`. */
   readonly urls: readonly string[];
-  /** Aborts when somebody has asked over HTTP that the agent ends. */
+  /** Aborts when a shutdown was requested over HTTP. */
   readonly quit: AbortSignal;
-  /** Aborts when the agent cannot do its work any more; the reason says why. Then it wants to be stopped. */
+  /** Aborts when the agent cannot continue; the reason is the cause. Stop it then. */
   readonly failed: AbortSignal;
   summary(): AgentSummary;
   /** Loads the configuration again: all of it or nothing. Faults are in the result and in the log. */
   reload(): Promise<ReloadResult>;
-  /** Resolves when no router is being talked to and no record is on its way. */
+  /** Resolves when no run is in progress and no record is in flight. */
   whenIdle(): Promise<void>;
-  /** Stops polling, delivers what is spooled, logs out, and releases everything: within 9 seconds. */
+  /** Stops polling, delivers spooled records, logs out, and releases everything, within 9 seconds. */
   stop(): Promise<void>;
 }
 
@@ -75,8 +75,8 @@ export interface Agent {
 const STOP_MS = { configuration: 500, web: 500 };
 
 /**
- * Starts the agent. Throws what stands in the way, with everything released. The web server comes first, so that it can be
- * seen that the agent lives while it waits for a disk.
+ * Starts the agent. Throws if it cannot, with everything released. The web server starts first, so that the agent can be
+ * observed while it waits for a disk.
  */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const lifecycle = new Lifecycle(options.clock);
@@ -94,7 +94,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const web = await openWeb(options, lifecycle);
   const metrics = new SelfMetrics(options.version);
   const state = await openState({ ...options, metrics }, lifecycle);
-  // Until then, what goes on while the agent stops can be seen.
+  // Pages are served until then, so that a stopping agent can be observed.
   lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
   const { spoolBytesMax } = config.storage;
   const fail = (cause: unknown) => failed.abort(cause);
@@ -102,7 +102,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const parts = { ...stations, web, clock, logger };
   const prepare = (next: Config) => preparePlan(next, parts);
   const supervisor = new Supervisor({ ...options, prepare });
-  // Begins with what an earlier process left in the spool.
+  // Delivers first what an earlier process left in the spool.
   await supervisor.start(failed.signal);
   stations.scheduler.start();
   const commit = (plan: Plan) => supervisor.commit(plan);
@@ -156,7 +156,7 @@ function createAgent(parts: AgentParts): Agent {
   };
 }
 
-/** Listens, with nothing to serve yet but that the agent lives. */
+/** Opens the web server; until it has content it answers only the liveness check. */
 async function openWeb({ config, web, clock, logger }: AgentOptions, lifecycle: Lifecycle): Promise<WebServer> {
   const server = await openWebServer({
     addresses: config.web.listen,

@@ -9,7 +9,7 @@ import type { RouterAgent, RouterAgentOptions } from './routers/router-agent.ts'
 import type { BackupPlan } from './routers/router-backup.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 
-/** What of a router's agent the configuration decides. */
+/** Options of a router's agent that come from the configuration. */
 export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'hasSinks' | 'lines' | 'backup'>;
 
 export interface PlanOptions {

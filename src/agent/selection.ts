@@ -2,7 +2,7 @@ import { matchesGlob } from 'node:path';
 import type { SinkSettings } from '../delivery/index.ts';
 import type { LogRecord } from '../model/index.ts';
 
-/** Whether a name is chosen by globs; those with a leading `!` take away from what the others give. */
+/** Returns true if globs select a name; a leading `!` excludes. */
 export function isSelected(name: string, globs: readonly string[]): boolean {
   const isMatch = (glob: string) => matchesGlob(name, glob);
   return (
@@ -11,7 +11,7 @@ export function isSelected(name: string, globs: readonly string[]): boolean {
   );
 }
 
-/** Which records a sink gets. */
+/** Selects the records of one sink. */
 export interface SinkSelection {
   readonly isWanted: (router: string, component: string) => boolean;
   /** Absent: every record of a log that is wanted. */

@@ -12,17 +12,17 @@ export interface StateOptions {
   readonly clock: Clock;
   /** Log for problems of the store. */
   readonly logger: Logger;
-  /** Ends the waiting for a disk. */
+  /** Aborts waiting for a disk. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What is on disk. */
+/** State on disk. */
 export interface State {
   readonly store: EmbeddedStore;
   readonly deadLetters: DeadLetterStore;
 }
 
-/** Small durable facts about a router. They are worth little next to its logs: what cannot be written is written later. */
+/** Small durable facts about a router. They matter less than its logs: what cannot be written now is written later. */
 export interface RouterNotes {
   read(router: string, key: string): string | undefined;
   write(router: string, key: string, text: string): void;
@@ -30,7 +30,7 @@ export interface RouterNotes {
 
 /** Bounds of the steps of stopping. Milliseconds. */
 const STOP_MS = { store: 800, deadLetters: 200 };
-/** How often a disk that cannot be written is tried at the start. */
+/** Interval at which an unwritable disk is tried again at the start. */
 const OPENING_RETRY_MS = 10_000;
 
 /** Opens the state, waiting for a disk that cannot be written. Throws {@link StoreError} for everything else. */
@@ -42,7 +42,7 @@ export async function openState(options: StateOptions, lifecycle: Lifecycle): Pr
   return { store, deadLetters };
 }
 
-/** A disk that is full or read-only when the agent starts is waited for: ending would only make a supervisor start it anew. */
+/** Waits for a disk that is full or read-only when the agent starts: if it ended, a supervisor would only restart it. */
 export async function onceWritable<T>(
   open: () => T | Promise<T>,
   { clock, logger, signal }: Pick<StateOptions, 'clock' | 'logger' | 'signal'>,
@@ -58,7 +58,7 @@ export async function onceWritable<T>(
   }
 }
 
-/** Notes in the store; `onFailed` is told of every failure of it, and nobody else is. */
+/** Creates access to notes in the store. Failures go to `onFailed` and nowhere else. */
 export function createRouterNotes(
   store: Pick<EmbeddedStore, 'readNote' | 'writeNote'>,
   onFailed: (cause: StoreError) => void,

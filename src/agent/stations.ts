@@ -27,20 +27,20 @@ export interface StationsOptions extends State {
   readonly logger: Logger;
   /** Version of the program, for the user agent of sinks. */
   readonly version: string;
-  /** Where a sink of type `stdout` writes. */
+  /** Output of sinks of type `stdout`. */
   readonly stdout: Writable;
-  /** Ends the agent: it cannot do its work any more. */
+  /** Ends the agent because it cannot continue. */
   readonly fail: (cause: unknown) => void;
 }
 
-/** What the agent has done since it started. */
+/** Totals since the agent started. */
 export interface AgentCounts {
   polls: number;
   recordsShipped: number;
   gaps: number;
 }
 
-/** What serves every router and every sink, whatever the configuration says of them. */
+/** Parts shared by all routers and sinks, independent of the configuration. */
 export interface Stations extends State {
   readonly metrics: SelfMetrics;
   readonly exposition: FleetExposition;
@@ -49,9 +49,9 @@ export interface Stations extends State {
   readonly sinks: SinkSupervisor;
   readonly spool: SpoolGuard;
   readonly counts: Readonly<AgentCounts>;
-  /** Makes the agent of one router; does not throw. */
+  /** Creates the agent of one router; does not throw. */
   readonly createRouter: (parts: RouterParts) => RouterAgent;
-  /** To be told that the state could not be written where nothing is lost with it. */
+  /** Called when the state could not be written and nothing was lost. */
   readonly onStoreFailed: (cause: StoreError) => void;
 }
 
@@ -60,7 +60,7 @@ const ARCHIVE_WORKERS = 2;
 /** Bounds of the steps of stopping. Milliseconds. */
 const STOP_MS = { archives: 500, routers: 1500, delivery: 3500, schedule: 1500 };
 
-/** Builds the stations and introduces them to each other. There are no routers and no sinks yet, and nothing has begun. */
+/** Creates the stations and connects them. There are no routers and no sinks yet, and nothing is running. */
 export function createStations(options: StationsOptions, lifecycle: Lifecycle): Stations {
   const { store, deadLetters, metrics, spoolBytesMax, clock, logger, fail } = options;
   const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
@@ -136,7 +136,7 @@ function recordRun({ key, lagMs, error }: RunEnded, metrics: SelfMetrics, logger
   }
 }
 
-/** What of a router concerns the agent as a whole. */
+/** Records router events that concern the agent as a whole. */
 function recordRouterEvent(
   event: RouterEvent,
   counts: AgentCounts,

@@ -18,7 +18,7 @@ export interface SupervisorOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How long a reload waits for what it ends: the last deliveries of a sink, the logout of a router. */
+/** Time limit of a reload for ending things: the last deliveries of a sink, the logout of a router. */
 const RELOAD_PATIENCE_MS = 5000;
 
 /** Knows which configuration runs. The start is the commit of the first plan, and a reload the commit of the next. */
@@ -31,7 +31,7 @@ export class Supervisor {
     this.#config = options.config;
   }
 
-  /** What runs now. A reload changes neither where the state is kept nor where is listened. */
+  /** The running configuration. A reload changes neither the state folder nor the listen addresses. */
   get config(): Config {
     const { storage, web } = this.#options.config;
     return { ...this.#config, storage, web: { ...this.#config.web, listen: web.listen } };

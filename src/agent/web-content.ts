@@ -10,7 +10,7 @@ import type { Fleet } from './routers/fleet.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 
 export interface WebContentOptions {
-  /** What runs now. */
+  /** The running configuration. */
   readonly config: () => Config;
   /** The configured routers and their statistics. */
   readonly fleet: Fleet;
@@ -36,7 +36,7 @@ export interface WebContentOptions {
   readonly onFailed: (cause: unknown) => void;
 }
 
-/** What the web server shows, from the rooms that know it. */
+/** Creates the content of the web server from the modules that own it. */
 export function createWebContent(options: WebContentOptions): WebContent {
   const { fleet, scheduler } = options;
   return {

@@ -9,7 +9,7 @@ import { BackupError } from './errors.ts';
 const SPREAD_MS_MAX = 30 * 60_000;
 /** Maximum spread as a share of the time to the next run: a run starts before the next one is due. */
 const SPREAD_SHARE_MAX = 0.5;
-/** How far ahead to search for a run. February 29 on a given day of the week comes at least every 40 years. */
+/** Limit of the search for the next run. February 29 on a given day of the week comes at least every 40 years. */
 const DAYS_MAX = 41 * 366;
 /** Number of cached spans without a run: all routers of a fleet ask for the same ones. */
 const SPANS_MAX = 64;

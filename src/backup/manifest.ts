@@ -19,7 +19,7 @@ export interface VersionRecord {
   readonly reason: BackupReason | 'recovered';
 }
 
-/** What is known about a profile of a router besides its files. */
+/** Facts about a profile of a router besides its files. */
 export interface Manifest {
   readonly router: string;
   /** The profile's full name; its folder shows only a part. */
@@ -27,7 +27,7 @@ export interface Manifest {
   /** True if the router still has the profile. */
   readonly isListed: boolean;
   readonly lastAttempt: { readonly timeMs: number; readonly isSuccess: boolean } | undefined;
-  /** When the router's profile was last found to equal the newest version, in milliseconds since the Unix epoch. */
+  /** Time at which the router's profile was last found to equal the newest version, in milliseconds since the Unix epoch. */
   readonly lastSuccessMs: number | undefined;
   /** Oldest first. */
   readonly versions: readonly VersionRecord[];

@@ -38,7 +38,7 @@ export const backupSchema = section('Stored profiles of the routers, kept as fil
   ).prefault('ascii'),
 });
 
-/** Which profiles are kept, when and where. The path is absolute, and node-cron accepts the schedule. */
+/** Settings of backups: profiles, schedule and folder. The path is absolute, and node-cron accepts the schedule. */
 export type BackupSettings = {
   readonly [Key in keyof BackupKeys]-?: NonNullable<BackupKeys[Key]>;
 };

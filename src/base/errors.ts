@@ -1,5 +1,5 @@
 /**
- * What the caller of a failed step should do: `retry` later, `login-again` first, `skip` this item, write it to the
+ * Action for the caller of a failed step: `retry` later, `login-again` first, `skip` this item, write it to the
  * dead letters (`dead-letter`), `hold-back` until the other side has room again, or wait for the `operator`, because
  * only a change of settings helps.
  */
@@ -7,7 +7,7 @@ export type Disposition = 'retry' | 'login-again' | 'skip' | 'dead-letter' | 'ho
 
 /** Options of every {@link CodedError}. */
 export interface CodedErrorOptions {
-  /** What the caller should do. */
+  /** Action for the caller. */
   readonly disposition: Disposition;
   /** One sentence that tells the operator what to do; absent if there is nothing to do. */
   readonly hint?: string | undefined;

@@ -9,7 +9,7 @@ export interface AgeFamily {
   readonly samples: readonly { readonly labels: Labels; readonly sinceMs: number }[];
 }
 
-/** How long values reported by a router are served. */
+/** End of the time for which values of a router are served. */
 export type ValuesEnd =
   /** For as long as the router is known: these values identify it. */
   | 'never'

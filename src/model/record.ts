@@ -24,7 +24,7 @@ export type RecordFlag =
 export type Severity = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';
 
 /**
- * How certain a gap is. `certain`: a file known by name is gone; `likely`: the chain of files is broken; `possible`:
+ * Certainty of a gap. `certain`: a file known by name is gone; `likely`: the chain of files is broken; `possible`:
  * completeness cannot be proven.
  */
 export type GapCertainty = 'certain' | 'likely' | 'possible';

@@ -3,7 +3,7 @@ import { CodedError, type CodedErrorOptions } from '../base/index.ts';
 export interface SourceErrorOptions extends CodedErrorOptions {
   /** The HTTP status of the answer, when there was one. */
   readonly status?: number | undefined;
-  /** How long the router asks to be left alone. Milliseconds; `Infinity` for a date by a clock that is off. */
+  /** Wait that the router asks for. Milliseconds; `Infinity` for a date by a clock that is off. */
   readonly retryAfterMs?: number | undefined;
   /** True when it is certain that the router saw nothing of the request. Default false. */
   readonly isUnsent?: boolean | undefined;
@@ -11,7 +11,7 @@ export interface SourceErrorOptions extends CodedErrorOptions {
   readonly isAnswered?: boolean | undefined;
 }
 
-/** Why something that was asked of a router did not come: what stations may know of it, whoever asks for them. */
+/** Error of a read from a router: the facts that callers may rely on, whatever the source. */
 export class SourceError<Code extends string = string> extends CodedError<Code> {
   override readonly name: string = 'SourceError';
   readonly status: number | undefined;

@@ -1,5 +1,5 @@
 /**
- * What stood in the way of a connection. `no-address`: the name is not known. `unreachable`: nothing could be sent.
+ * Reason why a connection failed. `no-address`: the name is not known. `unreachable`: nothing could be sent.
  * `untrusted`: TLS ended it.
  */
 export type NetworkFault = 'no-address' | 'unreachable' | 'untrusted';
@@ -13,7 +13,7 @@ const FAULTS: ReadonlyMap<string, NetworkFault> = new Map([
 const TLS_CODE =
   /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|EPROTO)/;
 
-/** What the code of an error of Node.js, its TLS library or undici says of a connection; `undefined`: nothing of these. */
+/** Classifies an error code of Node.js, its TLS library or undici; `undefined` if it is not about the connection. */
 export function classifyCode(code: string): NetworkFault | undefined {
   return FAULTS.get(code) ?? (TLS_CODE.test(code) ? 'untrusted' : undefined);
 }

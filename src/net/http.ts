@@ -1,7 +1,7 @@
 import { Agent, type buildConnector } from 'undici';
 
 /**
- * How the socket of a connection that is kept is opened. An idle one shows a sign of life every minute, so that neither a
+ * Socket options of a kept connection. An idle one sends a keep-alive packet every minute, so that neither a
  * firewall nor an end forgets it.
  */
 export const KEPT_SOCKET = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 } as const;
@@ -21,7 +21,7 @@ export function toAddress({
 }
 
 export interface OneConnectionOptions {
-  /** How long an idle connection is kept, unless the other side announces less. Milliseconds. */
+  /** Idle time before a connection is closed, unless the peer announces less. Milliseconds. */
   readonly keepAliveMs: number;
   /** Waits for the end that the other side has announced, instead of ending the connection just before it. Default false. */
   readonly isEndAwaited?: boolean | undefined;
@@ -70,7 +70,7 @@ export async function readBounded(
 const CLOCK_OFFSET_MS_MAX = 60_000;
 
 /**
- * How long `Retry-After`, a number of seconds or a date, asks to wait. Milliseconds; `undefined` for anything else.
+ * Parses `Retry-After`, a number of seconds or a date, into milliseconds to wait; `undefined` for anything else.
  * `dateHeader`, the header `Date` of the same answer, is given where the clock of the other side may be off: when it shows
  * another time than `nowMs`, a date says nothing but "later", which is `Infinity`.
  */

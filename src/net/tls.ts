@@ -3,15 +3,15 @@ import { isIP } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { ClientTls } from '../settings/index.ts';
 
-/** Whether the TLS library itself ends a connection whose certificate no authority vouches for. */
+/** Returns true if the TLS library itself must verify the certificate against the authorities. */
 export function isAuthorityNeeded({ caPem, fingerprintSha256, insecureSkipVerify }: ClientTls): boolean {
   const isPinnedOnly = fingerprintSha256 !== undefined && caPem === undefined;
   return insecureSkipVerify !== true && !isPinnedOnly;
 }
 
 /**
- * What is wrong with the certificate of a full handshake beyond what {@link isAuthorityNeeded} covers: its fingerprint,
- * `none` without a certificate, when another one is asked for.
+ * Returns the fingerprint of the certificate of a full handshake if it is not the pinned one;
+ * `none` without a certificate.
  */
 export function findOtherFingerprint(
   { fingerprintSha256 }: ClientTls,
@@ -21,7 +21,7 @@ export function findOtherFingerprint(
   return fingerprintSha256 === undefined || toHex(found) === toHex(fingerprintSha256) ? undefined : found;
 }
 
-/** The options of a TLS connection by which `name` is greeted and looked for in the certificate. */
+/** Returns the TLS options for the server name `name` and its check against the certificate. */
 export function toNameOptions(name: string): { readonly host: string; readonly servername: string } {
   // An address may stand in a certificate, but never in the greeting.
   return { host: name, servername: isIP(name) ? '' : name };

@@ -2,7 +2,7 @@ import { isPlainObject } from './decode.ts';
 import { type ErrorDetail, RouterError, type RouterErrorOptions } from './errors.ts';
 import type { JsonAnswer, TransportRequest } from './transport.ts';
 
-/** How much of a router's own words goes into an error, per word and in number. */
+/** Limits of the router's own error details: length of each, and number. */
 const WORDS_LENGTH_MAX = 200;
 const WORDS_MAX = 20;
 
@@ -14,7 +14,7 @@ const HINTS: Readonly<Record<number, string>> = {
   503: 'The router is busy with another request of this kind; it was asked again in vain',
 };
 
-/** What an answer of an unexpected status means. */
+/** Returns the error for an answer with an unexpected status. */
 export function toAnswerError(answer: JsonAnswer, request: TransportRequest): RouterError {
   const { status, retryAfterMs } = answer;
   const words = decodeWords(answer.body);
@@ -27,7 +27,7 @@ export function toAnswerError(answer: JsonAnswer, request: TransportRequest): Ro
   return new RouterError('http', what, { ...options, disposition: isFinal ? 'skip' : 'retry', isAnswered: true });
 }
 
-/** What a 401 means that came straight after a login: the account is in order, but this call is not permitted to it. */
+/** Returns the error for a 401 straight after a login: the account is valid, but may not make this call. */
 export function toRefusalError({ message, status, words }: RouterError): RouterError {
   const hint = HINTS[403];
   const options = { status, words, hint, disposition: 'operator', isAnswered: true } as const;

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 
-/** What a router's certificate said when it was last looked at and trusted. Times are Unix milliseconds. */
+/** Facts of a router's certificate when it was last verified. Times are Unix milliseconds. */
 export interface RouterCertificate {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;

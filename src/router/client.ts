@@ -53,7 +53,7 @@ export interface DatedAnswer {
   readonly dateMs: number | undefined;
 }
 
-/** What {@link RouterClient.call} was answered. */
+/** Answer to {@link RouterClient.call}. */
 export interface AnyAnswer {
   readonly status: number;
   /** The decoded body; `undefined` when it is empty or no JSON. */
@@ -71,7 +71,7 @@ const LOG_NAME_LENGTH_MAX = 512;
 const PROFILES_MAX = 1000;
 /** Longest path that is taken as it stands; those of the interface are below 200 characters. */
 const PATH_LENGTH_MAX = 2048;
-/** How much of a wrong name an error shows. */
+/** Characters of a wrong name shown in an error. */
 const NAME_SHOWN_MAX = 200;
 /** Stands for a caller that never gives up; requests are bounded all the same. */
 const NEVER = new AbortController().signal;
@@ -118,7 +118,7 @@ export class RouterClient implements AsyncDisposable {
   }
 
   /**
-   * How long the router has asked to be left alone, in an answer of 429 or 503; `undefined` when that is over. Calls do not
+   * Wait that the router asked for in an answer of 429 or 503; `undefined` when it is over. Calls do not
    * wait for it: whoever asks a router again and again should.
    */
   get retryAfter(): RetryAfter | undefined {
@@ -272,7 +272,7 @@ function encodePath(path: string): string {
   return parts.map(encodeURIComponent).join('/');
 }
 
-/** Whether a URL takes the path as it stands: without a way up, also an encoded one, and without a fragment. */
+/** Returns true if a URL keeps the path unchanged: no parent folder, also encoded, and no fragment. */
 function isPlainPath(path: string): boolean {
   if (path.length > PATH_LENGTH_MAX || !/^\/[\x21-\x7e]*$/.test(path) || /[\\#]/.test(path)) return false;
   const [beforeQuery = ''] = path.split('?', 1);

@@ -18,7 +18,7 @@ import { RouterError } from './errors.ts';
 import type { Filter } from './filter.ts';
 import type { Call, RequestQueue } from './request-queue.ts';
 
-/** Which entries a call is about, and of which profile. */
+/** Entries and profile of a call. */
 export interface EntryChoice {
   /** Absent: the running profile. */
   readonly profile?: string;

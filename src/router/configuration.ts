@@ -6,7 +6,7 @@ import { decodeScheme, type ResourceScheme } from './scheme.ts';
 /** Parameters of a resource or of a list entry by name; every value is a text, numbers and flags included. */
 export type Parameters = Readonly<Record<string, string>>;
 
-/** Where a profile of the configuration stands. Flags are absent where the answer does not carry them. */
+/** State of a profile of the configuration. Flags are absent where the answer does not carry them. */
 export interface ProfileState {
   readonly name: string;
   readonly lastActivated: boolean | undefined;
@@ -71,13 +71,13 @@ export type ChangedEntry =
     }
   | { readonly index: string; readonly parameters: NewSublistEntry };
 
-/** Which profile a call is about, and whether it is activated afterwards. */
+/** Profile of a call, and its activation afterwards. */
 export interface ProfileChoice {
   /** Absent: the running profile. */
   readonly profile?: string;
-  /** Where the name of the profile stands in the request. Default `body`. */
+  /** Part of the request with the name of the profile. Default `body`. */
   readonly profileIn?: 'body' | 'query';
-  /** Whether the profile is activated after the change. Default false: it is only changed. */
+  /** Activates the profile after the change. Default false: it is only changed. */
   readonly activate?: boolean;
 }
 

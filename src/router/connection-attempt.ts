@@ -6,15 +6,15 @@ import { isAuthorityNeeded, KEPT_SOCKET, readErrorCode, toAddress, toNameOptions
 import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 
-/** How one connection is opened. */
+/** Options of one connection attempt. */
 export interface ConnectionAttemptOptions {
   /** Host, port and protocol to connect to. */
   readonly target: buildConnector.Options;
   /** TLS settings of the router. */
   readonly tls: RouterTls;
-  /** From the question for the name to the trusted connection. Milliseconds. */
+  /** Limit from name resolution to the trusted connection. Milliseconds. */
   readonly timeoutMs: number;
-  /** From the first packet to the TCP connection, over all addresses of a name. Milliseconds. */
+  /** Limit from the first packet to the TCP connection, over all addresses of a name. Milliseconds. */
   readonly connectTimeoutMs: number;
   /** Clock for time limits. */
   readonly clock: Clock;
@@ -38,7 +38,7 @@ const CONNECT_TIMEOUT_MS = 5000;
 const ADDRESS_MS_MAX = 2000;
 
 /**
- * One connection on its way. It comes to one end, with a socket or an error, and in the second case nothing of it stays.
+ * One attempt to connect. It ends once, with a socket or an error; after an error nothing of it remains.
  *
  * ```
  *   dial ──TCP connected, https──▶ secure ──handshake done──▶ verify ──trusted──▶ settled with a socket
@@ -57,7 +57,7 @@ export class ConnectionAttempt {
   /** The last one: TCP first, then TLS on it. */
   #socket: Socket | undefined;
   #isSettled = false;
-  /** What was offered failed, and this is the second try, without. */
+  /** True in the second try, without the offer that failed. */
   #isSecondTry = false;
 
   constructor(options: ConnectionAttemptOptions) {
@@ -70,7 +70,7 @@ export class ConnectionAttempt {
     this.#dial();
   }
 
-  /** Gives up, unless the end has come already. */
+  /** Gives up, unless it has already ended. */
   end(cause: Error): void {
     this.#settle(cause, null);
   }
@@ -153,7 +153,7 @@ export class ConnectionAttempt {
     if (socket.isSessionReused()) {
       sessions.resumed(socket);
     } else {
-      // To be asked for once: the second time, Node.js has none.
+      // getPeerX509Certificate() returns the certificate only on the first call.
       const certificate = socket.getPeerX509Certificate();
       const fault = findTrustFault(tls, certificate);
       if (fault) {
@@ -166,12 +166,12 @@ export class ConnectionAttempt {
   }
 }
 
-/** The limit of TCP alone, when one request may take `timeoutMs`. */
+/** Returns the limit of TCP alone if one request may take `timeoutMs`. */
 export function toConnectTimeoutMs(connectTimeoutMs: number | undefined, timeoutMs: number): number {
   return Math.min(connectTimeoutMs ?? CONNECT_TIMEOUT_MS, timeoutMs);
 }
 
-/** How a connection to a router is opened. */
+/** Returns the TCP options of a connection to a router. */
 export function toTcpOptions(address: { readonly host: string; readonly port: number }, timeoutMs: number) {
   return {
     ...address,
@@ -188,12 +188,12 @@ function toError(cause: unknown): Error {
   return cause instanceof Error ? cause : new TypeError(String(cause));
 }
 
-/** Says that an address was silent for `limitMs`. */
+/** Returns the error for an address that did not answer within `limitMs`. */
 export function toTimeoutError({ hostname }: Pick<buildConnector.Options, 'hostname'>, limitMs: number): Error {
   return new errors.ConnectTimeoutError(`No connection to ${hostname} within ${limitMs} ms`);
 }
 
-/** Where every address of a name failed and one of them by silence, the whole counts as silence. */
+/** Returns a time-out if every address of a name failed and one of them timed out; otherwise `cause`. */
 export function toConnectError(cause: Error, target: Pick<buildConnector.Options, 'hostname'>, limitMs: number): Error {
   const attempts: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [];
   const isTimeout = attempts.some((attempt) => readErrorCode(attempt) === 'ETIMEDOUT');

@@ -18,7 +18,7 @@ export interface ConnectorOptions {
   readonly clock: Clock;
 }
 
-/** How many connections to a router were opened and trusted, and how many of those resumed a TLS session. */
+/** Number of connections to a router that were opened and trusted, and of those that resumed a TLS session. */
 export interface ConnectionCounts {
   readonly opened: number;
   readonly resumed: number;
@@ -33,9 +33,9 @@ export interface WireBytes {
   readonly received: number;
 }
 
-/** What the connections to one router tell about themselves. */
+/** Facts about the connections to one router. */
 export interface WireFacts {
-  /** Of all connections so far, failed and living ones included; never goes back. */
+  /** Bytes of all connections so far, failed and open ones included; never decreases. */
   readonly wireBytes: WireBytes;
   readonly connections: ConnectionCounts;
   /** From the last full handshake that was trusted; `undefined` before it and without TLS. */
@@ -91,7 +91,7 @@ export class Connector implements WireFacts {
     attempt.start();
   };
 
-  /** Ends the connections that are on their way. Those that stand belong to who asked for them. */
+  /** Ends connection attempts. Open connections belong to the caller. */
   close(): void {
     for (const attempt of this.#attempts) attempt.end(new errors.ClientDestroyedError());
   }

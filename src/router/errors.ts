@@ -3,7 +3,7 @@ import { SourceError, type SourceErrorOptions } from '../model/index.ts';
 import { classifyCode, readErrorCode } from '../net/index.ts';
 
 /**
- * Why a router could not be used; also the values of the label `reason`. `budget` = not asked: the day's byte budget is
+ * Reasons why a router could not be used; also the values of the label `reason`. `budget` = not asked: the day's byte budget is
  * used up. It never comes from this room, which knows nothing of budgets.
  */
 export const ROUTER_FAILURES = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse', 'budget'] as const;
@@ -30,7 +30,7 @@ export class RouterError extends SourceError<RouterFailure> {
     this.words = options.words ?? [];
   }
 
-  /** Whether the account is in order and has no right to this: an answer of 403, or of 401 to a session that is in order. */
+  /** True if the account is valid but lacks the right: an answer of 403, or of 401 with a valid session. */
   get isForbidden(): boolean {
     return this.code === 'auth' && this.isAnswered;
   }
@@ -38,7 +38,7 @@ export class RouterError extends SourceError<RouterFailure> {
 
 const BROKEN_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT']);
 const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
-/** What the other side says of the certificate that was shown to it, or was not. */
+/** Alerts of the peer about the client certificate, or its absence. */
 const CLIENT_REFUSED = /_ALERT_(NO_|BAD_|UNSUPPORTED_)?CERTIFICATE|_ALERT_UNKNOWN_CA$/;
 
 /** Turns whatever the HTTP client threw into a {@link RouterError}; `what` names the attempt, as in "GET /profiles". */

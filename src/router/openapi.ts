@@ -9,7 +9,7 @@ export interface DescribedCall {
   readonly summary: string | undefined;
 }
 
-/** What a machine-readable description (OpenAPI 3.0, JSON) says about the interface of one firmware version. */
+/** Facts about the interface of one firmware version from its OpenAPI 3.0 description in JSON. */
 export interface ApiDescription {
   readonly title: string | undefined;
   /** The firmware version that it describes. */

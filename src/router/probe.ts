@@ -15,20 +15,20 @@ export interface RouterProbeOptions {
   readonly url: string;
   /** TLS settings for `https` URLs. Default: the system's authorities. */
   readonly tls?: RouterTls | undefined;
-  /** Of each step but {@link RouterProbe.connect}. Milliseconds. */
+  /** Limit of each step except {@link RouterProbe.connect}. Milliseconds. */
   readonly timeoutMs: number;
-  /** Of {@link RouterProbe.connect}. Milliseconds, default 5,000; never more than `timeoutMs`. */
+  /** Limit of {@link RouterProbe.connect}. Milliseconds, default 5,000; never more than `timeoutMs`. */
   readonly connectTimeoutMs?: number | undefined;
   /** Clock for time limits and durations. */
   readonly clock: Clock;
 }
 
-/** What a handshake has shown. */
+/** Result of a handshake. */
 export interface TlsFinding {
   /** As in `TLSv1.3`. */
   readonly protocol: string;
   readonly certificate: ShownCertificate | undefined;
-  /** Why the product would end the connection here; `undefined` when it would go on. */
+  /** Reason why the product would end the connection here; `undefined` if it would not. */
   readonly fault: RouterError | undefined;
 }
 
@@ -48,7 +48,7 @@ export class RouterProbe {
     this.#url = new URL(options.url);
   }
 
-  /** Of its own connection; the question for a name is not counted. */
+  /** Bytes of its own connection; name resolution is not counted. */
   get wireBytes(): WireBytes {
     return this.#meter.read();
   }

@@ -13,7 +13,7 @@ import {
 } from './transport.ts';
 
 export interface RequestQueueOptions extends TransportOptions {
-  /** How requests are authenticated. */
+  /** Authentication of requests. */
   readonly auth: AuthMode;
   /** Name of the account; not used with `none`. */
   readonly username: string;
@@ -31,20 +31,20 @@ const LOGIN_PATH = '/auth/login';
 const REFUSALS_MAX = 2;
 /** Statuses of a router that is well and has no time now. */
 const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
-/** A router that is busy and does not say how long is asked again after this time. Milliseconds. */
+/** Wait for a busy router that does not say how long. Milliseconds. */
 const BUSY_WAIT_MS = 3000;
-/** A call waits no longer than this by itself; a longer `Retry-After` is the caller's business. Milliseconds. */
+/** Longest wait within a call; a longer `Retry-After` is left to the caller. Milliseconds. */
 const BUSY_WAIT_MS_MAX = 15_000;
 /** Requests in all of one call while a router says that it is busy. */
 const BUSY_ATTEMPTS_MAX = 3;
 /** No `Retry-After` counts for longer, whatever it says. Milliseconds. */
 const RETRY_AFTER_MS_MAX = 15 * 60_000;
 
-/** How long a router has asked to be left alone, in the header `Retry-After`. */
+/** Wait that a router has asked for in the header `Retry-After`. */
 export interface RetryAfter {
   /** On the monotonic clock. */
   readonly untilMs: number;
-  /** Whether it asked for more than 15 minutes, or gave a date by a clock that is off: both count as 15 minutes. */
+  /** True if it asked for more than 15 minutes, or for a date by a wrong clock: both count as 15 minutes. */
   readonly isCapped: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface RetryAfter {
  * A router that was busy to the end of a call is not waited for again before it has done something.
  */
 export class RequestQueue {
-  /** What the connections tell about themselves. */
+  /** Facts about the connections. */
   readonly wire: WireFacts;
   readonly #transport: Transport;
   readonly #credentials: Credentials;
@@ -64,7 +64,7 @@ export class RequestQueue {
   readonly #mutex = new Mutex();
   readonly #refusals: RefusalMemory;
   #retryAfter: RetryAfter | undefined;
-  /** Whether the last call has waited for a busy router in vain. */
+  /** True if the last call waited for a busy router in vain. */
   #isBusy = false;
 
   constructor(options: RequestQueueOptions) {
@@ -78,13 +78,13 @@ export class RequestQueue {
     });
   }
 
-  /** What the router has asked for last, in an answer of 429 or 503; `undefined` when that is over. Holds back no call. */
+  /** Last wait that the router asked for, in an answer of 429 or 503; `undefined` when it is over. Delays no call. */
   get retryAfter(): RetryAfter | undefined {
     const isOver = this.#retryAfter && this.#clock.monotonic() >= this.#retryAfter.untilMs;
     return isOver ? undefined : this.#retryAfter;
   }
 
-  /** The answer, read whole, when its status is `success`; otherwise throws {@link RouterError}. */
+  /** Returns the whole answer if its status is `success`; otherwise throws {@link RouterError}. */
   ask(call: Call, success: number): Promise<JsonAnswer> {
     return this.#run(call, async (request) => {
       const answer = await this.#transport.askJson(request);
@@ -93,7 +93,7 @@ export class RequestQueue {
     });
   }
 
-  /** The answer, read whole, whatever its status; only 401 is met with a new token first. */
+  /** Returns the whole answer, whatever its status; only a 401 first leads to a new token. */
   askAny(call: Call): Promise<WholeAnswer> {
     return this.#run(call, async (request) => {
       const answer = await this.#transport.askJson(request);
@@ -102,7 +102,7 @@ export class RequestQueue {
     });
   }
 
-  /** Hands the body to `consume` while it arrives, with the offset of its first byte. Not repeated once it has begun. */
+  /** Passes the body to `consume` while it arrives, with the offset of its first byte. Not repeated once it has begun. */
   download<T>(call: Call, consume: ConsumeDownload<T>): Promise<T> {
     let isStarted = false;
     return this.#run(
@@ -118,12 +118,12 @@ export class RequestQueue {
             throw toAnswerError(answer, request);
           },
         ),
-      // What has been handed out cannot be taken back: from then on going on is the caller's business.
+      // Bytes already consumed cannot be taken back: from then on the caller decides.
       () => !isStarted,
     );
   }
 
-  /** Makes sure of valid credentials, without a call. */
+  /** Logs in if there are no valid credentials, without a call. */
   async logIn(signal: AbortSignal): Promise<void> {
     await this.#run({ method: 'POST', path: LOGIN_PATH, signal }, () => Promise.resolve());
   }
@@ -183,7 +183,7 @@ export class RequestQueue {
     }
   }
 
-  /** Makes way for another token after a 401; throws when none can do better. `refusals`: of this call so far. */
+  /** Drops the token after a 401; throws if no other token can help. `refusals`: of this call so far. */
   #renew(call: Call, authorization: string | undefined, cause: RouterError, refusals: number): void {
     if (this.#refusals.isVain(call)) throw toRefusalError(cause);
     if (refusals < REFUSALS_MAX && this.#credentials.lost(authorization, cause, refusals > 0)) return;
@@ -205,7 +205,7 @@ function isStaleConnection(cause: RouterError): boolean {
   return cause.code === 'connect' && !cause.isUnsent;
 }
 
-/** What a call is remembered by. */
+/** Key of a remembered call. */
 type CallName = Pick<TransportRequest, 'method' | 'path'>;
 
 /**
@@ -224,27 +224,27 @@ class RefusalMemory {
   readonly #clock: Clock;
   /** Until when a 401 is no reason for a login, on the monotonic clock. */
   readonly #refused = new Map<string, number>();
-  /** The same for all calls, while the router has let none through since a login that did not help. */
+  /** End of the same state for all calls, if the router accepted none since a login that did not help. */
   #allUntilMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Notes that a call was refused although a login has just come before it. */
+  /** Records that a call was refused straight after a login. */
   refused(call: CallName): void {
     if (this.#refused.size >= REFUSED_CALLS_MAX) this.#refused.clear();
     this.#allUntilMs = this.#clock.monotonic() + REFUSAL_REMEMBERED_MS;
     this.#refused.set(toKey(call), this.#allUntilMs);
   }
 
-  /** Notes that the router has let a call through. */
+  /** Records that the router accepted a call. */
   accepted(call: CallName): void {
     this.#refused.delete(toKey(call));
     this.#allUntilMs = 0;
   }
 
-  /** Whether another login would not help after a 401 for the call. */
+  /** Returns true if another login would not help after a 401 for the call. */
   isVain(call: CallName): boolean {
     const nowMs = this.#clock.monotonic();
     if (nowMs < (this.#refused.get(toKey(call)) ?? 0)) return true;

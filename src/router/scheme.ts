@@ -1,6 +1,6 @@
 import { isPlainObject, readInteger, readString } from './decode.ts';
 
-/** What a parameter of a configuration resource may hold. */
+/** Values that a parameter of a configuration resource may hold. */
 export interface ParameterScheme {
   readonly name: string;
   /** One of {@link SCHEME_TYPES} on known firmware; any other is kept and not checked. */
@@ -15,7 +15,7 @@ export interface ParameterScheme {
   readonly items: readonly SchemeItem[] | undefined;
 }
 
-/** What the parameters of one resource may hold, by where they stand in it. */
+/** Schemes of the parameters of one resource, by their path in it. */
 export interface ResourceScheme {
   /** Single-valued parameters. */
   readonly unique: readonly ParameterScheme[];
@@ -28,7 +28,7 @@ export interface ResourceScheme {
 export interface SchemeItem {
   readonly value: string;
   readonly label: string;
-  /** Whether the label is a key of the web interface's translations. */
+  /** True if the label is a key of the web interface's translations. */
   readonly isTranslated: boolean;
 }
 
@@ -38,7 +38,7 @@ export const SCHEME_TYPES = ['email_addr', 'string', 'peer', 'radio', 'checkbox'
 /** A value that its scheme does not allow. */
 export interface SchemeFault {
   readonly parameter: string;
-  /** What is wrong and what is allowed, without the value itself, which may be a secret. */
+  /** Describes what is wrong and what is allowed, without the value itself, which may be a secret. */
   readonly message: string;
 }
 

@@ -2,7 +2,7 @@ import type { Clock, Secret } from '../base/index.ts';
 import { RouterError } from './errors.ts';
 import type { JsonAnswer, TransportRequest } from './transport.ts';
 
-/** What happened to the session of a router. */
+/** Event of the session with a router. */
 export type SessionEvent =
   | { readonly type: 'session-opened' }
   | { readonly type: 'session-refreshed' }
@@ -36,7 +36,7 @@ interface Tokens {
   readonly refresh: string;
   /** On the monotonic clock; `-Infinity` once the router has refused the access token. */
   readonly receivedAtMs: number;
-  /** Whether they came with a login, and not with a refresh. */
+  /** True if they came with a login, not with a refresh. */
   readonly isOfLogin: boolean;
 }
 
@@ -92,7 +92,7 @@ export class Session {
   }
 
   /**
-   * Says that the router refused `token`; returns whether another token can do better. The next one comes from a refresh.
+   * Records that the router refused `token`; returns true if another token may work. The next one comes from a refresh.
    * `isRepeated`: the router has refused two tokens for the same request. Then the next one comes from a login, unless this
    * one already did.
    */
@@ -220,16 +220,16 @@ function toLoginError(answer: JsonAnswer, username: string): RouterError {
 export const AUTH_MODES = ['token', 'basic', 'none'] as const;
 
 /**
- * How requests are authenticated. `token`: login, refresh, logout. `basic`: HTTP basic credentials with each request,
+ * Authentication of requests. `token`: login, refresh, logout. `basic`: HTTP basic credentials with each request,
  * for devices that take them. `none`: for devices without users.
  */
 export type AuthMode = (typeof AUTH_MODES)[number];
 
-/** What makes requests authentic, whatever the mode. */
+/** Credentials of requests, whatever the mode. */
 export interface Credentials {
   /** Value of the header `Authorization` for the next request. */
   authorization(signal: AbortSignal): Promise<string | undefined>;
-  /** Says that the router refused it, perhaps not for the first time in one request; returns whether another try can do better. */
+  /** Records that the router refused it, perhaps not for the first time in one request; returns true if a retry may work. */
   lost(authorization: string | undefined, cause: RouterError, isRepeated: boolean): boolean;
   close(signal: AbortSignal): Promise<void>;
 }

@@ -18,7 +18,7 @@ export interface ShownCertificate extends RouterCertificate {
 const TEXT_LENGTH_MAX = 200;
 const NAMES_MAX = 20;
 
-/** What a certificate says; `undefined` when there is none or it cannot be read. */
+/** Describes a certificate; `undefined` if there is none or it cannot be read. */
 export function decodeShownCertificate(certificate: X509Certificate | undefined): ShownCertificate | undefined {
   const known = decodeCertificate(certificate);
   if (!certificate || !known) return undefined;
@@ -38,7 +38,7 @@ function clean(text: string | undefined): string {
 }
 
 const WRONG_NAME = 'ERR_TLS_CERT_ALTNAME_INVALID';
-/** What the codes of the TLS library mean. */
+/** Explanations of the codes of the TLS library. */
 const REASONS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'it is signed by itself, not by an authority',
   SELF_SIGNED_CERT_IN_CHAIN: 'its authority is not a trusted one',
@@ -52,7 +52,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Why the product would end this connection, which was opened with `rejectUnauthorized: false` and otherwise as the product
+ * Returns the reason why the product would end this connection, which was opened with `rejectUnauthorized: false` and otherwise as the product
  * opens its own; `undefined` when it would not.
  */
 export function judgeTrust(

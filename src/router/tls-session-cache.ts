@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../base/index.ts';
 import { decodeCertificate, type RouterCertificate } from './certificate.ts';
 
-/** What a handshake may begin with instead of from nothing. */
+/** State that shortens a handshake. */
 export interface HandshakeOffer {
   /** A session to resume. */
   readonly session?: Buffer | undefined;
@@ -30,7 +30,7 @@ const GROUPS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What connections to one router teach, so that the next one costs fewer bytes: the session, with which the router need
+ * State of earlier connections to one router, so that the next one costs fewer bytes: the session, with which the router need
  * not show its certificate again, and the key exchange that it prefers.
  *
  * Only connections whose certificate was trusted are remembered, by fingerprint or by authority. Resuming is then as
@@ -54,7 +54,7 @@ export class TlsSessionCache {
     return this.#certificate;
   }
 
-  /** What to begin the next handshake with; empty when there is nothing. */
+  /** Returns the state for the next handshake; empty if there is none. */
   offer(): HandshakeOffer {
     if (this.#refusals >= REFUSALS_MAX) return {};
     const notAfterMs = this.#certificate?.notAfterMs ?? Number.POSITIVE_INFINITY;

@@ -39,7 +39,7 @@ export interface TransportRequest {
 /** An answer read whole. */
 export interface JsonAnswer {
   readonly status: number;
-  /** How long the router asks to be left alone (`Retry-After`). Milliseconds; `Infinity` for a date by a clock that is off. */
+  /** Wait that the router asks for (`Retry-After`). Milliseconds; `Infinity` for a date by a clock that is off. */
   readonly retryAfterMs?: number | undefined;
   /** The router's own time (`Date`), milliseconds since the Unix epoch. */
   readonly dateMs?: number | undefined;
@@ -47,37 +47,37 @@ export interface JsonAnswer {
   readonly body: unknown;
 }
 
-/** The same with the body as it came. */
+/** A JSON answer with its undecoded body. */
 export interface WholeAnswer extends JsonAnswer {
   readonly bytes: Uint8Array;
 }
 
-/** What the head of a download says about its body. */
+/** Facts about the body of a download, from its headers. */
 export interface DownloadFacts {
   /** Its entity tag. */
   readonly etag: string | undefined;
   /** The router's own time, milliseconds since the Unix epoch. */
   readonly dateMs: number | undefined;
-  /** Whether it is a part of the file, because one was asked for and the router supports that. */
+  /** True if it is a part of the file: one was requested, and the router supports ranges. */
   readonly isPartial: boolean;
   /** Bytes of the whole file, as far as the router says. */
   readonly fileBytes: number | undefined;
-  /** In which it came compressed for the way, as in `gzip`. */
+  /** Content encoding, as in `gzip`. */
   readonly encoding: string | undefined;
 }
 
-/** Hands over a body while it arrives, with the offset of its first byte. */
+/** Consumes a body while it arrives; `start` is the offset of its first byte. */
 export type ConsumeDownload<T> = (body: AsyncIterable<Uint8Array>, start: number, facts: DownloadFacts) => Promise<T>;
 
 /** A longer entity tag is not kept. Characters. */
 const ETAG_LENGTH_MAX = 256;
 /** Bound of a JSON answer. The largest of the interface, a configuration with its scheme, is far below one MiB. */
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
-/** How much of an unwanted body is still read, to keep the connection: about what a TLS handshake costs. */
+/** Bytes of an unwanted body that are still read to keep the connection: about the cost of a TLS handshake. */
 const UNREAD_BYTES_MAX = 8 * 1024;
 /**
- * How long an idle connection is kept, unless the router announces less; most close it by themselves after a minute or
- * so. Signs of life on an idle connection cost about 100 bytes a minute with the headers of TCP and IP, a connection that
+ * Idle time before a connection is closed, unless the router announces less; most close it by themselves after a minute or
+ * so. Keep-alive packets on an idle connection cost about 100 bytes a minute with the headers of TCP and IP, a connection that
  * resumes a TLS session about 1,500: a poll every ten minutes finds the connection open, and for a rarer one a new
  * connection is cheaper.
  */
@@ -88,7 +88,7 @@ const KEEP_ALIVE_MS = 15 * 60_000;
  * It neither logs in nor retries.
  */
 export class Transport {
-  /** What the connections tell about themselves. */
+  /** Facts about the connections. */
   readonly wire: WireFacts;
   readonly #options: TransportOptions;
   readonly #connector: Connector;

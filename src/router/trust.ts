@@ -4,10 +4,10 @@ import { findOtherFingerprint, openSecureContext } from '../net/index.ts';
 import type { ClientTls } from '../settings/index.ts';
 import { RouterError } from './errors.ts';
 
-/** How a router's certificate is checked, and which one is shown to it. */
+/** TLS settings of a router: how its certificate is verified, and the client certificate. */
 export type RouterTls = ClientTls;
 
-/** What is wrong with the certificate of a full handshake beyond what the TLS library has checked. */
+/** Checks the certificate of a full handshake beyond what the TLS library has checked; returns the error, if any. */
 export function findTrustFault(tls: RouterTls, certificate: X509Certificate | undefined): RouterError | undefined {
   const found = findOtherFingerprint(tls, certificate);
   if (found === undefined) return undefined;
@@ -18,7 +18,7 @@ export function findTrustFault(tls: RouterTls, certificate: X509Certificate | un
   });
 }
 
-/** The context of a router's trust settings. What its certificates are not good for becomes a {@link RouterError}. */
+/** Returns the TLS context of a router's settings. Throws {@link RouterError} if its certificates cannot be used. */
 export function openTrustedContext(tls: RouterTls, groups?: string): SecureContext {
   try {
     return openSecureContext(tls, groups);

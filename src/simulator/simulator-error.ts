@@ -1,6 +1,6 @@
 import { CodedError } from '../base/index.ts';
 
-/** Why the simulator could not do what was requested. */
+/** Reasons why the simulator could not do what was requested. */
 export type SimulatorErrorCode =
   | 'bad-option'
   | 'listen-failed'

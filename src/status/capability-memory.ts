@@ -2,7 +2,7 @@ import type { PollPlan } from './poll-plan.ts';
 import type { Refusal, ResourceCapability } from './poll-result.ts';
 
 const HOUR_MS = 3_600_000;
-/** How long a refusal is remembered: a card may be added, or rights granted, without a change of firmware. */
+/** Time for which a refusal is remembered: a card may be added, or rights granted, without a change of firmware. */
 const ASK_AGAIN_MS: Readonly<Record<Refusal, number>> = { unsupported: 24 * HOUR_MS, forbidden: HOUR_MS };
 
 /**

@@ -30,7 +30,7 @@ export interface PollPattern {
   readonly isOptional: boolean;
 }
 
-/** What is read from a router, and how often. */
+/** Resources that are read from a router, and their intervals. */
 export interface PollPlan {
   /** Identity first, then in the order of the modules, and readers last: they may depend on what was read before. */
   readonly targets: readonly PollTarget[];

@@ -1,7 +1,7 @@
 import type { MetricFamily } from '../model/index.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
 
-/** Why a resource cannot be read: the router does not have it, or this account may not read it. */
+/** Reason why a resource cannot be read: the router does not have it, or this account may not read it. */
 export type Refusal = 'unsupported' | 'forbidden';
 
 /** Result of reading one resource. */
@@ -24,7 +24,7 @@ export interface ResourceResult {
   /** Time of the answer on the monotonic clock. */
   readonly readAtMs: number;
   readonly isIdentity: boolean;
-  /** How long the values may be served without being renewed; `Infinity` for identity. Milliseconds. */
+  /** Time for which the values may be served without being renewed; `Infinity` for identity. Milliseconds. */
   readonly staleAfterMs: number;
   /** True if some devices lack the resource. */
   readonly isOptional: boolean;
@@ -32,7 +32,7 @@ export interface ResourceResult {
   readonly error: unknown;
 }
 
-/** Whether a router has a resource and lets this account read it. */
+/** Availability of a resource on a router, and the right to read it. */
 export interface ResourceCapability {
   /** Name of the resource, or a path with a star if the router has no such slot. */
   readonly resource: string;
@@ -55,7 +55,7 @@ export interface PollResult {
   readonly durationMs: number;
   /** Resources that were read; a poll that loses the router does not reach all of them. */
   readonly resources: readonly ResourceResult[];
-  /** What is known about every resource that was ever read. */
+  /** Availability of every resource that was ever read. */
   readonly capabilities: readonly ResourceCapability[];
   /** Last known firmware version of the main board; `undefined` if the router did not report it. */
   readonly firmwareVersion: string | undefined;

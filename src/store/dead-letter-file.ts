@@ -31,7 +31,7 @@ export interface DeadLetterOptions {
 }
 
 /**
- * How long to wait for the other process's lock, in milliseconds. The agent blocks meanwhile, so it waits briefly and
+ * Time to wait for the other process's lock, in milliseconds. The agent blocks meanwhile, so it waits briefly and
  * retries later; a command can wait longer, because nothing else waits for it.
  */
 const LOCK_WAIT_MS = { owner: 250, guest: 15_000 };

@@ -59,7 +59,7 @@ const PAGE_BYTES = 4096;
 const WAL_BYTES_KEPT = 4 * 1024 * 1024;
 /** Default of `diskReserveBytes`: several times the size that the write-ahead log reaches. */
 const DISK_RESERVE_BYTES = 16 * 1024 * 1024;
-/** How long the positions of a router are kept after it was removed from the configuration. */
+/** Time for which the positions of a router are kept after it was removed from the configuration. */
 const ABSENCE_GRACE_MS = 7 * 86_400_000;
 /** Limit of the damaged batches dropped in one call; each is a transaction. */
 const DAMAGED_BATCHES_MAX = 100;

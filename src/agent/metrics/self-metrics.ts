@@ -10,13 +10,13 @@ const LAG_BUCKETS = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60];
 export const ROUTER_STATES = ['up', 'down', 'budget', 'unknown'] as const;
 export type RouterStateName = (typeof ROUTER_STATES)[number];
 
-/** What becomes of a record at a sink. */
+/** Result of a record at a sink. */
 const SINK_RESULTS = ['delivered', 'duplicate', 'dead_letter', 'rejected', 'skipped', 'repeated'] as const;
 
 /** Numbers that are read when they are scraped. */
 export interface SelfReadings {
   readonly spooled: () => { readonly records: number; readonly bytes: number; readonly bytesMax: number };
-  /** Whether reading of logs pauses, because what is read cannot be stored. */
+  /** True while log reading is paused because records cannot be stored. */
   readonly isHeldBack: () => boolean;
   /** Age of the oldest record that each sink has yet to take. Seconds. */
   readonly sinkLags: () => ReadonlyMap<string, number>;
@@ -24,7 +24,7 @@ export interface SelfReadings {
   readonly routers: () => Readonly<Record<RouterStateName, number>>;
 }
 
-/** What every metric of prom-client has, which its types do not tell. */
+/** Fields that every metric of prom-client has, missing in its types. */
 interface Description {
   readonly name: string;
   readonly help: string;

@@ -10,7 +10,7 @@ export interface ByteAccountOptions {
   readonly router: RouterIdentity;
   /** 0 = no budget. */
   readonly bytesPerDay: number;
-  /** What its connections have carried so far. */
+  /** Bytes of its connections so far. */
   readonly wire: () => { readonly sent: number; readonly received: number };
   /** Exposition that serves the byte metrics. */
   readonly exposition: FleetExposition;
@@ -20,12 +20,12 @@ export interface ByteAccountOptions {
   readonly clock: Clock;
 }
 
-/** The note that holds what a day has used, so that a restart does not begin it anew. */
+/** Key of the note with the bytes of the day, so that a restart does not reset them. */
 const NOTE = 'bytes';
-/** Used bytes are written down no more often than this: what a crash forgets is a minute of them. */
+/** Used bytes are stored no more often than this: a crash loses a minute of them. */
 const NOTE_INTERVAL_MS = 60_000;
 
-/** What one router costs on the wire: counted after every turn, held against its budget, and shown. */
+/** Bytes of one router on the wire: counted after every run, compared with its budget, and exposed. */
 export class ByteAccount {
   readonly budget: ByteBudget;
   readonly #options: ByteAccountOptions;
@@ -42,7 +42,7 @@ export class ByteAccount {
     this.#show();
   }
 
-  /** Adds what went over the wire since the last time. */
+  /** Adds the bytes on the wire since the last call. */
   settle(): void {
     const { router, exposition, wire } = this.#options;
     const { sent, received } = wire();
@@ -55,7 +55,7 @@ export class ByteAccount {
     this.#writeDown();
   }
 
-  /** Writes down what was used since the last time, whenever that was. */
+  /** Stores the used bytes now. */
   close(): void {
     this.#notedAtMs = -Infinity;
     this.#writeDown();

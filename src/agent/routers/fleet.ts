@@ -13,10 +13,10 @@ export interface FleetOptions {
   readonly exposition: FleetExposition;
 }
 
-/** The routers that there are to be. */
+/** The wanted set of routers. */
 export interface FleetWish {
   readonly routers: readonly RouterSettings[];
-  /** Settings that hold for all routers. When they change, every router begins anew. */
+  /** Settings of all routers. When they change, every router is restarted. */
   readonly common: object;
   /** Makes the agent of one router; does not throw. */
   readonly create: (settings: RouterSettings) => RouterAgent;
@@ -51,8 +51,8 @@ export class Fleet {
   }
 
   /**
-   * Makes the fleet what is wished. Never rejects. A router whose settings did not change keeps everything: session, phase,
-   * back-off, counters. One that changed begins anew with its counters. `signal` bounds the logging out.
+   * Applies the wanted set. Never rejects. A router whose settings did not change keeps everything: session, phase,
+   * back-off, counters. A changed one is restarted and keeps its counters. `signal` bounds the logout.
    */
   async apply({ routers, common, create }: FleetWish, signal: AbortSignal): Promise<FleetChange> {
     const commonHash = JSON.stringify(common);
@@ -92,7 +92,7 @@ export class Fleet {
   }
 }
 
-/** How many routers a new configuration has touched. */
+/** Number of routers that a new configuration has changed. */
 export interface FleetChange {
   readonly added: number;
   readonly changed: number;

@@ -3,11 +3,11 @@ import { type LogRule, type LogRuleSettings, LogRules, type RedactSettings } fro
 import type { FamilyDescription } from '../../model/index.ts';
 import { isSelected } from '../selection.ts';
 
-/** What the configuration says about the lines of all routers, compiled once for all of them. */
+/** Redaction and log rules of the configuration, compiled once for all routers. */
 export class LineProcessing {
   /** Families of the rules, by the name of their metric. */
   readonly families: ReadonlyMap<string, FamilyDescription>;
-  /** Takes out of a text what must not be stored; `undefined` when there is nothing of that kind. */
+  /** Redacts a text; `undefined` if nothing is to be redacted. */
   readonly redact: ((text: string) => string) | undefined;
   readonly #rules: readonly LogRule[];
 
@@ -21,7 +21,7 @@ export class LineProcessing {
         : (text) => removals.reduce((rest, { pattern, replacement }) => pattern.replaceAll(rest, replacement), text);
   }
 
-  /** The rules for one router, with a bound on series of its own. */
+  /** Creates the rules of one router, with its own bound on series. */
   createRules(): LogRules | undefined {
     return this.#rules.length === 0 ? undefined : new LogRules(this.#rules);
   }

@@ -23,7 +23,7 @@ import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { readRouterTime } from './router-time.ts';
 import type { SpoolGuard } from './spool-guard.ts';
 
-/** What the rest of the agent wants to know about a router. */
+/** Events about a router for the rest of the agent. */
 export type RouterEvent =
   /** Polled, with whether it was up. */
   | { readonly type: 'polled'; readonly isUp: boolean }
@@ -35,7 +35,7 @@ export type RouterEvent =
 export interface RouterAgentOptions {
   /** Settings of the router. */
   readonly settings: RouterSettings;
-  /** Whether its logs have somewhere to go. */
+  /** True if there is a sink for its logs. */
   readonly hasSinks: boolean;
   /** Redaction and metric rules for log lines. */
   readonly lines: LineProcessing;
@@ -49,7 +49,7 @@ export interface RouterAgentOptions {
   readonly archives: ArchivePool;
   /** Exposition that serves the router's metrics. */
   readonly exposition: FleetExposition;
-  /** What pages show of the records of all routers. */
+  /** Recent records of all routers, for the pages. */
   readonly recent: RecentRecords;
   /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
@@ -57,24 +57,24 @@ export interface RouterAgentOptions {
   readonly logger: Logger;
   /** Called for every event of the router. */
   readonly report: (event: RouterEvent) => void;
-  /** Asks the scheduler for a turn of one of {@link RouterAgent.activities}. */
+  /** Triggers a run of one of {@link RouterAgent.activities}. */
   readonly trigger: (key: string) => void;
 }
 
-/** Bound of one turn over the logs of a router: a slow link carries some megabytes in it, and the next turn goes on. */
+/** Limit of one run over the logs of a router: a slow link carries some megabytes in it, and the next run continues. */
 const LOGS_DEADLINE_MS = 10 * 60_000;
 /** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
 const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
 const LOG_FLOOR_MS = 1000;
 /**
- * The logs of a router that cannot be connected to wait for a poll that can, so that it costs one time-out in a round and
+ * The logs of a router that cannot be connected to wait for a poll that can, so that it costs one time-out per cycle and
  * not two; but no longer than this, should polls be rare. Milliseconds.
  */
 const UNREACHABLE_MS_MAX = 5 * 60_000;
 /** The note that holds what is known of a router's configuration, so that a change during a restart is seen. */
 const CONFIGURATION_NOTE = 'configuration';
 
-/** One router of the fleet: its client, and the things that are done with it again and again. */
+/** One router of the fleet: its client and its recurring activities. */
 export class RouterAgent {
   readonly stats: RouterStats;
   readonly #options: RouterAgentOptions;
@@ -86,9 +86,9 @@ export class RouterAgent {
   readonly #zone: Zone;
   readonly #logMemory = new TailMemory();
   readonly #logRules: LogRules | undefined;
-  /** Where a turn over the logs made way for something else. */
+  /** Component after which the last run over the logs yielded. */
   #logsAfter: string | undefined;
-  /** Until when the logs wait because the last poll could not connect. Monotonic. */
+  /** Time until which the logs wait because the last poll could not connect. Monotonic. */
   #unreachableUntilMs = -Infinity;
 
   constructor(options: RouterAgentOptions) {
@@ -170,7 +170,7 @@ export class RouterAgent {
     return this.#key('status');
   }
 
-  /** What the scheduler is to do. */
+  /** Returns the activities to schedule. */
   activities(): Activity[] {
     const { name, logs } = this.settings;
     const { records, clock } = this.#options;
@@ -213,7 +213,7 @@ export class RouterAgent {
     return activities;
   }
 
-  /** Begins what does not wait for the scheduler, and says what the operator should know. */
+  /** Starts backups and logs warnings about insecure settings. */
   start(): void {
     const { logger } = this.#options;
     const { name, url, tls } = this.settings;
@@ -247,7 +247,7 @@ export class RouterAgent {
     return `${this.settings.name}/${activity}`;
   }
 
-  /** Counts what a turn has cost when it ends, however it does. */
+  /** Counts the bytes of a run when it ends, whatever its outcome. */
   async #settled(run: Promise<RunOutcome>): Promise<RunOutcome> {
     try {
       return await run;
@@ -318,7 +318,7 @@ export class RouterAgent {
           serial: this.stats.identity.serial,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
-          // What was downloaded counts at once: one log that is far behind must not use up what a day has.
+          // Downloads count at once: one log that is far behind must not use up the day's budget.
           shouldYield: () => {
             this.#bytes.settle();
             return isAwaited() || this.#bytes.budget.isPaused || this.#client.retryAfter !== undefined;
@@ -355,7 +355,7 @@ function isUnreachable({ isUp, error }: PollResult): boolean {
   return !isUp && error instanceof RouterError && error.code === 'connect' && error.isUnsent;
 }
 
-/** How often logs may be read that the router will soon delete: a whole part of the interval, so that the grid stays. */
+/** Returns the shortest interval for logs that the router will soon delete: a whole part of the configured one, so that the scheduled times stay. */
 function toLogFloorMs(intervalMs: number): number {
   const parts = LOG_FLOOR_PARTS.find((count) => intervalMs % count === 0 && intervalMs / count >= LOG_FLOOR_MS) ?? 1;
   return intervalMs / parts;

@@ -13,7 +13,7 @@ import { RouterError } from '../../router/index.ts';
 import type { RunOutcome } from '../../schedule/index.ts';
 import type { PollResult } from '../../status/index.ts';
 
-/** What the backups of all routers have in common. */
+/** Settings shared by the backups of all routers. */
 export interface BackupPlan {
   readonly archive: ProfileArchive;
   readonly calendar: BackupCalendar;
@@ -33,7 +33,7 @@ export interface RouterBackupOptions {
   readonly clock: Clock;
   /** Log for the outcome of backups. */
   readonly logger: Logger;
-  /** Asks for a turn. */
+  /** Triggers a run. */
   readonly request: () => void;
 }
 
@@ -68,7 +68,7 @@ export class RouterBackup {
     if (!this.#changes.sees(result)) return;
     this.#reason = 'change';
     this.#options.request();
-    // The turn may not come, because the router asks to be left alone or the byte budget is used up.
+    // The run may not come, because the router asks to be left alone or the byte budget is used up.
     this.#wait(Math.min(this.#dueMs ?? Infinity, this.#options.clock.now() + LOOK_AGAIN_MS));
   }
 
@@ -122,7 +122,7 @@ export class RouterBackup {
       if (this.#dueMs === undefined) return;
       if (clock.now() < this.#dueMs) return this.#wait(this.#dueMs);
       this.#options.request();
-      // Should the turn not come, because the byte budget is used up, it is asked for again.
+      // If the run does not come, because the byte budget is used up, it is triggered again.
       this.#wait(clock.now() + LOOK_AGAIN_MS);
     });
   }
@@ -162,7 +162,7 @@ class ChangeWatch {
   /** By family and labels. */
   readonly #values = new Map<string, number>();
 
-  /** Whether this result differs from the ones before it. What is seen for the first time is no change. */
+  /** Returns true if this result differs from the previous ones. The first result is no change. */
   sees({ configHash, resources }: PollResult): boolean {
     let isChanged = false;
     if (configHash !== undefined) {

@@ -16,7 +16,7 @@ export async function readRouterTime(
   return toRouterTime(await client.readDatedStatus(TIME_RESOURCE, signal));
 }
 
-/** What an answer for {@link TIME_RESOURCE} says of the router's time; `undefined` unless it says both times. */
+/** Returns the router's time from an answer for {@link TIME_RESOURCE}; `undefined` unless it has both times. */
 export function toRouterTime({ body, dateMs }: DatedAnswer): RouterTime | undefined {
   const wallAsUtcMs = dateMs === undefined ? undefined : readSystemWallMs(body, dateMs);
   return dateMs === undefined || wallAsUtcMs === undefined ? undefined : { wallAsUtcMs, utcMs: dateMs };

@@ -7,7 +7,7 @@ export interface SpoolGuardOptions {
   readonly store: Pick<EmbeddedStore, 'readPositions' | 'commit' | 'spooled' | 'checkWritable'>;
   /** Bound of what is spooled. Bytes. */
   readonly spoolBytesMax: number;
-  /** Told when records were made durable, so that the sinks look for them. */
+  /** Called when records are durable, so that the sinks look for them. */
   readonly onSpooled: () => void;
   /** Clock for the waits between attempts. */
   readonly clock: Clock;
@@ -15,14 +15,14 @@ export interface SpoolGuardOptions {
   readonly logger: Logger;
 }
 
-/** Reading goes on when so much of the spool is free: one record more or less must not start and stop a fleet. */
+/** Share of the spool that must be free before reading resumes, so that a single record does not start and stop a fleet. */
 const ROOM_SHARE = 0.1;
-/** How often a disk without room is tried. */
+/** Interval at which a full disk is tried again. */
 const DISK_TRIAL_MS = 10_000;
 
 /**
- * What the routers' logs are written to. While there is no room for records, in the spool or on its disk, no log is read:
- * what would be downloaded could not be kept, and the router keeps it for free. Says so once for all routers.
+ * The record log of all routers. While there is no room for records, in the spool or on its disk, no log is read:
+ * what is downloaded could not be kept, and the router keeps it for free. Logged once for all routers.
  */
 export class SpoolGuard implements RecordLog {
   readonly #options: SpoolGuardOptions;
@@ -33,7 +33,7 @@ export class SpoolGuard implements RecordLog {
     this.#options = options;
   }
 
-  /** Whether reading of logs pauses; asked before each turn, which is also when it is seen that there is room again. */
+  /** True while log reading is paused. Evaluated before each run, which is also when free space is noticed. */
   get isHeldBack(): boolean {
     if (this.#isHeldBack && this.#hasRoom()) {
       this.#isHeldBack = false;

@@ -43,7 +43,7 @@ export interface SinkSupervisorOptions {
   readonly onGone: (cause: DeliveryError) => void;
 }
 
-/** What {@link SinkSupervisor.prepare} has made ready. */
+/** Changes that {@link SinkSupervisor.prepare} has prepared. */
 export interface SinkChange {
   /**
    * Starts it, stops what is gone or was replaced, and leaves the others at their work. Never rejects. `signal` bounds the
@@ -70,7 +70,7 @@ const SINK_PATIENCE_MS = 30_000;
 const SINK_BACKOFF = { firstMs: 500, ceilingMs: 5 * 60_000 };
 /** A sink cannot keep its records waiting for longer by its own word. */
 const RETRY_AFTER_MS_MAX = 60 * 60_000;
-/** How often sinks look for dead letters that a command has marked to be tried again. */
+/** Interval at which sinks look for dead letters that a command has marked for a retry. */
 const REPLAY_LOOK_MS = 30_000;
 /** Wrong credentials are not tried often: some servers lock an account. */
 const OPERATOR_RETRY_MS = 60_000;
@@ -82,9 +82,9 @@ export class SinkSupervisor {
   /** Sinks whose dead letters may hold some that are to be tried again. */
   readonly #replaying = new Set<string>();
   #look: Timer | undefined;
-  /** Whether there is anything that a faulty change would harm. */
+  /** True if a failed change could harm running sinks. */
   #isBegun = false;
-  /** Whether the store still keeps records for sinks that are gone. */
+  /** True if the store still keeps records for removed sinks. */
   #hasOldCursors = false;
   #letterCounts: ReadonlyMap<string, number> = new Map();
 
@@ -92,7 +92,7 @@ export class SinkSupervisor {
     this.#options = options;
   }
 
-  /** What each sink is doing, in the order of the configuration. */
+  /** Describes each sink, in the order of the configuration. */
   describe(): readonly SinkSummary[] {
     const { store } = this.#options;
     const letters = this.countLetters();
@@ -220,7 +220,7 @@ export class SinkSupervisor {
     }
   }
 
-  /** How much waits for a sink; 0 when the disk does not tell. */
+  /** Returns the number of records waiting for a sink; 0 if the store cannot be read. */
   #countWaiting(name: string, isWanted?: SinkSelection['isWanted']): number {
     try {
       return this.#options.store.countWaiting(name, isWanted);

@@ -21,7 +21,7 @@ export interface AvailabilityOptions {
   readonly clock: Clock;
 }
 
-/** What {@link RouterSummary} says about polls. */
+/** The part of {@link RouterSummary} about polls. */
 export type AvailabilitySummary = Pick<
   RouterSummary,
   | 'state'
@@ -35,12 +35,12 @@ export type AvailabilitySummary = Pick<
   | 'durationSeconds'
 >;
 
-/** What is logged once of a router that asks for a wait. */
+/** Failures that are logged once for a router that asks for a wait. */
 const RETRY_AFTER = 'retry-after';
 const RETRY_AFTER_CAPPED = 'retry-after-capped';
 
 /**
- * Whether a router is up, since when and why not.
+ * Tracks if a router is up, since when, and the reason if not.
  *
  * ```
  *   unknown ─┬─ a poll reached it ──▶ up ── a poll did not, or it asks to be left alone for longer than values last ──▶ down
@@ -55,7 +55,7 @@ export class AvailabilityStats {
   #sinceMs: number | undefined;
   #failures = 0;
   #lastDurationMs: number | undefined;
-  /** When the values of the last good poll are no longer served, on the monotonic clock. */
+  /** Time at which the values of the last successful poll expire, on the monotonic clock. */
   #staleAtMs = Number.POSITIVE_INFINITY;
   /** Wall time, milliseconds since the Unix epoch. */
   #lastSuccessMs: number | undefined;
@@ -73,12 +73,12 @@ export class AvailabilityStats {
     return this.#state;
   }
 
-  /** Whether the last poll failed. */
+  /** True if the last poll failed. */
   get isFailing(): boolean {
     return this.#failures > 0;
   }
 
-  /** Takes over a poll; `fault` is what failed first in it, `isPutOff` whether the router asks to be left alone. */
+  /** Records a poll. `fault`: its first failure; `isPutOff`: the router asked for a wait. */
   recordPoll(result: PollResult, fault: PollFault | undefined, isPutOff: boolean): void {
     const { settings, exposition, clock } = this.#options;
     this.#staleTimer?.cancel();
@@ -93,7 +93,7 @@ export class AvailabilityStats {
     exposition.publish(settings, 'poll', [toFamily(F.pollDuration, [[{}, result.durationMs / 1000]])]);
   }
 
-  /** Takes over what the budget says after a turn. */
+  /** Records the state of the byte budget after a run. */
   recordBudget(budget: ByteBudget): void {
     if (!budget.isSpent || this.#state === 'budget') return;
     this.#enter('budget');
@@ -107,7 +107,7 @@ export class AvailabilityStats {
     this.#publish();
   }
 
-  /** Takes over how long the router asks to be left alone, after a turn. */
+  /** Records after a run how long the router asks to be left alone. */
   recordRetryAfter(retryAfter: RetryAfter | undefined): void {
     if (retryAfter === this.#retryAfter) return;
     this.#retryAfter = retryAfter;
@@ -137,7 +137,7 @@ export class AvailabilityStats {
     };
   }
 
-  /** Ends what it waits for. */
+  /** Cancels pending timers. */
   close(): void {
     this.#staleTimer?.cancel();
   }
@@ -187,7 +187,7 @@ export class AvailabilityStats {
     });
   }
 
-  /** When the router may be asked again. Wall time, milliseconds since the Unix epoch. */
+  /** Returns the time at which the router may be asked again. Wall time, milliseconds since the Unix epoch. */
   #findRetryAfterMs(): number | undefined {
     const { clock } = this.#options;
     const leftMs = (this.#retryAfter?.untilMs ?? -Infinity) - clock.monotonic();
@@ -217,7 +217,7 @@ export class AvailabilityStats {
   }
 }
 
-/** Why a poll did not reach the router. */
+/** Returns the reason why a poll did not reach the router. */
 export function toFailure({ failure, error }: PollResult, fault: PollFault | undefined): RouterFailureSummary {
   return { reason: failure ?? 'http', step: fault?.step ?? null, error: renderErrorChain(error) };
 }

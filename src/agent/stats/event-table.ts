@@ -6,7 +6,7 @@ import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { LogStats } from './log-stats.ts';
 import type { SessionStats } from './session-stats.ts';
 
-/** What stations report while they work with one router. */
+/** Events that sessions and log readers report about one router. */
 export type StationEvent = SessionEvent | LogEvent;
 export type StationEventType = StationEvent['type'];
 export type StationEventOf<T extends StationEventType> = Extract<StationEvent, { readonly type: T }>;
@@ -24,20 +24,20 @@ export interface EventLine {
 /** A counter of the router, and what is added to it. */
 export type EventCount = readonly [family: FamilyDescription, labels: Labels, delta: number];
 
-/** What pages and gauges are made of. */
+/** Stats behind pages and gauges. */
 export interface EventPages {
   readonly session: SessionStats;
   readonly logs: LogStats;
 }
 
-/** What one type of event means to those who run the agent. What is absent, it does not do. */
+/** Meaning of one type of event for operators. Absent fields have no effect. */
 export interface EventMeaning<E> {
-  /** `pages` show what was before it. */
+  /** Called before {@link EventMeaning.shows}, so `pages` hold the previous state. */
   readonly line?: (event: E, pages: EventPages) => EventLine | undefined;
   readonly counts?: (event: E) => readonly EventCount[];
-  /** Takes it over into what pages and gauges show. */
+  /** Records the event in the stats behind pages and gauges. */
   readonly shows?: (event: E, pages: EventPages) => void;
-  /** What is not failing any more. */
+  /** Name of the failure that this event ends. */
   readonly mends?: (event: E) => string;
 }
 
@@ -51,7 +51,7 @@ const failing = (what: string, message: string, fields: Fields): EventLine => ({
 });
 const one = (family: FamilyDescription, labels: Labels = {}): readonly EventCount[] => [[family, labels, 1]];
 
-/** What each event means: its line in the agent's log, its counters, and what pages and gauges show of it. */
+/** Meaning of each event: its line in the agent's log, its counters, and its effect on pages and gauges. */
 export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<StationEventOf<T>> } = {
   'session-opened': {
     line: () => info('Logged in'),
@@ -163,7 +163,7 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
   },
 };
 
-/** The log says it when it changes what is made of it, not at every rotation. */
+/** Logged only if the verdict changes, not at every rotation. */
 function renderLinks(verdict: LinkVerdict, { logs }: EventPages): EventLine | undefined {
   const { holds, matches, misses, chance, refuted } = verdict;
   const before = logs.links ?? { holds: false, refuted: [] };
@@ -174,7 +174,7 @@ function renderLinks(verdict: LinkVerdict, { logs }: EventPages): EventLine | un
   return info(message, { matches, misses, chance, contradicted_by: refuted });
 }
 
-/** What is failing while a log cannot be read to its end. */
+/** Name of the failure while a log cannot be read to its end. */
 function toFailingLog(component: string): string {
   return `log:${component}`;
 }

@@ -1,20 +1,20 @@
 import { SourceError } from '../../model/index.ts';
 import type { PollStep } from '../../web/index.ts';
 
-/** What is known of a turn that failed, beside its error. */
+/** Facts about a failed poll, besides its error. */
 export interface PollFacts {
-  /** Whether the error is the one that a login ended with. */
+  /** True if the error is that of a login. */
   readonly isLogin: boolean;
-  /** Whether the address is one of TLS. */
+  /** True if the router is reached over TLS. */
   readonly isTls: boolean;
-  /** Whether the turn before failed as well, so that no connection was kept from it. */
+  /** True if the previous poll failed as well, so that no connection was kept. */
   readonly isRepeated: boolean;
-  /** What went over the wire in this turn. Bytes. */
+  /** Bytes on the wire in this poll. */
   readonly sent: number;
   readonly received: number;
 }
 
-/** The step of the way at which a turn, or one resource of it, failed with `error`. */
+/** Returns the connection step at which a poll, or one resource of it, failed with `error`. */
 export function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, received }: PollFacts): PollStep {
   const failure = error instanceof SourceError ? error : undefined;
   // Something was sent on a connection that was new, and it was the greeting of TLS: the connection itself came about.

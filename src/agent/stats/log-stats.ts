@@ -7,7 +7,7 @@ import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
 import type { RecordOrigin } from './recent-records.ts';
 
 interface Log {
-  /** Of all series about the log. */
+  /** Labels of all series about the log. */
   readonly labels: Labels;
   lines: number;
   bytes: number;
@@ -29,7 +29,7 @@ const GAP_CERTAINTIES: readonly GapCertainty[] = ['certain', 'likely', 'possible
 /** Gaps that are remembered, of all logs of a router. */
 const GAPS_MAX = 10;
 
-/** What became of each log of a router, and the series that say so. */
+/** State and counters of each log of a router, and their series. */
 export class LogStats {
   readonly #router: RouterIdentity;
   readonly #exposition: FleetExposition;
@@ -103,7 +103,7 @@ export class LogStats {
     this.#exposition.publish(this.#router, `log-retention:${component}`, [toFamily(F.logSecondsToLoss, samples)]);
   }
 
-  /** Counts what a rule has found, or takes it over as the value of its gauge. */
+  /** Adds a rule's match to its counter, or sets its gauge. */
   recordRuleMatch({ component, metric, labels: own, value }: EventOf<'log-rule-matched'>): void {
     const family = this.#ruleFamilies.get(metric);
     const labels = { component, ...own };
@@ -114,17 +114,17 @@ export class LogStats {
     this.#exposition.publish(this.#router, `log-rule:${metric}`, [toFamily(family, [...values.values()])]);
   }
 
-  /** Takes over where the last record begins that was stored. */
+  /** Records the origin of the last stored record. */
   recordOrigin({ component, file, offset }: RecordOrigin): void {
     this.#logOf(component).position = { file, offset };
   }
 
-  /** Takes over what is known about the first lines of the router's log files. */
+  /** Records the verdict on how the router's log files link. */
   recordLinks(verdict: LinkVerdict): void {
     this.#links = verdict;
   }
 
-  /** Whether the router's log files are known to begin where the one before ends; `undefined` before any was judged. */
+  /** Verdict on whether each log file begins where the previous one ends; `undefined` before the first. */
   get links(): LinkVerdict | undefined {
     return this.#links;
   }
@@ -133,7 +133,7 @@ export class LogStats {
     return this.#gaps.map(({ summary }) => summary);
   }
 
-  /** How long it is since all of what the router had was read, of the log that is furthest behind. Milliseconds. */
+  /** Time since the log that is furthest behind was read to its end. Milliseconds. */
   get lagMs(): number | undefined {
     const nowMs = this.#clock.monotonic();
     let lagMs: number | undefined;

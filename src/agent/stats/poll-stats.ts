@@ -1,17 +1,17 @@
 import type { PollFault, PollPoint, PollSummary } from '../../web/index.ts';
 
 interface Poll {
-  /** When it began: wall time, milliseconds since the Unix epoch. */
+  /** Start: wall time, milliseconds since the Unix epoch. */
   readonly atMs: number;
   readonly durationMs: number;
-  /** Why it did not reach the router. */
+  /** Reason why it did not reach the router. */
   readonly failure: { readonly reason: string; readonly error: string } | undefined;
-  /** What failed first, also where the router was reached. */
+  /** First failure, also if the router was reached. */
   readonly fault: PollFault | undefined;
 }
 
 interface PollSample {
-  /** When it began: wall time, milliseconds since the Unix epoch. */
+  /** Start: wall time, milliseconds since the Unix epoch. */
   readonly atMs: number;
   readonly durationMs: number;
   readonly isOk: boolean;
@@ -19,11 +19,11 @@ interface PollSample {
   readonly lagMs: number | undefined;
 }
 
-/** Polls that are remembered, whatever came of them. */
+/** Recent polls kept, whatever their result. */
 const RECENT_MAX = 12;
-/** Failed ones that are remembered beyond those: what was wrong at night is still to be seen in the morning. */
+/** Failed polls kept beyond those, so that a failure at night can still be seen in the morning. */
 const FAILED_MAX = 12;
-/** And those that reached the router, but not every resource: such a resource may fail for ever, and crowds out nothing. */
+/** Partial failures are counted apart, so that one broken resource cannot evict real outages. */
 const PARTIAL_MAX = 4;
 
 /** An hour at the usual interval: 960 bytes for each router. */

@@ -1,29 +1,29 @@
 import type { RecordLines } from '../../model/index.ts';
 import type { RecordSummary } from '../../web/index.ts';
 
-/** Of one router: what fits on a screen. */
+/** Records kept per router: what fits on a screen. */
 const ROUTER_RECORDS_MAX = 20;
-/** Of all routers, some 15 MB: 20 for each of 2,000 routers, 4 for each of 10,000. */
+/** Records kept of all routers, some 15 MB: 20 for each of 2,000 routers, 4 for each of 10,000. */
 const RECORDS_MAX = 40_000;
 /** More of a message is for those who search the sink. */
 const MESSAGE_CHARS_MAX = 240;
 const WORD_CHARS_MAX = 80;
 const LINE_FEED = 0x0a;
 
-/** Where a record was found. */
+/** The log file and offset of a record. */
 export interface RecordOrigin {
   readonly component: string;
   readonly file: string;
   readonly offset: number;
 }
 
-/** The last records of each router as they were stored, redacted and cut, and no more of all routers than fits. */
+/** The last records of each router as they were stored, redacted and truncated, within a bound for all routers. */
 export class RecentRecords {
-  /** Of every router that there is; the newest last. */
+  /** Records by router; the newest last. */
   readonly #routers = new Map<string, RecordSummary[]>();
   #max = ROUTER_RECORDS_MAX;
 
-  /** Makes room for a router: in a large fleet there is less for each. */
+  /** Adds a router. In a large fleet each router keeps fewer records. */
   add(router: string): void {
     this.#routers.set(router, []);
     this.#divide();
@@ -34,7 +34,7 @@ export class RecentRecords {
     this.#divide();
   }
 
-  /** Takes over rendered records of one router; answers with the origin of the last one. */
+  /** Adds rendered records of one router; returns the origin of the last one. */
   record(router: string, lines: RecordLines): RecordOrigin | undefined {
     const kept = this.#routers.get(router);
     if (!kept || lines.length === 0) return undefined;

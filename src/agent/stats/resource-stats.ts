@@ -8,21 +8,21 @@ import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
 type State = ResourceSummary['state'];
 
 interface Resource {
-  /** Of all series about the resource. */
+  /** Labels of all series about the resource. */
   readonly labels: Labels;
   state: State;
-  /** When its values were last read, on the monotonic clock. */
+  /** Time at which its values were last read, on the monotonic clock. */
   readAtMs: number | undefined;
   durationMs: number | undefined;
   error: string | null;
   finding: string | null;
-  /** Whether its answer has values of which none became a series. */
+  /** True if its answer has values of which none became a series. */
   isUnread: boolean;
-  /** Whether its absence counts as a failure. */
+  /** True if its absence counts as a failure. */
   isRequired: boolean;
 }
 
-/** What became of each resource of a router, and the series that say so. */
+/** State of each resource of a router, and its series. */
 export class ResourceStats {
   readonly #router: RouterIdentity;
   readonly #exposition: FleetExposition;
@@ -33,7 +33,7 @@ export class ResourceStats {
     this.#exposition = exposition;
   }
 
-  /** Takes over the outcome of a poll, values included. */
+  /** Records a poll, including the values it read. */
   record({ resources, capabilities }: PollResult): void {
     for (const {
       name,
@@ -79,9 +79,9 @@ export class ResourceStats {
     this.#publish();
   }
 
-  /** Takes over the state of something that is no status resource. */
+  /** Records the state of something that is not a status resource. */
   recordOther(name: string, state: State, error: string | null): void {
-    // After nearly every turn over the logs nothing is new, and the series do not tell why something failed.
+    // After nearly every run over the logs nothing is new, and the series do not tell why something failed.
     const isNew = this.#resources.get(name)?.state !== state;
     const kept = this.#resourceOf(name);
     kept.state = state;
@@ -160,7 +160,7 @@ export class ResourceStats {
   }
 }
 
-/** What is odd about an answer that was read, in words; `null` when nothing is. */
+/** Describes what is odd about an answer; `null` if nothing is. */
 export function describeReading({ isUnread, faults }: Pick<ResourceResult, 'isUnread' | 'faults'>): string | null {
   if (isUnread) return 'answered, but no metric could be read from it';
   if (faults.length === 0) return null;

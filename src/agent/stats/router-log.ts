@@ -2,11 +2,11 @@ import type { Logger } from '../../base/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the agent's own log says of one router. */
+/** Lines of the agent's own log about one router. */
 export class RouterLog {
   readonly #logger: Logger;
   readonly #router: string;
-  /** What is failing now, so that the log says it once and not at every turn. */
+  /** Current failures, so that each is logged once and not in every run. */
   readonly #failing = new Set<string>();
 
   constructor(logger: Logger, router: string) {

@@ -47,8 +47,8 @@ interface WireBytes {
 const LOGS = 'logs';
 
 /**
- * What happened to one router: the one origin to which all of it is told, and from which its series, its lines in the agent's
- * own log and what pages say about it come. What the stations report means what {@link EVENT_TABLE} says.
+ * Everything that happened to one router. All events are recorded here; the router's series, its lines in the agent's
+ * own log and its pages come from here. {@link EVENT_TABLE} defines the effect of each event.
  */
 export class RouterStats {
   readonly #options: RouterStatsOptions;
@@ -80,12 +80,12 @@ export class RouterStats {
     return this.#availability.state;
   }
 
-  /** What the main board said last; `undefined` until it has said so. */
+  /** Last values of the main board; `undefined` before the first. */
   get identity(): { readonly firmware: string | undefined; readonly serial: string | undefined } {
     return this.#identity;
   }
 
-  /** Takes over what a station reports. */
+  /** Records an event of the session or of a log. */
   record<T extends StationEventType>(event: StationEventOf<T> & { readonly type: T }): void {
     const { shows, counts, mends, line } = EVENT_TABLE[event.type];
     const { exposition, settings } = this.#options;
@@ -100,7 +100,7 @@ export class RouterStats {
     else this.#log.fail(level.failing, message, fields);
   }
 
-  /** Takes over a poll; `wire` is what went over the wire in it, in bytes, `isPutOff` whether the router asks to be left alone. */
+  /** Records a poll. `wire`: its bytes on the wire; `isPutOff`: the router asked for a wait. */
   recordPoll(result: PollResult, wire: WireBytes, isPutOff: boolean): void {
     if (result.isIdle) return;
     const { clock } = this.#options;
@@ -117,25 +117,25 @@ export class RouterStats {
     for (const resource of result.resources) this.#logResource(resource, isUp);
   }
 
-  /** Takes over, after every turn, what the budget says and how long the router asks to be left alone. */
+  /** Records, after every run, the byte budget and how long the router asks to be left alone. */
   recordRun(budget: ByteBudget, retryAfter: RetryAfter | undefined): void {
     this.#availability.recordBudget(budget);
     this.#availability.recordRetryAfter(retryAfter);
   }
 
-  /** Takes over records that were stored, as they were. */
+  /** Records the stored log records. */
   recordLines(lines: RecordLines): void {
     const origin = this.#options.recent.record(this.#options.settings.name, lines);
     if (origin) this.#logs.recordOrigin(origin);
   }
 
-  /** Takes over that a turn over the logs has come to its end. */
+  /** Records a complete run over the logs. */
   recordLogsRead(): void {
     this.#log.mend(LOGS);
     this.#resources.recordOther(LOGS, 'up', null);
   }
 
-  /** Takes over why a turn over the logs has ended early. */
+  /** Records the error that ended a run over the logs. */
   recordLogsFailed(cause: unknown): void {
     const error = renderErrorChain(cause);
     const isForbidden = cause instanceof RouterError && cause.isForbidden;
@@ -143,12 +143,12 @@ export class RouterStats {
     this.#log.fail(LOGS, isForbidden ? 'The account may not read the logs' : 'The logs could not be read', { error });
   }
 
-  /** Ends what it waits for. */
+  /** Cancels pending timers. */
   close(): void {
     this.#availability.close();
   }
 
-  /** The router in a list. */
+  /** Describes the router for a list. */
   summarize(): RouterSummary {
     const { name, url, labels, byteBudget } = this.#options.settings;
     return {
@@ -166,7 +166,7 @@ export class RouterStats {
     return this.#logs.describe();
   }
 
-  /** Everything that is known about the router. */
+  /** Describes everything known about the router. */
   describe(): RouterDetail {
     const { clock, settings, recent } = this.#options;
     const { sent, received, budget } = this.#options.bytes();
@@ -207,7 +207,7 @@ export class RouterStats {
     return { step, resource: hasResource ? failed.name : null, error: renderErrorChain(error) };
   }
 
-  /** Says what is wrong with a resource; that the router is gone says enough of what it has not answered. */
+  /** Logs what is wrong with a resource, unless the router is down: that explains missing answers. */
   #logResource(result: ResourceResult, isUp: boolean): void {
     const { name: resource, state, error } = result;
     if (state === 'read') this.#logReading(result);

@@ -9,7 +9,7 @@ const STATES: Readonly<Record<Exclude<SessionEvent['type'], 'session-refreshed'>
   'login-failed': 'failed',
 };
 
-/** What became of the sessions with a router. */
+/** State and counters of the sessions with a router. */
 export class SessionStats {
   readonly #clock: Clock;
   #state: SessionSummary['state'] = 'none';
@@ -38,7 +38,7 @@ export class SessionStats {
     this.#state = state;
   }
 
-  /** Whether this is what the last login that failed has ended with. */
+  /** Returns true if this is the error of the last failed login. */
   isFailureOf(error: unknown): boolean {
     return error !== undefined && error === this.#loginFailure;
   }

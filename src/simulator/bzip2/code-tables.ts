@@ -2,7 +2,7 @@
 export interface CodeTables {
   /** Bits of each symbol's code, for each table. */
   readonly lengths: readonly Uint8Array[];
-  /** Which table, for each group. */
+  /** Index of the table for each group. */
   readonly selectors: Uint8Array;
 }
 

@@ -42,7 +42,7 @@ function markSmall(text: Uint8Array | Int32Array): Uint8Array {
 class Buckets {
   readonly #text: Uint8Array | Int32Array;
   readonly #isSmall: Uint8Array;
-  /** Where the L and the S suffixes of each value begin; one more entry for the end of the last. */
+  /** Start of the L and the S suffixes of each value; one more entry for the end of the last. */
   readonly #largeStarts: Int32Array;
   readonly #smallStarts: Int32Array;
 

@@ -14,7 +14,7 @@ export interface EntryInput {
 /** The body of POST and PUT. */
 export interface Envelope {
   readonly profileName: string | undefined;
-  /** Whether the profile is to be activated after the change. */
+  /** True if the profile is to be activated after the change. */
   readonly activate: boolean;
   readonly unique: Readonly<Record<string, unknown>> | undefined;
   readonly list: readonly EntryInput[] | undefined;

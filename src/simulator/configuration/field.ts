@@ -111,7 +111,7 @@ export function checkValue(field: Field, value: unknown): string | undefined {
   }
 }
 
-/** How the interface describes a field: its name, its type and the bounds of that type. */
+/** Describes a field as the interface does: its name, its type and the bounds of that type. */
 export function renderDescriptor(field: Field): object {
   const { name, type } = field;
   switch (type) {

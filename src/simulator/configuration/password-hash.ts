@@ -12,7 +12,7 @@ export function renderPasswordHash(password: string, salt: string): string {
   return `$6$${salt}$${digest.replaceAll('/', '.').slice(0, 86)}`;
 }
 
-/** Whether `given` is the password; a stored value may also be a hash that was exported before. */
+/** Returns true if `given` is the password; a stored value may also be a hash that was exported before. */
 export function isPassword(given: string, stored: string): boolean {
   const salt = HASH.exec(stored)?.[1];
   return salt === undefined ? given === stored : renderPasswordHash(given, salt) === stored && !HASH.test(given);

@@ -3,7 +3,7 @@ import type { ResourceDefinition } from './resource.ts';
 
 const PORT_MAX = 65_535;
 
-/** What the router offers to its network, and what it does when something happens. */
+/** Services of the router for its network, and its reactions to events. */
 export const serviceResources: readonly ResourceDefinition[] = [
   {
     path: 'services/dhcp_server',

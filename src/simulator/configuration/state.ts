@@ -64,7 +64,7 @@ export function readState(configuration: Configuration, definition: ResourceDefi
   return configuration.get(definition.path) ?? readFresh(definition);
 }
 
-/** The same configuration with one resource replaced. */
+/** Returns the configuration with one resource replaced. */
 export function replaceState(
   configuration: Configuration,
   { path }: ResourceDefinition,

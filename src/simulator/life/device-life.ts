@@ -59,7 +59,7 @@ export class DeviceLife {
     ]);
   }
 
-  /** Whether this router has the resource. */
+  /** Returns true if this router has the resource. */
   has(resource: string): boolean {
     return (
       this.#overrides.get(resource)?.isAbsent !== true &&

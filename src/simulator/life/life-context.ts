@@ -3,7 +3,7 @@ import type { Hardware } from '../device/hardware.ts';
 import type { RouterClock } from '../device/router-clock.ts';
 import type { Modem } from './modem.ts';
 
-/** What a router's description of itself depends on. */
+/** Inputs of a router's status. */
 export interface LifeContext {
   /** Stands for this router of this fleet: everything random hangs on it. */
   readonly key: string;
@@ -13,6 +13,6 @@ export interface LifeContext {
   readonly configuration: Configuration;
   /** By the name of the interface: `lte2`. */
   readonly modems: ReadonlyMap<string, Modem>;
-  /** What operations have set, such as the LED or an output; by topic. */
+  /** State set by operations, such as the LED or an output; by topic. */
   readonly settings: ReadonlyMap<string, string>;
 }

@@ -13,7 +13,7 @@ export function pickInteger(key: string, min: number, max: number): number {
   return min + Math.floor(hashToUnit(key) * (max - min + 1));
 }
 
-/** What has passed since a start at a rate that breathes but never turns negative: a counter that only grows. */
+/** Amount since a start at a rate that varies but is never negative: a counter that only grows. */
 export function grow(ratePerSecond: number, sinceStartMs: number): number {
   const seconds = Math.max(0, sinceStartMs) / 1000;
   const breath = (BREATH_SECONDS / (2 * Math.PI)) * (1 - Math.cos((2 * Math.PI * seconds) / BREATH_SECONDS));

@@ -31,7 +31,7 @@ export function describeWan(life: LifeContext): StatusBody {
   };
 }
 
-/** How long an interface has been up; `undefined` while it is down. Milliseconds. */
+/** Returns the time for which an interface has been up; `undefined` while it is down. Milliseconds. */
 export function readUpMs(life: LifeContext, name: string): number | undefined {
   const uptimeMs = life.clock.uptimeMs();
   const modem = life.modems.get(name);

@@ -1,5 +1,5 @@
 /**
- * How lines were lost: deleted to limit the number of files, replaced by a file with the same name, deleted after the
+ * Reasons why lines were lost: deleted to limit the number of files, replaced by a file with the same name, deleted after the
  * name was reused, or deleted with all logs.
  */
 export type LogLoss = 'pruned' | 'overwritten' | 'removed' | 'reset';

@@ -5,7 +5,7 @@ import { randomChoice, randomHex, randomInteger } from '../seeded.ts';
 export interface LogPhrase {
   readonly component: string;
   readonly tag: string;
-  /** How often it comes, relative to the others. */
+  /** Frequency relative to the others. */
   readonly weight: number;
   readonly render: (random: Random) => string;
 }
@@ -16,7 +16,7 @@ const resources = ['status/device_info', 'status/lte2', 'status/sysdetail/system
 const address = (random: Random) => `192.168.1.${randomInteger(random, 2, 254)}`;
 const milliseconds = (random: Random) => `${randomInteger(random, 9, 240)} ms`;
 
-/** What live routers write about beside what happens to them (life-log.ts). `network` is the busy one: it shows the first rotation. */
+/** Messages of live routers besides real events (life-log.ts). `network` is the busy one: it shows the first rotation. */
 export const logPhrases: readonly [LogPhrase, ...LogPhrase[]] = [
   {
     component: 'network',

@@ -6,7 +6,7 @@ export interface TruthLine {
   readonly sequence: number;
   /** The line without its line end, as the router wrote it; broken UTF-8 shows as U+FFFD. */
   readonly text: string;
-  /** The same as exact bytes. */
+  /** The line as exact bytes. */
   readonly bytes: Buffer;
   /** Number of the `current` file in which it was written, from 0. */
   readonly generation: number;
@@ -14,7 +14,7 @@ export interface TruthLine {
   readonly offset: number;
   /** True if any client was sent it. Bytes of an unfinished archive do not count. */
   readonly served: boolean;
-  /** How the router lost it; absent while a file holds it. */
+  /** Reason of its loss; absent while a file holds it. */
   readonly loss: LogLoss | undefined;
   /** True if it was lost before any client was sent it: no reader can know this line. */
   readonly lostUnread: boolean;

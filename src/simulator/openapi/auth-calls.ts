@@ -1,7 +1,7 @@
 import { jsonAnswer, type PathCalls } from './call.ts';
 import { objectSchema, schemaRef, textSchema } from './schema.ts';
 
-/** What a login or a refresh gives. */
+/** Answer to a login or a refresh. */
 export const tokensSchema = objectSchema({
   access: textSchema({ description: 'Authenticates all other calls for five minutes' }),
   refresh: textSchema({ description: 'Gives one new pair of tokens' }),

@@ -16,9 +16,9 @@ export interface Call {
   /** Least group that may make it; `undefined` when no access token is needed. */
   readonly group: Group | undefined;
   readonly parameters?: readonly object[];
-  /** Of the JSON that is sent. */
+  /** Schema of the JSON that is sent. */
   readonly requestBody?: Schema;
-  /** What success looks like, by status. */
+  /** Successful answers by status. */
   readonly success: Readonly<Record<number, object>>;
   readonly refusals: readonly RefusalStatus[];
 }

@@ -8,7 +8,7 @@ const BARE_METHODS = ['create_support_package', 'enable_require_signing', 'start
 const done = (description: string) => ({ 201: jsonAnswer(description, objectSchema({})) });
 const renderName = (type: string) => `Action.${type}`;
 
-/** What each manual action takes. */
+/** Parameters of each manual action. */
 export function renderActionSchemas(): Readonly<Record<string, Schema>> {
   return Object.fromEntries(
     [...operations.values()].map((operation) => [renderName(operation.type), renderAction(operation)]),

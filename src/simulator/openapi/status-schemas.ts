@@ -21,7 +21,7 @@ const overview = values(
   }),
 );
 
-/** What stands below `status`, for resources that every router has. */
+/** Schemas of `status` for resources that every router has. */
 export const generalStatus: Readonly<Record<string, Schema>> = {
   overview,
   status_summary: overview,
@@ -77,7 +77,7 @@ export interface CardKind {
   readonly resources: Readonly<Record<string, Schema>>;
 }
 
-/** What stands below `status`, for resources that a router has because of a card. */
+/** Schemas of `status` for resources that depend on a card. */
 export const cardKinds: readonly CardKind[] = [
   { name: 'ethernet', slots: [1, 3, 4, 5], resources: { '': rows(objectSchema(port)) } },
   {

@@ -20,7 +20,7 @@ export interface RestBindings extends HttpBindings {
   readonly countDelivered: (bodyBytes: number) => number;
 }
 
-/** What handlers find in their context; `account` only behind the login. */
+/** Variables in the context of handlers; `account` only behind the login. */
 export interface RestEnv {
   readonly Bindings: RestBindings;
   readonly Variables: { account: Account; neededGroup: Group };

@@ -13,7 +13,7 @@ import { addOperationRoutes } from './operation.ts';
 import { addProfileRoutes } from './profiles.ts';
 import { addStatusRoutes } from './status.ts';
 
-/** Where the interface begins on every router; the version is part of it. */
+/** Base path of the interface on every router, with its version. */
 export const API_ROOT = '/api/v2_0';
 const UNKNOWN = '(unknown)';
 

@@ -1,6 +1,6 @@
 import { Fault } from './fault.ts';
 
-/** Whether a decoded value is a JSON object. */
+/** Returns true if a decoded value is a JSON object. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

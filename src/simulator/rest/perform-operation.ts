@@ -9,12 +9,12 @@ type Perform = (device: Device, options: Values) => Fault | undefined;
 
 const notFound = (key: string) => Fault.of(400, key, 'not found');
 
-/** What selections say when nothing is chosen. */
+/** Value of a selection if nothing is chosen. */
 const NO_SELECTION = '---';
 const findModemFault = (device: Device, modem: string) =>
   modem === NO_SELECTION || device.life.modems.has(modem) ? undefined : notFound('modem');
 
-/** What actions change in a simulated router. An action that is not here is accepted and changes nothing. */
+/** Effects of actions on a simulated router. An action that is not here is accepted and changes nothing. */
 const effects: Readonly<Record<string, Perform>> = {
   reboot: (device) => {
     restartDevice(device);

@@ -58,7 +58,7 @@ export class Sessions {
   readonly #counters: RouterCounters;
   readonly #random: Random;
   readonly #sessions = new Map<string, Session>();
-  /** When the lock of each name ends. */
+  /** End of the lock of each name. */
   readonly #locks = new Map<string, number>();
   #key: string;
 

@@ -62,7 +62,7 @@ interface KeyPair {
   readonly privateKey: KeyObject;
 }
 
-/** What an authority signs with, and the keys that all its servers share. */
+/** Signing key of an authority, and the key that all its servers share. */
 export interface AuthorityKeys {
   readonly caKeys: KeyPair;
   readonly serverKeys: KeyPair;

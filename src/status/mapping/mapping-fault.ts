@@ -1,5 +1,5 @@
 /**
- * Why a value became no sample, or an unknown one.
+ * Reasons why a value became no sample, or an unknown one.
  *
  * `unknown_form`: a text that is no number and nothing else that is understood. `unknown_unit`: a number with a unit that is
  * not known or was not declared. `unknown_text`: a text that is not in `map`. `unknown_state`: one that is not in `states`.

@@ -8,7 +8,7 @@ type MetricKey = keyof MetricSettings;
 
 const KEYS_OF_NUMBERS = ['unit', 'prefixes', 'form', 'part', 'map'] as const;
 const KEYS_OF_STATES = ['states', 'state_label'] as const;
-/** Which keys a type cannot do without, and which mean nothing in it. */
+/** Required and meaningless keys by metric type. */
 const KEYS_BY_TYPE: Readonly<
   Record<
     NonNullable<MetricSettings['type']>,
@@ -56,7 +56,7 @@ export function checkMetric(metric: MetricSettings, resource: ResourceSettings, 
   checkLabels(metric, resource, place);
 }
 
-/** What does not go together among the keys that turn a text into a number. */
+/** Checks the keys that turn a text into a number for conflicts. */
 function findValueFaults(metric: MetricSettings, isSet: (key: MetricKey) => boolean): [MetricKey, string][] {
   const { value, form, part, unit, map } = metric;
   const faults: [MetricKey, string][] = [];

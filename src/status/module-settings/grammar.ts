@@ -15,7 +15,7 @@ const STEP = /^[A-Za-z0-9_-]+(\[\])?$/;
 
 /** A value that is not in a field: how many rows there are. */
 export const COUNT = '$count';
-/** What a label source can be besides a field and a fixed text. */
+/** Label sources besides a field and a fixed text. */
 export const SOURCE_VARIABLES = ['$resource', '$slot', '$index', '$match'] as const;
 
 /** Tells whether a text is the path of a resource: `lte*`, `sysdetail/system`, `/profiles?x=1`. */

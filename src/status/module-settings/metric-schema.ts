@@ -163,5 +163,5 @@ export const metricSchema = section('One metric.', {
   ]).optional(),
 });
 
-/** What is sound of a metric. */
+/** The valid part of a metric. */
 export type MetricSettings = SoundOf<typeof metricSchema>;

@@ -27,7 +27,7 @@ export type ResourceDefinition = ModuleDefinition['resources'][number];
 /** One metric of a resource. */
 export type MetricDefinition = ResourceDefinition['metrics'][number];
 /**
- * How text becomes a number. If absent, the form is detected: a number with the declared unit, hexadecimal with `0x`, a
+ * Form of the text that becomes a number. If absent, the form is detected: a number with the declared unit, hexadecimal with `0x`, a
  * percentage (to a ratio), a duration (to seconds), a date (to Unix seconds in the router's zone). If given, only that
  * form is accepted, and a value of another known form belongs to another metric.
  */

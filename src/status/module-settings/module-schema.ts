@@ -104,6 +104,6 @@ export const moduleListSchema = z
     kind: 'list of names of modules',
   });
 
-/** What is sound of a module. `reader` and `default` are there in shipped ones alone. */
+/** The valid part of a module. `reader` and `default` are there in shipped ones alone. */
 export type ModuleSettings = SoundOf<typeof shippedModuleSchema>;
 export type ResourceSettings = SoundOf<typeof resourceSchema>;

@@ -28,7 +28,7 @@ const MODULE_ROOT: RootExpected = {
 /** A module of the product. */
 export interface ShippedModule {
   readonly definition: ModuleDefinition;
-  /** Whether `default` stands for it, too. */
+  /** True if it is part of `default`. */
   readonly isDefault: boolean;
 }
 

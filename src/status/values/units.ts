@@ -32,7 +32,7 @@ const BINARY: readonly (readonly [string, number])[] = [
 
 /** All known spellings. */
 const UNITS = new Map<string, Unit>();
-/** The same ignoring case, for unambiguous spellings: not `mv`, which could be milli or mega. */
+/** Units ignoring case, for unambiguous spellings: not `mv`, which could be milli or mega. */
 const UNITS_ANY_CASE = new Map<string, Unit | undefined>();
 
 function add(spelling: string, unit: Unit): void {

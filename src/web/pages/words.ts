@@ -11,7 +11,7 @@ export const STEP_NAMES: Readonly<Record<PollStep, string>> = {
   parse: 'parse',
 };
 
-/** What to check when a step fails. */
+/** Hints for failed steps. */
 export const STEP_HINTS: Readonly<Record<PollStep, string>> = {
   dns: 'The host name does not resolve. Check the name in "url", and the DNS server of this machine.',
   tcp: 'No connection could be opened, or it broke. Is the router switched on and reachable, and its HTTPS or HTTP access enabled on this port? If "url" has a host name, an unresponsive DNS server looks the same.',
