@@ -1,6 +1,5 @@
 import type { OutgoingRecord } from '../outgoing-record.ts';
 import { renderEcs } from './ecs.ts';
-import { renderNative } from './native.ts';
 import { renderOtel } from './otel.ts';
 
 /** Record format: as stored, Elastic Common Schema, or OTLP in JSON. */
@@ -11,6 +10,11 @@ const RENDERERS: Readonly<Record<RecordFormat, (record: OutgoingRecord) => strin
   ecs: renderEcs,
   otel: renderOtel,
 };
+
+/** A record as it was stored: one line of JSON, its fields in the order that docs/log-records.md shows. */
+export function renderNative(record: OutgoingRecord): string {
+  return record.line;
+}
 
 /** Renders a record as one line of JSON without a line end. The same record always gives the same text. */
 export function renderRecord(record: OutgoingRecord, format: RecordFormat): string {

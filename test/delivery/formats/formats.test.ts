@@ -5,7 +5,7 @@ import { renderRecord } from '../../../src/delivery/formats/format.ts';
 import { renderOtel, renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
 import { toOtelRecord, toUnixNano } from '../../../src/delivery/formats/otel-record.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
-import { createTestRecord } from '../../../src/delivery/test-record.ts';
+import { createTestRecord } from '../../../src/delivery/preflight.ts';
 import type { LogRecord, Severity } from '../../../src/model/index.ts';
 
 const bare: LogRecord = {

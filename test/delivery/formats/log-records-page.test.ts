@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { renderEcs } from '../../../src/delivery/formats/ecs.ts';
-import { renderNative } from '../../../src/delivery/formats/native.ts';
+import { renderNative } from '../../../src/delivery/formats/format.ts';
 import { renderOtel, renderOtelDocument } from '../../../src/delivery/formats/otel.ts';
 import { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
 import {

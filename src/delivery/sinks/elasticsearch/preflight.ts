@@ -1,11 +1,10 @@
 import type { Clock } from '../../../base/index.ts';
 import type { DeliveryReport, PreflightFinding } from '../../contracts.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
-import { toFindings } from '../../http/findings.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
 import { toWords } from '../../http/words.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
-import { createTestRecord } from '../../test-record.ts';
+import { createTestRecord, toFindings } from '../../preflight.ts';
 import { decodeObject, parseJson } from './bulk.ts';
 
 /** What the preflight has to know of the sink. */

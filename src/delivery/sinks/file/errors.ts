@@ -1,4 +1,5 @@
 import type { Disposition } from '../../../base/index.ts';
+import { readErrorCode } from '../../../net/index.ts';
 import { DeliveryError } from '../../errors.ts';
 
 /** Codes of the system that a later attempt may not see any more, because somebody makes room. */
@@ -17,15 +18,10 @@ const HINTS: ReadonlyMap<unknown, string> = new Map([
   ['ENAMETOOLONG', 'Choose a shorter path'],
 ]);
 
-/** Code of an error of the system, such as `ENOENT`. */
-export function readSystemCode(cause: unknown): unknown {
-  return cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
-}
-
 /** `unwritable`, for what the system says about a file. */
 export function toFileError(what: string, cause: unknown): DeliveryError {
   if (cause instanceof DeliveryError) return cause;
-  const code = readSystemCode(cause);
+  const code = readErrorCode(cause);
   const hint = HINTS.get(code);
   const disposition: Disposition = FULL.has(code) ? 'hold-back' : hint ? 'operator' : 'retry';
   return new DeliveryError('unwritable', what, { disposition, hint, cause });

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { readErrorCode } from '../../../net/index.ts';
 import { DeliveryError } from '../../errors.ts';
-import { readSystemCode } from './errors.ts';
 import { listRotated, parseStamp, syncFolder, toStamp } from './rotated.ts';
 import { cutTornLine, readTail, splitLines } from './tail.ts';
 
@@ -92,7 +92,7 @@ export class LogFile {
   async isInPlace(): Promise<boolean> {
     const mine = await this.#handle.stat();
     const there = await lstat(this.#options.path).catch((cause: unknown) => {
-      if (readSystemCode(cause) === 'ENOENT') return undefined;
+      if (readErrorCode(cause) === 'ENOENT') return undefined;
       throw cause;
     });
     this.#size = mine.size;

@@ -1,10 +1,11 @@
 import { constants, type Stats } from 'node:fs';
 import { access, lstat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { readErrorCode } from '../../../net/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
-import { toFailedFinding } from '../../failed-finding.ts';
-import { readSystemCode, toFileError } from './errors.ts';
+import { toFailedFinding } from '../../preflight.ts';
+import { toFileError } from './errors.ts';
 
 export interface FilePlace {
   /** Path of the active file. */
@@ -100,7 +101,7 @@ function renderRoom(bytes: number): string {
 /** `undefined` when there is nothing of that name. */
 async function look(path: string): Promise<Stats | undefined> {
   return await lstat(path).catch((cause: unknown) => {
-    if (readSystemCode(cause) === 'ENOENT') return undefined;
+    if (readErrorCode(cause) === 'ENOENT') return undefined;
     throw cause;
   });
 }

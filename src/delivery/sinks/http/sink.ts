@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
 import { type RecordFormat, renderRecord } from '../../formats/format.ts';
 import { toAnswerError } from '../../http/answer.ts';
-import { toFindings } from '../../http/findings.ts';
 import { type HttpSinkOptions as ClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
-import { createTestRecord } from '../../test-record.ts';
+import { createTestRecord, toFindings } from '../../preflight.ts';
 
 export interface HttpSinkOptions extends ClientOptions {
   /** Batch bounds. */

@@ -1,6 +1,5 @@
 import type { LogRecord } from '../../../model/index.ts';
-import { hasRouterLabel, type LokiLabels, type LokiLayout, toLokiLabels } from './layout.ts';
-import { cutUtf8 } from './text.ts';
+import { cutUtf8, hasRouterLabel, type LokiLabels, type LokiLayout, toLokiLabels } from './layout.ts';
 import { isGuessedAhead, toLokiNanos } from './time.ts';
 
 /** What Loki takes by default (`max_line_size`). Bytes. */

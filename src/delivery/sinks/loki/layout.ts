@@ -1,7 +1,6 @@
 import { hashToUnit } from '../../../base/index.ts';
 import type { LogRecord, RecordFlag } from '../../../model/index.ts';
 import type { PreflightFleet } from '../../contracts.ts';
-import { cutUtf8 } from './text.ts';
 import { findLokiTime, LIVE_AHEAD_MS_MAX } from './time.ts';
 
 /**
@@ -87,4 +86,19 @@ export function fitsRouterLayout(routers: number, streamLimit: number): boolean 
 
 function toShard(router: string, shards: number): string {
   return String(Math.floor(hashToUnit(router) * shards));
+}
+
+/** Cuts `text` to at most `bytesMax` bytes of UTF-8, between characters, and says how many bytes are gone. */
+export function cutUtf8(text: string, bytesMax: number): { readonly text: string; readonly cutBytes: number } {
+  // No character takes more than three bytes per unit of the text.
+  if (text.length * 3 <= bytesMax) return { text, cutBytes: 0 };
+  const bytes = Buffer.from(text, 'utf8');
+  if (bytes.length <= bytesMax) return { text, cutBytes: 0 };
+  let end = bytesMax;
+  while (end > 0 && isContinuation(bytes[end])) end--;
+  return { text: bytes.toString('utf8', 0, end), cutBytes: bytes.length - end };
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
 }

@@ -10,8 +10,7 @@ import type {
 } from '../../contracts.ts';
 import { type HttpSinkOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
-import { createTestRecord } from '../../test-record.ts';
-import { tryTestRecord } from '../../try-test-record.ts';
+import { createTestRecord, tryTestRecord } from '../../preflight.ts';
 import { toLokiEntry } from './entry.ts';
 import { FUTURE_MS_MAX, fitsRouterLayout, type LokiLayout } from './layout.ts';
 import { askLimits, askReady, compareLimits } from './preflight.ts';

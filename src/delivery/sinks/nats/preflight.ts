@@ -1,9 +1,8 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
-import { toFailedFinding } from '../../failed-finding.ts';
 import { renderRecord } from '../../formats/format.ts';
-import { createTestRecord } from '../../test-record.ts';
+import { createTestRecord, toFailedFinding } from '../../preflight.ts';
 import { connectToNats, type NatsServers } from './connection.ts';
 import { toNatsError } from './errors.ts';
 import type { NatsLibrary } from './library.ts';

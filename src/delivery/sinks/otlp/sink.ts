@@ -2,8 +2,7 @@ import type { BatchBounds, DeliveryReport, PreflightFleet, Sink } from '../../co
 import { toOtelRecord } from '../../formats/otel-record.ts';
 import { type HttpSinkOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
-import { createTestRecord } from '../../test-record.ts';
-import { tryTestRecord } from '../../try-test-record.ts';
+import { createTestRecord, tryTestRecord } from '../../preflight.ts';
 import { encodeLogsRequest } from './encode-logs-request.ts';
 import { judgeOtlpAnswer } from './judge-answer.ts';
 import { findLoki } from './loki.ts';

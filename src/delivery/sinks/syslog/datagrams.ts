@@ -2,7 +2,9 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { untilAborted } from '../../../base/index.ts';
-import { renderPlace, toSocketError } from './errors.ts';
+import { readErrorCode } from '../../../net/index.ts';
+import { renderListenAddress } from '../../../settings/index.ts';
+import { DeliveryError } from '../../errors.ts';
 
 /** Largest payload of UDP over IPv4, in bytes. */
 export const DATAGRAM_BYTES_MAX = 65_507;
@@ -45,7 +47,7 @@ export class SyslogDatagrams {
     } catch (cause) {
       socket?.on('error', () => {}).close();
       if (signal.aborted) throw signal.reason;
-      throw toSocketError(`Sink ${name} could not find a way to ${renderPlace(host, port)}`, cause);
+      throw toUnreachable(`Sink ${name} could not find a way to ${renderListenAddress({ host, port })}`, cause);
     }
   }
 
@@ -58,7 +60,7 @@ export class SyslogDatagrams {
   throwIfFaulty(): void {
     const { name, host, port } = this.#options;
     if (this.#fault !== undefined) {
-      throw toSocketError(`Sink ${name} could not send to ${renderPlace(host, port)}`, this.#fault);
+      throw toUnreachable(`Sink ${name} could not send to ${renderListenAddress({ host, port })}`, this.#fault);
     }
   }
 
@@ -69,7 +71,7 @@ export class SyslogDatagrams {
     const cause = await new Promise<Error | null>((resolve) => {
       this.#socket.send(message, resolve);
     });
-    if (cause && Reflect.get(cause, 'code') === 'EMSGSIZE') return 'too_large';
+    if (readErrorCode(cause) === 'EMSGSIZE') return 'too_large';
     this.#fault ??= cause ?? undefined;
     this.throwIfFaulty();
     return 'sent';
@@ -80,4 +82,8 @@ export class SyslogDatagrams {
     this.#socket.close();
     await closed;
   }
+}
+
+function toUnreachable(what: string, cause: unknown): DeliveryError {
+  return new DeliveryError('unreachable', what, { disposition: 'retry', cause });
 }

@@ -1,10 +1,8 @@
 import { type Clock, untilAborted } from '../../../base/index.ts';
-import type { ClientTls } from '../../../settings/index.ts';
+import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
-import { toFailedFinding } from '../../failed-finding.ts';
-import { createTestRecord } from '../../test-record.ts';
+import { createTestRecord, toFailedFinding } from '../../preflight.ts';
 import { SyslogDatagrams } from './datagrams.ts';
-import { renderPlace } from './errors.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { SyslogStream } from './stream.ts';
 
@@ -58,7 +56,7 @@ async function* tryStream(collector: SyslogCollector, signal: AbortSignal): Asyn
   const stream = await SyslogStream.open({ ...collector, tls: protocol === 'tls' ? tls : undefined }, signal);
   try {
     const how = protocol === 'tls' ? ' over TLS, and trusts its certificate' : '';
-    yield { step: 'connect', verdict: 'ok', message: `Reached ${renderPlace(host, port)}${how}` };
+    yield { step: 'connect', verdict: 'ok', message: `Reached ${renderListenAddress({ host, port })}${how}` };
     await stream.send([renderSyslogMessage(createTestRecord(clock).fields, message)], signal);
     await untilAborted(Promise.race([clock.sleep(graceMs, signal), stream.ended]), signal);
     const sent = 'Sent, and the connection stayed open. Syslog has no acknowledgements: look for it at the collector';
@@ -72,7 +70,7 @@ async function* tryDatagram(collector: SyslogCollector, signal: AbortSignal): As
   const { message, host, port, clock, graceMs } = collector;
   const datagrams = await SyslogDatagrams.open(collector, signal);
   try {
-    yield { step: 'connect', verdict: 'ok', message: `There is a way to ${renderPlace(host, port)}` };
+    yield { step: 'connect', verdict: 'ok', message: `There is a way to ${renderListenAddress({ host, port })}` };
     await datagrams.send(renderSyslogMessage(createTestRecord(clock).fields, message), signal);
     await clock.sleep(graceMs, signal);
     datagrams.throwIfFaulty();

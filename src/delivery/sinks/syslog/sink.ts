@@ -1,12 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts';
-import type { ClientTls } from '../../../settings/index.ts';
+import { SYSLOG_FACILITIES } from '../../../model/index.ts';
+import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import { ConnectionEnd } from '../../connection-end.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Refusal, Sink } from '../../contracts.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { DATAGRAM_BYTES_MAX, SyslogDatagrams } from './datagrams.ts';
-import { renderPlace } from './errors.ts';
-import { toFacilityNumber } from './facility.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { checkSyslogCollector } from './preflight.ts';
 import type { SyslogSettings } from './schema.ts';
@@ -62,7 +61,7 @@ abstract class SyslogSink implements Sink {
     this.timeoutMs = timeoutMs;
     this.options = options;
     this.message = {
-      facility: toFacilityNumber(facility),
+      facility: SYSLOG_FACILITIES.indexOf(facility),
       appName,
       messageBytesMax: protocol === 'udp' ? Math.min(messageBytesMax, DATAGRAM_BYTES_MAX) : messageBytesMax,
     };
@@ -114,7 +113,7 @@ class StreamSink extends SyslogSink {
     this.attempted = new Set();
     if (!this.#hasEnded) return { bytes };
     this.#hasEnded = false;
-    const place = renderPlace(host, port);
+    const place = renderListenAddress({ host, port });
     const warning = `The connection of sink ${this.name} to ${place} had ended: messages of the last ${renderDuration(replayMs)} are sent again, and earlier ones may be lost`;
     return { bytes, warning };
   }

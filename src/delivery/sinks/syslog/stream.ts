@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { type Clock, untilAborted } from '../../../base/index.ts';
-import type { ClientTls } from '../../../settings/index.ts';
+import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
-import { FINGERPRINT_HINT, findTlsFault, toTlsOptions } from '../../tls.ts';
-import { renderPlace, toSocketError } from './errors.ts';
+import { FINGERPRINT_HINT, findTlsFault, findTlsHint, toTlsOptions } from '../../tls.ts';
 
 export interface SyslogStreamOptions {
   /** Name of the sink. */
@@ -48,7 +47,7 @@ export class SyslogStream {
   static async open(options: SyslogStreamOptions, signal: AbortSignal): Promise<SyslogStream> {
     signal.throwIfAborted();
     const { name, host, port, tls, clock } = options;
-    const place = renderPlace(host, port);
+    const place = renderListenAddress({ host, port });
     const socket = tls ? connectTls({ ...toTlsOptions(tls, host), host, port }) : connectTcp({ host, port });
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
     try {
@@ -125,4 +124,12 @@ export class SyslogStream {
     this.#ended.reject(cause === undefined ? orderly : toSocketError(`The connection to ${this.#place} broke`, cause));
     this.#socket.destroy();
   }
+}
+
+/** Turns what a socket said into a {@link DeliveryError}; `what` says what was tried. */
+function toSocketError(what: string, cause: unknown): DeliveryError {
+  if (cause instanceof DeliveryError) return cause;
+  const hint = findTlsHint(cause);
+  if (hint === undefined) return new DeliveryError('unreachable', what, { disposition: 'retry', cause });
+  return new DeliveryError('misconfigured', what, { disposition: 'operator', hint, cause });
 }
