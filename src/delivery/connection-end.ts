@@ -7,7 +7,7 @@ export class ConnectionEnd implements WatchedConnection {
   #end: { readonly endedMs?: number | undefined } | undefined;
 
   /** `endedMs`: Unix time (ms) of an orderly end; absent = the connection broke at an unknown time. */
-  note(endedMs?: number): void {
+  record(endedMs?: number): void {
     if (endedMs === undefined || !this.#end) this.#end = { endedMs };
     this.onEnd?.();
   }

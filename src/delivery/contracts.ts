@@ -1,7 +1,7 @@
 import type { Slice, SliceBounds } from '../model/index.ts';
 import type { OutgoingRecord } from './outgoing-record.ts';
 
-/** Where undelivered records wait, one cursor per sink. */
+/** The store of undelivered records, with one cursor per sink. */
 export interface Spool<Cursor> {
   /** Reads the next records of a sink; `undefined` when it has everything. */
   readSlice(sink: string, bounds: SliceBounds): Slice<Cursor> | undefined;
@@ -85,7 +85,7 @@ export interface PreflightFinding {
   readonly verdict: 'ok' | 'warning' | 'failed';
   /** The finding in one sentence. */
   readonly message: string;
-  /** What to do about it. */
+  /** Advice for the operator. */
   readonly hint?: string | undefined;
 }
 

@@ -50,7 +50,7 @@ export type DeliveryEvent =
   | { readonly type: 'batch-split'; readonly records: number; readonly reason: string }
   | { readonly type: 'sink-warned'; readonly message: string };
 
-/** What to do next: step again, wait for records, or step again after a while so that a batch can fill. */
+/** The next action: step again, wait for records, or step again after a while so that a batch can fill. */
 export type StepOutcome = 'more' | 'idle' | { readonly waitMs: number };
 
 export interface StepOptions {
@@ -86,16 +86,16 @@ const PASSES_MAX = 3;
  * ```
  *   empty ── read a slice ──▶ loaded ── all settled: dead letters stored, cursor moved ──▶ empty
  *                              │  ▲
- *              attempt ────────┘  └── taken, or refused alone: next attempt
- *                                 └── refused as a whole: half of it
+ *              attempt ────────┘  └── accepted, or a single record rejected: next attempt
+ *                                 └── rejected as a whole: half of it
  *                                 └── failed: the same again (the caller waits)
  *
- *   of a sink that may lose what it took, and that has failed or ended its connection:
- *   any ── the spool gives again what it took last ──▶ empty
+ *   when a sink that may lose accepted records has failed or ended its connection:
+ *   any ── the spool returns the last accepted records again ──▶ empty
  *
- *   of a sink that refused every record of three batches in a row, after the third:
- *   loaded ── refused as a whole, and one record alone as well: nothing is settled (the caller waits) ──▶ empty
- *          └─ one is taken ──▶ as before
+ *   after a sink has rejected every record of three batches in a row:
+ *   loaded ── rejected as a whole, and so is one record alone: nothing is settled (the caller waits) ──▶ empty
+ *          └─ one is accepted ──▶ as before
  * ```
  *
  * A crash after the sink accepted records and before the cursor moved repeats them, with the same uids. Dead letters are
@@ -133,14 +133,14 @@ export class DeliveryWorker<Cursor> {
       try {
         await this.#attempt(load, signal);
       } catch (cause) {
-        if (!signal.aborted) this.#noteFailure(cause);
+        if (!signal.aborted) this.#recordFailure(cause);
         throw cause;
       }
     }
     if (inFlight.attempt.length > 0) return 'more';
     load.settle(inFlight.letters);
     this.#load = undefined;
-    this.#noteSettled(load);
+    this.#recordSettled(load);
     return 'more';
   }
 
@@ -156,7 +156,7 @@ export class DeliveryWorker<Cursor> {
     this.#load = undefined;
   }
 
-  #noteFailure(cause: unknown): void {
+  #recordFailure(cause: unknown): void {
     const { connection } = this.#options.sink;
     if (!connection || !(cause instanceof DeliveryError) || !mayHaveLost(cause)) return;
     // Nothing was accepted since the last failure, so nothing more can be lost.
@@ -165,7 +165,7 @@ export class DeliveryWorker<Cursor> {
     if (cause.code === 'unreachable' || ++this.#passes <= PASSES_MAX) this.#lost = {};
   }
 
-  #noteSettled({ kind, inFlight, hasTaken, sendable, unnamedReason }: Load): void {
+  #recordSettled({ kind, inFlight, hasTaken, sendable, unnamedReason }: Load): void {
     const { report } = this.#options;
     const { letters } = inFlight;
     const [first] = letters;

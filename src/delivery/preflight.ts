@@ -58,10 +58,10 @@ function judgeReport({ refused = [], refusedUnnamed, warning }: DeliveryReport):
   return warning === undefined ? [taken] : [taken, { step: 'answer', verdict: 'warning', message: warning }];
 }
 
-/** Failures before which nothing of the sink itself was met. */
+/** Failures before the sink itself was reached. */
 const CONNECT_FAILURES: ReadonlySet<DeliveryFailure> = new Set(['unreachable', 'timeout', 'closed']);
 
-/** What a preflight found out when a request failed: how far it got, and what stopped it. */
+/** Converts the error of a request to findings: the steps that succeeded and the one that failed. */
 export function toFindings(error: unknown, step: string): readonly PreflightFinding[] {
   if (!(error instanceof DeliveryError)) return [toFailedFinding(step, error)];
   if (CONNECT_FAILURES.has(error.code) || (error.code === 'misconfigured' && error.answer === undefined)) {

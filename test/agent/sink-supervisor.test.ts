@@ -318,7 +318,7 @@ test('SinkSupervisor wakes a sink whose connection has ended, and counts what go
   bench.commit(['1', '2']);
   await bench.runner.whenIdle();
   expect(bench.delivered).toEqual({ a: ['1', '2'] });
-  bench.connection.note(bench.clock.now());
+  bench.connection.record(bench.clock.now());
   await bench.runner.whenIdle();
   expect(bench.delivered).toEqual({ a: ['1', '2', '1', '2'] });
   const text = await bench.metrics();

@@ -1,6 +1,6 @@
 import type { OutgoingRecord } from '../outgoing-record.ts';
 
-/** Of the Elastic Common Schema. */
+/** Version of the Elastic Common Schema. */
 const ECS_VERSION = '8.17.0';
 
 /** A record as a document of the Elastic Common Schema, on one line. */
@@ -8,7 +8,7 @@ export function renderEcs(record: OutgoingRecord): string {
   const { fields } = record;
   const { labels = {}, flags = [], details, original } = fields;
   return JSON.stringify({
-    // A data stream takes nothing without it.
+    // Data streams require it.
     '@timestamp': fields.timestamp ?? fields.observed_timestamp,
     ecs: { version: ECS_VERSION },
     message: fields.message,

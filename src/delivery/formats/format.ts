@@ -11,7 +11,7 @@ const RENDERERS: Readonly<Record<RecordFormat, (record: OutgoingRecord) => strin
   otel: renderOtel,
 };
 
-/** A record as it was stored: one line of JSON, its fields in the order that docs/log-records.md shows. */
+/** Returns the record as stored: one line of JSON, its fields in the order of docs/log-records.md. */
 export function renderNative(record: OutgoingRecord): string {
   return record.line;
 }

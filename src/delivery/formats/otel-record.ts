@@ -84,7 +84,7 @@ const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
 /** OTLP times are unsigned 64-bit integers. */
 const UNIX_NANO_MAX = 2n ** 64n - 1n;
 
-/** Nanoseconds since the Unix epoch, in decimal, for an instant of a record. */
+/** Converts an instant of a record to nanoseconds since the Unix epoch, in decimal. */
 export function toUnixNano(instant: string | undefined): string | undefined {
   const [, second, fraction = ''] = INSTANT.exec(instant ?? '') ?? [];
   const ms = second === undefined ? Number.NaN : Date.parse(`${second}Z`);

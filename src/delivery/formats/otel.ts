@@ -2,8 +2,8 @@ import type { OutgoingRecord } from '../outgoing-record.ts';
 import { OTEL_SCOPE, type OtelRecord, type OtelValue, toOtelRecord } from './otel-record.ts';
 
 /**
- * A record as one object `LogsData` of OTLP in JSON, on one line: what the file exporter of the OpenTelemetry collector
- * writes and its file receiver reads.
+ * Renders a record as an OTLP/JSON object `LogsData` on one line, the format of the file exporter and the file receiver
+ * of the OpenTelemetry collector.
  */
 export function renderOtel(record: OutgoingRecord): string {
   const otel = toOtelRecord(record.fields);
@@ -17,12 +17,12 @@ export function renderOtel(record: OutgoingRecord): string {
   });
 }
 
-/** The object `Resource` of OTLP in JSON. */
+/** Converts to the OTLP/JSON object `Resource`. */
 function toJsonResource({ resource }: OtelRecord): object {
   return { attributes: toJsonAttributes(resource) };
 }
 
-/** The object `LogRecord` of OTLP in JSON: numbers of 64 bits are strings, and what is unknown is left out. */
+/** Converts to the OTLP/JSON object `LogRecord`: 64-bit numbers are strings, unknown fields are omitted. */
 function toJsonLogRecord(record: OtelRecord): object {
   const { timeUnixNano, observedTimeUnixNano, severityNumber, severityText, eventName, body, attributes } = record;
   return {
@@ -48,12 +48,12 @@ function toJsonValue(value: OtelValue): object {
   return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } };
 }
 
-/** A record as the exporter for Elasticsearch of the OpenTelemetry collector writes it (mapping mode `otel`). */
+/** Renders a record as the Elasticsearch exporter of the OpenTelemetry collector does (mapping mode `otel`). */
 export function renderOtelDocument(record: OutgoingRecord): string {
   const { fields } = record;
   const { resource, severityNumber, severityText, eventName, body, attributes } = toOtelRecord(fields);
   return JSON.stringify({
-    // A data stream takes nothing without it.
+    // Data streams require it.
     '@timestamp': fields.timestamp ?? fields.observed_timestamp,
     observed_timestamp: fields.observed_timestamp,
     severity_number: severityNumber,

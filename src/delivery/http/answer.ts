@@ -1,16 +1,17 @@
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../errors.ts';
-import { toWords } from './words.ts';
+import { sanitizeErrorText } from './error-text.ts';
 
-/** What a sink answered, read whole or up to a bound. */
+/** The response of a sink, read completely or up to a bound. */
 export interface HttpAnswer {
+  /** HTTP status. */
   readonly status: number;
-  /** As text; with `answerEncoding: 'bytes'` one character per byte (Latin-1). */
+  /** The body as text; with `answerEncoding: 'bytes'` one character per byte (Latin-1). */
   readonly body: string;
-  /** How long the sink asks to be left alone (`Retry-After`). Milliseconds. */
+  /** Wait requested by the sink (`Retry-After`). Milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** Bytes of the request's body, as sent. */
+  /** Size of the request's body as sent. Bytes. */
   readonly sentBytes: number;
-  /** The value of a header, in lower case; `undefined` when it is absent or there several times. */
+  /** Returns the value of a header (name in lower case); `undefined` when it is absent or repeated. */
   header(name: string): string | undefined;
 }
 
@@ -25,7 +26,7 @@ const UNAUTHORIZED: StatusClass = {
   disposition: 'operator',
   hint: 'Check the credentials of this sink, and what they are allowed to do',
 };
-const MISDIRECTED: StatusClass = {
+const MISCONFIGURED: StatusClass = {
   code: 'misconfigured',
   disposition: 'operator',
   hint: 'Check the url of this sink',
@@ -40,30 +41,30 @@ const REFUSED: StatusClass = { code: 'refused', disposition: 'dead-letter' };
 const THROTTLED: StatusClass = { code: 'throttled', disposition: 'retry' };
 const FAILED: StatusClass = { code: 'failed', disposition: 'retry' };
 
-/** Statuses below 500 that say nothing against the records. */
+/** Statuses below 500 that do not concern the content of the records. */
 const CLASSES = new Map<number, StatusClass>([
   [401, UNAUTHORIZED],
   [402, UNAUTHORIZED],
   [403, UNAUTHORIZED],
-  [404, MISDIRECTED],
-  [405, MISDIRECTED],
+  [404, MISCONFIGURED],
+  [405, MISCONFIGURED],
   [406, ENCODING],
-  [407, MISDIRECTED],
+  [407, MISCONFIGURED],
   [408, FAILED],
-  [410, MISDIRECTED],
-  [411, MISDIRECTED],
+  [410, MISCONFIGURED],
+  [411, MISCONFIGURED],
   [413, TOO_LARGE],
   [415, ENCODING],
-  [421, MISDIRECTED],
+  [421, MISCONFIGURED],
   [425, THROTTLED],
-  [426, MISDIRECTED],
+  [426, MISCONFIGURED],
   [429, THROTTLED],
-  [431, MISDIRECTED],
+  [431, MISCONFIGURED],
 ]);
 
 /**
- * What servers say with status 400 when the scheme is wrong or a certificate is missing, before they have seen a record.
- * Only from its first letter on: further behind, a server may repeat what stands in a record.
+ * Bodies of status 400 for a wrong scheme or a missing certificate: the server has not seen a record. Matched from the
+ * beginning of the body only, because a server may quote a record later in it.
  */
 const CONNECTION_PAGES =
   /^(<html>\s*<head><title>400 (The plain HTTP request was sent to HTTPS port|No required SSL certificate was sent|The SSL certificate error)<\/title>|Client sent an HTTP request to an HTTPS server\.)/;
@@ -74,13 +75,13 @@ const WRONG_CONNECTION: StatusClass = {
 };
 
 /**
- * The error of an answer with which a sink takes nothing; `what` names who answered, as in `Sink web`. For a status of
- * success the answer counts as one that breaks the protocol.
+ * Converts a response that rejects the whole request to an error; `what` names the responder, as in `Sink web`. A 2xx
+ * status counts as a violation of the protocol.
  */
 export function toAnswerError(answer: HttpAnswer, what: string): DeliveryError {
   const { status, retryAfterMs } = answer;
   const { code, disposition, hint } = classify(answer);
-  const words = toWords(answer.body);
+  const words = sanitizeErrorText(answer.body);
   return new DeliveryError(code, `${what} answered with status ${status}${words === '' ? '' : `: ${words}`}`, {
     disposition,
     hint: status >= 300 && status < 400 ? renderRedirect(answer) : hint,
@@ -91,14 +92,14 @@ export function toAnswerError(answer: HttpAnswer, what: string): DeliveryError {
 
 function classify({ status, retryAfterMs, body }: HttpAnswer): StatusClass {
   if (status < 300) return { code: 'protocol_error', disposition: 'retry' };
-  if (status < 400) return MISDIRECTED;
+  if (status < 400) return MISCONFIGURED;
   if (status === 400 && CONNECTION_PAGES.test(body)) return WRONG_CONNECTION;
   if (status < 500) return CLASSES.get(status) ?? REFUSED;
   return status === 503 && retryAfterMs !== undefined ? THROTTLED : FAILED;
 }
 
 function renderRedirect(answer: HttpAnswer): string {
-  const place = toWords(answer.header('location') ?? '').replace(/[?#].*$/, '');
+  const place = sanitizeErrorText(answer.header('location') ?? '').replace(/[?#].*$/, '');
   return place === ''
     ? 'Check the url of this sink'
     : `Check the url of this sink: it redirects to ${place}, and records and credentials are never sent on`;

@@ -9,30 +9,30 @@ import { FINGERPRINT_HINT, findTlsFault, toTlsOptions } from '../tls.ts';
 const HTTPS = 'https:';
 
 /**
- * Opens the connections to one sink. A certificate that is not trusted ends a connection before anything is sent. It has
- * no time limit: who waits for a connection ends it.
+ * Opens the connections to one sink. If the certificate is not trusted, it closes the connection before anything is sent.
+ * It has no time limit; the caller cancels attempts.
  */
 export class SinkConnector {
   readonly #tls: ClientTls;
   readonly #onEnded: (isOrderly: boolean) => void;
-  readonly #openings = new Set<(cause: Error) => void>();
+  readonly #attempts = new Set<(cause: Error) => void>();
 
-  /** `onEnded`: told when the other side ends a connection that stood, in an orderly way or not. */
+  /** `onEnded` is called when the other side ends an established connection, in an orderly way or not. */
   constructor(tls: ClientTls, onEnded: (isOrderly: boolean) => void = () => {}) {
     this.#tls = tls;
     this.#onEnded = onEnded;
   }
 
-  /** Opens one connection; the form is the one that undici asks for. */
+  /** Opens one connection. The signature is undici's. */
   readonly connect: buildConnector.connector = (target, callback) => {
     const settle = (...result: Parameters<buildConnector.Callback>) => {
-      if (!this.#openings.delete(fail)) return;
+      if (!this.#attempts.delete(fail)) return;
       if (result[0]) tcp.destroy();
       if (result[1]) this.#watch(result[1]);
       callback(...result);
     };
     const fail = (cause: Error) => settle(cause, null);
-    this.#openings.add(fail);
+    this.#attempts.add(fail);
     const isTls = target.protocol === HTTPS;
     const tcp = connectTcp({
       ...toAddress(target),
@@ -46,26 +46,26 @@ export class SinkConnector {
         secured.on('error', fail);
         secured.once('close', () => fail(toUnreachable('The connection ended during the TLS handshake')));
         secured.once('secureConnect', () => {
-          const fault = this.#judge(secured);
+          const fault = this.#verifyPeer(secured);
           if (fault) fail(fault);
           else settle(null, secured);
         });
       } catch (cause) {
-        // A certificate or key that is none.
+        // An invalid certificate or key.
         fail(cause instanceof Error ? cause : new TypeError(String(cause)));
       }
     });
   };
 
-  /** Ends the connections that are on their way. Those that stand belong to who asked for them. */
-  endOpenings(): void {
-    for (const fail of [...this.#openings]) fail(toUnreachable('The attempt to connect was given up'));
+  /** Cancels connection attempts. Established connections belong to their callers. */
+  cancelAttempts(): void {
+    for (const fail of [...this.#attempts]) fail(toUnreachable('The attempt to connect was given up'));
   }
 
   #watch(socket: Socket): void {
     let isOver = false;
     const end = (isOrderly: boolean) => {
-      // After an orderly end, undici breaks what is left with an error.
+      // After an orderly end, undici destroys the socket with an error.
       if (!isOver) this.#onEnded(isOrderly);
       isOver = true;
     };
@@ -80,19 +80,19 @@ export class SinkConnector {
     return connectTls({ ...toTlsOptions(this.#tls, target.hostname), socket, ALPNProtocols: ['http/1.1'] });
   }
 
-  #judge(socket: TLSSocket): Error | undefined {
+  #verifyPeer(socket: TLSSocket): Error | undefined {
     const fault = findTlsFault(this.#tls, socket);
     if (fault === undefined) return undefined;
     return new DeliveryError('misconfigured', fault, { disposition: 'operator', hint: FINGERPRINT_HINT });
   }
 }
 
-/** Whether the network or the other side broke a connection: this side ends one that is idle with an error of undici's, too. */
+/** True when the network or the other side broke the connection. undici also ends idle connections with an error. */
 function isOfOtherSide(cause: NodeJS.ErrnoException): boolean {
   return cause.code !== 'UND_ERR_INFO';
 }
 
-/** An error of undici's own for broken sockets would make it connect again, at once and for ever. */
+/** Not one of undici's own socket errors: with those, undici would reconnect immediately and for ever. */
 function toUnreachable(message: string): DeliveryError {
   return new DeliveryError('unreachable', message, { disposition: 'retry' });
 }

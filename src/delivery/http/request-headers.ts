@@ -2,7 +2,7 @@ import type { Secret } from '../../base/index.ts';
 import { renderAuthorization, type SinkAuth } from '../auth.ts';
 import { DeliveryError } from '../errors.ts';
 
-/** Headers that say how the request is made. They are never configured. */
+/** Headers of the request itself, which cannot be configured. */
 const OWN_HEADERS = new Set([
   'accept-encoding',
   'connection',
@@ -19,12 +19,12 @@ const OWN_HEADERS = new Set([
   'upgrade',
 ]);
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What HTTP allows in a value, given that it has to be sent as Latin-1. */
+/** Characters that HTTP allows in a value, sent as Latin-1. */
 const VALUE = /^[\t\x20-\x7e\xa0-\xff]*$/;
 
 /**
- * The configured headers, their names in lower case. Throws `misconfigured` for one that cannot be sent or that belongs to
- * the request itself: an overwritten Content-Type would otherwise be found by a sink that refuses every record.
+ * Returns the configured headers, names in lower case. Throws `misconfigured` for one that cannot be sent or that belongs
+ * to the request itself: with another Content-Type, for example, the sink would reject every record.
  */
 export function revealHeaders(sink: string, headers: Readonly<Record<string, Secret>>): Record<string, string> {
   const revealed: Record<string, string> = {};
@@ -47,7 +47,7 @@ export function revealHeaders(sink: string, headers: Readonly<Record<string, Sec
   return revealed;
 }
 
-/** The header `authorization`, or nothing. Throws `misconfigured` for credentials that no header can carry. */
+/** Returns the header `authorization`, if any. Throws `misconfigured` for credentials that do not fit into a header. */
 export function revealAuthorization({
   name,
   auth,

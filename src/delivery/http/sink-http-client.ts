@@ -13,59 +13,62 @@ import { revealAuthorization, revealHeaders } from './request-headers.ts';
 import { toTransportError } from './transport-error.ts';
 
 export interface HttpSinkOptions {
-  /** Of the sink, for messages. */
+  /** Name of the sink, for messages. */
   readonly name: string;
-  /** Where the sink is; paths of requests are put behind its path, and its query goes with every request. */
+  /** URL of the sink. Request paths are appended to its path, and its query is sent with every request. */
   readonly url: string;
-  /** Pieces of a query beside that of `url`, percent-encoded, to be joined as they are. Default: none. */
+  /** Percent-encoded pieces of a query that replaces that of `url`, joined as they are. Default: none. */
   readonly query?: readonly (string | Secret)[] | undefined;
-  /** Sent with every request. `Authorization` among them yields to `auth`. */
+  /** Headers sent with every request. `auth` overrides `Authorization`. */
   readonly headers: Readonly<Record<string, Secret>>;
-  /** Authentication of requests. Default: none. */
+  /** Credentials of the requests. Default: none. */
   readonly auth?: SinkAuth | undefined;
   /** TLS settings for `https` URLs. Default: the system's authorities. */
   readonly tls?: ClientTls | undefined;
-  /** Of the bodies of requests. */
+  /** Compression of request bodies. */
   readonly compress: 'gzip' | 'none';
-  /** How far back records go again when a connection ended; absent or 0: none do, and connections are not watched. Milliseconds. */
+  /** Period of records to send again after a connection ended; absent or 0 = none, and connections are not watched. Milliseconds. */
   readonly replayMs?: number | undefined;
   /** Clock for time limits and HTTP dates. */
   readonly clock: Clock;
 }
 
 export interface HttpPost {
-  /** Behind the path of the url, beginning with a slash, already percent-encoded; absent: the url as it is. */
+  /** Path to append to that of the URL, with a leading slash, percent-encoded; absent = the URL as it is. */
   readonly path?: string | undefined;
+  /** Content-Type of the body. */
   readonly contentType: string;
+  /** Body before compression. */
   readonly body: Uint8Array | string;
-  /** Beyond those of the sink. Names in lower case. */
+  /** Headers in addition to those of the sink. Names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Bound of the answer's body. Default 64 KiB. */
+  /** Maximum size of the response body. Default 64 KiB. */
   readonly answerBytesMax?: number | undefined;
-  /** Whether a body above that bound is cut instead of a failure; that of an answer other than 2xx always is. */
+  /** True to truncate a larger body instead of failing. Bodies of other statuses than 2xx are always truncated. */
   readonly isAnswerCut?: boolean | undefined;
-  /** `bytes`: one character of the answer's `body` per byte. Default `text`, which is UTF-8. */
+  /** `bytes`: one character of `body` per byte. Default `text`, which is UTF-8. */
   readonly answerEncoding?: 'text' | 'bytes' | undefined;
 }
 
 const ANSWER_BYTES_MAX = 64 * 1024;
-/** No sink keeps us waiting longer than this, whatever it asks for. Milliseconds. */
+/** Upper bound of the wait that a sink may request. Milliseconds. */
 const RETRY_AFTER_MS_MAX = 24 * 3600 * 1000;
 /**
- * How long an idle connection is kept, unless the sink announces less. Servers and what stands before them close theirs
- * after a minute or more; a batch that meets the end of a connection would have to be sent again. Milliseconds.
+ * Time to keep an idle connection, unless the sink announces less. Servers and proxies close theirs after a minute or
+ * more, and a batch sent at that moment must be sent again. Milliseconds.
  */
 const KEEP_ALIVE_MS = 30_000;
-/** Log lines shrink to about an eighth already, and more effort costs more time than the bytes are worth. */
+/** Level 1 already compresses log lines to about an eighth; higher levels are not worth the time. */
 const GZIP_LEVEL = 1;
-/** Shorter secrets are not looked for in answers: blanking every `a` would say what the secret is. Characters. */
+/** Shorter secrets are not masked in responses: masking every `a` would reveal the secret. Characters. */
 const BLANKED_LENGTH_MIN = 4;
 
 const compressGzip = promisify<Uint8Array | string, { level: number }, Buffer>(gzip);
 
 /**
- * HTTP to one sink over one kept connection, bounded in size; every failure is a {@link DeliveryError}. How long a request
- * may take is up to the signal alone, and its reason is thrown as it is. It neither retries nor follows redirects.
+ * An HTTP client for one sink with one persistent connection and bounded responses. Every failure is a
+ * {@link DeliveryError}. Only the signal limits the time of a request; its reason is thrown unchanged. The client neither
+ * retries nor follows redirects.
  */
 export class SinkHttpClient {
   readonly #options: HttpSinkOptions;
@@ -74,9 +77,9 @@ export class SinkHttpClient {
   readonly #secrets: readonly string[];
   readonly #connector: SinkConnector;
   readonly #agent: Agent;
-  /** The ends of idle connections over which records went; absent without `replayMs`. */
+  /** Ends of idle connections that carried records; absent without `replayMs`. */
   readonly connection: ConnectionEnd | undefined;
-  /** Requests whose answer is not complete. */
+  /** Number of requests whose response is not complete. */
   #underWay = 0;
 
   /** Throws `misconfigured` for headers and credentials that cannot be sent. */
@@ -95,24 +98,24 @@ export class SinkHttpClient {
     this.connection = replayMs > 0 ? new ConnectionEnd() : undefined;
     this.#connector = new SinkConnector(options.tls ?? {}, (isOrderly) => {
       // An end during a request fails the request, or belongs to its answer.
-      if (this.#underWay === 0) this.connection?.note(isOrderly ? clock.now() : undefined);
+      if (this.#underWay === 0) this.connection?.record(isOrderly ? clock.now() : undefined);
     });
-    // For as long as what was taken may be lost, the connection is what tells.
+    // While accepted records may be lost, only the connection tells.
     const keepAliveMs = Math.max(KEEP_ALIVE_MS, replayMs);
     this.#agent = createOneConnectionAgent({
       keepAliveMs,
-      // The end tells when the sink may have lost something.
+      // The end of the connection signals a possible loss.
       isEndAwaited: replayMs > 0,
       connect: this.#connector.connect,
     });
   }
 
-  /** Scheme, host, port and path, for messages: no credentials and no query, which may be secret. */
+  /** Scheme, host, port and path for messages, without credentials and query, which may be secret. */
   get place(): string {
     return renderPlace(this.#url);
   }
 
-  /** Sends a body and reads the answer, whatever its status. */
+  /** Sends a body and returns the response, whatever its status. */
   async post(options: HttpPost, signal: AbortSignal): Promise<HttpAnswer> {
     signal.throwIfAborted();
     const isGzip = this.#options.compress === 'gzip';
@@ -125,20 +128,20 @@ export class SinkHttpClient {
     return this.#ask('POST', options.path, { ...options, headers, body }, signal, body.length);
   }
 
-  /** Asks for something and reads the answer, whatever its status. `path` as in {@link HttpPost}. */
+  /** Sends a GET request and returns the response, whatever its status. `path` as in {@link HttpPost}. */
   get(path: string | undefined, signal: AbortSignal, answerBytesMax?: number): Promise<HttpAnswer> {
     return this.#ask('GET', path, { answerBytesMax }, signal, 0);
   }
 
-  /** Asks for a path of the same host that is not below the path of the url. */
+  /** Sends a GET request for a path of the same host, outside the path of the URL. */
   getFromRoot(path: string, signal: AbortSignal): Promise<HttpAnswer> {
     return this.#request('GET', new URL(path, this.#url.origin), {}, signal, 0);
   }
 
-  /** Closes the connection, also one on its way. Requests under way are cut. */
+  /** Closes the connection and cancels attempts and requests. */
   async close(): Promise<void> {
     const destroyed = this.#agent.destroy();
-    this.#connector.endOpenings();
+    this.#connector.cancelAttempts();
     await destroyed;
   }
 
@@ -160,8 +163,8 @@ export class SinkHttpClient {
     sentBytes: number,
   ): Promise<HttpAnswer> {
     signal.throwIfAborted();
-    // A connection that does not come to an end would stand in the way of the next request.
-    const onAbort = () => this.#connector.endOpenings();
+    // A connection attempt that never ends would block the next request.
+    const onAbort = () => this.#connector.cancelAttempts();
     signal.addEventListener('abort', onAbort, { once: true });
     this.#underWay++;
     try {
@@ -197,7 +200,7 @@ export class SinkHttpClient {
     sentBytes: number,
   ): HttpAnswer {
     const body = bytes.toString(answerEncoding === 'text' ? 'utf8' : 'latin1');
-    // What is not success ends in messages, and some servers repeat what they were sent.
+    // Failures are quoted in messages, and some servers echo the request.
     const blank = (text: string) => (isSuccess(statusCode) ? text : this.#blank(text));
     const header = (name: string) => {
       const value = headers[name];
@@ -229,7 +232,7 @@ function reveal(piece: string | Secret): string {
   return typeof piece === 'string' ? piece : piece.reveal();
 }
 
-/** Secrets of a query, as they are sent, and as a server may repeat them. */
+/** Lists the secrets of a query, encoded as sent and decoded as a server may echo them. */
 function listQuerySecrets(query: readonly (string | Secret)[]): readonly string[] {
   return query.flatMap((piece) => {
     if (typeof piece === 'string') return [];
@@ -242,7 +245,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-/** `path` behind the path of `base`, and the query of both. */
+/** Appends `path` to the path of `base` and joins their queries. */
 function joinUrl(base: URL, path: string | undefined): URL {
   const url = new URL(base);
   if (path === undefined) return url;

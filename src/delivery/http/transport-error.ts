@@ -3,10 +3,10 @@ import { classifyCode, readErrorCode } from '../../net/index.ts';
 import { DeliveryError } from '../errors.ts';
 import { findTlsHint } from '../tls.ts';
 
-/** The other side does not speak HTTP. */
+/** Codes for a peer that does not speak HTTP. */
 const PROTOCOL_CODE = /^(HPE_|UND_ERR_HEADERS_OVERFLOW)/;
 
-/** Turns whatever the HTTP client threw into a {@link DeliveryError}. `place` is the address without anything secret. */
+/** Converts an error of the HTTP client to a {@link DeliveryError}. `place` is the address without secrets. */
 export function toTransportError(cause: unknown, sink: string, place: string): DeliveryError {
   if (cause instanceof DeliveryError) {
     const { code, disposition, hint, retryAfterMs, answer } = cause;
@@ -54,7 +54,7 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
   );
 }
 
-/** The innermost error that has a code of its own. */
+/** Returns the innermost error with its own code. */
 function findReason(cause: unknown): unknown {
   if (!(cause instanceof Error)) return undefined;
   const code = readErrorCode(cause);

@@ -5,14 +5,14 @@ import type { Sink } from '../contracts.ts';
 import type { SinkDefinition, SinkSurroundings } from './define-sink.ts';
 import { SINKS } from './list.ts';
 
-/** Where log records go: what each type needs, defaults applied. */
+/** The settings of a sink of any type, defaults applied. */
 export type SinkSettings = SettingsIn<(typeof SINKS)[keyof typeof SINKS]>;
-/** The same of one type. */
+/** The settings of a sink of one type. */
 export type SinkSettingsOf<Type extends SinkSettings['type']> = Extract<SinkSettings, { type: Type }>;
 
 type SettingsIn<Definition> = Definition extends SinkDefinition<infer Settings> ? Settings : never;
 
-/** Each has a cursor over the spool, and a connection. */
+/** Maximum number of sinks: each has a cursor over the spool and a connection. */
 export const SINKS_MAX = 100;
 
 const EXPECTED = `a list of at most ${SINKS_MAX} sinks`;
@@ -24,22 +24,19 @@ export const sinksSchema = z
   .array(
     z
       .discriminatedUnion('type', [SINKS.stdout.schema, ...others], { error: 'a map of keys' })
-      .meta({ description: 'One sink. Its type decides which other keys there are.' }),
+      .meta({ description: 'One sink. The other keys depend on its type.' }),
     { error: EXPECTED },
   )
   .max(SINKS_MAX, { error: EXPECTED })
-  .meta({ description: 'Where log records go. Without a sink no log is read.' });
+  .meta({ description: 'Destinations of log records. Without a sink, no logs are read.' });
 
-/** What is sound of an item of `sinks`. */
+/** The valid keys of an item of `sinks`. */
 type SoundSink = Readonly<Record<string, unknown>>;
 
-/**
- * Checks the sinks of a file, reads the files that they name, and gives their settings. One that has a fault, which is then told, is left
- * out.
- */
+/** Checks the sinks of a configuration, reads the files they refer to and returns their settings. Sinks with faults are omitted. */
 export async function readSinks(file: ConfigFile, sinks: readonly SoundSink[]): Promise<SinkSettings[]> {
   const reader = new NamedFileReader();
-  // A faulty type has its fault already.
+  // An unknown type is already reported.
   const known = sinks.flatMap((keys, index) => {
     const type = keys['type'];
     return isSinkType(type) ? [{ keys, definition: DEFINITIONS[type], place: { file, path: ['sinks', index] } }] : [];
@@ -49,7 +46,7 @@ export async function readSinks(file: ConfigFile, sinks: readonly SoundSink[]): 
   return read.filter((settings): settings is SinkSettings => settings !== undefined);
 }
 
-/** Refuses a file that an earlier sink writes already, at the later one. */
+/** Rejects a file that an earlier sink already writes; the fault is at the later sink. */
 function refuseSharedFiles(named: readonly { readonly place: Place; readonly name: string | undefined }[]): void {
   const first = new Map<string, Place>();
   for (const { place, name } of named) {
@@ -66,12 +63,12 @@ function refuseSharedFiles(named: readonly { readonly place: Place; readonly nam
   }
 }
 
-/** The keys of the configuration that say the same as the settings, with `[secret]` for what is secret. */
+/** Renders settings as configuration keys, with secrets as `[secret]`. */
 export function renderSink(settings: SinkSettings): object {
   return DEFINITIONS[settings.type].render(settings);
 }
 
-/** The sink that the settings describe; nothing is opened yet. */
+/** Creates a sink from its settings. Opens nothing. */
 export function createSink(settings: SinkSettings, surroundings: SinkSurroundings): Sink {
   return DEFINITIONS[settings.type].open(settings, surroundings);
 }

@@ -7,5 +7,5 @@ import { otlp } from './otlp/index.ts';
 import { stdout } from './stdout/index.ts';
 import { syslog } from './syslog/index.ts';
 
-/** Every type of sink, by its name. A new one is a folder, and a name here. */
+/** All types of sinks by name. A new type is a folder and a name here. */
 export const SINKS = { stdout, file, http, loki, elasticsearch, otlp, syslog, nats };

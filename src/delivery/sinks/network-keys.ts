@@ -17,22 +17,22 @@ import {
 import type { SinkAuth } from '../auth.ts';
 import { isToken, TOKEN, token } from './network-values.ts';
 
-/** Keys of sinks that are reached over a network: how TLS is checked, and how the agent proves who it is. */
+/** Keys of network sinks: TLS and authentication. */
 
-/** Addresses over TLS only. */
+/** The key `tls`; only for TLS addresses. */
 export const tls = tlsSection({
-  section: 'How the certificate of the other side is checked. Only where the address is one of TLS.',
-  caFile: 'PEM file with the certificates of the authorities to trust, instead of those of the system.',
+  section: 'TLS settings. Only for TLS addresses.',
+  caFile: 'PEM file with the trusted CA certificates. Default: those of the system.',
   serverName: 'Host name that the certificate must carry. Default: the host of the address.',
-  certFile: 'PEM file with the certificate that the agent shows when it is asked for one. With `key_file`.',
+  certFile: 'PEM file with the client certificate of the agent. Requires `key_file`.',
   fingerprint:
-    'SHA-256 of the certificate of the other side, in hexadecimal. No other certificate is accepted; without `ca_file` this one needs nobody else to vouch for it. Not for `nats`.',
-  insecure: 'Accepts every certificate. Whoever stands in between can then read records and secrets.',
+    'SHA-256 fingerprint of the server certificate, in hexadecimal. Only this certificate is accepted; without `ca_file`, it need not be signed by a trusted CA. Not for `nats`.',
+  insecure: 'Accepts any certificate. An attacker in between can then read records and secrets.',
 }).optional();
 
 /**
- * Refuses `tls` where nothing is encrypted (`plainReason` says why), a certificate without its key, and a key without its
- * certificate.
+ * Rejects `tls` for unencrypted connections (`plainReason` says why), a certificate without its key, and a key without
+ * its certificate.
  */
 export function checkTls(place: Place, section: SoundOf<typeof tls>, plainReason: string | undefined): void {
   const { file, path } = place;
@@ -50,7 +50,7 @@ export function checkTls(place: Place, section: SoundOf<typeof tls>, plainReason
   }
 }
 
-/** Reads the files of `tls` of the sink at `place`. */
+/** Reads the TLS files of the sink at `place`. */
 export async function readSinkTls(
   place: Place,
   section: SoundOf<typeof tls>,
@@ -59,7 +59,7 @@ export async function readSinkTls(
   return await readTls({ file: place.file, path: [...place.path, 'tls'] }, section, reader);
 }
 
-/** Ways to prove who the agent is; at most one of them. */
+/** Keys of the authentication methods; a sink uses at most one method. */
 export const accountShape = {
   username: text({ description: 'Account, with `password` or `password_file`.' }).optional(),
   password: secret({ description: 'Password of the account.' }).optional(),
@@ -72,29 +72,29 @@ export const accountShape = {
   ).optional(),
 };
 
-/** One more way, as Elasticsearch has it. */
+/** The authentication method of Elasticsearch. */
 export const apiKeyShape = {
   api_key: token({ description: 'API key in its encoded form, instead of an account.' }).optional(),
   api_key_file: secretPath('File with the API key; one trailing line end is ignored. Replaces `api_key`.').optional(),
 };
 
-/** What of them stands in a file, as far as it is sound. */
+/** The valid authentication keys of a configuration. */
 type WrittenAccount = SoundOf<z.ZodObject<typeof accountShape & typeof apiKeyShape>>;
 
-/** The keys of each way. The first key of each stands for it in messages. */
+/** The keys of each authentication method. Messages name the first key. */
 const WAYS = [
   ['username', 'password', 'password_file'],
   ['bearer_token', 'bearer_token_file'],
   ['api_key', 'api_key_file'],
 ] as const;
 
-/** The first key of each way that is written, with keys of ways that only this sink knows. */
+/** Returns the first configured key of each authentication method. `own`: keys of methods that only this sink has. */
 export function listWays(place: Place, ...own: readonly string[]): string[] {
   const ways: readonly (readonly string[])[] = [...WAYS, ...own.map((key) => [key])];
   return ways.flatMap((keys) => keys.find((key) => isWritten(place, key)) ?? []);
 }
 
-/** Refuses a second way, and half of an account. */
+/** Rejects a second authentication method, and a user name without a password or vice versa. */
 export function checkAccount(place: Place, ...own: readonly string[]): void {
   const { file, path } = place;
   refuseBoth(place, 'password', 'password_file');
@@ -117,7 +117,7 @@ export function checkAccount(place: Place, ...own: readonly string[]): void {
 
 const TOKEN_FILE: SecretKind = { expected: TOKEN, isValid: isToken };
 
-/** Reads the account of the sink at `place`, from the file or from files of its own. */
+/** Reads the credentials of the sink at `place` from the configuration and from files. */
 export async function readAccount(
   place: Place,
   keys: WrittenAccount,
@@ -128,7 +128,7 @@ export async function readAccount(
     const at = { file: place.file, path: [...place.path, `${key}_file`] };
     return (name === undefined ? undefined : await reader.readSecret(at, name, kind)) ?? keys[key];
   };
-  // All are read before one is taken, so that every fault is told.
+  // Read all before choosing one, so that every fault is reported.
   const password = await read('password');
   const bearer = await read('bearer_token', TOKEN_FILE);
   const key = await read('api_key', TOKEN_FILE);
@@ -137,7 +137,7 @@ export async function readAccount(
   return key && { kind: 'api-key', key };
 }
 
-/** The keys of an account. */
+/** Renders credentials as keys. */
 export function renderAccount(auth: SinkAuth | undefined): object {
   switch (auth?.kind) {
     case undefined:

@@ -10,14 +10,14 @@ import {
   withSecrecy,
 } from '../../settings/index.ts';
 
-/** Whether a text can be sent as a token in a header. */
+/** True when a text can be sent as a token in a header. */
 export function isToken(value: string): boolean {
   return /^[\x21-\x7e]+$/.test(value);
 }
 
 export const TOKEN = 'a token of printable characters of ASCII without blanks';
 
-/** A token that becomes a secret at once. */
+/** A key for a token, parsed as a secret. */
 export function token(about: About) {
   return asSecret(checked({ kind: 'secret text', ...about }, TOKEN, TEXT_CHARS_MAX, isToken));
 }
@@ -25,14 +25,14 @@ export function token(about: About) {
 const URL_EXPECTED =
   'an http or https URL of scheme, host, port and path alone, without credentials, query and fragment, such as';
 
-/** An address below which paths are asked for, without a slash at the end. */
+/** A key for a base URL, without a trailing slash. */
 export function baseUrl(about: About, example: string) {
   return withSecrecy('possible', parsed({ kind: 'URL', ...about }, `${URL_EXPECTED} ${example}`, parseRouterUrl));
 }
 
-/** Where a service is reached. */
+/** Host and port of a service. */
 export interface HostAndPort {
-  /** Without brackets. */
+  /** Host name or IP address, without brackets. */
   readonly host: string;
   /** Port, 1 to 65535. */
   readonly port: number;

@@ -33,7 +33,7 @@ const HEADER_CHARS_MAX = 4096;
 
 const HEADER_VALUE = `the value of a header: 1 to ${HEADER_CHARS_MAX} printable characters of ASCII, no blank at either end`;
 
-/** Whether a text can be the value of a header. */
+/** True when a text can be the value of a header. */
 function isHeaderValue(value: string): boolean {
   return value.length <= HEADER_CHARS_MAX && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value);
 }
@@ -87,7 +87,7 @@ export const webShape = {
 /** The valid keys of a configuration. */
 type WrittenWeb = SoundOf<z.ZodObject<typeof webShape & typeof apiKeyShape>>;
 
-/** Checks which keys of a sink over HTTP go together. `ownHeaders`: headers that other keys set, by name in lower case. */
+/** Rejects combinations of keys of an HTTP sink. `ownHeaders`: headers that other keys set, by name in lower case. */
 export function checkWeb(
   place: Place,
   keys: WrittenWeb,

@@ -3,18 +3,19 @@ import { DeliveryError } from '../../errors.ts';
 import { renderEcs } from '../../formats/ecs.ts';
 import type { RecordFormat } from '../../formats/format.ts';
 import { renderOtelDocument } from '../../formats/otel.ts';
-import { toWords } from '../../http/words.ts';
+import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 
-/** What became of one record, in the words of the bulk interface. */
-interface ItemVerdict {
+/** The result of one record in a bulk response. */
+interface ItemResult {
+  /** HTTP status of the item. */
   readonly status: number;
   /** Type of the error, such as `document_parsing_exception`; empty when there is none. */
   readonly type: string;
-  /** Type and reason of the error and of what caused it. */
+  /** Type and reason of the error, and the reason of its cause. */
   readonly reason: string;
-  /** The record went to the failure store of the data stream instead of to its indices. */
-  readonly isSetAside: boolean;
+  /** True when the record went to the failure store of the data stream instead of its indices. */
+  readonly isInFailureStore: boolean;
 }
 
 const RENDERERS: Readonly<Record<RecordFormat, (record: OutgoingRecord) => string>> = {
@@ -24,9 +25,9 @@ const RENDERERS: Readonly<Record<RecordFormat, (record: OutgoingRecord) => strin
 };
 
 /**
- * The body of a bulk request: for every record an action and a document. The action is `create`, the only one that a data
- * stream takes, and the uid is the id, so that a record that comes again is found to be there. The action names the index,
- * as those of the usual shippers do: receivers that speak the interface under a prefix know no path with an index in it.
+ * Renders the body of a bulk request: an action and a document per record. The action is `create`, the only one that data
+ * streams accept, and the uid is the id, so that Elasticsearch detects a record sent again. The action names the index, as
+ * common shippers do: receivers that offer the bulk API under a prefix have no path with an index.
  */
 export function renderBulk(records: readonly OutgoingRecord[], format: RecordFormat, index: string): string {
   const render = RENDERERS[format];
@@ -34,17 +35,17 @@ export function renderBulk(records: readonly OutgoingRecord[], format: RecordFor
   return records.map((record) => `${action}${JSON.stringify(record.fields.uid)}}}\n${render(record)}\n`).join('');
 }
 
-/** A record as it was stored, with the field that every data stream asks for. */
+/** Renders a record as stored, plus `@timestamp`, which data streams require. */
 function renderNativeDocument({ line, fields }: OutgoingRecord): string {
   return `{"@timestamp":"${fields.timestamp ?? fields.observed_timestamp}",${line.slice(1)}`;
 }
 
 /**
- * What a bulk answer says about each of `records`. Throws `protocol_error` when it does not say that, and the error of the
- * whole sink when an item shows that it is not the records that stand in the way.
+ * Reads the result of each of `records` from a bulk response. Throws `protocol_error` when the response does not contain
+ * them, and an error of the whole sink when an item failed for a reason that concerns every record.
  */
 export function readBulkReport(sink: string, records: readonly OutgoingRecord[], body: string): DeliveryReport {
-  const verdicts = decodeVerdicts(sink, records, body);
+  const verdicts = decodeResults(sink, records, body);
   const refused: { index: number; reason: string; code: string }[] = [];
   const retry: number[] = [];
   let retryReason = '';
@@ -54,12 +55,12 @@ export function readBulkReport(sink: string, records: readonly OutgoingRecord[],
     const { status, type, reason } = verdict;
     if (isTaken(verdict)) {
       if (status === 409) duplicates++;
-      if (verdict.isSetAside) setAside++;
-    } else if (isForLater(verdict)) {
+      if (verdict.isInFailureStore) setAside++;
+    } else if (isRetryable(verdict)) {
       retry.push(index);
       retryReason ||= `Status ${status}: ${reason}`;
     } else {
-      const fault = findFaultOfAll(sink, status, type, reason);
+      const fault = findSinkError(sink, status, type, reason);
       if (fault) throw fault;
       refused.push({ index, reason, code: String(status) });
     }
@@ -72,12 +73,12 @@ export function readBulkReport(sink: string, records: readonly OutgoingRecord[],
   };
 }
 
-function isTaken({ status, type }: ItemVerdict): boolean {
-  // "Conflict" means for `create` that the id is there already.
+function isTaken({ status, type }: ItemResult): boolean {
+  // A conflict of `create` means that the id already exists.
   return (status >= 200 && status < 300) || (status === 409 && /^(version_conflict_engine_exception)?$/.test(type));
 }
 
-function isForLater({ status, type }: ItemVerdict): boolean {
+function isRetryable({ status, type }: ItemResult): boolean {
   return (
     status >= 500 ||
     status === 408 ||
@@ -88,8 +89,8 @@ function isForLater({ status, type }: ItemVerdict): boolean {
   );
 }
 
-/** What is wrong when a single record is refused for something that holds for every record. */
-function findFaultOfAll(sink: string, status: number, type: string, reason: string): DeliveryError | undefined {
+/** Returns the error when a record was rejected for a reason that concerns every record. */
+function findSinkError(sink: string, status: number, type: string, reason: string): DeliveryError | undefined {
   const message = `Sink ${sink} refused a record with status ${status}: ${reason}`;
   if (status === 401 || status === 403) {
     return new DeliveryError('unauthorized', message, {
@@ -98,7 +99,7 @@ function findFaultOfAll(sink: string, status: number, type: string, reason: stri
       answer: String(status),
     });
   }
-  // From the first letter on: further behind, a reason may repeat what stands in the record.
+  // Matched from the beginning only, because a reason may quote the record later.
   const isPipelineMissing = /^illegal_argument_exception: pipeline with id \[.*\] does not exist/.test(reason);
   if (status === 404 || isPipelineMissing || type === 'index_closed_exception') {
     return new DeliveryError('misconfigured', message, {
@@ -110,45 +111,45 @@ function findFaultOfAll(sink: string, status: number, type: string, reason: stri
   return undefined;
 }
 
-function decodeVerdicts(sink: string, records: readonly OutgoingRecord[], body: string): readonly ItemVerdict[] {
+function decodeResults(sink: string, records: readonly OutgoingRecord[], body: string): readonly ItemResult[] {
   const items = decodeObject(parseJson(body))?.['items'];
-  if (!Array.isArray(items)) throw toUnintelligible(sink, 'the answer to a bulk request has no items');
+  if (!Array.isArray(items)) throw toProtocolError(sink, 'the answer to a bulk request has no items');
   if (items.length !== records.length) {
-    throw toUnintelligible(sink, `${records.length} records were answered with ${items.length} items`);
+    throw toProtocolError(sink, `${records.length} records were answered with ${items.length} items`);
   }
   return records.map((record, index) => {
     const item = decodeObject(decodeObject(items[index])?.['create']);
     const status = item?.['status'];
     if (!item || typeof status !== 'number' || !Number.isInteger(status) || status < 200) {
-      throw toUnintelligible(sink, `item ${index} has no status of an action "create"`);
+      throw toProtocolError(sink, `item ${index} has no status of an action "create"`);
     }
-    const isSetAside = item['failure_store'] === 'used';
+    const isInFailureStore = item['failure_store'] === 'used';
     const id = item['_id'];
-    // The failure store gives ids of its own. Imitations of the interface may give none at all.
-    if (id !== undefined && id !== record.fields.uid && !isSetAside) {
-      throw toUnintelligible(sink, `item ${index} is about another record`);
+    // The failure store assigns its own ids. Compatible receivers may return none.
+    if (id !== undefined && id !== record.fields.uid && !isInFailureStore) {
+      throw toProtocolError(sink, `item ${index} is about another record`);
     }
-    return { status, isSetAside, ...decodeError(item['error']) };
+    return { status, isInFailureStore, ...decodeError(item['error']) };
   });
 }
 
 function decodeError(value: unknown): { readonly type: string; readonly reason: string } {
-  if (typeof value === 'string') return { type: '', reason: toWords(value) };
+  if (typeof value === 'string') return { type: '', reason: sanitizeErrorText(value) };
   const error = decodeObject(value);
   const cause = decodeObject(error?.['caused_by']);
   const parts = [error?.['type'], error?.['reason'], cause?.['reason']].filter((part) => typeof part === 'string');
   const type = error?.['type'];
-  return { type: typeof type === 'string' ? type : '', reason: toWords(parts.join(': ')) };
+  return { type: typeof type === 'string' ? type : '', reason: sanitizeErrorText(parts.join(': ')) };
 }
 
-function toUnintelligible(sink: string, what: string): DeliveryError {
+function toProtocolError(sink: string, what: string): DeliveryError {
   return new DeliveryError('protocol_error', `Sink ${sink} cannot be understood: ${what}`, {
     disposition: 'retry',
     hint: 'Check that the url of this sink is that of Elasticsearch or OpenSearch, and that no pipeline changes ids',
   });
 }
 
-/** `undefined` for what is no JSON. */
+/** Parses JSON; `undefined` when the text is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -157,7 +158,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** `undefined` for what is no object. */
+/** Returns the value if it is an object; otherwise `undefined`. */
 export function decodeObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Readonly<Record<string, unknown>>)

@@ -1,13 +1,13 @@
 import type { Clock } from '../../../base/index.ts';
 import type { DeliveryReport, PreflightFinding } from '../../contracts.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
+import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
-import { toWords } from '../../http/words.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord, toFindings } from '../../preflight.ts';
 import { decodeObject, parseJson } from './bulk.ts';
 
-/** What the preflight has to know of the sink. */
+/** The settings of the sink that the preflight uses. */
 export interface ElasticsearchTarget {
   /** Name of the sink. */
   readonly name: string;
@@ -22,13 +22,13 @@ export interface ElasticsearchTarget {
 type Deliver = (records: readonly OutgoingRecord[], signal: AbortSignal) => Promise<DeliveryReport>;
 type Json = Readonly<Record<string, unknown>>;
 
-/** A cluster has a few hundred templates of which a few fields are asked for. Bytes. */
+/** Enough for a few fields of a few hundred templates. Bytes. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
-/** A record comes again within minutes, after an outage within days. */
+/** Records are sent again within minutes, after an outage within days. */
 const ROLLOVER_DAYS_MIN = 7;
 const DAYS_PER_UNIT: Readonly<Record<string, number>> = { d: 1, h: 1 / 24, m: 1 / 1440, s: 1 / 86_400 };
 
-/** Tries everything that a delivery needs, in the order in which it would fail. */
+/** Checks everything that a delivery needs, in the order in which it would fail. */
 export async function checkElasticsearch(
   client: SinkHttpClient,
   deliver: Deliver,
@@ -37,9 +37,9 @@ export async function checkElasticsearch(
 ): Promise<readonly PreflightFinding[]> {
   const check = new ElasticsearchCheck(client, target, signal);
   try {
-    if (!(await check.greet())) return check.findings;
-    await check.lookAtIndex();
-    await check.lookAtPipeline();
+    if (!(await check.checkVersion())) return check.findings;
+    await check.checkIndex();
+    await check.checkPipeline();
   } catch (error) {
     signal.throwIfAborted();
     check.findings.push(...toFindings(error, 'index').filter(({ verdict }) => verdict === 'failed'));
@@ -49,7 +49,7 @@ export async function checkElasticsearch(
   return check.findings;
 }
 
-/** The questions that come before the test record. */
+/** The checks before the test record. */
 class ElasticsearchCheck {
   readonly #client: SinkHttpClient;
   readonly #target: ElasticsearchTarget;
@@ -62,13 +62,13 @@ class ElasticsearchCheck {
     this.#signal = signal;
   }
 
-  /** Who is there, and does it know us? False when nothing more can be asked. */
-  async greet(): Promise<boolean> {
+  /** Checks the connection, the credentials and the version. Returns false when further checks would fail. */
+  async checkVersion(): Promise<boolean> {
     let answer: HttpAnswer;
     try {
       answer = await this.#client.get('/', this.#signal);
-      // An account that may write need not be allowed to ask for the version, and a receiver that knows the bulk interface
-      // alone has none: the test record tells.
+      // An account with write permission may not be allowed to read the version, and a receiver with the bulk API only
+      // has none: the test record decides.
       const isOpen = answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429;
       if (answer.status !== 200 && !isOpen) throw toAnswerError(answer, `Sink ${this.#target.name}`);
     } catch (error) {
@@ -82,7 +82,7 @@ class ElasticsearchCheck {
       this.#add('authorise', 'warning', 'The credentials are not allowed to ask for the version of the cluster');
     } else if (version) {
       const isOpenSearch = version['distribution'] === 'opensearch';
-      const number = toWords(String(version['number']));
+      const number = sanitizeErrorText(String(version['number']));
       this.#add(
         'authorise',
         'ok',
@@ -94,22 +94,26 @@ class ElasticsearchCheck {
     return true;
   }
 
-  /** Whether the index is a data stream or will be one, and when it begins anew. */
-  async lookAtIndex(): Promise<void> {
+  /** Checks whether the index is or will be a data stream, and when it rolls over. */
+  async checkIndex(): Promise<void> {
     const { index } = this.#target;
     const answer = await this.#ask(`/_data_stream/${encodeURIComponent(index)}`);
     if (answer.status === 200) {
       const [stream] = decodeArray(decodeObject(parseJson(answer.body))?.['data_streams']);
-      this.#add('index', 'ok', `The data stream ${index} exists (template ${toWords(String(stream?.['template']))})`);
-      await this.#lookAtRollover(stream?.['ilm_policy']);
+      this.#add(
+        'index',
+        'ok',
+        `The data stream ${index} exists (template ${sanitizeErrorText(String(stream?.['template']))})`,
+      );
+      await this.#checkRollover(stream?.['ilm_policy']);
     } else if (answer.status === 404) {
-      await this.#lookAtTemplates();
+      await this.#checkTemplates();
     } else {
       this.#add('index', 'warning', `Whether ${index} is a data stream cannot be seen: status ${answer.status}`);
     }
   }
 
-  async lookAtPipeline(): Promise<void> {
+  async checkPipeline(): Promise<void> {
     const { pipeline } = this.#target;
     if (pipeline === undefined) return;
     const { status } = await this.#ask(`/_ingest/pipeline/${encodeURIComponent(pipeline)}`);
@@ -119,7 +123,7 @@ class ElasticsearchCheck {
     } else this.#add('pipeline', 'failed', `There is no pipeline ${pipeline}`, 'Check pipeline of this sink');
   }
 
-  async #lookAtTemplates(): Promise<void> {
+  async #checkTemplates(): Promise<void> {
     const { index } = this.#target;
     const fields = ['name', ...['index_patterns', 'priority', 'data_stream'].map((field) => `index_template.${field}`)];
     const path = `/_index_template?filter_path=${fields.map((field) => `index_templates.${field}`).join(',')}`;
@@ -129,7 +133,10 @@ class ElasticsearchCheck {
       return;
     }
     const best = decodeArray(decodeObject(parseJson(answer.body))?.['index_templates'])
-      .map((entry) => ({ name: toWords(String(entry['name'])), template: decodeObject(entry['index_template']) }))
+      .map((entry) => ({
+        name: sanitizeErrorText(String(entry['name'])),
+        template: decodeObject(entry['index_template']),
+      }))
       .filter(({ template }) => matches(template?.['index_patterns'], index))
       .toSorted((one, other) => readPriority(other.template) - readPriority(one.template))[0];
     if (best && decodeObject(best.template?.['data_stream'])) {
@@ -144,8 +151,8 @@ class ElasticsearchCheck {
     );
   }
 
-  /** Ids are unique within one backing index (elasticsearch#44794). */
-  async #lookAtRollover(policy: unknown): Promise<void> {
+  /** Checks the age of rollovers: ids are unique within one backing index only (elasticsearch#44794). */
+  async #checkRollover(policy: unknown): Promise<void> {
     if (typeof policy !== 'string') return;
     const { status, body } = await this.#ask(`/_ilm/policy/${encodeURIComponent(policy)}`);
     if (status !== 200) return;
@@ -156,12 +163,12 @@ class ElasticsearchCheck {
     this.#add(
       'rollover',
       isShort ? 'warning' : 'ok',
-      `A new index begins after ${amount}${unit} (policy ${toWords(policy)}): a record that comes again later is stored twice`,
+      `A new index begins after ${amount}${unit} (policy ${sanitizeErrorText(policy)}): a record that comes again later is stored twice`,
       isShort ? `Let the policy roll over after ${ROLLOVER_DAYS_MIN} days or more` : undefined,
     );
   }
 
-  /** Whatever the answer is, it stops nothing: receivers that imitate the bulk interface may know nothing else. */
+  /** Sends a request. Any status is accepted, because receivers may offer the bulk API only. */
   #ask(path: string): Promise<HttpAnswer> {
     return this.#client.get(path, this.#signal, ANSWER_BYTES_MAX);
   }
@@ -204,12 +211,12 @@ function readPriority(template: Json | undefined): number {
   return typeof priority === 'number' ? priority : 0;
 }
 
-/** Whether one of the patterns, in which `*` stands for anything, is that of `index`. */
+/** True when one of the patterns matches `index`; `*` matches any text. */
 function matches(patterns: unknown, index: string): boolean {
   return Array.isArray(patterns) && patterns.some((pattern) => typeof pattern === 'string' && isLike(index, pattern));
 }
 
-/** Takes time in proportion to the length, whatever a pattern looks like. */
+/** Matches in linear time, whatever the pattern. */
 function isLike(text: string, pattern: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();

@@ -5,16 +5,16 @@ import { apiKeyShape } from '../network-keys.ts';
 import { baseUrl } from '../network-values.ts';
 import { webShape } from '../web-keys.ts';
 
-/** Bound of Elasticsearch for the name of an index, in bytes. */
+/** Elasticsearch's limit for the name of an index. Bytes. */
 const INDEX_BYTES_MAX = 255;
 
 /** A sink of type `elasticsearch`. */
 export const elasticsearchSchema = sinkSchema(
   'elasticsearch',
-  'Elasticsearch or OpenSearch, using the bulk API. The uid of a record is its `_id`.',
+  'Elasticsearch or OpenSearch, through the bulk API. The uid of a record is its `_id`.',
   {
     url: baseUrl({ description: 'URL of the cluster.' }, 'https://search.example.net:9200'),
-    // A data stream by the scheme type-dataset-namespace, for which there is a template in Elasticsearch.
+    // A data stream named type-dataset-namespace, for which Elasticsearch has a template.
     index: index({ description: 'Data stream, index or alias to write to.' }).prefault('logs-router-default'),
     pipeline: pipeline({ description: 'Ingest pipeline for the records.' }).optional(),
     ...apiKeyShape,
@@ -27,7 +27,7 @@ export const elasticsearchSchema = sinkSchema(
 
 export type ElasticsearchSettings = Readonly<OwnKeys<typeof elasticsearchSchema>>;
 
-/** Name of an index by the rules of Elasticsearch (REST API, "create index"). */
+/** A key for the name of an index, by the rules of Elasticsearch (REST API, "create index"). */
 function index(about: About) {
   return checked(
     { kind: 'name', ...about },

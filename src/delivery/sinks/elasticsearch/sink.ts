@@ -12,19 +12,19 @@ export interface ElasticsearchSinkOptions extends ClientOptions, ElasticsearchSe
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
-  /** Default `ecs`. */
+  /** Record format. Default `ecs`. */
   readonly format?: RecordFormat | undefined;
 }
 
-/** An answer has an item per record; one about 5,000 records that are all refused has about 3 MiB. Bytes. */
+/** Maximum size of a response. One that rejects all of 5,000 records has about 3 MiB. Bytes. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
-/** What of the answer is read. */
+/** The requested fields of the response. */
 const FIELDS = ['_id', 'status', 'failure_store', 'error.type', 'error.reason', 'error.caused_by.reason'];
 
 /**
- * Creates documents in Elasticsearch or OpenSearch by its bulk interface. The uid of a record is the id of its document,
- * so that a record that comes again is found to be there already; ids are unique within one backing index of a data
- * stream, and so a record that comes again after a rollover is stored twice.
+ * Creates a sink that creates documents in Elasticsearch or OpenSearch through the bulk API. The uid of a record is the id
+ * of its document, so the receiver detects a record sent again. Ids are unique within one backing index of a data stream,
+ * so a record sent again after a rollover is stored twice.
  */
 export function createElasticsearchSink(options: ElasticsearchSinkOptions): Sink {
   const { name, batch, timeoutMs, format = 'ecs', index, pipeline } = options;

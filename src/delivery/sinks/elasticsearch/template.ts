@@ -7,17 +7,17 @@ export interface IndexTemplateOptions {
   readonly format: RecordFormat;
 }
 
-/** Above the templates that Elasticsearch ships, whose priority is 100. */
+/** Higher than that of Elasticsearch's own templates, which is 100. */
 const PRIORITY = 500;
-/** Longer values stay in the document and are not to be searched for. Characters; a term has at most 32,766 bytes. */
+/** Longer values are stored but not indexed; a term has at most 32,766 bytes. Characters. */
 const IGNORE_ABOVE = 1024;
 
 const KEYWORD = { type: 'keyword', ignore_above: IGNORE_ABOVE };
 const TEXT = { type: 'text' };
 const LONG = { type: 'long' };
-/** Nine decimals keep the order of lines that a router wrote within a second. */
+/** Nine decimals keep the order of lines written within one second. */
 const INSTANT = { type: 'date_nanos' };
-/** Kept, never searched for. */
+/** Stored, not indexed. */
 const KEPT = { type: 'keyword', index: false, doc_values: false };
 
 type Properties = Readonly<Record<string, object>>;
@@ -76,9 +76,8 @@ const PROPERTIES: Readonly<Record<RecordFormat, Properties>> = {
 };
 
 /**
- * The index template that makes `index` a data stream with the right types, as JSON to be put to
- * `/_index_template/<name>` of Elasticsearch 8 and 9 or OpenSearch 2 and later. It says nothing about how long records
- * are kept.
+ * Renders the index template that makes `index` a data stream with the right types, as JSON for
+ * `PUT /_index_template/<name>` of Elasticsearch 8 and 9 or OpenSearch 2 and later. It sets no retention.
  */
 export function renderIndexTemplate({ index, format }: IndexTemplateOptions): string {
   const template = {
@@ -87,7 +86,7 @@ export function renderIndexTemplate({ index, format }: IndexTemplateOptions): st
     priority: PRIORITY,
     template: {
       mappings: {
-        // Labels of routers and details of events: numbers stay numbers, and no text is taken for a date.
+        // For router labels and event details: numbers stay numbers, and no text is parsed as a date.
         date_detection: false,
         dynamic_templates: [{ texts: { match_mapping_type: 'string', mapping: KEYWORD } }],
         properties: PROPERTIES[format],

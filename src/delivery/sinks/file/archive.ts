@@ -20,8 +20,8 @@ export interface FileArchiveOptions {
 /**
  * The rotated files of a sink: compresses them in the background, one at a time, and removes the oldest.
  *
- * A compressed file appears under its name only when it is whole and on the disk, and the plain one goes after that. What
- * a crash leaves is a part, which is removed, or both forms, of which the plain one is compressed again.
+ * A compressed file gets its name only once it is complete and on disk; then the plain one is deleted. After a crash,
+ * there may be an incomplete file, which is deleted, or both forms, of which the plain one is compressed again.
  */
 export class FileArchive {
   readonly #options: FileArchiveOptions;
@@ -36,8 +36,8 @@ export class FileArchive {
   }
 
   /**
-   * Begins to tidy up files with stamps up to `upTo`: later ones hold records that may still be looked for. Does nothing
-   * when there is none that was not there at the last call.
+   * Starts to compress and delete files with stamps up to `upTo`; later files contain records that may still be searched
+   * for. Does nothing when no file was added since the last call.
    */
   tidy(upTo: string): void {
     if (upTo === this.#upTo || this.#closing.signal.aborted) return;
@@ -48,19 +48,19 @@ export class FileArchive {
     });
   }
 
-  /** What went wrong since the last question. */
+  /** Returns the error since the last call, if any. */
   takeFault(): string | undefined {
     const fault = this.#fault;
     this.#fault = undefined;
     return fault;
   }
 
-  /** Resolves when nothing is being done. */
+  /** Resolves when no work is in progress. */
   async settled(): Promise<void> {
     await this.#running;
   }
 
-  /** Gives up what is being compressed: the next start begins it again. */
+  /** Cancels compression; the next start repeats it. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#running;

@@ -2,7 +2,7 @@ import type { Disposition } from '../../../base/index.ts';
 import { readErrorCode } from '../../../net/index.ts';
 import { DeliveryError } from '../../errors.ts';
 
-/** Codes of the system that a later attempt may not see any more, because somebody makes room. */
+/** System codes for a lack of space, which may be temporary. */
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
 
 const HINTS: ReadonlyMap<unknown, string> = new Map([
@@ -18,7 +18,7 @@ const HINTS: ReadonlyMap<unknown, string> = new Map([
   ['ENAMETOOLONG', 'Choose a shorter path'],
 ]);
 
-/** `unwritable`, for what the system says about a file. */
+/** Converts a system error to a {@link DeliveryError} `unwritable`. */
 export function toFileError(what: string, cause: unknown): DeliveryError {
   if (cause instanceof DeliveryError) return cause;
   const code = readErrorCode(cause);

@@ -6,14 +6,14 @@ import { DeliveryError } from '../../errors.ts';
 import { listRotated, parseStamp, syncFolder, toStamp } from './rotated.ts';
 import { cutTornLine, readTail, splitLines } from './tail.ts';
 
-/** The owner writes, the group reads. */
+/** Readable and writable by the owner, readable by the group. */
 export const FILE_MODE = 0o640;
 const FOLDER_MODE = 0o750;
 
 export interface LogFileOptions {
   /** Path of the active file. */
   readonly path: string;
-  /** `batch`: what was appended is on the disk when that resolves. `rotate`: when the file is finished. */
+  /** `batch`: appended records are on disk when `append` resolves. `rotate`: synced only before a rotation. */
   readonly fsync: 'batch' | 'rotate' | 'never';
   /** Size of the last lines to remember, to detect repeated records. Bytes. */
   readonly tailBytes: number;
@@ -21,7 +21,7 @@ export interface LogFileOptions {
   readonly nowMs: number;
 }
 
-/** The file that a sink appends to, and the way in which it is rotated away. */
+/** The active file of a sink: appends records and rotates. */
 export class LogFile {
   readonly #options: LogFileOptions;
   readonly #lines: ReadonlySet<string>;
@@ -40,9 +40,8 @@ export class LogFile {
   }
 
   /**
-   * Opens or makes the file, folder included, cuts off what a crash left unfinished, and reads the lines that came last:
-   * those of the newest rotated files too, as long as they are not compressed, which only files with acknowledged
-   * records are.
+   * Opens the file, creates it and its folder if necessary, truncates a torn last line, and reads the last lines,
+   * including those of the newest rotated files. It stops at a compressed file: its records are acknowledged.
    */
   static async open(options: LogFileOptions): Promise<LogFile> {
     const { path, tailBytes } = options;
@@ -67,12 +66,12 @@ export class LogFile {
     }
   }
 
-  /** The lines that came last, when it was opened. */
+  /** The last lines at the time of opening. */
   get lines(): ReadonlySet<string> {
     return this.#lines;
   }
 
-  /** In bytes. */
+  /** Size in bytes. */
   get size(): number {
     return this.#size;
   }
@@ -82,13 +81,13 @@ export class LogFile {
     return this.#lastStamp;
   }
 
-  /** How long ago it was begun, in milliseconds. A wall clock that was set back begins it anew. */
+  /** Age in milliseconds. Starts again when the wall clock was set back. */
   ageMs(nowMs: number): number {
     this.#bornMs = this.#size === 0 ? nowMs : Math.min(this.#bornMs, nowMs);
     return nowMs - this.#bornMs;
   }
 
-  /** Whether the file is still the one at its path; other programs may move, remove or shorten it. */
+  /** True when the file is still at its path: other programs may move, delete or truncate it. */
   async isInPlace(): Promise<boolean> {
     const mine = await this.#handle.stat();
     const there = await lstat(this.#options.path).catch((cause: unknown) => {
@@ -99,7 +98,7 @@ export class LogFile {
     return there?.ino === mine.ino && there.dev === mine.dev;
   }
 
-  /** Appends whole lines. When that fails, none of them stays, as far as the system lets them be taken away again. */
+  /** Appends whole lines. On failure, truncates the file to its previous size if the system allows it. */
   async append(text: string): Promise<void> {
     const bytes = Buffer.from(text);
     try {
@@ -109,21 +108,21 @@ export class LogFile {
       }
       if (this.#options.fsync === 'batch') await this.#handle.datasync();
     } catch (cause) {
-      // What stays all the same is found at the next opening.
+      // Lines that remain are found at the next opening.
       await this.#handle.truncate(this.#size).catch(() => {});
       throw cause;
     }
     this.#size += bytes.length;
   }
 
-  /** Moves the file away under a name with the time, and begins another. */
+  /** Renames the file to a name with the time and starts a new one. */
   async rotate(nowMs: number): Promise<void> {
     const { path, fsync } = this.#options;
     const stamp = this.#lastStamp === '' ? nowMs : Math.max(nowMs, parseStamp(this.#lastStamp) + 1);
     if (fsync !== 'never') await this.#handle.sync();
     await rename(path, `${path}.${toStamp(stamp)}`);
     this.#lastStamp = toStamp(stamp);
-    // A crash here leaves no file at the path: the next opening makes it.
+    // After a crash here there is no file at the path; the next opening creates it.
     const old = this.#handle;
     this.#handle = (await openForAppending(this.#options)).handle;
     this.#size = 0;
@@ -149,7 +148,7 @@ interface Opened {
 async function openForAppending({ path, fsync }: LogFileOptions): Promise<Opened> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
-  // Opened for reading as well, a pipe does not wait for its other end.
+  // Opening a pipe for reading as well does not block.
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
   const handle = await open(path, flags, FILE_MODE);
   try {
@@ -161,7 +160,7 @@ async function openForAppending({ path, fsync }: LogFileOptions): Promise<Opened
       });
     }
     if (stats.size === 0 && fsync !== 'never') await syncFolder(folder);
-    // Some file systems do not know when a file was begun.
+    // Some file systems have no creation time.
     return { handle, size: stats.size, bornMs: stats.birthtimeMs || stats.mtimeMs };
   } catch (cause) {
     await handle.close();

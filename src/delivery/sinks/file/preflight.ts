@@ -7,7 +7,7 @@ import { DeliveryError } from '../../errors.ts';
 import { toFailedFinding } from '../../preflight.ts';
 import { toFileError } from './errors.ts';
 
-export interface FilePlace {
+export interface FileTarget {
   /** Path of the active file. */
   readonly path: string;
   /** Largest size of one file, in bytes. */
@@ -18,8 +18,8 @@ export interface FilePlace {
   readonly compress: 'gzip' | 'none';
 }
 
-/** Looks whether a file could be written, without touching it: the agent may be running and writing it. */
-export async function checkFilePlace(place: FilePlace): Promise<readonly PreflightFinding[]> {
+/** Checks whether the file can be written, without touching it: a running agent may be writing it. */
+export async function checkFileTarget(place: FileTarget): Promise<readonly PreflightFinding[]> {
   const findings: PreflightFinding[] = [];
   try {
     const folder = await checkFolder(place.path, findings);
@@ -50,11 +50,11 @@ export async function checkFileWritable(path: string): Promise<void> {
   if (failed) throw new DeliveryError('unwritable', failed.message, { disposition: 'operator', hint: failed.hint });
 }
 
-/** The folder of `path`, or the one above it that is there. */
+/** Checks the folder of `path`, or its nearest existing parent, and returns it. */
 async function checkFolder(path: string, findings: PreflightFinding[]): Promise<string> {
   const wanted = dirname(path);
   let folder = wanted;
-  while ((await look(folder)) === undefined && dirname(folder) !== folder) folder = dirname(folder);
+  while ((await findStats(folder)) === undefined && dirname(folder) !== folder) folder = dirname(folder);
   await access(folder, constants.W_OK | constants.X_OK);
   const message = folder === wanted ? `${wanted} can be written` : `${wanted} will be made`;
   findings.push({ step: 'folder', verdict: 'ok', message });
@@ -62,7 +62,7 @@ async function checkFolder(path: string, findings: PreflightFinding[]): Promise<
 }
 
 async function checkFile(path: string, findings: PreflightFinding[]): Promise<void> {
-  const stats = await look(path);
+  const stats = await findStats(path);
   if (!stats) {
     findings.push({ step: 'file', verdict: 'ok', message: `${path} will be made` });
   } else if (stats.isFile()) {
@@ -74,17 +74,17 @@ async function checkFile(path: string, findings: PreflightFinding[]): Promise<vo
   }
 }
 
-async function checkSpace(place: FilePlace, folder: string, findings: PreflightFinding[]): Promise<void> {
+async function checkSpace(place: FileTarget, folder: string, findings: PreflightFinding[]): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   const freeBytes = bavail * bsize;
-  // A file that is being compressed is there in full beside the one that is being written.
+  // While a file is compressed, it exists in full beside the active one.
   const files = place.compress === 'none' && place.keep > 0 ? place.keep + 1 : 2;
   const neededBytes = files * place.bytesMax;
   const isEnough = freeBytes >= neededBytes;
   findings.push({
     step: 'free space',
     verdict: isEnough ? 'ok' : 'warning',
-    message: `${renderRoom(freeBytes)} are free, and the files of this sink may need ${renderRoom(neededBytes)}`,
+    message: `${renderSize(freeBytes)} are free, and the files of this sink may need ${renderSize(neededBytes)}`,
     hint: isEnough ? undefined : 'Free space on the disk, or let the sink keep fewer or smaller files',
   });
 }
@@ -92,14 +92,14 @@ async function checkSpace(place: FilePlace, folder: string, findings: PreflightF
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
-/** Room on a disk as people read it: `73.8 GiB`. */
-function renderRoom(bytes: number): string {
+/** Renders a size for people: `73.8 GiB`. */
+function renderSize(bytes: number): string {
   const [unit, unitBytes] = bytes >= GIB ? ['GiB', GIB] : bytes >= MIB ? ['MiB', MIB] : ['bytes', 1];
   return `${Math.round((bytes / unitBytes) * 10) / 10} ${unit}`;
 }
 
-/** `undefined` when there is nothing of that name. */
-async function look(path: string): Promise<Stats | undefined> {
+/** Returns `undefined` when the path does not exist. */
+async function findStats(path: string): Promise<Stats | undefined> {
   return await lstat(path).catch((cause: unknown) => {
     if (readErrorCode(cause) === 'ENOENT') return undefined;
     throw cause;

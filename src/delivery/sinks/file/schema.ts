@@ -7,10 +7,10 @@ const BYTES_LEAST = 64 * 1024;
 const BYTES_MOST = 1024 ** 4;
 const AGE_MS_MIN = 60_000;
 const AGE_MS_MAX = 365 * 86_400_000;
-/** A folder of more files is no use to a person. */
+/** More files in one folder would be unmanageable. */
 const KEEP_MAX = 10_000;
 
-/** A sink of type `file`. By default it keeps ten files of a size that editors open. */
+/** A sink of type `file`. By default it keeps ten files of a size that editors can open. */
 export const fileSchema = sinkSchema('file', 'One record per line in a file that is rotated by size and age.', {
   path: text({
     description: 'Path of the file. Rotated files stay in the same folder.',
@@ -42,7 +42,7 @@ export const fileSchema = sinkSchema('file', 'One record per line in a file that
 type FileKeys = OwnKeys<typeof fileSchema>;
 export type FileSettings = Readonly<ReturnType<typeof toFileSettings>>;
 
-/** The path becomes absolute. */
+/** Converts keys to settings; the path becomes absolute. */
 export function toFileSettings({ path, max_size, max_age, ...same }: FileKeys, { folder }: { folder: string }) {
   return { ...same, path: resolve(folder, path), bytesMax: max_size, ageMs: max_age };
 }

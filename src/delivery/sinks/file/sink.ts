@@ -5,10 +5,10 @@ import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { FileArchive } from './archive.ts';
 import { toFileError } from './errors.ts';
 import { FILE_MODE, LogFile } from './log.ts';
-import { checkFilePlace, checkFileWritable } from './preflight.ts';
+import { checkFileTarget, checkFileWritable } from './preflight.ts';
 import type { FileSettings } from './schema.ts';
 
-/** `ageMs` and `keep` may be 0 here: never rotated by age, and all files stay. */
+/** Options of a file sink. `ageMs` 0 = no rotation by age; `keep` 0 = all files. */
 export interface FileSinkOptions extends FileSettings {
   /** Name of the sink. */
   readonly name: string;
@@ -16,23 +16,23 @@ export interface FileSinkOptions extends FileSettings {
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
-  /** Default `native`. */
+  /** Record format. Default `native`. */
   readonly format?: RecordFormat | undefined;
   /** Source of the current time. */
   readonly clock: Clock;
 }
 
-/** How far back the file is looked through for records that were written before a crash and not acknowledged. Bytes. */
+/** Minimum size of the end of the file to search for records written but not acknowledged before a crash. Bytes. */
 const TAIL_BYTES_MIN = 4 * 1024 * 1024;
-/** How many times larger than the stored record one in a sink's format may be, in what is looked through. */
+/** Assumed maximum ratio of a formatted record to the stored one. */
 const GROWTH = 4;
 
 /**
- * Appends one record per line to a file, which is rotated by size and age to `<path>.<UTC time>` and `….gz`.
+ * Creates a sink that appends one record per line to a file, rotated by size and age to `<path>.<UTC time>` and `….gz`.
  *
- * A record is taken when the system has its bytes, and with `fsync: batch` when the disk has them. A crash before the
- * acknowledgement does not repeat a record: the end of the file tells which ones are there already. A failed write
- * leaves no part of the batch.
+ * A record is accepted once the system has its bytes, with `fsync: batch` once they are on disk. A crash before the
+ * acknowledgement duplicates no record: the sink finds the last records at the end of the file. A failed write leaves no
+ * part of the batch.
  */
 export function createFileSink(options: FileSinkOptions): Sink {
   return new FileSink(options);
@@ -46,9 +46,9 @@ class FileSink implements Sink {
   readonly #format: RecordFormat;
   readonly #archive: FileArchive;
   #file: LogFile | undefined;
-  /** Lines that may come again; `undefined` once that is over. */
+  /** Lines that may be delivered again; `undefined` after the first batch without duplicates. */
   #known: ReadonlySet<string> | undefined;
-  /** Whether a delivery failed or was given up, so that only the file itself knows what is in it. */
+  /** True after a failed or abandoned delivery: the content must be read from the file again. */
   #isDoubtful = false;
   #running: Promise<unknown> = Promise.resolve();
 
@@ -64,7 +64,7 @@ class FileSink implements Sink {
 
   async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
     try {
-      // An earlier delivery may have been given up while the system was still writing.
+      // The system may still be writing an abandoned delivery.
       await untilAborted(this.#running, signal);
       const work = this.#deliver(records.map((record) => renderRecord(record, this.#format)));
       this.#running = work.catch(() => {});
@@ -77,7 +77,7 @@ class FileSink implements Sink {
   }
 
   async preflight(): Promise<readonly PreflightFinding[]> {
-    return await checkFilePlace(this.#options);
+    return await checkFileTarget(this.#options);
   }
 
   async checkPlace(): Promise<void> {
@@ -98,7 +98,7 @@ class FileSink implements Sink {
     const duplicates = lines.length - fresh.length;
     const nowMs = clock.now();
     if (file.size > 0 && (file.size >= bytesMax || (ageMs > 0 && file.ageMs(nowMs) >= ageMs))) await file.rotate(nowMs);
-    // A batch of which nothing is there already: all that came before it was acknowledged.
+    // None of the batch is in the file, so everything before it is acknowledged.
     if (duplicates === 0 && lines.length > 0) {
       this.#known = undefined;
       this.#archive.tidy(file.lastStamp);
@@ -109,7 +109,7 @@ class FileSink implements Sink {
     return { bytes, duplicates, warning };
   }
 
-  /** Appends as many lines at once as the file may take, and rotates where they do not fit. */
+  /** Appends as many lines at once as fit into the file, and rotates when the next does not. */
   async #append(file: LogFile, lines: readonly string[]): Promise<number> {
     const { bytesMax, clock } = this.#options;
     let total = 0;

@@ -2,12 +2,12 @@ import type { FileHandle } from 'node:fs/promises';
 import { DeliveryError } from '../../errors.ts';
 
 const LINE_END = 0x0a;
-/** What a record begins with in every format. */
+/** First byte of a record in every format. */
 const BRACE = 0x7b;
 
 /** The last bytes of a file. */
 export interface Tail {
-  /** Where it begins in the file. */
+  /** Offset in the file. Bytes. */
   readonly offset: number;
   /** The bytes that were read. */
   readonly bytes: Buffer;
@@ -28,9 +28,9 @@ export async function readTail(handle: FileHandle, bytesMax: number): Promise<Ta
 }
 
 /**
- * Cuts off a last line that has no end: a crash came in the middle of it, so its record was not acknowledged and comes
- * again. After a power cut it may consist of NULs. Throws {@link DeliveryError} `unwritable` when it cannot be of this
- * program, and the file stays as it is.
+ * Truncates a torn last line. A crash interrupted it, so its record was not acknowledged and will be delivered again; after
+ * a power failure it may consist of NULs. Throws {@link DeliveryError} `unwritable`, and leaves the file unchanged, when
+ * the line cannot come from this program.
  */
 export async function cutTornLine(handle: FileHandle, path: string, tail: Tail): Promise<Tail> {
   const end = tail.bytes.lastIndexOf(LINE_END) + 1;
@@ -46,7 +46,7 @@ export async function cutTornLine(handle: FileHandle, path: string, tail: Tail):
   return { offset: tail.offset, bytes: tail.bytes.subarray(0, end) };
 }
 
-/** The lines in it; of the first one there may be the end alone, which is no record. */
+/** Yields the lines. The first may be incomplete, and then matches no record. */
 export function* splitLines({ bytes }: Tail): Generator<string> {
   let from = 0;
   for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END, from)) {

@@ -9,7 +9,7 @@ export const httpSchema = sinkSchema('http', 'One record per line in the body of
   url: queryUrl(
     {
       description:
-        'Where records are posted, with the query that the receiver needs. The values of the query are treated as secrets, except those of keys that begin with `_`.',
+        'URL to post to, including a query if the receiver needs one. Values of the query are secrets, except those of keys that begin with `_`.',
     },
     'https://logs.example.net/ingest?source=routers',
   ),
@@ -30,26 +30,26 @@ export function toHttpKeys({ url, query, ...same }: HttpSettings): HttpKeys {
   return { ...same, url: { url, query } };
 }
 
-/** An address and its query, in which there may be secrets. */
+/** A URL and its query, which may contain secrets. */
 export interface QueryUrl {
-  /** Without the query. */
+  /** URL without the query. */
   readonly url: string;
-  /** Pieces of the query, percent-encoded and without the question mark, to be joined as they are. */
+  /** Percent-encoded pieces of the query, without the question mark, to be joined as they are. */
   readonly query: readonly (string | Secret)[];
 }
 
-/** An address that is asked for as it is, with its query. */
+/** A key for a URL that is used as it is, with its query. */
 function queryUrl(about: About, example: string) {
   const expected = 'an http or https URL of scheme, host, port, path and query alone, without credentials and fragment';
   const written = parsed({ kind: 'URL', ...about }, `${expected}, such as ${example}`, parseQueryUrl, renderQueryUrl);
   return withSecrecy('possible', written);
 }
 
-/** Every value of the query is a secret, but for those of keys that begin with `_`; so is a part without a key. */
+/** Parses a URL. Query values are secrets, except those of keys that begin with `_`; so are parts without a key. */
 function parseQueryUrl(value: string): QueryUrl | undefined {
   const [address = '', ...rest] = value.split('?');
   const url = parsePlainUrl(address);
-  // The WHATWG parser forgives these as well: it would drop them, or end the query there.
+  // The WHATWG parser would accept these, and drop them or end the query there.
   if (url === undefined || /[\s\\#]/.test(value)) return undefined;
   const query = new URL(`${url}?${rest.join('?')}`).search.slice(1);
   const pieces = query.split('&').flatMap((part, index) => {
@@ -61,7 +61,7 @@ function parseQueryUrl(value: string): QueryUrl | undefined {
   return { url, query: pieces.filter((piece) => piece !== '') };
 }
 
-/** As text, a secret says that it is one. */
+/** Renders the URL, with secrets as `[secret]`. */
 function renderQueryUrl({ url, query }: QueryUrl): string {
   return query.length === 0 ? url : `${url}?${query.join('')}`;
 }

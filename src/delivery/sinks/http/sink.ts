@@ -11,13 +11,13 @@ export interface HttpSinkOptions extends ClientOptions {
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
-  /** Default `native`. */
+  /** Record format. Default `native`. */
   readonly format?: RecordFormat | undefined;
 }
 
 /**
- * Posts records as JSON lines, each batch with an `Idempotency-Key` that is the same whenever the same records come
- * again. Every status of success means that all of them are taken.
+ * Creates a sink that posts records as JSON lines. The `Idempotency-Key` of a batch is the same whenever the same records
+ * are sent again. Any 2xx status means that all records are accepted.
  */
 export function createHttpSink(options: HttpSinkOptions): Sink {
   const { name, batch, timeoutMs, clock, format = 'native' } = options;
@@ -29,7 +29,7 @@ export function createHttpSink(options: HttpSinkOptions): Sink {
         contentType: 'application/x-ndjson',
         headers: { 'idempotency-key': renderIdempotencyKey(records) },
         body: records.map((record) => `${renderRecord(record, format)}\n`).join(''),
-        // What it says beyond its status is of no interest.
+        // Only the status matters.
         isAnswerCut: true,
       },
       signal,
@@ -60,7 +60,7 @@ export function createHttpSink(options: HttpSinkOptions): Sink {
   };
 }
 
-/** SHA-256 as hex over the uids in order, a line feed behind each. */
+/** Returns the SHA-256, in hexadecimal, of the uids in order, each followed by a line feed. */
 function renderIdempotencyKey(records: readonly OutgoingRecord[]): string {
   const hash = createHash('sha256');
   for (const { fields } of records) hash.update(`${fields.uid}\n`);

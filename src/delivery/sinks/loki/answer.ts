@@ -1,34 +1,34 @@
 import { readMetadataBytes } from './entry.ts';
-import { LokiJudge, type PartialAnswer, type Rule } from './judge.ts';
+import { EntryResults, type PartialAnswer, type Rule } from './entry-results.ts';
+import { parseGoTime, parseLabelSet } from './go-text.ts';
 import type { SentEntry, StreamKey } from './request.ts';
-import { parseGoTime, parseLabelSet } from './words.ts';
 
-/** How much of an answer is read: Loki names ten entries and then a number. Characters. */
-const WORDS_READ_MAX = 32 * 1024;
-/** Of the ingester, between the others: nothing is wrong with these entries. */
+/** Maximum length of the parsed text: Loki names ten entries and counts the rest. Characters. */
+const TEXT_READ_CHARS_MAX = 32 * 1024;
+/** Rate-limit text of the ingester. These entries are valid and must be retried. */
 const RATE_LIMITED = /rate limit exceeded/i;
 /** A time as Go prints it. */
 const TIME = String.raw`(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)? ?(?:Z|[+-]\d\d:?\d\d))`;
-/** The labels of a stream in braces, whatever their values hold. Loki's longest value has 2048 bytes. */
+/** Stream labels in braces, with any values. Loki's longest value has 2048 bytes. */
 const STREAM = String.raw`'(\{(?:[^"{}]|"(?:[^"\\]|\\.){0,4096}"){0,1000}\})'`;
 
 /**
- * Finds out of Loki's words which entries of a push it did not keep; `undefined` when the words speak of none, so that
- * the push was refused as a whole.
+ * Finds the entries of a push that Loki's error text says it dropped; `undefined` when the text names none, which means
+ * that Loki rejected the whole push.
  *
- * The distributor drops what breaks a rule and keeps the rest (pkg/distributor/distributor.go `Push`,
- * pkg/distributor/validator.go). Its words are in pkg/validation/validate.go; it says all of them with
- * `N errors like: ` in front (pkg/util/errors.go `GroupedErrors`), before Loki 2.9 only the last. The ingester does the
- * same with what lies too far behind the newest of its stream, names at most ten (`max_returned_stream_errors`) and
- * counts the rest (pkg/ingester/stream.go `errorForFailedEntries`). Of several streams it speaks of one only, so that what
- * it did not keep of the others is known to nobody; the answer then has a warning.
+ * The distributor drops entries that break a limit and keeps the rest (pkg/distributor/distributor.go `Push`,
+ * pkg/distributor/validator.go; texts in pkg/validation/validate.go). It reports every kind of error, prefixed with
+ * `N errors like: ` (pkg/util/errors.go `GroupedErrors`); before Loki 2.9, only the last. The ingester drops entries too
+ * far behind the newest of their stream, names at most ten (`max_returned_stream_errors`) and counts the rest
+ * (pkg/ingester/stream.go `errorForFailedEntries`). With several streams it reports one only, so drops in the others are
+ * unknown; the report then contains a warning.
  */
 export function judgePartialAnswer(words: string, sent: readonly SentEntry[]): PartialAnswer | undefined {
-  const judge = new LokiJudge(sent);
-  const text = words.slice(0, WORDS_READ_MAX);
-  const isOfStream = readIngesterWords(text, judge);
-  readDistributorWords(text, judge);
-  const answer = judge.finish();
+  const results = new EntryResults(sent);
+  const text = words.slice(0, TEXT_READ_CHARS_MAX);
+  const isOfStream = readIngesterText(text, results);
+  readDistributorText(text, results);
+  const answer = results.finish();
   const streams = new Set(sent.map(({ stream }) => stream)).size;
   if (!answer || !isOfStream || streams === 1) return answer;
   const warning = `Loki did not keep lines of one stream, and does not say whether it kept all of the other ${streams - 1}`;
@@ -42,11 +42,11 @@ interface NamedEntry {
 }
 
 /**
- * `entry with timestamp 2025-10-26 00:59:58.000018231 +0000 UTC ignored, reason: '…',` per line, and at the end
- * `user 'tenant', total ignored: 1 out of 500 for stream: {…}`. In Loki 2.4 the stream stands behind each reason.
- * Says whether there were such words.
+ * Reads the error text of the ingester and returns true when there is any: one line
+ * `entry with timestamp 2025-10-26 00:59:58.000018231 +0000 UTC ignored, reason: '…',` per entry, then
+ * `user 'tenant', total ignored: 1 out of 500 for stream: {…}`. In Loki 2.4, each reason is followed by the stream.
  */
-function readIngesterWords(text: string, judge: LokiJudge): boolean {
+function readIngesterText(text: string, results: EntryResults): boolean {
   let isFound = false;
   let named: NamedEntry[] = [];
   for (const line of text.split('\n')) {
@@ -56,10 +56,10 @@ function readIngesterWords(text: string, judge: LokiJudge): boolean {
     const [, total, ofStream] = /total ignored: (\d{1,9}) out of \d+(?: for stream: (\{.*\}))?/.exec(line) ?? [];
     isFound ||= time !== undefined || total !== undefined;
     if (total === undefined) continue;
-    settleStream(named, parseLabelSet(ofStream) ?? named[0]?.stream, Number(total), judge);
+    settleStream(named, parseLabelSet(ofStream) ?? named[0]?.stream, Number(total), results);
     named = [];
   }
-  settleStream(named, named[0]?.stream, named.length, judge);
+  settleStream(named, named[0]?.stream, named.length, results);
   return isFound;
 }
 
@@ -67,51 +67,55 @@ function settleStream(
   named: readonly NamedEntry[],
   stream: StreamKey | undefined,
   total: number,
-  judge: LokiJudge,
+  results: EntryResults,
 ): void {
   const limits: { readonly index: number; readonly second: number }[] = [];
   let found = 0;
   for (const { time, reason, stream: own } of named) {
-    const index = judge.findAt(own ?? stream, parseGoTime(time));
+    const index = results.findAt(own ?? stream, parseGoTime(time));
     if (index === undefined) continue;
     found++;
-    if (RATE_LIMITED.test(reason)) judge.putOff(index, reason);
-    else judge.refuse(index, reason);
+    if (RATE_LIMITED.test(reason)) results.retry(index, reason);
+    else results.refuse(index, reason);
     limits.push({ index, second: readLimit(reason) });
   }
   const reason = named.findLast((entry) => !RATE_LIMITED.test(entry.reason))?.reason ?? 'it was not kept';
-  // The limit of a stream never falls: what came behind a named entry and is older than its limit was not kept either.
+  // The limit of a stream never decreases: a later entry older than the limit was dropped as well.
   const isCertain: Rule = (entry, at) =>
     entry.stream === stream && limits.some(({ index, second }) => at > index && toSecond(entry) < second);
-  judge.refuseUpTo(total - found, reason, isCertain);
+  results.refuseUpTo(total - found, reason, isCertain);
 }
 
-/** Each kind of words, which entries they mean for certain, and which they name. */
-function readDistributorWords(text: string, judge: LokiJudge): void {
-  judge.read(
+/** Reads each kind of error of the distributor: the entries that it certainly covers, and those that it names. */
+function readDistributorText(text: string, results: EntryResults): void {
+  results.read(
     text,
     `entry for stream ${STREAM} has timestamp too old: ${TIME}(?:[^,;\n]*, oldest acceptable timestamp is: ${TIME})?`,
     {
-      // All entries of a push are held against one limit.
+      // One limit applies to all entries of a push.
       rule: (_stream, time, limit) => isOlder(readSecond(limit ?? time)),
       named: (stream, time) => isAt(stream, readSecond(time)),
     },
   );
-  judge.read(text, `entry for stream ${STREAM} has timestamp too new: ${TIME}`, {
+  results.read(text, `entry for stream ${STREAM} has timestamp too new: ${TIME}`, {
     rule: (_stream, time) => isNewer(readSecond(time)),
     named: (stream, time) => isAt(stream, readSecond(time)),
   });
-  judge.read(text, String.raw`[Mm]ax entry size '(\d+)' bytes exceeded for stream`, {
+  results.read(text, String.raw`[Mm]ax entry size '(\d+)' bytes exceeded for stream`, {
     rule: (limit) => (entry) => Buffer.byteLength(entry.line) > Number(limit),
   });
-  judge.read(text, String.raw`stream ${STREAM} has structured metadata too large: '\d+' bytes, limit: '(\d+)' bytes`, {
-    rule: (_stream, limit) => (entry) => readMetadataBytes(entry.metadata) > Number(limit),
-  });
-  judge.read(text, String.raw`stream ${STREAM} has too many structured metadata labels: '\d+', limit: '(\d+)'`, {
+  results.read(
+    text,
+    String.raw`stream ${STREAM} has structured metadata too large: '\d+' bytes, limit: '(\d+)' bytes`,
+    {
+      rule: (_stream, limit) => (entry) => readMetadataBytes(entry.metadata) > Number(limit),
+    },
+  );
+  results.read(text, String.raw`stream ${STREAM} has too many structured metadata labels: '\d+', limit: '(\d+)'`, {
     rule: (_stream, limit) => (entry) => Object.keys(entry.metadata).length > Number(limit),
   });
-  // These condemn a stream: their number is not one of entries.
-  judge.read(
+  // These reject a stream: their count is not a number of entries.
+  results.read(
     text,
     String.raw`stream ${STREAM} has (?:\d+ label names; limit \d+|label (?:name|value) too long|duplicate label name)`,
     {
@@ -124,7 +128,7 @@ function readDistributorWords(text: string, judge: LokiJudge): void {
   );
 }
 
-/** Loki prints its limits in whole seconds: only what lies in an earlier second is older for certain. */
+/** Loki prints limits in whole seconds: only an entry of an earlier second is certainly older. */
 function isOlder(second: number): Rule {
   return (entry) => toSecond(entry) < second;
 }
@@ -142,7 +146,7 @@ function toSecond({ ns }: SentEntry): number {
   return Number(ns.slice(0, -9));
 }
 
-/** `NaN`, which nothing is older or newer than, when the text is no time. */
+/** Returns `NaN`, which compares false with every number, when the text is not a time. */
 function readSecond(time: string | undefined): number {
   const ns = parseGoTime(time ?? '');
   return ns === undefined ? Number.NaN : Number(ns.slice(0, -9));

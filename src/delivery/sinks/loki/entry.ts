@@ -2,26 +2,29 @@ import type { LogRecord } from '../../../model/index.ts';
 import { cutUtf8, hasRouterLabel, type LokiLabels, type LokiLayout, toLokiLabels } from './layout.ts';
 import { isGuessedAhead, toLokiNanos } from './time.ts';
 
-/** What Loki takes by default (`max_line_size`). Bytes. */
+/** Maximum size of a line, Loki's default for `max_line_size`. Bytes. */
 export const LINE_BYTES_MAX = 256 * 1024;
-/** Bounds of the structured metadata of one line (`max_structured_metadata_size` and `…_entries_count`). */
+/** Limits of the structured metadata of one line (`max_structured_metadata_size` and `…_entries_count`). */
 const METADATA_BYTES_MAX = 64 * 1024;
 const METADATA_ENTRIES_MAX = 128;
-/** Room for {@link DROPPED} and its number. Bytes. */
+/** Space reserved for {@link DROPPED} and its number. Bytes. */
 const DROPPED_BYTES = 32;
-/** Names what of a record is missing in its metadata: how many entries did not fit. */
+/** Metadata name for the number of entries that did not fit. */
 const DROPPED = 'metadata_dropped';
 
-/** One line as it is pushed. */
+/** One line of a push. */
 export interface LokiEntry {
+  /** Labels of the stream. */
   readonly labels: LokiLabels;
   /** Nanoseconds since the Unix epoch, in decimal. */
   readonly ns: string;
+  /** Text of the line. */
   readonly line: string;
+  /** Structured metadata. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** The same record always gives the same entry, because Loki knows a resent line by its equality. */
+/** Converts a record. The same record always gives the same entry, so that Loki can drop a line sent again. */
 export function toLokiEntry(record: LogRecord, layout: LokiLayout): LokiEntry {
   const { text, cutBytes } = cutUtf8(record.message.toWellFormed(), LINE_BYTES_MAX);
   return {
@@ -37,7 +40,7 @@ function toMetadata(record: LogRecord, cutBytes: number, isRouterLabelled: boole
   const bag = new MetadataBag();
   bag.add('uid', record.uid);
   bag.add('router', isRouterLabelled ? undefined : record.router);
-  // Loki takes it for the level of the line (`detected_level`), and Grafana colours it.
+  // Loki uses it as `detected_level`, and Grafana for colours.
   bag.add('level', record.severity);
   bag.add('tag', record.tag);
   bag.add('file', record.file);
@@ -54,7 +57,7 @@ function toMetadata(record: LogRecord, cutBytes: number, isRouterLabelled: boole
   return bag.finish();
 }
 
-/** Size of structured metadata as Loki counts it: names and values. Bytes. */
+/** Returns the size of structured metadata as Loki counts it: names and values. Bytes. */
 export function readMetadataBytes(metadata: Readonly<Record<string, string>>): number {
   return Object.entries(metadata).reduce(
     (sum, entry) => sum + entry.reduce((size, text) => size + Buffer.byteLength(text), 0),
@@ -62,13 +65,13 @@ export function readMetadataBytes(metadata: Readonly<Record<string, string>>): n
   );
 }
 
-/** Structured metadata within its bounds: what comes later and does not fit is counted and left out. */
+/** Structured metadata within its limits. Entries that do not fit are dropped and counted. */
 class MetadataBag {
   readonly #entries = new Map<string, string>();
   #bytes = 0;
   #dropped = 0;
 
-  /** Nothing, and an empty text, are left out. */
+  /** Adds an entry. Ignores `undefined` and the empty text. */
   add(name: string, value: string | undefined): void {
     if (value === undefined || value === '') return;
     const key = toMetadataName(name);
@@ -83,7 +86,7 @@ class MetadataBag {
     this.#bytes += bytes;
   }
 
-  /** A label of the router, whose name may be one that means something else already. */
+  /** Adds a router label, with the prefix `label_` if its name is already in use. */
   addLabel(name: string, value: string): void {
     this.add(OWN_NAMES.has(name) || name.startsWith('details_') ? `label_${name}` : name, value);
   }
@@ -94,7 +97,7 @@ class MetadataBag {
   }
 }
 
-/** Names of metadata and of stream labels, which a label of a router must not take. */
+/** Names of metadata and stream labels, which router labels must not overwrite. */
 const OWN_NAMES: ReadonlySet<string> = new Set([
   'component',
   'day',
@@ -116,7 +119,7 @@ const OWN_NAMES: ReadonlySet<string> = new Set([
   DROPPED,
 ]);
 
-/** What LogQL can name without quotes. */
+/** Converts to a name that LogQL accepts without quotes. */
 function toMetadataName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_]/g, '_').replace(/^(?=\d)/, '_');
 }

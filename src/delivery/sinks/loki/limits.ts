@@ -1,9 +1,9 @@
 import { parseDocument } from 'yaml';
 import { parseByteSize, parseDuration } from '../../../base/index.ts';
 
-/** The limits of a Loki that matter to us; what it does not say is absent. Durations in milliseconds, sizes in bytes. */
+/** The limits of a Loki that concern the sink; absent = not shown. Durations in milliseconds, sizes in bytes. */
 export interface LokiLimits {
-  /** 0: none. */
+  /** 0 = no limit. */
   readonly maxGlobalStreamsPerUser?: number | undefined;
   readonly maxStreamsPerUser?: number | undefined;
   readonly rejectOldSamples?: boolean | undefined;
@@ -15,7 +15,7 @@ export interface LokiLimits {
   readonly incrementDuplicateTimestamp?: boolean | undefined;
 }
 
-/** Reads `limits_config` of the YAML that Loki shows at `/config`; `undefined` when there is none. The text is untrusted. */
+/** Reads `limits_config` of the YAML at Loki's `/config`; `undefined` when there is none. The text is untrusted. */
 export function decodeLokiLimits(text: string): LokiLimits | undefined {
   const limits = readLimits(text);
   if (limits === undefined) return undefined;
@@ -37,7 +37,7 @@ function readLimits(text: string): object | undefined {
   try {
     const document = parseDocument(text, { logLevel: 'silent', uniqueKeys: false });
     if (document.errors.length > 0) return undefined;
-    // Loki's own YAML has no aliases; those of others could unfold without an end.
+    // Loki's YAML has no aliases; a hostile document could expand them without end.
     const limits: unknown = document.toJS({ maxAliasCount: 0 })?.limits_config;
     return typeof limits === 'object' && limits !== null ? limits : undefined;
   } catch {
@@ -53,12 +53,12 @@ function toFlag(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
-/** As Prometheus writes durations (`1w`) or as Go does (`168h0m0s`). */
+/** Parses durations as Prometheus (`1w`) or Go (`168h0m0s`) writes them. */
 function toDurationMs(value: unknown): number | undefined {
   return typeof value === 'string' ? parseDuration(value) : undefined;
 }
 
-/** `256KB` means 262144: Loki's units are powers of 1024. */
+/** Parses sizes. `256KB` is 262144: Loki's units are powers of 1024. */
 function toBytes(value: unknown): number | undefined {
   if (typeof value === 'string') return parseByteSize(value.replace(/^([\d.]+)([KMGT])i?B$/i, '$1$2iB'));
   return toCount(value);

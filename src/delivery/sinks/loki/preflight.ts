@@ -1,39 +1,41 @@
 import { renderDuration } from '../../../base/index.ts';
 import type { PreflightFinding, PreflightFleet } from '../../contracts.ts';
+import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
-import { toWords } from '../../http/words.ts';
 import { LINE_BYTES_MAX } from './entry.ts';
 import { COMPONENTS_PER_ROUTER, countStreams, FUTURE_MS_MAX, type LokiLayout } from './layout.ts';
 import { decodeLokiLimits, type LokiLimits } from './limits.ts';
 
-/** What is held against Loki's own limits. */
+/** The settings to compare with Loki's limits. */
 export interface LokiSettings {
   /** Labels and structured metadata of the streams. */
   readonly layout: LokiLayout;
   /** Number of streams that the Loki tenant may have. */
   readonly streamLimit: number;
-  /** 0: none. */
+  /** Maximum age of a line; 0 = none. Milliseconds. */
   readonly maxAgeMs: number;
 }
 
-/** Loki shows all of its settings on some hundred kilobytes. Bytes. */
+/** Maximum size of Loki's `/config`, usually a few hundred kilobytes. Bytes. */
 const CONFIG_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Asks Loki whether it is ready. A gateway before it may know no such question; then nothing is found. */
+/** Asks Loki whether it is ready. Returns no finding when a gateway does not forward the request. */
 export async function askReady(client: SinkHttpClient, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
   const answer = await askOptional(() => client.get('/ready', signal), signal);
   if (answer?.status === 200) return [{ step: 'ready', verdict: 'ok', message: 'Loki says that it is ready' }];
   if (answer?.status !== 503) return [];
-  return [{ step: 'ready', verdict: 'warning', message: `Loki says that it is not ready: ${toWords(answer.body)}` }];
+  return [
+    { step: 'ready', verdict: 'warning', message: `Loki says that it is not ready: ${sanitizeErrorText(answer.body)}` },
+  ];
 }
 
-/** Asks Loki for its limits, which gateways mostly hide. */
+/** Asks Loki for its limits; most gateways hide them. */
 export async function askLimits(client: SinkHttpClient, signal: AbortSignal): Promise<LokiLimits | undefined> {
   const answer = await askOptional(() => client.get('/config', signal, CONFIG_BYTES_MAX), signal);
   return answer?.status === 200 ? decodeLokiLimits(answer.body) : undefined;
 }
 
-/** Compares the fleet and the settings of the sink with what Loki allows. */
+/** Compares the fleet and the settings of the sink with Loki's limits. */
 export function compareLimits(
   { layout, streamLimit, maxAgeMs }: LokiSettings,
   fleet: PreflightFleet,
@@ -97,7 +99,7 @@ function compareStreams(
       : 'Raise the limit, or lower shards of this sink';
   const shown = (['maxGlobalStreamsPerUser', 'maxStreamsPerUser'] as const)
     .map((key) => ({ key: KEYS[key], limit: limits[key] ?? 0 }))
-    // 0 means that there is no limit.
+    // 0 = no limit.
     .filter(({ limit }) => limit > 0);
   const [lowest] = [...shown, { key: 'stream_limit of this sink', limit: streamLimit }].toSorted(
     (one, other) => one.limit - other.limit,
@@ -122,7 +124,7 @@ function renderAge(ageMs: number): string {
   return ageMs === 0 ? 'unlimited' : renderDuration(ageMs);
 }
 
-/** What cannot be asked is no fault: the push tells whether the sink works. */
+/** Ignores failures: the test push shows whether the sink works. */
 async function askOptional<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   try {
     return await ask();

@@ -1,16 +1,19 @@
 import type { LokiEntry } from './entry.ts';
 
-/** A stream's name in maps and comparisons: its labels as JSON, names in alphabetical order. */
+/** Identifies a stream: its labels as JSON, names in alphabetical order. */
 export type StreamKey = string;
 
-/** A body for `/loki/api/v1/push`, and where each entry went. */
+/** A body for `/loki/api/v1/push`, and its entries. */
 export interface PushRequest {
+  /** JSON text. */
   readonly body: string;
-  /** By index of the record. */
+  /** Entries by index of the record. */
   readonly sent: readonly SentEntry[];
 }
 
+/** An entry and its stream. */
 export interface SentEntry extends LokiEntry {
+  /** Key of the stream. */
   readonly stream: StreamKey;
 }
 
@@ -18,7 +21,7 @@ export interface SentEntry extends LokiEntry {
 export function renderPush(entries: readonly LokiEntry[]): PushRequest {
   const streams = new Map<StreamKey, string[]>();
   const sent = entries.map((entry): SentEntry => {
-    // They are in alphabetical order already.
+    // The labels are already in alphabetical order.
     const stream = JSON.stringify(entry.labels);
     const values = streams.get(stream) ?? [];
     values.push(JSON.stringify([entry.ns, entry.line, entry.metadata]));

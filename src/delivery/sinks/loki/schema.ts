@@ -8,28 +8,27 @@ const STREAM_LIMIT_MAX = 10_000_000;
 const SHARDS_MAX = 4096;
 const AGE_MS_MIN = 60_000;
 const AGE_MS_MAX = 10 * 365 * 86_400_000;
-/** Bound of Loki for the name of a tenant. */
+/** Loki's limit for the name of a tenant. */
 const TENANT_CHARS_MAX = 150;
 
 /** A sink of type `loki`. */
 export const lokiSchema = sinkSchema('loki', 'Grafana Loki.', {
-  url: baseUrl(
-    { description: 'Address of Loki. Without a path `/loki/api/v1/push` is meant.' },
-    'https://loki.example.net',
-  ),
+  url: baseUrl({ description: 'URL of Loki. Default path: `/loki/api/v1/push`.' }, 'https://loki.example.net'),
   tenant: tenant({ description: 'Tenant, sent as `X-Scope-OrgID`.' }).optional(),
   layout: choice(
     {
       description:
-        'Labels of the streams. `router`: one of them is the router. `shard`: routers share streams, and their names stand beside the line. `auto`: by the size of the fleet and `stream_limit`.',
+        'Labels of the streams. `router`: the router is a label. `shard`: routers share streams, and the router is structured metadata. `auto`: chosen by the size of the fleet and `stream_limit`.',
     },
     ['auto', 'router', 'shard'],
   ).prefault('auto'),
   // `max_global_streams_per_user` of Loki 3.
-  stream_limit: wholeNumber({ description: 'Streams that the tenant may have.' }, 1, STREAM_LIMIT_MAX).prefault(5000),
-  // Each bucket has all the lines that a stream of Loki takes: 3 MB each second.
+  stream_limit: wholeNumber({ description: 'Maximum number of streams of the tenant.' }, 1, STREAM_LIMIT_MAX).prefault(
+    5000,
+  ),
+  // Each bucket can use the rate limit of a stream: 3 MB/s.
   shards: wholeNumber(
-    { description: 'Buckets over which routers are spread with `layout: shard`.' },
+    { description: 'Number of buckets that routers are distributed over with `layout: shard`.' },
     1,
     SHARDS_MAX,
   ).prefault(32),
@@ -37,7 +36,7 @@ export const lokiSchema = sinkSchema('loki', 'Grafana Loki.', {
   max_age: durationOrNone(
     {
       description:
-        'Age from which Loki refuses lines (`reject_old_samples_max_age`): they become dead letters without being sent. 0: it takes all.',
+        'Age at which Loki rejects lines (`reject_old_samples_max_age`). Older lines become dead letters without being sent. 0 = no limit.',
     },
     AGE_MS_MIN,
     AGE_MS_MAX,
@@ -58,7 +57,7 @@ export function toLokiKeys({ streamLimit, maxAgeMs, ...same }: LokiSettings): Lo
   return { ...same, stream_limit: streamLimit, max_age: maxAgeMs };
 }
 
-/** A tenant of Loki (docs: "multi-tenancy", characters of tenant IDs). */
+/** A key for a tenant of Loki (docs: "multi-tenancy", characters of tenant IDs). */
 function tenant(about: About) {
   return checked(
     { kind: 'name', ...about },

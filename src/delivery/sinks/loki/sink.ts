@@ -20,23 +20,23 @@ import { judgeLokiAnswer } from './status.ts';
 import { findLokiTime } from './time.ts';
 
 export interface LokiSinkOptions extends Omit<HttpSinkOptions, 'compress'>, LokiSettings {
-  /** Limits of one batch. */
+  /** Batch bounds. */
   readonly batch: BatchBounds;
-  /** Time limit of one delivery, in milliseconds. */
+  /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
-  /** How many routers there are now. */
+  /** Returns the current number of routers. */
   readonly routers: () => number;
 }
 
 const PUSH_PATH = '/loki/api/v1/push';
 
 /**
- * Pushes records to Loki as JSON: the line is the message, the rest is structured metadata.
+ * Creates a sink that pushes records to Loki as JSON: the line is the message, the rest is structured metadata.
  *
- * Loki knows a line that comes again by its stream, time and text, so a push whose answer got lost shows no doubles in
- * queries of lines; metric queries count those whose block was cut in between. Layout `auto` changes from `router` to
- * `shard` once the fleet outgrows half of the streams, and never back: a record that comes again at that very moment may
- * be stored twice, in both layouts.
+ * Loki deduplicates lines by stream, time and text, so log queries show no duplicates after a push whose response was
+ * lost; metric queries count them twice if Loki cut the block in between. Layout `auto` changes from `router` to `shard`
+ * once the fleet needs more than half of the streams, and never back: a record sent again at that moment may be stored
+ * twice, once per layout.
  */
 export function createLokiSink(options: LokiSinkOptions): Sink {
   return new LokiSink(options);
@@ -49,7 +49,7 @@ class LokiSink implements Sink {
   readonly connection: WatchedConnection | undefined;
   readonly #options: LokiSinkOptions;
   readonly #client: SinkHttpClient;
-  /** Absent: the url itself takes the pushes, and where the other questions would be asked is unknown. */
+  /** Path of the push API; `undefined` = pushes go to the URL itself, and the other paths are unknown. */
   readonly #pushPath: string | undefined;
   #isSharded: boolean;
 
@@ -101,7 +101,7 @@ class LokiSink implements Sink {
     const settings = { layout: this.#chooseLayout(fleet.routers), streamLimit, maxAgeMs };
     const isKnown = this.#pushPath !== undefined;
     const findings = await tryTestRecord(() => this.deliver([createTestRecord(clock)], signal), place, signal);
-    // Nobody there, nothing to compare with.
+    // Not reachable, so there are no limits to compare with.
     if (findings.some(({ step, verdict }) => step === 'connect' && verdict === 'failed')) return findings;
     const ready = isKnown ? await askReady(this.#client, signal) : [];
     const limits = isKnown ? await askLimits(this.#client, signal) : undefined;
@@ -119,7 +119,7 @@ class LokiSink implements Sink {
   }
 }
 
-/** The base of Loki, and the path behind it that takes pushes. */
+/** Splits the URL into the base URL of Loki and the path of the push API. */
 function splitUrl(text: string): { readonly url: string; readonly pushPath: string | undefined } {
   const url = new URL(text);
   const path = url.pathname.replace(/\/+$/, '');

@@ -1,21 +1,21 @@
 import type { DeliveryReport } from '../../contracts.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
-import { toWords } from '../../http/words.ts';
+import { sanitizeErrorText } from '../../http/error-text.ts';
 import { judgePartialAnswer } from './answer.ts';
 import type { SentEntry } from './request.ts';
 
 const TAKEN = 204;
 /** An administrator has stopped ingestion (`block_ingestion_until`, pkg/validation/limits.go). */
 const BLOCKED = 260;
-/** An administrator needs longer than a server that is busy. Milliseconds. */
+/** Longer than for a busy server, because an administrator must act. Milliseconds. */
 const BLOCKED_RETRY_MS = 5 * 60_000;
 
-/** What an answer to a push means for what was sent. Throws `DeliveryError` when nothing of it was kept. */
+/** Evaluates the response to a push. Throws `DeliveryError` when Loki stored none of the entries. */
 export function judgeLokiAnswer(answer: HttpAnswer, sent: readonly SentEntry[], what: string): DeliveryReport {
   const { status, sentBytes: bytes } = answer;
   if (status === TAKEN) return { bytes };
-  const words = readWords(answer);
+  const words = readErrorText(answer);
   if (status === 400) {
     const fault = findSettingFault(words, answer, what);
     if (fault) throw fault;
@@ -36,12 +36,12 @@ function toLokiError(words: string, answer: HttpAnswer, what: string): DeliveryE
     return change({ disposition: 'retry', retryAfterMs: BLOCKED_RETRY_MS, hint }, 'throttled');
   }
   if (status < 300) {
-    // Loki itself says 200 only when block_ingestion_status_code tells it to throw lines away in silence.
+    // Loki itself answers 200 only when block_ingestion_status_code makes it drop lines silently.
     const hint =
       'Loki answers 204 for what it keeps: check the url of this sink, and block_ingestion_status_code of Loki';
     return change({ disposition: 'operator', hint });
   }
-  // gRPC inside Loki has a bound of its own, which the distributor reports as a failure.
+  // The distributor reports Loki's internal gRPC limit as a failure.
   if (status >= 500 && /message larger than max/i.test(words))
     return change({ disposition: 'dead-letter' }, 'too_large');
   if (status === 429 && /stream limit/i.test(words)) {
@@ -51,7 +51,7 @@ function toLokiError(words: string, answer: HttpAnswer, what: string): DeliveryE
   return plain;
 }
 
-/** Refusals that would meet every record: they wait until somebody has changed the settings of Loki. */
+/** Returns the error for rejections that concern every record: delivery waits until Loki's settings change. */
 function findSettingFault(words: string, answer: HttpAnswer, what: string): DeliveryError | undefined {
   const hint = /includes structured metadata, but this feature is disallowed/i.test(words)
     ? 'Set allow_structured_metadata of Loki, which needs a schema of version 13 or later'
@@ -59,15 +59,15 @@ function findSettingFault(words: string, answer: HttpAnswer, what: string): Deli
       ? 'This sink cannot set the labels that enforced_labels of Loki asks for'
       : undefined;
   if (hint === undefined) return undefined;
-  return new DeliveryError('failed', `${what} answered with status ${answer.status}: ${toWords(words)}`, {
+  return new DeliveryError('failed', `${what} answered with status ${answer.status}: ${sanitizeErrorText(words)}`, {
     disposition: 'operator',
     hint,
     answer: String(answer.status),
   });
 }
 
-/** The text of an answer, or the message in it when it is JSON, as with some gateways. */
-function readWords({ body }: HttpAnswer): string {
+/** Returns the text of a response, or the message in it when it is JSON, as with some gateways. */
+function readErrorText({ body }: HttpAnswer): string {
   if (!body.startsWith('{"')) return body;
   try {
     const { message, error }: { message?: unknown; error?: unknown } = JSON.parse(body);

@@ -11,28 +11,28 @@ import { peekAtNatsServer } from './peek.ts';
 export interface NatsServers {
   /** Name of the sink. */
   readonly name: string;
-  /** `nats://host:port` or `tls://host:port`. They are tried in this order. */
+  /** Addresses `nats://host:port` or `tls://host:port`, tried in this order. */
   readonly servers: readonly string[];
   /** Credentials; absent = none. */
   readonly auth?: SinkAuth | undefined;
   /** Content of a credentials file, instead of `auth`. */
   readonly credentials?: Secret | undefined;
-  /** Of `tls://`. */
+  /** TLS settings for `tls://`. */
   readonly tls?: ClientTls | undefined;
   /** Source of the current time and of timers. */
   readonly clock: Clock;
 }
 
-/** Limit of one attempt to connect to one server. Milliseconds. */
+/** Time limit of a connection attempt to one server. Milliseconds. */
 const CONNECT_MS_MAX = 10_000;
-/** How often the library asks whether the server is still there. Milliseconds. */
+/** Interval of the library's pings. Milliseconds. */
 const PING_MS = 30_000;
 
 /**
- * Connects to the first server that takes the agent. Throws the {@link DeliveryError} of the one that came furthest.
+ * Connects to the first server that accepts the agent. Throws the {@link DeliveryError} of the attempt that got furthest.
  *
- * The library does not reconnect by itself: meanwhile it would gather what is published without a bound. Nor does it go
- * to servers that others name: only those of the configuration are trusted.
+ * The library must not reconnect by itself, because it would buffer published messages without a bound. Nor may it use
+ * servers announced by others: only those of the configuration are trusted.
  */
 export async function connectToNats(
   nats: NatsLibrary,
@@ -46,7 +46,7 @@ export async function connectToNats(
     } catch (cause) {
       signal.throwIfAborted();
       const error = toNatsError(nats, `Sink ${options.name} could not connect to ${server}`, cause);
-      // A server that answers says more than one that does not.
+      // The error of a server that responds is more useful than that of one that does not.
       if (!worst || (worst.code === 'unreachable' && error.code !== 'unreachable')) worst = error;
     }
   }
@@ -66,24 +66,24 @@ async function connectToServer(
   const isTls = protocol === 'tls:' || isTlsRequired;
   const connecting = nats.connect({
     servers: [server],
-    // The system looks names up by itself, and certificates are checked against the name as it is configured.
+    // The system resolves names, and certificates are verified against the configured name.
     resolve: false,
-    // `null` keeps the library from using TLS that is only offered, without anything to check it by.
-    // All of it reaches the TLS library, whatever the type says.
+    // With `null`, the library does not use TLS that is merely offered, which it could not verify.
+    // All options reach the TLS library, whatever the type says.
     tls: isTls ? (toTlsOptions(tls, host) as TlsOptions) : null,
     name: 'router-exporter',
     reconnect: false,
     ignoreClusterUpdates: true,
     timeout: CONNECT_MS_MAX,
     pingInterval: PING_MS,
-    // Stacks of every request cost more than the request.
+    // Collecting a stack per request costs more than the request.
     noAsyncTraces: true,
     ...toCredentials(nats, auth, credentials),
   });
   try {
     return await untilAborted(connecting, deadline.signal);
   } catch (cause) {
-    // Should it come all the same, nobody waits for it any more.
+    // Close the connection if it is established later.
     connecting.then((connection) => connection.close()).catch(() => {});
     throw cause;
   }
@@ -106,10 +106,10 @@ function toCredentials(nats: NatsLibrary, auth: SinkAuth | undefined, credential
 function readCredentials(nats: NatsLibrary, credentials: Secret): Authenticator {
   const authenticator = nats.credsAuthenticator(Buffer.from(credentials.reveal()));
   try {
-    // The library would find out in the middle of a greeting, and only say that the connection is closed.
+    // The library would fail during the handshake and only report a closed connection.
     authenticator('nonce');
   } catch {
-    // What it says may repeat a part of the file.
+    // The library's error may contain a part of the file.
     throw new DeliveryError('unauthorized', 'The credentials cannot be read', {
       disposition: 'operator',
       hint: 'Check credentials_file of this sink: it has to hold the JWT and the seed of a user',

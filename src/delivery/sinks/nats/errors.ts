@@ -1,11 +1,11 @@
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
-import { toWords } from '../../http/words.ts';
+import { sanitizeErrorText } from '../../http/error-text.ts';
 import { findTlsHint } from '../../tls.ts';
 import type { NatsLibrary } from './library.ts';
 
-/** Codes of the JetStream interface (nats-server, server/errors.json). */
+/** Error codes of the JetStream API (nats-server, server/errors.json). */
 const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErrorOptions, 'cause'>]> = new Map([
-  // A stream with `discard: new` at one of its limits.
+  // A stream with `discard: new` has reached a limit.
   [
     10_077,
     ['throttled', { disposition: 'hold-back', hint: 'The stream is full: let it grow, or let its consumers catch up' }],
@@ -27,12 +27,12 @@ const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErr
 
 const UNAUTHORIZED_HINT = 'Check the credentials of this sink, and what its account may publish and receive';
 
-/** Turns whatever the client library threw into a {@link DeliveryError}; `what` says what was tried. */
+/** Converts an error of the client library to a {@link DeliveryError}; `what` names the failed action. */
 export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): DeliveryError {
   if (thrown instanceof DeliveryError) return thrown;
   const cause = findReason(thrown);
   const fail = (code: DeliveryFailure, options: Omit<DeliveryErrorOptions, 'cause'>) => {
-    const words = cause instanceof Error ? toWords(cause.message) : '';
+    const words = cause instanceof Error ? sanitizeErrorText(cause.message) : '';
     return new DeliveryError(code, words ? `${what}: ${words}` : what, options);
   };
   const { errors } = nats;
@@ -64,7 +64,7 @@ export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): D
   return fail('unreachable', { disposition: 'retry' });
 }
 
-/** The library wraps what the server said into errors that say where it was asked. */
+/** Returns the innermost error: the library wraps the server's error into others. */
 function findReason(thrown: unknown): unknown {
   return thrown instanceof Error && thrown.cause instanceof Error ? findReason(thrown.cause) : thrown;
 }

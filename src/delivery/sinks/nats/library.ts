@@ -1,7 +1,7 @@
-/** What of the client library this sink uses. */
+/** The parts of the client library that the sink uses. */
 export type NatsLibrary = Awaited<ReturnType<typeof loadNatsLibrary>>;
 
-/** Loads the client library: most agents have no such sink, and it takes as long as the rest of the start. */
+/** Loads the client library on demand: it takes as long as the rest of the start, and most agents do not need it. */
 export async function loadNatsLibrary() {
   const [transport, jetstream] = await Promise.all([import('@nats-io/transport-node'), import('@nats-io/jetstream')]);
   return {

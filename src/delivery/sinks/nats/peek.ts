@@ -2,23 +2,23 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { DeliveryError } from '../../errors.ts';
 
-/** What of a server's greeting is used. */
+/** The fields of a server's greeting that are used. */
 export interface NatsGreeting {
   /** True when the server requires TLS. */
   readonly isTlsRequired: boolean;
 }
 
-/** Longest greeting, in bytes. Those of large clusters have a few thousand. */
+/** Maximum size of a greeting. Those of large clusters have a few thousand bytes. Bytes. */
 const GREETING_BYTES_MAX = 64 * 1024;
 
 /**
- * Looks whether a NATS server answers there. The client library would wait for ever for one that says nothing, and keep
- * its connection. Throws {@link DeliveryError} `protocol_error` and errors of the system.
+ * Checks that a NATS server responds: the client library would wait for ever for a silent one, and keep its connection.
+ * Throws {@link DeliveryError} `protocol_error` and system errors.
  */
 export async function peekAtNatsServer(host: string, port: number, signal: AbortSignal): Promise<NatsGreeting> {
   const socket = connect({ host, port });
   try {
-    // A single listener for all of its life: an error without one would end the process.
+    // One listener for the life of the socket: an error without a listener would end the process.
     const ended = Promise.withResolvers<never>();
     ended.promise.catch(() => {});
     socket.on('error', ended.reject).on('close', () => ended.reject(toSilence(host, port, 'It ended the connection')));
@@ -45,7 +45,7 @@ async function readGreeting(socket: AsyncIterable<Buffer>, host: string, port: n
         typeof greeting === 'object' && greeting !== null && Reflect.get(greeting, 'tls_required') === true,
     };
   } catch {
-    throw toSilence(host, port, 'It does not greet as one');
+    throw toSilence(host, port, 'It does not checkVersion as one');
   }
 }
 

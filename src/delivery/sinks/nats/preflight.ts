@@ -23,7 +23,7 @@ export interface NatsTarget extends NatsServers {
   readonly clock: Clock;
 }
 
-/** Tries over a connection of its own whether a stream would take the records, and looks at how it is set up. */
+/** Checks, over a separate connection, whether a stream accepts the records and how it is configured. */
 export async function checkNatsStream(
   nats: NatsLibrary,
   target: NatsTarget,

@@ -7,28 +7,28 @@ import type { NatsLibrary } from './library.ts';
 export interface NatsMessage {
   /** Subject to publish to. */
   readonly subject: string;
-  /** Equal for the same record, so that the stream can tell it again. */
+  /** Message id, equal for the same record, so that the stream can deduplicate. */
   readonly id: string;
   /** The record as text. */
   readonly payload: string;
 }
 
-/** What the stream said. */
+/** The acknowledgement of a stream. */
 export interface NatsAck {
   /** Stream that stored the message. */
   readonly stream: string;
   /** True when the stream already had the message. */
   readonly isDuplicate: boolean;
-  /** Of the message, headers included. */
+  /** Size of the message, including headers. Bytes. */
   readonly bytes: number;
 }
 
 export interface NatsPublisherOptions {
   /** Name of the sink. */
   readonly name: string;
-  /** Stream that has to take the messages; absent: any. */
+  /** Name of the expected stream; absent = any. */
   readonly stream?: string | undefined;
-  /** Limit of one acknowledgement. Milliseconds. */
+  /** Time limit of an acknowledgement. Milliseconds. */
   readonly ackMsMax: number;
 }
 
@@ -86,7 +86,7 @@ function isAck(ack: unknown): ack is { readonly stream: string; readonly duplica
   return typeof Reflect.get(ack, 'stream') === 'string' && Number.isSafeInteger(Reflect.get(ack, 'seq'));
 }
 
-/** As the protocol writes them: a first line, a line for each, and an empty one. */
+/** Returns the size of headers on the wire: a first line, one line per header, and an empty one. */
 function countHeaderBytes(headers: Iterable<[string, string[]]>): number {
   let bytes = 'NATS/1.0\r\n\r\n'.length;
   for (const [name, values] of headers) {

@@ -15,15 +15,15 @@ import { type OwnKeys, sinkSchema } from '../define-sink.ts';
 import { accountShape, checkAccount, checkTls, readAccount, readSinkTls, tls } from '../network-keys.ts';
 import { parseHostAndPort } from '../network-values.ts';
 
-/** The port of the list of IANA. */
+/** Port registered with IANA. */
 const PORT_DEFAULT = 4222;
 /** More than any cluster has. */
 const SERVERS_MAX = 100;
-/** Leaves room for site, router and component in a subject that servers take. */
+/** Leaves space for site, router and component within the limit of servers. */
 const SUBJECT_CHARS_MAX = 128;
-/** Bound of NATS for the name of a stream. */
+/** NATS's limit for the name of a stream. */
 const STREAM_CHARS_MAX = 255;
-/** Two blocks of a few kilobytes at most. */
+/** Credentials files have two blocks of a few kilobytes at most. */
 const CREDENTIALS_BYTES_MAX = 64 * 1024;
 
 const SERVERS = `a list of 1 to ${SERVERS_MAX} servers`;
@@ -39,12 +39,12 @@ export const natsSchema = sinkSchema('nats', 'NATS JetStream. The uid of a recor
     .max(SERVERS_MAX, { error: SERVERS })
     .meta({
       description:
-        'Servers of one cluster: `host:port`, `nats://host:port`, or `tls://host:port`, all of which must use TLS then.',
+        'Servers of one cluster: `host:port`, `nats://host:port` or `tls://host:port`. Either all or none use TLS.',
       kind: 'list of addresses',
     }),
   subject: checked(
     {
-      description: 'Prefix of the subjects; site, router and component follow: `logs.munich.plant-7.network`.',
+      description: 'Prefix of the subjects, followed by site, router and component: `logs.munich.plant-7.network`.',
       kind: 'subject',
     },
     'the first part of a subject: letters, digits, "_" and "-", with dots between',
@@ -60,7 +60,7 @@ export const natsSchema = sinkSchema('nats', 'NATS JetStream. The uid of a recor
     STREAM_CHARS_MAX,
     (value) => /^[^\s\p{Cc}.*>/\\]+$/u.test(value),
   ).optional(),
-  credentials_file: secretPath('Credentials file (`.creds`) of a user, instead of account and token.').optional(),
+  credentials_file: secretPath('Credentials file (`.creds`) of a user. Replaces user name and token.').optional(),
   ...accountShape,
   timeout,
   tls,
@@ -79,7 +79,7 @@ function parseServer(value: string): string | undefined {
 
 type SoundNats = SoundOf<typeof natsSchema>;
 
-/** Checks which keys go together. */
+/** Rejects combinations of keys. */
 export function checkNats(place: Place, { servers = [], tls: section }: SoundNats): void {
   const { file, path } = place;
   checkAccount(place, 'credentials_file');
@@ -87,7 +87,7 @@ export function checkNats(place: Place, { servers = [], tls: section }: SoundNat
   const first = servers.findIndex(isPlain);
   const isAllPlain = servers.length > 0 && servers.every(isPlain);
   if (first >= 0 && !isAllPlain) {
-    // The secrets would go to it in plain text.
+    // Secrets would be sent to it in plain text.
     const message = 'A server without TLS beside others with it; write tls:// before each of them, or before none';
     file.faults.add([...path, 'servers', first], message);
   }
@@ -98,21 +98,21 @@ export function checkNats(place: Place, { servers = [], tls: section }: SoundNat
   }
 }
 
-/** Both blocks, as `nsc` writes them. */
+/** The content of a credentials file: both blocks, as `nsc` writes them. */
 const CREDENTIALS: SecretKind = {
   expected: 'the credentials of a user of NATS, a JWT and a seed',
   isValid: (content) => /-BEGIN NATS USER JWT-[\s\S]*-BEGIN USER NKEY SEED-/.test(content),
   bytesMax: CREDENTIALS_BYTES_MAX,
 };
 
-/** Reads the files that the keys name. */
+/** Reads the files that the keys refer to. */
 export async function readNatsSecrets(place: Place, keys: SoundNats, reader: NamedFileReader) {
   const at = { file: place.file, path: [...place.path, 'credentials_file'] };
   const file = keys.credentials_file;
   return {
     tls: await readSinkTls(place, keys.tls, reader),
     auth: await readAccount(place, keys, reader),
-    /** Content of a credentials file: JWT and seed of a user. Never together with `auth`. */
+    /** Content of the credentials file: JWT and seed of a user. Excludes `auth`. */
     credentials: file === undefined ? undefined : await reader.readSecret(at, file, CREDENTIALS),
   };
 }
@@ -120,7 +120,7 @@ export async function readNatsSecrets(place: Place, keys: SoundNats, reader: Nam
 type NatsKeys = OwnKeys<typeof natsSchema>;
 export type NatsSettings = Readonly<ReturnType<typeof toNatsSettings>>;
 
-/** The content of the credentials is among what was read of files. */
+/** Converts keys to settings. `readNatsSecrets` returns the content of the credentials file. */
 export function toNatsSettings(keys: NatsKeys) {
   const { credentials_file: _file, ...same } = keys;
   return same;

@@ -4,9 +4,9 @@ import type { DeliveryError } from '../../errors.ts';
 import { type RecordFormat, renderRecord } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { connectToNats, type NatsServers } from './connection.ts';
-import { type LanesOutcome, publishInLanes } from './lanes.ts';
 import { loadNatsLibrary, type NatsLibrary } from './library.ts';
 import { checkNatsStream } from './preflight.ts';
+import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
 import { NatsPublisher } from './publisher.ts';
 import type { NatsSettings } from './schema.ts';
 import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
@@ -17,20 +17,20 @@ export interface NatsSinkOptions extends NatsServers, Omit<NatsSettings, 'server
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
-  /** Default `native`. */
+  /** Record format. Default `native`. */
   readonly format?: RecordFormat | undefined;
 }
 
-/** Limit of one acknowledgement, in milliseconds, where the limit of the delivery is not shorter. */
+/** Time limit of an acknowledgement, unless that of the delivery is shorter. Milliseconds. */
 const ACK_MS_MAX = 10_000;
-/** Of the time of a delivery, the part after which nothing more is published, so that what is done can be reported. */
+/** Share of the delivery's time limit for publishing; the rest is reserved for the report. */
 const BUDGET_SHARE = 0.7;
-/** How long the end of a connection is waited for. Milliseconds. */
+/** Time limit for draining a connection. Milliseconds. */
 const CLOSE_MS_MAX = 2000;
 
 /**
- * Publishes each record to JetStream and waits for the stream's acknowledgement. The uid is the id of the message, so that
- * a stream stores a record once within its duplicate window. Records of one log keep their order.
+ * Creates a sink that publishes each record to JetStream and waits for the acknowledgement of the stream. The uid is the
+ * message id, so a stream stores a record once within its duplicate window. Records of one log keep their order.
  */
 export function createNatsSink(options: NatsSinkOptions): Sink {
   return new NatsSink(options);
@@ -42,8 +42,8 @@ class NatsSink implements Sink {
   readonly timeoutMs: number;
   readonly #options: NatsSinkOptions;
   #publisher: NatsPublisher | undefined;
-  /** Since when there are records of which nobody knows whether they were stored. Monotonic milliseconds. */
-  #doubtSinceMs: number | undefined;
+  /** Time of the first delivery with an unknown result since the last acknowledgement. Monotonic milliseconds. */
+  #unacknowledgedSinceMs: number | undefined;
 
   constructor(options: NatsSinkOptions) {
     const { name, batch, timeoutMs } = options;
@@ -64,15 +64,15 @@ class NatsSink implements Sink {
       payload: renderRecord(record, format),
     }));
     const isOver = () => signal.aborted || clock.monotonic() - startMs >= this.timeoutMs * BUDGET_SHARE;
-    let outcome: LanesOutcome;
+    let outcome: PublishOutcome;
     try {
       outcome = await untilAborted(
-        publishInLanes(messages, (message) => publisher.publish(message), isOver),
+        publishBySubject(messages, (message) => publisher.publish(message), isOver),
         signal,
       );
     } catch (cause) {
-      this.#doubtSinceMs ??= startMs;
-      // It may be the connection that hangs.
+      this.#unacknowledgedSinceMs ??= startMs;
+      // The connection itself may hang.
       this.#drop();
       throw cause;
     }
@@ -107,7 +107,7 @@ class NatsSink implements Sink {
   }
 
   async #report(
-    outcome: LanesOutcome,
+    outcome: PublishOutcome,
     nats: NatsLibrary,
     startMs: number,
     signal: AbortSignal,
@@ -116,11 +116,11 @@ class NatsSink implements Sink {
     const isDoubtful = failure?.code === 'timeout' || failure?.code === 'unreachable';
     if (failure?.code === 'timeout') this.#drop();
     if (failure && acks.length === 0 && refused.length === 0) {
-      if (isDoubtful) this.#doubtSinceMs ??= startMs;
+      if (isDoubtful) this.#unacknowledgedSinceMs ??= startMs;
       throw failure;
     }
-    const warning = await this.#judgeDoubt(outcome, nats, signal);
-    if (isDoubtful) this.#doubtSinceMs ??= startMs;
+    const warning = await this.#findWindowWarning(outcome, nats, signal);
+    if (isDoubtful) this.#unacknowledgedSinceMs ??= startMs;
     return {
       bytes: acks.reduce((sum, { bytes }) => sum + bytes, 0),
       duplicates: acks.filter(({ isDuplicate }) => isDuplicate).length,
@@ -130,13 +130,17 @@ class NatsSink implements Sink {
     };
   }
 
-  /** After an outage that was longer than the stream remembers ids, says that records may be stored twice. */
-  async #judgeDoubt({ acks }: LanesOutcome, nats: NatsLibrary, signal: AbortSignal): Promise<string | undefined> {
+  /** Returns a warning after an outage longer than the duplicate window of the stream: records may be stored twice. */
+  async #findWindowWarning(
+    { acks }: PublishOutcome,
+    nats: NatsLibrary,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const [ack] = acks;
-    const sinceMs = this.#doubtSinceMs;
+    const sinceMs = this.#unacknowledgedSinceMs;
     const publisher = this.#publisher;
     if (sinceMs === undefined || !ack) return undefined;
-    this.#doubtSinceMs = undefined;
+    this.#unacknowledgedSinceMs = undefined;
     const outageMs = this.#options.clock.monotonic() - sinceMs;
     const stream =
       publisher &&

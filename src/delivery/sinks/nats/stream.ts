@@ -1,10 +1,10 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { NatsLibrary } from './library.ts';
 
-/** What a stream remembers ids for unless it is told otherwise. Milliseconds. */
+/** Default duplicate window of a stream. Milliseconds. */
 export const DUPLICATE_WINDOW_MS = 2 * 60_000;
 
-/** What is known about a stream. */
+/** The settings of a stream. */
 export interface NatsStream {
   /** Name of the stream. */
   readonly name: string;
@@ -12,27 +12,27 @@ export interface NatsStream {
   readonly subjects: readonly string[];
   /** Window in which the stream detects duplicates. Milliseconds. */
   readonly duplicateWindowMs: number;
-  /** Largest message, in bytes; absent: no bound of its own. */
+  /** Maximum size of a message; absent = no limit. Bytes. */
   readonly messageBytesMax?: number | undefined;
   /** Storage type: `file` or `memory`. */
   readonly storage: string;
   /** Discard policy when the stream is full: `old` or `new`. */
   readonly discard: string;
-  /** Whether it takes messages and gives no acknowledgements. */
+  /** True when the stream sends no acknowledgements. */
   readonly isSilent: boolean;
 }
 
-/** Limit of one question. Milliseconds. */
+/** Time limit of a request. Milliseconds. */
 const ASK_MS_MAX = 5000;
 const NS_PER_MS = 1_000_000;
 
-/** Name of the stream that takes a subject. Throws what the library throws. */
+/** Returns the name of the stream that stores a subject. Throws the library's errors. */
 export async function findStream(nats: NatsLibrary, connection: NatsConnection, subject: string): Promise<string> {
   const manager = await nats.jetstreamManager(connection, { checkAPI: false, timeout: ASK_MS_MAX });
   return await manager.streams.find(subject);
 }
 
-/** Asks for the settings of a stream. Throws what the library throws. */
+/** Requests the settings of a stream. Throws the library's errors. */
 export async function readStream(nats: NatsLibrary, connection: NatsConnection, name: string): Promise<NatsStream> {
   const manager = await nats.jetstreamManager(connection, { checkAPI: false, timeout: ASK_MS_MAX });
   const { config } = await manager.streams.info(name);

@@ -1,19 +1,19 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 
-/** What a collector says of the records that it took: `ExportLogsPartialSuccess`. */
+/** The partial result of a collector: `ExportLogsPartialSuccess`. */
 export interface PartialSuccess {
-  /** How many records it does not take, ever. */
+  /** Number of permanently rejected records. */
   readonly rejected: number;
-  /** Why, or a warning when none was rejected. Untrusted; empty when there is nothing to say. */
+  /** Reason, or a warning when none was rejected. Untrusted; may be empty. */
   readonly message: string;
 }
 
 const RESPONSE = { partialSuccess: 1 } as const;
 const PARTIAL_SUCCESS = { rejectedLogRecords: 1, errorMessage: 2 } as const;
-/** `google.rpc.Status`, with which failures are told. */
+/** `google.rpc.Status`, the body of failures. */
 const STATUS = { message: 2 } as const;
 
-/** Decodes an `ExportLogsServiceResponse`; `undefined` when the bytes are none. The caller has bounded them. */
+/** Decodes an `ExportLogsServiceResponse`; `undefined` when the bytes are invalid. The caller bounds their number. */
 export function decodeExportResponse(bytes: Uint8Array): PartialSuccess | undefined {
   return tryDecode(() => {
     const success = { rejected: 0, message: '' };
@@ -33,7 +33,7 @@ export function decodeExportResponse(bytes: Uint8Array): PartialSuccess | undefi
   });
 }
 
-/** The message of a `google.rpc.Status`; `undefined` when the bytes are none or have no message. */
+/** Decodes the message of a `google.rpc.Status`; `undefined` when the bytes are invalid or contain none. */
 export function decodeStatusMessage(bytes: Uint8Array): string | undefined {
   return tryDecode(() => {
     let message: string | undefined;
@@ -46,23 +46,23 @@ export function decodeStatusMessage(bytes: Uint8Array): string | undefined {
   });
 }
 
-/** The same answers in JSON, which collectors give to whom they take for a client of JSON. */
+/** Decodes an `ExportLogsServiceResponse` in JSON, which some servers send for a protobuf request. */
 export function decodeExportResponseJson(text: string): PartialSuccess | undefined {
   const partial = readMember(parseJson(text), 'partialSuccess', 'partial_success');
   if (partial === undefined) return parseJson(text) === undefined ? undefined : { rejected: 0, message: '' };
-  // 64-bit numbers are texts in the JSON of protobuf.
+  // 64-bit numbers are strings in protobuf's JSON.
   const rejected = Number(readMember(partial, 'rejectedLogRecords', 'rejected_log_records') ?? 0);
   const message = readMember(partial, 'errorMessage', 'error_message');
   return { rejected: Number.isInteger(rejected) ? rejected : 0, message: typeof message === 'string' ? message : '' };
 }
 
-/** The message of a `google.rpc.Status` in JSON. */
+/** Decodes the message of a `google.rpc.Status` in JSON. */
 export function decodeStatusMessageJson(text: string): string | undefined {
   const message = readMember(parseJson(text), 'message');
   return typeof message === 'string' ? message : undefined;
 }
 
-/** Calls `take` for each field; one that it does not take is passed over. */
+/** Calls `take` for each field and skips those for which it returns false. */
 function readFields(
   reader: BinaryReader,
   take: (field: number, type: WireType, reader: BinaryReader) => boolean,
@@ -77,7 +77,7 @@ function tryDecode<T>(decode: () => T): T | undefined {
   try {
     return decode();
   } catch {
-    // The reader throws for bytes that are no protobuf; there is nothing to learn from its words.
+    // The reader throws for invalid protobuf; its error text is of no use.
     return undefined;
   }
 }

@@ -1,8 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { OTEL_SCOPE, type OtelRecord, type OtelValue } from '../../formats/otel-record.ts';
 
-// Numbers of fields, from the messages of OTLP 1.x (opentelemetry-proto). Fields that carry nothing are left out, as
-// proto3 has it.
+// Field numbers of OTLP 1.x (opentelemetry-proto). Empty fields are omitted, as in proto3.
 const REQUEST = { resourceLogs: 1 } as const;
 const RESOURCE_LOGS = { resource: 1, scopeLogs: 2 } as const;
 const RESOURCE = { attributes: 1 } as const;
@@ -23,7 +22,7 @@ const ARRAY_VALUE = { values: 1 } as const;
 
 /**
  * Encodes an `ExportLogsServiceRequest`: one `ResourceLogs` per router, in the order in which the routers first appear,
- * and the records of a router in their order. `version` is that of the scope; absent: none is said.
+ * with the router's records in their order. `version`: version of the scope; absent = none.
  */
 export function encodeLogsRequest(records: readonly OtelRecord[], version?: string): Uint8Array<ArrayBuffer> {
   const writer = new BinaryWriter();
@@ -67,7 +66,7 @@ function writeAttributes(writer: BinaryWriter, field: number, attributes: Readon
   }
 }
 
-/** A member of a `oneof`: written even when it is empty, because an absent one means "no value". */
+/** Writes a member of a `oneof`, even when it is empty: an absent member means "no value". */
 function writeValue(writer: BinaryWriter, value: OtelValue): void {
   if (typeof value === 'string') {
     writer.tag(ANY_VALUE.string, WireType.LengthDelimited).string(value);

@@ -1,7 +1,7 @@
 import type { DeliveryReport, Refusal } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { type HttpAnswer, toAnswerError } from '../../http/answer.ts';
-import { toWords } from '../../http/words.ts';
+import { sanitizeErrorText } from '../../http/error-text.ts';
 import {
   decodeExportResponse,
   decodeExportResponseJson,
@@ -11,7 +11,7 @@ import {
 } from './decode-answer.ts';
 
 const JSON_TYPE = 'application/json';
-/** The one that OTLP names, and what servers say that name it otherwise or not at all. */
+/** The type that OTLP specifies, and those of servers that deviate. */
 const PROTOBUF_TYPES: ReadonlySet<string> = new Set([
   'application/x-protobuf',
   'application/protobuf',
@@ -20,29 +20,29 @@ const PROTOBUF_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What an answer of OTLP/HTTP means for the `records` that were sent; its body holds one character per byte. Throws
- * `DeliveryError` when none was taken.
+ * Evaluates an OTLP/HTTP response to `records` records; its body has one character per byte. Throws `DeliveryError` when
+ * none was accepted.
  *
- * Records that a collector rejects in part are never sent again, because the others would come twice.
+ * A partly rejected batch is never sent again, because the accepted records would be duplicated.
  */
 export function judgeOtlpAnswer(answer: HttpAnswer, records: number, what: string): DeliveryReport {
-  // OTLP knows no success but 200; Loki and some gateways say 204.
+  // OTLP defines 200 only; Loki and some gateways answer 204.
   if (answer.status >= 200 && answer.status < 300) return judgeSuccess(answer, records, what);
-  // 500 and 501 come again like every 5xx, although OTLP wants clients to retry nothing but 429, 502, 503 and 504: that
-  // rule is for clients whose other choice is to drop a batch from memory. A collector that fails for a while would
-  // otherwise turn everything that is spooled into dead letters.
-  const message = decodeStatusWords(answer);
+  // 500 and 501 are retried like every 5xx, although OTLP lets clients retry only 429, 502, 503 and 504. That rule suits
+  // clients that would otherwise drop a batch from memory; here, a collector that fails for a while would turn the whole
+  // spool into dead letters.
+  const message = decodeErrorText(answer);
   throw toAnswerError(message === undefined ? { ...answer, body: toText(answer) } : { ...answer, body: message }, what);
 }
 
 function judgeSuccess(answer: HttpAnswer, records: number, what: string): DeliveryReport {
   const { rejected, message } = decodeSuccess(answer, what);
-  const words = toWords(message);
+  const words = sanitizeErrorText(message);
   const bytes = answer.sentBytes;
   if (rejected <= 0) return words === '' ? { bytes } : { bytes, warning: `${what} says: ${words}` };
   const reason = words === '' ? 'rejected without a reason' : words;
   if (rejected < records) return { bytes, refusedUnnamed: { records: rejected, reason } };
-  // Then it is known which ones.
+  // All records were rejected, so they are identified.
   const refusal: Refusal = { reason, code: 'partial_success' };
   return { bytes, refused: Array.from({ length: records }, (_, index) => ({ index, ...refusal })) };
 }
@@ -63,8 +63,8 @@ function decodeSuccess(answer: HttpAnswer, what: string): PartialSuccess {
       },
     );
   }
-  // A page for people: of a portal that wants a login, or of a server that has nothing to do with OTLP. It has no records.
-  const words = toWords(toText(answer));
+  // A web page, such as a login portal or a server without OTLP: it stored no records.
+  const words = sanitizeErrorText(toText(answer));
   throw new DeliveryError('misconfigured', `${what} answered with status ${answer.status}, but not as OTLP: ${words}`, {
     disposition: 'operator',
     hint: 'Check the url of this sink',
@@ -72,8 +72,8 @@ function decodeSuccess(answer: HttpAnswer, what: string): PartialSuccess {
   });
 }
 
-/** A failure is told as `google.rpc.Status`, in the encoding of the request or in JSON. */
-function decodeStatusWords(answer: HttpAnswer): string | undefined {
+/** Decodes the error text of a failure: a `google.rpc.Status` in the encoding of the request or in JSON. */
+function decodeErrorText(answer: HttpAnswer): string | undefined {
   const type = readMediaType(answer);
   if (type === JSON_TYPE) return decodeStatusMessageJson(toText(answer));
   return PROTOBUF_TYPES.has(type) ? decodeStatusMessage(toBytes(answer)) : undefined;

@@ -1,15 +1,15 @@
 import type { PreflightFinding } from '../../contracts.ts';
+import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { SinkHttpClient } from '../../http/sink-http-client.ts';
-import { toWords } from '../../http/words.ts';
 
-/** Loki takes OTLP below this path. */
+/** Loki's OTLP path. */
 const LOKI_OTLP_PATH = /\/otlp(\/v1\/logs)?\/*$/;
-/** What Loki says about itself, whoever asks. */
+/** Path of Loki's version, available without a login. */
 const BUILD_INFO_PATH = '/loki/api/v1/status/buildinfo';
 
 /**
- * Asks whether Loki takes what is sent to `url`. Over OTLP all logs of a router share streams there, and Loki refuses what is
- * more than an hour older than the newest line of its stream: most of what is read after an outage or from archives.
+ * Checks whether the receiver at `url` is Loki. Over OTLP, all logs of a router share streams there, and Loki rejects lines
+ * more than an hour older than the newest of their stream: most lines read after an outage or from archives.
  */
 export async function findLoki(
   client: SinkHttpClient,
@@ -36,10 +36,10 @@ async function askVersion(client: SinkHttpClient, base: URL, signal: AbortSignal
     const { status, body } = await client.getFromRoot(place, signal);
     if (status !== 200) return undefined;
     const { version, revision }: { version?: unknown; revision?: unknown } = JSON.parse(body) ?? {};
-    return typeof version === 'string' && typeof revision === 'string' ? toWords(version) : undefined;
+    return typeof version === 'string' && typeof revision === 'string' ? sanitizeErrorText(version) : undefined;
   } catch {
     signal.throwIfAborted();
-    // No JSON, or nobody there: the test record tells.
+    // No JSON, or not reachable: the test record shows that.
     return undefined;
   }
 }

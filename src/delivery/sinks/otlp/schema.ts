@@ -4,7 +4,7 @@ import { baseUrl } from '../network-values.ts';
 import { webShape } from '../web-keys.ts';
 
 /** A sink of type `otlp`. */
-export const otlpSchema = sinkSchema('otlp', 'A collector of OpenTelemetry, or what takes OTLP over HTTP.', {
+export const otlpSchema = sinkSchema('otlp', 'An OpenTelemetry collector or another receiver of OTLP over HTTP.', {
   url: baseUrl({ description: 'URL of the collector. Default path: `/v1/logs`.' }, 'https://otel.example.net:4318'),
   ...webShape,
   compress: compress('gzip', 'bodies'),

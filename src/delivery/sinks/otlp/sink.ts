@@ -13,18 +13,19 @@ export interface OtlpSinkOptions extends HttpSinkOptions, OtlpSettings {
   readonly batch: BatchBounds;
   /** Time limit of one delivery. Milliseconds. */
   readonly timeoutMs: number;
-  /** Version of the instrumentation scope; absent: none is said, and a record gives the same bytes after an update. */
+  /** Version of the instrumentation scope; absent = none, so that a record gives the same bytes after an update. */
   readonly version?: string | undefined;
 }
 
 const LOGS_PATH = '/v1/logs';
-/** What OTLP recommends as the bound of an answer. Bytes. */
+/** Maximum size of a response, as OTLP recommends. Bytes. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * Sends records as protobuf over OTLP/HTTP, each batch one `ExportLogsServiceRequest` with one resource per router.
+ * Creates a sink that sends records as protobuf over OTLP/HTTP, each batch as one `ExportLogsServiceRequest` with one
+ * resource per router.
  *
- * Nothing in OTLP tells a server that a record comes a second time; who wants no doubles compares `log.record.uid`.
+ * OTLP cannot mark a record as sent before; receivers that must deduplicate compare `log.record.uid`.
  */
 export function createOtlpSink(options: OtlpSinkOptions): Sink {
   const { name, batch, timeoutMs, url, version, clock } = options;

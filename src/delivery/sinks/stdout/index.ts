@@ -10,7 +10,7 @@ export const stdout = defineSink({
   open: (settings, { stdout: output }) => createStdoutSink({ ...settings, output }),
 });
 
-/** Settings of a sink of type `stdout` that says no more than its name. */
+/** Returns the settings of a `stdout` sink with all defaults. */
 export function createStdoutSettings(name: string): ReturnType<typeof stdout.toSettings> {
   return stdout.toSettings(z.parse(stdoutSchema, { type: 'stdout', name }), '.');
 }

@@ -8,18 +8,18 @@ export interface StdoutSinkOptions {
   readonly name: string;
   /** Batch bounds. */
   readonly batch: BatchBounds;
-  /** Default `native`. */
+  /** Record format. Default `native`. */
   readonly format?: RecordFormat | undefined;
-  /** The process's own standard output, or what stands for it. */
+  /** Standard output of the process, or a substitute. */
   readonly output: Writable;
 }
 
 /**
- * Writes one JSON object per line to `output`; a record is taken when the system has its bytes. There is no time limit:
- * a reader that is slow, or paused by hand, is waited for.
+ * Creates a sink that writes one JSON object per line to `output`. A record is accepted once the system has its bytes.
+ * There is no time limit: delivery waits for a slow or paused reader.
  */
 export function createStdoutSink({ name, batch, format = 'native', output }: StdoutSinkOptions): Sink {
-  // A reader that goes away also raises an event, which without a listener would end the process.
+  // Without a listener, the event of a closed reader would end the process.
   output.on('error', () => {});
   return {
     name,
@@ -37,7 +37,7 @@ export function createStdoutSink({ name, batch, format = 'native', output }: Std
         message: 'Standard output is always there; no test record is written to it',
       },
     ],
-    // It belongs to the process.
+    // Standard output belongs to the process.
     close: async () => {},
   };
 }

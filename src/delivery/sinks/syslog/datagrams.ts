@@ -6,7 +6,7 @@ import { readErrorCode } from '../../../net/index.ts';
 import { renderListenAddress } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
 
-/** Largest payload of UDP over IPv4, in bytes. */
+/** Maximum payload of UDP over IPv4. Bytes. */
 export const DATAGRAM_BYTES_MAX = 65_507;
 
 export interface SyslogDatagramsOptions {
@@ -18,11 +18,11 @@ export interface SyslogDatagramsOptions {
   readonly port: number;
 }
 
-/** Sends one message per datagram (RFC 5426). Whether any arrives is known to nobody. */
+/** Sends one message per datagram (RFC 5426), without any confirmation of arrival. */
 export class SyslogDatagrams {
   readonly #socket: Socket;
   readonly #options: SyslogDatagramsOptions;
-  /** What the system has heard about earlier datagrams: that nobody listens there. */
+  /** Error that the system reported for earlier datagrams, such as a closed port. */
   #fault: unknown;
 
   private constructor(socket: Socket, options: SyslogDatagramsOptions) {
@@ -33,7 +33,7 @@ export class SyslogDatagrams {
     });
   }
 
-  /** Finds the address. Throws {@link DeliveryError} `unreachable`. */
+  /** Resolves the address. Throws {@link DeliveryError} `unreachable`. */
   static async open(options: SyslogDatagramsOptions, signal: AbortSignal): Promise<SyslogDatagrams> {
     const { name, host, port } = options;
     let socket: Socket | undefined;
@@ -51,12 +51,12 @@ export class SyslogDatagrams {
     }
   }
 
-  /** Whether nothing is known to be wrong. */
+  /** True when no error is known. */
   get isOpen(): boolean {
     return this.#fault === undefined;
   }
 
-  /** Throws what the system has heard since the last question. */
+  /** Throws the error that the system reported, if any. */
   throwIfFaulty(): void {
     const { name, host, port } = this.#options;
     if (this.#fault !== undefined) {
@@ -64,7 +64,7 @@ export class SyslogDatagrams {
     }
   }
 
-  /** Resolves when the system has taken the datagram; `too_large` when the way there has no room for it. */
+  /** Resolves once the system has accepted the datagram; `too_large` when it exceeds the limit of the path. */
   async send(message: Buffer, signal: AbortSignal): Promise<'sent' | 'too_large'> {
     signal.throwIfAborted();
     this.throwIfFaulty();

@@ -1,15 +1,15 @@
 import type { LogRecord, RecordFlag, Severity } from '../../../model/index.ts';
 
 export interface SyslogMessageOptions {
-  /** 0 to 23. */
+  /** Facility number, 0 to 23. */
   readonly facility: number;
   /** APP-NAME of the messages. */
   readonly appName: string;
-  /** Longest message, header included. Bytes. */
+  /** Maximum size of a message, including the header. Bytes. */
   readonly messageBytesMax: number;
 }
 
-/** Numbers of RFC 5424, section 6.2.1. */
+/** Severity numbers of RFC 5424, section 6.2.1. */
 const SEVERITIES: Readonly<Record<Severity, number>> = {
   emergency: 0,
   alert: 1,
@@ -20,20 +20,20 @@ const SEVERITIES: Readonly<Record<Severity, number>> = {
   info: 6,
   debug: 7,
 };
-/** Of a record without severity: what a relay assumes of a message without one (RFC 3164, section 4.3.3). */
+/** Severity of a record without one, as relays assume (RFC 3164, section 4.3.3). */
 const SEVERITY_UNKNOWN = SEVERITIES.notice;
 
-/** Longest fields of the header, in characters (RFC 5424, section 6). */
+/** Maximum lengths of header fields (RFC 5424, section 6). Characters. */
 const HOSTNAME_MAX = 255;
 const APP_NAME_MAX = 48;
 const MSGID_MAX = 32;
 const SD_NAME_MAX = 32;
-/** Of one value of the structured data, in characters: names of files and labels are far shorter. */
+/** Maximum length of a value in the structured data; file names and labels are far shorter. Characters. */
 const VALUE_MAX = 512;
 
 /**
- * Names of the elements. What follows the `@` has to be an enterprise number of IANA. This program has none, the one of
- * RFC 5612 is for documents only, and 0 is reserved: it belongs to nobody.
+ * Names of the elements. The part after `@` must be an IANA enterprise number. This program has none, the one of RFC 5612
+ * is for documentation only, and 0 is reserved and unassigned.
  */
 const RECORD_ELEMENT = 'record@0';
 const LABELS_ELEMENT = 'labels@0';
@@ -41,12 +41,12 @@ const LABELS_ELEMENT = 'labels@0';
 const BOM = Buffer.from('\ufeff');
 
 /**
- * A record as a message of RFC 5424.
+ * Renders a record as a message of RFC 5424.
  *
- * The time has the six decimals that the RFC allows, `HOSTNAME` is the router, `MSGID` the component; the structured data
- * has `timeQuality` from the flags and what else identifies the record. A message that is too long is cut at a character
- * and marked with `truncated`, after the labels and details have been left out. `isReplay` marks one that may have been
- * received before.
+ * The time has the six decimals that the RFC allows, `HOSTNAME` is the router, `MSGID` the component. The structured data
+ * contains `timeQuality`, derived from the flags, and the identifying fields of the record. A message that is too long
+ * loses its labels and details, is truncated between characters and marked `truncated`. `isReplay` marks a message that
+ * the collector may already have.
  */
 export function renderSyslogMessage(record: LogRecord, options: SyslogMessageOptions, isReplay = false): Buffer {
   const { facility, appName, messageBytesMax } = options;
@@ -60,7 +60,7 @@ export function renderSyslogMessage(record: LogRecord, options: SyslogMessageOpt
     toHeaderField(record.component, MSGID_MAX),
   ].join(' ');
   const text = Buffer.from(record.message);
-  // A text in UTF-8 has to say so; one in ASCII need not (section 6.4), and most collectors would show the mark.
+  // UTF-8 text requires a BOM; ASCII does not (section 6.4), and most collectors would display it.
   const mark = text.length === record.message.length ? Buffer.alloc(0) : BOM;
   const toHead = (data: string) => Buffer.concat([Buffer.from(`${header} ${data} `), mark]);
 
@@ -77,18 +77,18 @@ export function renderSyslogMessage(record: LogRecord, options: SyslogMessageOpt
   return Buffer.concat([head ?? whole, kept]);
 }
 
-/** RFC 3339 with up to six decimals; nil when the record has no time. */
+/** Returns the time in RFC 3339 with up to six decimals; `-` when the record has none. */
 function toTimestamp(timestamp: string | undefined): string {
   const [, micros] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{6})\d*Z$/.exec(timestamp ?? '') ?? [];
   return micros === undefined ? '-' : `${micros}Z`;
 }
 
-/** Printable ASCII without blanks: nothing that a configuration or a router says can end the field or the line. */
+/** Converts to printable ASCII without blanks, so that no configured or received text can end the field or the line. */
 function toHeaderField(text: string, lengthMax: number): string {
   return text.slice(0, lengthMax).replaceAll(/[^!-~]/g, '_') || '-';
 }
 
-/** What is known about the time; nothing when there is none. */
+/** Renders the quality of the time; empty when there is no time. */
 function renderTimeQuality({ timestamp, flags = [] }: LogRecord): string {
   if (toTimestamp(timestamp) === '-') return '';
   const has = (...names: readonly RecordFlag[]) => names.some((name) => flags.includes(name));
@@ -129,7 +129,7 @@ function toSdName(name: string): string {
   return name.slice(0, SD_NAME_MAX).replaceAll(/[^!-~]|[=\]"]/g, '_') || '_';
 }
 
-/** Section 6.3.3; control characters become a question mark, because many collectors write values into lines. */
+/** Escapes a value (section 6.3.3). Control characters become `?`, because many collectors write values into lines. */
 function escapeValue(value: string): string {
   return value
     .slice(0, VALUE_MAX)
@@ -137,10 +137,10 @@ function escapeValue(value: string): string {
     .replaceAll(/["\\\]]/g, '\\$&');
 }
 
-/** The first bytes of a text in UTF-8, at most `bytesMax`, without a part of a character at the end. */
+/** Truncates UTF-8 text to at most `bytesMax` bytes, between characters. */
 function cutText(text: Buffer, bytesMax: number): Buffer {
   let end = Math.min(bytesMax, text.length);
-  // Bytes of the form 10xxxxxx go on with a character.
+  // Bytes of the form 10xxxxxx continue a character.
   while (end > 0 && end < text.length && ((text[end] ?? 0) & 0xc0) === 0x80) end--;
   return text.subarray(0, end);
 }

@@ -19,18 +19,18 @@ export interface SyslogCollector {
   readonly tls?: ClientTls | undefined;
   /** Settings of the test message. */
   readonly message: SyslogMessageOptions;
-  /** Time to wait for an objection of the collector. Milliseconds. */
+  /** Time in which a collector may close the connection. Milliseconds. */
   readonly graceMs: number;
   /** Source of the current time and of timers. */
   readonly clock: Clock;
 }
 
-/** What a receiver should take (RFC 5424, section 6.1; RFC 5425, section 4.3.1). Bytes. */
+/** Size that receivers should accept (RFC 5424, section 6.1; RFC 5425, section 4.3.1). Bytes. */
 const MESSAGE_BYTES_USUAL = 8192;
-/** What fits into a packet of Ethernet with IPv6. Bytes. */
+/** Payload of an Ethernet packet with IPv6. Bytes. */
 const DATAGRAM_BYTES_USUAL = 1452;
 
-/** Tries whether a collector would take messages, over a connection of its own. */
+/** Checks, over a separate connection, whether a collector accepts messages. */
 export async function checkSyslogCollector(
   collector: SyslogCollector,
   signal: AbortSignal,

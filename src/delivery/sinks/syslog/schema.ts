@@ -5,12 +5,12 @@ import { type OwnKeys, sinkSchema } from '../define-sink.ts';
 import { checkTls, tls } from '../network-keys.ts';
 import { hostAndPort, isToken } from '../network-values.ts';
 
-/** What every collector must take (RFC 5424 section 6.1). */
+/** Size that every collector must accept (RFC 5424 section 6.1). */
 const MESSAGE_BYTES_LEAST = 480;
 const MESSAGE_BYTES_MOST = 1024 ** 2;
-/** RFC 5424 section 6. */
+/** Limit of RFC 5424 section 6. */
 const APP_NAME_CHARS_MAX = 48;
-/** The longest payload of a datagram over IPv4. */
+/** Maximum payload of a datagram over IPv4. */
 const UDP_PAYLOAD_BYTES_MAX = 65_507;
 
 /** A sink of type `syslog`. */
@@ -27,27 +27,27 @@ export const syslogSchema = sinkSchema(
       APP_NAME_CHARS_MAX,
       isToken,
     ).prefault('router-exporter'),
-    // What usual collectors take, above what every one should (2048 bytes, RFC 5424 section 6.1).
+    // Common collectors accept it; the recommended minimum is 2048 bytes (RFC 5424 section 6.1).
     message_max: byteSizeWithin(
       { description: 'Maximum size of a message; longer ones are truncated. `udp` carries at most 65507 bytes.' },
       MESSAGE_BYTES_LEAST,
       MESSAGE_BYTES_MOST,
       '8KiB',
     ).prefault('8KiB'),
-    // What may be on its way when a connection breaks.
+    // Covers the messages that may be in flight when a connection breaks.
     replay: replay(
       '5s',
-      'Messages of this last period are sent again from the spool after a broken connection or a restart of the agent, because it is unknown whether they arrived. 0 = none. `udp` has no connection, and sends none again.',
+      'Messages of this last period are sent again from the spool after a broken connection or a restart of the agent, because it is unknown whether they arrived. 0 = none. With `udp`, nothing is sent again.',
     ),
     timeout,
     tls,
     format: format(['native']),
-    // Each message is acknowledged by itself, or not at all.
+    // Messages are not acknowledged in batches.
     batch: batch({ recordsMax: 500, bytesMax: 256 * 1024, waitMs: 0 }),
   },
 );
 
-/** Checks which keys go together. */
+/** Rejects combinations of keys. */
 export function checkSyslog(place: Place, { protocol, message_max, tls: section }: SoundOf<typeof syslogSchema>): void {
   const { file, path } = place;
   if (protocol === 'udp' && (message_max ?? 0) > UDP_PAYLOAD_BYTES_MAX) {
@@ -55,7 +55,7 @@ export function checkSyslog(place: Place, { protocol, message_max, tls: section 
     file.faults.add([...path, 'message_max'], message);
   }
   const isDefault = file.source.valueAt([...path, 'protocol']) === undefined;
-  // A faulty one may have meant TLS.
+  // An invalid protocol may have been meant as TLS.
   const isPlain = protocol !== undefined && protocol !== 'tls';
   checkTls(place, section, isPlain ? `"protocol" is "${protocol}"${isDefault ? ' by default' : ''}` : undefined);
 }
@@ -63,7 +63,7 @@ export function checkSyslog(place: Place, { protocol, message_max, tls: section 
 type SyslogKeys = OwnKeys<typeof syslogSchema>;
 export type SyslogSettings = Readonly<ReturnType<typeof toSyslogSettings>>;
 
-/** Over UDP nothing is sent again. */
+/** Converts keys to settings. With UDP, nothing is sent again. */
 export function toSyslogSettings(
   { address, app_name: appName, message_max: messageBytesMax, ...same }: SyslogKeys,
   { keys: { protocol, replay: replayMs } }: { keys: { protocol: string; replay: number } },

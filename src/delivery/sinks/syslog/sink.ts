@@ -27,19 +27,19 @@ export interface SyslogSinkOptions extends SyslogSettings {
 }
 
 /**
- * A collector that accepts a connection may still end it at once, because it does not like the certificate or the
- * address; it says so within a round trip or two. Milliseconds.
+ * A collector that accepts a connection may still close it within a round trip or two, because it rejects the certificate
+ * or the address. Milliseconds.
  */
 const GRACE_MS = 500;
-/** For how long the address of a name is used; without a connection nobody says that it has moved. Milliseconds. */
+/** Time before a name is resolved again: UDP has no connection that would fail when it moves. Milliseconds. */
 const LOOKUP_MS_MAX = 5 * 60_000;
 
 /**
- * Sends each record as a message of RFC 5424, octet-counted over TCP or TLS, or one per datagram over UDP.
+ * Creates a sink that sends each record as a message of RFC 5424, octet-counted over TCP or TLS, or one per datagram over
+ * UDP.
  *
- * Nothing is acknowledged: a record is taken when the system has its bytes. Over TCP and TLS the connection is watched, so
- * that the messages of the last `replayMs` before its end come again. Those are marked `replayed`, and so are the messages
- * of an attempt that failed.
+ * Syslog has no acknowledgements: a record is accepted once the system has its bytes. When a TCP or TLS connection ends,
+ * the messages of the last `replayMs` are sent again. Those, and messages of a failed attempt, are marked `replayed`.
  */
 export function createSyslogSink(options: SyslogSinkOptions): Sink {
   return options.protocol === 'udp' ? new DatagramSink(options) : new StreamSink(options);
@@ -51,7 +51,7 @@ abstract class SyslogSink implements Sink {
   readonly timeoutMs: number;
   protected readonly options: SyslogSinkOptions;
   protected readonly message: SyslogMessageOptions;
-  /** Records of an attempt that failed: some of them may have arrived. */
+  /** Records of a failed attempt; some may have arrived. */
   protected attempted: ReadonlySet<string> = new Set();
 
   constructor(options: SyslogSinkOptions) {
@@ -67,7 +67,7 @@ abstract class SyslogSink implements Sink {
     };
   }
 
-  /** Messages of records that are tried now; those that were sent or tried before are marked. */
+  /** Renders the messages of an attempt; those sent or tried before are marked. */
   protected render(records: readonly OutgoingRecord[], isRepeat = false): readonly Buffer[] {
     const { attempted } = this;
     this.attempted = new Set(records.map(({ line }) => line));
@@ -102,7 +102,7 @@ class StreamSink extends SyslogSink {
 
   async deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat = false): Promise<DeliveryReport> {
     const { clock, host, port, replayMs, graceMs = GRACE_MS } = this.options;
-    // Whatever the system has heard of the other side comes to light before more is written.
+    // Process pending socket events before writing more.
     if (!this.connection) await setImmediate();
     const stream = await this.#connect(signal);
     const bytes = await stream.send(this.render(records, isRepeat), signal);
@@ -132,7 +132,7 @@ class StreamSink extends SyslogSink {
     this.#isProven = false;
     const place = { name, host, port, tls: protocol === 'tls' ? tls : undefined };
     const stream = await SyslogStream.open({ ...place, clock }, signal);
-    stream.ended.catch(() => this.connection?.note(stream.endedMs));
+    stream.ended.catch(() => this.connection?.record(stream.endedMs));
     this.#stream = stream;
     return stream;
   }
@@ -143,7 +143,7 @@ class DatagramSink extends SyslogSink {
   #openedMs = 0;
 
   async deliver(records: readonly OutgoingRecord[], signal: AbortSignal): Promise<DeliveryReport> {
-    // Whatever the system has heard of earlier datagrams comes to light before more are sent.
+    // Process pending socket events before sending more.
     await setImmediate();
     const refused: ({ readonly index: number } & Refusal)[] = [];
     let bytes = 0;

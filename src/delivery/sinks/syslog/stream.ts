@@ -19,10 +19,10 @@ export interface SyslogStreamOptions {
   readonly clock: Clock;
 }
 
-/** After how much silence the system asks whether the other side is still there. Milliseconds. */
+/** Idle time before TCP keep-alive probes. Milliseconds. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** A TCP or TLS connection to a collector, octet-counted (RFC 6587, RFC 5425). It is written to, and never read. */
+/** A TCP or TLS connection to a collector, octet-counted (RFC 6587, RFC 5425). Write-only. */
 export class SyslogStream {
   readonly #socket: Socket;
   readonly #place: string;
@@ -36,14 +36,14 @@ export class SyslogStream {
     this.#place = place;
     this.#clock = clock;
     this.#ended.promise.catch(() => {});
-    // Collectors say nothing. What is read all the same is thrown away, so that the end of the connection is seen.
+    // Discard received data, so that the end of the connection is noticed.
     socket.on('data', () => {});
     socket.on('end', () => this.#end(undefined));
     socket.on('error', (cause) => this.#end(cause));
     socket.on('close', () => this.#end(undefined));
   }
 
-  /** Connects, and checks the certificate. Throws {@link DeliveryError} `unreachable` or `misconfigured`. */
+  /** Connects and verifies the certificate. Throws {@link DeliveryError} `unreachable` or `misconfigured`. */
   static async open(options: SyslogStreamOptions, signal: AbortSignal): Promise<SyslogStream> {
     signal.throwIfAborted();
     const { name, host, port, tls, clock } = options;
@@ -61,19 +61,19 @@ export class SyslogStream {
       }
       return new SyslogStream(socket, place, clock);
     } catch (cause) {
-      // Nobody listens any more, and an error without a listener would end the process.
+      // An error without a listener would end the process.
       socket.on('error', () => {}).destroy();
       if (signal.aborted) throw signal.reason;
       throw toSocketError(`Sink ${name} could not connect to ${place}`, cause);
     }
   }
 
-  /** Whether nothing is known to be wrong with the connection. */
+  /** True when the connection has not ended. */
   get isOpen(): boolean {
     return !this.#isClosing;
   }
 
-  /** When the collector ended the connection in an orderly way; absent when it broke otherwise. Wall time, milliseconds. */
+  /** Unix time in milliseconds at which the collector closed the connection; `undefined` when it broke. */
   get endedMs(): number | undefined {
     return this.#endedMs;
   }
@@ -83,7 +83,7 @@ export class SyslogStream {
     return this.#ended.promise;
   }
 
-  /** Resolves when the system has taken all messages. After a failure, the connection is of no use any more. */
+  /** Resolves with the number of bytes once the system has accepted all messages. A failure closes the connection. */
   async send(messages: readonly Buffer[], signal: AbortSignal): Promise<number> {
     const frames = Buffer.concat(messages.flatMap((message) => [Buffer.from(`${message.length} `), message]));
     const written = new Promise<void>((resolve, reject) => {
@@ -92,7 +92,7 @@ export class SyslogStream {
     try {
       await untilAborted(Promise.race([written, this.#ended.promise]), signal);
     } catch (cause) {
-      // A part of a message may be out, so that the collector would take what follows for the rest of it.
+      // A part of a message may have been sent; the collector would read the next bytes as its rest.
       this.destroy();
       if (signal.aborted) throw signal.reason;
       throw toSocketError(`The connection to ${this.#place} broke`, cause);
@@ -100,7 +100,7 @@ export class SyslogStream {
     return frames.length;
   }
 
-  /** Ends the connection after what was written. */
+  /** Closes the connection after all written data is sent. */
   async close(): Promise<void> {
     if (this.#socket.destroyed) return;
     const closed = once(this.#socket, 'close').catch(() => {});
@@ -126,7 +126,7 @@ export class SyslogStream {
   }
 }
 
-/** Turns what a socket said into a {@link DeliveryError}; `what` says what was tried. */
+/** Converts a socket error to a {@link DeliveryError}; `what` names the failed action. */
 function toSocketError(what: string, cause: unknown): DeliveryError {
   if (cause instanceof DeliveryError) return cause;
   const hint = findTlsHint(cause);

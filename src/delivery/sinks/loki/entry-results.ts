@@ -1,29 +1,30 @@
 import type { DeliveryReport, Refusal } from '../../contracts.ts';
-import { toWords } from '../../http/words.ts';
+import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { SentEntry, StreamKey } from './request.ts';
 
-/** What became of the entries of a push that Loki did not take as a whole. */
+/** The result of a push that Loki accepted in part. */
 export type PartialAnswer = Pick<DeliveryReport, 'refused' | 'refusedUnnamed' | 'retry' | 'warning'>;
 
-/** Whether an entry, which was pushed as the so many-th, is one of those that are meant. */
+/** Selects entries, by content and index in the push. */
 export type Rule = (entry: SentEntry, index: number) => boolean;
 
-/** What a kind of Loki's words means. */
+/** The meaning of one kind of error text. */
 export interface Reading {
-  /** From the captured texts: what holds for every entry that these words condemn, named or not. */
+  /** Builds, from the captured groups, the rule that selects every entry certainly rejected, named or not. */
   readonly rule: (...captured: readonly (string | undefined)[]) => Rule;
-  /** From the captured texts: what the named entry fulfils, though others may do so too. */
+  /** Builds, from the captured groups, a rule that selects the named entry and possibly others. */
   readonly named?: (...captured: readonly (string | undefined)[]) => Rule;
+  /** True when the text does not count entries. */
   readonly isUncounted?: boolean;
 }
 
 const CODE = '400';
 
-/** Collects what became of which entry; each is judged once. */
-export class LokiJudge {
+/** Collects the result of each entry; each gets at most one. */
+export class EntryResults {
   readonly #sent: readonly SentEntry[];
   readonly #refused = new Map<number, Refusal>();
-  readonly #putOff = new Map<number, string>();
+  readonly #retry = new Map<number, string>();
   #unnamed = 0;
   #unnamedReason = '';
 
@@ -48,46 +49,51 @@ export class LokiJudge {
     if (!named) this.#countUnnamed(missing, matches[0]?.[2] ?? '');
   }
 
-  /** An entry by its time, not judged yet. */
+  /** Finds an entry without a result by its time. */
   findAt(stream: StreamKey | undefined, ns: string | undefined): number | undefined {
     return this.#find((entry) => entry.ns === ns && (stream === undefined || entry.stream === stream))[0];
   }
 
   refuse(index: number, reason: string): void {
-    this.#refused.set(index, { reason: toWords(reason), code: CODE });
+    this.#refused.set(index, { reason: sanitizeErrorText(reason), code: CODE });
   }
 
-  /** It may come again. */
-  putOff(index: number, reason: string): void {
-    this.#putOff.set(index, reason);
+  /** Marks an entry to be sent again. */
+  retry(index: number, reason: string): void {
+    this.#retry.set(index, reason);
   }
 
-  /** So many more were refused: those that fit the rule, and the others are only counted. */
+  /** Rejects the `count` entries that match the rule; counts those that cannot be identified. */
   refuseUpTo(count: number, reason: string, rule: Rule): void {
     const refused = count > 0 ? this.#refuseAll(count, reason, rule) : 0;
     this.#countUnnamed(count - refused, reason);
   }
 
   finish(): PartialAnswer | undefined {
-    const left = this.#sent.length - this.#refused.size - this.#putOff.size;
-    if (this.#refused.size + this.#putOff.size + this.#unnamed === 0) return undefined;
+    const left = this.#sent.length - this.#refused.size - this.#retry.size;
+    if (this.#refused.size + this.#retry.size + this.#unnamed === 0) return undefined;
     if (this.#unnamed >= left) {
-      // When all that is left was refused, it is known after all which ones.
+      // Every remaining entry was rejected, so they are identified after all.
       for (const index of this.#find(() => true)) this.refuse(index, this.#unnamedReason);
       this.#unnamed = 0;
     }
     const refused = Array.from(this.#refused, ([index, refusal]) => ({ index, ...refusal }));
-    const [reason = ''] = this.#putOff.values();
+    const [reason = ''] = this.#retry.values();
     return {
       refused: refused.toSorted((one, other) => one.index - other.index),
-      ...(this.#unnamed > 0 && { refusedUnnamed: { records: this.#unnamed, reason: toWords(this.#unnamedReason) } }),
-      ...(this.#putOff.size > 0 && {
-        retry: { indexes: [...this.#putOff.keys()].toSorted((one, other) => one - other), reason: toWords(reason) },
+      ...(this.#unnamed > 0 && {
+        refusedUnnamed: { records: this.#unnamed, reason: sanitizeErrorText(this.#unnamedReason) },
+      }),
+      ...(this.#retry.size > 0 && {
+        retry: {
+          indexes: [...this.#retry.keys()].toSorted((one, other) => one - other),
+          reason: sanitizeErrorText(reason),
+        },
       }),
     };
   }
 
-  /** Refuses all that fit the rule, unless they are more than were refused; then it is not known which. */
+  /** Rejects all entries that match the rule, unless there are more than were rejected: then they cannot be identified. */
   #refuseAll(countMax: number, reason: string, rule: Rule): number {
     const fitting = this.#find(rule);
     if (fitting.length > countMax) return 0;
@@ -105,10 +111,10 @@ export class LokiJudge {
     this.#unnamed += count;
   }
 
-  /** Entries that fit a rule and are not judged yet. */
+  /** Finds the entries without a result that match a rule. */
   #find(rule: Rule): number[] {
     return this.#sent.flatMap((entry, index) =>
-      !this.#refused.has(index) && !this.#putOff.has(index) && rule(entry, index) ? [index] : [],
+      !this.#refused.has(index) && !this.#retry.has(index) && rule(entry, index) ? [index] : [],
     );
   }
 }

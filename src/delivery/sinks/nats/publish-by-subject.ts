@@ -1,11 +1,11 @@
 import { DeliveryError } from '../../errors.ts';
 import type { NatsAck, NatsMessage } from './publisher.ts';
 
-/** How many subjects are published to at the same time. */
-const LANES_MAX = 64;
+/** Maximum number of subjects to publish to at the same time. */
+const SUBJECTS_MAX = 64;
 
-/** What became of messages, by their index. */
-export interface LanesOutcome {
+/** Results of messages, by index. */
+export interface PublishOutcome {
   /** Acknowledgements of the accepted messages. */
   readonly acks: readonly NatsAck[];
   /** Messages that the server rejected, by index. */
@@ -17,20 +17,20 @@ export interface LanesOutcome {
 }
 
 /**
- * Publishes the messages of one subject one after the other, so that their order is kept whatever happens, and several
- * subjects at the same time. A subject stops at its first failure, and all of them when `isOver` says so.
+ * Publishes messages: those of one subject sequentially, to keep their order, and several subjects in parallel. A subject
+ * stops at its first failure; all subjects stop when `isOver` returns true.
  */
-export async function publishInLanes(
+export async function publishBySubject(
   messages: readonly NatsMessage[],
   publish: (message: NatsMessage) => Promise<NatsAck>,
   isOver: () => boolean,
-): Promise<LanesOutcome> {
+): Promise<PublishOutcome> {
   const acks: NatsAck[] = [];
   const refused: { index: number; error: DeliveryError }[] = [];
   const failed: number[] = [];
   let failure: DeliveryError | undefined;
 
-  const publishLane = async (indexes: readonly number[], texts: readonly NatsMessage[]) => {
+  const publishSubject = async (indexes: readonly number[], texts: readonly NatsMessage[]) => {
     for (const [position, message] of texts.entries()) {
       const index = indexes[position] ?? 0;
       try {
@@ -52,12 +52,12 @@ export async function publishInLanes(
   const waiting = lanes.values();
   const work = async () => {
     for (const lane of waiting) {
-      await publishLane(
+      await publishSubject(
         lane.map(([index]) => index),
         lane.map(([, message]) => message),
       );
     }
   };
-  await Promise.all(Array.from({ length: Math.min(LANES_MAX, lanes.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(SUBJECTS_MAX, lanes.length) }, work));
   return { acks, refused, failed: failed.toSorted((a, b) => a - b), failure };
 }

@@ -3,8 +3,8 @@ import { type StreamKey, toStreamKey } from './request.ts';
 const GO_TIME = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ?(?:Z|([+-]\d\d):?(\d\d))/;
 
 /**
- * Nanoseconds since the Unix epoch, in decimal, of a time as Go prints it: `2025-10-26 00:59:58.000018231 +0000 UTC` or
- * `2025-10-26T00:59:58Z`.
+ * Parses a time as Go prints it, `2025-10-26 00:59:58.000018231 +0000 UTC` or `2025-10-26T00:59:58Z`, to nanoseconds
+ * since the Unix epoch, in decimal.
  */
 export function parseGoTime(text: string): string | undefined {
   const [, date, time, fraction = '', hours, minutes] = GO_TIME.exec(text) ?? [];
@@ -17,8 +17,8 @@ export function parseGoTime(text: string): string | undefined {
 const LABEL = /\s*([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)",?/y;
 
 /**
- * The key of a stream that Loki prints as `{component="network", router="plant-7"}`. Labels that Loki adds itself, such as
- * `__stream_shard__`, are left out.
+ * Parses stream labels as Loki prints them, `{component="network", router="plant-7"}`, to a key. Omits labels that Loki
+ * adds itself, such as `__stream_shard__`.
  */
 export function parseLabelSet(text: string | undefined): StreamKey | undefined {
   if (!text?.startsWith('{') || !text.endsWith('}')) return undefined;
@@ -42,7 +42,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** The inverse of Go's `strconv.Quote`, for text that is UTF-8. */
+/** Inverse of Go's `strconv.Quote` for UTF-8 text. */
 function unquoteGo(quoted: string): string {
   return quoted.replace(/\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))/g, (_, x, u, long, single) => {
     const code: string | undefined = x ?? u ?? long;
