@@ -150,7 +150,7 @@ function createAgent(parts: AgentParts): Agent {
     async stop() {
       readiness.isReady = false;
       for (const { step, cause } of await lifecycle.stop()) {
-        logger.warn('A step of stopping did not end well', { step, error: renderErrorChain(cause) });
+        logger.warn('A shutdown step failed', { step, error: renderErrorChain(cause) });
       }
     },
   };
@@ -172,5 +172,5 @@ async function openWeb({ config, web, clock, logger }: AgentOptions, lifecycle: 
 }
 
 function logPageFailure(logger: Logger, cause: unknown): void {
-  logger.error('A page could not be made', { error: renderErrorChain(cause) });
+  logger.error('Could not render a page', { error: renderErrorChain(cause) });
 }

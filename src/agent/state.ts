@@ -52,7 +52,7 @@ export async function onceWritable<T>(
       return await open();
     } catch (cause) {
       if (!(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
-      logger.error('The state cannot be written; it is tried again', { error: renderErrorChain(cause) });
+      logger.error('The state cannot be written; retrying', { error: renderErrorChain(cause) });
       await clock.sleep(OPENING_RETRY_MS, signal);
     }
   }

@@ -76,7 +76,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   const spool = new SpoolGuard({ store, spoolBytesMax, clock, logger, onSpooled: () => sinks.wake() });
   const onStoreFailed = (cause: StoreError) => {
     if (cause.code === 'broken') fail(cause);
-    else logger.warn('A note could not be written', { error: renderErrorChain(cause) });
+    else logger.warn('State of a router could not be stored', { error: renderErrorChain(cause) });
   };
   const shared = {
     records: spool,

@@ -292,8 +292,8 @@ test('RouterAgent warns at its start of what lets others read the password', asy
   });
   bench.agent.start();
   expect(bench.ownLog.map(({ level, message }) => [level, message])).toEqual([
-    ['warn', 'Polled over plain HTTP: anybody on the way can read the password'],
-    ['warn', 'Any certificate is accepted: who stands in between can read the password'],
+    ['warn', 'Polling over plain HTTP: anyone on the network path can read the password'],
+    ['warn', 'Any certificate is accepted: anyone on the network path can read the password'],
   ]);
 });
 

@@ -148,7 +148,7 @@ const EVENTS: readonly (readonly [
   ],
   [
     { type: 'logs-listed', archives: new Map([[component, 3]]), unknown: 2 },
-    [['debug: Log files with unknown names are left alone', { count: 2 }]],
+    [['debug: Log files with unknown names are ignored', { count: 2 }]],
     [
       'router_log_archives{component="network"} 3',
       ...['certain', 'likely', 'possible'].map(
@@ -298,7 +298,7 @@ const EVENTS: readonly (readonly [
   ],
   [
     { type: 'archive-unfinished', component, file: 'f', cause: gone },
-    [['debug: A log archive is not whole yet', { component, file: 'f', error: 'No connection' }]],
+    [['debug: A log archive is not complete yet', { component, file: 'f', error: 'No connection' }]],
     [],
     {},
   ],

@@ -62,8 +62,8 @@ test('SpoolGuard holds reading back when there is no room, says so once, and goe
   state.bytes = 900;
   expect(guard.isHeldBack).toBe(false);
   expect(messages).toEqual([
-    expect.stringContaining('Reading of logs pauses'),
-    'Reading of logs goes on: there is room again',
+    expect.stringContaining('Log reading paused'),
+    'Log reading resumed: there is room for records again',
   ]);
 });
 

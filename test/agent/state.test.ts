@@ -40,7 +40,7 @@ test('onceWritable() tries every ten seconds while the disk cannot be written, a
   await clock.advance(10_001);
   expect(state.attempts).toBe(3);
   expect(ownLog.map(({ level, message }) => [level, message])).toEqual(
-    Array.from({ length: 3 }, () => ['error', 'The state cannot be written; it is tried again']),
+    Array.from({ length: 3 }, () => ['error', 'The state cannot be written; retrying']),
   );
   state.fault = broken;
   await clock.advance(10_000);
@@ -79,7 +79,11 @@ test('createStations() ends the agent for a store that is broken, and warns of o
   onStoreFailed(full);
   expect(failures).toEqual([]);
   expect(ownLog).toEqual([
-    { level: 'warn', message: 'A note could not be written', fields: { error: expect.stringContaining('no room') } },
+    {
+      level: 'warn',
+      message: 'State of a router could not be stored',
+      fields: { error: expect.stringContaining('no room') },
+    },
   ]);
   onStoreFailed(broken);
   expect(failures).toEqual([broken]);

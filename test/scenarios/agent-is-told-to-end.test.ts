@@ -87,7 +87,7 @@ test('run with several sinks that do not take their records ends within the boun
   const { stderr } = await agent.ended;
   expect(code).toBe(0);
   // Each step that hangs runs into its bound and says so: one for all sinks together.
-  expect(stderr.match(/A step of stopping did not end well/g) ?? []).toHaveLength(1);
+  expect(stderr.match(/A shutdown step failed/g) ?? []).toHaveLength(1);
   expect(stderr).toContain('step=sinks');
 });
 

@@ -33,7 +33,7 @@ test('an agent that waits for its disk while it starts is healthy, and answers 5
   // From here on it stands still until the clock moves.
   await expect
     .poll(() => fleet.ownLog.map(({ message }) => message))
-    .toContain('The state cannot be written; it is tried again');
+    .toContain('The state cannot be written; retrying');
   const busy = [503, 'The agent is starting or stopping; try again later.\n'];
   expect(await ask('/-/healthy')).toEqual([200, 'Healthy.\n']);
   expect(await ask('/-/ready')).toEqual(busy);

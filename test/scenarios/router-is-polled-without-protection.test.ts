@@ -10,7 +10,7 @@ test('a router whose url says http is polled, and the log warns that anybody can
   expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
   expect(fleet.ownLog).toContainEqual({
     level: 'warn',
-    message: 'Polled over plain HTTP: anybody on the way can read the password',
+    message: 'Polling over plain HTTP: anyone on the network path can read the password',
     fields: { router: 'sim-1' },
   });
 });
@@ -21,7 +21,7 @@ test('a router whose certificate is not checked is polled, and the log warns', a
 
   expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
   expect(fleet.ownLog.map(({ message }) => message)).toContain(
-    'Any certificate is accepted: who stands in between can read the password',
+    'Any certificate is accepted: anyone on the network path can read the password',
   );
 });
 

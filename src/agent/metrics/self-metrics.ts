@@ -82,7 +82,7 @@ export class SelfMetrics {
     this.polls.inc({ result: 'failure' }, 0);
     this.scheduleLag = new Histogram({
       name: 'router_exporter_schedule_lag_seconds',
-      help: 'How late turns of routers began.',
+      help: 'Delay of the runs of routers behind their schedule.',
       buckets: LAG_BUCKETS,
       registers,
     });

@@ -218,10 +218,10 @@ export class RouterAgent {
     const { logger } = this.#options;
     const { name, url, tls } = this.settings;
     if (url.startsWith('http:')) {
-      logger.warn('Polled over plain HTTP: anybody on the way can read the password', { router: name });
+      logger.warn('Polling over plain HTTP: anyone on the network path can read the password', { router: name });
     }
     if (tls.insecureSkipVerify) {
-      logger.warn('Any certificate is accepted: who stands in between can read the password', { router: name });
+      logger.warn('Any certificate is accepted: anyone on the network path can read the password', { router: name });
     }
     this.#backup?.start();
   }

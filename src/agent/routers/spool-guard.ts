@@ -37,7 +37,7 @@ export class SpoolGuard implements RecordLog {
   get isHeldBack(): boolean {
     if (this.#isHeldBack && this.#hasRoom()) {
       this.#isHeldBack = false;
-      this.#options.logger.info('Reading of logs goes on: there is room again');
+      this.#options.logger.info('Log reading resumed: there is room for records again');
     }
     return this.#isHeldBack;
   }
@@ -61,7 +61,7 @@ export class SpoolGuard implements RecordLog {
     this.#nextTrialMs = clock.monotonic() + DISK_TRIAL_MS;
     if (this.#isHeldBack) return;
     this.#isHeldBack = true;
-    logger.error('Reading of logs pauses: what is read could not be kept', { error: renderErrorChain(cause) });
+    logger.error('Log reading paused: records cannot be stored', { error: renderErrorChain(cause) });
   }
 
   #hasRoom(): boolean {

@@ -79,7 +79,7 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
 
   'logs-listed': {
     line: ({ unknown: count }) =>
-      count > 0 ? debug('Log files with unknown names are left alone', { count }) : undefined,
+      count > 0 ? debug('Log files with unknown names are ignored', { count }) : undefined,
     shows: (event, { logs }) => logs.recordListing(event),
   },
   'log-read': {
@@ -151,7 +151,7 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
   },
   'archive-unfinished': {
     line: ({ component, file, cause }) =>
-      debug('A log archive is not whole yet', { component, file, error: renderErrorChain(cause) }),
+      debug('A log archive is not complete yet', { component, file, error: renderErrorChain(cause) }),
   },
   'log-failed': {
     line: ({ component, file, cause }) =>

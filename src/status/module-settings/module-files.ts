@@ -11,7 +11,7 @@ const MODULES_ROOT: RootExpected = {
   schema: modulesSchema,
 };
 
-/** What of the main file says which modules there are. */
+/** Keys of the main file that name modules. */
 interface ModuleKeys {
   readonly modules?: Readonly<Record<string, ModuleSettings>> | undefined;
   readonly module_files?: readonly string[] | undefined;
