@@ -185,7 +185,7 @@ export class DeliveryWorker<Cursor> {
     }
   }
 
-  #toMisconfigured(reason = 'it does not say why'): DeliveryError {
+  #toMisconfigured(reason = 'no reason given'): DeliveryError {
     const { sink } = this.#options;
     return new DeliveryError(
       'misconfigured',

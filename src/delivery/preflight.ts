@@ -41,7 +41,7 @@ export async function tryTestRecord(
     const report = await deliver();
     return [
       { step: 'connect', verdict: 'ok', message: `${place} can be reached` },
-      { step: 'authorise', verdict: 'ok', message: 'Nothing stands against the credentials' },
+      { step: 'authorise', verdict: 'ok', message: 'The receiver accepts the credentials' },
       ...judgeReport(report),
     ];
   } catch (error) {
@@ -54,7 +54,7 @@ function judgeReport({ refused = [], refusedUnnamed, warning }: DeliveryReport):
   const refusal = refused[0] ?? refusedUnnamed;
   if (refusal)
     return [{ step: TEST_STEP, verdict: 'failed', message: `The test record was refused: ${refusal.reason}` }];
-  const taken: PreflightFinding = { step: TEST_STEP, verdict: 'ok', message: 'The test record was taken' };
+  const taken: PreflightFinding = { step: TEST_STEP, verdict: 'ok', message: 'The test record was accepted' };
   return warning === undefined ? [taken] : [taken, { step: 'answer', verdict: 'warning', message: warning }];
 }
 

@@ -22,24 +22,21 @@ export function toTlsOptions(tls: ClientTls, host?: string): ConnectionOptions {
 /** Returns what is wrong with the certificate of a full handshake beyond the checks of the TLS library; `undefined` if nothing. */
 export function findTlsFault(tls: ClientTls, socket: TLSSocket): string | undefined {
   const found = findOtherFingerprint(tls, socket.getPeerX509Certificate());
-  return found === undefined ? undefined : `Its certificate has another fingerprint: ${found}`;
+  return found === undefined ? undefined : `Its certificate has a different fingerprint: ${found}`;
 }
 
 /** Hint for a fault found by {@link findTlsFault}. */
 export const FINGERPRINT_HINT =
-  'If the certificate was renewed, put this fingerprint into tls.fingerprint_sha256 of this sink';
+  'If the certificate was renewed, set tls.fingerprint_sha256 of this sink to this fingerprint';
 
 const HINTS: readonly (readonly [RegExp, string])[] = [
-  [
-    /^(ERR_TLS_CERT_ALTNAME|HOSTNAME_MISMATCH)/,
-    'Put a name that the certificate carries into tls.server_name of this sink',
-  ],
+  [/^(ERR_TLS_CERT_ALTNAME|HOSTNAME_MISMATCH)/, 'Set tls.server_name of this sink to a name in the certificate'],
   [/^CERT_HAS_EXPIRED/, "Renew the sink's certificate, and check the clock of this machine"],
   [/^CERT_NOT_YET_VALID/, 'Check the clock of this machine'],
-  [/WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG/, 'Check whether this port of the sink speaks TLS at all'],
+  [/WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG/, 'Check that this port of the sink uses TLS'],
   [
     /CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|ALERT_BAD_CERTIFICATE|ALERT_UNKNOWN_CA|CERTIFICATE_UNKNOWN|ALERT_CERTIFICATE/,
-    'Check tls.cert_file and tls.key_file of this sink: it may ask for a certificate of the client',
+    'Check tls.cert_file and tls.key_file of this sink: it may require a client certificate',
   ],
   [/^ERR_OSSL_|PEM|KEY_VALUES_MISMATCH/, 'Check tls.ca_file, tls.cert_file and tls.key_file of this sink'],
 ];

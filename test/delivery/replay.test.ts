@@ -320,7 +320,7 @@ describe('a sink of type syslog with replay', () => {
       expect(bench.events).toContainEqual({
         type: 'sink-warned',
         message: expect.stringMatching(
-          /^The connection of sink a to 127\.0\.0\.1:\d+ had ended: messages of the last 16s are sent again, and earlier ones may be lost$/,
+          /^Sink a lost its connection to 127\.0\.0\.1:\d+: messages of the last 16s are sent again, earlier ones may be lost$/,
         ),
       });
       expect(server.violations).toEqual([]);

@@ -55,7 +55,7 @@ test('run ends with exit code 1 and says why when the reader of its records goes
 
   expect(code).toBe(1);
   expect(stderr).toContain('Sink console could not write to standard output: ');
-  expect(stderr).toContain('The program that read it has ended');
+  expect(stderr).toContain('The program that read the output has ended');
 });
 
 test('run names every fault of its configuration with file, line and column, and ends with exit code 2', async () => {

@@ -24,7 +24,7 @@ interface StatusClass {
 const UNAUTHORIZED: StatusClass = {
   code: 'unauthorized',
   disposition: 'operator',
-  hint: 'Check the credentials of this sink, and what they are allowed to do',
+  hint: 'Check the credentials of this sink and their permissions',
 };
 const MISCONFIGURED: StatusClass = {
   code: 'misconfigured',
@@ -34,7 +34,7 @@ const MISCONFIGURED: StatusClass = {
 const ENCODING: StatusClass = {
   code: 'misconfigured',
   disposition: 'operator',
-  hint: 'Check the url, type and format of this sink, and whether it takes compressed bodies (compress)',
+  hint: 'Check the url, type and format of this sink, and whether the receiver accepts compressed bodies (compress)',
 };
 const TOO_LARGE: StatusClass = { code: 'too_large', disposition: 'dead-letter' };
 const REFUSED: StatusClass = { code: 'refused', disposition: 'dead-letter' };
@@ -102,5 +102,5 @@ function renderRedirect(answer: HttpAnswer): string {
   const place = sanitizeErrorText(answer.header('location') ?? '').replace(/[?#].*$/, '');
   return place === ''
     ? 'Check the url of this sink'
-    : `Check the url of this sink: it redirects to ${place}, and records and credentials are never sent on`;
+    : `Check the url of this sink: it redirects to ${place}, and the agent does not follow redirects`;
 }

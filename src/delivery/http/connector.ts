@@ -59,7 +59,7 @@ export class SinkConnector {
 
   /** Cancels connection attempts. Established connections belong to their callers. */
   cancelAttempts(): void {
-    for (const fail of [...this.#attempts]) fail(toUnreachable('The attempt to connect was given up'));
+    for (const fail of [...this.#attempts]) fail(toUnreachable('The connection attempt was cancelled'));
   }
 
   #watch(socket: Socket): void {

@@ -60,17 +60,17 @@ export function revealAuthorization({
   if (VALUE.test(authorization)) return { authorization };
   throw new DeliveryError(
     'misconfigured',
-    `Sink ${name} cannot send its credentials: a character fits into no header`,
+    `Sink ${name} cannot send its credentials: they contain a character that is not allowed in a header`,
     {
       disposition: 'operator',
-      hint: `Check the token or key of sink ${name}, and that its file holds nothing else`,
+      hint: `Check the token or key of sink ${name}, and that its file contains nothing else`,
     },
   );
 }
 
 function findFault(name: string, value: string): string | undefined {
-  if (!NAME.test(name)) return 'it is no name of a header';
-  if (OWN_HEADERS.has(name)) return 'it says how the request is made, which is not configured';
-  if (!VALUE.test(value)) return 'its value has a character that no header can carry';
+  if (!NAME.test(name)) return 'its name is not valid';
+  if (OWN_HEADERS.has(name)) return 'the agent sets it itself';
+  if (!VALUE.test(value)) return 'its value contains a character that is not allowed in a header';
   return undefined;
 }

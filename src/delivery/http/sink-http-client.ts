@@ -178,7 +178,7 @@ export class SinkHttpClient {
       const { answerBytesMax = ANSWER_BYTES_MAX, isAnswerCut = false } = limits;
       const { bytes, isCut } = await readBounded(answer.body, answerBytesMax, signal);
       if (isCut && !isAnswerCut && isSuccess(answer.statusCode)) {
-        throw new DeliveryError('protocol_error', `The answer has more than ${answerBytesMax} bytes`, {
+        throw new DeliveryError('protocol_error', `The response has more than ${answerBytesMax} bytes`, {
           disposition: 'retry',
           answer: String(answer.statusCode),
         });

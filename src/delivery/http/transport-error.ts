@@ -28,7 +28,7 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
   }
   const code = readErrorCode(reason);
   if (reason instanceof errors.HTTPParserError || PROTOCOL_CODE.test(code)) {
-    return new DeliveryError('protocol_error', `What answers sink ${sink} at ${place} does not speak HTTP`, {
+    return new DeliveryError('protocol_error', `The server at ${place} does not speak HTTP to sink ${sink}`, {
       disposition: 'retry',
       hint: 'Check host, port and scheme in the url of this sink',
       cause,
@@ -36,9 +36,9 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
   }
   const fault = classifyCode(code);
   if (fault === 'no-address') {
-    return new DeliveryError('unreachable', `Sink ${sink} found no address of ${place}`, {
+    return new DeliveryError('unreachable', `Sink ${sink} could not resolve the host name of ${place}`, {
       disposition: 'retry',
-      hint: 'Check the host name in the url of this sink, and the name server of this machine',
+      hint: 'Check the host name in the url of this sink, and the DNS settings of this machine',
       cause,
     });
   }

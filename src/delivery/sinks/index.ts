@@ -57,7 +57,7 @@ function refuseSharedFiles(named: readonly { readonly place: Place; readonly nam
     const earlier = first.get(path);
     if (!earlier) first.set(path, at);
     else {
-      const message = `Another sink writes this file ${renderPlace(earlier, file)}; each needs a file of its own`;
+      const message = `Another sink already writes this file ${renderPlace(earlier, file)}; each sink needs its own`;
       file.faults.add(at.path, message);
     }
   }

@@ -38,7 +38,7 @@ export function checkTls(place: Place, section: SoundOf<typeof tls>, plainReason
   const { file, path } = place;
   if (!isWritten(place, 'tls')) return;
   if (plainReason !== undefined) {
-    file.faults.add([...path, 'tls'], `"tls" means nothing here, because ${plainReason}`, { aim: 'key' });
+    file.faults.add([...path, 'tls'], `"tls" has no effect here, because ${plainReason}`, { aim: 'key' });
   }
   const inside = { file, path: [...path, 'tls'] };
   for (const [present, missing] of [
@@ -102,7 +102,7 @@ export function checkAccount(place: Place, ...own: readonly string[]): void {
   refuseBoth(place, 'api_key', 'api_key_file');
   const [first, ...others] = listWays(place, ...own);
   for (const key of others) {
-    file.faults.add([...path, key], `Both "${first}" and "${key}" are set; a sink has one way to prove who it is`, {
+    file.faults.add([...path, key], `Both "${first}" and "${key}" are set; a sink uses one authentication method`, {
       aim: 'key',
     });
   }

@@ -15,7 +15,7 @@ export function isToken(value: string): boolean {
   return /^[\x21-\x7e]+$/.test(value);
 }
 
-export const TOKEN = 'a token of printable characters of ASCII without blanks';
+export const TOKEN = 'a token of printable ASCII characters without blanks';
 
 /** A key for a token, parsed as a secret. */
 export function token(about: About) {

@@ -31,7 +31,7 @@ const HEADERS_MAX = 32;
 /** Half of what servers accept for all headers together. */
 const HEADER_CHARS_MAX = 4096;
 
-const HEADER_VALUE = `the value of a header: 1 to ${HEADER_CHARS_MAX} printable characters of ASCII, no blank at either end`;
+const HEADER_VALUE = `the value of a header: 1 to ${HEADER_CHARS_MAX} printable ASCII characters, without a blank at either end`;
 
 /** True when a text can be the value of a header. */
 function isHeaderValue(value: string): boolean {
@@ -61,13 +61,13 @@ const HEADERS = `at most ${HEADERS_MAX} headers`;
 export const webShape = {
   ...accountShape,
   headers: z
-    .record(headerName, headerValue, { error: 'a map of names and values of headers' })
+    .record(headerName, headerValue, { error: 'a map of header names to values' })
     .refine(isFew, { error: HEADERS })
     .meta({ description: 'Headers added to every request.', kind: 'map of headers to secret texts' })
     .optional(),
   header_files: z
     .record(headerName, withSecrecy('secret', text({ description: 'File with the value.' })), {
-      error: 'a map of names of headers and paths',
+      error: 'a map of header names to paths',
     })
     .refine(isFew, { error: HEADERS })
     .meta({
@@ -96,7 +96,7 @@ export function checkWeb(
 ): void {
   checkAccount(place);
   if (keys.username?.includes(':')) {
-    const message = 'A user name over HTTP has no ":", because the password begins behind it';
+    const message = 'A user name must not contain ":", which separates it from the password in HTTP';
     place.file.faults.add([...place.path, 'username'], message);
   }
   checkHeaders(place, keys, ownHeaders);

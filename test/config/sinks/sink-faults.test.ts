@@ -8,8 +8,8 @@ const QUERY_URL =
   'an http or https URL of scheme, host, port, path and query alone, without credentials and fragment, such as https://logs.example.net/ingest?source=routers';
 const PLAIN_URL =
   'an http or https URL of scheme, host, port and path alone, without credentials, query and fragment, such as';
-const HEADER_VALUE = 'the value of a header: 1 to 4096 printable characters of ASCII, no blank at either end';
-const TOKEN = 'a token of printable characters of ASCII without blanks';
+const HEADER_VALUE = 'the value of a header: 1 to 4096 printable ASCII characters, without a blank at either end';
+const TOKEN = 'a token of printable ASCII characters without blanks';
 const SEVERITY = 'a glob that fits one of debug, info, notice, warning, error, critical, alert, emergency, none';
 
 const HTTP = 'type: http, url: "https://a"';
@@ -121,10 +121,7 @@ describe('loadConfig() on keys of a sink', () => {
       /^facility: Expected "kern", .* or "local7"; found "locl0"; did you mean "local0"\?$/,
     ],
     [`${SYSLOG}, protocol: tpc`, 'protocol: Expected "tcp", "tls" or "udp"; found "tpc"; did you mean "tcp"?'],
-    [
-      `${SYSLOG}, app_name: a b`,
-      `app_name: Expected a name of printable characters of ASCII without blanks; found "a b"`,
-    ],
+    [`${SYSLOG}, app_name: a b`, `app_name: Expected a name of printable ASCII characters without blanks; found "a b"`],
     [
       `${SYSLOG}, message_max: 479`,
       'message_max: Expected a size from 480B to 1MiB, such as 8KiB; found the number 479',
@@ -294,17 +291,17 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
     [
       `${SEARCH}, username: u, password: p, bearer_token: t, api_key_file: f`,
       [
-        'bearer_token: Both "username" and "bearer_token" are set; a sink has one way to prove who it is',
-        'api_key_file: Both "username" and "api_key_file" are set; a sink has one way to prove who it is',
+        'bearer_token: Both "username" and "bearer_token" are set; a sink uses one authentication method',
+        'api_key_file: Both "username" and "api_key_file" are set; a sink uses one authentication method',
       ],
     ],
     [
       `${NATS}, bearer_token: t, credentials_file: c`,
-      ['credentials_file: Both "bearer_token" and "credentials_file" are set; a sink has one way to prove who it is'],
+      ['credentials_file: Both "bearer_token" and "credentials_file" are set; a sink uses one authentication method'],
     ],
     [
       `${HTTP}, username: "a:b", password: p`,
-      ['username: A user name over HTTP has no ":", because the password begins behind it'],
+      ['username: A user name must not contain ":", which separates it from the password in HTTP'],
     ],
     [
       `${HTTP}, bearer_token: t, headers: { authorization: x }`,
@@ -321,10 +318,10 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
         'header_files.X-a: The header "X-a" is already set by "headers.X-A"',
       ],
     ],
-    ['type: http, url: "http://a", tls: {}', ['tls: "tls" means nothing here, because "url" begins with http://']],
-    [`${SYSLOG}, tls: {}`, ['tls: "tls" means nothing here, because "protocol" is "tcp" by default']],
-    [`${SYSLOG}, protocol: udp, tls: {}`, ['tls: "tls" means nothing here, because "protocol" is "udp"']],
-    [`${NATS}, tls: {}`, ['tls: "tls" means nothing here, because no server in "servers" begins with tls://']],
+    ['type: http, url: "http://a", tls: {}', ['tls: "tls" has no effect here, because "url" begins with http://']],
+    [`${SYSLOG}, tls: {}`, ['tls: "tls" has no effect here, because "protocol" is "tcp" by default']],
+    [`${SYSLOG}, protocol: udp, tls: {}`, ['tls: "tls" has no effect here, because "protocol" is "udp"']],
+    [`${NATS}, tls: {}`, ['tls: "tls" has no effect here, because no server in "servers" begins with tls://']],
     [`${SYSLOG}, protocol: ssl, tls: {}`, ['protocol: Expected "tcp", "tls" or "udp"; found "ssl"']],
     [`${HTTP}, tls: { cert_file: c.pem }`, ['tls.cert_file: "cert_file" needs "key_file" beside it']],
     [
@@ -333,7 +330,7 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
     ],
     [
       'type: nats, servers: ["tls://a", b, "nats://c"]',
-      ['servers[1]: A server without TLS beside others with it; write tls:// before each of them, or before none'],
+      ['servers[1]: A server without TLS among servers with TLS; write tls:// before all of them or none'],
     ],
     [
       `${SYSLOG}, protocol: udp, message_max: 65508`,
@@ -355,7 +352,7 @@ describe('loadConfig() on keys of a sink that do not go together', () => {
   it('refuses one file for two sinks, and one name', async () => {
     const text = `sinks:\n  - { name: a, type: file, path: x/y }\n  - { name: b, type: file, path: ./x/z/../y }\n  - { name: b, type: nats, servers: [a] }\n${withRouter()}`;
     expect(await linesOf(text)).toEqual([
-      '3:34: sinks[1].path: Another sink writes this file on line 2; each needs a file of its own',
+      '3:34: sinks[1].path: Another sink already writes this file on line 2; each sink needs its own',
       '4:13: sinks[2].name: The name "b" is already taken on line 3; each of the sinks needs a name of its own',
     ]);
   });
@@ -444,7 +441,7 @@ describe('loadConfig() on headers of a sink', () => {
     ['headers: { A: " b" }', `headers.A: Expected ${HEADER_VALUE}; found text`],
     ['headers: { A: "b\\r\\nC: d" }', `headers.A: Expected ${HEADER_VALUE}; found text`],
     [`headers: { A: ${'x'.repeat(4097)} }`, `headers.A: Expected ${HEADER_VALUE}; found text`],
-    ['headers: [A]', 'headers: Expected a map of names and values of headers; found a list of 1'],
+    ['headers: [A]', 'headers: Expected a map of header names to values; found a list of 1'],
     [
       `headers: { ${Array.from({ length: 33 }, (_, index) => `H${index}: x`).join(', ')} }`,
       'headers: Expected at most 32 headers; found a map',

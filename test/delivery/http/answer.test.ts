@@ -65,7 +65,7 @@ describe('toAnswerError()', () => {
   test('tells where a sink redirects to, without what follows the path', () => {
     const header = (name: string) => (name === 'location' ? 'https://other.example/in?token=1#x' : undefined);
     expect(toAnswerError(answerOf(308, '', { header }), 'Sink web').hint).toBe(
-      'Check the url of this sink: it redirects to https://other.example/in, and records and credentials are never sent on',
+      'Check the url of this sink: it redirects to https://other.example/in, and the agent does not follow redirects',
     );
   });
 });

@@ -136,7 +136,7 @@ describe('SinkHttpClient', () => {
     const auth = { kind: 'bearer', token: new Secret('two\nlines') } as const;
     expect(
       () => new SinkHttpClient({ name: 'web', url: 'http://x', headers: {}, compress: 'none', clock, auth }),
-    ).toThrow('Sink web cannot send its credentials: a character fits into no header');
+    ).toThrow('Sink web cannot send its credentials: they contain a character that is not allowed in a header');
   });
 
   test('follows no redirect', async () => {
@@ -187,7 +187,7 @@ describe('SinkHttpClient', () => {
     expect(await failureOf(post(client))).toMatchObject({
       code: 'protocol_error',
       disposition: 'retry',
-      message: `Sink web could not use ${server.url}/: The answer has more than 65536 bytes`,
+      message: `Sink web could not use ${server.url}/: The response has more than 65536 bytes`,
     });
     expect((await post(client, '', { isAnswerCut: true })).body).toHaveLength(64 * 1024);
     server.misbehave({ kind: 'status', status: 500, body: 'x'.repeat(1_000_000) });
@@ -278,7 +278,7 @@ describe('SinkHttpClient', () => {
     });
     expect(await failureOf(post(openClient('http://me:hidden@nowhere.invalid:9')))).toMatchObject({
       code: 'unreachable',
-      message: 'Sink web found no address of http://nowhere.invalid:9/',
+      message: 'Sink web could not resolve the host name of http://nowhere.invalid:9/',
     });
   });
 
@@ -380,7 +380,7 @@ describe('SinkHttpClient over TLS', () => {
     for (const _ of [1, 2]) {
       expect(await failureOf(post(client))).toMatchObject({
         code: 'misconfigured',
-        hint: 'Put a name that the certificate carries into tls.server_name of this sink',
+        hint: 'Set tls.server_name of this sink to a name in the certificate',
       });
     }
   });
@@ -456,7 +456,7 @@ describe('SinkHttpClient over TLS', () => {
     const error = await failureOf(post(openClient(server.url.replace('http:', 'https:'))));
     expect(error).toMatchObject({
       code: 'misconfigured',
-      hint: 'Check whether this port of the sink speaks TLS at all',
+      hint: 'Check that this port of the sink uses TLS',
     });
   });
 });

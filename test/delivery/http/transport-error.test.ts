@@ -8,7 +8,7 @@ describe('toTransportError()', () => {
   test.for([
     ['ECONNREFUSED', 'unreachable', 'could not connect to', 'Check host and port'],
     ['EHOSTUNREACH', 'unreachable', 'could not connect to', 'Check host and port'],
-    ['EAI_AGAIN', 'unreachable', 'found no address of', 'Check the host name'],
+    ['EAI_AGAIN', 'unreachable', 'could not resolve the host name of', 'Check the host name'],
     ['ECONNRESET', 'unreachable', 'lost its connection to', undefined],
     ['EPIPE', 'unreachable', 'lost its connection to', undefined],
     ['UND_ERR_SOCKET', 'unreachable', 'lost its connection to', undefined],
@@ -30,8 +30,12 @@ describe('toTransportError()', () => {
 
   test('looks behind an error that only says that something went wrong', () => {
     const inner = failWith('ENOTFOUND');
-    expect(toTransportError(failWith('UND_ERR_SOCKET', inner), 'web', 'x').message).toContain('found no address');
-    expect(toTransportError(failWith(undefined, inner), 'web', 'x').message).toContain('found no address');
+    expect(toTransportError(failWith('UND_ERR_SOCKET', inner), 'web', 'x').message).toContain(
+      'could not resolve the host name',
+    );
+    expect(toTransportError(failWith(undefined, inner), 'web', 'x').message).toContain(
+      'could not resolve the host name',
+    );
     expect(toTransportError(failWith('ECONNREFUSED', failWith(undefined)), 'web', 'x').message).toContain(
       'could not connect',
     );
@@ -39,6 +43,6 @@ describe('toTransportError()', () => {
 
   test('knows a port without TLS by what OpenSSL says', () => {
     const error = failWith('EPROTO', undefined, 'write EPROTO 80:error:0A00010B:SSL routines::wrong version number');
-    expect(toTransportError(error, 'web', 'x').hint).toBe('Check whether this port of the sink speaks TLS at all');
+    expect(toTransportError(error, 'web', 'x').hint).toBe('Check that this port of the sink uses TLS');
   });
 });

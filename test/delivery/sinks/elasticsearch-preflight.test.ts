@@ -56,7 +56,7 @@ describe('the preflight of Elasticsearch', () => {
       `connect ok: ${server.url}/ can be reached`,
       'authorise ok: Elasticsearch 9.1.3 accepts the credentials',
       'index ok: The data stream logs-router-default exists (template mine)',
-      'test record ok: The test record was taken',
+      'test record ok: The test record was accepted',
     ]);
     expect(server.documents()).toMatchObject([{ id: 'preflight-0', source: { host: { name: 'router-exporter' } } }]);
     expect(server.violations).toEqual([]);
@@ -70,9 +70,7 @@ describe('the preflight of Elasticsearch', () => {
 
   test('wonders who else it could be', async () => {
     const { check } = await openBench({ greeting: { status: 200, body: '<html>' } });
-    expect((await check())[1]).toBe(
-      'authorise warning: What answers does not say that it is Elasticsearch or OpenSearch',
-    );
+    expect((await check())[1]).toBe('authorise warning: The response does not identify Elasticsearch or OpenSearch');
   });
 
   test('goes on when the account may not ask for the version, and stops when nobody knows it', async () => {
@@ -124,7 +122,7 @@ describe('the preflight of Elasticsearch', () => {
     const { check } = await openBench({ answers: { '/_index_template': templates(...entries) } });
     expect((await check())[2]).toBe(
       found === false
-        ? `index warning: No index template makes ${INDEX} a data stream: the first record creates an index whose types are guessed`
+        ? `index warning: No index template makes ${INDEX} a data stream: the first record creates an index with guessed types`
         : `index ok: The first record creates the data stream ${INDEX} (template ${found})`,
     );
   });
@@ -140,10 +138,10 @@ describe('the preflight of Elasticsearch', () => {
   test('says when it is not allowed to look', async () => {
     const no = { status: 403, body: 'no' };
     const { check } = await openBench({ answers: { '/_index_template': no } });
-    expect((await check())[2]).toBe('index warning: The index templates cannot be seen: status 403');
+    expect((await check())[2]).toBe('index warning: Could not read the index templates: status 403');
     const other = await openBench({ answers: { [`/_data_stream/${INDEX}`]: no } });
     expect((await other.check())[2]).toBe(
-      `index warning: Whether ${INDEX} is a data stream cannot be seen: status 403`,
+      `index warning: Could not check whether ${INDEX} is a data stream: status 403`,
     );
   });
 
@@ -163,7 +161,7 @@ describe('the preflight of Elasticsearch', () => {
       },
     });
     expect((await check())[3]).toBe(
-      `rollover ${verdict}: A new index begins after ${age} (policy keep): a record that comes again later is stored twice`,
+      `rollover ${verdict}: The index rolls over after ${age} (policy keep): a record sent again later is stored twice`,
     );
   });
 
@@ -184,19 +182,19 @@ describe('the preflight of Elasticsearch', () => {
     expect((await there.check())[3]).toBe('pipeline ok: The pipeline mine exists');
     const gone = await openBench({}, { pipeline: 'gone' });
     expect((await gone.check()).slice(3)).toEqual([
-      'pipeline failed: There is no pipeline gone',
+      'pipeline failed: The pipeline gone does not exist',
       expect.stringMatching(/^test record failed: .*pipeline with id \[gone\] does not exist/),
     ]);
     const no = { '/_ingest/pipeline/mine': { status: 403 } };
     const hidden = await openBench({ answers: no, pipelines: ['mine'] }, { pipeline: 'mine' });
     expect((await hidden.check())[3]).toBe(
-      'pipeline warning: Whether the pipeline mine exists cannot be seen: status 403',
+      'pipeline warning: Could not check whether the pipeline mine exists: status 403',
     );
   });
 
   test.for([
     [{ status: 400, type: 'document_parsing_exception', reason: 'x' }, 'failed: The test record was refused: document'],
-    [{ status: 429, type: 'busy', reason: 'x' }, 'failed: The test record was put off: Status 429: busy'],
+    [{ status: 429, type: 'busy', reason: 'x' }, 'failed: The test record was deferred: Status 429: busy'],
     [{ status: 403, type: 'security_exception', reason: 'x' }, 'failed: Sink elastic refused a record with status 403'],
   ] as const)('says that the test record was not taken: %j', async ([fault, expected]) => {
     const { server, check } = await openBench();

@@ -255,7 +255,7 @@ describe('FileSink.deliver()', () => {
     });
   });
 
-  test('refuses a path that is no regular file, without waiting for anybody', async () => {
+  test('refuses a path that is not a regular file, without waiting for anybody', async () => {
     execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'pipe')]);
     symlinkSync(join(folder, 'elsewhere'), join(folder, 'link'));
     writeFileSync(join(folder, 'plain'), '');
@@ -456,7 +456,7 @@ describe('FileSink compresses', () => {
     await sink.deliver([sampleRecord('a')], never);
     await vi.waitFor(async () => {
       const { warning } = await sink.deliver([sampleRecord('b')], never);
-      expect(warning).toMatch(/^Sink disk could not tidy up the files beside .*router\.log: E/);
+      expect(warning).toMatch(/^Sink disk could not compress or delete rotated files of .*router\.log: E/);
     });
     expect((await sink.deliver([sampleRecord('c')], never)).warning).toBeUndefined();
     expect(readAll(`${path}.${STAMP}`)).toBe('one\n');
@@ -586,7 +586,7 @@ describe('FileSink.preflight()', () => {
       'free space ok',
       'test record ok',
     ]);
-    expect(findings.at(-1)?.message).toMatch(/^None is written/);
+    expect(findings.at(-1)?.message).toMatch(/^Not written/);
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -631,7 +631,7 @@ describe('FileSink.preflight()', () => {
     expect(await createSink().preflight(fleet, never)).toContainEqual({
       step: 'file',
       verdict: 'failed',
-      message: `${path} is no regular file`,
+      message: `${path} is not a regular file`,
       hint: expect.any(String),
     });
     writeFileSync(join(folder, 'plain'), '');

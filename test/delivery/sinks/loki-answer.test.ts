@@ -123,7 +123,7 @@ test('judgePartialAnswer() counts words about lines that it does not find', () =
   const total = `user 'fake', total ignored: 2 out of 3 for stream: {unknown="x"}`;
   expect(judgePartialAnswer(total, sent)).toEqual({
     refused: [],
-    refusedUnnamed: { records: 2, reason: 'it was not kept' },
+    refusedUnnamed: { records: 2, reason: 'dropped without a reason' },
   });
   expect(
     judgePartialAnswer(`2 errors like: Max entry size '100' bytes exceeded for stream '${STREAM}' while adding`, sent),

@@ -111,7 +111,7 @@ test('createLokiSink().findRefusal() makes no dead letter of a line whose zone w
   expect(find(record(2 * HOUR_MS, { flags: [] }))).toContain('more than 10m ahead');
   // Its age is that of the download too.
   expect(find(record(2 * HOUR_MS), OBSERVED_MS + 24 * HOUR_MS)).toBeUndefined();
-  expect(find(record(2 * HOUR_MS), OBSERVED_MS + 25 * HOUR_MS)).toContain(`The line is of ${OBSERVED}`);
+  expect(find(record(2 * HOUR_MS), OBSERVED_MS + 25 * HOUR_MS)).toContain(`The line is from ${OBSERVED}`);
   expect(find(record(2 * HOUR_MS), OBSERVED_MS - HOUR_MS)).toContain('more than 10m ahead');
 });
 

@@ -329,12 +329,12 @@ test('createLokiSink().findRefusal() knows what Loki is certain to refuse', asyn
     openSink('http://127.0.0.1:1', options).findRefusal?.(aged(1, beforeMs), NOW_MS);
   expect(find(7 * DAY_MS)).toBeUndefined();
   expect(find(7 * DAY_MS + 1000)).toEqual({
-    reason: 'The line is of 2025-10-19T01:00:30.000000001Z, and Loki takes none older than 1w (max_age)',
+    reason: 'The line is from 2025-10-19T01:00:30.000000001Z, and Loki accepts none older than 1w (max_age)',
   });
   expect(find(365 * DAY_MS, { maxAgeMs: 0 })).toBeUndefined();
   expect(find(-10 * MINUTE_MS)).toBeUndefined();
   expect(find(-10 * MINUTE_MS - 1000)).toEqual({
-    reason: 'The line is of 2025-10-26T01:10:32.000000001Z, and Loki takes none more than 10m ahead',
+    reason: 'The line is from 2025-10-26T01:10:32.000000001Z, and Loki accepts none more than 10m ahead',
   });
   const { timestamp: _, ...timeless } = aged(1, 8 * DAY_MS).fields;
   expect(sink.findRefusal?.(new OutgoingRecord(JSON.stringify(timeless)), NOW_MS)?.reason).toContain(
@@ -385,7 +385,7 @@ test('createLokiSink() warns when Loki speaks of one stream and may have dropped
   ]);
   const { refused, warning } = await sink.deliver(records, never);
   expect(refused?.map(({ index }) => index)).toEqual([3]);
-  expect(warning).toBe('Loki did not keep lines of one stream, and does not say whether it kept all of the other 2');
+  expect(warning).toBe('Loki dropped lines of one stream and did not report on the other 2');
 });
 
 test('createLokiSink() counts what Loki neither names nor tells by its limit', async () => {
@@ -626,16 +626,16 @@ limits_config:
   await using sink = openSink(server.url);
   const findings = await sink.preflight({ routers: 91, labelValues: {} }, never);
   expect(findings.slice(3).map(({ step, verdict, message }) => [step, verdict, message])).toEqual([
-    ['ready', 'warning', 'Loki says that it is not ready: Ingester not ready: waiting'],
+    ['ready', 'warning', 'Loki is not ready: Ingester not ready: waiting'],
     [
       'stream limit',
       'warning',
-      '91 routers with 10 logs each need about 910 streams in layout router, and max_streams_per_user is 900',
+      '91 routers with 10 logs each need about 910 streams in layout router, but max_streams_per_user is 900',
     ],
     [
       'age window',
       'warning',
-      'reject_old_samples_max_age is 3d, and max_age of this sink is 1w: Loki refuses what lies between',
+      'reject_old_samples_max_age is 3d, and max_age of this sink is 1w: Loki refuses lines in between',
     ],
     [
       'future window',
@@ -645,13 +645,13 @@ limits_config:
     [
       'line size',
       'warning',
-      'max_line_size is 65536 bytes: Loki refuses longer lines, which this sink cuts at 262144 only',
+      'max_line_size is 65536 bytes: Loki refuses longer lines, and this sink truncates only above 262144 bytes',
     ],
     ['structured metadata', 'failed', 'allow_structured_metadata is false: Loki refuses every record'],
     [
       'timestamps',
       'warning',
-      'increment_duplicate_timestamp is set: Loki changes times, and a line that comes again is stored twice',
+      'increment_duplicate_timestamp is set: Loki changes times and stores a line sent again twice',
     ],
   ]);
   expect(findings.slice(4).every(({ hint }) => hint !== undefined)).toBe(true);
@@ -669,9 +669,9 @@ test('createLokiSink().preflight() compares the fleet with the streams of its la
       .filter(({ step }) => step === 'stream limit' || step === 'age window')
       .map(({ message }) => message);
   };
-  const age = 'Loki takes lines of any age, and max_age of this sink is 1w: older ones are not sent';
+  const age = 'Loki accepts lines of any age, and max_age of this sink is 1w: older lines are not sent';
   expect(await look(300, { layout: 'router' })).toEqual([
-    'max_global_streams_per_user is 4000, and stream_limit of this sink is 5000: it may open too many streams',
+    'max_global_streams_per_user is 4000, and stream_limit of this sink is 5000: the sink may open too many streams',
     age,
   ]);
   expect(await look(300, { layout: 'auto', streamLimit: 4000 })).toEqual([
@@ -683,7 +683,7 @@ test('createLokiSink().preflight() compares the fleet with the streams of its la
     age,
   ]);
   expect(await look(301, { layout: 'router', streamLimit: 3000, maxAgeMs: 0 })).toEqual([
-    '301 routers with 10 logs each need about 3010 streams in layout router, and stream_limit of this sink is 3000',
+    '301 routers with 10 logs each need about 3010 streams in layout router, but stream_limit of this sink is 3000',
   ]);
 });
 
@@ -696,14 +696,14 @@ test('createLokiSink().preflight() compares how old a line may be', async () => 
     return findings.filter(({ step }) => step === 'age window').map(({ message }) => message);
   };
   expect(await look(0)).toEqual([
-    'reject_old_samples_max_age is 2d, and max_age of this sink is unlimited: Loki refuses what lies between',
+    'reject_old_samples_max_age is 2d, and max_age of this sink is unlimited: Loki refuses lines in between',
   ]);
   expect(await look(3 * DAY_MS)).toEqual([
-    'reject_old_samples_max_age is 2d, and max_age of this sink is 3d: Loki refuses what lies between',
+    'reject_old_samples_max_age is 2d, and max_age of this sink is 3d: Loki refuses lines in between',
   ]);
   expect(await look(2 * DAY_MS)).toEqual([]);
   expect(await look(DAY_MS)).toEqual([
-    'Loki takes lines of up to 2d, and max_age of this sink is 1d: older ones are not sent',
+    'Loki accepts lines up to 2d old, and max_age of this sink is 1d: older lines are not sent',
   ]);
 });
 

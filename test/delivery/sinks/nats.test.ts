@@ -406,7 +406,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     const clock = createSteppedClock(0);
     const slow = { ...clock, monotonic: vi.fn(() => slow.monotonic.mock.calls.length * 1000) };
     const report = await createSink(server.url, { clock: slow }).deliver(sampleRecords('a', 100), never);
-    expect(report.retry).toMatchObject({ reason: 'The time of one delivery is over', retryAfterMs: 0 });
+    expect(report.retry).toMatchObject({ reason: 'The time limit of the delivery has passed', retryAfterMs: 0 });
     const [first = 0] = report.retry?.indexes ?? [];
     expect(first).toBeGreaterThan(0);
     expect(report.retry?.indexes).toHaveLength(100 - first);

@@ -226,7 +226,7 @@ test('createOtlpSink() takes a message without rejected records for a warning, a
       server.misbehave({ kind: 'partial', rejected, message: 'use v2', ...(encoding && { encoding }) });
       expect(await sink.deliver([outgoing()], never)).toEqual({
         bytes: expect.any(Number),
-        warning: 'Sink collector says: use v2',
+        warning: 'Sink collector warns: use v2',
       });
     }
   }
@@ -248,17 +248,24 @@ test.each([
 
 test.each([
   ['a page', 'text/html', '<h1>Please log in</h1>', 'misconfigured', 'operator', 'Please log in'],
-  ['broken protobuf', 'application/x-protobuf', Uint8Array.of(0x0a, 0x7f, 0x08), 'protocol_error', 'retry', 'broken'],
+  [
+    'broken protobuf',
+    'application/x-protobuf',
+    Uint8Array.of(0x0a, 0x7f, 0x08),
+    'protocol_error',
+    'retry',
+    'an invalid body',
+  ],
   [
     'a partial success that is no message',
     'application/x-protobuf',
     Uint8Array.of(0x0a, 0x01, 0x0c),
     'protocol_error',
     'retry',
-    'broken',
+    'an invalid body',
   ],
-  ['broken JSON', 'application/json', '{"partialSuccess":', 'protocol_error', 'retry', 'broken'],
-  ['a text as JSON', 'application/json', '"ok"', 'protocol_error', 'retry', 'broken'],
+  ['broken JSON', 'application/json', '{"partialSuccess":', 'protocol_error', 'retry', 'an invalid body'],
+  ['a text as JSON', 'application/json', '"ok"', 'protocol_error', 'retry', 'an invalid body'],
 ])('createOtlpSink() does not take 200 with %s for success', async (_, type, body, code, disposition, words) => {
   await using server = await openOtlpServer();
   await using sink = openSink(server.url);
@@ -353,8 +360,8 @@ test('createOtlpSink().preflight() sends one test record that says what it is', 
   await using sink = openSink(server.url);
   expect(await sink.preflight(noFleet, never)).toEqual([
     { step: 'connect', verdict: 'ok', message: `${server.url}/ can be reached` },
-    { step: 'authorise', verdict: 'ok', message: 'Nothing stands against the credentials' },
-    { step: 'test record', verdict: 'ok', message: 'The test record was taken' },
+    { step: 'authorise', verdict: 'ok', message: 'The receiver accepts the credentials' },
+    { step: 'test record', verdict: 'ok', message: 'The test record was accepted' },
   ]);
   expect(server.records().map(({ fields }) => fields['body'])).toEqual([
     'Test record of router-exporter: it can be deleted',
@@ -372,7 +379,7 @@ test.for(['/otlp/v1/logs', '/otlp', ''])(
     expect(findings.at(-1)).toEqual({
       step: 'receiver',
       verdict: 'warning',
-      message: expect.stringMatching(/^What answers is Loki 3\.8\.0: over OTLP, logs share streams there/),
+      message: expect.stringMatching(/^The receiver is Loki 3\.8\.0: over OTLP, logs share streams/),
       hint: `Use type loki with the url ${server.url}`,
     });
   },

@@ -71,7 +71,7 @@ test('StdoutSink.deliver() throws closed when the reader has gone, then and ever
   expect(error).toMatchObject({
     code: 'closed',
     disposition: 'operator',
-    hint: 'The program that read it has ended',
+    hint: 'The program that read the output has ended',
     cause,
   });
   // The stream also raises an event, which nobody in this test listens to.

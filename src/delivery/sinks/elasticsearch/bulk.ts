@@ -95,7 +95,7 @@ function findSinkError(sink: string, status: number, type: string, reason: strin
   if (status === 401 || status === 403) {
     return new DeliveryError('unauthorized', message, {
       disposition: 'operator',
-      hint: 'Check what the credentials of this sink are allowed to do, and whether its index is blocked',
+      hint: 'Check the permissions of the credentials of this sink, and whether its index is blocked',
       answer: String(status),
     });
   }
@@ -113,21 +113,21 @@ function findSinkError(sink: string, status: number, type: string, reason: strin
 
 function decodeResults(sink: string, records: readonly OutgoingRecord[], body: string): readonly ItemResult[] {
   const items = decodeObject(parseJson(body))?.['items'];
-  if (!Array.isArray(items)) throw toProtocolError(sink, 'the answer to a bulk request has no items');
+  if (!Array.isArray(items)) throw toProtocolError(sink, 'it has no items');
   if (items.length !== records.length) {
-    throw toProtocolError(sink, `${records.length} records were answered with ${items.length} items`);
+    throw toProtocolError(sink, `it has ${items.length} items for ${records.length} records`);
   }
   return records.map((record, index) => {
     const item = decodeObject(decodeObject(items[index])?.['create']);
     const status = item?.['status'];
     if (!item || typeof status !== 'number' || !Number.isInteger(status) || status < 200) {
-      throw toProtocolError(sink, `item ${index} has no status of an action "create"`);
+      throw toProtocolError(sink, `item ${index} has no status for "create"`);
     }
     const isInFailureStore = item['failure_store'] === 'used';
     const id = item['_id'];
     // The failure store assigns its own ids. Compatible receivers may return none.
     if (id !== undefined && id !== record.fields.uid && !isInFailureStore) {
-      throw toProtocolError(sink, `item ${index} is about another record`);
+      throw toProtocolError(sink, `item ${index} has the id of another record`);
     }
     return { status, isInFailureStore, ...decodeError(item['error']) };
   });
@@ -143,7 +143,7 @@ function decodeError(value: unknown): { readonly type: string; readonly reason: 
 }
 
 function toProtocolError(sink: string, what: string): DeliveryError {
-  return new DeliveryError('protocol_error', `Sink ${sink} cannot be understood: ${what}`, {
+  return new DeliveryError('protocol_error', `Sink ${sink} sent an invalid response: ${what}`, {
     disposition: 'retry',
     hint: 'Check that the url of this sink is that of Elasticsearch or OpenSearch, and that no pipeline changes ids',
   });

@@ -79,7 +79,7 @@ class ElasticsearchCheck {
     const version = decodeObject(decodeObject(parseJson(answer.body))?.['version']);
     this.#add('connect', 'ok', `${this.#client.place} can be reached`);
     if (answer.status === 403) {
-      this.#add('authorise', 'warning', 'The credentials are not allowed to ask for the version of the cluster');
+      this.#add('authorise', 'warning', 'The credentials do not permit reading the version of the cluster');
     } else if (version) {
       const isOpenSearch = version['distribution'] === 'opensearch';
       const number = sanitizeErrorText(String(version['number']));
@@ -89,7 +89,7 @@ class ElasticsearchCheck {
         `${isOpenSearch ? 'OpenSearch' : 'Elasticsearch'} ${number} accepts the credentials`,
       );
     } else {
-      this.#add('authorise', 'warning', 'What answers does not say that it is Elasticsearch or OpenSearch');
+      this.#add('authorise', 'warning', 'The response does not identify Elasticsearch or OpenSearch');
     }
     return true;
   }
@@ -109,7 +109,7 @@ class ElasticsearchCheck {
     } else if (answer.status === 404) {
       await this.#checkTemplates();
     } else {
-      this.#add('index', 'warning', `Whether ${index} is a data stream cannot be seen: status ${answer.status}`);
+      this.#add('index', 'warning', `Could not check whether ${index} is a data stream: status ${answer.status}`);
     }
   }
 
@@ -119,8 +119,8 @@ class ElasticsearchCheck {
     const { status } = await this.#ask(`/_ingest/pipeline/${encodeURIComponent(pipeline)}`);
     if (status === 200) this.#add('pipeline', 'ok', `The pipeline ${pipeline} exists`);
     else if (status !== 404) {
-      this.#add('pipeline', 'warning', `Whether the pipeline ${pipeline} exists cannot be seen: status ${status}`);
-    } else this.#add('pipeline', 'failed', `There is no pipeline ${pipeline}`, 'Check pipeline of this sink');
+      this.#add('pipeline', 'warning', `Could not check whether the pipeline ${pipeline} exists: status ${status}`);
+    } else this.#add('pipeline', 'failed', `The pipeline ${pipeline} does not exist`, 'Check pipeline of this sink');
   }
 
   async #checkTemplates(): Promise<void> {
@@ -129,7 +129,7 @@ class ElasticsearchCheck {
     const path = `/_index_template?filter_path=${fields.map((field) => `index_templates.${field}`).join(',')}`;
     const answer = await this.#ask(path);
     if (answer.status !== 200) {
-      this.#add('index', 'warning', `The index templates cannot be seen: status ${answer.status}`);
+      this.#add('index', 'warning', `Could not read the index templates: status ${answer.status}`);
       return;
     }
     const best = decodeArray(decodeObject(parseJson(answer.body))?.['index_templates'])
@@ -146,7 +146,7 @@ class ElasticsearchCheck {
     this.#add(
       'index',
       'warning',
-      `No index template makes ${index} a data stream: the first record creates an index whose types are guessed`,
+      `No index template makes ${index} a data stream: the first record creates an index with guessed types`,
       `\`router-exporter schema --index-template ${this.#target.name}\` prints a template for it`,
     );
   }
@@ -163,8 +163,8 @@ class ElasticsearchCheck {
     this.#add(
       'rollover',
       isShort ? 'warning' : 'ok',
-      `A new index begins after ${amount}${unit} (policy ${sanitizeErrorText(policy)}): a record that comes again later is stored twice`,
-      isShort ? `Let the policy roll over after ${ROLLOVER_DAYS_MIN} days or more` : undefined,
+      `The index rolls over after ${amount}${unit} (policy ${sanitizeErrorText(policy)}): a record sent again later is stored twice`,
+      isShort ? `Set the rollover age of the policy to ${ROLLOVER_DAYS_MIN} days or more` : undefined,
     );
   }
 
@@ -188,9 +188,9 @@ async function sendTestRecord(
     const { refused = [], retry, warning } = await deliver([createTestRecord(clock)], signal);
     const [refusal] = refused;
     if (refusal) return { step, verdict: 'failed', message: `The test record was refused: ${refusal.reason}` };
-    if (retry) return { step, verdict: 'failed', message: `The test record was put off: ${retry.reason}` };
+    if (retry) return { step, verdict: 'failed', message: `The test record was deferred: ${retry.reason}` };
     if (warning !== undefined) return { step, verdict: 'warning', message: warning };
-    return { step, verdict: 'ok', message: 'The test record was taken' };
+    return { step, verdict: 'ok', message: 'The test record was accepted' };
   } catch (error) {
     signal.throwIfAborted();
     const found = toFindings(error, step).at(-1);

@@ -31,7 +31,7 @@ export type ElasticsearchSettings = Readonly<OwnKeys<typeof elasticsearchSchema>
 function index(about: About) {
   return checked(
     { kind: 'name', ...about },
-    'the name of a data stream, an index or an alias: no capitals, blanks and any of \\ / * ? " < > | , # :, and none of - _ + first',
+    'the name of a data stream, index or alias, without capitals, blanks and any of \\ / * ? " < > | , # :, and not starting with - _ or +',
     INDEX_BYTES_MAX,
     (value) =>
       /^(?![-_+]|\.{1,2}$)[^\s\p{Cc}\p{Lu}\\/*?"<>|,#:]+$/u.test(value) && Buffer.byteLength(value) <= INDEX_BYTES_MAX,

@@ -8,13 +8,13 @@ const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
 const HINTS: ReadonlyMap<unknown, string> = new Map([
   ['ENOSPC', 'Free space on the disk, or let the sink keep fewer or smaller files'],
   ['EDQUOT', 'Raise the quota of the account, or let the sink keep fewer or smaller files'],
-  ['EACCES', 'Give the account that the agent runs under the right to write there'],
-  ['EPERM', 'Give the account that the agent runs under the right to write there'],
+  ['EACCES', 'Give the account of the agent write permission'],
+  ['EPERM', 'Give the account of the agent write permission'],
   ['EROFS', 'The file system is mounted read-only; choose another path'],
   ['ENOTDIR', 'A part of the path is a file; choose another path'],
   ['EEXIST', 'A part of the path is a file; choose another path'],
-  ['EISDIR', 'The path is that of a folder; add the name of a file'],
-  ['ELOOP', 'The path is a symbolic link; name the file itself'],
+  ['EISDIR', 'The path is a folder; add a file name'],
+  ['ELOOP', 'The path is a symbolic link; use the path of the file itself'],
   ['ENAMETOOLONG', 'Choose a shorter path'],
 ]);
 

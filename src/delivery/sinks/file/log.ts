@@ -154,7 +154,7 @@ async function openForAppending({ path, fsync }: LogFileOptions): Promise<Opened
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) {
-      throw new DeliveryError('unwritable', `${path} is no regular file`, {
+      throw new DeliveryError('unwritable', `${path} is not a regular file`, {
         disposition: 'operator',
         hint: 'Name a file, or use a sink of type stdout',
       });

@@ -28,7 +28,7 @@ export async function checkFileTarget(place: FileTarget): Promise<readonly Prefl
     findings.push({
       step: 'test record',
       verdict: 'ok',
-      message: 'None is written: every line of the file is a log record',
+      message: 'Not written: every line of the file is a log record',
     });
   } catch (cause) {
     findings.push(toFailedFinding('write', toFileError(`${place.path} cannot be written`, cause)));
@@ -56,7 +56,7 @@ async function checkFolder(path: string, findings: PreflightFinding[]): Promise<
   let folder = wanted;
   while ((await findStats(folder)) === undefined && dirname(folder) !== folder) folder = dirname(folder);
   await access(folder, constants.W_OK | constants.X_OK);
-  const message = folder === wanted ? `${wanted} can be written` : `${wanted} will be made`;
+  const message = folder === wanted ? `${wanted} can be written` : `${wanted} will be created`;
   findings.push({ step: 'folder', verdict: 'ok', message });
   return folder;
 }
@@ -64,13 +64,13 @@ async function checkFolder(path: string, findings: PreflightFinding[]): Promise<
 async function checkFile(path: string, findings: PreflightFinding[]): Promise<void> {
   const stats = await findStats(path);
   if (!stats) {
-    findings.push({ step: 'file', verdict: 'ok', message: `${path} will be made` });
+    findings.push({ step: 'file', verdict: 'ok', message: `${path} will be created` });
   } else if (stats.isFile()) {
     await access(path, constants.R_OK | constants.W_OK);
     findings.push({ step: 'file', verdict: 'ok', message: `${path} can be written and has ${stats.size} bytes` });
   } else {
     const hint = 'Name a file, or use a sink of type stdout';
-    findings.push({ step: 'file', verdict: 'failed', message: `${path} is no regular file`, hint });
+    findings.push({ step: 'file', verdict: 'failed', message: `${path} is not a regular file`, hint });
   }
 }
 

@@ -105,7 +105,8 @@ class FileSink implements Sink {
     }
     const bytes = await this.#append(file, fresh);
     const fault = this.#archive.takeFault();
-    const warning = fault && `Sink ${this.name} could not tidy up the files beside ${this.#options.path}: ${fault}`;
+    const warning =
+      fault && `Sink ${this.name} could not compress or delete rotated files of ${this.#options.path}: ${fault}`;
     return { bytes, duplicates, warning };
   }
 

@@ -37,9 +37,9 @@ export async function cutTornLine(handle: FileHandle, path: string, tail: Tail):
   if (end === tail.bytes.length) return tail;
   const first = tail.bytes[end];
   if ((end === 0 && tail.offset > 0) || (first !== BRACE && first !== 0)) {
-    throw new DeliveryError('unwritable', `The file ${path} ends in the middle of a line that is no log record`, {
+    throw new DeliveryError('unwritable', `The file ${path} ends with an incomplete line that is not a log record`, {
       disposition: 'operator',
-      hint: 'Choose a path at which no other program keeps a file',
+      hint: 'Choose a path that no other program uses',
     });
   }
   await handle.truncate(tail.offset + end);

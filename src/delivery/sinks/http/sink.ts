@@ -53,7 +53,7 @@ export function createHttpSink(options: HttpSinkOptions): Sink {
       }
       return [
         { step: 'connect', verdict: 'ok', message: `${client.place} can be reached` },
-        { step: 'test record', verdict: 'ok', message: 'The test record was taken' },
+        { step: 'test record', verdict: 'ok', message: 'The test record was accepted' },
       ] satisfies PreflightFinding[];
     },
     close: () => client.close(),

@@ -31,7 +31,7 @@ export function judgePartialAnswer(words: string, sent: readonly SentEntry[]): P
   const answer = results.finish();
   const streams = new Set(sent.map(({ stream }) => stream)).size;
   if (!answer || !isOfStream || streams === 1) return answer;
-  const warning = `Loki did not keep lines of one stream, and does not say whether it kept all of the other ${streams - 1}`;
+  const warning = `Loki dropped lines of one stream and did not report on the other ${streams - 1}`;
   return { ...answer, warning };
 }
 
@@ -79,7 +79,7 @@ function settleStream(
     else results.refuse(index, reason);
     limits.push({ index, second: readLimit(reason) });
   }
-  const reason = named.findLast((entry) => !RATE_LIMITED.test(entry.reason))?.reason ?? 'it was not kept';
+  const reason = named.findLast((entry) => !RATE_LIMITED.test(entry.reason))?.reason ?? 'dropped without a reason';
   // The limit of a stream never decreases: a later entry older than the limit was dropped as well.
   const isCertain: Rule = (entry, at) =>
     entry.stream === stream && limits.some(({ index, second }) => at > index && toSecond(entry) < second);

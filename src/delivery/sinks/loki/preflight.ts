@@ -22,11 +22,9 @@ const CONFIG_BYTES_MAX = 4 * 1024 * 1024;
 /** Asks Loki whether it is ready. Returns no finding when a gateway does not forward the request. */
 export async function askReady(client: SinkHttpClient, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
   const answer = await askOptional(() => client.get('/ready', signal), signal);
-  if (answer?.status === 200) return [{ step: 'ready', verdict: 'ok', message: 'Loki says that it is ready' }];
+  if (answer?.status === 200) return [{ step: 'ready', verdict: 'ok', message: 'Loki is ready' }];
   if (answer?.status !== 503) return [];
-  return [
-    { step: 'ready', verdict: 'warning', message: `Loki says that it is not ready: ${sanitizeErrorText(answer.body)}` },
-  ];
+  return [{ step: 'ready', verdict: 'warning', message: `Loki is not ready: ${sanitizeErrorText(answer.body)}` }];
 }
 
 /** Asks Loki for its limits; most gateways hide them. */
@@ -43,7 +41,7 @@ export function compareLimits(
 ): readonly PreflightFinding[] {
   const findings: PreflightFinding[] = [compareStreams(layout, streamLimit, fleet, limits)];
   if (!limits) {
-    const message = 'Loki does not show its settings (/config), so only those of this sink were compared';
+    const message = 'Loki does not expose its settings (/config), so only those of this sink were checked';
     return [...findings, { step: 'limits', verdict: 'ok', message }];
   }
   const warn = (step: string, message: string, hint: string) =>
@@ -53,12 +51,12 @@ export function compareLimits(
   const lokiMaxAgeMs = rejectOldSamples ? ageMs : 0;
   if (lokiMaxAgeMs > 0 && (maxAgeMs === 0 || maxAgeMs > lokiMaxAgeMs)) {
     const age = renderDuration(lokiMaxAgeMs);
-    const message = `reject_old_samples_max_age is ${age}, and max_age of this sink is ${renderAge(maxAgeMs)}: Loki refuses what lies between`;
+    const message = `reject_old_samples_max_age is ${age}, and max_age of this sink is ${renderAge(maxAgeMs)}: Loki refuses lines in between`;
     warn('age window', message, `Set max_age of this sink to ${age}, or raise the limit of Loki`);
   } else if (maxAgeMs > 0 && maxAgeMs !== lokiMaxAgeMs) {
     const window =
-      lokiMaxAgeMs === 0 ? 'Loki takes lines of any age' : `Loki takes lines of up to ${renderAge(lokiMaxAgeMs)}`;
-    const message = `${window}, and max_age of this sink is ${renderAge(maxAgeMs)}: older ones are not sent`;
+      lokiMaxAgeMs === 0 ? 'Loki accepts lines of any age' : `Loki accepts lines up to ${renderAge(lokiMaxAgeMs)} old`;
+    const message = `${window}, and max_age of this sink is ${renderAge(maxAgeMs)}: older lines are not sent`;
     warn('age window', message, `Set max_age of this sink to ${lokiMaxAgeMs === 0 ? '0' : renderAge(lokiMaxAgeMs)}`);
   }
   const { creationGracePeriodMs: graceMs } = limits;
@@ -68,7 +66,7 @@ export function compareLimits(
   }
   const { maxLineSizeBytes: lineBytes = 0, maxLineSizeTruncate = false } = limits;
   if (lineBytes > 0 && lineBytes < LINE_BYTES_MAX && !maxLineSizeTruncate) {
-    const message = `max_line_size is ${lineBytes} bytes: Loki refuses longer lines, which this sink cuts at ${LINE_BYTES_MAX} only`;
+    const message = `max_line_size is ${lineBytes} bytes: Loki refuses longer lines, and this sink truncates only above ${LINE_BYTES_MAX} bytes`;
     warn('line size', message, 'Raise max_line_size, or set max_line_size_truncate');
   }
   if (limits.allowStructuredMetadata === false) {
@@ -77,8 +75,7 @@ export function compareLimits(
     findings.push({ step: 'structured metadata', verdict: 'failed', message, hint });
   }
   if (limits.incrementDuplicateTimestamp) {
-    const message =
-      'increment_duplicate_timestamp is set: Loki changes times, and a line that comes again is stored twice';
+    const message = 'increment_duplicate_timestamp is set: Loki changes times and stores a line sent again twice';
     warn('timestamps', message, 'Set increment_duplicate_timestamp to false');
   }
   return findings;
@@ -105,11 +102,11 @@ function compareStreams(
     (one, other) => one.limit - other.limit,
   );
   if (lowest && needed > lowest.limit) {
-    return { step, verdict: 'warning', message: `${need}, and ${lowest.key} is ${lowest.limit}`, hint };
+    return { step, verdict: 'warning', message: `${need}, but ${lowest.key} is ${lowest.limit}`, hint };
   }
   const below = shown.find(({ limit }) => limit < streamLimit);
   if (below) {
-    const message = `${below.key} is ${below.limit}, and stream_limit of this sink is ${streamLimit}: it may open too many streams`;
+    const message = `${below.key} is ${below.limit}, and stream_limit of this sink is ${streamLimit}: the sink may open too many streams`;
     return { step, verdict: 'warning', message, hint: `Set stream_limit of this sink to ${below.limit}` };
   }
   return { step, verdict: 'ok', message: need };

@@ -70,10 +70,14 @@ class LokiSink implements Sink {
     const time = findLokiTime(fields);
     const ageMs = nowMs - Date.parse(time);
     if (maxAgeMs > 0 && ageMs > maxAgeMs) {
-      return { reason: `The line is of ${time}, and Loki takes none older than ${renderDuration(maxAgeMs)} (max_age)` };
+      return {
+        reason: `The line is from ${time}, and Loki accepts none older than ${renderDuration(maxAgeMs)} (max_age)`,
+      };
     }
     if (ageMs < -FUTURE_MS_MAX) {
-      return { reason: `The line is of ${time}, and Loki takes none more than ${renderDuration(FUTURE_MS_MAX)} ahead` };
+      return {
+        reason: `The line is from ${time}, and Loki accepts none more than ${renderDuration(FUTURE_MS_MAX)} ahead`,
+      };
     }
     return undefined;
   }

@@ -32,13 +32,13 @@ function toLokiError(words: string, answer: HttpAnswer, what: string): DeliveryE
   const change = (options: Partial<DeliveryErrorOptions>, other: DeliveryFailure = code) =>
     new DeliveryError(other, plain.message, { disposition, retryAfterMs, answer: String(status), ...options });
   if (status === BLOCKED) {
-    const hint = 'Ask the administrator of Loki about block_ingestion_until; everything is sent once it is over';
+    const hint = 'Ask the administrator of Loki about block_ingestion_until; delivery continues when it ends';
     return change({ disposition: 'retry', retryAfterMs: BLOCKED_RETRY_MS, hint }, 'throttled');
   }
   if (status < 300) {
     // Loki itself answers 200 only when block_ingestion_status_code makes it drop lines silently.
     const hint =
-      'Loki answers 204 for what it keeps: check the url of this sink, and block_ingestion_status_code of Loki';
+      'Loki answers 204 for stored lines: check the url of this sink, and block_ingestion_status_code of Loki';
     return change({ disposition: 'operator', hint });
   }
   // The distributor reports Loki's internal gRPC limit as a failure.
@@ -56,7 +56,7 @@ function findSettingFault(words: string, answer: HttpAnswer, what: string): Deli
   const hint = /includes structured metadata, but this feature is disallowed/i.test(words)
     ? 'Set allow_structured_metadata of Loki, which needs a schema of version 13 or later'
     : /missing required labels/i.test(words)
-      ? 'This sink cannot set the labels that enforced_labels of Loki asks for'
+      ? 'This sink cannot set the labels that enforced_labels of Loki requires'
       : undefined;
   if (hint === undefined) return undefined;
   return new DeliveryError('failed', `${what} answered with status ${answer.status}: ${sanitizeErrorText(words)}`, {

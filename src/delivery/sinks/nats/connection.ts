@@ -110,9 +110,9 @@ function readCredentials(nats: NatsLibrary, credentials: Secret): Authenticator 
     authenticator('nonce');
   } catch {
     // The library's error may contain a part of the file.
-    throw new DeliveryError('unauthorized', 'The credentials cannot be read', {
+    throw new DeliveryError('unauthorized', 'The credentials are not valid', {
       disposition: 'operator',
-      hint: 'Check credentials_file of this sink: it has to hold the JWT and the seed of a user',
+      hint: 'Check credentials_file of this sink: it must contain the JWT and the seed of a user',
     });
   }
   return authenticator;

@@ -8,7 +8,10 @@ const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErr
   // A stream with `discard: new` has reached a limit.
   [
     10_077,
-    ['throttled', { disposition: 'hold-back', hint: 'The stream is full: let it grow, or let its consumers catch up' }],
+    [
+      'throttled',
+      { disposition: 'hold-back', hint: 'The stream is full: raise its limits, or wait for its consumers' },
+    ],
   ],
   [10_023, ['throttled', { disposition: 'hold-back', hint: 'The NATS server has no resources left' }]],
   [10_028, ['throttled', { disposition: 'hold-back', hint: 'The account has no memory left for JetStream' }]],
@@ -19,13 +22,13 @@ const API_CODES: ReadonlyMap<number, readonly [DeliveryFailure, Omit<DeliveryErr
     10_060,
     [
       'misconfigured',
-      { disposition: 'operator', hint: 'Check subject and stream of this sink: another stream takes the subject' },
+      { disposition: 'operator', hint: 'Check subject and stream of this sink: another stream stores the subject' },
     ],
   ],
   [10_039, ['misconfigured', { disposition: 'operator', hint: 'Enable JetStream for the account of this sink' }]],
 ]);
 
-const UNAUTHORIZED_HINT = 'Check the credentials of this sink, and what its account may publish and receive';
+const UNAUTHORIZED_HINT = 'Check the credentials of this sink and the permissions of its account';
 
 /** Converts an error of the client library to a {@link DeliveryError}; `what` names the failed action. */
 export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): DeliveryError {
@@ -49,7 +52,7 @@ export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): D
     return fail('unauthorized', { disposition: 'operator', hint: UNAUTHORIZED_HINT });
   }
   if (cause instanceof errors.NoRespondersError) {
-    const hint = 'Check that JetStream is enabled and that a stream takes the subjects of this sink';
+    const hint = 'Check that JetStream is enabled and that a stream stores the subjects of this sink';
     return fail('failed', { disposition: 'retry', hint, answer: '503' });
   }
   if (cause instanceof errors.TimeoutError) return fail('timeout', { disposition: 'retry' });
@@ -58,7 +61,7 @@ export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): D
   if (cause instanceof SyntaxError) {
     return fail('protocol_error', {
       disposition: 'retry',
-      hint: 'Something that is no stream answers at this subject',
+      hint: 'Another service responds on this subject',
     });
   }
   return fail('unreachable', { disposition: 'retry' });

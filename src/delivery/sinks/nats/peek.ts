@@ -21,7 +21,7 @@ export async function peekAtNatsServer(host: string, port: number, signal: Abort
     // One listener for the life of the socket: an error without a listener would end the process.
     const ended = Promise.withResolvers<never>();
     ended.promise.catch(() => {});
-    socket.on('error', ended.reject).on('close', () => ended.reject(toSilence(host, port, 'It ended the connection')));
+    socket.on('error', ended.reject).on('close', () => ended.reject(toSilence(host, port, 'it closed the connection')));
     signal.addEventListener('abort', () => ended.reject(signal.reason), { once: true });
     signal.throwIfAborted();
     await Promise.race([once(socket, 'connect'), ended.promise]);
@@ -45,12 +45,12 @@ async function readGreeting(socket: AsyncIterable<Buffer>, host: string, port: n
         typeof greeting === 'object' && greeting !== null && Reflect.get(greeting, 'tls_required') === true,
     };
   } catch {
-    throw toSilence(host, port, 'It does not checkVersion as one');
+    throw toSilence(host, port, 'it sent no NATS greeting');
   }
 }
 
 function toSilence(host: string, port: number, why: string): DeliveryError {
-  return new DeliveryError('protocol_error', `What answers at ${host}:${port} is no NATS server: ${why}`, {
+  return new DeliveryError('protocol_error', `The server at ${host}:${port} is not a NATS server: ${why}`, {
     disposition: 'retry',
     hint: 'Check the servers of this sink',
   });

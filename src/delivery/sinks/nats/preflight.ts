@@ -58,16 +58,16 @@ async function checkStream(
   try {
     const name = await findStream(nats, connection, subject);
     if (target.stream !== undefined && target.stream !== name) {
-      const message = `The stream ${name} takes ${subject}, and not ${target.stream}`;
+      const message = `The stream ${name} stores ${subject}, not ${target.stream}`;
       return [{ step: 'stream', verdict: 'failed', message, hint: 'Check subject and stream of this sink' }];
     }
     return judgeStream(await readStream(nats, connection, name), target);
   } catch (cause) {
     if (cause instanceof nats.JetStreamApiError) {
       const hint = `Create a stream with the subject ${target.subject}.>`;
-      return [{ step: 'stream', verdict: 'failed', message: `No stream takes ${subject}`, hint }];
+      return [{ step: 'stream', verdict: 'failed', message: `No stream stores ${subject}`, hint }];
     }
-    const error = toNatsError(nats, 'The streams could not be looked at', cause);
+    const error = toNatsError(nats, 'Could not read the streams', cause);
     return [{ ...toFailedFinding('stream', error), verdict: 'warning' }];
   }
 }
@@ -82,14 +82,14 @@ function judgeStream(stream: NatsStream, { subject }: NatsTarget): PreflightFind
       step: 'stream',
       verdict: isCovered ? 'ok' : 'warning',
       message: isCovered
-        ? `${name} takes ${subject}.>`
-        : `${name} takes ${subjects.join(', ')}, which is not all of ${subject}.>`,
+        ? `${name} stores ${subject}.>`
+        : `${name} stores ${subjects.join(', ')}, which does not cover ${subject}.>`,
       hint: isCovered ? undefined : `Add ${subject}.> to the subjects of the stream`,
     },
     {
       step: 'duplicate window',
       verdict: isShort ? 'warning' : 'ok',
-      message: `${name} recognises what comes again within ${window}; after longer outages records may be stored twice`,
+      message: `${name} detects duplicates within ${window}; after longer outages records may be stored twice`,
       hint: isShort ? 'Set the duplicate window of the stream to several minutes' : undefined,
     },
     {
@@ -104,7 +104,7 @@ function judgeStream(stream: NatsStream, { subject }: NatsTarget): PreflightFind
     findings.push({ step: 'message size', verdict: 'warning', message, hint: 'Raise max_msg_size of the stream' });
   }
   if (isSilent) {
-    const message = `${name} acknowledges nothing, so that no record would ever count as delivered`;
+    const message = `${name} sends no acknowledgements, so no record would count as delivered`;
     findings.push({ step: 'acknowledgement', verdict: 'failed', message, hint: 'Set no_ack of the stream to false' });
   }
   return findings;

@@ -57,7 +57,7 @@ export class NatsPublisher {
     if (bytes > bytesMax) {
       throw new DeliveryError(
         'too_large',
-        `The message has ${bytes} bytes, and the NATS server takes no more than ${bytesMax}`,
+        `The message has ${bytes} bytes, and the NATS server accepts at most ${bytesMax}`,
         {
           disposition: 'dead-letter',
           answer: 'max_payload',
@@ -72,9 +72,9 @@ export class NatsPublisher {
       throw toNatsError(this.#nats, what, cause);
     }
     if (!isAck(ack)) {
-      throw new DeliveryError('protocol_error', `${what}: what answered is no acknowledgement of a stream`, {
+      throw new DeliveryError('protocol_error', `${what}: the response is not the acknowledgement of a stream`, {
         disposition: 'retry',
-        hint: 'Something that is no stream answers at this subject',
+        hint: 'Another service responds on this subject',
       });
     }
     return { stream: ack.stream, isDuplicate: ack.duplicate === true, bytes };

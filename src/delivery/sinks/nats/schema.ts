@@ -88,7 +88,7 @@ export function checkNats(place: Place, { servers = [], tls: section }: SoundNat
   const isAllPlain = servers.length > 0 && servers.every(isPlain);
   if (first >= 0 && !isAllPlain) {
     // Secrets would be sent to it in plain text.
-    const message = 'A server without TLS beside others with it; write tls:// before each of them, or before none';
+    const message = 'A server without TLS among servers with TLS; write tls:// before all of them or none';
     file.faults.add([...path, 'servers', first], message);
   }
   checkTls(place, section, isAllPlain ? 'no server in "servers" begins with tls://' : undefined);

@@ -148,12 +148,12 @@ class NatsSink implements Sink {
     const windowMs = stream?.duplicateWindowMs ?? DUPLICATE_WINDOW_MS;
     if (outageMs <= windowMs) return undefined;
     const outage = renderDuration(Math.round(outageMs / 1000) * 1000);
-    const window = `${renderDuration(windowMs)}${stream ? '' : ', as far as is known'}`;
-    return `Sink ${this.name} was without acknowledgements for ${outage}, and stream ${ack.stream} remembers ids for ${window}: the records that were on their way may be stored twice`;
+    const window = `${renderDuration(windowMs)}${stream ? '' : ' (assumed)'}`;
+    return `Sink ${this.name} got no acknowledgements for ${outage}, and stream ${ack.stream} detects duplicates within ${window}: records in flight may be stored twice`;
   }
 }
 
 function describeRetry(failure: DeliveryError | undefined): { reason: string; retryAfterMs?: number } {
   if (failure) return { reason: renderErrorChain(failure) };
-  return { reason: 'The time of one delivery is over', retryAfterMs: 0 };
+  return { reason: 'The time limit of the delivery has passed', retryAfterMs: 0 };
 }

@@ -39,7 +39,7 @@ function judgeSuccess(answer: HttpAnswer, records: number, what: string): Delive
   const { rejected, message } = decodeSuccess(answer, what);
   const words = sanitizeErrorText(message);
   const bytes = answer.sentBytes;
-  if (rejected <= 0) return words === '' ? { bytes } : { bytes, warning: `${what} says: ${words}` };
+  if (rejected <= 0) return words === '' ? { bytes } : { bytes, warning: `${what} warns: ${words}` };
   const reason = words === '' ? 'rejected without a reason' : words;
   if (rejected < records) return { bytes, refusedUnnamed: { records: rejected, reason } };
   // All records were rejected, so they are identified.
@@ -54,14 +54,10 @@ function decodeSuccess(answer: HttpAnswer, what: string): PartialSuccess {
     const success =
       type === JSON_TYPE ? decodeExportResponseJson(toText(answer)) : decodeExportResponse(toBytes(answer));
     if (success) return success;
-    throw new DeliveryError(
-      'protocol_error',
-      `${what} answered with status ${answer.status} and a body that is broken`,
-      {
-        disposition: 'retry',
-        answer: String(answer.status),
-      },
-    );
+    throw new DeliveryError('protocol_error', `${what} answered with status ${answer.status} and an invalid body`, {
+      disposition: 'retry',
+      answer: String(answer.status),
+    });
   }
   // A web page, such as a login portal or a server without OTLP: it stored no records.
   const words = sanitizeErrorText(toText(answer));

@@ -24,7 +24,7 @@ export async function findLoki(
     {
       step: 'receiver',
       verdict: 'warning',
-      message: `What answers is Loki ${version}: over OTLP, logs share streams there, and it refuses lines that are an hour older than the newest of their stream`,
+      message: `The receiver is Loki ${version}: over OTLP, logs share streams, and Loki refuses lines an hour older than the newest of their stream`,
       hint: `Use type loki with the url ${base.href.replace(/\/+$/, '')}`,
     },
   ];

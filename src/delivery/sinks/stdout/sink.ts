@@ -34,7 +34,7 @@ export function createStdoutSink({ name, batch, format = 'native', output }: Std
       {
         step: 'standard output',
         verdict: 'ok',
-        message: 'Standard output is always there; no test record is written to it',
+        message: 'Standard output is always available; no test record is written',
       },
     ],
     // Standard output belongs to the process.
@@ -53,7 +53,7 @@ function write(name: string, output: Writable, text: string, signal: AbortSignal
       reject(
         new DeliveryError('closed', `Sink ${name} could not write to standard output`, {
           disposition: 'operator',
-          hint: 'code' in cause && cause.code === 'EPIPE' ? 'The program that read it has ended' : undefined,
+          hint: 'code' in cause && cause.code === 'EPIPE' ? 'The program that read the output has ended' : undefined,
           cause,
         }),
       );

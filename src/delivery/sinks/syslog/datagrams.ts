@@ -47,7 +47,7 @@ export class SyslogDatagrams {
     } catch (cause) {
       socket?.on('error', () => {}).close();
       if (signal.aborted) throw signal.reason;
-      throw toUnreachable(`Sink ${name} could not find a way to ${renderListenAddress({ host, port })}`, cause);
+      throw toUnreachable(`Sink ${name} could not find a route to ${renderListenAddress({ host, port })}`, cause);
     }
   }
 

@@ -59,7 +59,8 @@ async function* tryStream(collector: SyslogCollector, signal: AbortSignal): Asyn
     yield { step: 'connect', verdict: 'ok', message: `Reached ${renderListenAddress({ host, port })}${how}` };
     await stream.send([renderSyslogMessage(createTestRecord(clock).fields, message)], signal);
     await untilAborted(Promise.race([clock.sleep(graceMs, signal), stream.ended]), signal);
-    const sent = 'Sent, and the connection stayed open. Syslog has no acknowledgements: look for it at the collector';
+    const sent =
+      'Sent, and the connection stayed open. Syslog has no acknowledgements: check that the collector has it';
     yield { step: 'test record', verdict: 'ok', message: sent };
   } finally {
     await stream.close();
@@ -70,16 +71,15 @@ async function* tryDatagram(collector: SyslogCollector, signal: AbortSignal): As
   const { message, host, port, clock, graceMs } = collector;
   const datagrams = await SyslogDatagrams.open(collector, signal);
   try {
-    yield { step: 'connect', verdict: 'ok', message: `There is a way to ${renderListenAddress({ host, port })}` };
+    yield { step: 'connect', verdict: 'ok', message: `Found a route to ${renderListenAddress({ host, port })}` };
     await datagrams.send(renderSyslogMessage(createTestRecord(clock).fields, message), signal);
     await clock.sleep(graceMs, signal);
     datagrams.throwIfFaulty();
     yield {
       step: 'test record',
       verdict: 'warning',
-      message:
-        'Sent, and nobody objected. With UDP nobody says either whether it arrived: look for it at the collector',
-      hint: 'Use the protocol tcp or tls if the collector has it',
+      message: 'Sent without an error. UDP does not confirm arrival: check that the collector has it',
+      hint: 'Use the protocol tcp or tls if the collector supports it',
     };
   } finally {
     await datagrams.close();
@@ -90,12 +90,10 @@ function checkMessageSize({ protocol, message: { messageBytesMax } }: SyslogColl
   const usual = protocol === 'udp' ? DATAGRAM_BYTES_USUAL : MESSAGE_BYTES_USUAL;
   const step = 'message size';
   if (messageBytesMax <= usual) {
-    return { step, verdict: 'ok', message: `Messages of more than ${messageBytesMax} bytes are cut` };
+    return { step, verdict: 'ok', message: `Messages of more than ${messageBytesMax} bytes are truncated` };
   }
   const risk =
-    protocol === 'udp'
-      ? 'a larger datagram travels in pieces and is lost with any of them'
-      : 'a collector need not take a larger one whole';
-  const message = `Messages may have up to ${messageBytesMax} bytes; above ${usual} ${risk}`;
-  return { step, verdict: 'warning', message, hint: 'Check what the collector takes, or lower message_max' };
+    protocol === 'udp' ? 'a datagram is fragmented, and lost with any fragment' : 'a collector may truncate them';
+  const message = `Messages may have up to ${messageBytesMax} bytes; above ${usual} bytes ${risk}`;
+  return { step, verdict: 'warning', message, hint: 'Check the limit of the collector, or lower message_max' };
 }

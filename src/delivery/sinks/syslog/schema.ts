@@ -23,7 +23,7 @@ export const syslogSchema = sinkSchema(
     facility: choice({ description: 'Facility of the messages.' }, SYSLOG_FACILITIES).prefault('local0'),
     app_name: checked(
       { description: 'APP-NAME of the messages.', kind: 'name' },
-      'a name of printable characters of ASCII without blanks',
+      'a name of printable ASCII characters without blanks',
       APP_NAME_CHARS_MAX,
       isToken,
     ).prefault('router-exporter'),

@@ -114,7 +114,7 @@ class StreamSink extends SyslogSink {
     if (!this.#hasEnded) return { bytes };
     this.#hasEnded = false;
     const place = renderListenAddress({ host, port });
-    const warning = `The connection of sink ${this.name} to ${place} had ended: messages of the last ${renderDuration(replayMs)} are sent again, and earlier ones may be lost`;
+    const warning = `Sink ${this.name} lost its connection to ${place}: messages of the last ${renderDuration(replayMs)} are sent again, earlier ones may be lost`;
     return { bytes, warning };
   }
 

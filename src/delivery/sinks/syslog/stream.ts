@@ -118,7 +118,7 @@ export class SyslogStream {
     if (this.#isClosing) return;
     this.#isClosing = true;
     if (cause === undefined) this.#endedMs = this.#clock.now();
-    const orderly = new DeliveryError('unreachable', `The collector at ${this.#place} ended the connection`, {
+    const orderly = new DeliveryError('unreachable', `The collector at ${this.#place} closed the connection`, {
       disposition: 'retry',
     });
     this.#ended.reject(cause === undefined ? orderly : toSocketError(`The connection to ${this.#place} broke`, cause));
