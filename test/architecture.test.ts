@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ROOMS, renderLintConfig, roomsBelow } from '../tools/import-rules.ts';
+import { MODULES, modulesBelow, renderLintConfig } from '../tools/import-rules.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OXLINT = join(ROOT, 'node_modules/.bin/oxlint');
@@ -15,7 +15,7 @@ interface Finding {
   readonly help: string;
 }
 
-/** What the project's linter, with the project's configuration, says about `src/` below `folder`. */
+/** Runs the project's linter with the project's configuration on `src/` below `folder`. */
 function lint(folder: string): Finding[] {
   const { stdout } = spawnSync(OXLINT, ['--format', 'json', 'src'], { cwd: folder, encoding: 'utf8' });
   return (JSON.parse(stdout) as { diagnostics: Finding[] }).diagnostics;
@@ -33,14 +33,14 @@ describe('the import rule', () => {
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'router-exporter-architecture-'));
     copyFileSync(join(ROOT, '.oxlintrc.json'), join(folder, '.oxlintrc.json'));
-    for (const room of ROOMS) {
-      for (const other of ROOMS) {
-        if (room !== other) plant(`src/${room}/to-${other}.ts`, `export { x } from '../${other}/index.ts';\n`);
+    for (const module of MODULES) {
+      for (const other of MODULES) {
+        if (module !== other) plant(`src/${module}/to-${other}.ts`, `export { x } from '../${other}/index.ts';\n`);
       }
     }
     plant('src/logs/type-only.ts', "import type { X } from '../router/index.ts';\nexport type Y = X;\n");
     plant('src/logs/deep/lazy.ts', "export const x = import('../../status/index.ts');\n");
-    plant('src/logs/past-the-door.ts', "export { Secret } from '../base/secret.ts';\n");
+    plant('src/logs/past-the-entry-point.ts', "export { Secret } from '../base/secret.ts';\n");
     plant('src/cli/to-main.ts', "export { x } from '../main.ts';\n");
     plant('src/agent/to-library.ts', "export { x } from '../index.ts';\n");
     plant('src/index.ts', "export * from './router/index.ts';\nexport { x } from './router/client.ts';\n");
@@ -50,35 +50,35 @@ describe('the import rule', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('is in the configuration of the linter as tools/import-rules.ts says it (`npm run import-rules` writes it)', () => {
+  test('is in the configuration of the linter as tools/import-rules.ts renders it (`npm run import-rules` writes it)', () => {
     const text = readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8');
     expect(JSON.parse(text)).toEqual(JSON.parse(renderLintConfig()));
   });
 
-  test.for(ROOMS)('lets %s import the storeys below it and nothing else', (room) => {
-    for (const other of ROOMS) {
-      if (room === other) continue;
-      const codes = findingsIn(`src/${room}/to-${other}.ts`).map(({ code }) => code);
+  test.for(MODULES)('lets %s import the layers below it and nothing else', (module) => {
+    for (const other of MODULES) {
+      if (module === other) continue;
+      const codes = findingsIn(`src/${module}/to-${other}.ts`).map(({ code }) => code);
       expect({ other, codes }).toEqual({
         other,
-        codes: roomsBelow(room).includes(other) ? [] : ['eslint(no-restricted-imports)'],
+        codes: modulesBelow(module).includes(other) ? [] : ['eslint(no-restricted-imports)'],
       });
     }
   });
 
   test('catches a planted sideways import and says where it belongs', () => {
     expect(findingsIn('src/logs/to-router.ts').map(({ help }) => help)).toEqual([
-      'The room logs may import only base, bzip2, model, settings, net. Declare here the small interface that is needed; src/agent hands over the room that satisfies it.',
+      'The module logs may import only base, bzip2, model, settings, net. Declare the small interface that it needs here; src/agent passes the module that implements it.',
     ]);
   });
 
   test.for([
     'src/logs/type-only.ts',
     'src/logs/deep/lazy.ts',
-    'src/logs/past-the-door.ts',
+    'src/logs/past-the-entry-point.ts',
     'src/cli/to-main.ts',
     'src/agent/to-library.ts',
-    // One of its two lines: the other goes through the door.
+    // One of its two lines; the other uses the entry point.
     'src/index.ts',
   ])('catches %s', (file) => {
     expect(findingsIn(file).map(({ code }) => code)).toEqual(['eslint(no-restricted-imports)']);
@@ -95,17 +95,17 @@ describe('the import rule', () => {
 
 describe('src/', () => {
   const files = globSync('src/**/*.ts', { cwd: ROOT })
-    // Its text runs in the browser; what that may do, the policy of the page decides.
+    // Its text runs in the browser, restricted by the policy of the page.
     .filter((path) => path !== 'src/web/pages/refresh-script.ts')
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
-  /** Files outside `rooms` that hold `pattern`. */
-  const violators = (pattern: RegExp, ...rooms: string[]) =>
+  /** Lists files outside `modules` that contain `pattern`. */
+  const violators = (pattern: RegExp, ...modules: string[]) =>
     files
-      .filter(({ path, text }) => pattern.test(text) && !rooms.some((room) => path.startsWith(`src/${room}`)))
+      .filter(({ path, text }) => pattern.test(text) && !modules.some((module) => path.startsWith(`src/${module}`)))
       .map(({ path }) => path);
 
   test('opens outgoing connections only in router/ and delivery/, with the tools of net/, and listens only in web/ and simulator/', () => {
-    // `isIP` of node:net looks at a text and opens nothing.
+    // `isIP` of node:net parses a text and opens nothing.
     const network =
       /(?<!import \{ isIP(v4|v6)?(, isIPv6)? \} )from '(undici|node:(net|tls|http|https|http2|dgram|dns)(\/promises)?)'/;
     expect(violators(network, 'net/', 'router/', 'delivery/', 'web/', 'simulator/')).toEqual([]);
@@ -136,13 +136,13 @@ describe('src/', () => {
     expect(violators(/throw new Error\(/)).toEqual([]);
   });
 
-  test('has a door in every room that says what the room owns', () => {
-    const doors = files.filter(({ path }) => /^src\/[a-z\d]+\/index\.ts$/.test(path));
-    expect(doors.map(({ path }) => path.split('/')[1] ?? '').toSorted()).toEqual(ROOMS.toSorted());
-    for (const { path, text } of doors) {
-      const room = path.split('/')[1];
+  test('has an entry point in every module, whose header says what the module owns', () => {
+    const entryPoints = files.filter(({ path }) => /^src\/[a-z\d]+\/index\.ts$/.test(path));
+    expect(entryPoints.map(({ path }) => path.split('/')[1] ?? '').toSorted()).toEqual(MODULES.toSorted());
+    for (const { path, text } of entryPoints) {
+      const module = path.split('/')[1];
       expect(text).toMatch(
-        new RegExp(`^/\\*\\*\n \\* ${room}: [^]*\n \\* Owns: [^]*\n \\* Does not own: [^]*\n \\* Start reading at: `),
+        new RegExp(`^/\\*\\*\n \\* ${module}: [^]*\n \\* Owns: [^]*\n \\* Does not own: [^]*\n \\* Start reading at: `),
       );
     }
   });

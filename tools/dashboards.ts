@@ -1,4 +1,4 @@
-/** Writes dashboards/json/. `npm run dashboards` runs it, and a test compares. */
+/** Writes dashboards/json/. `npm run dashboards` runs it, and a test compares the result. */
 import { writeFileSync } from 'node:fs';
 import { createDashboards } from '../dashboards/index.ts';
 

@@ -1,4 +1,4 @@
-/** Writes the pages of docs/ that are made from the code. `npm run docs` runs it, and tests compare. */
+/** Writes the generated pages of docs/. `npm run docs` runs it, and tests compare the result. */
 
 import { writeFileSync } from 'node:fs';
 import { renderMetricsReference } from '../src/agent/index.ts';

@@ -1,11 +1,11 @@
 /**
- * The import rule of src/, as data: a room may import rooms on lower storeys, through their doors, and nothing else.
- * `npm run import-rules` writes it into .oxlintrc.json, where the linter and editors find it.
+ * The import rule of src/ as data: a module (a folder of src/) imports modules of lower layers only, through their entry
+ * points. `npm run import-rules` writes it into .oxlintrc.json for the linter and editors.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** Storeys from the ground up. Rooms of one storey are strangers to each other. */
-export const STOREYS: readonly (readonly string[])[] = [
+/** Layers from the bottom up. Modules of one layer do not import each other. */
+export const LAYERS: readonly (readonly string[])[] = [
   ['base', 'bzip2'],
   ['model', 'settings'],
   ['net'],
@@ -14,26 +14,26 @@ export const STOREYS: readonly (readonly string[])[] = [
   ['agent'],
   ['cli'],
 ];
-export const ROOMS = STOREYS.flat();
+export const MODULES = LAYERS.flat();
 
-/** Rooms that `room` may import. */
-export function roomsBelow(room: string): readonly string[] {
-  return STOREYS.slice(
+/** Returns the modules that `module` may import. */
+export function modulesBelow(module: string): readonly string[] {
+  return LAYERS.slice(
     0,
-    STOREYS.findIndex((storey) => storey.includes(room)),
+    LAYERS.findIndex((layer) => layer.includes(module)),
   ).flat();
 }
 
 const CONFIG = new URL('../.oxlintrc.json', import.meta.url);
 
-/** The linter's configuration with the rule of every room in its `overrides`. */
+/** Renders the linter's configuration with the rule of every module in `overrides`. */
 export function renderLintConfig(): string {
   const config: unknown = JSON.parse(readFileSync(CONFIG, 'utf8'));
-  const overrides = [...ROOMS.map(createOverride), LIBRARY_OVERRIDE];
+  const overrides = [...MODULES.map(createOverride), LIBRARY_OVERRIDE];
   return `${JSON.stringify({ ...Object(config), overrides }, null, 2)}\n`;
 }
 
-/** The entry of the library stands above the rooms and re-exports what their doors offer. */
+/** The entry point of the library, above all modules, re-exports from their entry points. */
 const LIBRARY_OVERRIDE = {
   files: ['src/index.ts'],
   rules: {
@@ -43,7 +43,7 @@ const LIBRARY_OVERRIDE = {
         patterns: [
           {
             regex: '^\\./([^/]+/([^/]+/|[^i]|i[^n]|in[^d])|main\\.ts$)',
-            message: 'The library imports rooms through their doors and nothing else.',
+            message: 'The library imports modules through their entry points only.',
           },
         ],
       },
@@ -51,27 +51,28 @@ const LIBRARY_OVERRIDE = {
   },
 };
 
-function createOverride(room: string) {
-  const below = roomsBelow(room);
-  const others = ROOMS.filter((other) => other !== room && !below.includes(other));
-  const allowed = below.length > 0 ? `only ${below.join(', ')}` : 'no other room';
+function createOverride(module: string) {
+  const below = modulesBelow(module);
+  const others = MODULES.filter((other) => other !== module && !below.includes(other));
+  const allowed = below.length > 0 ? `only ${below.join(', ')}` : 'no other module';
   const patterns = [
     {
       regex: `^(\\.\\./)+(${others.join('|')})/`,
-      message: `The room ${room} may import ${allowed}. Declare here the small interface that is needed; src/agent hands over the room that satisfies it.`,
+      message: `The module ${module} may import ${allowed}. Declare the small interface that it needs here; src/agent passes the module that implements it.`,
     },
     {
-      // "Anything but index.ts", without the look-ahead that the linter's regular expressions do not have.
+      // Matches anything but index.ts. The linter's regular expressions have no look-ahead.
       regex: `^(\\.\\./)+(${below.join('|')})/([^/]+/|[^i]|i[^n]|in[^d])`,
-      message: 'Import another room through its door, index.ts. What is needed and not there belongs into the door.',
+      message:
+        'Import another module through its entry point, index.ts. If it does not export what you need, add the export there.',
     },
     {
       regex: '^(\\.\\./)+(main|index)\\.ts$',
-      message: 'Nothing imports main.ts and src/index.ts: they are the ways in from outside.',
+      message: 'Nothing imports main.ts and src/index.ts: they are the entry points of the program and the library.',
     },
   ];
   return {
-    files: [`src/${room}/**/*.ts`],
+    files: [`src/${module}/**/*.ts`],
     rules: { 'no-restricted-imports': ['error', { patterns: patterns.filter(({ regex }) => !regex.includes('()')) }] },
   };
 }

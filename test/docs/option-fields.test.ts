@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ROOMS } from '../../tools/import-rules.ts';
+import { MODULES } from '../../tools/import-rules.ts';
 import { PROJECT } from './read-pages.ts';
 
 /** Exported interfaces and object types that hold options, with their bodies. The formatter fixes the indentation. */
@@ -28,8 +28,8 @@ function listOptionFields(source: string): readonly Field[] {
 }
 
 describe('the fields of exported option types', () => {
-  test.for(ROOMS)('are all documented in %s', (room) => {
-    const undocumented = globSync(`src/${room}/**/*.ts`, { cwd: PROJECT }).flatMap((path) =>
+  test.for(MODULES)('are all documented in %s', (module) => {
+    const undocumented = globSync(`src/${module}/**/*.ts`, { cwd: PROJECT }).flatMap((path) =>
       listOptionFields(readFileSync(join(PROJECT, path), 'utf8'))
         .filter(({ isDocumented }) => !isDocumented)
         .map(({ name }) => `${path} ${name}`),
