@@ -3,12 +3,12 @@
 #
 #   run-with-reader.sh 'vector --config vector.yaml' router-exporter run --config.file router-exporter.yaml
 #
-# The first argument is the command of the reader, the others are the agent. Signals go to the agent alone. At SIGTERM it
-# writes what is on its way and ends; the reader finds the end of its input, passes on what it has, and ends as well. A plain
-# "agent | reader" would stop both at once, and lose what stands in the pipe between them.
+# The first argument is the command of the reader, the others are the agent. Only the agent gets signals. On SIGTERM it
+# writes records in flight and exits; the reader then reaches the end of its input, forwards its records and exits. A plain
+# "agent | reader" would stop both at once and lose the content of the pipe.
 #
-# When the reader ends first, the agent ends with exit code 1: a supervisor starts both again. The exit code is the agent's,
-# or, if that is 0, the reader's.
+# If the reader exits first, the agent exits with code 1, and a supervisor restarts both. The exit code is the agent's or, if
+# that is 0, the reader's.
 set -eu
 
 reader_command=$1
@@ -24,7 +24,7 @@ agent=$!
 trap 'kill -TERM "$agent" 2>/dev/null || true' TERM INT
 trap 'kill -HUP "$agent" 2>/dev/null || true' HUP
 
-# A signal interrupts the waiting, so it begins anew until the one waited for has ended.
+# A signal interrupts wait, so repeat it until the process has exited.
 wait_for() {
   while :; do
     code=0
