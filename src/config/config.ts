@@ -10,20 +10,20 @@ import type { DeadLetterSettings, StorageSettings } from '../store/index.ts';
 import type { WebSettings } from '../web/index.ts';
 import type { routerKeysSchema } from './router-schema.ts';
 
-/** Everything the agent runs with: defaults applied, files read, paths absolute. Times are ms, sizes bytes. */
+/** The whole configuration: defaults applied, files read, paths absolute. Times are milliseconds, sizes bytes. */
 export interface Config {
   readonly web: WebSettings;
   readonly storage: StorageSettings;
-  /** Those of the main file, then those of each file of routers. Empty only when such files may come later. */
+  /** Routers of the main file, then those of each file in `router_files`. Empty only with `router_files`. */
   readonly routers: readonly RouterSettings[];
   /** Absent: profiles are not backed up. */
   readonly backup: BackupSettings | undefined;
-  /** None: logs have nowhere to go. */
+  /** Empty: logs are not read. */
   readonly sinks: readonly SinkSettings[];
   readonly deadLetters: DeadLetterSettings;
-  /** The shipped ones among them, where `default` stands for them. Rules of one name have one type, help and list of labels. */
+  /** Log rules, including the shipped ones if configured. Rules with the same name have the same type, help and labels. */
   readonly logRules: readonly LogRuleSettings[];
-  /** Applied to every message, one after the other. */
+  /** Applied to every message in this order. */
   readonly redact: readonly RedactSettings[];
 }
 
@@ -35,15 +35,15 @@ export interface RouterSettings extends RouterIdentity {
   readonly username: string;
   /** Password of the account; empty with `auth: none`. */
   readonly password: Secret;
-  /** How requests are authenticated: with tokens after a login, with HTTP basic, or not at all. */
+  /** Authentication of requests: tokens after a login, HTTP basic, or none. */
   readonly auth: RouterKeys['auth'];
-  /** How the router's certificate is verified, and which client certificate is presented. */
+  /** Verification of the router's certificate, and the client certificate. */
   readonly tls: TlsSettings;
-  /** IANA name; `undefined` when nobody said. */
+  /** IANA name; `undefined` when not configured. */
   readonly timezone: RouterKeys['timezone'];
   /** Intervals and time limits of polling. */
   readonly poll: PollSettings;
-  /** Which logs are read, and how often. */
+  /** Reading of its logs. */
   readonly logs: LogSettings;
   /** In the order of their definition. Routers with the same modules share one list, and all lists share the modules. */
   readonly modules: readonly ModuleDefinition[];

@@ -1,9 +1,9 @@
 /**
  * config: configuration file and environment in, checked settings out.
  *
- * Owns: which files there are, the environment, routers merged over their defaults, what crosses rooms (names that several of them use),
- * the reference and what runs as text.
- * Does not own: kinds of values and faults (settings), the settings of a room (the room has their schema), command line flags (cli).
+ * Owns: the list of files, the environment, merging of routers over `defaults`, checks across modules (names that several of them use), the
+ * reference, and the running configuration as text.
+ * Does not own: kinds of values and faults (settings), the settings of a module (it has their schema), command line flags (cli).
  * Start reading at: schema.ts for the keys, load-config.ts for the steps.
  */
 export type { Config, RouterSettings } from './config.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { configSchema } from './schema.ts';
 
-/** A node of a JSON Schema, as far as it is used here. `kind` is what the reference calls the type. */
+/** A node of a JSON Schema, with the keys used here. `kind` is the name of the type in the reference. */
 export interface JsonSchema {
   readonly description?: string;
   readonly default?: unknown;
@@ -20,7 +20,7 @@ export interface JsonSchema {
   readonly const?: string;
 }
 
-/** Such text is judged when the environment has been filled in. */
+/** Text with a reference to the environment. Its value is checked only after substitution. */
 const REFERENCE: JsonSchema = { type: 'string', pattern: '\\$\\{' };
 
 /**
@@ -36,12 +36,12 @@ export function renderJsonSchema(): string {
   return `${JSON.stringify(schema, null, 2)}\n`;
 }
 
-/** The JSON Schema of what may be written, with the words of the reference in it. */
+/** Converts a schema to the JSON Schema of valid input, with the names of types that the reference needs. */
 export function toJsonSchema(schema: z.core.$ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'input', target: 'draft-7' }) as JsonSchema;
 }
 
-/** Takes out what only the reference needs, and lets a reference to the environment stand for any text. */
+/** Removes what only the reference needs, and allows a reference to the environment in place of any text. */
 function toEditorSchema(schema: JsonSchema): JsonSchema {
   const node = withoutKind(schema);
   const { description, default: fallback, ...own } = node;
@@ -67,18 +67,18 @@ function toEditorSchema(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** Maps that leave it to the environment which one of `variants` they are. */
+/** Allows maps whose variant is chosen by the environment. */
 function listTagReferences(variants: readonly JsonSchema[]): JsonSchema[] {
   return listTags(variants).map((tag) => ({ type: 'object', properties: { [tag]: REFERENCE }, required: [tag] }));
 }
 
-/** The keys whose values tell maps from each other. */
+/** Lists the keys whose values select a variant. */
 export function listTags(variants: readonly JsonSchema[]): string[] {
   const [first] = variants;
   return Object.entries(first?.properties ?? {}).flatMap(([key, value]) => (value.const === undefined ? [] : [key]));
 }
 
-/** Without what is only for the reference, and the default behind the description. */
+/** Removes what only the reference needs, and puts the default after the description. */
 function withoutKind(schema: JsonSchema): JsonSchema {
   const { kind: _kind, default: fallback, ...node } = schema;
   return fallback === undefined ? node : { ...node, default: fallback };

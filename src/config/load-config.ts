@@ -21,17 +21,17 @@ import { type ListedRouters, readListedRouters } from './router-files.ts';
 import { resolveRouters } from './router-settings.ts';
 import { configSchema, type Settings } from './schema.ts';
 
-/** Files whose changes call for a reload, as they were read. */
+/** Files whose changes trigger a reload, as they were read. */
 export interface WatchedFiles {
   /** Absolute paths and globs of files of routers. */
   readonly patterns: readonly string[];
-  /** What tells the content of each file that was found from another, by absolute path. */
+  /** Digest of each file, by absolute path. */
   readonly digests: ReadonlyMap<string, string>;
 }
 
 /**
- * A configuration to run with, or everything that is wrong with its files, file by file in the order of their lines. What
- * is to be watched is known in both cases, but of a main file that cannot be read at all.
+ * A valid configuration, or all faults of its files, file by file in the order of their lines. `watched` is empty when the
+ * main file cannot be read.
  */
 export type LoadedConfig =
   | { readonly ok: true; readonly config: Config; readonly watched: WatchedFiles }
@@ -40,13 +40,13 @@ export type LoadedConfig =
 export interface LoadOptions {
   /** Folder of the modules that are part of the product; without it there are none, and the default set is empty. */
   readonly shippedModules?: URL | string | undefined;
-  /** What the agent itself exposes about routers: no module may have a metric of the same name. */
+  /** Metrics that the agent itself exposes about routers. No module may have a metric of the same name. */
   readonly agentFamilies?: readonly AgentFamily[] | undefined;
-  /** What `default` stands for in `log_rules`; without them it stands for nothing. Their metrics are not among the agent's families. */
+  /** Rules that `default` includes in `log_rules`; none by default. Their metrics are not among `agentFamilies`. */
   readonly shippedRules?: readonly LogRuleSettings[] | undefined;
 }
 
-/** Copies the environment of this process: nothing else reads it. */
+/** Copies the environment of this process. Nothing else in the program reads it. */
 export function readEnvironment(): Environment {
   return { ...process.env };
 }
@@ -59,7 +59,7 @@ const MAIN_ROOT: RootExpected = {
 };
 
 /**
- * Reads and checks the configuration file at `path` and every file that it names, with `${NAME}` filled in from `env`.
+ * Reads and checks the configuration file at `path` and every file that it refers to, with `${NAME}` replaced from `env`.
  * Never rejects. Relative paths inside a file start at its folder.
  */
 export async function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Promise<LoadedConfig> {
@@ -119,7 +119,7 @@ function toNamed(items: readonly Readonly<Record<string, unknown>>[], file: Conf
   return items.map(({ name }, index) => ({ file, path: [list, index], name }));
 }
 
-/** Refuses a name that an earlier item of the list has, at the later one. */
+/** Rejects a name that an earlier item of the list already has. The fault is at the later item. */
 function checkUnique(items: readonly Named[], list: 'routers' | 'sinks'): void {
   const first = new Map<string, Place>();
   for (const { file, path, name } of items) {

@@ -12,21 +12,21 @@ import type { KeyPath } from '../settings/index.ts';
 import { type ConfigFile, isWhole, renderPlace, toFamilyName } from '../settings/index.ts';
 import type { PlacedFamily } from '../status/index.ts';
 
-/** What there is beside the rules that are written. */
+/** Everything that the rules of a file are checked against. */
 export interface RuleSurroundings {
   readonly shipped: readonly LogRuleSettings[];
   readonly moduleFamilies: readonly PlacedFamily[];
   readonly agentFamilies: readonly FamilyDescription[];
 }
 
-/** A rule of the list; the place of a shipped one is the word that stands for it. */
+/** A rule of the list. The path of a shipped rule is that of the word which includes the shipped rules. */
 interface ListedRule {
   readonly rule: LogRuleSettings;
   readonly path: KeyPath;
   readonly isShipped: boolean;
 }
 
-/** The log rules that apply, checked. */
+/** The active log rules, checked. */
 export class LogRuleList {
   readonly rules: readonly LogRuleSettings[];
   readonly #listed: readonly ListedRule[];
@@ -51,18 +51,18 @@ export class LogRuleList {
     this.#checkFamilies(others);
   }
 
-  /** Says, for a message about the file `from`, which rule puts this label on its series. */
+  /** Describes the rule that puts this label on its series, for a message about the file `from`; `undefined` if there is none. */
   findLabelOwner(label: string, from: ConfigFile): string | undefined {
     const owner = this.#listed.find(({ rule }) => listLabels(rule).includes(label));
     return owner && this.#describe(owner, from);
   }
 
-  /** Refuses a rule whose metric is something else already. What is refused at one place does not spoil the next. */
+  /** Rejects a rule whose metric name is already taken. A rejected rule does not reserve its name. */
   #checkFamilies({ moduleFamilies, agentFamilies }: Omit<RuleSurroundings, 'shipped'>): void {
     const ofAgent = new Map(agentFamilies.map((family) => [toFamilyName(family), family]));
     const ofModules = new Map(moduleFamilies.map((family) => [toFamilyName(family), family]));
     const first = new Map<string, ListedRule>();
-    // The shipped ones were there before, wherever they stand.
+    // Shipped rules take precedence, whatever their position.
     for (const listed of this.#listed.toSorted((a, b) => Number(b.isShipped) - Number(a.isShipped))) {
       const { rule, path } = listed;
       const key = toFamilyName(rule);
@@ -79,7 +79,7 @@ export class LogRuleList {
     }
   }
 
-  /** The name that can be changed is the one that a person has written, but for the name of a shipped module's metric. */
+  /** Puts the fault at the name that the operator can change: that of the rule, or for a shipped rule that of the module's metric. */
   #refuseModule(listed: ListedRule, { name, module, place }: PlacedFamily): void {
     if (!listed.isShipped) {
       const owner = `${name} of the module "${module}" ${renderPlace(place, this.#file)}`;

@@ -4,7 +4,7 @@ import { type JsonSchema, listTags, toJsonSchema } from './json-schema.ts';
 /** A map of keys in the reference. */
 interface Section {
   readonly title: string;
-  /** Which of several maps it is that can stand there. */
+  /** Name of the variant, where several maps are allowed. */
   readonly word?: string;
   readonly schema: JsonSchema;
 }
@@ -41,7 +41,7 @@ function listSections(section: Section, elsewhere: Readonly<Record<string, strin
   return [section, ...inner];
 }
 
-/** What all maps have, what each has beside it, and the maps inside of them, which several can share. */
+/** Lists the keys that all variants share, then the other keys of each, then the sections inside them, which variants may share. */
 function listVariantSections({ title, schema }: Section, elsewhere: Readonly<Record<string, string>>): Section[] {
   const { common, variants } = splitVariants(schema);
   const sections = variants.map((variant) => listSections({ title, schema: variant.schema }, elsewhere));
@@ -50,14 +50,14 @@ function listVariantSections({ title, schema }: Section, elsewhere: Readonly<Rec
   return [...listSections({ title, schema: common }, elsewhere), ...own, ...inner.values()];
 }
 
-/** One of several maps that can stand at a place. */
+/** One of several maps that are allowed at a key. */
 interface Variant {
-  /** Value of the key that tells it from the others. */
+  /** Value of the key that selects it. */
   readonly word: string;
   readonly schema: JsonSchema;
 }
 
-/** Divides maps of which each has its own value of one key: what all of them have, and what is left of each. */
+/** Splits the variants of a map into the keys that all of them share, and the rest of each. */
 function splitVariants({ oneOf = [], ...union }: JsonSchema): { common: JsonSchema; variants: Variant[] } {
   const [tag = ''] = listTags(oneOf);
   const [first] = oneOf;
@@ -84,7 +84,7 @@ function splitVariants({ oneOf = [], ...union }: JsonSchema): { common: JsonSche
   };
 }
 
-/** The keys of a map. Of one whose value may be left out (`key:`), what may stand there. */
+/** Lists the keys of a map with their schemas; of a nullable key, the schema of its value. */
 function listKeys({ properties = {} }: JsonSchema): [string, JsonSchema][] {
   return Object.entries(properties).map(([key, value]) => {
     const isNullable = value.anyOf?.some(({ type }) => type === 'null') ?? false;
@@ -113,7 +113,7 @@ function renderSection(
   return `${heading}${text}| Key | Type | Default | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
 }
 
-/** The map of keys that stands at a key, in a list at a key, or behind the names at a key; the suffix says which. */
+/** Finds the section at a key, in a list at a key, or behind the names at a key; the suffix says which. */
 function findMap({
   items,
   additionalProperties: named,

@@ -9,8 +9,8 @@ import { renderWeb } from '../web/index.ts';
 import type { Config, RouterSettings } from './config.ts';
 
 /**
- * What runs, defaults applied, as YAML with the keys of the configuration file; without the routers, and with `[secret]` for
- * every secret. What came from a file is said in brackets.
+ * Renders the running configuration as YAML with the keys of the configuration file, defaults applied, routers left out, and
+ * `[secret]` for every secret. Content that came from a file is summarised in brackets.
  */
 export function renderEffectiveConfig({ web, storage, backup, sinks, deadLetters, logRules, redact }: Config): string {
   return render({
@@ -24,7 +24,7 @@ export function renderEffectiveConfig({ web, storage, backup, sinks, deadLetters
   });
 }
 
-/** What runs of one router, in the same form: an item of `routers`. */
+/** Renders the running configuration of one router in the same form, as an item of `routers`. */
 export function renderEffectiveRouter(router: RouterSettings): string {
   const { name, url, auth, username, password, timezone, labels, poll, logs, modules, byteBudget } = router;
   return render({

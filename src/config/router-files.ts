@@ -3,9 +3,9 @@ import { checkSettings, readPatternFiles } from '../settings/index.ts';
 import { type Layer, type ListedRouter, routerListSchema } from './router-schema.ts';
 import { AT_LEAST_ONE_ROUTER, type Settings } from './schema.ts';
 
-/** A file for each site or customer; each is looked at every few seconds. */
+/** Maximum number of files of routers: one for each site or customer. Each is checked every few seconds. */
 export const ROUTER_FILES_MAX = 1000;
-/** All files of routers together: four configuration files. */
+/** Maximum size of all files of routers together: four configuration files. */
 export const ROUTER_FILES_BYTES_MAX = 64 * 1024 ** 2;
 
 const LIST_ROOT: RootExpected = {
@@ -15,7 +15,7 @@ const LIST_ROOT: RootExpected = {
   schema: routerListSchema,
 };
 
-/** `defaults` or one router, and where it stands. */
+/** The valid keys of `defaults` or of one router, and their position. */
 export interface PlacedLayer extends Place {
   readonly layer: Layer;
 }
@@ -28,11 +28,11 @@ export interface PlacedRouter extends PlacedLayer {
 
 export interface ListedRouters {
   readonly routers: readonly PlacedRouter[];
-  /** The files of routers, for whoever watches them. */
+  /** The files of routers, for the watch. */
   readonly watched: { readonly patterns: readonly string[]; readonly digests: ReadonlyMap<string, string> };
 }
 
-/** Lists the routers of the main file, then those of each file that `router_files` leads to. */
+/** Lists the routers of the main file, then those of each file that `router_files` matches. */
 export async function readListedRouters(
   main: ConfigFile,
   settings: Settings,
@@ -42,17 +42,17 @@ export async function readListedRouters(
   checkPresence(main, settings);
   const bounds = { filesMax: ROUTER_FILES_MAX, bytesMax: ROUTER_FILES_BYTES_MAX };
   const matched = await readPatternFiles(main, 'router_files', settings.router_files ?? [], bounds);
-  const routers = place(settings.routers ?? [], main, ['routers']);
+  const routers = toPlaced(settings.routers ?? [], main, ['routers']);
   for (const { name, path, text } of matched.files) {
     const file = files.parse(name, path, text, LIST_ROOT);
     // Not spread into one call: a list may be longer than the arguments that a call can have.
     if (file)
-      for (const router of place(checkSettings(file, env, routerListSchema) ?? [], file, [])) routers.push(router);
+      for (const router of toPlaced(checkSettings(file, env, routerListSchema) ?? [], file, [])) routers.push(router);
   }
   return { routers, watched: { patterns: matched.patterns, digests: matched.digests } };
 }
 
-/** Refuses a configuration that has no router and never will. */
+/** Rejects a configuration without routers and without `router_files`. */
 function checkPresence(main: ConfigFile, { routers, router_files: patterns }: Settings): void {
   if ((routers?.length ?? 0) > 0 || (patterns?.length ?? 0) > 0) return;
   const [key] = ['routers', 'router_files'].filter((it) => main.source.valueAt([it]) !== undefined);
@@ -63,6 +63,6 @@ function checkPresence(main: ConfigFile, { routers, router_files: patterns }: Se
   else main.faults.add(['routers'], `Missing key; expected ${AT_LEAST_ONE_ROUTER}, or "router_files"`);
 }
 
-function place(routers: readonly ListedRouter[], file: ConfigFile, path: readonly string[]): PlacedRouter[] {
+function toPlaced(routers: readonly ListedRouter[], file: ConfigFile, path: readonly string[]): PlacedRouter[] {
   return routers.map((layer, index) => ({ file, path: [...path, index], name: layer.name, layer }));
 }

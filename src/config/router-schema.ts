@@ -32,7 +32,7 @@ const labels = z
     kind: 'map of label names to texts',
   });
 
-/** Every key of a router but `name` and `url`, with its default. */
+/** Schema of all keys of a router except `name` and `url`, with their defaults. */
 export const routerKeysSchema = section('Keys of a router.', {
   ...connectionShape,
   timezone: timeZone({
@@ -51,24 +51,24 @@ export const routerKeysSchema = section('Keys of a router.', {
 
 const layerShape = inheritable(routerKeysSchema.shape);
 
-/** What `defaults` may hold. */
+/** Schema of `defaults`. */
 export const layerSchema = section(
   'Any key of a router except `name` and `url`; what a router sets itself wins.',
   layerShape,
 );
 
-/** One item of `routers`. */
+/** Schema of an item of `routers`. */
 export const routerSchema = section('One router.', {
   name: name({ description: 'Unique name of the router: its label `router` in metrics and logs.' }),
   url: urlKey,
   ...layerShape,
 });
 
-/** What `defaults` and each router may set. */
+/** The valid keys of `defaults`, or of a router. */
 export type Layer = SoundOf<typeof layerSchema>;
 
-/** The whole of a file that `router_files` names. */
+/** Schema of a file that `router_files` lists. */
 export const routerListSchema = z.array(routerSchema, { error: 'a list of routers' });
 
-/** What is sound of an item of `routers`. */
+/** The valid keys of an item of `routers`. */
 export type ListedRouter = SoundOf<typeof routerSchema>;

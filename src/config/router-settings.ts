@@ -19,12 +19,12 @@ import type { Settings } from './schema.ts';
 /** Enough to hide the latency of a network share, far below the limit of open files. */
 const FILE_READS_MAX = 16;
 
-/** What the files of a layer hold. */
+/** Content of the files that a layer refers to. */
 interface LayerFiles extends TlsFiles {
   readonly password?: Secret | undefined;
 }
 
-/** Reads every file that the layers name, each once, a few at a time. What is wrong with one is a fault at its key. */
+/** Reads every file that the layers refer to, each once, a few at a time. An unreadable file is a fault at its key. */
 async function readNamedFiles(layers: readonly PlacedLayer[]): Promise<LayerFiles[]> {
   const reader = new NamedFileReader();
   const files: LayerFiles[] = layers.map(() => ({}));
@@ -48,7 +48,7 @@ interface ReadLayer extends PlacedLayer {
   readonly files: LayerFiles;
 }
 
-/** What all routers have in common, beside `defaults`. */
+/** The checks and lists that all routers share. */
 interface FleetContext {
   readonly registry: ModuleRegistry;
   readonly rules: LogRuleList;
@@ -92,11 +92,11 @@ function resolveRouter(
     place?.file.faults.add(place.path, message);
   }
 
-  // What is no map at all has its fault already.
+  // A layer that is not a map already has its fault.
   const isSet = (key: keyof Layer) =>
     own.file.faults.covers(own.path) ||
     layers.some(({ file, path }) => file.source.valueAt([...path, key]) !== undefined);
-  // A faulty one may have meant that there is no account.
+  // An invalid value may have been meant as "none".
   const isAuthKnown = !layers.some(({ file, path }) => file.faults.covers([...path, 'auth']));
   const needsAccount = keys.auth !== 'none';
   if (needsAccount && isAuthKnown && !isSet('username')) {
@@ -137,7 +137,7 @@ function resolveRouter(
   };
 }
 
-/** Refuses a client certificate without its key, and a key without its certificate. */
+/** Rejects a client certificate without its key, and a key without its certificate. */
 function checkClientCertificate(merged: Layer, layers: readonly PlacedLayer[]): void {
   const { cert_file: cert, key_file: key } = merged.tls ?? {};
   if ((cert === undefined) === (key === undefined)) return;
@@ -149,7 +149,7 @@ function checkClientCertificate(merged: Layer, layers: readonly PlacedLayer[]): 
   place?.file.faults.add([...place.path, 'tls', present], `"${present}" needs "${missing}" beside it`);
 }
 
-/** Refuses a label of the router that its modules, the agent or a log rule put on the same series. */
+/** Rejects a router label that its modules, the agent or a log rule put on the same series. */
 function checkLabels(
   labels: readonly string[],
   modules: RouterSettings['modules'],
@@ -181,7 +181,7 @@ function passwordOf({ layer, files }: ReadLayer) {
   return layer.password ?? files.password;
 }
 
-/** Where the first of `keys` is set: in the router if it is there, else in `defaults`. */
+/** Returns the position of the first of `keys` that is set, in the router or else in `defaults`. */
 function findPollKey(
   keys: readonly (keyof NonNullable<Layer['poll']>)[],
   layers: readonly PlacedLayer[],

@@ -9,7 +9,7 @@ import { deadLettersSchema, storageSchema } from '../store/index.ts';
 import { webSectionSchema } from '../web/index.ts';
 import { layerSchema, routerSchema } from './router-schema.ts';
 
-/** What must be there, in `routers` or by `router_files`. */
+/** Expected at `routers`, unless there is `router_files`. Completes "Expected …". */
 export const AT_LEAST_ONE_ROUTER =
   'a list of at least one router, such as "- name: plant-7" with "url: https://192.0.2.10" below';
 
@@ -44,5 +44,5 @@ export const configSchema = section('Configuration of router-exporter.', {
   redact: redactSchema.optional(),
 });
 
-/** What is sound of the file, before defaults are applied and files are read. */
+/** The valid keys of the file, before defaults are applied and files are read. */
 export type Settings = SoundOf<typeof configSchema>;

@@ -3,34 +3,34 @@ import type { Clock } from '../base/index.ts';
 import { CONFIG_FILE_BYTES_MAX, listMatches, readDigest } from '../settings/index.ts';
 import { ROUTER_FILES_MAX } from './router-files.ts';
 
-/** How often files of routers are looked at: soon enough for a person who waits, and nothing for the disk. */
+/** Interval between checks of the files: short enough for a person who waits, and no load for the disk. Milliseconds. */
 const WATCH_INTERVAL_MS = 5000;
-/** From the look that found a change to the next: a file of this size is written by then. */
+/** Wait after a check that found a change: files of this size are written by then. Milliseconds. */
 const WATCH_SETTLE_MS = 1000;
-/** After so many looks a file that changes all the time is taken as it is. */
+/** Number of checks after which a file that keeps changing is accepted as it is. */
 const WATCH_LOOKS_MAX = 6;
 
 export interface WatchOptions {
   /** Absolute paths and globs, as `LoadedConfig.watched` has them. */
   readonly patterns: readonly string[];
-  /** What was there when the configuration was loaded; without it, what is there at the first look. */
+  /** Digests of the files when the configuration was loaded. Default: those at the first check. */
   readonly digests?: ReadonlyMap<string, string> | undefined;
   /** Clock for the waits between two checks. */
   readonly clock: Clock;
-  /** From one look to the next. Default: 5 s. Milliseconds. */
+  /** Interval between checks, in milliseconds. Default: 5 s. */
   readonly intervalMs?: number | undefined;
   /** Stops watching when aborted. */
   readonly signal: AbortSignal;
-  /** Is waited for. What goes wrong in it is its own business: an error is ignored. */
+  /** Called after a change, and awaited. Errors are ignored. */
   readonly onChange: () => void | Promise<void>;
 }
 
 /**
  * Calls `onChange` when files of routers were changed, added or removed, until `signal` is aborted. Never rejects.
  *
- * It looks at the files itself, because notifications of the system are lost on network shares and when a link is
- * replaced, which is how Kubernetes changes a file. A change is told when two looks in a row saw the same, so that a file
- * is not taken while it is being written; one that never comes to rest is told after a few looks.
+ * Polls the files, because notifications of the system are lost on network shares and when a link is replaced, which is how
+ * Kubernetes changes a file. A change is reported when two checks in a row found the same content, so that a file is not read
+ * while it is being written; a file that keeps changing is reported after a few checks.
  */
 export async function watchRouterFiles(options: WatchOptions): Promise<void> {
   const { patterns, digests, clock, intervalMs = WATCH_INTERVAL_MS, signal, onChange } = options;
@@ -62,7 +62,7 @@ export async function watchRouterFiles(options: WatchOptions): Promise<void> {
   }
 }
 
-/** Whether the time has passed; `false` when the signal came first. */
+/** Resolves to true after the time, or to false when the signal aborts first. */
 async function rest(clock: Clock, durationMs: number, signal: AbortSignal): Promise<boolean> {
   try {
     await clock.sleep(durationMs, signal);
@@ -72,27 +72,27 @@ async function rest(clock: Clock, durationMs: number, signal: AbortSignal): Prom
   }
 }
 
-/** What is known of a file since the last look. */
+/** State of a file at the last check. */
 interface KnownFile {
   readonly stamp: string;
   readonly digest: string;
-  /** Whether the stamp tells that nothing has changed. */
+  /** True when an equal stamp proves that the content is unchanged. */
   readonly isSettled: boolean;
 }
 
-/** Looks at files, and reads only what may have changed since it looked last. */
+/** Checks files for changes, and reads only those that may have changed since the last check. */
 export class FileLooker {
   readonly #patterns: readonly string[];
   readonly #readFileStamp: (path: string) => Promise<string>;
   #known: ReadonlyMap<string, KnownFile> = new Map();
 
-  /** `readFileStamp`: what may tell, without reading it, that a file has not changed. */
+  /** `readFileStamp` returns a text that is equal while a file is unchanged, without reading its content. */
   constructor(patterns: readonly string[], readFileStamp = readStamp) {
     this.#patterns = patterns;
     this.#readFileStamp = readFileStamp;
   }
 
-  /** A text that is another one when something has changed. */
+  /** Returns a text that differs from the last one when something has changed. */
   async look(): Promise<string> {
     const known = new Map<string, KnownFile>();
     for (const pattern of this.#patterns) {
@@ -113,7 +113,7 @@ export class FileLooker {
   }
 }
 
-/** What the file system says about a file; another text when it was written, unless that was within one tick of a clock. */
+/** Reads the metadata of a file as text. A write changes it, unless it was within one tick of the file system's clock. */
 async function readStamp(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -123,7 +123,7 @@ async function readStamp(path: string): Promise<string> {
   }
 }
 
-/** A text for what files hold. */
+/** Renders digests as one text that can be compared. */
 function renderDigests(digests: ReadonlyMap<string, string>): string {
   return JSON.stringify([...digests].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -11,10 +11,10 @@ import {
   section,
 } from '../settings/index.ts';
 
-/** How much of a log is read on first contact: all of it, only what is written from then on, or a time back from then. */
+/** Part of a log that is read on first contact: all of it, only later lines, or lines of a time before. */
 export type LogStart = 'all' | 'now' | { readonly backMs: number };
 
-/** What is read back on first contact is at least what a clock may be wrong by; most routers keep less than these years. */
+/** Bounds of that time: the error of a clock, and more years than most routers keep. Milliseconds. */
 const START_BACK_MS_MIN = 1000;
 const START_BACK_MS_MAX = 10 * 365 * 86_400_000;
 const START = `"all", "now", or a duration with its unit from ${renderDuration(START_BACK_MS_MIN)} to ${renderDuration(START_BACK_MS_MAX)}, such as 12h or 30d`;
@@ -48,7 +48,7 @@ export const logsSchema = section('How the logs of the router are followed. With
   components: globs('Globs of the components to read; a leading `!` excludes.').prefault(['*']),
 });
 
-/** Which logs of a router are read, how often, and from where on. Of the globs of components at least one includes. */
+/** Reading of the logs of a router. Of the globs of components at least one includes. */
 export type LogSettings = Settled<ReturnType<typeof resolveLogs>>;
 
 /** Applies the defaults. */

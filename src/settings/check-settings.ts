@@ -8,8 +8,8 @@ import { findSchema, type Issue, readSound, type SoundOf, unwrap } from './sound
 import { describeOwners } from './tagged-union.ts';
 
 /**
- * Checks a file against its schema, with the environment filled in if there is one. Returns what is sound of it, so that the checks
- * which look at several keys can go on; it is complete when no fault was added.
+ * Checks a file against its schema, after substituting the environment if there is one. Returns the valid part, so that checks
+ * of several keys can run on it; it is complete when no fault was added.
  */
 export function checkSettings<Schema extends z.core.$ZodType>(
   file: ConfigFile,
@@ -25,7 +25,7 @@ export function checkSettings<Schema extends z.core.$ZodType>(
   return readSound(schema, value, issues);
 }
 
-/** What is wrong with a map where something else could stand, too, or a map of another kind: what is wrong inside of it. */
+/** Converts the issue of a union to the issues inside of the map that was written. */
 function toInnerIssues(issue: Issue, schema: z.core.$ZodType, value: unknown): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   if (issue.discriminator !== undefined) return listUntaggedIssues(issue, schema, value);
@@ -36,7 +36,7 @@ function toInnerIssues(issue: Issue, schema: z.core.$ZodType, value: unknown): I
   return ofMap?.flatMap((inner) => toInnerIssues(toOuter(inner), schema, value)) ?? [issue];
 }
 
-/** What is wrong with a map that does not say of which kind it is. */
+/** Lists the issues of a map whose tag is missing or invalid. */
 function listUntaggedIssues(issue: Issue, schema: z.core.$ZodType, value: unknown): Issue[] {
   const path = issue.path.slice(0, -1);
   const found = findSchema(schema, path as KeyPath, value);
@@ -85,7 +85,7 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
   );
 }
 
-/** What was probably meant instead of `raw`: a check may know, and of a few words it is the nearest one. */
+/** Returns the value that was probably intended instead of `raw`: the suggestion of a check, or the nearest of a few words. */
 function findNearestValue(issue: Issue, raw: unknown): string | undefined {
   const nearest: unknown = issue.code === 'custom' ? issue.params?.['nearest'] : undefined;
   if (typeof nearest === 'string') return nearest;
@@ -94,7 +94,7 @@ function findNearestValue(issue: Issue, raw: unknown): string | undefined {
     : undefined;
 }
 
-/** The keys of a map, without those that it knows only to refuse them. */
+/** Lists the keys of a map, without unsupported ones. */
 function listKeys(map: z.core.$ZodType): string[] {
   if (!(map instanceof z.ZodObject)) return [];
   const shape: Readonly<Record<string, z.core.$ZodType>> = map.shape;

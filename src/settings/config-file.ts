@@ -3,12 +3,12 @@ import { type Aim, type ConfigFault, type KeyPath, type Locator, renderKeyPath }
 import { type ConfigSource, parseSource, type RootExpected } from './parse-source.ts';
 import { listSecretKeys, type SecretKeys } from './secrecy.ts';
 
-/** Room for tens of thousands of routers; a larger file is something else. */
+/** Maximum size of a configuration file: enough for tens of thousands of routers. */
 export const CONFIG_FILE_BYTES_MAX = 16 * 1024 ** 2;
 
-/** One file of the configuration while it is checked: what it says, where, and what is wrong with it. */
+/** A file of the configuration while it is checked, with its positions and faults. */
 export interface ConfigFile {
-  /** As faults name it. */
+  /** Name of the file in faults. */
   readonly name: string;
   /** Absolute; relative paths in the file start here. */
   readonly folder: string;
@@ -18,17 +18,17 @@ export interface ConfigFile {
   readonly secretKeys: SecretKeys;
 }
 
-/** A key or value in one of the files. */
+/** Position of a key or value in one of the files. */
 export interface Place {
   readonly file: ConfigFile;
   readonly path: KeyPath;
 }
 
-/** The files of one configuration in the order in which they were parsed, with everything that is wrong with them. */
+/** The files of one configuration in parsing order, with their faults. */
 export class ConfigFiles {
   readonly #faults: (() => readonly ConfigFault[])[] = [];
 
-  /** Parses the text of a file; `undefined`, and faults, when nothing more can be said about it. */
+  /** Parses the text of a file; `undefined`, with its faults recorded, when it cannot be checked further. */
   parse(name: string, path: string, text: string, root: RootExpected): ConfigFile | undefined {
     const { source, faults: known } = parseSource(name, text, root);
     if (!source) {
@@ -52,18 +52,18 @@ export class ConfigFiles {
   }
 }
 
-/** Renders where a place is, for a message about something in the file `from`: `on line 3`, `in b.yaml on line 3`. */
+/** Renders a position for a message about the file `from`: `on line 3`, `in b.yaml on line 3`. */
 export function renderPlace({ file, path }: Place, from: ConfigFile): string {
   const { line } = file.source.locate(path, 'key');
   return file === from ? `on line ${line}` : `in ${file.name} on line ${line}`;
 }
 
-/** Whether a key of a map is written, sound or not. */
+/** True if a key of a map is present, valid or not. */
 export function isWritten({ file, path }: Place, key: string): boolean {
   return file.source.valueAt([...path, key]) !== undefined;
 }
 
-/** Refuses the second of two keys of a map that mean the same. */
+/** Rejects the second of two keys of a map that exclude each other. */
 export function refuseBoth(map: Place, key: string, other: string): void {
   if (!isWritten(map, key) || !isWritten(map, other)) return;
   const message = `Both "${key}" and "${other}" are set; keep one of them`;
@@ -85,7 +85,7 @@ export class FaultList {
   readonly #faults = new Map<string, ConfigFault>();
   readonly #paths = new Set<string>();
 
-  /** `known` are faults found before, which {@link covers} knows nothing of. */
+  /** `known` are the faults of parsing, which {@link covers} ignores. */
   constructor(file: string, locator: Locator, known: readonly ConfigFault[]) {
     this.#file = file;
     this.#locator = locator;
@@ -96,7 +96,7 @@ export class FaultList {
     return this.#faults.size;
   }
 
-  /** Adds a fault. One that several routers inherit from the same place is kept once. */
+  /** Adds a fault. A fault that several routers inherit from `defaults` is kept once. */
   add(path: KeyPath, message: string, options: FaultOptions = {}): void {
     const { line, column } = this.#locator.locate(path, options.aim ?? 'value');
     const keyPath = renderKeyPath(options.isKeyHidden ? [...path.slice(0, -1), '…'] : path);
@@ -105,12 +105,12 @@ export class FaultList {
     this.#keep({ file: this.#file, line, column, keyPath, message, ...(nearest === undefined ? {} : { nearest }) });
   }
 
-  /** Tells whether the value at `path`, or one that holds it, is already known to be faulty. */
+  /** True if the value at `path`, or a value that contains it, already has a fault. */
   covers(path: KeyPath): boolean {
     return path.some((_, index) => this.#paths.has(JSON.stringify(path.slice(0, index + 1))));
   }
 
-  /** Tells whether the value at `path`, or a part of it, is already known to be faulty. */
+  /** True if the value at `path`, or a part of it, already has a fault. */
   touches(path: KeyPath): boolean {
     if (path.length === 0) return this.#paths.size > 0;
     const prefix = JSON.stringify(path).slice(0, -1);

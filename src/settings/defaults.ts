@@ -3,7 +3,7 @@ import type { Secret } from '../base/index.ts';
 import type { SoundOf } from './sound.ts';
 import { section } from './values.ts';
 
-/** Returns a section with its defaults where nothing is written, or nothing that is sound. */
+/** Returns a section with defaults for keys that are absent or invalid. */
 export function orDefaults<Section extends z.ZodObject>(
   schema: Section,
   keys: SoundOf<Section> | undefined,

@@ -1,12 +1,12 @@
 import type { KeyPath } from './fault.ts';
 import type { SecretKeys } from './secrecy.ts';
 
-/** Longer texts are cut: the position tells where the rest stands. */
+/** Longer texts are truncated; the position shows where to find the rest. */
 const TEXT_CHARS_MAX = 60;
 /** Control characters that JSON leaves alone, and marks that reorder the text around them on a terminal. */
 const UNPRINTABLE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Says in words what stands at `path` in the file, before the environment was filled in. Never repeats a secret. */
+/** Describes the value at `path` in the file, before the environment is substituted. Never repeats a secret. */
 export function describeValue(value: unknown, path: KeyPath, keys: SecretKeys): string {
   if (keys.isSensitive(path)) return describeKind(value);
   if (typeof value === 'string') return describeText(value);
@@ -15,7 +15,7 @@ export function describeValue(value: unknown, path: KeyPath, keys: SecretKeys): 
   return describeKind(value);
 }
 
-/** Says what a value is, and nothing of what it holds. */
+/** Describes the kind of a value without its content. */
 export function describeKind(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;

@@ -1,37 +1,37 @@
 /** Steps from the root of the file to a value: keys, and indexes of list items. */
 export type KeyPath = readonly (string | number)[];
 
-/** A place in the file; both from 1. */
+/** Line and column in a file, both from 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** What a fault points at: the key when the key is wrong, else its value. A missing key points at its map either way. */
+/** Target of a fault: the key if it is wrong, else its value. For a missing key it is the map either way. */
 export type Aim = 'key' | 'value';
 
-/** Finds where something stands in the file. */
+/** Finds the position of a key or value in a file. */
 export interface Locator {
   locate(path: KeyPath, aim: Aim): Position;
 }
 
-/** One thing that is wrong with the configuration, for a person to read. Never holds a secret. */
+/** A fault of the configuration, for people. Contains no secret. */
 export interface ConfigFault {
-  /** As it was given to `loadConfig`. */
+  /** Path as given to `loadConfig`. */
   readonly file: string;
   /** From 1. */
   readonly line: number;
   /** From 1, in UTF-16 units. */
   readonly column: number;
-  /** Such as `routers[3].poll.interval`; empty when the file as a whole is meant. */
+  /** Such as `routers[3].poll.interval`; empty for the whole file. */
   readonly keyPath: string;
   /** A sentence without its full stop. */
   readonly message: string;
-  /** The valid key, or value, that was probably meant. */
+  /** The valid key or value that was probably intended. */
   readonly nearest?: string;
 }
 
-/** Renders a fault as `file:line:column: key path: message`, the form that editors turn into a link. */
+/** Renders a fault as `file:line:column: key path: message`, which editors turn into a link. */
 export function renderFault(fault: ConfigFault): string {
   const key = fault.keyPath === '' ? '' : `${fault.keyPath}: `;
   const nearest = fault.nearest === undefined ? '' : `; did you mean "${fault.nearest}"?`;
@@ -48,7 +48,7 @@ export function renderKeyPath(path: KeyPath): string {
   return text;
 }
 
-/** Longer keys are certainly none of ours. */
+/** No valid key is longer. */
 const KEY_CHARS_MAX = 64;
 
 /**

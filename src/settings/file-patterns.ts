@@ -5,14 +5,14 @@ import { readTextFile, type TextFile } from './text-file.ts';
 /** Characters that make a path a glob. */
 const GLOB = /[*?[\]{}]/;
 
-/** Whether a text is a glob; else it is the path of one file, which then has to be there. */
+/** True for a glob. Any other text is the path of one file, which must exist. */
 export function isGlob(text: string): boolean {
   return GLOB.test(text);
 }
 
 /**
- * Lists what a path or glob leads to, in the order of the names: at most `filesMax` and one more. Folders fit no glob, and
- * hidden files fit no star; a link that leads nowhere is listed, so that whoever reads it can say so. Never rejects.
+ * Lists the files that a path or glob matches, sorted by name: at most `filesMax` and one more. Folders match no glob, hidden
+ * files match no star; a broken link is listed, so that its reader reports it. Never rejects.
  */
 export async function listMatches(pattern: string, filesMax: number): Promise<string[]> {
   if (!isGlob(pattern)) return (await findKind(pattern)) === 'nothing' ? [] : [pattern];
@@ -24,17 +24,17 @@ export async function listMatches(pattern: string, filesMax: number): Promise<st
       if (paths.length > filesMax) break;
     }
   } catch {
-    // What cannot be listed fits no glob, as in a shell.
+    // A folder that cannot be listed matches no glob, as in a shell.
   }
   return paths.toSorted();
 }
 
-/** Tells one content of a file, or one reason why it cannot be read, from another. */
+/** Returns a digest of the content of a file, or of the reason why it cannot be read. */
 export function digest(file: TextFile): string {
   return file.ok ? createHash('sha256').update(file.text).digest('hex') : `! ${file.reason}`;
 }
 
-/** Reads a file and tells its content from another. */
+/** Reads a file and returns the digest of its content. */
 export async function readDigest(path: string, bytesMax: number): Promise<string> {
   return digest(await readTextFile(path, bytesMax));
 }

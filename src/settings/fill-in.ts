@@ -8,9 +8,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 
 /**
- * Copies a value with `${NAME}` and `${NAME:-default}` replaced in every text; the default also stands in for an empty
- * variable, as in a shell. What a variable holds is not searched again. A text that cannot be filled in becomes a fault
- * and is left out of the copy.
+ * Copies a value with `${NAME}` and `${NAME:-default}` replaced in every text; the default also replaces an empty variable, as
+ * in a shell. Replacement is not recursive. A text with an unset variable is a fault, and is left out of the copy.
  */
 export function fillIn(
   value: unknown,
@@ -63,7 +62,7 @@ function fillInText(
   return problems.size === 0 ? filled : undefined;
 }
 
-/** Tells a YAML map from the other objects that YAML tags can make. */
+/** True for a YAML map, false for the other objects that YAML tags can create. */
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -1,10 +1,10 @@
 /**
  * settings: the vocabulary in which rooms say what can be configured.
  *
- * Owns: kinds of values (durations, sizes, names, addresses, secrets), maps of keys and their variants, files that settings name, YAML with the
- * place of every key, and faults that say where they are.
- * Does not own: any setting (the room that it is for has its schema), which files there are and how they are merged (config).
- * Start reading at: values.ts for schemas, check-settings.ts for what becomes of a file.
+ * Owns: kinds of values (durations, sizes, names, addresses, secrets), maps of keys and their variants, defaults, files that settings refer
+ * to, YAML with the position of every key, and faults with file, line and column.
+ * Does not own: any setting (its module has the schema), the list of files and their merging (config).
+ * Start reading at: values.ts for schemas, check-settings.ts for the check of a file.
  */
 export { checkSettings } from './check-settings.ts';
 export {

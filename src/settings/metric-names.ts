@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { checked, parsed } from './values.ts';
 
-/** How metrics and their labels are called, wherever they are written down. */
+/** Names of metrics and labels, in modules and log rules. */
 
 /** See {@link LABELS_MAX}; longer texts do not belong into a label. */
 export const LABEL_CHARS_MAX = 256;
@@ -49,17 +49,17 @@ export function metricName(description: string) {
 
 /** Names that begin so belong to this program, its runtime and Prometheus itself. */
 const PREFIXES_RESERVED = ['router_exporter_', 'process_', 'nodejs_', 'go_', 'scrape_'];
-/** What OpenMetrics and Prometheus append to a name for a meaning of its own. */
+/** Suffixes with a meaning in OpenMetrics and Prometheus. */
 const SUFFIXES_RESERVED = ['_total', '_info', '_bucket', '_count', '_sum', '_created'];
 const SUFFIXES: Readonly<Record<string, string>> = { counter: '_total', info: '_info' };
 
-/** A metric as it is written, perhaps without what is faulty. */
+/** The valid keys of a metric. */
 interface WrittenName {
   readonly name?: string | undefined;
   readonly type?: string | undefined;
 }
 
-/** Says what is wrong with the name of a metric of this type. */
+/** Returns the fault of a metric name for its type; `undefined` if it is valid. */
 export function findNameFault({ name, type }: WrittenName): string | undefined {
   if (name === undefined) return undefined;
   const prefix = PREFIXES_RESERVED.find((candidate) => name.startsWith(candidate));

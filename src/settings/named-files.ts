@@ -18,14 +18,14 @@ interface NamedTlsFiles {
   readonly key_file?: string | undefined;
 }
 
-/** What they hold. */
+/** Content of these files. */
 export interface TlsFiles {
   readonly caPem?: string | undefined;
   readonly certPem?: string | undefined;
   readonly keyPem?: Secret | undefined;
 }
 
-/** What a file with a secret has to hold. */
+/** Requirements on the content of a file with a secret. */
 export interface SecretKind {
   /** Completes "Expected a file that holds …". */
   readonly expected: string;
@@ -35,7 +35,7 @@ export interface SecretKind {
 
 const PASSWORD: SecretKind = { expected: 'the password' };
 
-/** Reads files that values name, each once however many values name it. A fault stands at the value. */
+/** Reads the files that values refer to, each once. A fault is at the value. */
 export class NamedFileReader {
   readonly #texts = new Map<string, Promise<TextFile>>();
   readonly #certificates = new Map<string, string | undefined>();
@@ -99,7 +99,7 @@ export class NamedFileReader {
   }
 }
 
-/** Says why a file that a value names cannot be taken. */
+/** Renders the fault of a file that a value refers to. */
 export function renderFileFault(file: ConfigFile, path: KeyPath, isRelative: boolean, reason: string): string {
   const start = isRelative ? `; relative paths start at ${file.folder}` : '';
   return `The file named here, ${describeValue(file.source.valueAt(path), path, file.secretKeys)}, ${reason}${start}`;
@@ -127,7 +127,7 @@ function isCertificate(block: string): boolean {
   }
 }
 
-/** Whether a text is a private key as PEM that can be used as it is. */
+/** True for a PEM private key without a passphrase. */
 function isPrivateKey(text: string): boolean {
   try {
     return createPrivateKey(text).type === 'private';

@@ -6,7 +6,7 @@ const MISTAKES_MAX = 4;
 /** The work grows with the product of both lengths. */
 const WORD_CHARS_MAX = 64;
 
-/** The candidate that `word` is probably a misspelling of, if one is plausibly near. Ignores case. */
+/** Finds the candidate of which `word` is probably a misspelling, ignoring case; `undefined` if none is near. */
 export function findNearest(word: string, candidates: readonly string[]): string | undefined {
   if (word.length > WORD_CHARS_MAX) return undefined;
   const byLowerCase = new Map(candidates.map((candidate) => [candidate.toLowerCase(), candidate]));

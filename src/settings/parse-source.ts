@@ -18,7 +18,7 @@ import { describeKind } from './describe-value.ts';
 import { type Aim, type ConfigFault, type KeyPath, type Locator, type Position, renderKeyPath } from './fault.ts';
 import { YAML_MESSAGES } from './yaml-message.ts';
 
-/** How often YAML aliases may multiply one value; `defaults` is the way to share settings. */
+/** Maximum expansion of one value by YAML aliases; `defaults` is the way to share settings. */
 export const YAML_ALIASES_MAX = 50;
 /** Aliases in one file; the parser's own guard against bombs needs time that grows with their third power. */
 export const YAML_ALIAS_NODES_MAX = 200;
@@ -26,23 +26,23 @@ export const YAML_ALIAS_NODES_MAX = 200;
 export const YAML_DEPTH_MAX = 16;
 /** Values after aliases are followed: about forty for each of 25,000 routers. */
 export const YAML_VALUES_MAX = 1_000_000;
-/** One mistake in YAML makes many lines after it look wrong, so only the first ones are told. */
+/** Maximum number of reported syntax errors: one mistake makes many later lines look wrong. */
 export const YAML_SYNTAX_FAULTS_MAX = 10;
 
-/** A source when the text can be checked further, with the faults found so far, or the faults alone. */
+/** A source, if the text can be checked further, and the faults found so far. */
 export interface ParsedSource {
   readonly source?: ConfigSource;
   readonly faults: readonly ConfigFault[];
 }
 
-/** What the root of a file must be, and what to tell whoever wrote something else. */
+/** Expected root of a file, with the texts for other content. */
 export interface RootExpected {
   readonly kind: 'map' | 'list';
   /** Completes "Expected …". */
   readonly expected: string;
   /** Completes "The file is empty; …". */
   readonly ifEmpty: string;
-  /** The whole of the file. */
+  /** Schema of the file. */
   readonly schema: z.core.$ZodType;
 }
 
@@ -112,7 +112,7 @@ function keepFirstPerLine(problems: readonly YAMLError[], lines: LineCounter): Y
   return [...perLine.values()].slice(0, YAML_SYNTAX_FAULTS_MAX);
 }
 
-/** The path of the key that stands at `offset`. */
+/** Finds the path of the key at `offset`. */
 function findPath(document: Document.Parsed, offset: number): KeyPath {
   let found: KeyPath = [];
   visit(document, {
@@ -129,7 +129,7 @@ function findPath(document: Document.Parsed, offset: number): KeyPath {
   return found;
 }
 
-/** Offsets of the first alias, of the first that names no anchor before it, and of the first that is one too many. */
+/** Finds the offsets of the first alias, the first without an anchor before it, and the first beyond the limit. */
 function findAliases(document: Document.Parsed): { first?: number; unknown?: number; excess?: number } {
   const anchors = new Set<string>();
   const result: { first?: number; unknown?: number; excess?: number } = {};
@@ -149,8 +149,8 @@ function findAliases(document: Document.Parsed): { first?: number; unknown?: num
 }
 
 /**
- * Says what is too much about a value, if anything is. The parser's count of aliases misses those that repeat empty
- * values or themselves, so what follows must not walk the value before this has.
+ * Returns the fault of a value that is too large or too deep. The parser's limit on aliases misses those that repeat empty
+ * values or themselves, so nothing else may walk the value before this check.
  */
 function findExcess(root: unknown): string | undefined {
   let count = 0;
@@ -164,9 +164,9 @@ function findExcess(root: unknown): string | undefined {
   return undefined;
 }
 
-/** A parsed file: its value, and where each part of it stands. */
+/** A parsed file: its value, and the position of each part. */
 export class ConfigSource implements Locator {
-  /** What the file says, before the environment is filled in. Aliased values are one object. */
+  /** Content of the file before the environment is substituted. Aliased values are one object. */
   readonly value: unknown;
   readonly #document: Document.Parsed;
   readonly #lines: LineCounter;
@@ -177,7 +177,7 @@ export class ConfigSource implements Locator {
     this.#lines = lines;
   }
 
-  /** What stands at `path`; `undefined` when nothing does. */
+  /** Returns the value at `path`; `undefined` if there is none. */
   valueAt(path: KeyPath): unknown {
     let value = this.value;
     for (const step of path) {
@@ -187,7 +187,7 @@ export class ConfigSource implements Locator {
     return value;
   }
 
-  /** Finds the deepest part of `path` that exists: a missing key is found at the map where it should stand. */
+  /** Finds the deepest part of `path` that exists: a missing key is located at the map that lacks it. */
   locate(path: KeyPath, aim: Aim): Position {
     let node: unknown = this.#document.contents;
     let offset = toOffset(node) ?? 0;
@@ -216,7 +216,7 @@ function toPosition(lines: LineCounter, offset: number): Position {
   return { line: Math.max(1, line), column: Math.max(1, col) };
 }
 
-/** The pair that counts: of two with the same key the last, as the parser has it. */
+/** Finds the pair of a key; of duplicates the last, as the parser does. */
 function findPair(holder: unknown, key: string | number): Pair | undefined {
   if (!isMap(holder)) return undefined;
   return holder.items.findLast((pair) => isScalar(pair.key) && String(pair.key.value) === String(key));
@@ -226,7 +226,7 @@ function toOffset(node: unknown): number | undefined {
   return isNode(node) ? (node as ParsedNode).range?.[0] : undefined;
 }
 
-/** A key without a value, whose value has a place but nothing to see there. */
+/** True for a key without a value, whose value has a position but no text. */
 function isEmpty(node: unknown): boolean {
   return isScalar(node) && node.range !== undefined && node.range !== null && node.range[0] === node.range[1];
 }

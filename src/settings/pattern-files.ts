@@ -4,9 +4,9 @@ import { digest, isGlob, listMatches } from './file-patterns.ts';
 import { renderFileFault } from './named-files.ts';
 import { readTextFile } from './text-file.ts';
 
-/** One file that a list of paths and globs leads to. */
+/** A file that a list of paths and globs matches. */
 export interface MatchedFile {
-  /** As faults name it: beginning as the file that named it. */
+  /** Name in faults, in the form of the file that lists it. */
   readonly name: string;
   /** Absolute. */
   readonly path: string;
@@ -15,16 +15,16 @@ export interface MatchedFile {
 
 export interface PatternBounds {
   readonly filesMax: number;
-  /** Of all files together. */
+  /** Maximum size of all files together, in bytes. */
   readonly bytesMax: number;
 }
 
-/** What a list of paths and globs led to. */
+/** The files that a list of paths and globs matches. */
 export interface MatchedFiles {
   readonly files: readonly MatchedFile[];
-  /** The list, absolute. */
+  /** The list with absolute paths. */
   readonly patterns: readonly string[];
-  /** Of all files that were found, readable or not, the {@link digest} by absolute path. */
+  /** The {@link digest} of every file found, readable or not, by absolute path. */
   readonly digests: ReadonlyMap<string, string>;
 }
 
@@ -32,8 +32,8 @@ export interface MatchedFiles {
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Reads the files that the paths and globs under `key` lead to, each once. A path whose file is missing, and a file that
- * cannot be read, is a fault at the path or glob; a glob that fits nothing is none.
+ * Reads the files that the paths and globs under `key` match, each once. A missing or unreadable file is a fault at its path or
+ * glob; a glob without matches is not.
  */
 export async function readPatternFiles(
   main: ConfigFile,

@@ -45,7 +45,7 @@ export function byteSize(about: About) {
 
 const BUDGET = `a size of at least ${BYTE_BUDGET_LEAST / 1024}KiB, such as 20MiB, or 0 for no budget`;
 
-/** What may be spent, to bytes; 0 is no bound. */
+/** A byte budget, to bytes; 0 is no budget. */
 export function byteBudget(about: About) {
   return size(about, BUDGET, (bytes) => bytes === 0 || bytes >= BYTE_BUDGET_LEAST);
 }

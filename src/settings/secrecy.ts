@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { KeyPath } from './fault.ts';
 
 /**
- * How careful messages are with a value. `secret`: it is one. `withheld`: it is none, but a person may have put one there, as
- * in a URL or instead of the name of a file; only its kind is shown.
+ * Secrecy of a value. `secret`: it is a secret. `possible`: it is none, but an operator may put one there by mistake, as in a URL
+ * or instead of the name of a file. Messages repeat neither.
  */
 type Secrecy = 'secret' | 'possible';
 
@@ -15,7 +15,7 @@ export function withSecrecy<Schema extends z.core.$ZodType>(secrecy: Secrecy, sc
   return schema;
 }
 
-/** The keys of a schema whose values messages never repeat, wherever in the file they stand: a misplaced secret is still a secret. */
+/** The keys of a schema whose values messages never repeat, at any path: a misplaced secret is still a secret. */
 export interface SecretKeys {
   /** True if the value at a path, or a value that contains it, is a secret or may be one. */
   isSensitive(path: KeyPath): boolean;

@@ -3,8 +3,8 @@ import type { KeyPath } from './fault.ts';
 import { findVariant, toUntagged } from './tagged-union.ts';
 
 /**
- * What is left of a value without its faulty parts. Of a map any key may be absent, also a required one; an item of a list of maps
- * that is none of them is an empty map; a list of anything else is there as a whole or not at all.
+ * The valid part of a value. In a map any key may be absent, even a required one; an invalid item of a list of maps is an empty
+ * map; any other list is complete or absent.
  */
 export type SoundOf<Schema> =
   Schema extends z.ZodOptional<infer Inner>
@@ -25,21 +25,21 @@ export type SoundOf<Schema> =
                   ? SoundOf<Options[number]>
                   : z.output<Schema>;
 
-/** One of several maps, as its tag says. */
+/** A variant, selected by its tag. */
 type TaggedOf<Option, Tag extends string> =
   Option extends z.ZodObject<infer Shape>
     ? SoundOf<Option> & { [Key in Tag & keyof Shape]: z.output<Shape[Key]> }
     : never;
 
-/** A map whose tag is faulty: of the keys that all of the maps have, those with one meaning are checked. */
+/** A map whose tag is invalid. Only keys with the same meaning in all variants are checked. */
 type UntaggedOf<Option, Tag extends string> = { [Key in Tag]?: undefined } & {
   [Key in Exclude<keyof z.output<Option>, Tag>]?: unknown;
 };
 
-/** What zod says about a value: where, from that value on, and why. */
+/** An issue that zod found: its path from the checked value, and the reason. */
 export type Issue = z.core.$ZodIssue;
 
-/** Reads what is sound of `value`, of which `issues` are all that is wrong. */
+/** Reads the valid part of `value`; `issues` are all its issues. */
 export function readSound<Schema extends z.core.$ZodType>(
   schema: Schema,
   value: unknown,
@@ -48,7 +48,7 @@ export function readSound<Schema extends z.core.$ZodType>(
   return readPart(schema, value, issues) as SoundOf<Schema> | undefined;
 }
 
-/** Tells whether a sound part of a value lacks nothing that its schema asks for. */
+/** True if the valid part of a value has everything that its schema requires. */
 export function isWhole<Schema extends z.core.$ZodType>(
   schema: Schema,
   part: SoundOf<Schema>,
@@ -104,8 +104,8 @@ function isMap(schema: z.core.$ZodType): boolean {
 }
 
 /**
- * What a schema is without its wrapping. Where a map is one of several kinds of values, the map; of maps with a tag the one that
- * `value` is.
+ * Removes the wrappers of a schema. Of a union with one map, returns the map; of a tagged union, the variant that `value`
+ * has.
  */
 export function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodPrefault) {
@@ -116,15 +116,15 @@ export function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType
   return schema.options.find((option) => option instanceof z.ZodObject) ?? schema;
 }
 
-/** A part of a value, and what it has to look like. */
+/** A part of a value, and its schema. */
 export interface SchemaAt {
   readonly schema: z.core.$ZodType;
   readonly value: unknown;
-  /** Of which `schema` is one of the maps. */
+  /** The tagged union of which `schema` is a variant. */
   readonly union?: z.ZodDiscriminatedUnion;
 }
 
-/** The schema of what stands at `path` in `value`. */
+/** Finds the schema of the value at `path` in `value`. */
 export function findSchema(schema: z.core.$ZodType, path: KeyPath, value: unknown): SchemaAt | undefined {
   const bare = schema instanceof z.ZodPipe ? schema.in : schema;
   const inner = unwrap(bare, value);

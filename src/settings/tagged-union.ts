@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { choice } from './values.ts';
 
-/** A map whose tag, one of its keys, says which other keys there are. */
+/** Maps of several kinds; one key, the tag, selects the variant. */
 export type TaggedUnion = z.ZodDiscriminatedUnion;
 
-/** The map of a union that a value is by its tag; `undefined` when the tag says none of them. */
+/** Finds the variant of a value by its tag; `undefined` if the tag is invalid. */
 export function findVariant(union: TaggedUnion, value: unknown): z.ZodObject | undefined {
   const tag = tagOf(union, value);
   return listVariants(union).find((variant) => toWord(union, variant) === tag);
 }
 
 /**
- * A map for values whose tag says nothing: with the keys of all maps of the union. Those that are the same in all of them
- * are checked, any value is taken for the others, and the tag is always faulty.
+ * Builds a schema for values with an invalid tag, with the keys of all variants. Keys with one schema in all variants are
+ * checked, the others accept any value, and the tag is always invalid.
  */
 export function toUntagged(union: TaggedUnion): z.ZodObject {
   const variants = listVariants(union);
@@ -28,7 +28,7 @@ export function toUntagged(union: TaggedUnion): z.ZodObject {
   return z.strictObject(shape);
 }
 
-/** Says for a message which tags bring a key that this value cannot have; `undefined` when none does. */
+/** Renders a message about a key that belongs to other variants; `undefined` when no variant has it. */
 export function describeOwners(union: TaggedUnion, value: unknown, key: string): string | undefined {
   const owners = listVariants(union)
     .filter(({ shape }) => Object.hasOwn(shape, key))

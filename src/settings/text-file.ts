@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises';
 
-/** The text of a file, or in words why there is none: `The file X <reason>`. */
+/** The text of a file, or the reason why it cannot be read: `The file X <reason>`. */
 export type TextFile = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };
 
 /** Reads at most `bytesMax` bytes of UTF-8 text. Never rejects; the reason never quotes the content. */

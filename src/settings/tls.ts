@@ -4,7 +4,7 @@ import type { NamedFileReader, TlsFiles } from './named-files.ts';
 import type { SoundOf } from './sound.ts';
 import { fingerprint, flag, secretPath, section, text } from './values.ts';
 
-/** How the other side of a TLS connection is checked, and what is shown to it. */
+/** Verification of the peer of a TLS connection, and the client certificate. */
 export interface TlsSettings {
   /** Certificates of the authorities to trust instead of the system's, as PEM. */
   readonly caPem: string | undefined;
@@ -23,10 +23,10 @@ export interface TlsSettings {
   readonly insecureSkipVerify: boolean;
 }
 
-/** The same for whoever opens the connection: what is absent is as if nothing was said, and the key is in clear text. */
+/** The same as options of a connection: every key is optional, and the private key is in clear text. */
 export type ClientTls = Partial<Omit<TlsSettings, 'keyPem'> & { readonly keyPem: string | undefined }>;
 
-/** What the section and each of its keys are for, in the words of who has it. */
+/** Descriptions of the section and its keys, for the reference. */
 export interface TlsDescriptions {
   readonly section: string;
   readonly caFile: string;
@@ -36,7 +36,7 @@ export interface TlsDescriptions {
   readonly insecure: string;
 }
 
-/** The section `tls` of what is reached over a network. */
+/** Builds the schema of a section `tls`. */
 export function tlsSection(descriptions: TlsDescriptions) {
   return section(descriptions.section, {
     ca_file: text({ description: descriptions.caFile, kind: 'path' }).optional(),
@@ -48,10 +48,10 @@ export function tlsSection(descriptions: TlsDescriptions) {
   });
 }
 
-/** What is sound of the section. */
+/** The valid keys of the section. */
 export type WrittenTls = SoundOf<ReturnType<typeof tlsSection>>;
 
-/** Reads the files of the section at `place`, and applies the defaults; without a section, nothing but these. */
+/** Reads the files of the section at `place`, and applies the defaults. */
 export async function readTls(place: Place, tls: WrittenTls = {}, reader: NamedFileReader): Promise<TlsSettings> {
   return toTlsSettings(tls, await reader.readTls(place, tls));
 }
@@ -68,7 +68,7 @@ export function toTlsSettings(tls: WrittenTls, { caPem, certPem, keyPem }: TlsFi
   };
 }
 
-/** The section that says the same, with what came from files in brackets; `undefined` where nothing was said. */
+/** Renders settings as the section, with the content of files summarised in brackets; `undefined` when all are defaults. */
 export function renderTls(tls: TlsSettings): object | undefined {
   const { caPem, certPem } = tls;
   const keys = {
@@ -82,7 +82,7 @@ export function renderTls(tls: TlsSettings): object | undefined {
   return Object.values(keys).every((value) => value === undefined) ? undefined : keys;
 }
 
-/** What a connection has to be told, in clear text. */
+/** Converts settings to the options of a connection, with the key in clear text. */
 export function revealTls({ keyPem, ...tls }: TlsSettings): ClientTls {
   return { ...tls, keyPem: keyPem?.reveal() };
 }

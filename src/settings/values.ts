@@ -13,19 +13,19 @@ export const TEXT_CHARS_MAX = 4096;
 export const FILE_PATTERNS_MAX = 100;
 
 /**
- * The kinds of values; those with a number in them are in schema-quantities.ts. In all of them the message of an issue is a phrase that completes "Expected …": the reader of
+ * Kinds of values; those with a number in them are in quantities.ts. In all of them the message of an issue is a phrase that completes "Expected …": the reader of
  * issues adds what stands there instead. Descriptions and defaults sit on the inner schema, the one that JSON Schema shows.
  */
 
-/** What a key is for, and its default as it would be written in the file. */
+/** Description of a key, and its default as written in the file. */
 export type About = {
   readonly description: string;
   readonly default?: string | number | boolean | readonly string[];
-  /** What the reference calls the type, instead of the word of the kind. */
+  /** Name of the type in the reference. Default: that of the kind of value. */
   readonly kind?: string;
 };
 
-/** A map of keys; any other key is refused. */
+/** A map of keys. Unknown keys are rejected. */
 export function section<Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
   return z.strictObject(shape, { error: 'a map of keys' }).meta({ description });
 }
@@ -47,7 +47,7 @@ export function secretPath(description: string) {
   return withSecrecy('possible', text({ description, kind: 'path' }));
 }
 
-/** Text that becomes a {@link Secret} at once. */
+/** Text that is converted to a {@link Secret}. */
 export function secret(about: About) {
   return asSecret(text({ kind: 'secret text', ...about }));
 }
@@ -106,7 +106,7 @@ export function filePatterns(about: About) {
 }
 
 /**
- * A list of globs; `*` by default. Messages show two examples of names. Where there are only some `words`, each glob must fit
+ * A list of globs; `*` by default. Messages show two examples of names. Where there are only some `words`, each glob must match
  * one of them.
  */
 export function globs(
@@ -144,7 +144,7 @@ function findNearestWord(word: string, words: readonly string[]): string | undef
   return longer ?? findNearest(word, words);
 }
 
-/** A key that others know and this program does not honour: refused with a reason, a whole sentence. */
+/** A key that other programs support and this one does not. It is rejected with a reason, a whole sentence. */
 export function unsupported(reason: string) {
   return z
     .unknown()
@@ -160,7 +160,7 @@ export function unsupported(reason: string) {
     .optional();
 }
 
-/** Where a server listens. */
+/** A listen address. */
 export function listenAddress(about: About) {
   return parsed(
     { kind: 'address', ...about },
@@ -170,7 +170,7 @@ export function listenAddress(about: About) {
   );
 }
 
-/** The address of a router, to its normal form. */
+/** The URL of a router, normalised. */
 export function routerUrl(about: About) {
   const expected =
     'an http or https URL of scheme, host, port and path prefix alone, without credentials, query and fragment, such as https://192.0.2.10';
@@ -207,7 +207,7 @@ export function checked(about: About, expected: string, charsMax: number, isVali
     .meta({ kind: 'text', ...about });
 }
 
-/** Text that `parse` turns into something else, or refuses with `undefined`; `render` is the way back. */
+/** Text that `parse` converts to a value, or rejects with `undefined`; `render` is the inverse. */
 export function parsed<Value>(
   about: About,
   expected: string,
@@ -217,7 +217,7 @@ export function parsed<Value>(
   return codec(z.string({ error: expected }).meta(about), expected, parse, render);
 }
 
-/** Text of a schema that becomes a {@link Secret}, whose way back tells nothing. */
+/** Converts text of a schema to a {@link Secret}. The inverse renders `[secret]`. */
 export function asSecret(written: z.ZodString) {
   return withSecrecy(
     'secret',
@@ -225,7 +225,7 @@ export function asSecret(written: z.ZodString) {
   );
 }
 
-/** What is written, and what it becomes: `parse` refuses it with `undefined`, `render` is the way back. */
+/** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. */
 export function codec<Written extends z.ZodType, Value>(
   written: Written,
   expected: string,
@@ -260,10 +260,10 @@ export function parseRouterUrl(address: string): string | undefined {
   return parsePlainUrl(address)?.replace(/\/+$/, '');
 }
 
-/** Asking for one is a thousand times slower than a look into this, which lacks only other spellings. */
+/** Looking a zone up here is a thousand times faster than constructing it. Only aliases are missing. */
 const CANONICAL_ZONES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('timeZone'));
 
-/** Tells whether `zone` is a time zone of the IANA list, which an offset such as `+01:00` is not. */
+/** True for a time zone of the IANA list. An offset such as `+01:00` is not one. */
 function isTimeZone(zone: string): boolean {
   if (CANONICAL_ZONES.has(zone)) return true;
   if (!/^[A-Za-z]/.test(zone)) return false;

@@ -1,7 +1,7 @@
 import type { ErrorCode } from 'yaml';
 
 /**
- * What is wrong with the YAML, in words of our own: the parser's messages may quote the line, and with it a password.
+ * Messages for errors of the YAML parser. The parser's own messages may quote the line, and with it a password.
  */
 export const YAML_MESSAGES: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'An alias (*name) cannot carry an anchor or a tag',

@@ -38,7 +38,7 @@ type WrittenPoll = SoundOf<typeof pollSchema>;
 type PollKeys = z.output<typeof pollSchema>;
 type PollKey = keyof PollKeys;
 
-/** Two times that do not go together; at least one of the keys was set. */
+/** Two times that contradict each other; at least one of the keys was set. */
 export interface PollConflict {
   /** The keys in the order in which a fault looks for one that is set. */
   readonly keys: readonly [PollKey, PollKey];
@@ -46,7 +46,7 @@ export interface PollConflict {
   readonly message: string;
 }
 
-/** Applies the defaults, which give way to what is set, and names what contradicts itself. */
+/** Applies the defaults, which adapt to what is set, and lists the contradictions. */
 export function resolvePoll(set: WrittenPoll = {}): { poll: PollSettings; conflicts: PollConflict[] } {
   const poll = toPollSettings(fitDefaults(set, orDefaults(pollSchema, set)));
   const { intervalMs, timeoutMs, connectTimeoutMs, deadlineMs, staleAfterMs } = poll;

@@ -137,10 +137,10 @@ export function renderLogRule({ fixedLabels, ...same }: LogRuleSettings): object
   return renderKeys(ruleSchema, { ...same, fixed_labels: fixedLabels });
 }
 
-/** What is removed from messages: the pattern compiles, and does not match the empty text. */
+/** A pattern that is removed from messages. It compiles, and does not match the empty text. */
 export type RedactSettings = Settled<z.output<typeof redactedSchema>>;
 
 export type WrittenRules = SoundOf<typeof logRulesSchema>;
-/** What is sound of a log rule. */
+/** The valid keys of a log rule. */
 export type WrittenRule = Exclude<WrittenRules[number], string>;
 export type WrittenRedact = SoundOf<typeof redactSchema>;

@@ -163,5 +163,5 @@ export const metricSchema = section('One metric.', {
   ]).optional(),
 });
 
-/** The valid part of a metric. */
+/** The valid keys of a metric. */
 export type MetricSettings = SoundOf<typeof metricSchema>;

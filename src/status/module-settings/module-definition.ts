@@ -3,7 +3,7 @@ import { isWhole, type Place, type Settled } from '../../settings/index.ts';
 import type { metricSchema } from './metric-schema.ts';
 import { type ModuleSettings, type ResourceSettings, resourceSchema } from './module-schema.ts';
 
-/** A module as it was written, and where. */
+/** The valid keys of a module, and their position. */
 export interface ListedModule {
   readonly name: string;
   readonly settings: ModuleSettings;
@@ -27,7 +27,7 @@ export type ResourceDefinition = ModuleDefinition['resources'][number];
 /** One metric of a resource. */
 export type MetricDefinition = ResourceDefinition['metrics'][number];
 /**
- * Form of the text that becomes a number. If absent, the form is detected: a number with the declared unit, hexadecimal with `0x`, a
+ * Conversion of text to a number. If absent, the form is detected: a number with the declared unit, hexadecimal with `0x`, a
  * percentage (to a ratio), a duration (to seconds), a date (to Unix seconds in the router's zone). If given, only that
  * form is accepted, and a value of another known form belongs to another metric.
  */
@@ -38,7 +38,7 @@ export type ValueForm = NonNullable<MetricDefinition['form']>;
  */
 export type NullCondition = NonNullable<MetricDefinition['nullWhen']>;
 
-/** Converts the keys of a module. What lacks something that is required has its fault already and is left out. */
+/** Converts the keys of a module. Resources with a missing required key already have a fault, and are left out. */
 export function toDefinition(name: string, settings: ModuleSettings) {
   const { help = '', interval: intervalMs, min_interval: minIntervalMs, identity = false, reader } = settings;
   const resources = (settings.resources ?? []).flatMap(toResource);

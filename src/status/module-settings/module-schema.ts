@@ -104,6 +104,6 @@ export const moduleListSchema = z
     kind: 'list of names of modules',
   });
 
-/** The valid part of a module. `reader` and `default` are there in shipped ones alone. */
+/** The valid keys of a module. Only shipped ones have `reader` and `default`. */
 export type ModuleSettings = SoundOf<typeof shippedModuleSchema>;
 export type ResourceSettings = SoundOf<typeof resourceSchema>;
