@@ -19,8 +19,6 @@ export class RecordBuffer {
   #memory: Buffer = EMPTY;
   /** Where the last record ends. */
   #end = 0;
-  /** Where the record before the last one ends. */
-  #endBefore = 0;
   #length = 0;
 
   /** Number of records. */
@@ -59,15 +57,8 @@ export class RecordBuffer {
   /** Adds the record that was written from {@link start} to `end`. */
   commit(end: number): void {
     if (this.#length > 0) this.#memory[this.#end] = LINE_FEED;
-    this.#endBefore = this.#end;
     this.#end = end;
     this.#length++;
-  }
-
-  /** Takes the last record away; once only after each that was added. */
-  dropLast(): void {
-    this.#end = this.#endBefore;
-    this.#length--;
   }
 
   /** Empties the buffer and gives its memory to later ones: {@link bytes} of before are not valid any more. */
@@ -75,7 +66,6 @@ export class RecordBuffer {
     const memory = this.#memory;
     this.#memory = EMPTY;
     this.#end = 0;
-    this.#endBefore = 0;
     this.#length = 0;
     if (memory.length > 0 && memory.length <= KEPT_BYTES_MAX && kept.length < KEPT_BUFFERS_MAX) kept.push(memory);
   }

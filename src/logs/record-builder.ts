@@ -130,7 +130,7 @@ export class RecordBuilder {
   readonly #state: StreamState;
   readonly #renderer: LineRenderer;
   #waiting: Waiting[] = [];
-  /** The last line, whose record is the last one of the batch; nothing else waits then. */
+  /** The last line, if it is a usual one: it is rendered when it is known that no line continues it. Nothing else waits then. */
   #usual: WaitingUsual | undefined;
   /** UTC of the newest of them that is {@link Waiting.unsyncedUtcMs unsynced}, as the router's clock had it. */
   #newestUnsyncedMs: number | undefined;
@@ -242,13 +242,18 @@ export class RecordBuilder {
 
   /** Takes the records of the lines so far. Between two readings the last one may be kept back in {@link state}. */
   take(end: ReadingEnd): ScanBatch {
-    this.#settle();
-    this.#resolveUnsynced(undefined, end);
-    const last = this.#waiting.at(-1);
     // Out of order there is no later reading that would go on here.
     const isInOrder = this.#context.stream !== undefined;
     const isWhole = this.#damage.length === 0;
-    const holds = last !== undefined && isInOrder && isWhole && (end === 'more' || this.#state.joins);
+    const mayHold = isInOrder && isWhole && (end === 'more' || this.#state.joins);
+    if (mayHold || !this.#usual) this.#settle();
+    else {
+      this.#state.lastUid = this.#uidAt(this.#usual.usual.start);
+      this.#renderUsual();
+    }
+    this.#resolveUnsynced(undefined, end);
+    const last = this.#waiting.at(-1);
+    const holds = mayHold && last !== undefined;
     this.#flush(this.#waiting.length - (holds ? 1 : 0));
     this.#state.held = holds ? toHeldEntry(last.entry) : undefined;
     this.#tellDamage(end === 'closed' ? this.#context.behind : undefined);
@@ -275,8 +280,8 @@ export class RecordBuilder {
     const isPlain = line.isPlain === true && message === rest.message;
     const usual: UsualLine = { start: line.start, tag: rest.tag, severity: rest.severity, message, isPlain };
     if (this.#waiting.length > 0) this.#flush(this.#waiting.length);
-    this.#renderer.render(usual, shown, this.#batch.records);
-    this.#usual = { line, parsed: rest, time, shown };
+    this.#renderUsual();
+    this.#usual = { line, parsed: rest, usual, shown };
     if (rules) for (const hit of rules.evaluate(component, message)) this.#noteHit(hit);
     this.#instance.lastStart = line.start;
     this.#batch.first ??= { uid: this.#uidAt(line.start), utcMs: shown.utcMs };
@@ -285,15 +290,22 @@ export class RecordBuilder {
     return true;
   }
 
-  /** Makes of a usual line that waits one as any other: what follows may change it, or has to come behind it. */
+  /** Renders the usual line that waits: no line continues it. */
+  #renderUsual(): void {
+    if (!this.#usual) return;
+    const { usual, shown } = this.#usual;
+    this.#usual = undefined;
+    this.#renderer.render(usual, shown, this.#batch.records);
+  }
+
+  /** Turns the usual line that waits into a regular waiting entry: the next input may extend it or must follow it. */
   #settle(): void {
     if (!this.#usual) return;
-    const { line, parsed, time, shown } = this.#usual;
+    const { line, parsed, shown } = this.#usual;
     this.#usual = undefined;
-    this.#batch.records.dropLast();
     const timestamp = renderTimestamp(shown.utcMs, false, line.start, shown.isFirstSecond);
     const flags = [...this.#context.flags, ...shown.flags];
-    const entry = this.#createEntry(line, { time, ...parsed }, flags, NO_QUIRKS, timestamp);
+    const entry = this.#createEntry(line, { time: undefined, ...parsed }, flags, NO_QUIRKS, timestamp);
     entry.utcMs = shown.utcMs;
     this.#waiting.push({ entry, unsyncedUtcMs: undefined });
     this.#state.lastUid = entry.uid;
@@ -593,7 +605,7 @@ interface Shown {
 interface WaitingUsual {
   readonly line: RawLine;
   readonly parsed: Omit<ParsedLine, 'time'>;
-  readonly time: Stamp;
+  readonly usual: UsualLine;
   readonly shown: Shown;
 }
 

@@ -31,17 +31,6 @@ test('RecordBuffer keeps what it holds when it grows', () => {
   expect([...fill(...records)]).toEqual(records);
 });
 
-test('RecordBuffer takes the last record away again', () => {
-  const buffer = fill('{"first":1}');
-  buffer.dropLast();
-  expect(buffer).toHaveLength(0);
-  expect([...buffer]).toEqual([]);
-  for (const record of ['{"second":2}', '{"third":3}']) buffer.push(record);
-  buffer.dropLast();
-  buffer.push('{}');
-  expect(textOf(buffer)).toBe('{"second":2}\n{}');
-});
-
 test('RecordBuffer uses memory again that was released, and never that of a buffer in use', () => {
   const first = fill('{"first":1}');
   const { buffer: memory } = first.bytes;

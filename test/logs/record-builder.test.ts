@@ -1,9 +1,11 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type EventContext, type Gap, renderGap } from '../../src/logs/event-records.ts';
 import { LineSplitter } from '../../src/logs/line-splitter.ts';
 import { createInstance as createFreshInstance, type Instance } from '../../src/logs/position.ts';
+import { RecordBuffer } from '../../src/logs/record-buffer.ts';
 import { RecordBuilder, type RecordContext, type ScanBatch } from '../../src/logs/record-builder.ts';
+import { createStreamState } from '../../src/logs/stream-state.ts';
 import { Zone } from '../../src/logs/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 
@@ -64,6 +66,26 @@ test('RecordBuilder renders a line with the fields of the contract, in their ord
       '"uid":"jlcs53nw45cduak3-00000e2f","file":"network/current","offset":18231,"labels":{"site":"munich"},"flags":["late"]}',
   );
 });
+
+test.each([false, true])(
+  'RecordBuilder renders each line once when every look brings one (lines are continued: %s)',
+  (joins) => {
+    const render = vi.spyOn(RecordBuffer.prototype, 'commit');
+    const file = createInstance();
+    let stream = { ...createStreamState(), joins };
+    const records: string[] = [];
+    for (let second = 10; second < 20; second++) {
+      const line = `2026-11-21 09:36:${second} [wan] line`;
+      const { builder, ...batch } = buildAll([line], createContext({ stream }), file);
+      records.push(...batch.records);
+      file.off += line.length + 1;
+      stream = builder.state;
+    }
+    expect(records).toHaveLength(joins ? 9 : 10);
+    expect(render).toHaveBeenCalledTimes(records.length);
+    render.mockRestore();
+  },
+);
 
 test('RecordBuilder leaves out fields that it does not know', () => {
   const record = render('2026-11-21 09:36:49 [wan] x');
