@@ -28,7 +28,7 @@ export interface Entry {
 }
 
 /** An {@link Entry} as it is kept between two readings, as JSON. */
-export type HeldEntry = Omit<Entry, 'original'> & { readonly original: string | undefined };
+export type HeldEntry = Readonly<Omit<Entry, 'original'>> & { readonly original: string | undefined };
 
 /** Joined lines of one record. */
 export const JOINED_LINES_MAX = 200;

@@ -32,7 +32,7 @@ export interface GapEdge {
  * How lines stand to those that were read before: `live`, behind all of them; `backfill`, part of the history that is read
  * behind what is new; `late`, before some of them.
  */
-export type Lane = 'live' | 'backfill' | 'late';
+export type Track = 'live' | 'backfill' | 'late';
 
 /** What is missing, and how that is known. */
 export interface Gap {
@@ -51,7 +51,7 @@ export interface Gap {
   /** Where in that file, in decompressed bytes. */
   readonly offset: number;
   /** Default: `live`. */
-  readonly lane?: Lane | undefined;
+  readonly track?: Track | undefined;
 }
 
 /** A gap that was told before the first line behind it was read. */
@@ -59,7 +59,7 @@ export interface OpenGap {
   readonly uid: string;
   readonly file: string;
   readonly offset: number;
-  readonly lane?: Lane | undefined;
+  readonly track?: Track | undefined;
 }
 
 const GAP_WORDS: Readonly<Record<GapReason, string>> = {
@@ -74,8 +74,8 @@ const GAP_WORDS: Readonly<Record<GapReason, string>> = {
 };
 
 /** The uid of the record about a gap. It does not depend on where the gap ends. */
-export function toGapUid({ router, component }: EventContext, gap: Gap): string {
-  return renderEventUid('log.gap', router.name, component, toGapSubject(gap), gap.offset);
+export function toGapUid(router: string, component: string, gap: Gap): string {
+  return renderEventUid('log.gap', router, component, toGapSubject(gap), gap.offset);
 }
 
 function toGapSubject({ reason, file, from, damage }: Gap): string {

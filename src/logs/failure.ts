@@ -2,7 +2,7 @@ import { CodedError, type Disposition } from '../base/index.ts';
 import { SourceError } from '../model/index.ts';
 import { ArchiveError } from './archive/index.ts';
 import { LogError } from './errors.ts';
-import type { FileFault } from './position.ts';
+import type { FileFault } from './position/position.ts';
 
 /** What an error says that the caller should do, if it says so. */
 export function dispositionOf(cause: unknown): Disposition | undefined {

@@ -4,7 +4,7 @@
  * Owns: what is listed and what of it is safe to ask for, following a file from `current` into its archive, archive
  * formats, lines and their times, the identity of lines, gaps.
  * Does not own: where records and positions are kept, and when a router is read.
- * Start reading at: tail-once.ts, component-tail.ts, then the diagram in position.ts; for lines record-builder.ts.
+ * Start reading at: tail-once.ts, component-tail.ts, then the diagram in position/position.ts and tracker/step.ts; for lines record-builder.ts.
  */
 export { type ArchivePool, openArchivePool, SNIFF_BYTES, sniffFormat } from './archive/index.ts';
 export type {

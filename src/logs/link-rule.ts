@@ -31,17 +31,17 @@ export interface LinkVerdict {
   readonly refuted: readonly string[];
 }
 
-/** The rule as one log may use it. */
-export interface LinkRule {
-  readonly holds: boolean;
-  readonly isRefuted: boolean;
-  /** The file behind the one named `stamp`, whose lines came at this distance, began in the second of that name. */
-  noteMatch(stamp: string, distanceMs: number | undefined): void;
-  /** It did not, as far as anybody can tell who has not watched it. */
-  noteMiss(stamp: string): void;
-  /** It did not, and nothing is missing between the two. */
-  refute(stamp: string): void;
-}
+/** What one rotation shows of the rule. `stamp`: name of the file before it. */
+export type LinkObservation =
+  /** The file behind it, whose lines came at this distance, began in the second of that name by a clock with this offset. */
+  | {
+      readonly type: 'match';
+      readonly stamp: string;
+      readonly distanceMs: number | undefined;
+      readonly offsetMs: number;
+    }
+  /** It did not, as far as anybody can tell who has not watched it; `refutation`: nothing is missing between the two. */
+  | { readonly type: 'miss' | 'refutation'; readonly stamp: string };
 
 /** How often lines come in a file. */
 export interface Pace {
@@ -113,6 +113,14 @@ export function chanceOfMatch(distanceMs: number): number {
 
 /** Of a log that was not rotated yet. */
 const NO_EVIDENCE: LinkEvidence = { matches: 0, chance: 1, stamps: [], refutedBy: undefined };
+
+/** The evidence with one more observation of a log. */
+export function addEvidence(facts: LinkFacts, component: string, observation: LinkObservation): LinkFacts {
+  const { type, stamp } = observation;
+  if (type !== 'match') return (type === 'miss' ? addMiss : addRefutation)(facts, component, stamp);
+  const { distanceMs } = observation;
+  return distanceMs === undefined ? facts : addMatch(facts, component, stamp, distanceMs);
+}
 
 /** The evidence with one more match of a log; the same when it was counted already. */
 export function addMatch(facts: LinkFacts, component: string, stamp: string, distanceMs: number): LinkFacts {

@@ -19,11 +19,11 @@ import { addToPace } from './link-rule.ts';
 import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
 import type { LogRules, RuleHit } from './log-rules.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
-import { type Instance, type RecoveredBlock, toLastEdge } from './position.ts';
+import { type LogFileDraft, type RecoveredBlock, toLastEdge } from './position/position.ts';
+import { copyStreamState, createStreamState, type StreamDraft, type StreamState } from './position/stream-state.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import { isScrambled } from './scrambled.ts';
 import { type DateOrder, isLikeStamp, parseStamp, type Stamp, type StampContext } from './stamp.ts';
-import { copyStreamState, createStreamState, type StreamState } from './stream-state.ts';
 import { renderTimestamp, toSecond } from './timestamp.ts';
 import type { Zone } from './zone.ts';
 
@@ -122,12 +122,12 @@ interface Waiting {
  */
 export class RecordBuilder {
   readonly #context: RecordContext;
-  readonly #instance: Instance;
+  readonly #file: LogFileDraft;
   readonly #uidPrefix: string;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   readonly #clock: LogClock;
   readonly #frame: RecordFrame;
-  readonly #state: StreamState;
+  readonly #state: StreamDraft;
   readonly #renderer: LineRenderer;
   #waiting: Waiting[] = [];
   /** The last line, if it is a usual one: it is rendered when it is known that no line continues it. Nothing else waits then. */
@@ -147,11 +147,11 @@ export class RecordBuilder {
   /** Gaps of damage behind which no line was read yet. */
   #damage: Gap[] = [];
 
-  constructor(context: RecordContext, instance: Instance) {
+  constructor(context: RecordContext, file: LogFileDraft) {
     this.#context = context;
-    this.#instance = instance;
+    this.#file = file;
     const { router, component } = context;
-    this.#uidPrefix = createUidPrefix(router.name, component, instance);
+    this.#uidPrefix = createUidPrefix(router.name, component, file);
     this.#frame = createFrame(router.name, component, router.labels);
     this.#renderer = new LineRenderer({
       observedMs: context.observedMs,
@@ -163,17 +163,27 @@ export class RecordBuilder {
     this.#state = context.stream ? copyStreamState(context.stream) : createStreamState();
     this.#clock = new LogClock(this.#state.clock, !context.zone.isAssumed, context.skew);
     // The clock of a file that is read out of order is judged on its own.
-    if (!context.stream) this.#clock.begin(instance.lastUtcMs, context.observedMs);
-    this.#isSkipping = context.skipBeforeUtcMs !== undefined && instance.off === 0;
-    this.#recovered = instance.recovered;
+    if (!context.stream) this.#clock.begin(file.lastUtcMs, context.observedMs);
+    this.#isSkipping = context.skipBeforeUtcMs !== undefined && file.off === 0;
+    this.#recovered = file.recovered;
     if (this.#state.held) {
       this.#waiting.push({ entry: fromHeldEntry(this.#state.held), unsyncedUtcMs: undefined });
     }
   }
 
   /** What the next reading of this log needs; belongs to what {@link take} gave last. */
-  get state(): StreamState {
-    return this.#state;
+  get stream(): StreamState {
+    return copyStreamState(this.#state);
+  }
+
+  /** The order of day and month, as the beginning of the file shows it. */
+  learnOrder(order: DateOrder): void {
+    this.#state.order ??= order;
+  }
+
+  /** The file was seen to end within a line or a block. */
+  noteBuffered(): void {
+    this.#state.isBuffered = true;
   }
 
   /** Bytes of the lines that {@link take} would give. */
@@ -188,7 +198,7 @@ export class RecordBuilder {
       this.#batch.empty++;
       return;
     }
-    const { tornAt } = this.#instance;
+    const { tornAt } = this.#file;
     if (!mayBeGlued(raw, tornAt)) this.#pushLine(raw, false, true);
     else for (const part of splitGlued(raw, tornAt)) this.#pushLine(part.line, part.isGlued, part.isTail);
   }
@@ -205,10 +215,10 @@ export class RecordBuilder {
     this.#resolveUnsynced(undefined, 'more');
     this.#flush(this.#waiting.length);
     const { router, component, file } = this.#context;
-    const from = toLastEdge(router.name, component, this.#instance);
+    const from = toLastEdge(router.name, component, this.#file);
     for (const stretch of lost) {
       this.#damage.push(toDamageGap(stretch, file, from));
-      this.#instance.damageToldBit = stretch.endBit;
+      this.#file.damageToldBit = stretch.endBit;
     }
   }
 
@@ -234,13 +244,13 @@ export class RecordBuilder {
   /** A line begins a record: what is missing before it ends there. */
   #begin(start: number, uid: string, utcMs: number | undefined): void {
     const edge = { uid, utcMs };
-    this.#instance.lastStart = start;
-    if (this.#recovered) this.#instance.recovered = this.#recovered;
+    this.#file.lastStart = start;
+    if (this.#recovered) this.#file.recovered = this.#recovered;
     if (this.#damage.length > 0) this.#tellDamage(edge);
     this.#batch.first ??= edge;
   }
 
-  /** Takes the records of the lines so far. Between two readings the last one may be kept back in {@link state}. */
+  /** Takes the records of the lines so far. Between two readings the last one may be kept back in {@link stream}. */
   take(end: ReadingEnd): ScanBatch {
     // Out of order there is no later reading that would go on here.
     const isInOrder = this.#context.stream !== undefined;
@@ -283,7 +293,7 @@ export class RecordBuilder {
     this.#renderUsual();
     this.#usual = { line, parsed: rest, usual, shown };
     if (rules) for (const hit of rules.evaluate(component, message)) this.#noteHit(hit);
-    this.#instance.lastStart = line.start;
+    this.#file.lastStart = line.start;
     this.#batch.first ??= { uid: this.#uidAt(line.start), utcMs: shown.utcMs };
     this.#batch.lines++;
     this.#batch.bytes += line.length + 1;
@@ -333,7 +343,7 @@ export class RecordBuilder {
     if (this.#isSkipping) {
       this.#batch.skipped++;
       this.#batch.skippedBytes += line.length + 1;
-      this.#instance.lastStart = line.start;
+      this.#file.lastStart = line.start;
       if (parsed.time) this.#placeTime(parsed.time, line.start, false);
       return;
     }
@@ -407,7 +417,7 @@ export class RecordBuilder {
   #pushUnstamped(line: RawLine, parsed: ParsedLine, flags: RecordFlag[], quirks: Quirks, isTornHead: boolean): void {
     const before = this.#waiting.at(-1);
     const isContinuation = !isTornHead && !isLikeStamp(parsed.message) && line.bytes.length > 0;
-    const { shownMs } = this.#instance;
+    const { shownMs } = this.#file;
     if (isContinuation && this.#state.lastUid !== undefined) this.#state.joins = true;
     this.#batch.lines++;
     this.#batch.bytes += line.length + 1;
@@ -432,7 +442,7 @@ export class RecordBuilder {
     if (this.#isSkipping) return;
     this.#resolveUnsynced(undefined, 'more');
     this.#flush(this.#waiting.length);
-    const { shownMs } = this.#instance;
+    const { shownMs } = this.#file;
     const timestamp =
       shownMs === undefined ? undefined : renderTimestamp(shownMs, false, line.start, this.#isFirstSecond(shownMs));
     const about = { offset: line.start, uid: this.#uidAt(line.start), timestamp, message: text.trim() };
@@ -494,14 +504,14 @@ export class RecordBuilder {
   get #stampContext(): StampContext {
     return {
       order: this.#state.order ?? this.#context.order ?? 'dmy',
-      nearMs: this.#last.wall?.asUtcMs ?? this.#instance.lastUtcMs ?? this.#context.observedMs,
+      nearMs: this.#last.wall?.asUtcMs ?? this.#file.lastUtcMs ?? this.#context.observedMs,
     };
   }
 
   #skips(time: Stamp): boolean {
     const { skipBeforeUtcMs, zone } = this.#context;
     if (skipBeforeUtcMs === undefined || !this.#isSkipping) return false;
-    return zone.place(time.asUtcMs, this.#instance.lastUtcMs).utcMs < skipBeforeUtcMs;
+    return zone.place(time.asUtcMs, this.#file.lastUtcMs).utcMs < skipBeforeUtcMs;
   }
 
   /** Puts a wall time on the world's clock, and judges it. Notes a jump of the clock, as a record of its own. */
@@ -512,7 +522,7 @@ export class RecordBuilder {
       return last.shown;
     }
     const { zone, notBeforeMs, observedMs, now } = this.#context;
-    const { utcMs, flags } = zone.place(time.asUtcMs, this.#state.clock.lastUtcMs ?? this.#instance.lastUtcMs);
+    const { utcMs, flags } = zone.place(time.asUtcMs, this.#state.clock.lastUtcMs ?? this.#file.lastUtcMs);
     const { verdict, jump } = this.#clock.judge(utcMs, {
       notBeforeMs: this.#state.isBuffered ? undefined : notBeforeMs,
       notAfterMs: now?.() ?? observedMs,
@@ -524,12 +534,12 @@ export class RecordBuilder {
       this.#batch.records.push(renderClockJump(this.#context, { about: this.#uidPrefix, offset: start }, jump));
       this.#batch.events.push({ type: 'log-clock-jumped', component: this.#context.component, ...jump });
     }
-    const { lastUtcMs } = this.#instance;
+    const { lastUtcMs } = this.#file;
     this.#notePace(lastUtcMs === undefined ? undefined : utcMs - lastUtcMs);
-    this.#instance.firstUtcMs ??= utcMs;
-    this.#instance.lastUtcMs = utcMs;
+    this.#file.firstUtcMs ??= utcMs;
+    this.#file.lastUtcMs = utcMs;
     const isSane = verdict === 'sane';
-    this.#instance.shownMs = isSane ? utcMs : this.#observedSecondMs;
+    this.#file.shownMs = isSane ? utcMs : this.#observedSecondMs;
     const shown: Shown = {
       utcMs,
       verdict,
@@ -542,12 +552,12 @@ export class RecordBuilder {
 
   /** Counts a line that came so long after the one before it. A file that was begun uncounted stays so. */
   #notePace(sinceMs: number | undefined): void {
-    const { pace } = this.#instance;
-    if (pace || sinceMs === undefined) this.#instance.pace = addToPace(pace, sinceMs ?? 0);
+    const { pace } = this.#file;
+    if (pace || sinceMs === undefined) this.#file.pace = addToPace(pace, sinceMs ?? 0);
   }
 
   #isFirstSecond(utcMs: number): boolean {
-    const { firstUtcMs } = this.#instance;
+    const { firstUtcMs } = this.#file;
     return firstUtcMs !== undefined && toSecond(utcMs) === toSecond(firstUtcMs);
   }
 

@@ -4,12 +4,13 @@ import type { RouterIdentity } from '../model/index.ts';
 import type { ArchivePool } from './archive/index.ts';
 import type { LogCommit, LogEvent, LogSource, RecordLog, RouterTime } from './contracts.ts';
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from './learnt-zone.ts';
-import { addMatch, addMiss, addRefutation, isRefuted, judgeLinks, type LinkFacts, type LinkRule } from './link-rule.ts';
+import { addEvidence, judgeLinks, type LinkObservation } from './link-rule.ts';
 import { FLOOR_MS } from './log-clock.ts';
 import type { LogRules } from './log-rules.ts';
 import type { LogStart } from './log-settings.ts';
+import { parseStampUtcMs } from './names.ts';
 import { findToldOffsetMs } from './offset-evidence.ts';
-import type { Instance } from './position.ts';
+import type { LogFile } from './position/position.ts';
 import {
   createRouterFacts,
   FACTS,
@@ -181,26 +182,14 @@ export class TailContext {
     this.facts.range = isSupported;
   }
 
-  /** The rule of how files follow each other, as one log may use it, and where it brings its evidence. */
-  linkRuleOf(component: string): LinkRule {
-    const { facts } = this;
-    const set = (links: LinkFacts) => {
-      facts.links = links;
+  /** What a log has shown of how files follow each other, and of the offset of its lines. */
+  noteEvidence(component: string, evidence: readonly LinkObservation[]): void {
+    for (const observation of evidence) {
+      this.facts.links = addEvidence(this.facts.links, component, observation);
       this.#reportLinks();
-    };
-    return {
-      get isRefuted() {
-        return isRefuted(facts.links, component);
-      },
-      get holds() {
-        return !this.isRefuted && judgeLinks(facts.links).holds;
-      },
-      noteMatch: (stamp, distanceMs) => {
-        if (distanceMs !== undefined) set(addMatch(facts.links, component, stamp, distanceMs));
-      },
-      noteMiss: (stamp) => set(addMiss(facts.links, component, stamp)),
-      refute: (stamp) => set(addRefutation(facts.links, component, stamp)),
-    };
+      if (observation.type !== 'match') continue;
+      this.noteLink({ utcMs: parseStampUtcMs(observation.stamp), offsetMs: observation.offsetMs });
+    }
   }
 
   /** Tells how files follow each other: once in each process, and when there is more to tell. */
@@ -235,14 +224,14 @@ export class TailContext {
   }
 
   /**
-   * The newest line of `instance` came between two looks, and the router said what time it is: what they differ by, in
+   * The newest line of `file` came between two looks, and the router said what time it is: what they differ by, in
    * steps of zones, is its offset, or says that the zone in use is wrong.
    */
-  noteFresh(instance: Instance | undefined, dateMs: number | undefined, lookedAtMs: number | undefined): void {
-    const newest = instance?.lastUtcMs;
+  noteFresh(file: LogFile | undefined, dateMs: number | undefined, lookedAtMs: number | undefined): void {
+    const newest = file?.lastUtcMs;
     if (newest === undefined || dateMs === undefined || lookedAtMs === undefined) return;
     const sinceMs = this.clock.now() - lookedAtMs;
-    if (sinceMs > FRESH_MS_MAX || instance?.tornAt.length !== 0) return;
+    if (sinceMs > FRESH_MS_MAX || file?.tornAt.length !== 0) return;
     const offByMs = Math.round((newest - dateMs) / OFFSET_STEP_MS) * OFFSET_STEP_MS;
     const agoMs = dateMs - (newest - offByMs);
     // An old line, or one whose distance no zone explains, says nothing.

@@ -1,7 +1,8 @@
 import { ComponentTail } from './component-tail.ts';
 import { askForTime, findZone } from './find-zone.ts';
 import { type ListedLog, type Listing, parseListing } from './names.ts';
-import { parsePosition } from './position-text.ts';
+import type { LogPosition } from './position/position.ts';
+import { parsePosition } from './position/position-text.ts';
 import { FACTS } from './router-facts.ts';
 import { TailContext, type TailOptions } from './tail-context.ts';
 import { TailMemory } from './tail-memory.ts';
@@ -34,14 +35,15 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     report({ type: 'logs-listed', archives: new Map(archives), unknown: listing.unknown });
     return listing;
   };
-  const positions = records.readPositions(router.name);
-  const turn = new TailContext(options, memory, positions.get(FACTS));
+  const stored = records.readPositions(router.name);
+  const turn = new TailContext(options, memory, stored.get(FACTS));
+  const positions = parsePositions(stored);
   if (!(await askForTime(turn, signal))) return after;
   let listing = await list();
   if (turn.zone.isAssumed && (positions.size === 0 || turn.isReplaced)) await findZone(turn, listing, signal);
   turn.isWiped = findWiped(listing, positions);
-  const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter(
-    (component) => component !== FACTS && isWanted(component),
+  const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter((component) =>
+    isWanted(component),
   );
   const settled: typeof tails = [];
   const noteListing = () => {
@@ -96,12 +98,16 @@ function sortByTurn(components: readonly string[], after: string, memory: TailMe
   return [...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)), ...inTurn.filter((one) => !urgent.includes(one))];
 }
 
+/** The positions of the logs; `undefined` for one that cannot be read. */
+function parsePositions(stored: ReadonlyMap<string, string>): Map<string, LogPosition | undefined> {
+  const texts = [...stored].filter(([component]) => component !== FACTS);
+  return new Map(texts.map(([component, text]) => [component, parsePosition(text)]));
+}
+
 /** Whether some log that had rotated files has none any more: routers delete the logs of all components together. */
-function findWiped(listing: Listing, positions: ReadonlyMap<string, string>): boolean {
-  return [...positions].some(([component, text]) => {
-    if (component === FACTS || (listing.logs.get(component)?.rotated.length ?? 0) > 0) return false;
-    const position = parsePosition(text);
-    if (!position) return false;
+function findWiped(listing: Listing, positions: ReadonlyMap<string, LogPosition | undefined>): boolean {
+  return [...positions].some(([component, position]) => {
+    if (!position || (listing.logs.get(component)?.rotated.length ?? 0) > 0) return false;
     return position.isWiped || Object.keys(position.completed).length + Object.keys(position.waiting).length > 0;
   });
 }

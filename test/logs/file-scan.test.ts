@@ -3,10 +3,10 @@ import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { LogError } from '../../src/logs/errors.ts';
 import { FileScan, type ScanOptions, type ScanResult } from '../../src/logs/file-scan.ts';
-import type { Instance } from '../../src/logs/position.ts';
-import { PrefixHash } from '../../src/logs/prefix-proof.ts';
+import type { LogFile } from '../../src/logs/position/position.ts';
+import { PrefixHash } from '../../src/logs/position/prefix-proof.ts';
+import { createStreamState, type StreamState } from '../../src/logs/position/stream-state.ts';
 import type { ScanBatch } from '../../src/logs/record-builder.ts';
-import { createStreamState, type StreamState } from '../../src/logs/stream-state.ts';
 import { Zone } from '../../src/logs/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { countRuns } from '../support/sampled.ts';
@@ -30,21 +30,24 @@ interface Options extends Partial<ScanOptions> {
 
 function createOptions({ stream, ...options }: Options = {}): ScanOptions {
   return {
-    file: 'network/current',
-    createContext: () => ({
-      router: { name: 'plant-7', labels: {} },
-      component: 'network',
-      zone: new Zone('UTC'),
-      observedMs: Date.UTC(2026, 10, 21, 12),
-      stream,
-      file: 'network/current',
-      flags: [],
+    name: 'network/current',
+    begin: (file) => ({
+      file,
+      context: {
+        router: { name: 'plant-7', labels: {} },
+        component: 'network',
+        zone: new Zone('UTC'),
+        observedMs: Date.UTC(2026, 10, 21, 12),
+        stream,
+        file: 'network/current',
+        flags: [],
+      },
     }),
     candidates: [],
     acceptsNew: true,
     isClosed: false,
     isStampExpected: false,
-    admits: () => true,
+    mayRead: () => true,
     nextGen: () => 0,
     endMs: Date.UTC(2026, 10, 21, 12),
     onBatch: () => {},
@@ -59,7 +62,7 @@ interface Scanned {
   readonly records: readonly LogRecord[];
   readonly scan: FileScan;
   /** What a later reading is given, after a restart. */
-  readonly instance: Instance | undefined;
+  readonly file: LogFile | undefined;
 }
 
 async function scan(content: string | Uint8Array | readonly Uint8Array[], options: Options = {}): Promise<Scanned> {
@@ -73,28 +76,28 @@ async function scan(content: string | Uint8Array | readonly Uint8Array[], option
     records,
     messages: records.map(({ message }) => message),
     scan: reading,
-    instance: reading.instance && clone(reading.instance),
+    file: reading.file && clone(reading.file),
   };
 }
 
-/** As an instance is after it was stored and read back. */
-function clone(instance: Instance): Instance {
-  return JSON.parse(JSON.stringify(instance)) as Instance;
+/** As an file is after it was stored and read back. */
+function clone(file: LogFile): LogFile {
+  return JSON.parse(JSON.stringify(file)) as LogFile;
 }
 
 /** The file that holds `content`, as it stands once that was read. */
-async function readInstance(content: string): Promise<Instance> {
-  const { instance } = await scan(content);
-  if (!instance) throw new TypeError('Nothing was read');
-  return instance;
+async function readFile(content: string): Promise<LogFile> {
+  const { file } = await scan(content);
+  if (!file) throw new TypeError('Nothing was read');
+  return file;
 }
 
 describe('a new file', () => {
   test('FileScan reads whole lines and keeps the half one for later', async () => {
-    const { result, messages, instance } = await scan(`${FIRST}${SECOND}2026-11-21 09:36:51 [wan] ha`);
+    const { result, messages, file } = await scan(`${FIRST}${SECOND}2026-11-21 09:36:51 [wan] ha`);
     expect(result.kind).toBe('taken');
     expect(messages).toEqual(['first', 'second']);
-    expect(instance).toMatchObject({
+    expect(file).toMatchObject({
       key: sha(FIRST),
       gen: 0,
       off: FIRST.length + SECOND.length,
@@ -104,17 +107,17 @@ describe('a new file', () => {
   });
 
   test('FileScan reads an unterminated last line when the file is closed', async () => {
-    const { messages, instance } = await scan(`${FIRST}2026-11-21 09:36:50 [wan] no end`, { isClosed: true });
+    const { messages, file } = await scan(`${FIRST}2026-11-21 09:36:50 [wan] no end`, { isClosed: true });
     expect(messages).toEqual(['first', 'no end']);
     const whole = `${FIRST}2026-11-21 09:36:50 [wan] no end`;
-    expect(instance).toMatchObject({ off: whole.length, proof: proof(whole) });
+    expect(file).toMatchObject({ off: whole.length, proof: proof(whole) });
   });
 
   test('FileScan reads a closed file of one unterminated line', async () => {
     const line = FIRST.slice(0, -1);
-    const { messages, instance } = await scan(line, { isClosed: true });
+    const { messages, file } = await scan(line, { isClosed: true });
     expect(messages).toEqual(['first']);
-    expect(instance).toMatchObject({ key: sha(line), off: line.length });
+    expect(file).toMatchObject({ key: sha(line), off: line.length });
   });
 
   test.each([
@@ -123,114 +126,114 @@ describe('a new file', () => {
     ['half a line', FIRST.slice(0, -1), false],
     ['lines without a time, so far', 'Last output repeated\n', false],
   ])('FileScan finds nothing in a file that is %s', async (_what, content, isClosed) => {
-    const { result, records, instance } = await scan(content, { isClosed });
+    const { result, records, file } = await scan(content, { isClosed });
     expect(result).toEqual({ kind: 'nothing' });
     expect(records).toEqual([]);
-    expect(instance).toBeUndefined();
+    expect(file).toBeUndefined();
   });
 
   test('FileScan counts the lines before the first time to the identity of the file, and reads them', async () => {
     const notice = '                - Last output repeated twice -\n';
-    const { messages, instance } = await scan(notice + FIRST + SECOND);
+    const { messages, file } = await scan(notice + FIRST + SECOND);
     expect(messages).toEqual([notice.trim(), 'first', 'second']);
-    expect(instance?.key).toBe(sha(notice + FIRST));
+    expect(file?.key).toBe(sha(notice + FIRST));
   });
 
   test('FileScan gives two files that begin alike one key, and asks for the generation', async () => {
     const nextGen = vi.fn(() => 3);
-    const { instance, records } = await scan(FIRST + SECOND, { nextGen });
+    const { file, records } = await scan(FIRST + SECOND, { nextGen });
     expect(nextGen).toHaveBeenCalledWith(sha(FIRST));
-    expect(instance?.gen).toBe(3);
+    expect(file?.gen).toBe(3);
     expect(records[0]?.uid).not.toBe((await scan(FIRST)).records[0]?.uid);
   });
 
   test('FileScan skips empty lines and counts their bytes', async () => {
-    const { records, instance } = await scan(`${FIRST}\n\n${SECOND}\n`);
+    const { records, file } = await scan(`${FIRST}\n\n${SECOND}\n`);
     expect(records.map(({ offset }) => offset)).toEqual([0, FIRST.length + 2]);
-    expect(instance?.off).toBe(FIRST.length + SECOND.length + 3);
+    expect(file?.off).toBe(FIRST.length + SECOND.length + 3);
   });
 
   test('FileScan leaves a new file alone when only known ones are wanted', async () => {
     const { result, records } = await scan(FIRST + SECOND, { acceptsNew: false });
-    expect(result).toEqual({ kind: 'stranger', suspect: undefined, firstWallAsUtcMs: WALL });
+    expect(result).toEqual({ kind: 'unrelated', candidate: undefined, firstWallAsUtcMs: WALL });
     expect(records).toEqual([]);
   });
 
-  test('FileScan withholds a new file that is not admitted, by the time of its first line', async () => {
-    const admits = vi.fn(() => false);
-    const { result, records } = await scan(FIRST + SECOND, { admits });
-    expect(result).toEqual({ kind: 'withheld' });
+  test('FileScan defers a new file that may not be read yet, by the time of its first line', async () => {
+    const mayRead = vi.fn(() => false);
+    const { result, records } = await scan(FIRST + SECOND, { mayRead });
+    expect(result).toEqual({ kind: 'deferred' });
     expect(records).toEqual([]);
-    expect(admits).toHaveBeenCalledWith(Date.UTC(2026, 10, 21, 9, 36, 49), undefined);
+    expect(mayRead).toHaveBeenCalledWith(Date.UTC(2026, 10, 21, 9, 36, 49), undefined);
   });
 });
 
 describe('a file that was begun', () => {
   test('FileScan goes on behind what was read, with the same identity', async () => {
-    const begun = await readInstance(FIRST);
-    const { result, messages, records, instance } = await scan(FIRST + SECOND + THIRD, { candidates: [begun] });
+    const begun = await readFile(FIRST);
+    const { result, messages, records, file } = await scan(FIRST + SECOND + THIRD, { candidates: [begun] });
     expect(result.kind).toBe('taken');
     expect(messages).toEqual(['second', 'third']);
     expect(records[0]?.offset).toBe(FIRST.length);
-    expect(instance).toMatchObject({ key: begun.key, off: FIRST.length + SECOND.length + THIRD.length });
+    expect(file).toMatchObject({ key: begun.key, off: FIRST.length + SECOND.length + THIRD.length });
   });
 
   test('FileScan gives records that equal those of one reading', async () => {
     const all = FIRST + SECOND + THIRD;
     const { records: whole } = await scan(all);
-    const begun = await readInstance(FIRST + SECOND);
+    const begun = await readFile(FIRST + SECOND);
     const { records } = await scan(all, { candidates: [begun] });
     expect(records).toEqual(whole.slice(2));
   });
 
   test('FileScan finds nothing new in a file that did not grow', async () => {
-    const begun = await readInstance(FIRST + SECOND);
+    const begun = await readFile(FIRST + SECOND);
     for (const content of [FIRST + SECOND, `${FIRST}${SECOND}2026-11-21 09`]) {
-      const { result, records, instance } = await scan(content, { candidates: [begun], acceptsNew: false });
+      const { result, records, file } = await scan(content, { candidates: [begun], acceptsNew: false });
       expect(result.kind).toBe('taken');
       expect(records).toEqual([]);
-      expect(instance).toEqual(begun);
+      expect({ ...file, tornAt: [] }).toEqual(begun);
     }
   });
 
   test('FileScan does not take a file that has become shorter for the one that was begun', async () => {
-    const begun = await readInstance(FIRST + SECOND);
+    const begun = await readFile(FIRST + SECOND);
     const { result, records } = await scan(FIRST, { candidates: [begun], acceptsNew: false });
-    expect(result).toMatchObject({ kind: 'stranger', suspect: begun });
+    expect(result).toMatchObject({ kind: 'unrelated', candidate: begun });
     expect(records).toEqual([]);
   });
 
   test('FileScan does not take a file that only begins alike for the one that was begun, and hands out nothing', async () => {
-    const begun = await readInstance(FIRST + SECOND);
+    const begun = await readFile(FIRST + SECOND);
     const before = clone(begun);
     const other = FIRST + SECOND.replace('second', 'SECOND') + THIRD;
     const onBatch = vi.fn();
     const options = { candidates: [begun], onBatch, batchBytes: 1 };
     const { result, records } = await scan(cutInto(Buffer.from(other), 5), options);
-    expect(result).toMatchObject({ kind: 'stranger', suspect: before });
+    expect(result).toMatchObject({ kind: 'unrelated', candidate: before });
     expect(records).toEqual([]);
     expect(onBatch).not.toHaveBeenCalled();
     expect(begun).toEqual(before);
   });
 
   test('FileScan knows the file among several by its beginning', async () => {
-    const other = await readInstance(SECOND);
-    const begun = await readInstance(FIRST);
+    const other = await readFile(SECOND);
+    const begun = await readFile(FIRST);
     const { result, messages } = await scan(FIRST + THIRD, { candidates: [other, begun], acceptsNew: false });
-    expect(result).toMatchObject({ kind: 'taken', instance: begun });
+    expect(result).toMatchObject({ kind: 'taken', file: { key: begun.key, gen: begun.gen } });
     expect(messages).toEqual(['third']);
     expect(other.off).toBe(SECOND.length);
   });
 
   test('FileScan takes the one that was read furthest of several that begin alike', async () => {
-    const short = await readInstance(FIRST);
-    const long = { ...(await readInstance(FIRST + SECOND)), gen: 1 };
+    const short = await readFile(FIRST);
+    const long = { ...(await readFile(FIRST + SECOND)), gen: 1 };
     const { result } = await scan(FIRST + SECOND + THIRD, { candidates: [short, long] });
-    expect(result).toMatchObject({ kind: 'taken', instance: { gen: 1 } });
+    expect(result).toMatchObject({ kind: 'taken', file: { gen: 1 } });
   });
 
   test('FileScan finds nothing in an empty file when another is looked for', async () => {
-    const begun = await readInstance(FIRST);
+    const begun = await readFile(FIRST);
     expect((await scan('', { candidates: [begun] })).result).toEqual({ kind: 'nothing' });
   });
 });
@@ -265,9 +268,9 @@ describe('a body that is no log', () => {
   test('FileScan takes a first line that is longer than its head for a line with a time', async () => {
     const content = Buffer.from(`2026-11-21 09:36:49 [wan] ${'x'.repeat(30_000)}\n${SECOND}`);
     for (const size of [content.length, 4096, 1000]) {
-      const { messages, instance } = await scan(cutInto(content, size), { isStampExpected: true });
+      const { messages, file } = await scan(cutInto(content, size), { isStampExpected: true });
       expect(messages.map(({ length }) => length)).toEqual([30_000, 6]);
-      expect(instance?.key).toBe(sha(content.subarray(0, 16 * 1024)));
+      expect(file?.key).toBe(sha(content.subarray(0, 16 * 1024)));
     }
   });
 });
@@ -282,34 +285,34 @@ describe('a body that breaks off', () => {
     })();
     await expect(reading.read(body)).rejects.toBe(cause);
     expect(reading.takeBatch('open').records).toHaveLength(2);
-    const { instance } = reading;
-    expect(instance).toMatchObject({ off: FIRST.length + SECOND.length, proof: proof(FIRST + SECOND) });
-    const { messages } = await scan(FIRST + SECOND + THIRD, { candidates: instance ? [clone(instance)] : [] });
+    const { file } = reading;
+    expect(file).toMatchObject({ off: FIRST.length + SECOND.length, proof: proof(FIRST + SECOND) });
+    const { messages } = await scan(FIRST + SECOND + THIRD, { candidates: file ? [clone(file)] : [] });
     expect(messages).toEqual(['third']);
   });
 
   test('FileScan has no file and nothing to take when a body breaks off before its file is proven', async () => {
-    const begun = await readInstance(FIRST + SECOND);
+    const begun = await readFile(FIRST + SECOND);
     const reading = new FileScan(createOptions({ candidates: [begun] }));
     const body = (async function* () {
       yield Buffer.from(FIRST);
       throw new RangeError('cut');
     })();
     await expect(reading.read(body)).rejects.toThrow('cut');
-    expect(reading.instance).toBeUndefined();
+    expect(reading.file).toBeUndefined();
     expect(reading.takeBatch('open').records).toHaveLength(0);
     expect(begun.off).toBe(FIRST.length + SECOND.length);
   });
 });
 
 describe('batches', () => {
-  test('FileScan hands out batches during the reading, and the instance stands behind each', async () => {
+  test('FileScan hands out batches during the reading, and the file stands behind each', async () => {
     const lines = Array.from({ length: 100 }, (_, index) => `2026-11-21 09:36:49 [wan] line ${index}\n`);
     const text = lines.join('');
-    const batches: { records: number; instance: Instance }[] = [];
-    const onBatch = (instance: Instance, batch: ScanBatch) => {
+    const batches: { records: number; file: LogFile }[] = [];
+    const onBatch = (file: LogFile, batch: ScanBatch) => {
       expect(batch.bytes).toBeGreaterThanOrEqual(500);
-      batches.push({ records: batch.records.length, instance: clone(instance) });
+      batches.push({ records: batch.records.length, file: clone(file) });
     };
     const { records } = await scan(cutInto(Buffer.from(text), 64), { onBatch, batchBytes: 500 });
     expect(batches.length).toBeGreaterThan(4);
@@ -317,7 +320,7 @@ describe('batches', () => {
     for (const batch of batches) {
       count += batch.records;
       const read = lines.slice(0, count).join('');
-      expect(batch.instance).toMatchObject({ off: read.length, proof: proof(read) });
+      expect(batch.file).toMatchObject({ off: read.length, proof: proof(read) });
     }
     expect(count + records.length).toBe(100);
   });
@@ -347,8 +350,8 @@ describe('batches', () => {
 /** Everything that can be told of a reading. */
 async function outcome(chunks: readonly Uint8Array[], options: Options) {
   try {
-    const { result, records, instance, scan: reading } = await scan(chunks, options);
-    return { result, records, instance, stream: reading.stream };
+    const { result, records, file, scan: reading } = await scan(chunks, options);
+    return { result, records, file, stream: reading.stream };
   } catch (cause) {
     if (!(cause instanceof LogError)) throw cause;
     return { code: cause.code };
@@ -403,7 +406,7 @@ describe('any file', () => {
         // Where lines that continue others were never seen, the last line is not kept back for them.
         let stream: StreamState | undefined = { ...createStreamState(), joins: true };
         const whole = await outcome([bytes], { isClosed: true, stream });
-        let known: Instance | undefined;
+        let known: LogFile | undefined;
         const records: LogRecord[] = [];
         const grown = cutInto(bytes, places);
         for (let count = 1; count <= grown.length; count++) {
@@ -415,13 +418,13 @@ describe('any file', () => {
             continue;
           }
           records.push(...reading.records);
-          known = reading.instance ?? known;
+          known = reading.file ?? known;
           stream = reading.stream ?? stream;
         }
         if ('code' in whole) return;
         expect(stream?.held).toEqual(whole.stream?.held);
         expect(records).toEqual(whole.records);
-        expect(known).toEqual(whole.instance);
+        expect(known).toEqual(whole.file);
       }),
       { numRuns: countRuns(300) },
     ));

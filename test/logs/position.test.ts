@@ -1,10 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createInstance, createPosition, type Instance, type LogPosition } from '../../src/logs/position.ts';
-import { parsePosition, renderPosition } from '../../src/logs/position-text.ts';
+import { createFile, createPosition, type LogFile, type LogPosition } from '../../src/logs/position/position.ts';
+import { parsePosition, renderPosition } from '../../src/logs/position/position-text.ts';
+import { editPosition } from '../support/stored-position.ts';
 
-const INSTANCE: Instance = {
-  ...createInstance('ab'.repeat(32), 0),
+const FILE: LogFile = {
+  ...createFile('ab'.repeat(32), 0),
   off: 1000,
   firstUtcMs: Date.UTC(2026, 10, 21, 8, 36, 49),
   lastUtcMs: Date.UTC(2026, 10, 21, 9, 0, 0),
@@ -14,14 +15,14 @@ const INSTANCE: Instance = {
 
 const POSITION: LogPosition = {
   ...createPosition(),
-  open: INSTANCE,
-  pending: [{ instance: { ...INSTANCE, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false }],
-  lost: [{ ...INSTANCE, gen: 2 }],
+  open: FILE,
+  pending: [{ file: { ...FILE, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false }],
+  lost: [{ ...FILE, gen: 2 }],
   waiting: {
     '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2, fault: 'cut', notBeforeMs: 8, isBackfill: false },
   },
-  completed: { '2026-11-20-08:35:58': { ...INSTANCE, gen: 3 }, '2026-11-19-08:35:58': null },
-  chainEnd: { stamp: '2026-11-20-08:35:58', edge: { uid: 'x', utcMs: 9 } },
+  completed: { '2026-11-20-08:35:58': { ...FILE, gen: 3 }, '2026-11-19-08:35:58': null },
+  sequenceEnd: { stamp: '2026-11-20-08:35:58', edge: { uid: 'x', utcMs: 9 } },
   brokenLinks: [{ after: '2026-11-20-08:35:58', from: undefined, sinceMs: 9 }],
   hasHistory: true,
 };
@@ -40,7 +41,7 @@ test('case 46: parsePosition() makes nothing of a position in which a single cha
   }
 });
 
-const V1_INSTANCE = {
+const V1_FILE = {
   key: 'ab'.repeat(32),
   gen: 0,
   off: 1000,
@@ -52,24 +53,24 @@ const V1_INSTANCE = {
 
 const V1 = {
   version: 1,
-  open: V1_INSTANCE,
-  pending: [{ instance: { ...V1_INSTANCE, gen: 1 }, sinceMs: 5, isOvertaken: true }],
-  lost: [{ ...V1_INSTANCE, gen: 2 }],
+  open: V1_FILE,
+  pending: [{ instance: { ...V1_FILE, gen: 1 }, sinceMs: 5, isOvertaken: true }],
+  lost: [{ ...V1_FILE, gen: 2 }],
   waiting: { '2026-11-21-08:35:58': { sinceMs: 7, attempts: 2 } },
-  completed: { '2026-11-20-08:35:58': { ...V1_INSTANCE, gen: 3 } },
+  completed: { '2026-11-20-08:35:58': { ...V1_FILE, gen: 3 } },
   lastStamp: '2026-11-20-08:35:58',
   brokenLinks: [{ after: '2026-11-20-08:35:58', sinceMs: 9 }],
   hasHistory: true,
 };
 
 test('case 47: parsePosition() takes over a position of version 1', () => {
-  const { prefixSha, ...rest } = V1_INSTANCE;
+  const { prefixSha, ...rest } = V1_FILE;
   const lifted = { ...rest, proof: { plainSha: prefixSha }, shownMs: rest.lastUtcMs, tornAt: [] };
   expect(parsePosition(JSON.stringify(V1))).toEqual({
     ...createPosition(),
     open: lifted,
     pending: [
-      { instance: { ...lifted, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false, to: null },
+      { file: { ...lifted, gen: 1 }, sinceMs: 5, isOvertaken: true, isRotated: false, isPassed: false, to: null },
     ],
     lost: [{ ...lifted, gen: 2 }],
     waiting: {
@@ -97,11 +98,11 @@ test.each([
   ['an empty pending file', JSON.stringify({ ...V1, pending: [null] })],
   ['a pending file without content', JSON.stringify({ ...V1, pending: [{ sinceMs: 1, isOvertaken: false }] })],
   ['an open file that is text', JSON.stringify({ ...V1, open: 'current' })],
-  ['an open file without a key', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, key: undefined } })],
-  ['an offset that is no number', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, off: '1000' } })],
-  ['an offset below zero', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, off: -1 } })],
-  ['an offset with a fraction', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, off: 0.5 } })],
-  ['a time that is text', JSON.stringify({ ...V1, open: { ...V1_INSTANCE, lastUtcMs: 'noon' } })],
+  ['an open file without a key', JSON.stringify({ ...V1, open: { ...V1_FILE, key: undefined } })],
+  ['an offset that is no number', JSON.stringify({ ...V1, open: { ...V1_FILE, off: '1000' } })],
+  ['an offset below zero', JSON.stringify({ ...V1, open: { ...V1_FILE, off: -1 } })],
+  ['an offset with a fraction', JSON.stringify({ ...V1, open: { ...V1_FILE, off: 0.5 } })],
+  ['a time that is text', JSON.stringify({ ...V1, open: { ...V1_FILE, lastUtcMs: 'noon' } })],
   ['a waiting file without a time', JSON.stringify({ ...V1, waiting: { x: { attempts: 1 } } })],
   ['a lost file that is a number', JSON.stringify({ ...V1, lost: [1] })],
 ])('parsePosition() makes nothing of %s, so that the log is read from its start', (_what, text) => {
@@ -116,13 +117,13 @@ test('parsePosition() never throws, and what it gives is whole', () => {
     fc.property(fc.oneof(fc.string(), fc.json(), damaged), (text) => {
       const position = parsePosition(text);
       if (!position) return;
-      const instances = [
+      const files = [
         ...(position.open ? [position.open] : []),
-        ...position.pending.map(({ instance }) => instance),
+        ...position.pending.map(({ file }) => file),
         ...position.lost,
-        ...Object.values(position.completed).filter((instance) => instance !== null),
+        ...Object.values(position.completed).filter((file) => file !== null),
       ];
-      for (const { key, off } of instances) {
+      for (const { key, off } of files) {
         expect(typeof key).toBe('string');
         expect(Number.isSafeInteger(off) && off >= 0).toBe(true);
       }
@@ -134,26 +135,28 @@ test('parsePosition() never throws, and what it gives is whole', () => {
 });
 
 test('parsePosition() takes a position from before gaps had ends, and goes on at its byte', () => {
-  const before: Partial<LogPosition> = createPosition();
-  delete before.openGaps;
-  delete before.liveFrom;
-  const open = { ...createInstance('k', 0), off: 42 };
-  const position = parsePosition(renderPosition({ ...(before as LogPosition), open }));
+  const open = { ...createFile('k', 0), off: 42 };
+  const text = editPosition(renderPosition({ ...createPosition(), open }), (stored) => {
+    delete stored['openGaps'];
+    delete stored['liveFrom'];
+  });
+  const position = parsePosition(text);
   expect(position).toMatchObject({ open: { off: 42 }, openGaps: [] });
 });
 
 test('parsePosition() does not wait for the line behind a file that was overtaken before such lines were noted', () => {
-  const before: Partial<LogPosition> = createPosition();
-  delete before.openGaps;
   const pending = { sinceMs: 1, isRotated: false, isPassed: false };
   const waiting = { sinceMs: 1, fault: undefined, notBeforeMs: 0, isBackfill: false };
-  const text = renderPosition({
-    ...(before as LogPosition),
+  const later = renderPosition({
+    ...createPosition(),
     pending: [
-      { ...pending, instance: createInstance('a', 0), isOvertaken: true },
-      { ...pending, instance: createInstance('b', 0), isOvertaken: false },
+      { ...pending, file: createFile('a', 0), isOvertaken: true },
+      { ...pending, file: createFile('b', 0), isOvertaken: false },
     ],
     waiting: { tried: { ...waiting, attempts: 1 }, new: { ...waiting, attempts: 0 } },
+  });
+  const text = editPosition(later, (stored) => {
+    delete stored['openGaps'];
   });
   const position = parsePosition(text);
   expect(position?.pending.map(({ to }) => to)).toEqual([null, undefined]);

@@ -2,17 +2,17 @@ import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { type EventContext, type Gap, renderGap } from '../../src/logs/event-records.ts';
 import { LineSplitter } from '../../src/logs/line-splitter.ts';
-import { createInstance as createFreshInstance, type Instance } from '../../src/logs/position.ts';
+import { createFile as createFreshFile, type LogFile, type LogFileDraft } from '../../src/logs/position/position.ts';
+import { createStreamState, type StreamState } from '../../src/logs/position/stream-state.ts';
 import { RecordBuffer } from '../../src/logs/record-buffer.ts';
 import { RecordBuilder, type RecordContext, type ScanBatch } from '../../src/logs/record-builder.ts';
-import { createStreamState } from '../../src/logs/stream-state.ts';
 import { Zone } from '../../src/logs/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 
 const OBSERVED_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 412);
 
-function createInstance(instance: Partial<Instance> = {}): Instance {
-  return { ...createFreshInstance('ab'.repeat(32), 0), ...instance };
+function createFile(file: Partial<LogFile> = {}): LogFileDraft {
+  return { ...createFreshFile('ab'.repeat(32), 0), ...file };
 }
 
 function createContext(context: Partial<RecordContext> = {}): RecordContext {
@@ -31,10 +31,10 @@ function createContext(context: Partial<RecordContext> = {}): RecordContext {
 function buildAll(
   lines: readonly (string | Buffer)[],
   context = createContext(),
-  instance = createInstance(),
+  file = createFile(),
 ): ScanBatch & { readonly builder: RecordBuilder } {
-  const builder = new RecordBuilder(context, instance);
-  const splitter = new LineSplitter(instance.off);
+  const builder = new RecordBuilder(context, file);
+  const splitter = new LineSplitter(file.off);
   for (const line of lines) {
     splitter.push(Buffer.concat([Buffer.from(line), Buffer.from('\n')]), (raw) => builder.push(raw));
   }
@@ -58,7 +58,7 @@ test('RecordBuilder renders a line with the fields of the contract, in their ord
     flags: ['late'],
   });
   const line = '2025-10-26 01:59:58 [wan] wan1: connection check failed, retry 3';
-  const { records, unparsed } = buildAll([line], context, createInstance({ off: 18_231 }));
+  const { records, unparsed } = buildAll([line], context, createFile({ off: 18_231 }));
   expect(unparsed).toBe(0);
   expect([...records][0]).toBe(
     '{"timestamp":"2025-10-25T23:59:58.500018231Z","observed_timestamp":"2026-11-21T12:00:00.412Z","router":"plant-7",' +
@@ -70,20 +70,20 @@ test('RecordBuilder renders a line with the fields of the contract, in their ord
 test.each([false, true])(
   'RecordBuilder renders each line once when every look brings one (lines are continued: %s)',
   (joins) => {
-    const render = vi.spyOn(RecordBuffer.prototype, 'commit');
-    const file = createInstance();
-    let stream = { ...createStreamState(), joins };
+    const push = vi.spyOn(RecordBuffer.prototype, 'commit');
+    const file = createFile();
+    let stream: StreamState = { ...createStreamState(), joins };
     const records: string[] = [];
     for (let second = 10; second < 20; second++) {
       const line = `2026-11-21 09:36:${second} [wan] line`;
       const { builder, ...batch } = buildAll([line], createContext({ stream }), file);
       records.push(...batch.records);
       file.off += line.length + 1;
-      stream = builder.state;
+      stream = builder.stream;
     }
     expect(records).toHaveLength(joins ? 9 : 10);
-    expect(render).toHaveBeenCalledTimes(records.length);
-    render.mockRestore();
+    expect(push).toHaveBeenCalledTimes(records.length);
+    push.mockRestore();
   },
 );
 
@@ -133,10 +133,10 @@ test('RecordBuilder gives the same timestamps when it goes on in the middle of a
     '2026-11-21 09:36:50 [a] b',
   ];
   const whole = renderAll(lines);
-  const instance = createInstance();
-  const [first] = renderAll(lines.slice(0, 1), createContext(), instance);
+  const file = createFile();
+  const [first] = renderAll(lines.slice(0, 1), createContext(), file);
   // As it is after a restart: read back from text.
-  const resumed = { ...(JSON.parse(JSON.stringify(instance)) as Instance), off: (lines[0]?.length ?? 0) + 1 };
+  const resumed = { ...(JSON.parse(JSON.stringify(file)) as LogFile), off: (lines[0]?.length ?? 0) + 1 };
   expect([first, ...renderAll(lines.slice(1), createContext(), resumed)]).toEqual(whole);
 });
 
@@ -236,7 +236,7 @@ test('RecordBuilder gets through 60,000 lines of a clock that was never set, and
 }, () => {
   const wall = (second: number) => new Date(second * 1000).toISOString().slice(0, 19).replace('T', ' ');
   const lines = Array.from({ length: 60_000 }, (_, index) => `${wall(index)} [wan] unset ${index}`);
-  const builder = new RecordBuilder(createContext(), createInstance());
+  const builder = new RecordBuilder(createContext(), createFile());
   const splitter = new LineSplitter(0);
   splitter.push(Buffer.from(`${lines.join('\n')}\n`), (raw) => builder.push(raw));
   const unset = [...builder.take('more').records].map((json) => JSON.parse(json) as LogRecord);
@@ -255,7 +255,7 @@ test('RecordBuilder renders one line of JSON for any bytes, and keeps them when 
     fc.property(fc.uint8Array({ maxLength: 60 }), fc.boolean(), (tail, hasTime) => {
       const text = Buffer.from(tail.filter((byte) => byte !== 0x0a && byte !== 0));
       const bytes = Buffer.concat([Buffer.from(hasTime ? '2026-11-21 09:36:49 [wan] ' : '~'), text]);
-      const { records } = buildAll([bytes], createContext(), createInstance({ off: 5 }));
+      const { records } = buildAll([bytes], createContext(), createFile({ off: 5 }));
       expect(records).toHaveLength(1);
       const [json = '', ...others] = records;
       expect(others).toEqual([]);

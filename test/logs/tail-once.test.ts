@@ -1,7 +1,8 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { type LogSource, openArchivePool, type RecordLog, tailOnce, Zone } from '../../src/logs/index.ts';
 import type { LogRecord } from '../../src/model/index.ts';
+import { openFileBench } from '../support/log-bench.ts';
 
 const never = new AbortController().signal;
 const archives = openArchivePool({ workers: 1 });
@@ -35,6 +36,17 @@ test('case 11: tailOnce() lists again before it takes up a new current, so that 
     },
   };
   expect(await readAll(source)).toEqual(['before', 'after']);
+});
+
+test('tailOnce() parses the position of a log once in a run', async () => {
+  await using bench = await openFileBench(new Map([['network/current', '2026-11-21 11:00:00 [wan] line\n']]));
+  await bench.reader.turn();
+  const stored = bench.reader.log.positions.get('network')?.split('\n')[0];
+  const parse = vi.spyOn(JSON, 'parse');
+  await bench.reader.turn();
+  const parsed = parse.mock.calls.filter(([text]) => text === stored);
+  parse.mockRestore();
+  expect(parsed).toHaveLength(1);
 });
 
 async function* bodyOf(text: string): AsyncGenerator<Uint8Array> {

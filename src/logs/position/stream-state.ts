@@ -1,20 +1,20 @@
-import type { HeldEntry } from './entry.ts';
-import { type ClockState, createClockState } from './log-clock.ts';
-import type { DateOrder } from './stamp.ts';
+import type { HeldEntry } from '../entry.ts';
+import { type ClockState, createClockState } from '../log-clock.ts';
+import type { DateOrder } from '../stamp.ts';
 
 /** What the next line of a log needs to know of the ones before it, over the edges of files. */
 export interface StreamState {
   /** The last record, when the log is known to have lines that continue others: the next line may continue it. */
-  held: HeldEntry | undefined;
+  readonly held: HeldEntry | undefined;
   /** Whether a line that continues another was ever seen. */
-  joins: boolean;
+  readonly joins: boolean;
   /** Uid of the last line with a time. */
-  lastUid: string | undefined;
-  clock: ClockState;
+  readonly lastUid: string | undefined;
+  readonly clock: Readonly<ClockState>;
   /** Learnt from the lines, when their dates could be read in two ways. */
-  order: DateOrder | undefined;
+  readonly order: DateOrder | undefined;
   /** Whether the log was ever seen to end within a line or a block: its lines reach the file long after they were written. */
-  isBuffered: boolean;
+  readonly isBuffered: boolean;
 }
 
 /** The state of a log of which nothing was read. */
@@ -29,7 +29,12 @@ export function createStreamState(): StreamState {
   };
 }
 
-/** A copy that can change without changing `state`. */
-export function copyStreamState(state: StreamState): StreamState {
+/** A stream state that a reading changes line by line. */
+export type StreamDraft = { -readonly [Key in keyof Omit<StreamState, 'clock'>]: StreamState[Key] } & {
+  readonly clock: ClockState;
+};
+
+/** Returns a copy that can change without changing `state`. */
+export function copyStreamState(state: StreamState): StreamDraft {
   return { ...state, clock: { ...state.clock } };
 }

@@ -1,38 +1,48 @@
-import type { GapEdge, Lane, OpenGap } from './event-records.ts';
-import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
-import type { Pace } from './link-rule.ts';
+import type { GapEdge, OpenGap, Track } from '../event-records.ts';
+import { createUidPrefix, renderRecoveredUid, renderUid } from '../identity.ts';
+import type { Pace } from '../link-rule.ts';
 import { EMPTY_PROOF, type PrefixProof } from './prefix-proof.ts';
 import { createStreamState, type StreamState } from './stream-state.ts';
 
 /**
- * One log file that has been read in part: its identity, how far it was read, and what the lines after that need from
- * the ones before. The file may meanwhile be listed under another name.
+ * One log file that has been read in part: its identity (`key` and `gen`), how far it was read, and what the lines after
+ * that need from the ones before. The file may meanwhile be listed under another name.
  */
-export interface Instance {
+export interface LogFile {
   readonly key: string;
   readonly gen: number;
   /** Bytes read, decompressed; always the end of a line. */
-  off: number;
+  readonly off: number;
   /** Of the bytes before `off`: that a file is this one. */
-  proof: PrefixProof | LegacyProof;
+  readonly proof: PrefixProof | LegacyProof;
   /** UTC of the first line that has a time, as the router's clock had it. */
-  firstUtcMs: number | undefined;
+  readonly firstUtcMs: number | undefined;
   /** UTC of the newest line read, as the router's clock had it. */
-  lastUtcMs: number | undefined;
+  readonly lastUtcMs: number | undefined;
   /** The time that was shown for that line. */
-  shownMs: number | undefined;
+  readonly shownMs: number | undefined;
   /** Start of the last record: that of its first line. */
-  lastStart: number;
+  readonly lastStart: number;
   /** Where the file was seen to end within the line behind `off`. */
-  tornAt: number[];
+  readonly tornAt: readonly number[];
   /** How often its lines come, as far as it was counted from its first line on. */
-  pace?: Pace | undefined;
+  readonly pace?: Readonly<Pace> | undefined;
   /** The stamp of the file before it, if the log was followed from that one into this one. */
-  follows?: string | undefined;
+  readonly follows?: string | undefined;
   /** The archive's block behind the last damage before `lastStart`, from which uids count. */
-  recovered?: RecoveredBlock | undefined;
+  readonly recovered?: RecoveredBlock | undefined;
   /** Damage before this bit of the archive has been told. Default: none. */
-  damageToldBit?: number | undefined;
+  readonly damageToldBit?: number | undefined;
+}
+
+/** A log file that a reading advances line by line. */
+export type LogFileDraft = { -readonly [Key in keyof Omit<LogFile, 'pace'>]: LogFile[Key] } & {
+  pace?: Pace | undefined;
+};
+
+/** Returns a copy that can change without changing `file`; of a draft, the file as it stands now. */
+export function copyFile(file: LogFile): LogFileDraft {
+  return { ...file, pace: file.pace && { ...file.pace } };
 }
 
 /** A block of an archive that was read behind damage. */
@@ -49,17 +59,17 @@ export interface LegacyProof {
 
 /** A file whose rest has not been found yet. */
 export interface Pending {
-  readonly instance: Instance;
+  readonly file: LogFile;
   /** Wall time at which it was first looked for in vain. */
   readonly sinceMs: number;
   /** Whether lines of a newer file have been shipped before its own rest. */
-  isOvertaken: boolean;
+  readonly isOvertaken: boolean;
   /** Whether it was begun as a rotated file. */
   readonly isRotated: boolean;
   /** Whether a newer file was seen whole that a router would only have compressed after this one. */
-  isPassed: boolean;
+  readonly isPassed: boolean;
   /** The first line that was read behind its rest; `null` when there was one and it was not noted. */
-  to?: GapEdge | null | undefined;
+  readonly to?: GapEdge | null | undefined;
 }
 
 /** Why a listed file could not be read the last time. */
@@ -70,14 +80,14 @@ export interface Waiting {
   /** Wall time at which it was first listed. */
   readonly sinceMs: number;
   /** Readings that ended before the file did. */
-  attempts: number;
-  fault: FileFault | undefined;
+  readonly attempts: number;
+  readonly fault: FileFault | undefined;
   /** Wall time before which it is not tried again. */
-  notBeforeMs: number;
+  readonly notBeforeMs: number;
   /** Part of the history at first contact, to be read behind what is new. */
-  isBackfill: boolean;
+  readonly isBackfill: boolean;
   /** The first line that was read behind this file; `null` when there may have been one that was not noted. */
-  to?: GapEdge | null | undefined;
+  readonly to?: GapEdge | null | undefined;
 }
 
 /**
@@ -92,9 +102,9 @@ export interface BrokenLink {
   /** Wall time at which the break was first seen. */
   readonly sinceMs: number;
   /** The first line that was read behind the break. */
-  to?: GapEdge | undefined;
+  readonly to?: GapEdge | undefined;
   /** Where the file before the break stands. Default: `live`. */
-  readonly lane?: Lane | undefined;
+  readonly track?: Track | undefined;
   /** UTC at which the file behind the break begins, where that is one in the order of the log. */
   readonly beginsUtcMs?: number | undefined;
   /** Whether the log was followed into the file before the break. */
@@ -104,7 +114,7 @@ export interface BrokenLink {
 }
 
 /** The last file that was read to its end in the order of the log. */
-export interface ChainEnd {
+export interface SequenceEnd {
   readonly stamp: string;
   readonly edge: GapEdge | undefined;
   /** The mean distance of its lines, as far as they were counted. Milliseconds. */
@@ -114,7 +124,7 @@ export interface ChainEnd {
 }
 
 /**
- * Where one log (one component of one router) stands. A log is a chain of files, each in one of these states:
+ * Where one log (one component of one router) stands. A log is a sequence of files, each in one of these states:
  *
  * ```
  *                     ┌── still `current`, grown: its new lines are read ──┐
@@ -134,34 +144,34 @@ export interface ChainEnd {
 export interface LogPosition {
   readonly version: 2;
   /** The file that was last seen as `current`. */
-  open: Instance | undefined;
+  readonly open: LogFile | undefined;
   /** Oldest first. */
-  pending: Pending[];
+  readonly pending: readonly Pending[];
   /** Files that were given up or are no longer listed; should one turn up, it is not read from its start. Newest last. */
-  lost: Instance[];
-  waiting: Record<string, Waiting>;
+  readonly lost: readonly LogFile[];
+  readonly waiting: Readonly<Record<string, Waiting>>;
   /** Rotated files that are done with, by stamp, for as long as they are listed; `null` when only the name is kept. */
-  completed: Record<string, Instance | null>;
-  chainEnd: ChainEnd | undefined;
-  brokenLinks: BrokenLink[];
+  readonly completed: Readonly<Record<string, LogFile | null>>;
+  readonly sequenceEnd: SequenceEnd | undefined;
+  readonly brokenLinks: readonly BrokenLink[];
   /** The next generation of files that begin alike and are remembered nowhere else. */
-  gens: Record<string, number>;
+  readonly gens: Readonly<Record<string, number>>;
   /** Whether a line with a time stamp has ever been read: then a body without any is no log. */
-  hasHistory: boolean;
+  readonly hasHistory: boolean;
   /** Until `current` was first read: lines from before this are not wanted. */
-  skipBeforeUtcMs: number | undefined;
+  readonly skipBeforeUtcMs: number | undefined;
   /** Whether the router has deleted all rotated files at once. */
-  isWiped: boolean;
+  readonly isWiped: boolean;
   /** Gaps whose end is still to be told, the oldest first. */
-  openGaps: OpenGap[];
+  readonly openGaps: readonly OpenGap[];
   /**
    * The first line of what is new, where history is read behind it: there the last gap of that history ends. `null` until
    * that line is read.
    */
-  liveFrom: GapEdge | null | undefined;
+  readonly liveFrom: GapEdge | null | undefined;
   /** The text of the zone with which the times here were placed; absent in positions of versions that did not note it. */
-  zone?: string | undefined;
-  stream: StreamState;
+  readonly zone?: string | undefined;
+  readonly stream: StreamState;
 }
 
 /** The position of a log that has never been read. */
@@ -173,7 +183,7 @@ export function createPosition(): LogPosition {
     lost: [],
     waiting: {},
     completed: {},
-    chainEnd: undefined,
+    sequenceEnd: undefined,
     brokenLinks: [],
     gens: {},
     hasHistory: false,
@@ -186,7 +196,7 @@ export function createPosition(): LogPosition {
 }
 
 /** A file of which nothing was read yet. */
-export function createInstance(key: string, gen: number): Instance {
+export function createFile(key: string, gen: number): LogFile {
   return {
     key,
     gen,
@@ -201,10 +211,10 @@ export function createInstance(key: string, gen: number): Instance {
 }
 
 /** The last line that was read of a file: the edge of a gap that begins there. `undefined` when nothing was read of it. */
-export function toLastEdge(router: string, component: string, instance: Instance): GapEdge | undefined {
-  const { off, lastStart, lastUtcMs, recovered } = instance;
+export function toLastEdge(router: string, component: string, file: LogFile): GapEdge | undefined {
+  const { off, lastStart, lastUtcMs, recovered } = file;
   if (off === 0) return undefined;
-  const prefix = createUidPrefix(router, component, instance);
+  const prefix = createUidPrefix(router, component, file);
   const uid = recovered
     ? renderRecoveredUid(prefix, recovered.block, lastStart - recovered.offset)
     : renderUid(prefix, lastStart);

@@ -1,0 +1,290 @@
+import { ArchiveError, type ArchiveItem, type BlockLost, type BlockRecovered } from './archive/index.ts';
+import type { BodyFacts } from './contracts.ts';
+import type { Gap } from './event-records.ts';
+import { dispositionOf, isBodyCut, statusOf } from './failure.ts';
+import { FileScan, type ScanResult } from './file-scan.ts';
+import { parseStampUtcMs } from './names.ts';
+import type { LogFile } from './position/position.ts';
+import type { PrefixProof } from './position/prefix-proof.ts';
+import type { ReadingEnd, RecordContext, ScanBatch } from './record-builder.ts';
+import type { CommittedLines, TrackedLog } from './tracked-log.ts';
+import type { ReadPiece } from './tracker/observation.ts';
+import { flagsFor, lineBehind, trackOf } from './tracker/reading-order.ts';
+import { findFile, isBegun, isSameFile, nextGen } from './tracker/state.ts';
+import { isBeyondRepair } from './tracker/waiting.ts';
+
+/** Bound of one decompressed file; routers rotate at about one MiB. */
+const ARCHIVE_BYTES_MAX = 2 * 1024 * 1024 * 1024;
+/** Decompressed bytes per compressed byte: an archive of one line again and again reaches a few thousand. */
+const ARCHIVE_RATIO_MAX = 10_000;
+
+/** Which file is read, and what it may turn out to be. */
+export interface FileRequest {
+  /** As the router lists it. */
+  readonly name: string;
+  /** Stamp of a rotated file, to which the router writes no more; absent for `current`. */
+  readonly stamp?: string | undefined;
+  /** Gives the files read before, one of which this may be. */
+  readonly candidates: () => readonly LogFile[];
+  /** Whether a file that is none of the candidates is read, from its start. */
+  readonly acceptsNew: boolean;
+  /** Lines are made durable in pieces of about this size. Bytes of log text. */
+  readonly batchBytes: number;
+}
+
+/** Lines that were read and are not durable yet. */
+export interface TakenLines extends CommittedLines {
+  readonly piece: ReadPiece;
+}
+
+/** How a reading ended. `failed`: what could be read before the fault is in `kept`. */
+export type FileOutcome =
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'failed'; readonly cause: unknown; readonly kept: TakenLines | undefined }
+  | {
+      readonly kind: 'read';
+      readonly result: ScanResult;
+      readonly scan: FileScan | undefined;
+      readonly etag: string | undefined;
+    };
+
+/** One download of a file. */
+interface Attempt {
+  readonly candidates: readonly LogFile[];
+  /** Reads only what follows the base of this proof, where the router can do that. */
+  readonly resumed: { readonly file: LogFile; readonly proof: PrefixProof } | undefined;
+  readonly unlessEtag: string | undefined;
+  scan: FileScan | undefined;
+  etag: string | undefined;
+}
+
+/** Reads files of one log: makes whole batches durable during the reading and leaves the last one to the caller. */
+export class FileReader {
+  readonly #log: TrackedLog;
+
+  constructor(log: TrackedLog) {
+    this.#log = log;
+  }
+
+  /**
+   * Reads one file. A file that only begins like one of the candidates is read again without it, and a body that broke off
+   * is asked for once more. Throws what ends the whole run.
+   */
+  async read(request: FileRequest, signal: AbortSignal): Promise<FileOutcome> {
+    const refuted: LogFile[] = [];
+    let isRetry = false;
+    for (;;) {
+      const attempt = this.#createAttempt(request, refuted);
+      try {
+        const result = await this.#download(request, attempt, signal);
+        const other = findOther(request, attempt, result);
+        if (!other) return { kind: 'read', result, scan: attempt.scan, etag: attempt.etag };
+        // The proof failed: the next reading does not consider it.
+        refuted.push(other);
+      } catch (cause) {
+        if (signal.aborted || this.#log.context.hasLostCommit || dispositionOf(cause) === 'hold-back') throw cause;
+        const outcome = this.#understand(request, attempt, cause);
+        const isRefusedPart = request.stamp === undefined && statusOf(cause) === 206;
+        const isWorthRetry = isRefusedPart || isBodyCut(cause);
+        if (outcome.kind !== 'failed' || isRetry || !isWorthRetry) return outcome;
+        if (outcome.kept) this.#log.record({ type: 'lines-read', piece: outcome.kept.piece }, outcome.kept);
+        isRetry = true;
+      }
+    }
+  }
+
+  /** Takes what was read of a file and is not durable yet. Comes before the tracker learns how the file stands now. */
+  take(scan: FileScan, end: ReadingEnd, stamp: string | undefined): TakenLines {
+    return this.#toTaken(scan, scan.takeBatch(end), stamp);
+  }
+
+  #createAttempt({ candidates, acceptsNew, stamp }: FileRequest, refuted: readonly LogFile[]): Attempt {
+    const { context, memory } = this.#log;
+    const left = candidates().filter((file) => !refuted.some((other) => isSameFile(other, file)));
+    const only = acceptsNew || stamp !== undefined ? undefined : left[0];
+    const proof = only && context.facts.range !== false && 'base' in only.proof ? only.proof : undefined;
+    const attempt: Attempt = {
+      candidates: left,
+      resumed: only && proof && { file: only, proof },
+      unlessEtag: only && memory.etag,
+      scan: undefined,
+      etag: undefined,
+    };
+    // Only of what is durable: a router that is asked again whether anything has changed must not say no.
+    if (stamp === undefined) memory.etag = undefined;
+    return attempt;
+  }
+
+  /** Downloads a file and reads it: `current` only from where reading was to go on, if the router can do that. */
+  async #download(request: FileRequest, attempt: Attempt, signal: AbortSignal): Promise<ScanResult> {
+    const { source, archives } = this.#log.context;
+    const { name, stamp } = request;
+    if (stamp !== undefined) {
+      const resync = isBeyondRepair(this.#log.position, stamp);
+      const limits = { outputBytesMax: ARCHIVE_BYTES_MAX, ratioMax: ARCHIVE_RATIO_MAX, resync, signal };
+      return source.readLog(name, signal, (body) => {
+        attempt.scan = this.#createScan(request, attempt.candidates);
+        return attempt.scan.read(linesOf(archives.decode(body, limits)));
+      });
+    }
+    const { unlessEtag } = attempt;
+    const start = wantedStart(attempt);
+    const options = { ...(start !== undefined && { start }), ...(unlessEtag !== undefined && { unlessEtag }) };
+    return source.readLog(
+      name,
+      signal,
+      (body, bodyStart = 0, about = {}) => this.#readCurrent(request, attempt, { body, bodyStart, about }),
+      options,
+    );
+  }
+
+  async #readCurrent(
+    request: FileRequest,
+    attempt: Attempt,
+    answer: { readonly body: AsyncIterable<Uint8Array>; readonly bodyStart: number; readonly about: BodyFacts },
+  ): Promise<ScanResult> {
+    const { context, memory } = this.#log;
+    const { resumed } = attempt;
+    const { body, bodyStart, about } = answer;
+    const start = wantedStart(attempt);
+    const scan = this.#createScan(request, attempt.candidates);
+    attempt.scan = scan;
+    if (start !== undefined) context.noteRange(bodyStart === start);
+    if (resumed && bodyStart > 0) scan.resume(resumed.file, bodyStart, resumed.proof.baseSha);
+    const result = await scan.read(body);
+    attempt.etag = result.kind === 'taken' ? about.etag : undefined;
+    context.noteFresh(scan.file, about.dateMs, memory.lookedAtMs);
+    return result;
+  }
+
+  /** What an error says of the file. Whole lines that came before it are taken. */
+  #understand({ stamp }: FileRequest, attempt: Attempt, cause: unknown): FileOutcome {
+    const { context, memory } = this.#log;
+    const { scan, unlessEtag, candidates } = attempt;
+    const status = stamp === undefined ? statusOf(cause) : undefined;
+    if (status === 304) {
+      memory.etag = unlessEtag;
+      return { kind: 'unchanged' };
+    }
+    if (status === 416) {
+      // The file ends before the place where reading was to go on: it is another one.
+      const result = { kind: 'unrelated', candidate: candidates[0], firstWallAsUtcMs: undefined } as const;
+      return { kind: 'read', result, scan: undefined, etag: undefined };
+    }
+    if (status === 206) context.noteRange(false);
+    return { kind: 'failed', cause, kept: scan && this.#takeWhole(scan, stamp) };
+  }
+
+  /** After a fault: takes the lines that came before it, which are whole and verified. */
+  #takeWhole(scan: FileScan, stamp: string | undefined): TakenLines | undefined {
+    const { file } = scan;
+    if (!file) return undefined;
+    // A new `current` that no second listing has confirmed is read again next time.
+    if (stamp === undefined && !isBegun(this.#log.position, file)) return undefined;
+    const taken = this.take(scan, 'more', stamp);
+    const isInOrder = trackOf(this.#log.view, file, stamp) === 'live';
+    const holds = isInOrder && taken.piece.stream?.held !== undefined;
+    return taken.batch.records.length === 0 && !holds ? undefined : taken;
+  }
+
+  #createScan(request: FileRequest, candidates: readonly LogFile[]): FileScan {
+    const { name, stamp, acceptsNew, batchBytes } = request;
+    const log = this.#log;
+    const scan: FileScan = new FileScan({
+      name,
+      begin: (candidate) => this.#begin(request, candidate),
+      candidates,
+      acceptsNew,
+      isClosed: stamp !== undefined,
+      isStampExpected: log.position.hasHistory,
+      // What is read behind the live log is linked to nothing, and waits for nothing.
+      mayRead: (firstWallAsUtcMs, known) =>
+        (known !== undefined && isBegun(log.position, known)) ||
+        (stamp !== undefined && log.position.open !== undefined) ||
+        log.observe({ type: 'file-began', firstWallAsUtcMs, stamp }).mayRead,
+      nextGen: (key) => nextGen(log.position, key),
+      endMs: stamp === undefined ? log.observedMs : parseStampUtcMs(stamp),
+      order: log.position.stream.order,
+      batchBytes,
+      onBatch: (_, batch) => {
+        const taken = this.#toTaken(scan, batch, stamp);
+        log.record({ type: 'lines-read', piece: taken.piece }, taken);
+      },
+    });
+    return scan;
+  }
+
+  #toTaken(scan: FileScan, batch: ScanBatch, stamp: string | undefined): TakenLines {
+    const { file, stream } = scan;
+    const { first, lines, unparsed, gaps } = batch;
+    const name = `${this.#log.component}/${stamp === undefined ? 'current' : `log-${stamp}`}`;
+    const hasTimes = lines > unparsed;
+    const piece = { file, stamp, stream, first, hasTimes, gaps, skipped: toSkipped(batch, name) };
+    return { batch, piece, newestUtcMs: file?.lastUtcMs };
+  }
+
+  #begin({ name, stamp }: FileRequest, candidate: LogFile): { file: LogFile; context: RecordContext } {
+    const log = this.#log;
+    // The beginning of the file may just have shown the zone.
+    log.alignTimes();
+    const { position, view, memory, component, observedMs } = log;
+    const { router, zone, isOwn, redact, rules, order, clock } = log.context;
+    const file = findFile(position, candidate) ?? candidate;
+    const waitingTo = stamp === undefined ? undefined : position.waiting[stamp]?.to;
+    const isInOrder = trackOf(view, file, stamp) === 'live';
+    const context = {
+      router,
+      component,
+      zone,
+      observedMs,
+      now: () => clock.now(),
+      file: name,
+      flags: flagsFor(view, file, stamp),
+      isOwn,
+      redact,
+      rules,
+      order,
+      behind: lineBehind(position, file) ?? waitingTo ?? undefined,
+      ...(isInOrder && { stream: position.stream, notBeforeMs: memory.lookedAtMs, skew: memory.skew }),
+      skipBeforeUtcMs: position.skipBeforeUtcMs,
+    };
+    return { file, context };
+  }
+}
+
+/** The place from which a file is asked for, if it is asked for in part. */
+function wantedStart({ resumed }: Attempt): number | undefined {
+  return resumed && resumed.proof.base > 0 ? resumed.proof.base : undefined;
+}
+
+/** The candidate that the file is not, where it may still be another one. */
+function findOther({ acceptsNew }: FileRequest, { candidates }: Attempt, result: ScanResult): LogFile | undefined {
+  if (result.kind !== 'unrelated' || !result.candidate) return undefined;
+  const { candidate } = result;
+  const isOther = (file: LogFile): boolean => !isSameFile(file, candidate) && file.key === candidate.key;
+  return acceptsNew || candidates.some(isOther) ? candidate : undefined;
+}
+
+/** What was passed over at the beginning of a file because it is older than what is wanted. */
+function toSkipped({ skipped, skippedBytes, first }: ScanBatch, file: string): Gap | undefined {
+  if (skipped === 0) return undefined;
+  return {
+    certainty: 'certain',
+    reason: 'skipped',
+    from: undefined,
+    to: first,
+    file,
+    offset: 0,
+    lines: skipped,
+    bytesMin: skippedBytes,
+  };
+}
+
+/** The bytes of an archive, what was lost of it, and the places where it goes on. */
+async function* linesOf(items: AsyncIterable<ArchiveItem>): AsyncGenerator<Uint8Array | BlockLost | BlockRecovered> {
+  for await (const item of items) {
+    if (item instanceof Uint8Array || item.kind !== 'end') yield item;
+    // Nothing is rotated before it has a line, and a compressed file has bytes even when it holds none: it is yet to grow.
+    else if (item.inputBytes === 0) throw new ArchiveError('truncated', 'The rotated file is empty', { bit: 0 });
+  }
+}

@@ -1,0 +1,75 @@
+import { ArchiveError } from './archive/index.ts';
+import { isOwnFault, toFileFault } from './failure.ts';
+import type { FileReader, TakenLines } from './file-reader.ts';
+import type { RotatedFile } from './names.ts';
+import type { LogFile } from './position/position.ts';
+import { toDamageGap } from './record-builder.ts';
+import type { TrackedLog } from './tracked-log.ts';
+import { listBegun, listRemembered } from './tracker/state.ts';
+
+/** The reading of one rotated file. */
+export interface RotatedReading {
+  /** The log that the file belongs to. */
+  readonly log: TrackedLog;
+  /** Reads the files of this log. */
+  readonly reader: FileReader;
+  /** The file as it is listed. */
+  readonly rotated: RotatedFile;
+  /** Whether only the rest of a file that was begun is wanted, or any file. */
+  readonly wanted: 'begun' | 'any';
+  /** Lines are made durable in pieces of about this size. Bytes of log text. */
+  readonly batchBytes: number;
+}
+
+/** `completed`: done with. `unfinished`: to be tried again later. `deferred`: it may not be read yet. */
+export type RotatedOutcome = 'completed' | 'unrelated' | 'deferred' | 'unfinished';
+
+/** Reads one rotated file to its end, or finds out why that is not possible now. */
+export async function readRotated(reading: RotatedReading, signal: AbortSignal): Promise<RotatedOutcome> {
+  const { log, reader, rotated, wanted, batchBytes } = reading;
+  const { name, stamp } = rotated;
+  const acceptsNew = wanted === 'any';
+  const candidates = (): LogFile[] => (acceptsNew ? listRemembered(log.position) : listBegun(log.position));
+  const outcome = await reader.read({ name, stamp, candidates, acceptsNew, batchBytes }, signal);
+  if (outcome.kind === 'failed') return noteFault(log, rotated, outcome.cause, outcome.kept);
+  if (outcome.kind === 'unchanged' || !outcome.scan) return 'unfinished';
+  const { scan, result } = outcome;
+  if (result.kind === 'deferred') {
+    log.save();
+    return 'deferred';
+  }
+  if (result.kind === 'unrelated') {
+    const { firstWallAsUtcMs } = result;
+    log.observe({ type: 'file-unrelated', stamp, firstWallAsUtcMs });
+    return 'unrelated';
+  }
+  const taken = reader.take(scan, 'closed', stamp);
+  const { file } = taken.piece;
+  const damage = scan.lost.map((lost) => toDamageGap(lost, name, undefined));
+  if (file) log.memory.retention.noteFile(file.off);
+  log.record({ type: 'file-ended', stamp, piece: taken.piece, damage }, taken);
+  return 'completed';
+}
+
+/** Notes why a rotated file could not be read, with what was read of it; throws when it is not the file's fault. */
+function noteFault(
+  log: TrackedLog,
+  rotated: RotatedFile,
+  cause: unknown,
+  kept: TakenLines | undefined,
+): 'unfinished' | 'completed' {
+  const code = cause instanceof ArchiveError ? cause.code : undefined;
+  const type = code === 'truncated' ? 'archive-unfinished' : 'log-failed';
+  log.context.report({ type, component: log.component, file: rotated.name, cause });
+  const piece = kept?.piece;
+  if (!isOwnFault(cause)) {
+    if (piece) log.record({ type: 'lines-read', piece }, kept);
+    throw cause;
+  }
+  if (code === 'too-large' || code === 'unsupported') {
+    log.record({ type: 'file-unreadable', rotated, reason: code, piece }, kept);
+    return 'completed';
+  }
+  log.record({ type: 'file-failed', stamp: rotated.stamp, fault: toFileFault(cause), piece }, kept);
+  return 'unfinished';
+}

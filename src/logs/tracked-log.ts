@@ -1,0 +1,185 @@
+import type { RecordLines } from '../model/index.ts';
+import type { LogCommit, LogEvent } from './contracts.ts';
+import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from './entry.ts';
+import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } from './event-records.ts';
+import { createSkewBounds } from './log-clock.ts';
+import { createPosition, type LogPosition } from './position/position.ts';
+import { renderPosition } from './position/position-text.ts';
+import type { ScanBatch } from './record-builder.ts';
+import type { TailContext } from './tail-context.ts';
+import type { LogMemory } from './tail-memory.ts';
+import type { Observation, Told } from './tracker/observation.ts';
+import { createLogState, type LogState, type View } from './tracker/state.ts';
+import { type Step, takeStep } from './tracker/step.ts';
+import { Zone } from './zone.ts';
+
+/** Lines of one file that were read, and what they say of it. */
+export interface CommittedLines {
+  readonly batch: ScanBatch;
+  /** UTC of the newest line read of the file. */
+  readonly newestUtcMs: number | undefined;
+}
+
+/** One log in one run: holds where it stands, and makes steps durable. */
+export class TrackedLog {
+  readonly context: TailContext;
+  readonly component: string;
+  readonly memory: LogMemory;
+  /** The agent's clock when the run began to read this log. */
+  readonly observedMs: number;
+  /** Bytes of lines read in this run, and those of lines about requests of this program among them. */
+  readBytes = 0;
+  ownBytes = 0;
+  #state: LogState;
+
+  /** `position`: where the log stood; `undefined` when it was never read. */
+  constructor(context: TailContext, component: string, position: LogPosition | undefined) {
+    this.context = context;
+    this.component = component;
+    this.memory = context.memory.of(component);
+    this.observedMs = context.clock.now();
+    this.#state = createLogState(position ?? createPosition());
+  }
+
+  get position(): LogPosition {
+    return this.#state.position;
+  }
+
+  /** The log as it stands now, for questions about it. */
+  get view(): View {
+    const { router, clock, zone, facts, isOnlyTurn } = this.context;
+    const { component } = this;
+    const rules = {
+      router: router.name,
+      component,
+      nowMs: clock.now(),
+      zone,
+      links: facts.links,
+      isOnlyRun: isOnlyTurn,
+    };
+    return { ...this.#state, rules };
+  }
+
+  /** Takes a step in memory; what it tells has to be committed. */
+  observe(observation: Observation): Step {
+    const step = takeStep(this.#state, observation, this.view.rules);
+    this.#state = step.state;
+    this.context.noteEvidence(this.component, step.evidence);
+    return step;
+  }
+
+  /** Takes a step and makes it durable. */
+  record(observation: Observation, lines?: CommittedLines): void {
+    this.commit(this.observe(observation), lines);
+  }
+
+  /** Takes a step and makes it durable if it tells anything. */
+  recordIfTold(observation: Observation): void {
+    const step = this.observe(observation);
+    if (step.told.length > 0) this.commit(step);
+  }
+
+  /** Makes what was observed so far durable. */
+  save(): void {
+    this.context.commit(this.#toCommit([]));
+  }
+
+  /** Makes a step durable, then reports it. */
+  commit(step: Step, lines?: CommittedLines): void {
+    const { commit, report } = this.prepare(step, lines);
+    this.context.commit(commit);
+    report();
+    if (!lines) return;
+    const { bytes, lines: count, own, records } = lines.batch;
+    records.release();
+    this.readBytes += bytes;
+    if (own > 0) this.ownBytes += Math.round((bytes * own) / count);
+  }
+
+  /** What has to be durable at once, and what is to be reported once it is. */
+  prepare(
+    { told }: Pick<Step, 'told'>,
+    lines?: CommittedLines,
+  ): { readonly commit: LogCommit; readonly report: () => void } {
+    const events = [...told.flatMap((one) => this.#toEvent(one) ?? []), ...this.#toReadEvents(lines)];
+    const report = () => {
+      for (const event of events) this.context.report(event);
+    };
+    return { commit: this.#toCommit(this.#render(told, lines?.batch.records ?? [])), report };
+  }
+
+  /** Places what was read before with the zone that is in use now. */
+  alignTimes(): void {
+    const { zone, zoneOfOldPositions, clock } = this.context;
+    const { zone: text } = this.position;
+    if (text === zone.text) return;
+    const before = text === undefined ? zoneOfOldPositions : Zone.parse(text);
+    this.observe({ type: 'zone-changed', from: before.text, to: zone.text });
+    const nowMs = clock.now();
+    // What was learnt of the clock's lead held for times of the other zone.
+    if (before.offsetAt(nowMs) !== zone.offsetAt(nowMs)) Object.assign(this.memory.skew, createSkewBounds());
+  }
+
+  #toCommit(lines: RecordLines): LogCommit {
+    const { name } = this.context.router;
+    return { router: name, component: this.component, position: renderPosition(this.position), lines };
+  }
+
+  /** The records of what is told, with those of the lines among them. */
+  #render(told: readonly Told[], records: RecordLines): RecordLines {
+    const own = told.filter((one) => !(one.type === 'gap' && one.isInLines));
+    if (own.length === 1 && own[0]?.type === 'lines') return records;
+    return own.flatMap((one) => (one.type === 'lines' ? [...records] : [this.#renderTold(one)]));
+  }
+
+  #renderTold(told: Exclude<Told, { readonly type: 'lines' }>): string {
+    switch (told.type) {
+      case 'gap':
+        return renderGap(this.#eventContext, told.gap);
+      case 'gap-ended':
+        return renderGapEnd(this.#eventContext, told.gap, told.to);
+      case 'reset':
+        return renderReset(this.#eventContext, told.reason, told.from);
+      case 'held':
+        return this.#renderHeld(told.held);
+    }
+  }
+
+  get #eventContext(): EventContext {
+    const { component, observedMs, context } = this;
+    return { router: context.router, component, file: `${component}/current`, observedMs };
+  }
+
+  #renderHeld(held: HeldEntry): string {
+    const { router } = this.context;
+    return renderEntry(fromHeldEntry(held), createFrame(router.name, this.component, router.labels));
+  }
+
+  #toEvent(told: Told): LogEvent | undefined {
+    const { component } = this;
+    switch (told.type) {
+      case 'gap':
+        return { type: 'log-gap-found', component, ...toGapFacts(told.gap), uid: told.uid };
+      case 'gap-ended':
+        return { type: 'log-gap-ended', component, gapUid: told.gap.uid, untilUtcMs: told.to.utcMs };
+      case 'reset':
+        return { type: 'log-reset', component, reason: told.reason };
+      case 'held':
+      case 'lines':
+        return undefined;
+    }
+  }
+
+  #toReadEvents(read: CommittedLines | undefined): LogEvent[] {
+    if (!read) return [];
+    const { lines, bytes, unparsed, own, nulBytes, events } = read.batch;
+    if (lines === 0) return events;
+    const { component } = this;
+    const { newestUtcMs } = read;
+    return [...events, { type: 'log-read', component, lines, bytes, unparsed, own, nulBytes, newestUtcMs }];
+  }
+}
+
+function toGapFacts({ certainty, reason, bytesMin, to }: Gap) {
+  return { certainty, reason, bytesMin, untilUtcMs: to?.utcMs };
+}

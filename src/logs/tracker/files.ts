@@ -1,0 +1,202 @@
+import type { GapEdge } from '../event-records.ts';
+import { meanDistanceMs } from '../link-rule.ts';
+import { FLOOR_MS, UNSYNCED_STEP_MS } from '../log-clock.ts';
+import { parseStampUtcMs } from '../names.ts';
+import type { LogFile, Pending, SequenceEnd } from '../position/position.ts';
+import { isLinked } from '../rotation-link.ts';
+import { doLinksHold, testRule } from './links.ts';
+import { isLate, lineBehind, trackOf } from './reading-order.ts';
+import { type Draft, edgeOf, HOLD_MS, isBegun, isSameFile, listRemembered, updateFile, without } from './state.ts';
+
+/** Files that are remembered although the router lists them no longer, or their rest was not found. */
+const LOST_MAX = 8;
+/** Completed files whose content is remembered, not only the name. */
+const REMEMBERED_MAX = 64;
+/** Beginnings that may come again, of which only the number of files that had them is remembered. */
+const GENS_MAX = 64;
+
+/** A file is the one that is being written now. */
+export function openCurrent(draft: Draft, read: LogFile): LogFile {
+  const file = follow(draft, updateFile(draft, read));
+  const { position } = draft;
+  position.pending = position.pending.filter((entry) => !isSameFile(entry.file, file));
+  overtake(draft, file);
+  position.open = file;
+  recall(draft, file);
+  return file;
+}
+
+/** `current` is another file now: the rest of the open one has to turn up among the rotated ones. */
+export function shelveOpen(draft: Draft): void {
+  const { position } = draft;
+  const { open } = position;
+  position.open = undefined;
+  // Which name the file has got is not known, so there is nothing that the next one could be linked to.
+  position.sequenceEnd = undefined;
+  if (open) awaitRest(draft, open, { isOvertaken: false, isRotated: false });
+}
+
+/** A file that was read in part becomes part of the position with its first lines, so that a crash finds it again. */
+export function adoptFile(draft: Draft, read: LogFile, stamp: string | undefined): LogFile {
+  const known = updateFile(draft, read);
+  const { position } = draft;
+  if (isBegun(position, known)) return known;
+  if (stamp === undefined) return openCurrent(draft, known);
+  const late = isLate(draft, known, stamp);
+  const file = late ? known : follow(draft, known);
+  if (!late) overtake(draft, file);
+  // Of a late file only what was noted before is known to be behind it, not what is read next.
+  const waiting = position.waiting[stamp];
+  const to = late && waiting?.isBackfill !== true ? (waiting?.to ?? null) : undefined;
+  awaitRest(draft, file, { isOvertaken: late, isRotated: true, to });
+  recall(draft, file);
+  return file;
+}
+
+/** A rotated file was read to its end; `read` is absent when it holds no line. */
+export function completeFile(draft: Draft, stamp: string, read: LogFile | undefined): void {
+  const { position } = draft;
+  if (!read) {
+    closeStamp(draft, stamp, null);
+    return;
+  }
+  let file = updateFile(draft, read);
+  const track = trackOf(draft, file, stamp);
+  const isOpen = isSameFile(position.open, file);
+  const wasCurrent = isOpen || position.pending.some((entry) => isSameFile(entry.file, file) && !entry.isRotated);
+  if (track === 'live') file = follow(draft, file);
+  closeStamp(draft, stamp, file);
+  const to = takeLineBehind(draft, file);
+  position.pending = position.pending.filter((entry) => !isSameFile(entry.file, file));
+  recall(draft, file);
+  if (isOpen) position.open = undefined;
+  if (track === 'live') {
+    overtake(draft, file);
+    testRule(draft, stamp, file);
+    position.sequenceEnd = toSequenceEnd(draft, stamp, file, wasCurrent);
+  } else if (draft.rules.zone.isNamed && doLinksHold(draft) && !hasSuccessor(draft, stamp, file)) {
+    const link = { after: stamp, from: edgeOf(draft, file), sinceMs: draft.rules.nowMs, to, track };
+    position.brokenLinks = [...position.brokenLinks, link];
+  }
+}
+
+/** The line behind a file that ends. What was missing in front of it is found. */
+function takeLineBehind({ position }: Draft, file: LogFile): GapEdge | undefined {
+  const { firstUtcMs } = file;
+  const mended = position.brokenLinks.filter(({ after }) => firstUtcMs !== undefined && isLinked(firstUtcMs, after));
+  position.brokenLinks = position.brokenLinks.filter((link) => !mended.includes(link));
+  return lineBehind(position, file) ?? mended[0]?.to;
+}
+
+function toSequenceEnd(draft: Draft, stamp: string, file: LogFile, wasCurrent: boolean): SequenceEnd {
+  const { pace, lastUtcMs = 0, follows } = file;
+  const distanceMs = pace && meanDistanceMs(pace, parseStampUtcMs(stamp) - lastUtcMs);
+  return { stamp, edge: edgeOf(draft, file), distanceMs, isWatched: wasCurrent || follows !== undefined };
+}
+
+/** A rotated file is done with. */
+export function closeStamp(draft: Draft, stamp: string, file: LogFile | null): void {
+  const { position } = draft;
+  position.completed = { ...position.completed, [stamp]: file };
+  position.waiting = without(position.waiting, [stamp]);
+  if (file) forgetContents(draft);
+}
+
+/** A rotated file continues none of those that were begun. */
+export function noteUnrelated(draft: Draft, stamp: string, firstWallAsUtcMs: number | undefined): void {
+  const { zone } = draft.rules;
+  if (firstWallAsUtcMs === undefined || zone.isAssumed) return;
+  const firstUtcMs = zone.place(firstWallAsUtcMs, undefined).utcMs;
+  // One that was written to for longer than newer lines would wait: what was rotated before it has had its time to appear.
+  if (parseStampUtcMs(stamp) - firstUtcMs <= HOLD_MS || firstUtcMs < FLOOR_MS) return;
+  draft.seen.unrelatedSinceMs = Math.max(draft.seen.unrelatedSinceMs, firstUtcMs);
+  markPassed(draft);
+}
+
+function markPassed({ position, seen }: Draft): void {
+  position.pending = position.pending.map((entry) => {
+    const { lastUtcMs, shownMs } = entry.file;
+    // Times of a clock that was not set say nothing of what came first, and are not shown.
+    if (lastUtcMs === undefined || lastUtcMs < FLOOR_MS || lastUtcMs !== shownMs) return entry;
+    // A file that was begun as a rotated one has appeared already.
+    const isPassed = !entry.isRotated && lastUtcMs <= seen.unrelatedSinceMs;
+    return isPassed ? { ...entry, isPassed } : entry;
+  });
+}
+
+/** Should a lost file or its rest turn up after all, it is not read from its start. */
+export function giveUp(draft: Draft, file: LogFile): void {
+  const { position, rules } = draft;
+  const lost = [...position.lost, file];
+  for (const forgotten of lost.slice(0, -LOST_MAX)) {
+    if (mayBeginAlike(forgotten, rules.nowMs)) noteGen(draft, forgotten);
+  }
+  position.lost = lost.slice(-LOST_MAX);
+}
+
+/** Files of another device that have the same names, or begin alike, are other ones. */
+export function forgetFiles(draft: Draft): void {
+  const { position } = draft;
+  for (const file of listRemembered(position)) noteGen(draft, file);
+  position.completed = {};
+  position.lost = [];
+}
+
+/** Before a file becomes part of the position: notes that the log was followed into it. */
+function follow({ position }: Draft, file: LogFile): LogFile {
+  const { sequenceEnd } = position;
+  const isKnown = listRemembered(position).some((other) => isSameFile(other, file));
+  return sequenceEnd?.isWatched !== true || isKnown ? file : { ...file, follows: sequenceEnd.stamp };
+}
+
+/** Lines of `file` go ahead of what older files still hold. */
+function overtake({ position }: Draft, file: LogFile): void {
+  position.pending = position.pending.map((entry) => {
+    return entry.isOvertaken || isSameFile(entry.file, file) ? entry : { ...entry, isOvertaken: true };
+  });
+}
+
+/** Whether a file is known that begins where `file` was rotated. */
+function hasSuccessor({ position }: Draft, stamp: string, file: LogFile): boolean {
+  return listRemembered(position).some(
+    (other) => !isSameFile(other, file) && other.firstUtcMs !== undefined && isLinked(other.firstUtcMs, stamp),
+  );
+}
+
+function forgetContents(draft: Draft): void {
+  const { position, rules } = draft;
+  const { completed } = position;
+  const withContent = Object.keys(completed).filter((stamp) => completed[stamp] !== null);
+  const forgotten = withContent.toSorted().slice(0, -REMEMBERED_MAX);
+  for (const stamp of forgotten) {
+    const file = completed[stamp];
+    if (file && mayBeginAlike(file, rules.nowMs)) noteGen(draft, file);
+  }
+  if (forgotten.length === 0) return;
+  position.completed = { ...completed, ...Object.fromEntries(forgotten.map((stamp) => [stamp, null])) };
+}
+
+/** Whether another file may begin as this one: its clock was not set, as far as anybody can tell, and will not be again. */
+function mayBeginAlike({ gen, firstUtcMs, lastUtcMs, shownMs }: LogFile, nowMs: number): boolean {
+  if (gen > 0 || firstUtcMs === undefined || shownMs !== lastUtcMs) return true;
+  return firstUtcMs < Math.max(FLOOR_MS, nowMs - UNSYNCED_STEP_MS);
+}
+
+function recall({ position }: Draft, file: LogFile): void {
+  position.lost = position.lost.filter((lost) => !isSameFile(lost, file));
+}
+
+function noteGen({ position }: Draft, { key, gen }: LogFile): void {
+  const { [key]: known = 0, ...others } = position.gens;
+  const gens: [string, number][] = [...Object.entries(others), [key, Math.max(known, gen + 1)]];
+  // What has come again will come once more.
+  const once = gens.findIndex(([, count]) => count === 1);
+  if (gens.length > GENS_MAX) gens.splice(Math.max(0, once), 1);
+  position.gens = Object.fromEntries(gens);
+}
+
+function awaitRest(draft: Draft, file: LogFile, state: Pick<Pending, 'isOvertaken' | 'isRotated' | 'to'>): void {
+  const { position, rules } = draft;
+  position.pending = [...position.pending, { file, sinceMs: rules.nowMs, ...state, isPassed: false }];
+  markPassed(draft);
+}

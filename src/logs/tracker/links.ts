@@ -1,0 +1,180 @@
+import type { Gap } from '../event-records.ts';
+import { addEvidence, isRefuted, judgeLinks, type LinkObservation } from '../link-rule.ts';
+import { FLOOR_MS, UNSYNCED_STEP_MS } from '../log-clock.ts';
+import { parseStampUtcMs } from '../names.ts';
+import type { BrokenLink, LogFile, SequenceEnd } from '../position/position.ts';
+import { isLinked, isLinkedInAnyZone, LINK_MS_MAX, linkOffsetMs } from '../rotation-link.ts';
+import { type Draft, GRACE_MS, HOLD_MS, isFarAhead, isOlder, type View } from './state.ts';
+
+/** Whether this log may rely on the rule that a file begins in the second in which the one before it ends. */
+export function doLinksHold({ rules: { links, component } }: Pick<View, 'rules'>): boolean {
+  return !isRefuted(links, component) && judgeLinks(links).holds;
+}
+
+/**
+ * Whether a new file may be read now: not while one is likely to be missing before it. Where the router has shown that
+ * they do, the first line of a file and the name of the one before it say so. A break that is found first is noted. A
+ * rotated file, one with a `stamp`, may also be older than what was read last: nothing waits for that.
+ */
+export function admitFile(draft: Draft, firstWallAsUtcMs: number, stamp: string | undefined): boolean {
+  const { position, seen, rules } = draft;
+  const { sequenceEnd } = position;
+  if (!sequenceEnd) return true;
+  const endUtcMs = parseStampUtcMs(sequenceEnd.stamp);
+  const beginsUtcMs = rules.zone.place(firstWallAsUtcMs, endUtcMs).utcMs;
+  // A clock that was not set proves neither that two files belong together nor that one is missing.
+  const isSet = firstWallAsUtcMs >= FLOOR_MS && endUtcMs >= FLOOR_MS && !hasFallen(draft, endUtcMs, beginsUtcMs);
+  const offsetMs = linkOffsetMs(firstWallAsUtcMs, sequenceEnd.stamp, rules.zone);
+  if (offsetMs !== undefined) {
+    if (isSet) noteMatch(draft, sequenceEnd, offsetMs);
+    // What was missing here is found.
+    dropLink(draft, sequenceEnd.stamp);
+    return true;
+  }
+  if (stamp !== undefined && stamp < sequenceEnd.stamp && !isFarAhead(draft, endUtcMs)) {
+    seen.lateStamps = new Set([...seen.lateStamps, stamp]);
+    return true;
+  }
+  return admitBehindBreak(draft, sequenceEnd, { beginsUtcMs, isSet, stamp });
+}
+
+/** Whether a file may be read that does not begin where the last one ended. */
+function admitBehindBreak(
+  draft: Draft,
+  { stamp: after, edge: from, isWatched }: SequenceEnd,
+  begin: { readonly beginsUtcMs: number; readonly isSet: boolean; readonly stamp: string | undefined },
+): boolean {
+  const { position, seen, rules } = draft;
+  const { beginsUtcMs, isSet, stamp } = begin;
+  const known = position.brokenLinks.find((link) => link.after === after);
+  const noteBreak = (about: Partial<BrokenLink>): void => {
+    position.brokenLinks = [...position.brokenLinks, { after, from, sinceMs: rules.nowMs, isWatched, ...about }];
+  };
+  if (!isSet || !doLinksHold(draft)) {
+    // Files behind that one may have been deleted with it.
+    if (!known && !seen.listed.has(after)) noteBreak({ isVague: true });
+    return true;
+  }
+  if (stamp !== undefined && isNext(draft, after, stamp, beginsUtcMs, beginsUtcMs)) {
+    dropLink(draft, after);
+    return true;
+  }
+  if (known) return known.isVague === true || isOlder(draft, known.sinceMs, HOLD_MS);
+  const isBrief = stamp !== undefined && beginsUtcMs >= parseStampUtcMs(stamp) - LINK_MS_MAX;
+  noteBreak({ beginsUtcMs: isBrief ? undefined : beginsUtcMs });
+  return rules.isOnlyRun;
+}
+
+/**
+ * Whether the router's clock fell back by days, as one without a battery does that begins at the date of its firmware. One that
+ * had been ahead was set right, and the names that were ahead have cost files.
+ */
+function hasFallen(draft: Draft, fromUtcMs: number, toUtcMs: number): boolean {
+  return toUtcMs < fromUtcMs - UNSYNCED_STEP_MS && !isFarAhead(draft, fromUtcMs);
+}
+
+/** A file begins in the second in which the one before it was rotated. In a log that contradicts the rule that is chance. */
+function noteMatch(draft: Draft, { stamp, distanceMs }: SequenceEnd, offsetMs: number): void {
+  const { links, component } = draft.rules;
+  if (!isRefuted(links, component)) noteEvidence(draft, { type: 'match', stamp, distanceMs, offsetMs });
+}
+
+function noteEvidence(draft: Draft, observation: LinkObservation): void {
+  const { rules, evidence } = draft;
+  evidence.push(observation);
+  rules.links = addEvidence(rules.links, rules.component, observation);
+}
+
+/**
+ * Whether nothing is missing between two rotated files, whatever their lines say: the router lists both and none between
+ * them, and it deletes the oldest first. Only if its clock was not set meanwhile; while the zone is unknown nobody sees
+ * that. And a file that begins in the second of its own name may have taken the place of another one of that name.
+ */
+function isNext(
+  { seen: { listed }, rules: { zone } }: Draft,
+  before: string,
+  stamp: string,
+  firstUtcMs: number,
+  lastUtcMs: number,
+): boolean {
+  const isAlone = [...listed].every((other) => other <= before || other >= stamp);
+  if (!listed.has(before) || !listed.has(stamp) || !isAlone) return false;
+  const [fromMs, toMs] = [parseStampUtcMs(before), parseStampUtcMs(stamp)];
+  if (zone.isAssumed) return !isLinkedInAnyZone(firstUtcMs, stamp);
+  if (isLinked(firstUtcMs, stamp)) return false;
+  return fromMs - LINK_MS_MAX <= firstUtcMs && firstUtcMs <= lastUtcMs && lastUtcMs <= toMs + LINK_MS_MAX;
+}
+
+/** A file was read to its end, and the one before it too: if nothing is missing between them, they must be linked. */
+export function testRule(draft: Draft, stamp: string, { follows, firstUtcMs, lastUtcMs }: LogFile): void {
+  const before = follows ?? draft.position.sequenceEnd?.stamp;
+  if (before === undefined || firstUtcMs === undefined || lastUtcMs === undefined) return;
+  if (!isClockSet(firstUtcMs, before) || isLinkedInAnyZone(firstUtcMs, before)) return;
+  if (!isNext(draft, before, stamp, firstUtcMs, lastUtcMs)) return;
+  contradict(draft, before, follows !== undefined);
+  dropLink(draft, before);
+}
+
+/**
+ * Whether the router's clock was set when it wrote a line at `utcMs`, behind the rotation `stamp`. One without a battery begins
+ * at 1970, or at the date of its firmware.
+ */
+function isClockSet(utcMs: number, stamp: string): boolean {
+  const stampMs = parseStampUtcMs(stamp);
+  return utcMs >= FLOOR_MS && stampMs >= FLOOR_MS && utcMs >= stampMs - UNSYNCED_STEP_MS;
+}
+
+/** The file behind this one begins at another time, and nothing is missing between them. */
+function contradict(draft: Draft, stamp: string, isWatched: boolean): void {
+  // A writer that buffers may have lost the beginning of the file in a crash.
+  const isRefutation = isWatched && !draft.position.stream.isBuffered;
+  noteEvidence(draft, { type: isRefutation ? 'refutation' : 'miss', stamp });
+}
+
+function dropLink({ position }: Draft, stamp: string): void {
+  position.brokenLinks = position.brokenLinks.filter(({ after }) => after !== stamp);
+}
+
+/** Gives up the breaks that have lasted long enough: the gaps. */
+export function giveUpLinks(draft: Draft): Gap[] {
+  const { position, seen, rules } = draft;
+  const overdue = position.brokenLinks.filter(
+    (link) => isOlder(draft, link.sinceMs, GRACE_MS) && !mayBeMended(draft, link),
+  );
+  position.brokenLinks = position.brokenLinks.filter((link) => !overdue.includes(link));
+  // The next file is not expected to follow there any more.
+  if (overdue.some(({ after }) => after === position.sequenceEnd?.stamp)) position.sequenceEnd = undefined;
+  return overdue.flatMap((link) => {
+    const { after, beginsUtcMs, isWatched } = link;
+    const isBehind = beginsUtcMs !== undefined && beginsUtcMs >= parseStampUtcMs(after) - LINK_MS_MAX;
+    // A file that got its name in that second may have taken the place of another one of that name.
+    const isCovered = isBehind && [...seen.listed].some((stamp) => isLinked(beginsUtcMs, stamp));
+    if (rules.isOnlyRun || !isBehind || isCovered || !seen.listed.has(after)) return toLinkGap(draft, link) ?? [];
+    // What was rotated behind a file that is still listed has had its time to appear: there was nothing.
+    contradict(draft, after, isWatched === true);
+    return [];
+  });
+}
+
+/** Whether a file is listed that may begin at the break, and that is still to be read. */
+function mayBeMended(draft: Draft, { after }: BrokenLink): boolean {
+  if (draft.rules.isOnlyRun) return false;
+  return Object.entries(draft.position.waiting).some(
+    ([stamp, { attempts, sinceMs }]) => stamp > after && (attempts === 0 || !isOlder(draft, sinceMs, GRACE_MS)),
+  );
+}
+
+/** The gap of a broken link; none where nothing says any more that something is missing. */
+export function toLinkGap(draft: Draft, { after, from, to, track, isVague }: BrokenLink): Gap | undefined {
+  const isVouched = isVague !== true && doLinksHold(draft);
+  if (!isVouched && draft.seen.listed.has(after)) return undefined;
+  return {
+    certainty: isVouched ? 'likely' : 'possible',
+    reason: 'broken-link',
+    from,
+    to,
+    track,
+    file: `${draft.rules.component}/log-${after}`,
+    offset: 0,
+  };
+}

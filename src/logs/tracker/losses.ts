@@ -1,0 +1,169 @@
+import type { Gap, Track } from '../event-records.ts';
+import { createUidPrefix } from '../identity.ts';
+import { FLOOR_MS, UNSYNCED_STEP_MS } from '../log-clock.ts';
+import type { ListedLog, RotatedFile } from '../names.ts';
+import { createStreamState } from '../position/stream-state.ts';
+import { closeStamp, forgetFiles, giveUp } from './files.ts';
+import { tellGaps, tellHeld, toGap } from './gaps.ts';
+import { giveUpLinks, toLinkGap } from './links.ts';
+import { lineBehind } from './reading-order.ts';
+import { type Draft, edgeOf, GRACE_MS, isOlder, listBegun, toStamps, without } from './state.ts';
+import { isBackfill } from './waiting.ts';
+
+/** A listed file that is answered with 404 so often is gone. */
+const GONE_ATTEMPTS = 3;
+
+/** What the router no longer lists is either done with or lost. */
+export function noteUnlisted(draft: Draft, listed: ListedLog): void {
+  const { position, seen, rules } = draft;
+  seen.listed = toStamps(listed);
+  const known = [...Object.keys(position.completed), ...Object.keys(position.waiting)];
+  if (seen.listed.size > 0) position.isWiped = false;
+  else if (known.length > 0) position.isWiped = true;
+  const gone = known.filter((stamp) => !seen.listed.has(stamp));
+  const lost = gone.filter((stamp) => stamp in position.waiting).toSorted();
+  forgetCompleted(draft, gone);
+  tellGaps(
+    draft,
+    lost.map((stamp) => giveUpStamp(draft, stamp, `${rules.component}/log-${stamp}`, 'expired')),
+  );
+}
+
+function forgetCompleted(draft: Draft, gone: readonly string[]): void {
+  const { completed } = draft.position;
+  draft.position.completed = without(completed, gone);
+  // A listing may be wrong for a moment: when the file is back, its content says that it is known.
+  for (const [stamp, file] of Object.entries(completed)) {
+    if (file && !(stamp in draft.position.completed)) giveUp(draft, file);
+  }
+}
+
+/** A rotated file can never be read. */
+export function giveUpFile(draft: Draft, { stamp, name }: RotatedFile, reason: Gap['reason']): Gap {
+  const gap = giveUpStamp(draft, stamp, name, reason);
+  closeStamp(draft, stamp, null);
+  return gap;
+}
+
+/** What has been looked for long enough counts as lost. A log whose open file is lost with all others was emptied. */
+export function giveUpOverdue(draft: Draft, listed: ListedLog): void {
+  const isEmptied = listed.rotated.length === 0 && !draft.position.isWiped;
+  const gaps = [...giveUpWaiting(draft, listed), ...giveUpPending(draft), ...giveUpLinks(draft)];
+  tellGaps(draft, gaps);
+  // A file that was neither rotated nor goes on was emptied; `current` may be open already.
+  // Where archives are gone too, that is told when the new `current` is seen.
+  const emptied = isEmptied ? gaps.find(({ file }) => file.endsWith('/current')) : undefined;
+  if (emptied) draft.told.push({ type: 'reset', reason: 'wiped', from: emptied.from });
+}
+
+function giveUpWaiting(draft: Draft, listed: ListedLog): Gap[] {
+  return listed.rotated.flatMap((rotated) => {
+    const entry = draft.position.waiting[rotated.stamp];
+    if (!entry) return [];
+    const isGone = entry.fault === 'gone' && entry.attempts >= GONE_ATTEMPTS;
+    // A file that was not looked at for long may have been finished meanwhile: it is read once more before that.
+    const isLookedAt = draft.rules.isOnlyRun || entry.notBeforeMs - entry.sinceMs >= GRACE_MS;
+    const isCut = entry.fault === 'cut' && isLookedAt && isOlder(draft, entry.sinceMs, GRACE_MS);
+    return isGone || isCut ? [giveUpFile(draft, rotated, isGone ? 'expired' : 'damaged')] : [];
+  });
+}
+
+function giveUpPending(draft: Draft): Gap[] {
+  const { position } = draft;
+  const overdue = position.pending.filter((entry) => entry.isPassed || isOlder(draft, entry.sinceMs, GRACE_MS));
+  position.pending = position.pending.filter((entry) => !overdue.includes(entry));
+  return overdue.map(({ file, isPassed, to }) => {
+    giveUp(draft, file);
+    const about = isPassed
+      ? ({ certainty: 'certain', reason: 'expired', to } as const)
+      : ({ certainty: 'possible', reason: 'not-found', to } as const);
+    return toGap(draft, about, file);
+  });
+}
+
+/** The gap of a rotated file that is lost. The oldest file whose rest is missing and that it may be is taken to be this one. */
+function giveUpStamp(draft: Draft, stamp: string, name: string, reason: Gap['reason']): Gap {
+  const { position } = draft;
+  const { sequenceEnd, pending, waiting } = position;
+  const track: Track = isBackfill(position, stamp) ? 'backfill' : 'live';
+  const to = waiting[stamp]?.to;
+  position.waiting = without(waiting, [stamp]);
+  const isNewest = sequenceEnd !== undefined && sequenceEnd.stamp < stamp;
+  // What was overtaken by the file that was read last is older than that one.
+  const entry = pending.find(({ isOvertaken }) => !(isOvertaken && isNewest));
+  const file = entry?.file;
+  position.pending = pending.filter((other) => other !== entry);
+  const before = isNewest ? sequenceEnd.edge : undefined;
+  const from = file ? edgeOf(draft, file) : before;
+  // Between the lost file and the next one that is read there may be others that were never seen.
+  if (!position.open && (!sequenceEnd || sequenceEnd.stamp < stamp)) position.sequenceEnd = { stamp, edge: from };
+  if (!file) return { certainty: 'certain', reason, from, to, file: name, offset: 0, track };
+  giveUp(draft, file);
+  return { ...toGap(draft, { certainty: 'certain', reason, to: to ?? entry.to }, file), file: name, track };
+}
+
+/**
+ * The router has deleted everything, or another device answers: gaps behind what was read, and the log begins anew. What was
+ * not read of another device is lost with it, and what was kept back is not continued.
+ */
+export function resetLog(draft: Draft, reason: 'wiped' | 'replaced'): void {
+  const isReplaced = reason === 'replaced';
+  const gaps = loseEverything(draft, reason);
+  if (isReplaced) tellHeld(draft);
+  tellGaps(draft, gaps);
+  draft.told.push({ type: 'reset', reason, from: gaps.at(-1)?.from });
+  if (!isReplaced) return;
+  draft.position.stream = createStreamState();
+  draft.position.zone = draft.rules.zone.text;
+}
+
+/** A deletion is inferred from one listing, and files that are being compressed may be in none: nothing is certain then. */
+function loseEverything(draft: Draft, reason: 'wiped' | 'replaced'): Gap[] {
+  const { position, rules } = draft;
+  const unread = reason === 'replaced' ? loseListed(draft) : [];
+  const lost = listBegun(position);
+  // What was missing before the deletion can turn up no more.
+  const links = position.brokenLinks.flatMap((link) => toLinkGap(draft, link) ?? []);
+  const { lastUid, clock } = position.stream;
+  const last = lastUid === undefined ? undefined : { uid: lastUid, utcMs: clock.lastUtcMs };
+  const from = (position.open ? edgeOf(draft, position.open) : position.sequenceEnd?.edge) ?? last;
+  const behind = lost.map((file) => lineBehind(position, file));
+  for (const file of lost) giveUp(draft, file);
+  beginAnew(draft);
+  const begun = lost.map((file, index): Gap => {
+    const gap = toGap(draft, { certainty: 'possible', reason: 'reset', to: behind[index] }, file);
+    return reason === 'replaced' ? gap : { ...gap, certainty: 'possible', bytesMin: undefined };
+  });
+  const gaps = [...links, ...unread, ...begun];
+  if (reason === 'replaced') forgetFiles(draft);
+  const { router, component } = rules;
+  if (lost.some((file) => from?.uid.startsWith(createUidPrefix(router, component, file)))) return gaps;
+  // Behind what was read last there may have been files that were never seen.
+  return [...gaps, { certainty: 'possible', reason: 'reset', from, file: `${component}/current`, offset: 0 }];
+}
+
+function beginAnew({ position }: Draft): void {
+  const { stream } = position;
+  const { lastUtcMs, isAhead } = stream.clock;
+  position.open = undefined;
+  position.pending = [];
+  position.brokenLinks = [];
+  position.sequenceEnd = undefined;
+  position.isWiped = false;
+  // A log that begins anew days before is that of a clock that was not set.
+  const unsyncedBelowMs =
+    lastUtcMs !== undefined && lastUtcMs >= FLOOR_MS && !isAhead
+      ? (stream.clock.unsyncedBelowMs ?? lastUtcMs - UNSYNCED_STEP_MS)
+      : stream.clock.unsyncedBelowMs;
+  position.stream = {
+    ...stream,
+    lastUid: undefined,
+    clock: { ...stream.clock, unsyncedBelowMs, lastUtcMs: undefined },
+  };
+}
+
+/** What was listed and not read is gone with its device. */
+function loseListed(draft: Draft): Gap[] {
+  const unread = Object.keys(draft.position.waiting).toSorted();
+  return unread.map((stamp) => giveUpStamp(draft, stamp, `${draft.rules.component}/log-${stamp}`, 'expired'));
+}

@@ -1,0 +1,154 @@
+import type { GapEdge } from '../event-records.ts';
+import type { LinkFacts, LinkObservation } from '../link-rule.ts';
+import { UNSYNCED_STEP_MS } from '../log-clock.ts';
+import type { ListedLog } from '../names.ts';
+import { type LogFile, type LogPosition, toLastEdge } from '../position/position.ts';
+import type { Zone } from '../zone.ts';
+import type { Told } from './observation.ts';
+
+/** Newer lines wait this long for the rest of an older file, for the sake of order. */
+export const HOLD_MS = 60_000;
+/** After this the rest of a file counts as lost. Covers the slowest compression that a router can need. */
+export const GRACE_MS = 15 * 60_000;
+
+/** What is known of one log: where it stands, and what this run has seen of it that no later run needs. */
+export interface LogState {
+  readonly position: LogPosition;
+  readonly seen: Seen;
+}
+
+/** What one run has seen of a log. Not stored. */
+export interface Seen {
+  /** Stamps of the rotated files that the router lists. */
+  readonly listed: ReadonlySet<string>;
+  /** UTC at which the youngest of the unrelated rotated files begins that were written to for long. */
+  readonly unrelatedSinceMs: number;
+  /** Stamps of new files that were found to come before what was read last. */
+  readonly lateStamps: ReadonlySet<string>;
+}
+
+/** What a step depends on beside the state and the observation. */
+export interface TrackerRules {
+  /** Configured name of the router. */
+  readonly router: string;
+  /** Component whose log is read. */
+  readonly component: string;
+  /** The agent's clock. Milliseconds since the Unix epoch. */
+  readonly nowMs: number;
+  /** The time zone of the log's lines as known now. */
+  readonly zone: Zone;
+  /** What this router has shown of whether a file begins in the second in which the one before it ends. */
+  readonly links: LinkFacts;
+  /** Whether there is no later run in which what is missing could turn up: then nothing waits for it. */
+  readonly isOnlyRun: boolean;
+}
+
+/** A state with the rules by which it is judged. */
+export interface View extends LogState {
+  readonly rules: TrackerRules;
+}
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** The working copy of one step. Its parts are replaced and never changed, because they are those of the state before. */
+export interface Draft {
+  readonly position: Writable<LogPosition>;
+  readonly seen: Writable<Seen>;
+  readonly rules: Writable<TrackerRules>;
+  /** What the step tells, in order. */
+  readonly told: Told[];
+  /** What the step shows of how files follow each other. */
+  readonly evidence: LinkObservation[];
+}
+
+/** The state of a log at the beginning of a run. */
+export function createLogState(position: LogPosition): LogState {
+  const seen = { listed: new Set<string>(), unrelatedSinceMs: Number.NEGATIVE_INFINITY, lateStamps: new Set<string>() };
+  return { position, seen };
+}
+
+/** A copy of the state that a step may change. */
+export function createDraft({ position, seen }: LogState, rules: TrackerRules): Draft {
+  return { position: { ...position }, seen: { ...seen }, rules: { ...rules }, told: [], evidence: [] };
+}
+
+/** Whether two states are of the same file. */
+export function isSameFile(a: LogFile | undefined, b: LogFile | undefined): boolean {
+  return a !== undefined && b !== undefined && a.key === b.key && a.gen === b.gen;
+}
+
+/** The files that were read in part. */
+export function listBegun({ open, pending }: LogPosition): LogFile[] {
+  const waiting = pending.map(({ file }) => file);
+  return open ? [...waiting, open] : waiting;
+}
+
+/** All files that are remembered: a rotated file may also be one that was completed under another name. */
+export function listRemembered(position: LogPosition): LogFile[] {
+  const { lost, completed } = position;
+  return [...listBegun(position), ...lost, ...Object.values(completed).filter((file) => file !== null)];
+}
+
+/** Whether `file` was read in part. */
+export function isBegun(position: LogPosition, file: LogFile): boolean {
+  return listBegun(position).some((other) => isSameFile(other, file));
+}
+
+/** The file as the position has it; `undefined` when it is not remembered. */
+export function findFile(position: LogPosition, file: LogFile): LogFile | undefined {
+  return listRemembered(position).find((other) => isSameFile(other, file));
+}
+
+/** The generation of a new file that begins with `key`. */
+export function nextGen(position: LogPosition, key: string): number {
+  const gens = listRemembered(position).flatMap((file) => (file.key === key ? [file.gen + 1] : []));
+  return Math.max(0, position.gens[key] ?? 0, ...gens);
+}
+
+/** The last line that was read of a file. */
+export function edgeOf({ rules: { router, component } }: Pick<View, 'rules'>, file: LogFile): GapEdge | undefined {
+  return toLastEdge(router, component, file);
+}
+
+/** Whether `ageMs` have passed since `sinceMs`; in an only run they always have. */
+export function isOlder({ rules: { isOnlyRun, nowMs } }: Pick<View, 'rules'>, sinceMs: number, ageMs: number): boolean {
+  return isOnlyRun || nowMs - sinceMs >= ageMs;
+}
+
+/**
+ * Takes over how far a file was read, wherever the position remembers it. Gives the file with what only the tracker knows
+ * of it.
+ */
+export function updateFile({ position }: Draft, read: LogFile): LogFile {
+  const known = findFile(position, read);
+  if (!known) return read;
+  const file = known.follows === undefined ? read : { ...read, follows: known.follows };
+  const replace = (other: LogFile): LogFile => (isSameFile(other, file) ? file : other);
+  position.open &&= replace(position.open);
+  position.pending = position.pending.map((entry) => {
+    return isSameFile(entry.file, file) ? { ...entry, file } : entry;
+  });
+  position.lost = position.lost.map(replace);
+  const { completed } = position;
+  const stamps = Object.keys(completed).filter((stamp) => isSameFile(completed[stamp] ?? undefined, file));
+  if (stamps.length > 0) {
+    position.completed = { ...completed, ...Object.fromEntries(stamps.map((stamp) => [stamp, file])) };
+  }
+  return file;
+}
+
+/** Whether the router's clock was days ahead at `utcMs`: what has a right time is not older for that. */
+export function isFarAhead({ rules }: Pick<View, 'rules'>, utcMs: number): boolean {
+  return utcMs > rules.nowMs + UNSYNCED_STEP_MS;
+}
+
+/** The stamps of the rotated files of a listing. */
+export function toStamps({ rotated }: ListedLog): ReadonlySet<string> {
+  return new Set(rotated.map(({ stamp }) => stamp));
+}
+
+/** A record without some of its keys. */
+export function without<T>(record: Readonly<Record<string, T>>, keys: readonly string[]): Readonly<Record<string, T>> {
+  if (!keys.some((key) => Object.hasOwn(record, key))) return record;
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)));
+}
