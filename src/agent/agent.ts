@@ -10,6 +10,7 @@ import { createStations, type Stations } from './stations.ts';
 import { Supervisor } from './supervisor.ts';
 import { createWebContent } from './web-content.ts';
 
+/** Configuration, clock and output of an agent. */
 export interface AgentOptions {
   /** The configuration to start with, already checked. */
   readonly config: Config;

@@ -5,6 +5,7 @@ import type { ReloadResult } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Plan } from './plan.ts';
 
+/** Steps of a reload, and receivers of its result. */
 export interface ConfigReloaderOptions {
   /** Reads the configuration again; absent = it cannot be. */
   readonly load?: (() => Promise<LoadedConfig>) | undefined;

@@ -12,6 +12,7 @@ import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 /** Options of a router's agent that come from the configuration. */
 export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'hasSinks' | 'lines' | 'backup'>;
 
+/** Parts of the agent that a plan replaces. */
 export interface PlanOptions {
   /** HTTP server whose security settings are replaced. */
   readonly web: Pick<WebServer, 'prepare'>;

@@ -3,6 +3,7 @@ import type { Config } from '../config/index.ts';
 import { DeadLetterStore, EmbeddedStore, StoreError } from '../store/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 
+/** Folder, limits and clock of the state. */
 export interface StateOptions {
   /** Configuration with the folder and limits of the state. */
   readonly config: Config;

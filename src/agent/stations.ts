@@ -14,6 +14,7 @@ import { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import { createRouterNotes, type State } from './state.ts';
 import { RecentRecords } from './stats/recent-records.ts';
 
+/** State, clock and output of routers, sinks and backups. */
 export interface StationsOptions extends State {
   /** The agent's metrics about itself. */
   readonly metrics: SelfMetrics;

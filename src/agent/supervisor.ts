@@ -3,6 +3,7 @@ import type { Config } from '../config/index.ts';
 import type { Plan } from './plan.ts';
 import { onceWritable } from './state.ts';
 
+/** Configuration to start with, and the steps of a reload. */
 export interface SupervisorOptions {
   /** The one to start with. */
   readonly config: Config;

@@ -9,6 +9,7 @@ import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 
+/** Sources of the content of pages and JSON interface. */
 export interface WebContentOptions {
   /** The running configuration. */
   readonly config: () => Config;

@@ -16,6 +16,7 @@ export interface ProfileSource {
   ): Promise<T>;
 }
 
+/** Result of the backup of one profile or one router. */
 export type BackupEvent =
   | {
       /** A new version was kept. */
@@ -30,6 +31,7 @@ export type BackupEvent =
   | { readonly type: 'profile-unchanged'; readonly router: string; readonly profile: string }
   | { readonly type: 'profile-failed'; readonly router: string; readonly profile: string; readonly cause: unknown };
 
+/** One router, the folder of its versions and how many of them stay. */
 export interface BackupOptions {
   /** Configured name of the router. */
   readonly router: string;

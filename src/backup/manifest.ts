@@ -33,6 +33,7 @@ export interface Manifest {
   readonly versions: readonly VersionRecord[];
 }
 
+/** Name of the file that lists the versions of one folder. */
 export const MANIFEST_FILE = 'manifest.json';
 /** Version of the manifest's format; a higher one is from a later release and is not understood. */
 const MANIFEST_VERSION = 1;
@@ -65,6 +66,7 @@ export function createManifest(router: string, profile: string): Manifest {
   return { router, profile, isListed: true, lastAttempt: undefined, lastSuccessMs: undefined, versions: [] };
 }
 
+/** Returns the manifest as the JSON text of its file. */
 export function renderManifest(manifest: Manifest): string {
   const { router, profile, isListed, lastAttempt, lastSuccessMs, versions } = manifest;
   const json = {

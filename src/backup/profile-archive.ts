@@ -7,6 +7,7 @@ import { toFolderName, toRouterFolderName } from './folder-name.ts';
 import { type BackupFormat, type BackupReason, createManifest, type Manifest, type VersionRecord } from './manifest.ts';
 import { ProfileFolder, type ReceivedFile, type VersionState } from './profile-folder.ts';
 
+/** Folder and limits of the kept versions. */
 export interface ProfileArchiveOptions {
   /** Folder of all backups. */
   readonly path: string;

@@ -1,11 +1,13 @@
 import { styleText } from 'node:util';
 import { pino } from 'pino';
 
+/** Levels of the agent's own log, from the most talkative on. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** The agent's own log. Each call writes one line; fields are flat and never hold secrets. */
 export type Logger = Readonly<Record<LogLevel, (message: string, fields?: Readonly<Record<string, unknown>>) => void>>;
 
+/** Level, format and destination of the agent's own log. */
 export interface LoggerOptions {
   /** Lowest level that is written. */
   readonly level: LogLevel;

@@ -20,7 +20,7 @@ export class BitWindow {
   length = 0;
   /** True if no more input will be pushed. */
   ended = false;
-  /** Where `bytes` starts in the whole input, in bytes. */
+  /** Offset of `bytes` in the whole input, in bytes. */
   #start = 0;
   #rest: Uint8Array = NOTHING;
 

@@ -12,7 +12,7 @@ export interface BlockLost {
   /** Number of decoded bytes delivered before it. */
   readonly outputOffset: number;
   readonly code: Bzip2ErrorCode;
-  /** What was wrong, as a sentence. */
+  /** Description of the damage, as a sentence. */
   readonly reason: string;
 }
 

@@ -27,10 +27,11 @@ export interface ParsedBlock {
   readonly endBit: number;
 }
 
+/** Result of one parsing step: a block, damage, or the end of the input. */
 export type Parsed = ParsedBlock | Omit<BlockLost, 'outputOffset'> | 'input-missing' | 'finished';
 
 /**
- * What comes next in the input. A mark is one of the two magic numbers.
+ * Next part of the input. A mark is one of the two magic numbers.
  *
  *   stream-header -> mark -> block-header -> symbols -> mark ...
  *                    mark -> after-stream -> mark                another stream follows

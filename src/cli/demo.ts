@@ -10,6 +10,7 @@ import { readConfig } from './configuration.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
+/** Options of `demo`. */
 export interface DemoFlags {
   /** Number of simulated routers. */
   readonly routers: number;

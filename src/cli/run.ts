@@ -8,6 +8,7 @@ import { readConfig } from './configuration.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
+/** Options of `run`. */
 export interface RunFlags {
   /** Path of the configuration file. */
   readonly configFile: string;

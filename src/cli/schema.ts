@@ -4,6 +4,7 @@ import { renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
 
+/** Options of `schema`. */
 export interface SchemaFlags {
   /** Path of the configuration file. */
   readonly configFile: string;

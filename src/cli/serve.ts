@@ -18,6 +18,7 @@ import { readVersion } from './version.ts';
 /** Shorter values in the query of a sink's URL are ordinary words; masking them would damage the log. Characters. */
 const QUERY_SECRET_LENGTH_MIN = 16;
 
+/** Options of the agent's own log. */
 export interface LogFlags {
   /** Minimum severity. */
   readonly level: LogLevel;
@@ -51,6 +52,7 @@ function isLong(piece: string | Secret): boolean {
   return typeof piece !== 'string' && piece.reveal().length >= QUERY_SECRET_LENGTH_MIN;
 }
 
+/** Configuration, output and signals of a running agent. */
 export interface ServeOptions {
   /** The checked configuration. */
   readonly config: Config;

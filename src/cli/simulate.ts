@@ -14,6 +14,7 @@ import {
 } from '../simulator/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
+/** Options of `simulate`. */
 export interface SimulateFlags {
   /** Number of simulated routers. */
   readonly routers: number;

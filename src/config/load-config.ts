@@ -37,6 +37,7 @@ export type LoadedConfig =
   | { readonly ok: true; readonly config: Config; readonly watched: WatchedFiles }
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly watched: WatchedFiles };
 
+/** Shipped modules, rules and families that a configuration may use. */
 export interface LoadOptions {
   /** Folder of the modules that are part of the product; without it there are none, and the default set is empty. */
   readonly shippedModules?: URL | string | undefined;

@@ -26,6 +26,7 @@ export interface PlacedRouter extends PlacedLayer {
   readonly layer: ListedRouter;
 }
 
+/** Configured routers, and the files that are watched for changes. */
 export interface ListedRouters {
   readonly routers: readonly PlacedRouter[];
   /** The files of routers, for the watch. */

@@ -10,6 +10,7 @@ const WATCH_SETTLE_MS = 1000;
 /** Number of checks after which a file that keeps changing is accepted as it is. */
 const WATCH_LOOKS_MAX = 6;
 
+/** Files to watch for changes. */
 export interface WatchOptions {
   /** Absolute paths and globs, as `LoadedConfig.watched` has them. */
   readonly patterns: readonly string[];

@@ -22,6 +22,7 @@ export interface Refusal {
   readonly code?: string | undefined;
 }
 
+/** A record that a sink refused for good. */
 export interface DeadLetter extends Refusal {
   /** The uid of the record. */
   readonly uid: string;

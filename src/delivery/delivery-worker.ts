@@ -5,6 +5,7 @@ import { DeliveryError } from './errors.ts';
 import { InFlightBatch } from './in-flight-batch.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
 
+/** One sink, the records for it, and the limits of a batch. */
 export interface DeliveryWorkerOptions<Cursor> {
   /** The sink to deliver to. */
   readonly sink: Sink;
@@ -53,6 +54,7 @@ export type DeliveryEvent =
 /** The next action: step again, wait for records, or step again after a while so that a batch can fill. */
 export type StepOutcome = 'more' | 'idle' | { readonly waitMs: number };
 
+/** Options of one step. */
 export interface StepOptions {
   /** True at shutdown: send batches without waiting for them to fill. Default false. */
   readonly isLast?: boolean | undefined;

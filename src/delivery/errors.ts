@@ -26,6 +26,7 @@ export type DeliveryFailure =
   | 'protocol_error'
   | 'unwritable';
 
+/** Details of a {@link DeliveryError}. */
 export interface DeliveryErrorOptions extends CodedErrorOptions {
   /** Wait requested by the sink. Milliseconds. */
   readonly retryAfterMs?: number | undefined;

@@ -21,6 +21,7 @@ export type RecordFlag =
   | 'unparsed'
   | 'partial';
 
+/** Severities of a log line, from the least to the most severe: those of syslog. */
 export type Severity = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';
 
 /**

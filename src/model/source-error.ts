@@ -1,5 +1,6 @@
 import { CodedError, type CodedErrorOptions } from '../base/index.ts';
 
+/** Details of a {@link SourceError}. */
 export interface SourceErrorOptions extends CodedErrorOptions {
   /** The HTTP status of the answer, when there was one. */
   readonly status?: number | undefined;

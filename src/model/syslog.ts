@@ -25,4 +25,5 @@ export const SYSLOG_FACILITIES = [
   'local6',
   'local7',
 ] as const;
+/** Facilities of syslog by name. */
 export type SyslogFacility = (typeof SYSLOG_FACILITIES)[number];

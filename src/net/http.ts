@@ -20,6 +20,7 @@ export function toAddress({
   return { host: hostname.replaceAll(/^\[|\]$/g, ''), port: Number(port) || (DEFAULT_PORT[protocol] ?? 0) };
 }
 
+/** Limits of one kept connection, and how it is opened. */
 export interface OneConnectionOptions {
   /** Idle time before a connection is closed, unless the peer announces less. Milliseconds. */
   readonly keepAliveMs: number;

@@ -4,7 +4,7 @@ import type { X509Certificate } from 'node:crypto';
 export interface RouterCertificate {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
-  /** As hex with colons, the way in which it may stand in `tls.fingerprint_sha256`. */
+  /** Hexadecimal with colons, one of the forms of `tls.fingerprint_sha256`. */
   readonly fingerprintSha256: string;
 }
 

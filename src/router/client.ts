@@ -11,6 +11,7 @@ import type { AuthMode, SessionEvent } from './session.ts';
 import type { ConsumeDownload, JsonAnswer } from './transport.ts';
 import type { RouterTls } from './trust.ts';
 
+/** Address, credentials and limits of one router. */
 export interface RouterClientOptions {
   /** Scheme, host, port and optional path prefix, as in `https://192.0.2.10`. Plain HTTP only when it says so. */
   readonly url: string;
@@ -145,7 +146,7 @@ export class RouterClient implements AsyncDisposable {
     return this.#readJson({ method: 'GET', path: `/status/${encodePath(resource)}`, signal });
   }
 
-  /** As {@link readStatus}, with the time that the router says it is (`Date`). */
+  /** Like {@link readStatus}, with the router's time from the header `Date`. */
   async readDatedStatus(resource: string, signal: AbortSignal = NEVER): Promise<DatedAnswer> {
     const { body, dateMs } = await this.#ask({ method: 'GET', path: `/status/${encodePath(resource)}`, signal });
     return { body, dateMs };

@@ -7,6 +7,7 @@ import { ConnectionAttempt } from './connection-attempt.ts';
 import { TlsSessionCache } from './tls-session-cache.ts';
 import { openTrustedContext, type RouterTls } from './trust.ts';
 
+/** Trust and limits of the connections to one router. */
 export interface ConnectorOptions {
   /** TLS settings of the router. */
   readonly tls: RouterTls;

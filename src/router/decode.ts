@@ -1,6 +1,7 @@
 /** An object made by JSON, whose fields are looked up by name; never an array. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** Tells whether a JSON value is an object, neither an array nor null. */
 export function isPlainObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -7,6 +7,7 @@ import { classifyCode, readErrorCode } from '../net/index.ts';
  * used up. It never comes from this room, which knows nothing of budgets.
  */
 export const ROUTER_FAILURES = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse', 'budget'] as const;
+/** Reasons for which a request to a router fails. */
 export type RouterFailure = (typeof ROUTER_FAILURES)[number];
 
 /** One thing that a router said about an error, bounded and without control characters. */
@@ -16,6 +17,7 @@ export interface ErrorDetail {
   readonly text: string;
 }
 
+/** Details of a {@link RouterError}. */
 export interface RouterErrorOptions extends SourceErrorOptions {
   /** The router's own words, from the body of its answer. */
   readonly words?: readonly ErrorDetail[] | undefined;

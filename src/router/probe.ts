@@ -10,6 +10,7 @@ import { RouterError, toRouterError } from './errors.ts';
 import { decodeShownCertificate, judgeTrust, type ShownCertificate } from './shown-certificate.ts';
 import { openTrustedContext, type RouterTls } from './trust.ts';
 
+/** Address and limits of one probe. */
 export interface RouterProbeOptions {
   /** Scheme, host and port; what stands behind them is of no matter. */
   readonly url: string;
@@ -25,7 +26,7 @@ export interface RouterProbeOptions {
 
 /** Result of a handshake. */
 export interface TlsFinding {
-  /** As in `TLSv1.3`. */
+  /** Such as `TLSv1.3`. */
   readonly protocol: string;
   readonly certificate: ShownCertificate | undefined;
   /** Reason why the product would end the connection here; `undefined` if it would not. */

@@ -12,6 +12,7 @@ import {
   type WholeAnswer,
 } from './transport.ts';
 
+/** Credentials and connection of the requests of one router. */
 export interface RequestQueueOptions extends TransportOptions {
   /** Authentication of requests. */
   readonly auth: AuthMode;

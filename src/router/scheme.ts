@@ -25,6 +25,7 @@ export interface ResourceScheme {
   readonly sublist: readonly ParameterScheme[];
 }
 
+/** One value of a choice, as `append_scheme` lists it. */
 export interface SchemeItem {
   readonly value: string;
   readonly label: string;

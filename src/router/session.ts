@@ -10,6 +10,7 @@ export type SessionEvent =
   | { readonly type: 'session-closed' }
   | { readonly type: 'login-failed'; readonly cause: unknown };
 
+/** Credentials of one router, and how the session asks for its tokens. */
 export interface SessionOptions {
   /** Name of the account. */
   readonly username: string;
@@ -236,6 +237,7 @@ export interface Credentials {
 
 const BEARER = 'Bearer ';
 
+/** Creates what authenticates the requests of one router in this mode. */
 export function createCredentials(mode: AuthMode, options: SessionOptions): Credentials {
   switch (mode) {
     case 'token':

@@ -7,7 +7,7 @@ import { findTrustFault, type RouterTls } from './trust.ts';
 
 /** A certificate as a router showed it, trusted or not. The texts are untrusted: bounded and without control characters. */
 export interface ShownCertificate extends RouterCertificate {
-  /** As in `CN=plant-7, O=Insys`. */
+  /** Such as `CN=plant-7, O=Insys`. */
   readonly subject: string;
   readonly issuer: string;
   /** Host names and addresses that it is for. */

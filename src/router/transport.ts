@@ -6,6 +6,7 @@ import { Connector, type WireFacts } from './connector.ts';
 import { RouterError, toRouterError } from './errors.ts';
 import type { RouterTls } from './trust.ts';
 
+/** Address, limits and byte counter of one router. */
 export interface TransportOptions {
   /** Scheme, host, port and optional path prefix; the interface's own `/api/v2_0` is added here. */
   readonly url: string;
@@ -19,6 +20,7 @@ export interface TransportOptions {
   readonly clock: Clock;
 }
 
+/** One request of the REST interface. */
 export interface TransportRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below `/api/v2_0`, beginning with a slash, already percent-encoded. */

@@ -38,11 +38,13 @@ export interface CurrentRun {
   readonly isTriggered: boolean;
 }
 
+/** Result of one run; after `failed` the next one waits longer. */
 export type RunOutcome = 'done' | 'failed';
 
 /** Outcome of a triggered run; `gone` if the activity does not exist or was removed. */
 export type TriggerOutcome = RunOutcome | 'gone';
 
+/** One run that has ended. */
 export interface RunEnded {
   readonly type: 'run-ended';
   readonly key: string;

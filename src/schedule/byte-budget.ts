@@ -9,6 +9,7 @@ export interface BytesUsed {
   readonly bytes: number;
 }
 
+/** Bytes that may be spent in a day, and what was spent of them. */
 export interface ByteBudgetOptions {
   /** Daily budget in bytes. 0 means no budget: nothing is stretched, but bytes are still counted. */
   readonly bytesPerDay: number;

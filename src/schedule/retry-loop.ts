@@ -1,5 +1,6 @@
 import { type BackoffBounds, type Clock, computeBackoffMs, type Random } from '../base/index.ts';
 
+/** The repeated step, and reports of failed ones. */
 export interface RetryLoopOptions {
   /**
    * Does one step. Resolves with `more` to be called again at once, `idle` if there is nothing to do until the next

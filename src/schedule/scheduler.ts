@@ -3,6 +3,7 @@ import type { Activity, RunEnded, RunOutcome, TriggerOutcome } from './activity.
 import { DueQueue } from './due-queue.ts';
 import { FixedRateSchedule } from './fixed-rate-schedule.ts';
 
+/** Clock and limits of the runs. */
 export interface SchedulerOptions {
   /** Clock for due times (monotonic) and timers. */
   readonly clock: Clock;

@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
+/** Host and port to listen on. */
 export interface ListenAddress {
   /** Host name or address without brackets; `undefined` listens on every address. */
   readonly host: string | undefined;

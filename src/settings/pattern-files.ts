@@ -13,6 +13,7 @@ export interface MatchedFile {
   readonly text: string;
 }
 
+/** Limits on the files that patterns may match. */
 export interface PatternBounds {
   readonly filesMax: number;
   /** Maximum size of all files together, in bytes. */

@@ -130,6 +130,7 @@ export function globs(
     .meta({ description, kind: 'list of globs' });
 }
 
+/** Examples and allowed words of a list of globs. */
 export interface GlobOptions {
   /** Two example globs for messages. Default: those of component names. */
   readonly examples?: readonly [string, string];

@@ -87,6 +87,7 @@ export const demoLogSettings: LogSettings = {
   truthBytesMax: 1024 * 1024,
 };
 
+/** Size, seed and features of a simulated fleet. */
 export interface SimulatorOptions {
   /** Number of routers; they are named `sim-1`, `sim-2`, … */
   readonly routers: number;

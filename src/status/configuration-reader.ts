@@ -14,6 +14,7 @@ export interface ConfigurationSource {
   readConfiguration(resource: string, signal: AbortSignal): Promise<unknown>;
 }
 
+/** Store and key with which changes are recognised. */
 export interface ConfigurationReaderOptions {
   /** Reads the lists of the configuration. */
   readonly source: ConfigurationSource;
@@ -43,11 +44,13 @@ export const CONFIGURATION_LISTS: readonly string[] = [
   ...['users', 'hostnames', 'time', 'container'].map((name) => `administration/${name}`),
 ];
 
+/** Family of the number of entries of each list. */
 export const CONFIG_ENTRIES: FamilyDescription = {
   name: 'router_config_entries',
   help: 'Entries of a list of the configuration.',
   type: 'gauge',
 };
+/** Family of the changes of each list. */
 export const CONFIG_CHANGES: FamilyDescription = {
   name: 'router_config_changes_total',
   help: 'Changes of a list of the configuration that were seen; several between two looks count once.',

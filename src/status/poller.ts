@@ -8,6 +8,7 @@ import type { PollResult, ResourceResult } from './poll-result.ts';
 import { readTarget, type TargetReading } from './read-target.ts';
 import { TargetTimer } from './target-timer.ts';
 
+/** One router, its modules and what was learnt of it. */
 export interface StatusPollerOptions {
   /** Modules to read, already checked. */
   readonly modules: readonly ModuleDefinition[];
@@ -27,6 +28,7 @@ export interface StatusPollerOptions {
   readonly zone: string | undefined;
 }
 
+/** Deadline and extent of one poll. */
 export interface PollOptions {
   /**
    * Factor for intervals, to save bytes: of slow modules (slower than the router's status) and of the others. Up to 1

@@ -7,6 +7,7 @@ import type { MappingFault } from './mapping/mapping-fault.ts';
 import type { PollTarget } from './poll-plan.ts';
 import type { Refusal } from './poll-result.ts';
 
+/** Source, clock and zone of one reading. */
 export interface ReadContext extends ReaderContext {
   readonly source: DocumentSource;
   readonly clock: Clock;

@@ -8,6 +8,7 @@ import { migrate } from './schema.ts';
 import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
 import { SqliteFile } from './sqlite-file.ts';
 
+/** File and limit of the dead letters. */
 export interface DeadLetterOptions {
   /** Folder of `dead-letters.db`: the folder of the embedded store. */
   readonly path: string;

@@ -11,6 +11,7 @@ import {
 } from './dead-letters.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 
+/** Selects dead letters, and sets their order. */
 export interface ListOptions {
   /** Sink whose letters are listed. Default: all sinks. */
   readonly sink?: string | undefined;

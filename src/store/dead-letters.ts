@@ -64,6 +64,7 @@ export const LETTER_MIGRATIONS: readonly string[] = [
    END;`,
 ];
 
+/** SQL statement that adds a dead letter. */
 export const INSERT_LETTER = `INSERT INTO letter
   (sink, uid, at_ms, is_replayed, bytes, checksum, router, component, timestamp, code, reason, line)
   VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)`;
@@ -88,6 +89,7 @@ export function toValues(sink: string, { uid, line, reason, code }: RefusedRecor
   ] as const;
 }
 
+/** Returns the dead letter of a row of the database. */
 export function toLetter(row: Row): StoredLetter {
   return {
     id: Number(row['id']),

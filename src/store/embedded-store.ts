@@ -12,6 +12,7 @@ import { DamagedBatch, type LogChoice, type SinkStart, SpoolTable } from './spoo
 import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
 import { SqliteFile } from './sqlite-file.ts';
 
+/** Folder, sinks and limits of the store. */
 export interface EmbeddedStoreOptions {
   /** Folder of the database; created if missing. */
   readonly path: string;

@@ -13,6 +13,7 @@ export const storageSchema = section('State that survives a restart.', {
   }).prefault('1GiB'),
 });
 
+/** The key `storage`, checked. */
 export type StorageSettings = Readonly<ReturnType<typeof readStorage>>;
 
 /** Converts the section to settings; the path becomes absolute. */
@@ -49,6 +50,7 @@ export const deadLettersSchema = section(
   },
 );
 
+/** The key `dead_letters`, checked. */
 export type DeadLetterSettings = Readonly<ReturnType<typeof readDeadLetters>>;
 
 /** Converts the section to settings. */

@@ -25,6 +25,7 @@ export interface SpoolCursor {
   readonly index: number;
 }
 
+/** Tells whether one cursor stands before the other. */
 export function isBefore(one: SpoolCursor, other: SpoolCursor): boolean {
   return one.batch < other.batch || (one.batch === other.batch && one.index < other.index);
 }

@@ -23,6 +23,7 @@ export function isDiskFault(cause: unknown): boolean {
   return DISK_KINDS.includes(kindOf(cause));
 }
 
+/** Returns a failure of SQLite as an error of the store that says what to do. */
 export function toStoreError(cause: unknown, where: string): StoreError {
   if (cause instanceof StoreError) return cause;
   const kind = kindOf(cause);

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 
+/** A row of a result, by column. */
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 /** An open database. Caches prepared statements: preparing one costs more than running it. */

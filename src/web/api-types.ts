@@ -11,6 +11,7 @@ export type RouterState = 'up' | 'down' | 'unknown' | 'budget';
  * resource, parse its document.
  */
 export const POLL_STEPS = ['dns', 'tcp', 'tls', 'login', 'resource', 'parse'] as const;
+/** Steps of a poll, in their order. */
 export type PollStep = (typeof POLL_STEPS)[number];
 
 /** One entry of `GET /api/v1/routers`, which answers `{"routers": [...]}` in the order of names. */
@@ -47,6 +48,7 @@ export interface RouterSummary {
   readonly byteBudget: number | null;
 }
 
+/** A failure of one router: when, at which step, and why. */
 export interface RouterFailureSummary {
   /** The label `reason` of `router_failure_reason`. */
   readonly reason: string;
@@ -84,6 +86,7 @@ export interface RouterDetail extends RouterSummary {
   readonly history: readonly PollPoint[];
 }
 
+/** Logins and tokens of one router. */
 export interface SessionSummary {
   /** `none`: no login yet, or none needed. `lost`: the router ended the session. `failed`: the last login failed. */
   readonly state: 'none' | 'open' | 'lost' | 'failed' | 'closed';
@@ -97,6 +100,7 @@ export interface SessionSummary {
   readonly refreshes: number;
 }
 
+/** One resource of a router and how its last reading went. */
 export interface ResourceSummary {
   /** The label `resource`. */
   readonly resource: string;
@@ -126,6 +130,7 @@ export interface RouterBytes {
   readonly stretch: number;
 }
 
+/** One log of a router and how far it is read. */
 export interface RouterLogSummary {
   /** Name of the log: label `component`. */
   readonly component: string;
@@ -163,6 +168,7 @@ export interface LogRotationSummary {
   readonly contradictedBy: readonly string[];
 }
 
+/** Missing lines of one log. */
 export interface LogGapSummary {
   /** Time of detection. */
   readonly at: string;
@@ -178,6 +184,7 @@ export interface LogGapSummary {
   readonly until: string | null;
 }
 
+/** One of the last records of a router. */
 export interface RecordSummary {
   /** Timestamp of the record; null when its line has no time. */
   readonly timestamp: string | null;
@@ -189,6 +196,7 @@ export interface RecordSummary {
   readonly message: string;
 }
 
+/** One of the last polls of a router. */
 export interface PollSummary {
   /** Start of the poll. */
   readonly at: string;
@@ -204,6 +212,7 @@ export interface PollSummary {
   readonly fault: PollFault | null;
 }
 
+/** A resource that failed in a poll. */
 export interface PollFault {
   /** The step that failed. */
   readonly step: PollStep;

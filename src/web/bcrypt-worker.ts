@@ -11,6 +11,7 @@ export interface Comparison {
   readonly hash: string;
 }
 
+/** Result of one comparison, by its number. */
 export interface ComparisonResult {
   /** The id of the request. */
   readonly id: number;

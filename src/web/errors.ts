@@ -7,6 +7,7 @@ import { CodedError } from '../base/index.ts';
  */
 export type WebFailure = 'listen' | 'settings' | 'restart' | 'slow-client' | 'busy' | 'password-check';
 
+/** Failure of the web server. The message is written for operators. */
 export class WebError extends CodedError<WebFailure> {
   override readonly name = 'WebError';
 }

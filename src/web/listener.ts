@@ -6,6 +6,7 @@ import { isClientAllowed } from './client-certificate.ts';
 import { WebError } from './errors.ts';
 import { toSecureContextOptions, type WebTls } from './security.ts';
 
+/** An address that the web server listens on. */
 export interface WebAddress {
   /** `undefined` listens on every address. */
   readonly host: string | undefined;

@@ -13,6 +13,7 @@ export type WebTlsVersion = 'TLS12' | 'TLS13';
  */
 export type WebClientAuth = 'none' | 'request' | 'require-any' | 'verify-if-given' | 'require-and-verify';
 
+/** Certificate and client authentication of the web server. */
 export interface WebTls {
   /** The server's certificate followed by its intermediates, PEM. */
   readonly certPem: string;
@@ -48,6 +49,7 @@ export interface WebSecuritySettings extends Omit<WebSecurity, 'tls'> {
   readonly tls?: WebTlsSettings | undefined;
 }
 
+/** TLS of the web server with the files that its parts come from. */
 export interface WebTlsSettings extends Omit<WebTls, 'keyPem'> {
   /** Private key of the certificate, PEM. */
   readonly keyPem: Secret;
@@ -60,6 +62,7 @@ export function revealSecurity(security: WebSecuritySettings | undefined): WebSe
   return tls ? { ...rest, tls: { ...tls, keyPem: tls.keyPem.reveal() } } : rest;
 }
 
+/** Neither TLS nor users nor headers. */
 export const NO_SECURITY: WebSecurity = { headers: {}, users: new Map() };
 
 const VERSIONS: Readonly<Record<WebTlsVersion, SecureVersion>> = {

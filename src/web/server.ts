@@ -9,6 +9,7 @@ import { PasswordThread } from './password-thread.ts';
 import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 
+/** Addresses, limits and content of the web server. */
 export interface WebServerOptions {
   /** Addresses to listen on. */
   readonly addresses: readonly WebAddress[];

@@ -2,6 +2,7 @@ import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { untilAborted } from '../base/index.ts';
 
+/** Compression and limits of a body. */
 export interface TextStreamOptions {
   /** The text in pieces of any size, read only as fast as the client reads. */
   readonly chunks: AsyncIterable<string> | Iterable<string>;

@@ -23,6 +23,8 @@ export interface WebEnv {
   readonly Bindings: Partial<HttpBindings>;
 }
 
+/** One request with what the handlers may use. */
 export type WebContext = Context<WebEnv>;
 
+/** Answers the requests of one route. */
 export type Handler = (context: WebContext) => Response | Promise<Response>;

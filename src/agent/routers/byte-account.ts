@@ -5,6 +5,7 @@ import { ByteBudget } from '../../schedule/index.ts';
 import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
 import type { RouterNotes } from '../state.ts';
 
+/** The budget of one router, and where its use is kept. */
 export interface ByteAccountOptions {
   /** Router whose bytes are counted. */
   readonly router: RouterIdentity;

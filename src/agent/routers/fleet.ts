@@ -6,6 +6,7 @@ import { ROUTER_STATES, type RouterStateName } from '../metrics/self-metrics.ts'
 import { renderSettingsHash } from '../settings-hash.ts';
 import type { RouterAgent } from './router-agent.ts';
 
+/** Scheduler and exposition of all routers. */
 export interface FleetOptions {
   /** Scheduler that runs the routers' activities. */
   readonly scheduler: Scheduler;

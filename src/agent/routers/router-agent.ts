@@ -32,6 +32,7 @@ export type RouterEvent =
   /** The state can no longer be written. */
   | { readonly type: 'store-failed'; readonly cause: unknown };
 
+/** One router, and what it shares with the others. */
 export interface RouterAgentOptions {
   /** Settings of the router. */
   readonly settings: RouterSettings;

@@ -20,6 +20,7 @@ export interface BackupPlan {
   readonly format: 'binary' | 'ascii';
 }
 
+/** One router, and where its profiles are kept. */
 export interface RouterBackupOptions {
   /** Router whose profiles are backed up. */
   readonly router: RouterIdentity;

@@ -2,6 +2,7 @@ import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
 import type { RecordLog } from '../../logs/index.ts';
 import { type EmbeddedStore, StoreError } from '../../store/index.ts';
 
+/** The store, and whom to tell when it takes no more. */
 export interface SpoolGuardOptions {
   /** Store of records and positions. */
   readonly store: Pick<EmbeddedStore, 'readPositions' | 'commit' | 'spooled' | 'checkWritable'>;

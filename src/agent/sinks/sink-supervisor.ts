@@ -22,6 +22,7 @@ import type { SelfMetrics } from '../metrics/self-metrics.ts';
 import { createSelection, type SinkSelection } from '../selection.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
 
+/** Store, connector and counters of all sinks. */
 export interface SinkSupervisorOptions {
   /** Store that holds the spool and the sinks' cursors. */
   readonly store: EmbeddedStore;

@@ -10,6 +10,7 @@ import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
 import type { RouterLog } from './router-log.ts';
 
+/** One router, and where its state is shown and logged. */
 export interface AvailabilityOptions {
   /** Settings of the router. */
   readonly settings: RouterSettings;

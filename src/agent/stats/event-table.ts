@@ -8,7 +8,9 @@ import type { SessionStats } from './session-stats.ts';
 
 /** Events that sessions and log readers report about one router. */
 export type StationEvent = SessionEvent | LogEvent;
+/** Types of the events that stations report. */
 export type StationEventType = StationEvent['type'];
+/** The event of one type. */
 export type StationEventOf<T extends StationEventType> = Extract<StationEvent, { readonly type: T }>;
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -19,6 +19,7 @@ import { ResourceStats } from './resource-stats.ts';
 import { RouterLog } from './router-log.ts';
 import { SessionStats } from './session-stats.ts';
 
+/** One router, and where its series are published. */
 export interface RouterStatsOptions {
   /** Settings of the router. */
   readonly settings: RouterSettings;

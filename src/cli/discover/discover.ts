@@ -17,6 +17,7 @@ import { openProgress } from '../terminal/progress.ts';
 import { isDumpFolder, nameDumpFiles, readStatusPaths, writeDump } from './files.ts';
 import { renderDiscoveryJson, renderDiscoveryYaml, renderSummary } from './report.ts';
 
+/** Options of `discover`. */
 export interface DiscoverFlags {
   /** Path of the configuration file. */
   readonly configFile: string;

@@ -41,6 +41,7 @@ function isOpen({ modules }: DiscoveredField): boolean {
   return modules.length === 0;
 }
 
+/** Returns the answers of one router, and the modules proposed for them, as JSON. */
 export function renderDiscoveryJson({ name }: RouterSettings, { asked }: AskedRouter, discovery: Discovery): string {
   const byResource = new Map(discovery.resources.map((resource) => [resource.resource, resource]));
   const resources = asked.map(({ resource, answer, error }) => {

@@ -10,6 +10,7 @@ import { renderFleet, renderRouter, toRouterJson } from './report.ts';
 import { examineRouter } from './router.ts';
 import { preflightSinks, type SinkPreflight } from './sinks.ts';
 
+/** Options of `doctor`. */
 export interface DoctorFlags {
   /** Path of the configuration file. */
   readonly configFile: string;

@@ -224,6 +224,7 @@ function toRotationJson(rotations: Rotations): object {
   return { links_proven: holds, logs: rotations.size, matches: countMatches(rotations), misses, chance };
 }
 
+/** Returns one step in the form of `doctor --json`. */
 export function toStepJson({ step, verdict, message, hint, durationMs, bytes }: ShownStep): object {
   return {
     step,

@@ -7,6 +7,7 @@ import { examineLogs } from './logs.ts';
 import { examineStatus } from './status.ts';
 import { createCleaner, type Finding, judge, StepRecorder, toFailure } from './steps.ts';
 
+/** One router and what its examination may use. */
 export interface ExaminationOptions {
   /** Source of the current time and of timers. */
   readonly clock: Clock;

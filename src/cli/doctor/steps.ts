@@ -11,7 +11,7 @@ export interface Step {
   readonly verdict: Verdict;
   /** The finding, or the error with its causes. */
   readonly message: string;
-  /** What to do about it, with the configuration key if there is one. */
+  /** The remedy, with the configuration key if there is one. */
   readonly hint?: string | undefined;
   /** Duration in milliseconds; absent when skipped. */
   readonly durationMs?: number | undefined;
@@ -25,10 +25,11 @@ export interface Finding {
   readonly message: string;
   /** Default `ok`. */
   readonly verdict?: Verdict | undefined;
-  /** What to do about it; absent when there is nothing to do. */
+  /** The remedy; absent when there is nothing to do. */
   readonly hint?: string | undefined;
 }
 
+/** Clock, counter and output of one examination. */
 export interface StepRecorderOptions {
   /** Measures the duration of steps. */
   readonly clock: Clock;

@@ -6,6 +6,7 @@ import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io
 import { countBytes, openProgress } from '../terminal/progress.ts';
 import { withRouter } from './connect.ts';
 
+/** Options of `api`. */
 export interface ApiFlags {
   /** Path of the configuration file. */
   readonly configFile: string;

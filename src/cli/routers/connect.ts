@@ -64,6 +64,7 @@ export function createClient(settings: RouterSettings, clock: Clock): RouterClie
   });
 }
 
+/** Returns the TLS settings of a router in the form that its client takes. */
 export function toRouterTls({ tls }: RouterSettings): RouterTls {
   return { ...tls, keyPem: tls.keyPem?.reveal() };
 }

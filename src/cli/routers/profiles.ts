@@ -65,6 +65,7 @@ function renderFlag(flag: boolean | undefined): string {
   return flag === undefined ? '?' : flag ? 'yes' : 'no';
 }
 
+/** Options of the commands that read kept versions. */
 export interface KeptFlags {
   /** Path of the configuration file. */
   readonly configFile: string;
@@ -74,6 +75,7 @@ export interface KeptFlags {
   readonly isJson: boolean;
 }
 
+/** Options of `profiles diff`. */
 export interface DiffFlags extends KeptFlags {
   /** Name of one profile. Default: every profile with versions. */
   readonly profile?: string | undefined;

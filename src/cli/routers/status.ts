@@ -6,6 +6,7 @@ import { compileModules, expandPath, type MappingFault, mergeMappings, SilenceCo
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { withRouter } from './connect.ts';
 
+/** Options of `status`. */
 export interface StatusFlags {
   /** Path of the configuration file. */
   readonly configFile: string;

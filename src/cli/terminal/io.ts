@@ -29,4 +29,5 @@ export function endWithReader(io: CommandIo): CommandIo {
 
 /** Exit codes of every command. */
 export const EXIT = { done: 0, failed: 1, usage: 2 } as const;
+/** Exit codes of all commands: see {@link EXIT}. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -10,6 +10,7 @@ export interface Progress {
 
 const ERASE_LINE = '\r\u001b[2K';
 
+/** Opens the line of progress of a command: on a terminal it is replaced, elsewhere nothing is written. */
 export function openProgress(io: CommandIo): Progress {
   if (!io.stderr.isTTY) return { update: () => {}, end: () => {} };
   return {

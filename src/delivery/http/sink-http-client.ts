@@ -12,6 +12,7 @@ import { SinkConnector } from './connector.ts';
 import { revealAuthorization, revealHeaders } from './request-headers.ts';
 import { toTransportError } from './transport-error.ts';
 
+/** Address, authentication and limits of the requests of one sink. */
 export interface HttpSinkOptions {
   /** Name of the sink, for messages. */
   readonly name: string;
@@ -33,6 +34,7 @@ export interface HttpSinkOptions {
   readonly clock: Clock;
 }
 
+/** One request of a sink. */
 export interface HttpPost {
   /** Path to append to that of the URL, with a leading slash, percent-encoded; absent = the URL as it is. */
   readonly path?: string | undefined;

@@ -15,6 +15,7 @@ export function isToken(value: string): boolean {
   return /^[\x21-\x7e]+$/.test(value);
 }
 
+/** Expected form of a token, for messages. */
 export const TOKEN = 'a token of printable ASCII characters without blanks';
 
 /** A key for a token, parsed as a secret. */
@@ -44,6 +45,7 @@ export function parseHostAndPort(value: string): HostAndPort | undefined {
   return host !== undefined && port !== undefined && port > 0 ? { host, port } : undefined;
 }
 
+/** Creates the schema of a key whose value is `host:port`. */
 export function hostAndPort(about: About) {
   return parsed(
     { kind: 'address', ...about },

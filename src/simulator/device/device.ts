@@ -42,6 +42,7 @@ export interface PerformedAction {
 /** More than any test looks at. */
 export const ACTIONS_MAX = 1000;
 
+/** Name, seed and features of one simulated router. */
 export interface DeviceOptions {
   /** Number in the fleet, from 0. */
   readonly index: number;

@@ -6,6 +6,7 @@ import type { HttpListener } from '../server/http-listener.ts';
 import { findCannedAnswer, type RawAnswer, sendAnswer, sendHugeBody } from './fault-answers.ts';
 import type { ActiveFault, FaultName, RouterFaults } from './router-faults.ts';
 
+/** The router whose answers are spoiled. */
 export interface FaultFrontOptions {
   /** The router behind the faults. */
   readonly device: Device;

@@ -21,6 +21,7 @@ export const FAULT_NAMES = [
   'bad_certificate',
 ] as const;
 
+/** Faults that can be switched on. */
 export type FaultName = (typeof FAULT_NAMES)[number];
 
 /** Returns true if `name` is one of {@link FAULT_NAMES}. */

@@ -12,6 +12,7 @@ const STAGES = [
 ] as const;
 const ONLINE = 'Online';
 
+/** States of a modem, as its status names them. */
 export type ModemState = (typeof STAGES)[number]['state'] | typeof ONLINE;
 
 /** A command to a modem. */

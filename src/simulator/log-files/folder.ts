@@ -18,6 +18,7 @@ export interface ArchiveFile {
   servedBytes: number;
 }
 
+/** A file of a log: plain text or an archive. */
 export type LogFile = PlainFile | ArchiveFile;
 
 /** The name of the file that is being written. */

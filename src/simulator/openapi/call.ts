@@ -4,6 +4,7 @@ import { listSchema, objectSchema, type Schema, schemaRef, textSchema } from './
 /** The methods of the interface, as the description spells them. */
 export const METHODS = ['get', 'post', 'put', 'delete'] as const;
 
+/** HTTP methods of the interface. */
 export type Method = (typeof METHODS)[number];
 
 /** Statuses of refusals that depend on the call; the others follow from what it takes and who may make it. */

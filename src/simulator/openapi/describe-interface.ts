@@ -8,6 +8,7 @@ import { renderActionSchemas, renderOperationCalls } from './operation-calls.ts'
 import { profileCalls, profileListSchema } from './profile-calls.ts';
 import { renderStatusCalls } from './status-calls.ts';
 
+/** Options of the description. */
 export interface DescriptionOptions {
   /** The firmware that is described. Default `9.5`. */
   readonly firmware?: Firmware;

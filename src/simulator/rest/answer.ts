@@ -26,6 +26,7 @@ export interface RestEnv {
   readonly Variables: { account: Account; neededGroup: Group };
 }
 
+/** One request to a simulated router. */
 export type RestContext = Context<RestEnv>;
 
 /** Larger than any configuration a router takes; a larger body is refused with 413. */

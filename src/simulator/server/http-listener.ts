@@ -9,6 +9,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { SimulatorError } from '../simulator-error.ts';
 import type { ServerCertificate } from '../tls/certificate-authority.ts';
 
+/** Address, certificate and limits of one listener. */
 export interface HttpListenerOptions {
   /** Address to listen on. */
   readonly host: string;

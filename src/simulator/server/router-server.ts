@@ -12,6 +12,7 @@ export interface FrontPorts {
   readonly https: number | undefined;
 }
 
+/** The simulated router behind one listener. */
 export interface RouterFrontOptions {
   /** Address to listen on. */
   readonly host: string;

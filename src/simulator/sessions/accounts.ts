@@ -5,6 +5,7 @@ import type { Configuration } from '../configuration/state.ts';
 /** Rights of an account: reading status, reading everything, or changing everything; each includes the previous one. */
 export type Group = 'status' | 'read' | 'readwrite';
 
+/** A user of the router, with password and group. */
 export interface Account {
   readonly username: string;
   readonly password: string;

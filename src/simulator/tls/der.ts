@@ -15,14 +15,17 @@ const TAGS = {
   generalizedTime: 0x18,
 } as const;
 
+/** Returns a SEQUENCE of encoded values. */
 export function derSequence(...parts: readonly Buffer[]): Buffer {
   return encode(TAGS.sequence, Buffer.concat(parts));
 }
 
+/** Returns a SET of encoded values. */
 export function derSet(...parts: readonly Buffer[]): Buffer {
   return encode(TAGS.set, Buffer.concat(parts));
 }
 
+/** Returns a BOOLEAN. */
 export function derBoolean(value: boolean): Buffer {
   return encode(TAGS.boolean, Buffer.of(value ? 0xff : 0));
 }
@@ -39,6 +42,7 @@ export function derBitString(bytes: Uint8Array, unusedBits = 0): Buffer {
   return encode(TAGS.bitString, Buffer.concat([Buffer.of(unusedBits), bytes]));
 }
 
+/** Returns an OCTET STRING. */
 export function derOctetString(bytes: Uint8Array): Buffer {
   return encode(TAGS.octetString, bytes);
 }
@@ -49,6 +53,7 @@ export function derObjectIdentifier(dotted: string): Buffer {
   return encode(TAGS.objectIdentifier, Buffer.from([first * 40 + second, ...rest].flatMap(toBase128)));
 }
 
+/** Returns a UTF8String. */
 export function derUtf8String(text: string): Buffer {
   return encode(TAGS.utf8String, Buffer.from(text));
 }

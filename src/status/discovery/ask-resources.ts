@@ -8,6 +8,7 @@ import { SilenceCount } from '../silence-count.ts';
  */
 export type ResourceAnswer = 'yes' | 'absent' | 'no_rights' | 'error';
 
+/** One resource and its answer. */
 export interface AskedResource {
   readonly resource: string;
   readonly answer: ResourceAnswer;
@@ -15,6 +16,7 @@ export interface AskedResource {
   readonly error?: unknown;
 }
 
+/** All resources that a router was asked for. */
 export interface AskedRouter {
   readonly asked: readonly AskedResource[];
   /** Documents by resource. */

@@ -23,6 +23,7 @@ export interface DiscoveredResource {
   readonly fields: readonly DiscoveredField[];
 }
 
+/** Fields of a router that modules cover, and modules proposed for the others. */
 export interface Discovery {
   readonly resources: readonly DiscoveredResource[];
   /** Proposed modules for what no module covers. */
@@ -33,6 +34,7 @@ export interface Discovery {
   readonly leftOut: readonly string[];
 }
 
+/** Known modules, families and labels that answers are compared with. */
 export interface DiscoveryContext {
   /** All known modules, whether or not the router has them. */
   readonly modules: readonly ModuleDefinition[];

@@ -50,6 +50,7 @@ export interface ProposedRowSet {
   readonly notes: RowSetNotes;
 }
 
+/** A module proposed for fields that no module covers. */
 export interface ProposedModule {
   readonly name: string;
   readonly help: string;

@@ -5,6 +5,7 @@ import { isCounterName, LabelNames, type MetricNames, toSnakeCase } from './metr
 import type { ProposedMetric, ProposedRowSet, RowSetNotes } from './proposal.ts';
 import { proposeMetrics } from './propose-metrics.ts';
 
+/** Rows for which metrics are proposed. */
 export interface RowSetToPropose {
   /** Path of the resource, with `*` for its slots. */
   readonly path: string;
@@ -15,6 +16,7 @@ export interface RowSetToPropose {
   readonly fields: readonly SeenField[];
 }
 
+/** Names that are taken already. */
 export interface ProposalContext {
   readonly names: MetricNames;
   /** Labels that the configuration adds to all series of the router. */

@@ -42,6 +42,7 @@ export interface CompiledResource {
   coversField(name: string, levelsUp?: number): boolean;
 }
 
+/** A module prepared for mapping. */
 export interface CompiledModule {
   readonly definition: ModuleDefinition;
   readonly resources: readonly CompiledResource[];

@@ -19,6 +19,7 @@ export const MAPPING_FAULT_REASONS = [
   'too_many',
   'duplicate',
 ] as const;
+/** Reasons for which a value does not become a sample. */
 export type MappingFaultReason = (typeof MAPPING_FAULT_REASONS)[number];
 
 /** Part of a document that could not become a sample. The value itself is not included: it may be a secret. */

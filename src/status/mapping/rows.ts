@@ -75,6 +75,7 @@ export class FieldPattern {
   }
 }
 
+/** Rows of a document, and what is wrong with it. */
 export interface FoundRows {
   readonly rows: readonly Row[];
   /** Total number of entries, including those not examined. */

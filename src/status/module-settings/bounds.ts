@@ -18,7 +18,7 @@ export const RESOURCE_PATH_CHARS_MAX = 256;
 export const ROW_STEPS_MAX = 8;
 /** Numbers in one text. */
 export const VALUE_PART_MAX = 100;
-/** As many as there may be modules. */
+/** The same limit as for modules. */
 export const MODULE_FILES_MAX = 100;
 /** All files of modules together: far beyond what the bounds of a module allow to be useful. */
 export const MODULE_FILES_BYTES_MAX = 16 * 1024 ** 2;

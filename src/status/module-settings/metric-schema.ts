@@ -27,6 +27,7 @@ const labelSource = z
     context.addIssue({ code: 'custom', message: SOURCE, params: { nearest } });
   });
 
+/** Creates the schema of a map of labels and where each value comes from. */
 export function labelSources(description: string) {
   return z
     .record(labelName, labelSource, { error: 'a map of label names and where they come from' })

@@ -106,4 +106,5 @@ export const moduleListSchema = z
 
 /** The valid keys of a module. Only shipped ones have `reader` and `default`. */
 export type ModuleSettings = SoundOf<typeof shippedModuleSchema>;
+/** The valid keys of a resource. */
 export type ResourceSettings = SoundOf<typeof resourceSchema>;

@@ -8,6 +8,7 @@ export interface DateContext {
   readonly zone: string | undefined;
 }
 
+/** A date and how exactly it is known. */
 export interface ParsedDate {
   /** Milliseconds since the Unix epoch. */
   readonly utcMs: number;

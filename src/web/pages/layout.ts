@@ -30,6 +30,7 @@ const PAGES = [
   ['config', 'Configuration'],
 ] as const;
 
+/** Title, content and scripts of one page. */
 export interface Page {
   /** Title of the page, without the name of the program. */
   readonly title: string;

@@ -16,6 +16,7 @@ export interface Column<Row> {
   readonly rank?: ((row: Row) => number | string | null) | undefined;
 }
 
+/** Columns and rows of one table. */
 export interface Table<Row> {
   /** Caption, and accessible name of the table. */
   readonly caption: string;

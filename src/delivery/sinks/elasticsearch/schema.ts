@@ -25,6 +25,7 @@ export const elasticsearchSchema = sinkSchema(
   },
 );
 
+/** Settings of a sink of type `elasticsearch`. */
 export type ElasticsearchSettings = Readonly<OwnKeys<typeof elasticsearchSchema>>;
 
 /** A key for the name of an index, by the rules of Elasticsearch (REST API, "create index"). */

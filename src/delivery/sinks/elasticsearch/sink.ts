@@ -7,6 +7,7 @@ import { readBulkReport, renderBulk } from './bulk.ts';
 import { checkElasticsearch } from './preflight.ts';
 import type { ElasticsearchSettings } from './schema.ts';
 
+/** Settings and client of a sink of type `elasticsearch`. */
 export interface ElasticsearchSinkOptions extends ClientOptions, ElasticsearchSettings {
   /** Batch bounds. */
   readonly batch: BatchBounds;

@@ -1,5 +1,6 @@
 import type { RecordFormat } from '../../formats/format.ts';
 
+/** Names of the index and of the template. */
 export interface IndexTemplateOptions {
   /** Name of the data stream. */
   readonly index: string;

@@ -6,6 +6,7 @@ import { createGzip } from 'node:zlib';
 import { renderErrorChain } from '../../../base/index.ts';
 import { listRotated, PACKED, PART, type RotatedFile, syncFolder } from './rotated.ts';
 
+/** The file, and how many rotated ones stay beside it. */
 export interface FileArchiveOptions {
   /** Path of the active file. */
   readonly path: string;

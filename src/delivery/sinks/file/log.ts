@@ -10,6 +10,7 @@ import { cutTornLine, readTail, splitLines } from './tail.ts';
 export const FILE_MODE = 0o640;
 const FOLDER_MODE = 0o750;
 
+/** Path, size and age at which the file rotates. */
 export interface LogFileOptions {
   /** Path of the active file. */
   readonly path: string;

@@ -7,6 +7,7 @@ import { DeliveryError } from '../../errors.ts';
 import { toFailedFinding } from '../../preflight.ts';
 import { toFileError } from './errors.ts';
 
+/** The file that is tried. */
 export interface FileTarget {
   /** Path of the active file. */
   readonly path: string;

@@ -40,6 +40,7 @@ export const fileSchema = sinkSchema('file', 'One record per line in a file that
 });
 
 type FileKeys = OwnKeys<typeof fileSchema>;
+/** Settings of a sink of type `file`. */
 export type FileSettings = Readonly<ReturnType<typeof toFileSettings>>;
 
 /** Converts keys to settings; the path becomes absolute. */
@@ -47,6 +48,7 @@ export function toFileSettings({ path, max_size, max_age, ...same }: FileKeys, {
   return { ...same, path: resolve(folder, path), bytesMax: max_size, ageMs: max_age };
 }
 
+/** Returns settings in the form of the configuration file. */
 export function toFileKeys({ bytesMax, ageMs, ...same }: FileSettings): FileKeys {
   return { ...same, max_size: bytesMax, max_age: ageMs };
 }

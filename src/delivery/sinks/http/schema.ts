@@ -22,10 +22,12 @@ export const httpSchema = sinkSchema('http', 'One record per line in the body of
 type HttpKeys = OwnKeys<typeof httpSchema>;
 type HttpSettings = Readonly<ReturnType<typeof toHttpSettings>>;
 
+/** Returns checked keys in the form that the sink takes: the query stands apart from the address. */
 export function toHttpSettings({ url: address, ...same }: HttpKeys) {
   return { ...same, ...address };
 }
 
+/** Returns settings in the form of the configuration file. */
 export function toHttpKeys({ url, query, ...same }: HttpSettings): HttpKeys {
   return { ...same, url: { url, query } };
 }

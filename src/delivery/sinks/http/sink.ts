@@ -6,6 +6,7 @@ import { type HttpSinkOptions as ClientOptions, SinkHttpClient } from '../../htt
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { createTestRecord, toFindings } from '../../preflight.ts';
 
+/** Settings and client of a sink of type `http`. */
 export interface HttpSinkOptions extends ClientOptions {
   /** Batch bounds. */
   readonly batch: BatchBounds;

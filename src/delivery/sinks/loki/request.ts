@@ -32,6 +32,7 @@ export function renderPush(entries: readonly LokiEntry[]): PushRequest {
   return { body: `{"streams":[${rendered.join(',')}]}`, sent };
 }
 
+/** Returns the labels of a stream as a text that is the same for the same labels. */
 export function toStreamKey(labels: Readonly<Record<string, string>>): StreamKey {
   const names = Object.keys(labels).toSorted();
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, labels[name]])));

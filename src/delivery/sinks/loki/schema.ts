@@ -47,12 +47,15 @@ export const lokiSchema = sinkSchema('loki', 'Grafana Loki.', {
 });
 
 type LokiKeys = OwnKeys<typeof lokiSchema>;
+/** Settings of a sink of type `loki`. */
 export type LokiSettings = Readonly<ReturnType<typeof toLokiSettings>>;
 
+/** Returns checked keys in the form that the sink takes. */
 export function toLokiSettings({ stream_limit: streamLimit, max_age: maxAgeMs, ...same }: LokiKeys) {
   return { ...same, streamLimit, maxAgeMs };
 }
 
+/** Returns settings in the form of the configuration file. */
 export function toLokiKeys({ streamLimit, maxAgeMs, ...same }: LokiSettings): LokiKeys {
   return { ...same, stream_limit: streamLimit, max_age: maxAgeMs };
 }

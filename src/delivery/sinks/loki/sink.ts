@@ -19,6 +19,7 @@ import type { LokiSettings } from './schema.ts';
 import { judgeLokiAnswer } from './status.ts';
 import { findLokiTime } from './time.ts';
 
+/** Settings and client of a sink of type `loki`. */
 export interface LokiSinkOptions extends Omit<HttpSinkOptions, 'compress'>, LokiSettings {
   /** Batch bounds. */
   readonly batch: BatchBounds;

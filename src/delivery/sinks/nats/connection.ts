@@ -8,6 +8,7 @@ import { toNatsError } from './errors.ts';
 import type { NatsLibrary } from './library.ts';
 import { peekAtNatsServer } from './peek.ts';
 
+/** Servers of a cluster, and how the agent proves who it is. */
 export interface NatsServers {
   /** Name of the sink. */
   readonly name: string;

@@ -10,6 +10,7 @@ import { NatsPublisher } from './publisher.ts';
 import { DUPLICATE_WINDOW_MS, findStream, type NatsStream, readStream } from './stream.ts';
 import { isCovering, toNatsSubject } from './subject.ts';
 
+/** The stream that is tried. */
 export interface NatsTarget extends NatsServers {
   /** Batch bounds; only the size is used. */
   readonly batch: { readonly bytesMax: number };

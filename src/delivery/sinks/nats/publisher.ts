@@ -23,6 +23,7 @@ export interface NatsAck {
   readonly bytes: number;
 }
 
+/** The stream, and limits of what is in flight. */
 export interface NatsPublisherOptions {
   /** Name of the sink. */
   readonly name: string;

@@ -118,6 +118,7 @@ export async function readNatsSecrets(place: Place, keys: SoundNats, reader: Nam
 }
 
 type NatsKeys = OwnKeys<typeof natsSchema>;
+/** Settings of a sink of type `nats`. */
 export type NatsSettings = Readonly<ReturnType<typeof toNatsSettings>>;
 
 /** Converts keys to settings. `readNatsSecrets` returns the content of the credentials file. */
@@ -126,6 +127,7 @@ export function toNatsSettings(keys: NatsKeys) {
   return same;
 }
 
+/** Returns settings in the form of the configuration file. */
 export function toNatsKeys({ credentials, ...same }: NatsSettings & { credentials: Secret | undefined }): NatsKeys {
   return { ...same, credentials_file: credentials?.toString() };
 }

@@ -12,6 +12,7 @@ import type { NatsSettings } from './schema.ts';
 import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
 import { toNatsSubject } from './subject.ts';
 
+/** Settings of a sink of type `nats`. */
 export interface NatsSinkOptions extends NatsServers, Omit<NatsSettings, 'servers'> {
   /** Batch bounds. */
   readonly batch: BatchBounds;

@@ -12,4 +12,5 @@ export const otlpSchema = sinkSchema('otlp', 'An OpenTelemetry collector or anot
   batch: batch({ recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 1000 }),
 });
 
+/** Settings of a sink of type `otlp`. */
 export type OtlpSettings = Readonly<OwnKeys<typeof otlpSchema>>;

@@ -8,6 +8,7 @@ import { judgeOtlpAnswer } from './judge-answer.ts';
 import { findLoki } from './loki.ts';
 import type { OtlpSettings } from './schema.ts';
 
+/** Settings and client of a sink of type `otlp`. */
 export interface OtlpSinkOptions extends HttpSinkOptions, OtlpSettings {
   /** Batch bounds. */
   readonly batch: BatchBounds;

@@ -3,6 +3,7 @@ import type { BatchBounds, Sink } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
 import { type RecordFormat, renderRecord } from '../../formats/format.ts';
 
+/** The stream that records are written to. */
 export interface StdoutSinkOptions {
   /** Name of the sink. */
   readonly name: string;

@@ -9,6 +9,7 @@ import { DeliveryError } from '../../errors.ts';
 /** Maximum payload of UDP over IPv4. Bytes. */
 export const DATAGRAM_BYTES_MAX = 65_507;
 
+/** The collector that takes datagrams, and the size of one. */
 export interface SyslogDatagramsOptions {
   /** Name of the sink. */
   readonly name: string;

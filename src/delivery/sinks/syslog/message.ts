@@ -1,5 +1,6 @@
 import type { LogRecord, RecordFlag, Severity } from '../../../model/index.ts';
 
+/** Names that every message carries, and its greatest size. */
 export interface SyslogMessageOptions {
   /** Facility number, 0 to 23. */
   readonly facility: number;

@@ -6,6 +6,7 @@ import { SyslogDatagrams } from './datagrams.ts';
 import { renderSyslogMessage, type SyslogMessageOptions } from './message.ts';
 import { SyslogStream } from './stream.ts';
 
+/** The collector that is tried. */
 export interface SyslogCollector {
   /** Name of the sink. */
   readonly name: string;

@@ -61,6 +61,7 @@ export function checkSyslog(place: Place, { protocol, message_max, tls: section 
 }
 
 type SyslogKeys = OwnKeys<typeof syslogSchema>;
+/** Settings of a sink of type `syslog`. */
 export type SyslogSettings = Readonly<ReturnType<typeof toSyslogSettings>>;
 
 /** Converts keys to settings. With UDP, nothing is sent again. */
@@ -71,6 +72,7 @@ export function toSyslogSettings(
   return { ...same, ...address, appName, messageBytesMax, replayMs: protocol === 'udp' ? 0 : replayMs };
 }
 
+/** Returns settings in the form of the configuration file. */
 export function toSyslogKeys({ host, port, appName, messageBytesMax, ...same }: SyslogSettings): SyslogKeys {
   return { ...same, address: { host, port }, app_name: appName, message_max: messageBytesMax };
 }

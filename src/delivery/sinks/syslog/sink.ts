@@ -11,6 +11,7 @@ import { checkSyslogCollector } from './preflight.ts';
 import type { SyslogSettings } from './schema.ts';
 import { SyslogStream } from './stream.ts';
 
+/** Settings of a sink of type `syslog`. */
 export interface SyslogSinkOptions extends SyslogSettings {
   /** Name of the sink. */
   readonly name: string;

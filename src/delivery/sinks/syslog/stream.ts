@@ -6,6 +6,7 @@ import { type ClientTls, renderListenAddress } from '../../../settings/index.ts'
 import { DeliveryError } from '../../errors.ts';
 import { FINGERPRINT_HINT, findTlsFault, findTlsHint, toTlsOptions } from '../../tls.ts';
 
+/** The collector that takes a stream, and the limits of its connection. */
 export interface SyslogStreamOptions {
   /** Name of the sink. */
   readonly name: string;

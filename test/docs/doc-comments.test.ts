@@ -69,3 +69,37 @@ describe('the fields of exported option types', () => {
     ]);
   });
 });
+
+/** Exported declarations, with the line before them. */
+const EXPORT =
+  /(?<before>[^\n]*)\n(?:\/\/[^\n]*\n)?export (?:abstract |async )*(?:interface|type|const|function|class) (?<name>\w+)/g;
+
+/** Lists the exported declarations of `source`. */
+function listExports(source: string): readonly Field[] {
+  return [...`\n${source}`.matchAll(EXPORT)].map(({ groups: { name = '', before = '' } = {} }) => ({
+    name,
+    isDocumented: before.trimEnd().endsWith('*/'),
+  }));
+}
+
+describe('exported declarations', () => {
+  test.for(MODULES)('are documented in %s, nearly all of them', (module) => {
+    const exported = globSync(`src/${module}/**/*.ts`, { cwd: PROJECT })
+      .filter((path) => !path.endsWith('/index.ts'))
+      .flatMap((path) =>
+        listExports(readFileSync(join(PROJECT, path), 'utf8')).map((one) => ({ ...one, name: `${path} ${one.name}` })),
+      );
+    const undocumented = exported.filter(({ isDocumented }) => !isDocumented).map(({ name }) => name);
+    const share = 1 - undocumented.length / exported.length;
+    expect(exported.length).toBeGreaterThan(0);
+    expect(share, undocumented.join('\n')).toBeGreaterThanOrEqual(0.95);
+  });
+
+  test('are found with and without a comment', () => {
+    const source = '/** One. */\nexport const one = 1;\n\nexport async function two() {}\nexport { one as three };\n';
+    expect(listExports(source)).toEqual([
+      { name: 'one', isDocumented: true },
+      { name: 'two', isDocumented: false },
+    ]);
+  });
+});
