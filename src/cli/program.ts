@@ -111,7 +111,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     .command('check')
     .description('Check the configuration file and every file that it refers to.')
     .addOption(configOption())
-    .option('--sinks', 'also try each sink: reachable, authorised, takes a test record')
+    .option('--sinks', 'also test each sink: reachable, authorised, accepts a test record')
     .action(async (options) => {
       const { check } = await import('./check.ts');
       const flags = { configFile: options['config.file'], triesSinks: options.sinks === true };

@@ -110,7 +110,7 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
   const { reason } = agent.failed;
   const isReaderGone = options.endsWithReader === true && reason instanceof DeliveryError && reason.code === 'closed';
   const isFailed = agent.failed.aborted && !isReaderGone;
-  if (isFailed) logger.error('The agent cannot go on', { error: renderErrorChain(reason) });
+  if (isFailed) logger.error('The agent cannot continue', { error: renderErrorChain(reason) });
   await agent.stop();
   logger.info('Stopped');
   return {

@@ -127,7 +127,7 @@ describe('profiles diff', () => {
     ];
     const { code, stdout } = await diff(bench);
     expect(code).toBe(0);
-    expect(stdout).toBe(`Profile: the versions differ; line by line only ascii can be compared (backup.format)
+    expect(stdout).toBe(`Profile: the versions differ; only ascii can be compared line by line (backup.format)
   2  2026-11-21T03:01:00Z  binary  2 bytes  sha256 ${old.sha256}
   1  2026-11-21T03:02:00Z  binary  1 bytes  sha256 ${fresh.sha256}
 `);
@@ -170,7 +170,7 @@ describe('profiles diff', () => {
     expect(await diff(bench, { profile: 'other' })).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'No profile "other" of plant-7 is kept; there is "Profile", "spare"\n',
+      stderr: 'No versions of profile "other" of plant-7; available: "Profile", "spare"\n',
     });
   });
 
@@ -178,7 +178,7 @@ describe('profiles diff', () => {
     await using bench = await openArchive();
     for (const text of ['a\n', 'b\u001b[2J\n']) await bench.keep(text);
     const { stdout, stderr } = await diff(bench, {}, true);
-    expect(stderr).toBe('The lines of a profile may hold secrets of the router.\n');
+    expect(stderr).toBe('The lines of a profile may contain secrets of the router.\n');
     expect(stdout).toContain('\u001b[31m-a\u001b[39m\n\u001b[32m+b?[2J\u001b[39m\n');
     const plain = await diff(bench);
     expect(plain.stderr).toBe('');
@@ -259,7 +259,7 @@ Profile  2       2026-11-21T03:01:00Z  ascii   2      ${old}  schedule  good
     await writeFile(join(await bench.folder(), 'manifest.json'), '{');
     const { code, stderr } = await versions(bench);
     expect(code).toBe(1);
-    expect(stderr).toContain(`The record in ${await bench.folder()} is damaged`);
+    expect(stderr).toContain(`The manifest in ${await bench.folder()} is damaged`);
   });
 
   test('says where nothing is kept of a router, and whether it is known at all', async () => {
@@ -267,7 +267,7 @@ Profile  2       2026-11-21T03:01:00Z  ascii   2      ${old}  schedule  good
     expect(await versions(bench)).toEqual({
       code: 1,
       stdout: '',
-      stderr: `No profile of "plant-7" is kept in ${bench.path}\n`,
+      stderr: `No versions of profiles of "plant-7" in ${bench.path}\n`,
     });
     expect((await versions(bench, false, 'plant-8')).stderr).toMatch(/, and .* has no router of this name\n$/);
   });
@@ -285,7 +285,7 @@ Profile  2       2026-11-21T03:01:00Z  ascii   2      ${old}  schedule  good
     const flags = { configFile: without, router: ROUTER, isJson: false };
     expect(await run((io) => listVersions(flags, io))).toMatchObject({
       code: 2,
-      stderr: `${without} has no key backup, so no versions are kept\n`,
+      stderr: `${without} has no section backup, so there are no versions\n`,
     });
     await writeFile(without, `${await readFile(without, 'utf8')}nonsense: 1\n`);
     expect(await run((io) => listVersions(flags, io))).toMatchObject({

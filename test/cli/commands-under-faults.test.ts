@@ -27,7 +27,7 @@ interface TriedCommand {
 const COMMANDS: Readonly<Record<string, TriedCommand>> = {
   status: { args: (router) => ['status', router], path: '/status', result: /"device_info"/ },
   doctor: { args: (router) => ['doctor', router], path: '/status', result: /^ *login +ok/m },
-  discover: { args: (router) => ['discover', router], path: '/status', result: /^# What sim-/ },
+  discover: { args: (router) => ['discover', router], path: '/status', result: /^# Resources of sim-/ },
   'logs list': { args: (router) => ['logs', 'list', router], path: '/download/log', result: /^network /m },
   'logs fetch': { args: (router) => ['logs', 'fetch', router], path: '/download/log', result: /"a line of/ },
   'profiles list': { args: (router) => ['profiles', 'list', router], path: '/profiles', result: /^Profile /m },

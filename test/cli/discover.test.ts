@@ -70,9 +70,7 @@ describe('discover', () => {
 
   test('names the modules that the router could have for what none of its own covers', async () => {
     const { stderr } = await discover();
-    expect(stderr).toContain(
-      'The module modem_identity, which sim-1 does not have, covers lte2 IMEI, lte2 IMSI, lte2 USIM\n',
-    );
+    expect(stderr).toContain('Module modem_identity, not enabled for sim-1, covers lte2 IMEI, lte2 IMSI, lte2 USIM\n');
   });
 
   test('prints a file of modules that the configuration takes, and after that has nothing more to say about its fields', async () => {
@@ -241,7 +239,7 @@ describe('discover --openapi', () => {
       ['gnss1', ['yes', '1', '1', 'satellites']],
     ]);
     expect(readModules(stdout)).toHaveProperty('gnss1');
-    expect(stderr).toContain(`3 paths of ${file} are not asked for`);
+    expect(stderr).toContain(`3 paths of ${file} are not requested`);
   });
 
   test('asks for all status resources that a router describes', async () => {
@@ -308,7 +306,7 @@ describe('discover --dump', () => {
     const refused = await discover(['--dump', dump]);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toBe(
-      `error: --dump: ${dump} holds overview.json and 16 more already; name another folder, or add --force\n`,
+      `error: --dump: ${dump} already contains overview.json and 16 more; name another folder, or add --force\n`,
     );
     expect(router.counters.logins).toBe(logins);
     expect(await readFile(join(dump, 'device_info.json'), 'utf8')).toBe('mine');

@@ -67,7 +67,7 @@ describe('doctor and status resources', () => {
       message: 'answered, but no metric could be read from it',
       hint: expect.stringContaining('router-exporter status plant-7 sysstat/wan') as string,
     });
-    expect(find('status sysdetail/ip_addresses')).toMatchObject({ result: 'ok', message: 'nothing there' });
+    expect(find('status sysdetail/ip_addresses')).toMatchObject({ result: 'ok', message: 'empty' });
   });
 
   test.each([
@@ -171,7 +171,7 @@ describe('doctor and status resources', () => {
     expect(find('status')).toEqual({
       step: 'status',
       result: 'failed',
-      message: 'the router gave none of the resources',
+      message: 'the router returned none of the resources',
     });
   });
 });
@@ -193,7 +193,7 @@ describe('doctor and logs', () => {
     expect(code).toBe(0);
     expect(learnt).toMatchObject({ log_ranges: false, log_entity_tags: false, log_archives: 'bzip2' });
     expect(find('log network/current')?.message).toMatch(
-      /^the first 512 of 5\d{5} bytes; it sends whole files, and was cut off$/,
+      /^the first 512 of 5\d{5} bytes; ranges are not supported, so the download was aborted$/,
     );
     expect(find('log network/current')?.bytes).toBeLessThan(256 * 1024);
   });
@@ -213,7 +213,9 @@ describe('doctor and logs', () => {
     );
     const { code, find } = await examine(onPlainHttp(url));
     expect(code).toBe(0);
-    expect(find('log wan/current')?.message).toBe('the first 512 bytes; it sends whole files, and was cut off');
+    expect(find('log wan/current')?.message).toBe(
+      'the first 512 bytes; ranges are not supported, so the download was aborted',
+    );
     await cut.promise;
   });
 
@@ -249,7 +251,7 @@ describe('doctor and logs', () => {
     const { learnt } = await examine(configureFor(one), fresh.caPem);
     expect([3600, 7200]).toContain(learnt['told_utc_offset_seconds']);
     const { stdout } = await doctor(configureFor(one), { caPem: fresh.caPem });
-    expect(stdout).toMatch(/^ {2}UTC offset +UTC\+0[12]:00: its own time is [\d:]{8}, and [\d:]{8} UTC$/m);
+    expect(stdout).toMatch(/^ {2}UTC offset +UTC\+0[12]:00: its clock says [\d:]{8}, and [\d:]{8} UTC$/m);
   });
 
   test('says how far the clock of the router is off', async () => {
@@ -258,11 +260,9 @@ describe('doctor and logs', () => {
     const human = await doctor(configureFor(router), { caPem: plain.caPem });
     router.jumpClock(-15 * 60_000);
     expect(code).toBe(0);
-    expect(find('log network/current')?.hint).toMatch(
-      /^The clock of the router is (899|900) s ahead of that of this machine/,
-    );
+    expect(find('log network/current')?.hint).toMatch(/^The router's clock is (899|900) s ahead of this machine's,/);
     expect(Number(learnt['clock_offset_seconds'])).toBeGreaterThan(890);
-    expect(human.stdout).toMatch(/^ {2}clock +(899|900) s ahead of that of this machine$/m);
+    expect(human.stdout).toMatch(/^ {2}clock +(899|900) s ahead of this machine$/m);
   });
 
   test.each([
@@ -288,9 +288,9 @@ describe('doctor and logs', () => {
       206,
       { 'content-range': 'bytes 5-9/100' },
       false,
-      'not the part that was asked for: the agent will read whole files',
+      'wrong range returned: the agent will read whole files',
     ],
-    ['a file that has just gone', 404, {}, undefined, 'listed, and now gone'],
+    ['a file that has just gone', 404, {}, undefined, 'listed, but no longer there'],
   ])('says what came of %s', async (_what, status, headers, hasRanges, message) => {
     const file: RequestListener = (_request, response) => response.writeHead(status, headers).end();
     const url = await serve(answer({ 'log_file=wan%2Fcurrent': file }, ['wan/current']));
@@ -343,9 +343,9 @@ describe('doctor and logs', () => {
     expect(code).toBe(0);
     expect(find('log list')).toMatchObject({
       result: 'warning',
-      message: 'no log files; 1 with names of no known form are left alone',
+      message: 'no log files; 1 with unknown names are ignored',
     });
-    expect(find('log file')?.message).toBe('there is none');
+    expect(find('log file')?.message).toBe('none');
     expect(learnt['logs']).toEqual({ components: 0, files: 1, unknown: 1 });
   });
 
@@ -355,7 +355,7 @@ describe('doctor and logs', () => {
     const url = await serve(answer({ [`log_file=${encodeURIComponent(archive)}`]: xz }, ['wan/current', archive]));
     const { code, find } = await examine(onPlainHttp(url));
     expect(code).toBe(1);
-    expect(find(`log ${archive}`)?.message).toBe('arrives as xz, which cannot be read');
+    expect(find(`log ${archive}`)?.message).toBe('arrives as xz, which is not supported');
   });
 });
 

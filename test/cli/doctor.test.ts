@@ -60,7 +60,7 @@ describe('doctor with a router that is well', () => {
       /^ {2}UTC offset +UTC\+0[12]:00: network was rotated at [\d:]{8} UTC, its next line says [\d:]{8}$/m,
     );
     expect(stdout).toMatch(/^ {2}log rotation +not proven that a file begins .* \(in 1 of 1 logs.*\)/m);
-    expect(stdout).toMatch(/^ {2}clock +as that of this machine$/m);
+    expect(stdout).toMatch(/^ {2}clock +same as this machine$/m);
     expect(stdout).toMatch(/^ {2}cost +[\d,]+ bytes on the wire \([\d,]+ sent\), \d+ ms$/m);
     expect(stdout).toMatch(/^sink console {2}stdout {2}ok\n {2}STEP +RESULT +FOUND\n {2}standard output +ok /m);
     expect(stdout).not.toContain('\u001b');
@@ -447,12 +447,12 @@ describe('doctor and accounts', () => {
 
   test('says that readwrite is more than is needed', async () => {
     const { find } = await examine(configure('', 'username: admin, tls: { ca_file: ca.pem }'), simulator.caPem);
-    expect(find('rights')?.message).toBe('group readwrite, more than is needed: the agent changes nothing');
+    expect(find('rights')?.message).toBe('group readwrite, more than needed: the agent changes nothing');
   });
 
   test.each([
     ['auth: basic, username: a', 'hidden-password', 'auth: basic'],
-    ['auth: none', undefined, 'wants to know who asks'],
+    ['auth: none', undefined, 'requires authentication'],
   ])('says with %s that the router takes no such requests', async (auth, password, hint) => {
     const url = await serve((_request, response) => response.writeHead(401).end());
     const secret = password === undefined ? '' : `, password: ${password}`;

@@ -61,7 +61,7 @@ describe('profiles', () => {
     expect(JSON.parse(json.stdout)).toContainEqual({ name: 'Profile', lastActivated: true, modified: false });
   });
 
-  test('profiles download writes a file that only its owner can read, and says that it holds secrets', async () => {
+  test('profiles download writes a file that only its owner can read, and says that it contains secrets', async () => {
     const file = join(folder, 'profile.txt');
     const { code, stderr } = await run([
       'profiles',
@@ -74,7 +74,7 @@ describe('profiles', () => {
       file,
     ]);
     expect(code).toBe(0);
-    expect(stderr).toContain('It holds secrets');
+    expect(stderr).toContain('It contains secrets');
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await readFile(file, 'utf8')).length).toBeGreaterThan(100);
   });
@@ -211,7 +211,7 @@ describe('api', () => {
   test('api shows the answer to what the account may not do, with exit code 1', async () => {
     const { code, stderr } = await run(['api', 'delete', '/configuration/wan/wans', 'sim-1', '--yes']);
     expect(code).toBe(1);
-    expect(stderr).toContain('DELETE /configuration/wan/wans was answered with 403\n');
+    expect(stderr).toContain('DELETE /configuration/wan/wans returned 403\n');
   });
 
   test('api prints a body that is not JSON as it came', async () => {
@@ -251,11 +251,11 @@ describe('api', () => {
 
   test.each([
     [['api', 'fetch', '/profiles', 'sim-1'], 'unknown method "fetch"'],
-    [['api', 'get', '/profiles?x=1', 'sim-1'], 'is no path; parameters go into --query'],
+    [['api', 'get', '/profiles?x=1', 'sim-1'], 'is not a path; parameters go into --query'],
     [['api', 'get', '/profiles', 'sim-1', '--query', 'x'], 'expected key=value'],
     [['api', 'get', '/profiles', 'sim-1', '--filter', '{'], '--filter: expected JSON'],
     [['api', 'post', '/operation', 'sim-1', '--data', '@/no/such/file'], 'could not be read'],
-    [['api', 'post', '/operation', 'sim-1', '--output', 'x'], '--output is for GET alone'],
+    [['api', 'post', '/operation', 'sim-1', '--output', 'x'], '--output requires GET'],
   ])('refuses %j with exit code 2', async (args, message) => {
     const { code, stderr } = await run(args);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) as string });

@@ -126,7 +126,7 @@ describe('dead-letters', () => {
     using letters = openLetters();
     const { code, stderr } = await ask([command]);
     expect([code, letters.count()]).toEqual([2, 3]);
-    expect(stderr).toContain('say which');
+    expect(stderr).toContain('specify numbers');
   });
 
   test('says where it looked when there is no file yet', async () => {

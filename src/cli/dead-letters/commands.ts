@@ -77,7 +77,7 @@ function requireChoice(
   options: { readonly all?: boolean | undefined; readonly olderThan?: number | undefined },
 ): void {
   const isChosen = (ids?.length ?? 0) > 0 || options.all === true || options.olderThan !== undefined;
-  if (!isChosen) command.error('error: say which: numbers as dead-letters list shows them, or --all');
+  if (!isChosen) command.error('error: specify numbers as shown by dead-letters list, or --all');
 }
 
 function parseNumber(text: string): number {

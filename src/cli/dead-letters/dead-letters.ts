@@ -34,7 +34,7 @@ export function listLetters(
       at,
       `${router}/${component}`,
       code,
-      isReplayed ? `${reason} (to be tried again)` : reason,
+      isReplayed ? `${reason} (retry pending)` : reason,
     ]);
     const header = ['NUMBER', 'SINK', 'TIME (UTC)', 'LOG', 'CODE', 'REASON'];
     await writeResult(isJson ? `${JSON.stringify(json, null, 2)}\n` : renderTable(header, rows), io);

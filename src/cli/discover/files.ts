@@ -40,7 +40,8 @@ export async function readStatusPaths(file: string, io: CommandIo): Promise<read
   }
   const resources = usable.slice(0, RESOURCES_MAX);
   const others = paths.length - resources.length;
-  if (others > 0) io.stderr.write(`${others} paths of ${file} are not asked for: parameters, odd names, or too many\n`);
+  if (others > 0)
+    io.stderr.write(`${others} paths of ${file} are not requested: parameters, unusual names, or too many\n`);
   return resources;
 }
 
@@ -75,7 +76,7 @@ export async function isDumpFolder(
     const [first, ...others] = [...files.values()].filter((name) => there.has(name));
     if (first === undefined || isForced) return true;
     const more = others.length > 0 ? ` and ${others.length} more` : '';
-    return refuse(`${folder} holds ${first}${more} already; name another folder, or add --force`);
+    return refuse(`${folder} already contains ${first}${more}; name another folder, or add --force`);
   } catch (cause) {
     return Object(cause).code === 'ENOENT' ? true : refuse(`${folder} cannot be used: ${renderErrorChain(cause)}`);
   }

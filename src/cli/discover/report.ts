@@ -33,7 +33,7 @@ export function renderDiscoveryYaml(settings: RouterSettings, { asked }: AskedRo
           'that module_files of the configuration names, and give them to routers:',
           `modules: [default, ${names.join(', ')}]`,
         ];
-  const head = `What ${settings.name} answers, as router-exporter discover has found it.`;
+  const head = `Resources of ${settings.name}, as found by router-exporter discover.`;
   return renderModules(discovery, [head, '', ...table.trimEnd().split('\n'), '', ...use]);
 }
 
@@ -84,6 +84,6 @@ function renderOtherModules({ name: router, modules }: RouterSettings, resources
   return [...Map.groupBy(covering, ({ module }) => module)].map(([module, entries]) => {
     const fields = [...new Set(entries.map(({ field }) => field))];
     const shown = fields.slice(0, FIELDS_SHOWN_MAX).join(', ') + (fields.length > FIELDS_SHOWN_MAX ? ', …' : '');
-    return `The module ${module}, which ${router} does not have, covers ${shown}`;
+    return `Module ${module}, not enabled for ${router}, covers ${shown}`;
   });
 }

@@ -46,7 +46,7 @@ export async function examineLogs(examination: Examination): Promise<boolean> {
   }
   const [component, log] = chooseLog(listing) ?? [];
   if (component === undefined || !log) {
-    recorder.skip('log file', 'there is none');
+    recorder.skip('log file', 'none');
     return true;
   }
   await examineCurrent(component, log, examination);
@@ -76,9 +76,9 @@ async function examineRotations({ logs }: Listing, chosen: string, examination: 
 
 function describeListing({ logs, unknown }: Listing, files: number, { learnt }: Examination): Finding {
   learnt.logs = { components: logs.size, files, unknown };
-  const left = unknown > 0 ? `; ${unknown} with names of no known form are left alone` : '';
+  const left = unknown > 0 ? `; ${unknown} with unknown names are ignored` : '';
   if (logs.size > 0) return { message: `${files} files in ${logs.size} logs${left}` };
-  return { message: `no log files${left}`, verdict: 'warning', hint: 'See whether the router writes logs at all' };
+  return { message: `no log files${left}`, verdict: 'warning', hint: 'Check that logging is enabled on the router' };
 }
 
 /** Chooses the most recently rotated log: its live file is young, and its first line shows the time zone. */
@@ -107,7 +107,10 @@ async function examineCurrent(component: string, log: ListedLog, examination: Ex
     const evidence = findOffsetEvidence(log, head);
     if (evidence) learnt.offset = { ...evidence, component };
     const of = facts.fileBytes === undefined ? '' : ` of ${facts.fileBytes}`;
-    const cut = facts.isPartial || head.length === facts.fileBytes ? '' : '; it sends whole files, and was cut off';
+    const cut =
+      facts.isPartial || head.length === facts.fileBytes
+        ? ''
+        : '; ranges are not supported, so the download was aborted';
     return { ...judgeTime(examination, settings.timezone), message: `the first ${head.length}${of} bytes${cut}` };
   });
 }
@@ -131,7 +134,7 @@ function judgeTime({ learnt }: Examination, timezone: string | undefined): Parti
   const side = clockOffsetMs > 0 ? 'ahead of' : 'behind';
   return {
     verdict: 'warning',
-    hint: `The clock of the router is ${seconds} s ${side} that of this machine, and so are the times of its lines: set it, or let it follow a time server`,
+    hint: `The router's clock is ${seconds} s ${side} this machine's, and so are the times of its lines: set it, or configure a time server`,
   };
 }
 
@@ -139,18 +142,18 @@ async function examineArchive({ rotated }: ListedLog, examination: Examination):
   const { recorder, client, signal, learnt, clock } = examination;
   const name = rotated.findLast((file) => /\.\w+$/.test(file.name))?.name;
   if (name === undefined) {
-    recorder.skip('log archive', 'there is none of this log');
+    recorder.skip('log archive', 'this log has none');
     return;
   }
   await recorder.run(`log ${name}`, async () => {
     const read = await readHead(client, name, SNIFF_BYTES, signal, clock);
     if ('message' in read) return read;
-    if (read.head.length === 0) return { message: 'empty: the router is perhaps still compressing it' };
+    if (read.head.length === 0) return { message: 'empty: the router may still be compressing it' };
     const sniffed = sniffFormat(read.head);
     learnt.archives =
       sniffed.kind === 'format' ? sniffed.format : sniffed.kind === 'unsupported' ? sniffed.name : undefined;
     if (sniffed.kind === 'unsupported') {
-      return { verdict: 'failed', message: `arrives as ${sniffed.name}, which cannot be read` };
+      return { verdict: 'failed', message: `arrives as ${sniffed.name}, which is not supported` };
     }
     return { message: `arrives as ${learnt.archives ?? 'a format that the first bytes do not show'}` };
   });
@@ -165,9 +168,9 @@ interface Head {
 
 /** Findings for the other statuses that a range request may return. */
 const ODD_ANSWERS: ReadonlyMap<unknown, Finding & { readonly hasRanges: boolean | undefined }> = new Map([
-  [206, { hasRanges: false, message: 'not the part that was asked for: the agent will read whole files' }],
+  [206, { hasRanges: false, message: 'wrong range returned: the agent will read whole files' }],
   [416, { hasRanges: true, message: 'empty' }],
-  [404, { hasRanges: undefined, message: 'listed, and now gone' }],
+  [404, { hasRanges: undefined, message: 'listed, but no longer there' }],
 ]);
 
 /** Reads the beginning of a file; if the router does not support ranges, aborts the download as early as possible. */

@@ -109,7 +109,7 @@ function listFacts({ bytes, durationMs }: RouterReport, learnt: Readonly<Learnt>
 
 function renderDownloads({ hasRanges, hasEntityTags, encoding }: Readonly<Learnt>): string {
   const parts = [
-    hasRanges ? 'in part (Range): yes' : 'in part (Range): no, every look at a log that has changed downloads it whole',
+    hasRanges ? 'ranges: yes' : 'ranges: no, every read of a changed log downloads the whole file',
     ...(hasEntityTags === undefined ? [] : [`entity tags: ${hasEntityTags ? 'yes' : 'no'}`]),
     ...(encoding === undefined ? [] : [`encoding: ${encoding}`]),
   ];
@@ -123,7 +123,7 @@ function renderEvidence({
   offsetMs,
 }: NonNullable<Learnt['offset']>): string {
   const seen = `${component} was rotated at ${renderTime(rotatedUtcMs)} UTC, its next line says ${renderTime(firstWallAsUtcMs)}`;
-  return offsetMs === undefined ? `not shown: ${seen}` : `UTC${renderOffset(offsetMs)}: ${seen}`;
+  return offsetMs === undefined ? `unknown: ${seen}` : `UTC${renderOffset(offsetMs)}: ${seen}`;
 }
 
 type Rotations = NonNullable<Learnt['rotations']>;
@@ -142,17 +142,17 @@ function renderRotations(rotations: Rotations): string {
 
 function renderTold(time: NonNullable<Learnt['time']>): string {
   const offsetMs = findToldOffsetMs(time);
-  const told = `its own time is ${renderTime(time.wallAsUtcMs)}, and ${renderTime(time.utcMs)} UTC`;
-  return offsetMs === undefined ? `not shown: ${told}` : `UTC${renderOffset(offsetMs)}: ${told}`;
+  const told = `its clock says ${renderTime(time.wallAsUtcMs)}, and ${renderTime(time.utcMs)} UTC`;
+  return offsetMs === undefined ? `unknown: ${told}` : `UTC${renderOffset(offsetMs)}: ${told}`;
 }
 
 /** Tolerance for the 1 s resolution of the router's time and for the response time. Milliseconds. */
 const CLOCK_SLACK_MS = 2000;
 
 function renderClock(offsetMs: number): string {
-  if (Math.abs(offsetMs) <= CLOCK_SLACK_MS) return 'as that of this machine';
+  if (Math.abs(offsetMs) <= CLOCK_SLACK_MS) return 'same as this machine';
   const seconds = Math.round(Math.abs(offsetMs) / 1000);
-  return `${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} that of this machine`;
+  return `${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} this machine`;
 }
 
 function renderDay(timeMs: number): string {

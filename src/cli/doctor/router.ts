@@ -84,7 +84,7 @@ function resolve({ recorder, probe, signal }: Examination): Promise<boolean> {
 }
 
 function connect({ recorder, probe, signal }: Examination): Promise<boolean> {
-  const hint = 'Nothing answers: check host and port in the url of this router, and the firewalls on the way';
+  const hint = 'No response: check host and port in the url of this router, and the firewalls in between';
   return recorder.run(
     'connect',
     async () => {
@@ -97,7 +97,7 @@ function connect({ recorder, probe, signal }: Examination): Promise<boolean> {
 
 async function secure({ recorder, probe, signal, learnt, clock, settings }: Examination): Promise<boolean> {
   if (!probe.isTls) {
-    recorder.skip('tls', 'the url says http: everything, the password included, goes unencrypted');
+    recorder.skip('tls', 'url is http: all traffic, including the password, is unencrypted');
     return true;
   }
   const isDone = await recorder.run('tls', async () => {
@@ -118,11 +118,11 @@ function judgeCertificate(
   nowMs: number,
   { tls }: RouterSettings,
 ): Finding {
-  if (!certificate) return { message: `${protocol}, a certificate that cannot be read`, verdict: 'warning' };
+  if (!certificate) return { message: `${protocol}, unreadable certificate`, verdict: 'warning' };
   const { subject, notAfterMs, fingerprintSha256 } = certificate;
   const shown = `${protocol}, ${subject}`;
   if (tls.insecureSkipVerify && tls.fingerprintSha256 === undefined) {
-    const hint = `Trust this certificate alone instead of tls.insecure_skip_verify: tls: { fingerprint_sha256: "${fingerprintSha256}" }`;
+    const hint = `Pin this certificate instead of tls.insecure_skip_verify: tls: { fingerprint_sha256: "${fingerprintSha256}" }`;
     return { message: `${shown}, not checked`, verdict: 'warning', hint };
   }
   const leftMs = notAfterMs - nowMs;
@@ -135,8 +135,8 @@ function judgeCertificate(
 function logIn({ recorder, client, probe, signal, settings }: Examination): Promise<boolean> {
   const { auth, username } = settings;
   const suspicion = probe.isTls
-    ? 'Perhaps the router wants a certificate of its client: see tls.cert_file and tls.key_file of this router'
-    : 'Perhaps the router expects TLS on this port: see scheme and port in the url of this router';
+    ? 'The router may require a client certificate: see tls.cert_file and tls.key_file of this router'
+    : 'The router may expect TLS on this port: see scheme and port in the url of this router';
   return recorder.run(
     'login',
     async () => {
@@ -149,7 +149,7 @@ function logIn({ recorder, client, probe, signal, settings }: Examination): Prom
       const hint =
         auth === 'basic'
           ? 'Check username and password of this router, and whether it takes auth: basic'
-          : 'The router wants to know who asks: set auth, username and password of this router';
+          : 'The router requires authentication: set auth, username and password of this router';
       return { message: 'The router refused the request with 401', verdict: 'failed', hint };
     },
     suspicion,
@@ -180,21 +180,21 @@ async function findRights({ recorder, client, signal, learnt, settings, clean }:
       const filter = [equals('username', username)];
       const { list } = await client.configuration.read('administration/users', { filter }, signal);
       const group = list.find(({ parameters }) => parameters['username'] === username)?.parameters['group'];
-      if (group === undefined) return { message: 'may read the configuration; its group is not told' };
+      if (group === undefined) return { message: 'may read the configuration; group unknown' };
       learnt.account = { group: clean(group) };
-      const isMore = group === 'readwrite' ? ', more than is needed: the agent changes nothing' : '';
+      const isMore = group === 'readwrite' ? ', more than needed: the agent changes nothing' : '';
       return { message: `group ${group}${isMore}` };
     } catch (error) {
       const status: unknown = Object(error).status;
       // Some firmware does not have this list.
-      if (status === 404) return { message: 'not told' };
+      if (status === 404) return { message: 'unknown' };
       // Not needed for anything else: a warning is enough.
       if (!(error instanceof RouterError && error.isForbidden)) return { ...toFailure(error), verdict: 'warning' };
       learnt.account = 'no configuration';
       return {
         message: 'may not read the configuration',
         verdict: 'warning',
-        hint: 'Give the account the group read on the router, unless its status is all that is wanted',
+        hint: 'Give the account the group read on the router, unless only its status is needed',
       };
     }
   });

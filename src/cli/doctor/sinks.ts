@@ -93,7 +93,7 @@ async function preflight(
   } catch (error) {
     const { message, hint } = toFailure(
       error,
-      'See whether the sink answers at all, and what is between it and this machine',
+      'Check that the sink is running, and the network between it and this machine',
     );
     return [{ step: 'preflight', verdict: 'failed', message: clean(message), hint: hint && clean(hint) }];
   }

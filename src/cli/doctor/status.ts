@@ -68,10 +68,10 @@ function toFinding(
       const series = families.reduce((sum, { samples }) => sum + samples.length, 0);
       const unclear = faults.length > 0 ? `, ${faults.length} values not understood` : '';
       if (isUnread) {
-        const hint = `Its shape is another one than in the modules that read it (${target.modules.join(', ')}). See "router-exporter status ${router} ${target.path}", and docs/modules.md for a module of your own`;
+        const hint = `Its structure differs from what its modules expect (${target.modules.join(', ')}). See "router-exporter status ${router} ${target.path}", and docs/modules.md for a module of your own`;
         return { verdict: 'warning', message: `answered, but no metric could be read from it${unclear}`, hint };
       }
-      return { message: series === 0 ? `nothing there${unclear}` : `${series} series${unclear}` };
+      return { message: series === 0 ? `empty${unclear}` : `${series} series${unclear}` };
     }
     case 'forbidden': {
       const hint = `Give the account the group read on the router, or leave out what needs it: ${renderLeftOut(target)}`;
@@ -95,7 +95,7 @@ function renderLeftOut({ modules }: Pick<PollTarget, 'modules'>): string {
 
 function noteAbsence({ patterns }: PollPlan, { read, failed }: Tally, { recorder }: Examination): void {
   if (read.size === 0 && failed === 0) {
-    recorder.note('status', { verdict: 'failed', message: 'the router gave none of the resources' });
+    recorder.note('status', { verdict: 'failed', message: 'the router returned none of the resources' });
     return;
   }
   for (const { path, names, isOptional } of patterns) {

@@ -51,7 +51,7 @@ export async function api(flags: ApiFlags, io: CommandIo): Promise<ExitCode> {
       return EXIT.failed;
     } else await writeResult(bytes, io);
     if (status < 300) return EXIT.done;
-    io.stderr.write(`${call.method} ${call.path} was answered with ${status}\n`);
+    io.stderr.write(`${call.method} ${call.path} returned ${status}\n`);
     return EXIT.failed;
   });
 }
@@ -79,7 +79,7 @@ async function parseCall(flags: ApiFlags, io: CommandIo): Promise<AnyCall | unde
   };
   const method = METHODS.find((known) => known === flags.method.toUpperCase());
   if (!method) return refuse(`unknown method ${JSON.stringify(flags.method)}; expected one of ${METHODS.join(', ')}`);
-  if (flags.output !== undefined && method !== 'GET') return refuse('--output is for GET alone');
+  if (flags.output !== undefined && method !== 'GET') return refuse('--output requires GET');
   const query: Record<string, string> = {};
   for (const pair of flags.query) {
     const at = pair.indexOf('=');
@@ -92,14 +92,14 @@ async function parseCall(flags: ApiFlags, io: CommandIo): Promise<AnyCall | unde
   }
   const path = flags.path.startsWith('/') ? flags.path : `/${flags.path}`;
   if (!/^[\x21-\x7e]+$/.test(path) || /[?#]/.test(path)) {
-    return refuse(`${JSON.stringify(flags.path)} is no path; parameters go into --query`);
+    return refuse(`${JSON.stringify(flags.path)} is not a path; parameters go into --query`);
   }
   if (flags.data === undefined) return { method, path, query };
   const text = await readData(flags.data);
   if (text === undefined) return refuse(`--data: the file ${flags.data.slice(1)} could not be read`);
   const json = parseJson(text);
   return json === undefined
-    ? refuse('--data: expected JSON, or @ and the name of a file that holds it')
+    ? refuse('--data: expected JSON, or @ and the name of a file that contains it')
     : { method, path, query, json };
 }
 

@@ -23,7 +23,7 @@ export function listLogs(
     ]);
     const header = ['COMPONENT', 'CURRENT', 'ARCHIVES', 'OLDEST (UTC)', 'NEWEST (UTC)'];
     await writeResult(flags.isJson ? `${JSON.stringify(names, null, 2)}\n` : renderTable(header, rows), io);
-    if (unknown > 0) io.stderr.write(`${unknown} files have names of no known form and are left alone\n`);
+    if (unknown > 0) io.stderr.write(`${unknown} files have unknown names and are ignored\n`);
     return EXIT.done;
   });
 }

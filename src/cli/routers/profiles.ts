@@ -55,7 +55,7 @@ export function downloadProfile(
       (body) => writeBody(body, output, io),
       io.signal,
     );
-    io.stderr.write(`Wrote ${output}. It holds secrets of the router: keep it private.\n`);
+    io.stderr.write(`Wrote ${output}. It contains secrets of the router: keep it private.\n`);
     return EXIT.done;
   });
 }
@@ -113,10 +113,10 @@ export function diffProfiles(flags: DiffFlags, io: CommandIo): Promise<ExitCode>
     const chosen = profiles.filter(({ profile }) => flags.profile === undefined || profile === flags.profile);
     if (chosen.length === 0) {
       const names = profiles.map(({ profile }) => JSON.stringify(profile)).join(', ');
-      io.stderr.write(`No profile ${JSON.stringify(flags.profile)} of ${router} is kept; there is ${names}\n`);
+      io.stderr.write(`No versions of profile ${JSON.stringify(flags.profile)} of ${router}; available: ${names}\n`);
       return EXIT.failed;
     }
-    if (io.stderr.isTTY) io.stderr.write('The lines of a profile may hold secrets of the router.\n');
+    if (io.stderr.isTTY) io.stderr.write('The lines of a profile may contain secrets of the router.\n');
     const isChosen = flags.from !== undefined || flags.to !== undefined;
     const comparisons: Comparison[] = [];
     let exitCode: ExitCode = EXIT.done;
@@ -150,19 +150,19 @@ async function withArchive(
   }
   const { backup } = loaded.config;
   if (!backup) {
-    io.stderr.write(`${configFile} has no key backup, so no versions are kept\n`);
+    io.stderr.write(`${configFile} has no section backup, so there are no versions\n`);
     return EXIT.usage;
   }
   try {
     const archive = new ProfileArchive({ path: backup.path, keep: backup.keep, clock: createSystemClock() });
     for (const folder of await archive.listDamagedFolders(router)) {
-      io.stderr.write(`The record in ${folder} is damaged; the next backup makes it anew from the files\n`);
+      io.stderr.write(`The manifest in ${folder} is damaged; the next backup rebuilds it from the files\n`);
     }
     const profiles = await archive.listProfiles(router);
     if (profiles.length > 0) return await work(archive, profiles);
     const isKnown = loaded.config.routers.some(({ name }) => name === router);
     const unknown = isKnown ? '' : `, and ${configFile} has no router of this name`;
-    io.stderr.write(`No profile of ${JSON.stringify(router)} is kept in ${backup.path}${unknown}\n`);
+    io.stderr.write(`No versions of profiles of ${JSON.stringify(router)} in ${backup.path}${unknown}\n`);
   } catch (cause) {
     io.stderr.write(`${router}: ${renderErrorChain(cause)}\n`);
   }
@@ -177,7 +177,7 @@ function renderComparison({ profile, from, to, isEqual, diff }: Comparison, io: 
       const { number, format, bytes, sha256 } = version;
       return `  ${number}  ${renderTime(version)}  ${format}  ${bytes} bytes  sha256 ${sha256}\n`;
     });
-    return `${name}: the versions differ; line by line only ascii can be compared (backup.format)\n${lines.join('')}`;
+    return `${name}: the versions differ; only ascii can be compared line by line (backup.format)\n${lines.join('')}`;
   }
   // A file or another program gets the lines unchanged.
   if (!io.stdout.isTTY) return diff;
