@@ -138,12 +138,12 @@ export class RouterClient implements AsyncDisposable {
    */
   async readPath(path: string, signal: AbortSignal = NEVER): Promise<unknown> {
     if (!isPlainPath(path)) throw toNameError(path);
-    return this.#readJson({ method: 'GET', path, signal });
+    return (await this.#ask({ method: 'GET', path, signal })).body;
   }
 
   /** `GET /status/<resource>`: the whole body, undecoded. `resource` is a path such as `device_info` or `sysstat/wan`. */
   async readStatus(resource: string, signal: AbortSignal = NEVER): Promise<unknown> {
-    return this.#readJson({ method: 'GET', path: `/status/${encodePath(resource)}`, signal });
+    return (await this.#ask({ method: 'GET', path: `/status/${encodePath(resource)}`, signal })).body;
   }
 
   /** Like {@link readStatus}, with the router's time from the header `Date`. */
@@ -153,8 +153,8 @@ export class RouterClient implements AsyncDisposable {
   }
 
   /** `GET /profiles`: the whole body, undecoded. */
-  readProfiles(signal: AbortSignal = NEVER): Promise<unknown> {
-    return this.#readJson({ method: 'GET', path: '/profiles', signal });
+  async readProfiles(signal: AbortSignal = NEVER): Promise<unknown> {
+    return (await this.#ask({ method: 'GET', path: '/profiles', signal })).body;
   }
 
   /** `GET /profiles`: the stored profiles; entries without a name are left out. */
@@ -185,7 +185,7 @@ export class RouterClient implements AsyncDisposable {
   /** `GET /download/log?list_files=1`: the names as the router gave them, which are untrusted. */
   async listLogs(signal: AbortSignal = NEVER): Promise<readonly string[]> {
     const path = '/download/log';
-    const body = await this.#readJson({ method: 'GET', path, query: { list_files: '1' }, signal });
+    const { body } = await this.#ask({ method: 'GET', path, query: { list_files: '1' }, signal });
     const names: unknown = isPlainObject(body) ? body['log_files'] : undefined;
     if (!Array.isArray(names) || names.length > LOG_NAMES_MAX) {
       throw toShapeError(`GET ${path}`, 'a usable list "log_files"');
@@ -245,10 +245,6 @@ export class RouterClient implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  async #readJson(call: Call): Promise<unknown> {
-    return (await this.#ask(call)).body;
   }
 
   async #ask(call: Call): Promise<JsonAnswer> {

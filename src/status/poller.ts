@@ -1,12 +1,11 @@
 import { type Clock, type Deadline, openDeadline } from '../base/index.ts';
-import { CapabilityMemory, listCapabilities } from './capability-memory.ts';
 import type { DocumentSource } from './contracts.ts';
 import { readFirmwareVersion, readSerialNumber, readSystemHash } from './known-fields.ts';
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceResult } from './poll-result.ts';
 import { readTarget, type TargetReading } from './read-target.ts';
-import { TargetTimer } from './target-timer.ts';
+import { CapabilityMemory, listCapabilities, TargetTimer } from './target-memory.ts';
 
 /** One router, its modules and what was learnt of it. */
 export interface StatusPollerOptions {

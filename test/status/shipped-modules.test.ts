@@ -6,7 +6,7 @@ import {
   SHIPPED_MODULES_FOLDER,
   STATUS_PATHS,
 } from '../../src/status/index.ts';
-import { findUnit } from '../../src/status/values/units.ts';
+import { findUnit } from '../../src/status/values/quantities.ts';
 import { loadShippedModules, readShippedFiles } from './shipped-modules.ts';
 
 const FILES = readShippedFiles();

@@ -119,43 +119,33 @@ export class ResourceStats {
   }
 
   #publish(): void {
-    const all = [...this.#resources.values()];
-    const asked = all.filter(({ state }) => state === 'up' || state === 'failed');
-    // What a device need not have is no failure, nor is what the account may not read: that has a series of its own.
-    const judged = all.filter(
-      ({ state, isRequired }) => state !== 'forbidden' && (state !== 'unsupported' || isRequired),
-    );
-    const toSamples = (of: typeof all, value: (resource: Resource) => number): [Labels, number][] =>
-      of.map((resource) => [resource.labels, value(resource)]);
-    this.#exposition.publish(this.#router, 'resources', [
-      toFamily(
-        F.resourceUp,
-        toSamples(judged, ({ state }) => (state === 'up' ? 1 : 0)),
-      ),
-      toFamily(
-        F.resourceSupported,
-        toSamples(all, ({ state }) => (state === 'unsupported' ? 0 : 1)),
-      ),
-      toFamily(
-        F.resourcePermitted,
-        toSamples(all, ({ state }) => (state === 'forbidden' ? 0 : 1)),
-      ),
+    const samples: Record<'up' | 'supported' | 'permitted' | 'understood' | 'duration', [Labels, number][]> = {
+      up: [],
+      supported: [],
+      permitted: [],
+      understood: [],
+      duration: [],
+    };
+    for (const { labels, state, readAtMs, durationMs, isUnread, isRequired } of this.#resources.values()) {
+      const isUp = state === 'up';
+      samples.supported.push([labels, state === 'unsupported' ? 0 : 1]);
+      samples.permitted.push([labels, state === 'forbidden' ? 0 : 1]);
+      // What a device need not have is no failure, nor is what the account may not read: that has a series of its own.
+      if (state !== 'forbidden' && (state !== 'unsupported' || isRequired)) samples.up.push([labels, isUp ? 1 : 0]);
       // Of the logs and of what only a reader reads there is nothing to understand.
-      toFamily(
-        F.resourceUnderstood,
-        toSamples(
-          all.filter(({ state, readAtMs }) => state === 'up' && readAtMs !== undefined),
-          ({ isUnread }) => (isUnread ? 0 : 1),
-        ),
-      ),
-      toFamily(
-        F.resourceDuration,
-        asked.flatMap(({ labels, durationMs }): [Labels, number][] =>
-          durationMs === undefined ? [] : [[labels, durationMs / 1000]],
-        ),
-      ),
+      if (isUp && readAtMs !== undefined) samples.understood.push([labels, isUnread ? 0 : 1]);
+      if ((isUp || state === 'failed') && durationMs !== undefined) samples.duration.push([labels, durationMs / 1000]);
+    }
+    this.#exposition.publish(this.#router, 'resources', [
+      toFamily(F.resourceUp, samples.up),
+      toFamily(F.resourceSupported, samples.supported),
+      toFamily(F.resourcePermitted, samples.permitted),
+      toFamily(F.resourceUnderstood, samples.understood),
+      toFamily(F.resourceDuration, samples.duration),
     ]);
-    const ages = all.flatMap(({ labels, readAtMs }) => (readAtMs === undefined ? [] : [{ labels, sinceMs: readAtMs }]));
+    const ages = [...this.#resources.values()].flatMap(({ labels, readAtMs }) =>
+      readAtMs === undefined ? [] : [{ labels, sinceMs: readAtMs }],
+    );
     this.#exposition.publishAges(this.#router, { ...F.resourceAge, samples: ages });
   }
 }

@@ -1,6 +1,5 @@
 import { parseDateText } from '../values/parse-date-text.ts';
-import { parseDurationText, parseFraction, parseList, parseQuantity } from '../values/parse-quantity.ts';
-import { findUnit } from '../values/units.ts';
+import { findUnit, parseDurationText, parseFraction, parseList, parseQuantity } from '../values/quantities.ts';
 import { splitWords } from './mask-table.ts';
 
 /** Guessed meaning of a field. `label`: a text that cannot become a number. */

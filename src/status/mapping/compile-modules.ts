@@ -1,9 +1,17 @@
 import type { MetricFamily } from '../../model/index.ts';
-import type { ModuleDefinition, ResourceDefinition } from '../module-settings/module-definition.ts';
-import { COUNT, compileMetric } from './compile-metric.ts';
+import type {
+  MetricDefinition,
+  ModuleDefinition,
+  NullCondition,
+  ResourceDefinition,
+} from '../module-settings/module-definition.ts';
+import type { DateContext } from '../values/parse-date-text.ts';
+import { isKnownForm, OTHER_FORM, readValue, type ValueFormat, type ValueReading } from '../values/parse-value.ts';
+import { DeclaredUnit } from '../values/quantities.ts';
 import { FamilyCollector } from './family-collector.ts';
+import { LabelSources, NO_SELECTION, type SampleOrigin } from './label-sources.ts';
 import type { MappingFault } from './mapping-fault.ts';
-import { RowPath } from './rows.ts';
+import { FieldPattern, type FoundRows, type Row, RowPath, toPlainText } from './rows.ts';
 
 /** Context for mapping a document. */
 export interface MappingContext {
@@ -87,4 +95,157 @@ function compileResource(module: string, definition: ResourceDefinition): Compil
 /** Returns the slot number: the digits at the end of a resource's first segment. */
 function parseSlot(resource: string): string {
   return /^[^/]*?(\d+)(?:\/|$)/.exec(resource)?.[1] ?? '';
+}
+
+/** Value of a metric that counts rows instead of reading a field. */
+export const COUNT = '$count';
+/** Label value of a state set for an unexpected state. */
+export const UNKNOWN_STATE = 'unknown';
+
+/** Context for mapping the rows of one document. */
+export interface MetricContext extends DateContext {
+  readonly resource: string;
+  readonly slot: string;
+}
+
+/** A metric whose definition has been parsed. */
+export interface CompiledMetric {
+  readonly covers: (field: string, levelsUp: number) => boolean;
+  readonly map: (found: FoundRows, context: MetricContext, collector: FamilyCollector) => void;
+}
+
+/** Compiles a metric; its own labels take precedence over `labels` of its resource. */
+export function compileMetric(definition: MetricDefinition, labels: Readonly<Record<string, string>>): CompiledMetric {
+  const { value, type } = definition;
+  // The information of an info metric is in its labels.
+  const sources = new LabelSources(labels, definition.labels, type === 'info' ? definition.nullValues : []);
+  if (type === 'info') return compileInfo(definition, sources);
+  if (value === undefined || value === COUNT) return compileCount(definition, sources);
+  const toSamples = type === 'stateset' ? compileStates(definition) : compileValue(definition);
+  const isBlank = compileNullCondition(definition.nullWhen);
+  const pattern = value.includes('*') ? new FieldPattern(value) : undefined;
+  const add = (row: Row, field: unknown, origin: SampleOrigin, context: MetricContext, collector: FamilyCollector) => {
+    const plain = toPlainText(field);
+    if (plain === undefined) return;
+    if ('fault' in plain) return collector.addFault(definition.name, plain.fault);
+    if (definition.nullValues.includes(plain.text) || isBlank(plain.text, row)) {
+      collector.isRecognised = true;
+      return;
+    }
+    const reading = sources.read(row, origin);
+    if ('fault' in reading) return collector.addFault(definition.name, reading.fault);
+    toSamples(plain.text, context, {
+      add: (own, number) => collector.add(definition, { ...reading.labels, ...own }, number),
+      addFault: (reason) => collector.addFault(definition.name, reason),
+    });
+  };
+  return {
+    covers: (field, levelsUp) => sources.covers(field, levelsUp) || (levelsUp === 0 && isField(value, pattern, field)),
+    map({ rows }, context, collector) {
+      for (const row of rows) {
+        if (!pattern) {
+          add(row, row.read(value), { ...context, match: '' }, context, collector);
+          continue;
+        }
+        const { matches, isCut } = row.match(pattern);
+        for (const [match, field] of matches) add(row, field, { ...context, match }, context, collector);
+        if (isCut) collector.addFault(definition.name, 'too_many');
+      }
+    },
+  };
+}
+
+/** Returns a predicate for texts that mean "unknown" because of the rest of the row. */
+function compileNullCondition(condition: NullCondition | undefined): (text: string, row: Row) => boolean {
+  if (!condition) return () => false;
+  const values = new Set(condition.values);
+  const fields = Object.entries(condition.fields).map(
+    ([name, texts]) => [name, new Set(['', NO_SELECTION, ...texts])] as const,
+  );
+  return (text, row) =>
+    values.has(text) &&
+    fields.every(([name, texts]) => {
+      const plain = toPlainText(row.read(name)) ?? { text: '' };
+      return 'text' in plain && texts.has(plain.text);
+    });
+}
+
+/** Receives the samples of one text. */
+interface TextSink {
+  /** Returns true if the sample was accepted. */
+  readonly add: (labels: Readonly<Record<string, string>>, value: number) => boolean;
+  readonly addFault: (reason: Exclude<ValueReading, number | typeof OTHER_FORM>) => void;
+}
+
+type TextMapper = (text: string, context: DateContext, sink: TextSink) => void;
+
+function compileInfo(definition: MetricDefinition, sources: LabelSources): CompiledMetric {
+  return {
+    covers: (field, levelsUp) => sources.covers(field, levelsUp),
+    map({ rows }, context, collector) {
+      for (const row of rows) {
+        const reading = sources.read(row, { ...context, match: '' });
+        if ('fault' in reading) collector.addFault(definition.name, reading.fault);
+        else if (reading.isTelling) collector.add(definition, reading.labels, 1);
+        else if (sources.isPresent(row)) collector.isRecognised = true;
+      }
+    },
+  };
+}
+
+function compileCount(definition: MetricDefinition, sources: LabelSources): CompiledMetric {
+  return {
+    covers: () => false,
+    map({ count }, context, collector) {
+      const reading = sources.read(undefined, { ...context, match: '' });
+      if ('labels' in reading) collector.add(definition, reading.labels, count);
+    },
+  };
+}
+
+/** One sample per state, with 1 for the current one. */
+function compileStates({ states = [], stateLabel }: MetricDefinition): TextMapper {
+  const all = new Set([...states, UNKNOWN_STATE]);
+  const byLowerCase = new Map(states.toReversed().map((state) => [state.toLowerCase(), state]));
+  return (text, _context, sink) => {
+    const found = states.includes(text) ? text : byLowerCase.get(text.toLowerCase());
+    for (const state of all) {
+      // A row that cannot be distinguished from another one is one fault, not one for each state.
+      if (!sink.add({ [stateLabel]: state }, state === (found ?? UNKNOWN_STATE) ? 1 : 0)) return;
+    }
+    if (found === undefined) sink.addFault('unknown_state');
+  };
+}
+
+function compileValue(definition: MetricDefinition): TextMapper {
+  const read = definition.map ? compileMap(definition.map) : compileFormat(definition);
+  return (text, context, sink) => {
+    const reading = read(text, context);
+    if (typeof reading === 'number') sink.add({}, reading);
+    else if (reading !== OTHER_FORM) sink.addFault(reading);
+  };
+}
+
+function compileMap(map: Readonly<Record<string, number>>): (text: string) => ValueReading {
+  const exact = new Map(Object.entries(map));
+  const byLowerCase = new Map([...exact].toReversed().map(([text, number]) => [text.toLowerCase(), number]));
+  const other = exact.get('*');
+  return (text) => {
+    const number = exact.get(text) ?? byLowerCase.get(text.toLowerCase()) ?? other;
+    return number ?? (isKnownForm(text) ? OTHER_FORM : 'unknown_text');
+  };
+}
+
+function compileFormat(definition: MetricDefinition): (text: string, context: DateContext) => ValueReading {
+  const { form, unit, part, hasBinaryPrefixes } = definition;
+  const declared = unit === undefined ? undefined : new DeclaredUnit(unit, hasBinaryPrefixes);
+  const format: ValueFormat = { form, unit: declared, part: part ?? 1 };
+  return (text, context) => {
+    const isFlag = form === undefined && unit === undefined && /^(?:true|false)$/i.test(text);
+    return isFlag ? Number(text.toLowerCase() === 'true') : readValue(text, format, context);
+  };
+}
+
+function isField(value: string, pattern: FieldPattern | undefined, field: string): boolean {
+  return pattern ? pattern.match(field) !== undefined : value.toLowerCase() === field.toLowerCase();
 }

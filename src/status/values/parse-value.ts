@@ -1,8 +1,16 @@
 import type { MappingFaultReason } from '../mapping/mapping-fault.ts';
 import type { ValueForm } from '../module-settings/module-definition.ts';
 import { type DateContext, parseDateText } from './parse-date-text.ts';
-import { parseDurationText, parseFraction, parseList, parseQuantity, type Quantity } from './parse-quantity.ts';
-import { type DeclaredUnit, findUnit, toBaseUnit } from './units.ts';
+import {
+  type DeclaredUnit,
+  findUnit,
+  parseDurationText,
+  parseFraction,
+  parseList,
+  parseQuantity,
+  type Quantity,
+  toBaseUnit,
+} from './quantities.ts';
 
 /** Format of the values of one metric. */
 export interface ValueFormat {

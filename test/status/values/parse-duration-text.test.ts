@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDurationText } from '../../../src/status/values/parse-quantity.ts';
+import { parseDurationText } from '../../../src/status/values/quantities.ts';
 
 const DAY = 86_400;
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ValueForm } from '../../../src/status/index.ts';
 import { readValue, type ValueReading } from '../../../src/status/values/parse-value.ts';
-import { DeclaredUnit } from '../../../src/status/values/units.ts';
+import { DeclaredUnit } from '../../../src/status/values/quantities.ts';
 import { measureProcessorMs } from '../../support/processor-time.ts';
 
 /** 09:00 in Berlin. */
