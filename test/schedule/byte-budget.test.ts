@@ -22,11 +22,11 @@ interface RouterUnderTest {
   readonly days: number;
   readonly statusMs: number;
   readonly logsMs: number;
-  /** Bytes of a turn for status, of one with the slow modules beside it, and of one for logs. */
+  /** Bytes of a run for status, of one with the slow modules beside it, and of one for logs. */
   readonly costs: Readonly<Record<BudgetedActivity, number>>;
   /** How often the slow modules are read when nothing is stretched. */
   readonly slowMs: number;
-  /** Makes of a cost what a turn really takes. */
+  /** Makes of a cost what a run really takes. */
   readonly vary?: (bytes: number) => number;
 }
 
@@ -34,7 +34,7 @@ interface Reading {
   readonly kind: BudgetedActivity;
   readonly atMs: number;
   readonly bytes: number;
-  /** By kind, as it was before the turn. */
+  /** By kind, as it was before the run. */
   readonly stretches: readonly number[];
 }
 
@@ -105,7 +105,7 @@ const TYPICAL = {
   slowMs: 15 * MINUTE_MS,
   costs: { status: 6000, slow: 26_000, logs: 1500 },
 };
-/** What the typical router uses in a day when it may: 1440 turns for status, 96 of them slow, 2880 for logs. */
+/** What the typical router uses in a day when it may: 1440 runs for status, 96 of them slow, 2880 for logs. */
 const TYPICAL_NEED = 1344 * 6000 + 96 * 26_000 + 2880 * 1500;
 
 describe('a router with a budget', () => {
@@ -141,7 +141,7 @@ describe('a router with a budget', () => {
       if (statusNow > 1) expect(slowNow).toBe(8);
       if (logsNow > 1) expect(statusNow).toBe(8);
     }
-    // Half the need is met without the logs but for the last hours, in which single turns weigh much.
+    // Half the need is met without the logs but for the last hours, in which single runs weigh much.
     const ofLogs = readings.filter(({ stretches }) => stretches[2] !== 1);
     expect(ofLogs.filter(({ atMs }) => atMs < 18 * HOUR_MS)).toEqual([]);
     expect(ofLogs.length).toBeLessThan(0.03 * readings.length);
@@ -178,7 +178,7 @@ describe('a router with a budget', () => {
     expect(sumOfDays(readings)[0]).toBeGreaterThan(0.95 * bytesPerDay);
   });
 
-  test('ByteBudget holds within one turn, is used, and keeps its order, whatever turns cost and need', async () => {
+  test('ByteBudget holds within one run, is used, and keeps its order, whatever runs cost and need', async () => {
     const checked = { ahead: 0, free: 0 };
     await fc.assert(
       fc.asyncProperty(

@@ -39,7 +39,7 @@ export function differences(times: readonly number[]): number[] {
   return times.slice(1).map((time, index) => time - (times[index] ?? 0));
 }
 
-/** A turn that takes `durationMs` of the clock's time. */
+/** A run that takes `durationMs` of the clock's time. */
 export function lasting(clock: SteppedClock, durationMs: number): Activity['run'] {
   return async (signal) => {
     await clock.sleep(durationMs, signal);
@@ -47,7 +47,7 @@ export function lasting(clock: SteppedClock, durationMs: number): Activity['run'
   };
 }
 
-/** A turn that ends when it is told to, and what became of its signal. */
+/** A run that ends when it is told to, and what became of its signal. */
 export function createGate() {
   const { promise, resolve } = Promise.withResolvers<'done' | 'failed'>();
   const signals: AbortSignal[] = [];

@@ -9,7 +9,7 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
 describe('Scheduler.add() after start', () => {
-  test('Scheduler.add() gives an activity its first turn within 20 ms per activity, then one per interval', async () => {
+  test('Scheduler.add() gives an activity its first run within 20 ms per activity, then one per interval', async () => {
     const { clock, scheduler, add, startsOf, settle } = createBench();
     for (let index = 0; index < 9; index++) add(`router-${index}`);
     scheduler.start();
@@ -24,7 +24,7 @@ describe('Scheduler.add() after start', () => {
     expect(new Set(differences(startsOf('late')))).toEqual(new Set([MINUTE_MS]));
   });
 
-  test('Scheduler.add() spreads many activities by their lanes, over no more than the interval', async () => {
+  test('Scheduler.add() spreads many activities by their serial keys, over no more than the interval', async () => {
     const { clock, scheduler, add, turns, settle } = createBench();
     scheduler.start();
     await clock.advance(MINUTE_MS, settle);
@@ -37,7 +37,7 @@ describe('Scheduler.add() after start', () => {
     }
   });
 
-  test('Scheduler.add() gives what is added for one router at the same time its turns in one go', async () => {
+  test('Scheduler.add() gives what is added for one router at the same time its runs in one go', async () => {
     const { clock, scheduler, add, turns, settle } = createBench();
     scheduler.start();
     for (let index = 0; index < 50; index++) {
@@ -54,7 +54,7 @@ describe('Scheduler.add() after start', () => {
     }
   });
 
-  test('Scheduler.add() does not wait for a turn of the same router that comes much later', async () => {
+  test('Scheduler.add() does not wait for a run of the same router that comes much later', async () => {
     const { clock, scheduler, add, startsOf, settle } = createBench();
     add('rare', { serialKey: 'x', intervalMs: 60 * MINUTE_MS });
     scheduler.start();
@@ -86,7 +86,7 @@ describe('Scheduler.add() after start', () => {
 });
 
 describe('Scheduler.remove()', () => {
-  test('Scheduler.remove() ends the turns of one activity, and moves no turn of any other', async () => {
+  test('Scheduler.remove() ends the runs of one activity, and moves no run of any other', async () => {
     const [changed, unchanged] = [createBench(), createBench()];
     for (const { add, scheduler } of [changed, unchanged]) {
       for (let index = 0; index < 10; index++) {
@@ -110,7 +110,7 @@ describe('Scheduler.remove()', () => {
     }
   });
 
-  test('Scheduler.remove() aborts a turn under way and resolves when it has ended, unreported', async () => {
+  test('Scheduler.remove() aborts a run under way and resolves when it has ended, unreported', async () => {
     const { clock, scheduler, add, ended } = createBench();
     const gate = createGate();
     const other = createGate();
@@ -132,7 +132,7 @@ describe('Scheduler.remove()', () => {
     expect(other.signals.length).toBeGreaterThan(4);
   });
 
-  test('Scheduler.remove() keeps the lane until an aborted turn has ended, then the others of the lane go on', async () => {
+  test('Scheduler.remove() keeps the serial key until an aborted run has ended, then the others of the serial key go on', async () => {
     const { clock, scheduler, add, startsOf } = createBench();
     const gate = createGate();
     add('status', { ...gate, serialKey: 'plant-7' });
@@ -152,7 +152,7 @@ describe('Scheduler.remove()', () => {
     expect(startsOf('status')).toHaveLength(12);
   });
 
-  test('Scheduler.remove() takes an activity out of its lane while it waits there', async () => {
+  test('Scheduler.remove() takes an activity out of its serial key while it waits there', async () => {
     const { clock, scheduler, add, startsOf } = createBench();
     const gate = createGate();
     add('first', { ...gate, serialKey: 'x' });
@@ -170,7 +170,7 @@ describe('Scheduler.remove()', () => {
     expect(startsOf('third')).toHaveLength(6);
   });
 
-  test('Scheduler.remove() takes an activity out while it waits for the cap, and the next of its lane steps in', async () => {
+  test('Scheduler.remove() takes an activity out while it waits for the cap, and the next of its serial key steps in', async () => {
     const { clock, scheduler, add, turns, startsOf } = createBench(1);
     const gate = createGate();
     scheduler.start();
@@ -189,7 +189,7 @@ describe('Scheduler.remove()', () => {
     expect(startsOf('behind')).toHaveLength(6);
   });
 
-  test('Scheduler.remove() begins at once what had no place while its turn was under way', async () => {
+  test('Scheduler.remove() begins at once what had no scheduled time while its run was under way', async () => {
     const { clock, scheduler, add, startsOf } = createBench(1);
     const gate = createGate();
     add('a', gate);
@@ -248,7 +248,7 @@ describe('Scheduler.remove()', () => {
       seen.push(new WeakRef(load));
       add(key, { ...options, isPaused: () => load.bytes.length === 0 });
     };
-    // By turns they wait in a lane, are under way or rest for a day, and at last they wait for a place among the turns.
+    // Alternately they wait in a serial key, are under way or rest for a day, and at last they wait for a free run.
     for (let index = 0; index < 50; index++) {
       const lane = index % 3 === 0 ? 'shared' : `lane-${index}`;
       const run = lasting(clock, index % 3 === 1 ? MINUTE_MS : 0);
@@ -269,7 +269,7 @@ describe('Scheduler.remove()', () => {
   });
 });
 
-test('Scheduler keeps one turn per lane, its cap and its grids over any order of additions, removals and triggers', () => {
+test('Scheduler keeps one run per serial key, its cap and its schedules over any order of additions, removals and triggers', () => {
   const key = fc.constantFrom('a/1', 'a/2', 'b/1', 'b/2', 'c/1');
   const step = fc.oneof(
     fc.record({ kind: fc.constant('add' as const), key, durationMs: fc.constantFrom(0, 3, 17, 45) }),
@@ -314,11 +314,11 @@ test('Scheduler keeps one turn per lane, its cap and its grids over any order of
             await clock.advance(current.byMs);
         }
       }
-      // Lets aborted turns end, so that those behind them have begun when the clock moves.
+      // Lets aborted runs end, so that those behind them have begun when the clock moves.
       await peek(Promise.resolve());
       await clock.advance(1000);
       await Promise.all(pending);
-      // Whoever is there still has its turns, and nobody else.
+      // Whoever is there still has its runs, and nobody else.
       const begun = turns.length;
       await clock.advance(1000);
       expect(new Set(turns.slice(begun).map((turn) => turn.key))).toEqual(present);

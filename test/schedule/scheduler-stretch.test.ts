@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createBench, createGate, differences, lasting, MINUTE_MS, peek } from './scheduler-bench.ts';
 
-test('Scheduler leaves out places on the grid as the stretch says, and takes up each change at the next place', async () => {
+test('Scheduler leaves out scheduled times as the interval multiplier says, and takes up each change at the next scheduled time', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
   let stretch = 1;
   add('a', { intervalMultiplier: () => stretch });
@@ -17,12 +17,12 @@ test('Scheduler leaves out places on the grid as the stretch says, and takes up 
   expect(await waitsOf(12)).toEqual([4, 4, 4]);
   stretch = 8;
   expect(await waitsOf(6)).toEqual([]);
-  // Not two minutes later, as the last turn would have had it.
+  // Not two minutes later, as the last run would have had it.
   stretch = 1;
   expect(await waitsOf(2)).toEqual([7, 1]);
 });
 
-test('Scheduler gives a stretched activity its first turn as soon as any', async () => {
+test('Scheduler gives a stretched activity its first run as soon as any', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
   add('a', { intervalMultiplier: () => 8 });
   scheduler.start();
@@ -31,7 +31,7 @@ test('Scheduler gives a stretched activity its first turn as soon as any', async
   expect(differences(startsOf('a'))).toEqual([8 * MINUTE_MS, 8 * MINUTE_MS]);
 });
 
-test('Scheduler waits for the longer of back-off and stretch', async () => {
+test('Scheduler waits for the longer of back-off and multiplier', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
   add('a', { intervalMultiplier: () => 3, run: () => Promise.resolve('failed') });
   scheduler.start();
@@ -39,7 +39,7 @@ test('Scheduler waits for the longer of back-off and stretch', async () => {
   expect(differences(startsOf('a')).map((waitMs) => waitMs / MINUTE_MS)).toEqual([3, 3, 4, 5, 5, 5]);
 });
 
-test('Scheduler counts stretching as no lag, and a turn beyond it as lag', async () => {
+test('Scheduler counts stretching as no lag, and a run beyond it as lag', async () => {
   const { clock, scheduler, add, startsOf, lagsOf } = createBench();
   add('a', { intervalMultiplier: () => 2, run: lasting(clock, 2.5 * MINUTE_MS) });
   add('b', { intervalMultiplier: () => 2, run: lasting(clock, 1.5 * MINUTE_MS) });
@@ -51,7 +51,7 @@ test('Scheduler counts stretching as no lag, and a turn beyond it as lag', async
   expect(new Set(lagsOf('b'))).toEqual(new Set([0]));
 });
 
-test('Scheduler lets a stretched or paused activity make no long turn of its lane make way', async () => {
+test('Scheduler lets a stretched or paused activity make no long run of its serial key make way', async () => {
   const { clock, scheduler, add } = createBench();
   const seen: boolean[] = [];
   add('status', { serialKey: 'x', intervalMs: 10_000, intervalMultiplier: () => 100 });
@@ -70,7 +70,7 @@ test('Scheduler lets a stretched or paused activity make no long turn of its lan
   expect(seen).toEqual([false]);
 });
 
-test('Scheduler.trigger() does not heed the stretch, and does not move what it lets through', async () => {
+test('Scheduler.trigger() ignores the interval multiplier, and does not move what it lets through', async () => {
   const { clock, scheduler, add, turns, settle } = createBench();
   add('a', { intervalMultiplier: () => 4 });
   scheduler.start();
@@ -84,7 +84,7 @@ test('Scheduler.trigger() does not heed the stretch, and does not move what it l
   expect(differences(regular)).toEqual([4 * MINUTE_MS, 4 * MINUTE_MS]);
 });
 
-test('Scheduler begins no turn of a paused activity, goes on at the next place after the pause, and reports no lag', async () => {
+test('Scheduler begins no run of a paused activity, goes on at the next scheduled time after the pause, and reports no lag', async () => {
   const { clock, scheduler, add, startsOf, lagsOf, settle } = createBench();
   let isPaused = false;
   add('a', { isPaused: () => isPaused });
@@ -101,7 +101,7 @@ test('Scheduler begins no turn of a paused activity, goes on at the next place a
   expect(lagsOf('a')).toEqual([0, 0, 0, 0]);
 });
 
-test('Scheduler.trigger() resolves with failed at once while the activity is paused, and no turn begins', async () => {
+test('Scheduler.trigger() resolves with failed at once while the activity is paused, and no run begins', async () => {
   const { clock, scheduler, add, turns, settle } = createBench();
   let isPaused = true;
   add('a', { isPaused: () => isPaused });
@@ -111,7 +111,7 @@ test('Scheduler.trigger() resolves with failed at once while the activity is pau
   expect(turns).toEqual([]);
   isPaused = false;
   expect(await scheduler.trigger('a')).toBe('done');
-  // Also while another activity has the lane.
+  // Also while another activity has the serial key.
   const gate = createGate();
   add('b', { ...gate, serialKey: 'a' });
   void scheduler.trigger('b');
@@ -120,7 +120,7 @@ test('Scheduler.trigger() resolves with failed at once while the activity is pau
   gate.open('done');
 });
 
-test('Scheduler.trigger() joins a turn under way though a pause has set in meanwhile', async () => {
+test('Scheduler.trigger() joins a run under way though a pause has set in meanwhile', async () => {
   const { clock, scheduler, add } = createBench();
   const gate = createGate();
   let isPaused = false;
@@ -133,7 +133,7 @@ test('Scheduler.trigger() joins a turn under way though a pause has set in meanw
   expect(await answer).toBe('done');
 });
 
-test('Scheduler begins no turn that was waiting when the pause set in, and the others of the lane go on', async () => {
+test('Scheduler begins no run that was waiting when the pause set in, and the others of the serial key go on', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
   let isPaused = false;
   add('logs', {
@@ -157,12 +157,12 @@ test('Scheduler begins no turn that was waiting when the pause set in, and the o
   expect(startsOf('last')).toHaveLength(1);
   isPaused = false;
   await clock.advance(3 * MINUTE_MS, settle);
-  // It kept its grid, which began with that of the other.
+  // It kept its schedule, which began with that of the other.
   const [logsMs = 0] = startsOf('logs');
   expect(startsOf('status').map((startMs) => startMs - logsMs)).toEqual([1, 2, 3].map((place) => place * MINUTE_MS));
 });
 
-test('Scheduler.trigger() that was let wait into a pause leaves back-off and grid as they were', async () => {
+test('Scheduler.trigger() that was let wait into a pause leaves back-off and schedule as they were', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench(1);
   let isPaused = false;
   add('a', { isPaused: () => isPaused, run: () => Promise.resolve('failed') });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createBench, createGate, differences, lasting, MINUTE_MS, peek } from './scheduler-bench.ts';
 
-test('Scheduler.trigger() begins a turn at once and resolves with how it ended', async () => {
+test('Scheduler.trigger() begins a run at once and resolves with how it ended', async () => {
   const { clock, scheduler, add, turns, settle } = createBench();
   const outcomes: ('done' | 'failed')[] = ['done', 'done', 'failed'];
   add('a', { run: () => Promise.resolve(outcomes.shift() ?? 'done') });
@@ -17,7 +17,7 @@ test('Scheduler.trigger() begins a turn at once and resolves with how it ended',
   ]);
 });
 
-test('Scheduler.trigger() resolves with failed for a turn that rejects', async () => {
+test('Scheduler.trigger() resolves with failed for a run that rejects', async () => {
   const { clock, scheduler, add, ended, settle } = createBench();
   add('a', { run: () => Promise.reject(new RangeError('a fault of the program')) });
   scheduler.start();
@@ -46,7 +46,7 @@ test('Scheduler.trigger() resolves with gone for what is not there, is removed m
   expect(await scheduler.trigger('stopped')).toBe('gone');
 });
 
-test('Scheduler.trigger() joins a turn under way, also one that nobody had asked for', async () => {
+test('Scheduler.trigger() joins a run under way, also one that nobody had asked for', async () => {
   const { clock, scheduler, add, turns } = createBench();
   const gate = createGate();
   add('a', gate);
@@ -60,7 +60,7 @@ test('Scheduler.trigger() joins a turn under way, also one that nobody had asked
   expect(turns).toHaveLength(1);
 });
 
-test('Scheduler.trigger() waits for the serialKey: lane, and all who ask meanwhile share one turn', async () => {
+test('Scheduler.trigger() waits for the serial key, and all who ask meanwhile share one run', async () => {
   const { clock, scheduler, add, startsOf, turns } = createBench();
   let isAwaited = () => false;
   add('logs', {
@@ -76,7 +76,7 @@ test('Scheduler.trigger() waits for the serialKey: lane, and all who ask meanwhi
   await clock.advance(20);
   add('status', { serialKey: 'x', intervalMs: 60 * MINUTE_MS, run: lasting(clock, 1000) });
   await clock.advance(100);
-  // The first turn of status itself waits already.
+  // The first run of status itself waits already.
   expect(isAwaited()).toBe(true);
   const answers = [scheduler.trigger('status')];
   await clock.advance(10_000);
@@ -85,7 +85,7 @@ test('Scheduler.trigger() waits for the serialKey: lane, and all who ask meanwhi
   await clock.advance(31_000);
   expect(await Promise.all(answers)).toEqual(['done', 'done', 'done']);
   expect(turns.filter(({ key }) => key === 'status')).toMatchObject([{ isTriggered: true }]);
-  // Now one that is not due: it makes the long turn of the lane know, waits for its end, and is one turn for all.
+  // Now one that is not due: it makes the long run of the serial key know, waits for its end, and is one run for all.
   void scheduler.trigger('logs');
   await clock.advance(10);
   expect(isAwaited()).toBe(false);
@@ -98,7 +98,7 @@ test('Scheduler.trigger() waits for the serialKey: lane, and all who ask meanwhi
   expect(startsOf('status')).toHaveLength(2);
 });
 
-test('Scheduler.trigger() holds to the cap of turns', async () => {
+test('Scheduler.trigger() holds to the cap of runs', async () => {
   const { clock, scheduler, add, turns } = createBench(1);
   const gate = createGate();
   add('a', { ...gate, intervalMs: 60 * MINUTE_MS });
@@ -112,7 +112,7 @@ test('Scheduler.trigger() holds to the cap of turns', async () => {
   expect(await answer).toBe('done');
 });
 
-test('Scheduler.trigger() moves no turn of the grid', async () => {
+test('Scheduler.trigger() moves no run of the schedule', async () => {
   const [asked, unasked] = [createBench(), createBench()];
   for (const { add, scheduler, clock } of [asked, unasked]) {
     add('a', { run: lasting(clock, 500) });
@@ -129,7 +129,7 @@ test('Scheduler.trigger() moves no turn of the grid', async () => {
   expect(asked.turns).toHaveLength(40);
 });
 
-test('Scheduler.trigger() serves a place on the grid that comes while its turn is under way', async () => {
+test('Scheduler.trigger() serves a scheduled time that comes while its run is under way', async () => {
   const { clock, scheduler, add, startsOf, lagsOf } = createBench();
   add('a', { run: lasting(clock, 10_000) });
   scheduler.start();
@@ -137,12 +137,12 @@ test('Scheduler.trigger() serves a place on the grid that comes while its turn i
   const [placeMs = 0] = startsOf('a');
   void scheduler.trigger('a');
   await clock.advance(2 * MINUTE_MS);
-  // The turn that was asked for at 0:55 ends at 1:05: the place at 1:00 has no other, and 2:00 is not moved.
+  // The run that was asked for at 0:55 ends at 1:05: the scheduled time at 1:00 has no other, and 2:00 is not moved.
   expect(startsOf('a')).toEqual([placeMs, MINUTE_MS - 5000, placeMs + 2 * MINUTE_MS]);
   expect(lagsOf('a')).toEqual([0, undefined, 0]);
 });
 
-test('Scheduler.trigger() that ends at the very place on the grid has served it', async () => {
+test('Scheduler.trigger() that ends at the scheduled time has served it', async () => {
   const { clock, scheduler, add, startsOf } = createBench();
   add('a', { run: lasting(clock, 10_000) });
   scheduler.start();
@@ -154,7 +154,7 @@ test('Scheduler.trigger() that ends at the very place on the grid has served it'
   expect(startsOf('a')).toEqual([placeMs, placeMs + 50_000, placeMs + 2 * MINUTE_MS]);
 });
 
-test('Scheduler reports the lag of a turn that was both due and asked for, and none of one ahead of its place', async () => {
+test('Scheduler reports the lag of a run that was both due and asked for, and none of one ahead of its scheduled time', async () => {
   const { clock, scheduler, add, ended } = createBench();
   add('long', { serialKey: 'x', intervalMs: 60 * MINUTE_MS, run: lasting(clock, 10_000) });
   add('a', { serialKey: 'x' });
@@ -170,13 +170,13 @@ test('Scheduler reports the lag of a turn that was both due and asked for, and n
   ]);
 });
 
-test('Scheduler.trigger() ends a back-off when its turn works, and the grid is as before', async () => {
+test('Scheduler.trigger() ends a back-off when its run works, and the schedule is as before', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
   let isUp = false;
   add('a', { run: () => Promise.resolve(isUp ? 'done' : 'failed') });
   scheduler.start();
   await clock.advance(8 * MINUTE_MS, settle);
-  // Turns at 0, 1, 3 and 7 minutes; the next would come at 12.
+  // Runs at 0, 1, 3 and 7 minutes; the next would come at 12.
   const placeMs = (startsOf('a')[0] ?? 0) % MINUTE_MS;
   expect(startsOf('a').map((startMs) => (startMs - placeMs) / MINUTE_MS)).toEqual([0, 1, 3, 7]);
   isUp = true;
@@ -190,7 +190,7 @@ test('Scheduler.trigger() ends a back-off when its turn works, and the grid is a
   ).toEqual([9, 10, 11]);
 });
 
-test('Scheduler.trigger() drives nothing into back-off, however often its turns fail', async () => {
+test('Scheduler.trigger() drives nothing into back-off, however often its runs fail', async () => {
   const { clock, scheduler, add, turns, settle } = createBench();
   add('a', { run: () => Promise.resolve('failed') });
   scheduler.start();
@@ -202,7 +202,7 @@ test('Scheduler.trigger() drives nothing into back-off, however often its turns 
   expect(differences(regular).map((waitMs) => waitMs / MINUTE_MS)).toEqual([1, 2, 4, 5, 5, 5, 5]);
 });
 
-test('Scheduler.trigger() before start is answered by the first turn', async () => {
+test('Scheduler.trigger() before start is answered by the first run', async () => {
   const { clock, scheduler, add, turns, settle } = createBench();
   add('a');
   const answer = scheduler.trigger('a');
@@ -214,7 +214,7 @@ test('Scheduler.trigger() before start is answered by the first turn', async () 
   expect(turns).toMatchObject([{ isTriggered: true }]);
 });
 
-test('Scheduler gives an activity without an interval a turn when it is asked for, before the start as well, and never else', async () => {
+test('Scheduler gives an activity without an interval a run when it is asked for, before the start as well, and never else', async () => {
   const { clock, scheduler, add, startsOf, settle } = createBench();
   add('status', { serialKey: 'router' });
   add('backup', { serialKey: 'router', intervalMs: Number.POSITIVE_INFINITY });
@@ -232,7 +232,7 @@ test('Scheduler gives an activity without an interval a turn when it is asked fo
   expect(startsOf('status')).toHaveLength(20);
 });
 
-test('Scheduler gives an activity whose interval is Infinity no turn but those that are asked for', async () => {
+test('Scheduler gives an activity whose interval is Infinity no run but those that are asked for', async () => {
   const { clock, scheduler, add, startsOf, lagsOf, settle } = createBench();
   const outcomes: ('done' | 'failed')[] = ['failed', 'failed', 'failed', 'done'];
   const rare = { intervalMs: Infinity, run: () => Promise.resolve(outcomes.shift() ?? 'done') };
@@ -252,7 +252,7 @@ test('Scheduler gives an activity whose interval is Infinity no turn but those t
   expect(startsOf('late/backup')).toEqual([]);
 });
 
-test('Scheduler.trigger() of an activity whose interval is Infinity waits for start, and for the lane', async () => {
+test('Scheduler.trigger() of an activity whose interval is Infinity waits for start, and for the serial key', async () => {
   const { clock, scheduler, add, startsOf } = createBench();
   const gate = createGate();
   add('status', { ...gate, serialKey: 'x' });

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { Activity } from '../../src/schedule/index.ts';
 import { createBench, differences, lasting, MINUTE_MS } from './scheduler-bench.ts';
 
-describe('grid', () => {
-  test('Scheduler gives each activity a turn per interval, on a grid of its own', async () => {
+describe('schedule', () => {
+  test('Scheduler gives each activity a run per interval, on a schedule of its own', async () => {
     const { clock, scheduler, add, startsOf, settle } = createBench();
     add('a');
     add('b', { intervalMs: 10_000 });
@@ -16,7 +16,7 @@ describe('grid', () => {
     expect(new Set(differences(startsOf('b')))).toEqual(new Set([10_000]));
   });
 
-  test('Scheduler.start() spreads the first turns over 20 ms per activity, at places that depend on the key alone', async () => {
+  test('Scheduler.start() spreads the first runs over 20 ms per activity, at scheduled times that depend on the key alone', async () => {
     const first = createBench();
     const second = createBench();
     const keys = Array.from({ length: 100 }, (_, index) => `router-${index}/status`);
@@ -36,7 +36,7 @@ describe('grid', () => {
     }
   });
 
-  test('Scheduler.start() spreads the first turns over no more than the interval', async () => {
+  test('Scheduler.start() spreads the first runs over no more than the interval', async () => {
     const { clock, scheduler, add, turns, settle } = createBench();
     for (let index = 0; index < 100; index++) add(`router-${index}`, { intervalMs: 100 });
     scheduler.start();
@@ -44,7 +44,7 @@ describe('grid', () => {
     expect(turns).toHaveLength(100);
   });
 
-  test('Scheduler counts its grid in monotonic time, so that a wall clock that jumps moves no turn', async () => {
+  test('Scheduler counts its schedule in monotonic time, so that a wall clock that jumps moves no run', async () => {
     const { clock, scheduler, add, startsOf, settle } = createBench();
     add('a');
     scheduler.start();
@@ -55,23 +55,23 @@ describe('grid', () => {
     expect(differences(startsOf('a'))).toEqual([MINUTE_MS, MINUTE_MS]);
   });
 
-  test('Scheduler reports a turn that the one before it ran over as late, and never lets turns pile up', async () => {
+  test('Scheduler reports a run that the one before it ran over as late, and never lets runs pile up', async () => {
     const { clock, scheduler, add, startsOf, lagsOf } = createBench();
     add('slow', { intervalMs: 10_000, run: lasting(clock, 25_000) });
     scheduler.start();
     await clock.advance(5 * MINUTE_MS);
     const starts = startsOf('slow');
-    // Turns of 25 seconds begin at every third place of 10 seconds: no more than that fit.
+    // Runs of 25 seconds begin at every third scheduled time of 10 seconds: no more than that fit.
     expect(starts).toHaveLength(10);
     expect(new Set(differences(starts))).toEqual(new Set([30_000]));
-    // The first is in time; each of the others should have begun two places earlier.
+    // The first is in time; each of the others should have begun two scheduled times earlier.
     const [first, ...later] = lagsOf('slow');
     expect(first).toBe(0);
     expect(later).toHaveLength(9);
     expect(new Set(later)).toEqual(new Set([20_000]));
   });
 
-  test('Scheduler reports no lag of turns that end before their next place, however long they are', async () => {
+  test('Scheduler reports no lag of runs that end before their next scheduled time, however long they are', async () => {
     const { clock, scheduler, add, lagsOf } = createBench();
     add('a', { intervalMs: 10_000, run: lasting(clock, 9_999) });
     scheduler.start();
@@ -90,12 +90,12 @@ describe('grid', () => {
     });
     scheduler.start();
     await clock.advance(30 * MINUTE_MS);
-    // A turn lasts 90 seconds: it runs over the place after one interval, not over those after two, four and five.
+    // A run lasts 90 seconds: it runs over the scheduled time after one interval, not over those after two, four and five.
     expect(differences(startsOf('dead')).map((waitMs) => waitMs / MINUTE_MS)).toEqual([2, 2, 4, 5, 5, 5, 5]);
     expect(lagsOf('dead').slice(0, 5)).toEqual([0, MINUTE_MS, 0, 0, 0]);
   });
 
-  test('Scheduler gives one turn, not many, after a process that stood still', async () => {
+  test('Scheduler gives one run, not many, after a process that stood still', async () => {
     const { clock, scheduler, add, startsOf, lagsOf } = createBench();
     let standsStill = true;
     add('a', { intervalMs: 1000, run: () => Promise.resolve('done') });
@@ -117,7 +117,7 @@ describe('grid', () => {
     expect(lags.filter((lagMs) => lagMs > 0)).toHaveLength(1);
   });
 
-  test('Scheduler leaves out no place on the grid, whatever fraction of a millisecond its clock began with', () =>
+  test('Scheduler leaves out no scheduled time, whatever fraction of a millisecond its clock began with', () =>
     fc.assert(
       fc.asyncProperty(fc.string(), fc.double({ min: 0, max: 1e7, noNaN: true }), async (key, offsetMs) => {
         const { clock, scheduler, add, startsOf, settle } = createBench();
@@ -140,7 +140,7 @@ describe('back-off', () => {
     expect(waits.slice(0, 6)).toEqual([1, 2, 4, 5, 5, 5]);
   });
 
-  test('Scheduler returns to the plain interval after the first turn that works', async () => {
+  test('Scheduler returns to the plain interval after the first run that works', async () => {
     const { clock, scheduler, add, startsOf, settle } = createBench();
     const outcomes: ('done' | 'failed')[] = ['failed', 'failed', 'done', 'done', 'failed', 'done'];
     add('a', { run: () => Promise.resolve(outcomes.shift() ?? 'done') });
@@ -168,8 +168,8 @@ describe('back-off', () => {
   });
 });
 
-describe('lanes and the cap', () => {
-  test('Scheduler never runs two activities of one lane at once, and lets none starve', async () => {
+describe('serial keys and the cap', () => {
+  test('Scheduler never runs two activities of one serial key at once, and lets none starve', async () => {
     const { clock, scheduler, add, startsOf } = createBench();
     let running = 0;
     let runningMost = 0;
@@ -191,7 +191,7 @@ describe('lanes and the cap', () => {
     for (const key of ['status', 'logs', 'backup']) expect(startsOf(key).length).toBeGreaterThan(25);
   });
 
-  test('Scheduler runs activities of different lanes at once', async () => {
+  test('Scheduler runs activities of different serial keys at once', async () => {
     const { clock, scheduler, add, turns } = createBench();
     for (const key of ['a', 'b', 'c']) add(key, { run: lasting(clock, 50_000) });
     scheduler.start();
@@ -199,7 +199,7 @@ describe('lanes and the cap', () => {
     expect(turns).toHaveLength(3);
   });
 
-  test('Scheduler has no more turns under way than its cap, and begins the next as soon as one ends', async () => {
+  test('Scheduler has no more runs under way than its cap, and begins the next as soon as one ends', async () => {
     const { clock, scheduler, add, turns } = createBench(2);
     let running = 0;
     let runningMost = 0;
@@ -225,7 +225,7 @@ describe('lanes and the cap', () => {
 });
 
 describe('report and end', () => {
-  test('Scheduler reports each turn with its outcome, how late it was and how long it took', async () => {
+  test('Scheduler reports each run with its outcome, how late it was and how long it took', async () => {
     const { clock, scheduler, add, ended } = createBench();
     add('first', { serialKey: 'x', run: lasting(clock, 3000) });
     add('second', {
@@ -240,14 +240,14 @@ describe('report and end', () => {
     expect(ended).toHaveLength(2);
     const [before, after] = ended;
     expect(before).toMatchObject({ type: 'run-ended', lagMs: 0 });
-    // Whichever came first in the serialKey: lane, the other had to wait for it.
+    // Whichever came first in the serial key, the other had to wait for it.
     expect(after?.lagMs).toBeGreaterThan(0);
     expect(new Set(ended.map(({ key, outcome, durationMs }) => `${key} ${outcome} ${durationMs}`))).toEqual(
       new Set(['first done 3000', 'second failed 500']),
     );
   });
 
-  test('Scheduler.stop() aborts the turns under way, waits for their end and begins no other', async () => {
+  test('Scheduler.stop() aborts the runs under way, waits for their end and begins no other', async () => {
     const { clock, scheduler, add, turns, ended } = createBench(1);
     const events: string[] = [];
     const run: Activity['run'] = (signal) =>
@@ -273,7 +273,7 @@ describe('report and end', () => {
     expect(ended.filter(({ key }) => key === 'under way')).toEqual([]);
   });
 
-  test('Scheduler.whenIdle() resolves at once when no turn is under way', async () => {
+  test('Scheduler.whenIdle() resolves at once when no run is under way', async () => {
     const { scheduler, add } = createBench();
     add('a');
     await scheduler.whenIdle();
@@ -291,7 +291,7 @@ describe('report and end', () => {
   });
 });
 
-test('Scheduler reports a turn that rejects, and gives the router its next turns all the same', async () => {
+test('Scheduler reports a run that rejects, and gives the router its next runs all the same', async () => {
   const { clock, scheduler, add, ended, startsOf, settle } = createBench();
   const cause = new RangeError('a fault of the program');
   add('a', { serialKey: 'router', run: () => Promise.reject(cause) });

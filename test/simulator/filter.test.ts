@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseFilter, selectEntries } from '../../src/simulator/configuration/filter.ts';
 import { resourceTable } from '../../src/simulator/configuration/resource-table.ts';
 import type { Entry } from '../../src/simulator/configuration/state.ts';
-import { Fault } from '../../src/simulator/rest/fault.ts';
+import { Rejection } from '../../src/simulator/rest/rejection.ts';
 
 const list = resourceTable.get('wan/wans')?.list;
 if (!list) throw new TypeError('The table has no WAN chains');
@@ -66,9 +66,9 @@ describe('filters', () => {
     fc.assert(
       fc.property(entries, filter, (plain, json) => {
         const parsed = parseFilter(JSON.stringify(json));
-        if (parsed instanceof Fault) return expect.unreachable();
+        if (parsed instanceof Rejection) return expect.unreachable();
         const selected = selectEntries(list, plain.map(toEntry), parsed);
-        if (selected instanceof Fault) return expect.unreachable();
+        if (selected instanceof Rejection) return expect.unreachable();
         const actual = selected.map(({ entry, sublist }) => [
           Number(entry.uid.slice(3)),
           sublist.map(({ uid }) => Number(uid)),
@@ -82,8 +82,8 @@ describe('filters', () => {
   test('an added condition never selects more, an added value never less', () => {
     const select = (plain: Plain[], json: unknown) => {
       const parsed = parseFilter(JSON.stringify(json));
-      const selected = parsed instanceof Fault ? parsed : selectEntries(list, plain.map(toEntry), parsed);
-      return selected instanceof Fault ? [] : selected.map(({ entry }) => entry.uid);
+      const selected = parsed instanceof Rejection ? parsed : selectEntries(list, plain.map(toEntry), parsed);
+      return selected instanceof Rejection ? [] : selected.map(({ entry }) => entry.uid);
     };
     fc.assert(
       fc.property(entries, condition, condition, word, (plain, one, other, more) => {
@@ -99,7 +99,7 @@ describe('filters', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
         const parsed = parseFilter(text);
-        if (parsed instanceof Fault) expect(parsed.status).toBe(400);
+        if (parsed instanceof Rejection) expect(parsed.status).toBe(400);
         else expect(parsed.length).toBeGreaterThan(0);
       }),
       { numRuns: 1000, seed: 7 },
@@ -116,6 +116,6 @@ describe('filters', () => {
     '{"p":"a","o":"eq","v":[]}',
     '{"p":"a","o":"eq","v":"x","w":1}',
   ])('parseFilter() refuses %s', (text) => {
-    expect(parseFilter(text)).toBeInstanceOf(Fault);
+    expect(parseFilter(text)).toBeInstanceOf(Rejection);
   });
 });

@@ -1,4 +1,4 @@
-import { Fault } from '../rest/fault.ts';
+import { Rejection } from '../rest/rejection.ts';
 import { ValueCheck } from './check-values.ts';
 import type { EntryInput, Envelope } from './envelope.ts';
 import type { Selected } from './filter.ts';
@@ -15,11 +15,12 @@ export function addEntries(
   state: ResourceState,
   envelope: Envelope,
   createUid: CreateUid,
-): ResourceState | Fault {
-  if (!list) return Fault.of(405, 'method', 'this resource is no list; change it with PUT');
+): ResourceState | Rejection {
+  if (!list) return Rejection.of(405, 'method', 'this resource is no list; change it with PUT');
   const inputs = envelope.list ?? [];
-  if (inputs.length === 0) return Fault.of(400, 'list', 'at least one entry is required');
-  if (state.list.length + inputs.length > ENTRIES_MAX) return Fault.of(400, 'list', `the list ends at ${ENTRIES_MAX}`);
+  if (inputs.length === 0) return Rejection.of(400, 'list', 'at least one entry is required');
+  if (state.list.length + inputs.length > ENTRIES_MAX)
+    return Rejection.of(400, 'list', `the list ends at ${ENTRIES_MAX}`);
   const check = new ValueCheck();
   const changed = envelope.unique ? check.merge(unique, state.unique, envelope.unique) : state.unique;
   let number = readHighestNumber(list, state.list);
@@ -49,9 +50,9 @@ export function changeEntries(
   { unique, list }: ResourceDefinition,
   state: ResourceState,
   envelope: Envelope,
-): ResourceState | Fault {
-  if (!envelope.unique && !envelope.list) return Fault.of(400, 'config', 'nothing to change');
-  if (envelope.list && !list) return Fault.of(400, 'list', 'this resource has no list');
+): ResourceState | Rejection {
+  if (!envelope.unique && !envelope.list) return Rejection.of(400, 'config', 'nothing to change');
+  if (envelope.list && !list) return Rejection.of(400, 'list', 'this resource has no list');
   const check = new ValueCheck();
   const changed = envelope.unique ? check.merge(unique, state.unique, envelope.unique) : state.unique;
   let entries = state.list;

@@ -1,4 +1,4 @@
-import { Fault, type FaultReason } from '../rest/fault.ts';
+import { Rejection, type RejectionReason } from '../rest/rejection.ts';
 import { checkValue, type Field } from './field.ts';
 import type { Values } from './resource.ts';
 import { readDefaults } from './state.ts';
@@ -9,11 +9,11 @@ const KEY_LENGTH_MAX = 100;
 
 /** Checks what a client sent against the fields; collects all faults, each with its parameter. */
 export class ValueCheck {
-  readonly #reasons: FaultReason[] = [];
+  readonly #reasons: RejectionReason[] = [];
 
   /** The faults found so far. */
-  get fault(): Fault | undefined {
-    return this.#reasons.length > 0 ? new Fault(400, this.#reasons) : undefined;
+  get fault(): Rejection | undefined {
+    return this.#reasons.length > 0 ? new Rejection(400, this.#reasons) : undefined;
   }
 
   add(key: string, text: string): void {

@@ -1,5 +1,5 @@
-import { Fault } from '../rest/fault.ts';
 import { isRecord, parseJsonObject } from '../rest/json.ts';
+import { Rejection } from '../rest/rejection.ts';
 
 /** An entry as a client sent it: identifiers apart from values, which are not checked yet. */
 export interface EntryInput {
@@ -27,51 +27,51 @@ const ENTRIES_MAX = 5000;
  * Parses a configuration envelope. What an answer carries in `profile` beside the name is accepted, so that an answer can
  * be changed and sent back. Parameters directly in `config` count as single-valued ones.
  */
-export function parseEnvelope(body: string | Fault): Envelope | Fault {
+export function parseEnvelope(body: string | Rejection): Envelope | Rejection {
   const parsed = parseJsonObject(body, ['profile', 'config']);
-  if (parsed instanceof Fault) return parsed;
+  if (parsed instanceof Rejection) return parsed;
   const profile = parseProfile(parsed['profile']);
-  if (profile instanceof Fault) return profile;
+  if (profile instanceof Rejection) return profile;
   const { config } = parsed;
-  if (!isRecord(config)) return Fault.of(400, 'config', 'an object is required');
+  if (!isRecord(config)) return Rejection.of(400, 'config', 'an object is required');
   const { unique, list, ...loose } = config;
-  if (unique !== undefined && !isRecord(unique)) return Fault.of(400, 'unique', 'must be an object');
+  if (unique !== undefined && !isRecord(unique)) return Rejection.of(400, 'unique', 'must be an object');
   const entries = list === undefined ? undefined : parseEntries('list', list);
-  if (entries instanceof Fault) return entries;
+  if (entries instanceof Rejection) return entries;
   const isLoose = Object.keys(loose).length > 0;
   return { ...profile, unique: isLoose ? { ...unique, ...loose } : unique, list: entries };
 }
 
-function parseProfile(profile: unknown): Pick<Envelope, 'profileName' | 'activate'> | Fault {
+function parseProfile(profile: unknown): Pick<Envelope, 'profileName' | 'activate'> | Rejection {
   if (profile === undefined) return { profileName: undefined, activate: false };
-  if (!isRecord(profile)) return Fault.of(400, 'profile', 'must be an object');
+  if (!isRecord(profile)) return Rejection.of(400, 'profile', 'must be an object');
   const { name, activate, last_activated: _lastActivated, modified: _modified, ...others } = profile;
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) return Fault.of(400, unknown, 'unknown parameter');
-  if (name !== undefined && typeof name !== 'string') return Fault.of(400, 'name', 'must be a string');
+  if (unknown !== undefined) return Rejection.of(400, unknown, 'unknown parameter');
+  if (name !== undefined && typeof name !== 'string') return Rejection.of(400, 'name', 'must be a string');
   if (activate !== undefined && activate !== '0' && activate !== '1') {
-    return Fault.of(400, 'activate', 'must be "0" or "1"');
+    return Rejection.of(400, 'activate', 'must be "0" or "1"');
   }
   return { profileName: name, activate: activate === '1' };
 }
 
-function parseEntries(key: 'list' | 'sublist', entries: unknown): readonly EntryInput[] | Fault {
-  if (!Array.isArray(entries)) return Fault.of(400, key, 'must be a list of entries');
-  if (entries.length > ENTRIES_MAX) return Fault.of(400, key, `must not hold more than ${ENTRIES_MAX} entries`);
+function parseEntries(key: 'list' | 'sublist', entries: unknown): readonly EntryInput[] | Rejection {
+  if (!Array.isArray(entries)) return Rejection.of(400, key, 'must be a list of entries');
+  if (entries.length > ENTRIES_MAX) return Rejection.of(400, key, `must not hold more than ${ENTRIES_MAX} entries`);
   const inputs: EntryInput[] = [];
   for (const entry of entries as readonly unknown[]) {
     const input = parseEntry(key, entry);
-    if (input instanceof Fault) return input;
+    if (input instanceof Rejection) return input;
     inputs.push(input);
   }
   return inputs;
 }
 
-function parseEntry(key: 'list' | 'sublist', entry: unknown): EntryInput | Fault {
-  if (!isRecord(entry)) return Fault.of(400, key, 'an entry must be an object');
+function parseEntry(key: 'list' | 'sublist', entry: unknown): EntryInput | Rejection {
+  if (!isRecord(entry)) return Rejection.of(400, key, 'an entry must be an object');
   const { list_uid, index, sublist_uid, sublist, ...values } = entry;
   if (sublist === undefined) return { list_uid, index, sublist_uid, values, sublist: undefined };
-  if (key === 'sublist') return Fault.of(400, 'sublist', 'lists are not nested deeper than this');
+  if (key === 'sublist') return Rejection.of(400, 'sublist', 'lists are not nested deeper than this');
   const inner = parseEntries('sublist', sublist);
-  return inner instanceof Fault ? inner : { list_uid, index, sublist_uid, values, sublist: inner };
+  return inner instanceof Rejection ? inner : { list_uid, index, sublist_uid, values, sublist: inner };
 }

@@ -1,4 +1,4 @@
-import { Fault } from '../rest/fault.ts';
+import { Rejection } from '../rest/rejection.ts';
 import type { ListDefinition } from './resource.ts';
 import type { Entry, SubEntry } from './state.ts';
 
@@ -22,21 +22,21 @@ const CONDITIONS_MAX = 256;
  * Parses the query parameter `filter`: a JSON object `{p, o, v}` or a list of them. An empty list is refused: on DELETE
  * it would silently mean everything.
  */
-export function parseFilter(json: string): readonly Filter[] | Fault {
+export function parseFilter(json: string): readonly Filter[] | Rejection {
   let value: unknown;
   try {
     value = JSON.parse(json);
   } catch {
-    return Fault.of(400, 'filter', 'malformed JSON');
+    return Rejection.of(400, 'filter', 'malformed JSON');
   }
   const conditions: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (conditions.length === 0 || conditions.length > CONDITIONS_MAX) {
-    return Fault.of(400, 'filter', `from 1 to ${CONDITIONS_MAX} conditions are expected`);
+    return Rejection.of(400, 'filter', `from 1 to ${CONDITIONS_MAX} conditions are expected`);
   }
   const filters: Filter[] = [];
   for (const condition of conditions) {
     const filter = parseCondition(condition);
-    if (filter instanceof Fault) return filter;
+    if (filter instanceof Rejection) return filter;
     filters.push(filter);
   }
   return filters;
@@ -50,12 +50,12 @@ export function selectEntries(
   list: ListDefinition,
   entries: readonly Entry[],
   filters: readonly Filter[],
-): readonly Selected[] | Fault {
+): readonly Selected[] | Rejection {
   const nameKey = list.nameKey ?? 'name';
   const outer = new Set(['list_uid', nameKey, ...readable(list.fields)]);
   const inner = new Set(list.sublist ? ['sublist_uid', ...readable(list.sublist)] : []);
   const unknown = filters.find(({ parameter }) => !outer.has(parameter) && !inner.has(parameter));
-  if (unknown) return Fault.of(400, 'filter', `${unknown.parameter.slice(0, 100)} is no parameter of the entries`);
+  if (unknown) return Rejection.of(400, 'filter', `${unknown.parameter.slice(0, 100)} is no parameter of the entries`);
   const onEntry = filters.filter(({ parameter }) => outer.has(parameter));
   const onSublist = filters.filter(({ parameter }) => !outer.has(parameter));
   return entries.flatMap((entry) => {
@@ -66,17 +66,17 @@ export function selectEntries(
   });
 }
 
-function parseCondition(condition: unknown): Filter | Fault {
+function parseCondition(condition: unknown): Filter | Rejection {
   if (typeof condition !== 'object' || condition === null || Array.isArray(condition)) {
-    return Fault.of(400, 'filter', 'a condition is an object {p, o, v}');
+    return Rejection.of(400, 'filter', 'a condition is an object {p, o, v}');
   }
   const { p, o, v, ...others } = condition as Record<string, unknown>;
-  if (Object.keys(others).length > 0) return Fault.of(400, 'filter', 'a condition has only p, o and v');
-  if (typeof p !== 'string') return Fault.of(400, 'filter', 'p must be the name of a parameter');
-  if (o !== 'eq' && o !== 'like') return Fault.of(400, 'filter', 'o must be eq or like');
+  if (Object.keys(others).length > 0) return Rejection.of(400, 'filter', 'a condition has only p, o and v');
+  if (typeof p !== 'string') return Rejection.of(400, 'filter', 'p must be the name of a parameter');
+  if (o !== 'eq' && o !== 'like') return Rejection.of(400, 'filter', 'o must be eq or like');
   const values: readonly unknown[] = Array.isArray(v) ? v : [v];
   if (values.length === 0 || values.length > CONDITIONS_MAX || !values.every((one) => typeof one === 'string')) {
-    return Fault.of(400, 'filter', 'v must be a string or a list of strings');
+    return Rejection.of(400, 'filter', 'v must be a string or a list of strings');
   }
   return { parameter: p, operator: o, values };
 }

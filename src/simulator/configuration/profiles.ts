@@ -1,4 +1,4 @@
-import { Fault, type FaultReason } from '../rest/fault.ts';
+import { Rejection, type RejectionReason } from '../rest/rejection.ts';
 import type { Configuration } from './state.ts';
 
 /** Flags of a profile; the field names are those of the interface. */
@@ -65,21 +65,21 @@ export class Profiles {
   }
 
   /** Returns the flags of a profile, by default the running one; a 404 if it does not exist. */
-  describe(name: string | undefined): ProfileFlags | Fault {
+  describe(name: string | undefined): ProfileFlags | Rejection {
     const profile = this.#find(name);
-    return profile instanceof Fault ? profile : this.#toFlags(profile);
+    return profile instanceof Rejection ? profile : this.#toFlags(profile);
   }
 
   /** Returns the stored configuration of a profile. */
-  read(name: string | undefined): Configuration | Fault {
+  read(name: string | undefined): Configuration | Rejection {
     const profile = this.#find(name);
-    return profile instanceof Fault ? profile : profile.configuration;
+    return profile instanceof Rejection ? profile : profile.configuration;
   }
 
   /** Stores a change; the configuration in effect stays the same. */
   write(name: string | undefined, configuration: Configuration): void {
     const profile = this.#find(name);
-    if (profile instanceof Fault) return;
+    if (profile instanceof Rejection) return;
     profile.configuration = configuration;
     profile.isModified = true;
   }
@@ -87,15 +87,15 @@ export class Profiles {
   /** Makes a profile the running one and puts its configuration into effect. */
   activate(name: string | undefined): void {
     const profile = this.#find(name);
-    if (profile instanceof Fault) return;
+    if (profile instanceof Rejection) return;
     this.#running = profile;
     profile.isModified = false;
     this.#active = profile.configuration;
   }
 
   /** Creates all of the profiles, or none. */
-  create(wanted: readonly NewProfile[]): Fault | undefined {
-    const reasons: FaultReason[] = [];
+  create(wanted: readonly NewProfile[]): Rejection | undefined {
+    const reasons: RejectionReason[] = [];
     const made = wanted.flatMap(({ name, template, storedName }): Profile[] => {
       const configuration = this.#readTemplate(template, storedName);
       if (typeof configuration === 'string') reasons.push({ key: storedName ?? 'template', text: configuration });
@@ -113,7 +113,7 @@ export class Profiles {
   }
 
   /** Renames all of the profiles, or none. */
-  rename(renamings: readonly { readonly oldName: string; readonly newName: string }[]): Fault | undefined {
+  rename(renamings: readonly { readonly oldName: string; readonly newName: string }[]): Rejection | undefined {
     const reasons = [
       ...findRepeated(renamings.map(({ oldName }) => oldName)),
       ...findRepeated(renamings.map(({ newName }) => newName)),
@@ -121,9 +121,9 @@ export class Profiles {
     const found = renamings.flatMap(({ oldName, newName }) => {
       const profile = this.#find(oldName);
       const text = this.#findNameFault(newName);
-      if (profile instanceof Fault) reasons.push({ key: oldName.slice(0, KEY_LENGTH_MAX), text: 'does not exist' });
+      if (profile instanceof Rejection) reasons.push({ key: oldName.slice(0, KEY_LENGTH_MAX), text: 'does not exist' });
       if (text !== undefined) reasons.push({ key: newName.slice(0, KEY_LENGTH_MAX), text });
-      return profile instanceof Fault ? [] : [{ profile, newName }];
+      return profile instanceof Rejection ? [] : [{ profile, newName }];
     });
     if (reasons.length > 0) return toFault(reasons);
     for (const { profile, newName } of found) profile.name = newName;
@@ -131,11 +131,11 @@ export class Profiles {
   }
 
   /** Removes all of the profiles, or none. */
-  remove(names: readonly string[]): Fault | undefined {
-    const reasons = names.flatMap((name): FaultReason[] => {
+  remove(names: readonly string[]): Rejection | undefined {
+    const reasons = names.flatMap((name): RejectionReason[] => {
       const profile = this.#find(name);
       const key = name.slice(0, KEY_LENGTH_MAX);
-      if (profile instanceof Fault) return [{ key, text: 'does not exist' }];
+      if (profile instanceof Rejection) return [{ key, text: 'does not exist' }];
       return profile === this.#running ? [{ key, text: 'was activated last and cannot be deleted' }] : [];
     });
     if (reasons.length > 0) return toFault(reasons);
@@ -149,9 +149,9 @@ export class Profiles {
     this.#active = this.#fresh;
   }
 
-  #find(name: string | undefined): Profile | Fault {
+  #find(name: string | undefined): Profile | Rejection {
     if (name === undefined) return this.#running;
-    return this.#profiles.find((profile) => profile.name === name) ?? Fault.of(404, 'profile', 'not found');
+    return this.#profiles.find((profile) => profile.name === name) ?? Rejection.of(404, 'profile', 'not found');
   }
 
   #toFlags(profile: Profile): ProfileFlags {
@@ -163,7 +163,7 @@ export class Profiles {
     if (template === 'running_profile') return this.#running.configuration;
     if (template !== 'stored_profile') return 'is no template';
     const profile = this.#find(storedName ?? '');
-    return profile instanceof Fault ? 'does not exist' : profile.configuration;
+    return profile instanceof Rejection ? 'does not exist' : profile.configuration;
   }
 
   #findNameFault(name: string): string | undefined {
@@ -172,13 +172,13 @@ export class Profiles {
   }
 }
 
-function findRepeated(names: readonly string[]): FaultReason[] {
+function findRepeated(names: readonly string[]): RejectionReason[] {
   const repeated = new Set(names.filter((name, index) => names.indexOf(name) < index));
   return [...repeated].map((name) => ({ key: name.slice(0, KEY_LENGTH_MAX), text: 'stands there twice' }));
 }
 
-function toFault(reasons: readonly FaultReason[]): Fault {
-  return new Fault(400, reasons.slice(0, REASONS_MAX));
+function toFault(reasons: readonly RejectionReason[]): Rejection {
+  return new Rejection(400, reasons.slice(0, REASONS_MAX));
 }
 
 function createFresh(configuration: Configuration): [Profile, Profile[]] {

@@ -1,4 +1,4 @@
-import { Fault } from '../rest/fault.ts';
+import { Rejection } from '../rest/rejection.ts';
 import { isPortOpen } from './firewall.ts';
 import { readValue } from './fresh.ts';
 import type { Configuration } from './state.ts';
@@ -36,7 +36,7 @@ export function readWebSettings(configuration: Configuration): WebSettings {
 }
 
 /** Returns why a router could not work with these settings. */
-export function checkWebSettings({ httpPort, httpsPort }: WebSettings): Fault | undefined {
+export function checkWebSettings({ httpPort, httpsPort }: WebSettings): Rejection | undefined {
   if (httpPort === undefined || httpPort !== httpsPort) return undefined;
-  return Fault.of(400, 'http_port', 'must differ from https_port');
+  return Rejection.of(400, 'http_port', 'must differ from https_port');
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { RouterClock } from '../device/router-clock.ts';
-import { Fault } from '../rest/fault.ts';
+import { Rejection } from '../rest/rejection.ts';
 import type { ActiveFault, FaultName } from './router-faults.ts';
 
 /** A complete answer to a client. */
@@ -18,12 +18,12 @@ const CHUNK_BYTES = 64 * 1024;
 /** Faults that answer without involving the router. */
 const CANNED: Partial<Record<FaultName, (fault: ActiveFault, clock: RouterClock) => RawAnswer>> = {
   http_429: (fault, clock) =>
-    refusal(Fault.of(429, 'description', 'too many requests'), renderRetryAfter(fault, clock)),
-  http_500: () => refusal(Fault.of(500, 'config', 'could not be stored')),
+    refusal(Rejection.of(429, 'description', 'too many requests'), renderRetryAfter(fault, clock)),
+  http_500: () => refusal(Rejection.of(500, 'config', 'could not be stored')),
   http_503: (fault, clock) =>
-    refusal(Fault.of(503, 'description', 'locked by another request'), renderRetryAfter(fault, clock)),
-  unauthorized: () => refusal(Fault.of(401, 'authentication', 'missing, expired or invalid token')),
-  forbidden: () => refusal(Fault.of(403, 'authorization', 'insufficient rights')),
+    refusal(Rejection.of(503, 'description', 'locked by another request'), renderRetryAfter(fault, clock)),
+  unauthorized: () => refusal(Rejection.of(401, 'authentication', 'missing, expired or invalid token')),
+  forbidden: () => refusal(Rejection.of(403, 'authorization', 'insufficient rights')),
   garbage_json: () => ({
     status: 200,
     headers: { 'Content-Type': 'application/json' },
@@ -70,7 +70,7 @@ export function sendHugeBody(outgoing: ServerResponse, bytes: number): void {
   pump();
 }
 
-function refusal(fault: Fault, headers: Readonly<Record<string, string>> = {}): RawAnswer {
+function refusal(fault: Rejection, headers: Readonly<Record<string, string>> = {}): RawAnswer {
   return {
     status: fault.status,
     headers: { 'Content-Type': 'application/json', ...headers },

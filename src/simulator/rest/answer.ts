@@ -5,7 +5,7 @@ import type { WebSettings } from '../configuration/web-settings.ts';
 import type { Device } from '../device/device.ts';
 import type { Account, Group } from '../sessions/accounts.ts';
 import type { RestFeatures } from '../simulator-options.ts';
-import { Fault } from './fault.ts';
+import { Rejection } from './rejection.ts';
 
 /** The router that handles a request, and its connections to the outside. */
 export interface RestBindings extends HttpBindings {
@@ -33,12 +33,12 @@ export type RestContext = Context<RestEnv>;
 export const REQUEST_BODY_BYTES_MAX = 1024 * 1024;
 
 /** The body of a request as text; empty when there is none. */
-export async function readBody(context: RestContext): Promise<string | Fault> {
+export async function readBody(context: RestContext): Promise<string | Rejection> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of context.req.raw.body ?? []) {
     length += chunk.length;
-    if (length > REQUEST_BODY_BYTES_MAX) return Fault.of(413, 'content', 'too large');
+    if (length > REQUEST_BODY_BYTES_MAX) return Rejection.of(413, 'content', 'too large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -63,7 +63,7 @@ export function answerBytes(
 }
 
 /** Answers with a rejection. */
-export function answerFault(context: RestContext, fault: Fault): Response {
+export function answerRejection(context: RestContext, fault: Rejection): Response {
   return answerJson(context, fault.status, fault.toBody());
 }
 
@@ -71,9 +71,9 @@ export function answerFault(context: RestContext, fault: Fault): Response {
  * Returns a query parameter; `undefined` if it is absent, a rejection if it is given twice, because one would be
  * ignored.
  */
-export function readQuery(context: RestContext, name: string): string | undefined | Fault {
+export function readQuery(context: RestContext, name: string): string | undefined | Rejection {
   const values = context.req.queries(name) ?? [];
-  return values.length > 1 ? Fault.of(400, name, 'is given more than once') : values[0];
+  return values.length > 1 ? Rejection.of(400, name, 'is given more than once') : values[0];
 }
 
 /** Returns the part of the path after `/api/v2_0/<area>/`. */

@@ -4,13 +4,13 @@ import { matchedRoutes } from 'hono/route';
 import { resourceTable } from '../configuration/resource-table.ts';
 import { readWebSettings } from '../configuration/web-settings.ts';
 import { addDescriptionRoute } from '../openapi/serve-description.ts';
-import { answerFault, type RestContext, type RestEnv } from './answer.ts';
+import { answerRejection, type RestContext, type RestEnv } from './answer.ts';
 import { addAuthRoutes, requireAccess } from './auth.ts';
 import { addConfigurationRoutes } from './configuration.ts';
 import { addDownloadRoutes } from './download.ts';
-import { Fault } from './fault.ts';
 import { addOperationRoutes } from './operation.ts';
 import { addProfileRoutes } from './profiles.ts';
+import { Rejection } from './rejection.ts';
 import { addStatusRoutes } from './status.ts';
 
 /** Base path of the interface on every router, with its version. */
@@ -25,8 +25,10 @@ export function createRestApp(): Hono<RestEnv> {
   const app = new Hono<RestEnv>();
   addDescriptionRoute(app);
   app.use(observe);
-  app.notFound((context) => answerFault(context, Fault.of(404, 'resource', 'not found')));
-  app.onError((_error, context) => answerFault(context, Fault.of(500, 'internal', 'the simulated router failed')));
+  app.notFound((context) => answerRejection(context, Rejection.of(404, 'resource', 'not found')));
+  app.onError((_error, context) =>
+    answerRejection(context, Rejection.of(500, 'internal', 'the simulated router failed')),
+  );
 
   const api = app.basePath(API_ROOT);
   addAuthRoutes(api);
@@ -50,7 +52,7 @@ function refuseOtherMethods(app: Hono<RestEnv>, api: Hono<RestEnv>): void {
   for (const [path, allowed] of methods) {
     api.all(path.slice(API_ROOT.length), (context) => {
       context.header('Allow', allowed.join(', '));
-      return answerFault(context, Fault.of(405, 'method', 'not supported by this resource'));
+      return answerRejection(context, Rejection.of(405, 'method', 'not supported by this resource'));
     });
   }
 }

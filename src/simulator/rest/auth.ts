@@ -1,18 +1,21 @@
 import type { Hono, MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { type Account, type Group, hasRight } from '../sessions/accounts.ts';
-import { answerFault, answerJson, type RestContext, type RestEnv, readBody } from './answer.ts';
-import { Fault } from './fault.ts';
+import { answerJson, answerRejection, type RestContext, type RestEnv, readBody } from './answer.ts';
 import { parseJsonObject } from './json.ts';
+import { Rejection } from './rejection.ts';
 
 /** Adds login, refresh and logout: the only calls without an access token. */
 export function addAuthRoutes(api: Hono<RestEnv>): void {
   api.post('/auth/login', async (context) => {
     const credentials = parseCredentials(await readBody(context));
-    if (credentials instanceof Fault) return answerFault(context, credentials);
+    if (credentials instanceof Rejection) return answerRejection(context, credentials);
     const tokens = context.env.device.sessions.login(credentials.username, credentials.password);
     if (tokens) return answerJson(context, 200, tokens);
-    return answerFault(context, Fault.of(401, 'login', 'wrong username or password, or locked after a failed attempt'));
+    return answerRejection(
+      context,
+      Rejection.of(401, 'login', 'wrong username or password, or locked after a failed attempt'),
+    );
   });
   api.post('/auth/refresh', async (context) => {
     const tokens = context.env.device.sessions.refresh(readBearer(context));
@@ -37,7 +40,7 @@ export const requireAccess: MiddlewareHandler<RestEnv> = createMiddleware<RestEn
 export function requireGroup(needed: Group): MiddlewareHandler<RestEnv> {
   return createMiddleware<RestEnv>(async (context, next) => {
     if (hasRight(context.get('account').group, needed)) return next();
-    return answerFault(context, Fault.of(403, 'authorization', 'insufficient rights'));
+    return answerRejection(context, Rejection.of(403, 'authorization', 'insufficient rights'));
   });
 }
 
@@ -57,14 +60,16 @@ function readBasicAccount(context: RestContext): Account | undefined {
 }
 
 function answerUnauthorized(context: RestContext): Response {
-  return answerFault(context, Fault.of(401, 'authentication', 'missing, expired or invalid token'));
+  return answerRejection(context, Rejection.of(401, 'authentication', 'missing, expired or invalid token'));
 }
 
-function parseCredentials(body: string | Fault): { readonly username: string; readonly password: string } | Fault {
+function parseCredentials(
+  body: string | Rejection,
+): { readonly username: string; readonly password: string } | Rejection {
   const parsed = parseJsonObject(body, ['username', 'password']);
-  if (parsed instanceof Fault) return parsed;
+  if (parsed instanceof Rejection) return parsed;
   const { username, password } = parsed;
-  if (typeof username !== 'string') return Fault.of(400, 'username', 'a string is required');
-  if (typeof password !== 'string') return Fault.of(400, 'password', 'a string is required');
+  if (typeof username !== 'string') return Rejection.of(400, 'username', 'a string is required');
+  if (typeof password !== 'string') return Rejection.of(400, 'password', 'a string is required');
   return { username, password };
 }

@@ -10,8 +10,8 @@ import { checkWebSettings, readWebSettings } from '../configuration/web-settings
 import { activateProfile } from './activation.ts';
 import {
   answerBytes,
-  answerFault,
   answerJson,
+  answerRejection,
   type RestContext,
   type RestEnv,
   readBody,
@@ -19,7 +19,7 @@ import {
   readRestOfPath,
 } from './answer.ts';
 import { requireGroup } from './auth.ts';
-import { Fault } from './fault.ts';
+import { Rejection } from './rejection.ts';
 
 const PATH = '/configuration/*';
 /** Spellings of yes for `append_scheme`. */
@@ -33,29 +33,29 @@ export function addConfigurationRoutes(api: Hono<RestEnv>): void {
   api.delete(PATH, requireGroup('readwrite'), async (context) => respond(context, await remove(context)));
   api.all(PATH, (context) => {
     context.header('Allow', 'GET, POST, PUT, DELETE');
-    return answerFault(context, Fault.of(405, 'method', 'not supported by this resource'));
+    return answerRejection(context, Rejection.of(405, 'method', 'not supported by this resource'));
   });
 }
 
-function respond(context: RestContext, answer: Response | Fault): Response {
-  return answer instanceof Fault ? answerFault(context, answer) : answer;
+function respond(context: RestContext, answer: Response | Rejection): Response {
+  return answer instanceof Rejection ? answerRejection(context, answer) : answer;
 }
 
-function read(context: RestContext): Response | Fault {
+function read(context: RestContext): Response | Rejection {
   const target = findTarget(context, undefined);
-  if (target instanceof Fault) return target;
+  if (target instanceof Rejection) return target;
   const { definition, configuration, profileName } = target;
   const scheme = readQuery(context, 'append_scheme');
-  if (scheme instanceof Fault) return scheme;
+  if (scheme instanceof Rejection) return scheme;
   const state = readState(configuration, definition);
   const isFiltered = context.req.query('filter') !== undefined;
   const selected = isFiltered ? select(context, definition, state) : toSelected(state);
-  if (selected instanceof Fault) return selected;
+  if (selected instanceof Rejection) return selected;
   const entries = selected.map(({ entry }) => entry);
   const wantsSize = context.req.query('return_size') !== undefined;
-  if (wantsSize && !definition.list) return Fault.of(400, 'return_size', 'this resource has no list');
+  if (wantsSize && !definition.list) return Rejection.of(400, 'return_size', 'this resource has no list');
   // Counting nothing is an answer; asking for an entry that is not there is a mistake.
-  if (isFiltered && !wantsSize && entries.length === 0) return Fault.of(404, 'filter', 'entry not found');
+  if (isFiltered && !wantsSize && entries.length === 0) return Rejection.of(404, 'filter', 'entry not found');
   return answerJson(context, 200, {
     profile: context.env.device.profiles.describe(profileName),
     config: wantsSize ? { list_size: entries.length } : renderConfig(definition, state, entries),
@@ -63,18 +63,18 @@ function read(context: RestContext): Response | Fault {
   });
 }
 
-async function write(context: RestContext, method: 'POST' | 'PUT'): Promise<Response | Fault> {
+async function write(context: RestContext, method: 'POST' | 'PUT'): Promise<Response | Rejection> {
   const envelope = parseEnvelope(await readBody(context));
-  const target = findTarget(context, envelope instanceof Fault ? undefined : envelope);
-  if (target instanceof Fault) return target;
-  if (envelope instanceof Fault) return envelope;
+  const target = findTarget(context, envelope instanceof Rejection ? undefined : envelope);
+  if (target instanceof Rejection) return target;
+  if (envelope instanceof Rejection) return envelope;
   const { definition, configuration, profileName } = target;
   const state = readState(configuration, definition);
   const changed =
     method === 'POST'
       ? addEntries(definition, state, envelope, context.env.device.createUid)
       : changeEntries(definition, state, envelope);
-  if (changed instanceof Fault) return allow(context, changed, 'GET, PUT');
+  if (changed instanceof Rejection) return allow(context, changed, 'GET, PUT');
   const fault = await store(context, profileName, replaceState(configuration, definition, changed), envelope.activate);
   if (fault) return fault;
   return answerJson(context, method === 'POST' ? 201 : 200, {
@@ -83,20 +83,20 @@ async function write(context: RestContext, method: 'POST' | 'PUT'): Promise<Resp
   });
 }
 
-async function remove(context: RestContext): Promise<Response | Fault> {
+async function remove(context: RestContext): Promise<Response | Rejection> {
   const target = findTarget(context, undefined);
-  if (target instanceof Fault) return target;
+  if (target instanceof Rejection) return target;
   const { definition, configuration, profileName } = target;
-  if (!definition.list) return allow(context, Fault.of(405, 'method', 'this resource is no list'), 'GET, PUT');
+  if (!definition.list) return allow(context, Rejection.of(405, 'method', 'this resource is no list'), 'GET, PUT');
   const what = readQuery(context, 'delete');
-  const level = what instanceof Fault ? what : readLevel(definition, what);
-  if (level instanceof Fault) return level;
+  const level = what instanceof Rejection ? what : readLevel(definition, what);
+  if (level instanceof Rejection) return level;
   const state = readState(configuration, definition);
   const isFiltered = context.req.query('filter') !== undefined;
   const selected = isFiltered ? select(context, definition, state) : toSelected(state);
-  if (selected instanceof Fault) return selected;
+  if (selected instanceof Rejection) return selected;
   const isNothing = selected.every(({ sublist }) => level === 'sublist' && sublist.length === 0);
-  if (isFiltered && isNothing) return Fault.of(404, 'filter', 'entry not found');
+  if (isFiltered && isNothing) return Rejection.of(404, 'filter', 'entry not found');
   const changed = replaceState(configuration, definition, deleteEntries(state, selected, level));
   const fault = await store(context, profileName, changed, false);
   return fault ?? answerBytes(context, 200, Buffer.alloc(0), {});
@@ -110,29 +110,33 @@ interface Target {
 }
 
 /** The resource that the path names, in the profile that the query or the body names. */
-function findTarget(context: RestContext, envelope: Envelope | undefined): Target | Fault {
+function findTarget(context: RestContext, envelope: Envelope | undefined): Target | Rejection {
   const { device } = context.env;
   const definition = resourceTable.get(readRestOfPath(context, 'configuration'));
   const { card } = definition ?? {};
   if (!definition || (card !== undefined && !device.hardware.interfaces.includes(card))) {
-    return Fault.of(404, 'resource', 'not found');
+    return Rejection.of(404, 'resource', 'not found');
   }
   const fromQuery = readQuery(context, 'profile');
-  if (fromQuery instanceof Fault) return fromQuery;
+  if (fromQuery instanceof Rejection) return fromQuery;
   const profileName = fromQuery ?? envelope?.profileName;
   if (envelope?.profileName !== undefined && profileName !== envelope.profileName) {
-    return Fault.of(400, 'profile', 'the query and the body name different profiles');
+    return Rejection.of(400, 'profile', 'the query and the body name different profiles');
   }
   const configuration = device.profiles.read(profileName);
-  return configuration instanceof Fault ? configuration : { definition, configuration, profileName };
+  return configuration instanceof Rejection ? configuration : { definition, configuration, profileName };
 }
 
-function select(context: RestContext, { list }: ResourceDefinition, state: ResourceState): readonly Selected[] | Fault {
+function select(
+  context: RestContext,
+  { list }: ResourceDefinition,
+  state: ResourceState,
+): readonly Selected[] | Rejection {
   const text = readQuery(context, 'filter');
-  if (text instanceof Fault) return text;
-  if (!list) return Fault.of(400, 'filter', 'this resource has no list');
+  if (text instanceof Rejection) return text;
+  if (!list) return Rejection.of(400, 'filter', 'this resource has no list');
   const filters = parseFilter(text ?? '');
-  return filters instanceof Fault ? filters : selectEntries(list, state.list, filters);
+  return filters instanceof Rejection ? filters : selectEntries(list, state.list, filters);
 }
 
 function toSelected({ list }: ResourceState): readonly Selected[] {
@@ -140,10 +144,10 @@ function toSelected({ list }: ResourceState): readonly Selected[] {
 }
 
 /** `delete` names the level: the list, its inner lists, or a parameter, which stands for the level that it belongs to. */
-function readLevel({ list }: ResourceDefinition, what: string | undefined): 'list' | 'sublist' | Fault {
+function readLevel({ list }: ResourceDefinition, what: string | undefined): 'list' | 'sublist' | Rejection {
   if (what === undefined || what === 'list') return 'list';
   const isInner = what === 'sublist' ? list?.sublist !== undefined : list?.sublist?.some(({ name }) => name === what);
-  return isInner ? 'sublist' : Fault.of(400, 'delete', 'names no list within the entries of this resource');
+  return isInner ? 'sublist' : Rejection.of(400, 'delete', 'names no list within the entries of this resource');
 }
 
 async function store(
@@ -151,7 +155,7 @@ async function store(
   profileName: string | undefined,
   configuration: Configuration,
   activate: boolean,
-): Promise<Fault | undefined> {
+): Promise<Rejection | undefined> {
   const { device, features } = context.env;
   const fault = checkWebSettings(readWebSettings(configuration));
   if (fault) return fault;
@@ -161,7 +165,7 @@ async function store(
   return activateProfile(context, profileName);
 }
 
-function allow(context: RestContext, fault: Fault, methods: string): Fault {
+function allow(context: RestContext, fault: Rejection, methods: string): Rejection {
   if (fault.status === 405) context.header('Allow', methods);
   return fault;
 }

@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import type { Hono } from 'hono';
 import type { LogDownload } from '../log-files/device-logs.ts';
-import { answerBytes, answerFault, answerJson, type RestContext, type RestEnv, readQuery } from './answer.ts';
+import { answerBytes, answerJson, answerRejection, type RestContext, type RestEnv, readQuery } from './answer.ts';
 import { requireGroup } from './auth.ts';
-import { Fault } from './fault.ts';
 import { parseRange } from './http-range.ts';
+import { Rejection } from './rejection.ts';
 
 /** Adds the list of log files and their download. */
 export function addDownloadRoutes(api: Hono<RestEnv>): void {
@@ -12,10 +12,10 @@ export function addDownloadRoutes(api: Hono<RestEnv>): void {
     const { logs } = context.env.device;
     if (context.req.query('list_files') !== undefined) return answerJson(context, 200, { log_files: logs.list() });
     const path = readQuery(context, 'log_file');
-    if (path instanceof Fault) return answerFault(context, path);
-    if (!path) return answerFault(context, Fault.of(400, 'log_file', 'must be given'));
+    if (path instanceof Rejection) return answerRejection(context, path);
+    if (!path) return answerRejection(context, Rejection.of(400, 'log_file', 'must be given'));
     const file = await logs.read(path);
-    if (!file) return answerFault(context, Fault.of(404, 'log_file', 'not found'));
+    if (!file) return answerRejection(context, Rejection.of(404, 'log_file', 'not found'));
     return answerFile(context, path, file);
   });
 }
@@ -32,7 +32,7 @@ function answerFile(context: RestContext, path: string, file: LogDownload): Resp
     const range = isSame ? parseRange(context.req.header('Range'), bytes.length) : undefined;
     if (range === 'unsatisfiable') {
       context.header('Content-Range', `bytes */${bytes.length}`);
-      return answerFault(context, Fault.of(416, 'range', 'lies behind the end of the file'));
+      return answerRejection(context, Rejection.of(416, 'range', 'lies behind the end of the file'));
     }
     if (range) {
       const part = bytes.subarray(range.from, range.to);

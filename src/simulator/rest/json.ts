@@ -1,4 +1,4 @@
-import { Fault } from './fault.ts';
+import { Rejection } from './rejection.ts';
 
 /** Returns true if a decoded value is a JSON object. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -7,21 +7,21 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 /** Returns the object in a request's body, or the reason why there is none. Keys not in `known` are rejected. */
 export function parseJsonObject(
-  body: string | Fault,
+  body: string | Rejection,
   known: readonly string[],
-): Readonly<Record<string, unknown>> | Fault {
-  if (body instanceof Fault) return body;
-  if (body === '') return Fault.of(400, 'content', 'no content provided');
+): Readonly<Record<string, unknown>> | Rejection {
+  if (body instanceof Rejection) return body;
+  if (body === '') return Rejection.of(400, 'content', 'no content provided');
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch {
-    return Fault.of(400, 'json', 'malformed JSON');
+    return Rejection.of(400, 'json', 'malformed JSON');
   }
-  if (!isRecord(value)) return Fault.of(400, 'json', 'an object is expected');
+  if (!isRecord(value)) return Rejection.of(400, 'json', 'an object is expected');
   const unknown = Object.keys(value).filter((key) => !known.includes(key));
   if (unknown.length === 0) return value;
-  return new Fault(
+  return new Rejection(
     400,
     unknown.slice(0, FAULTS_MAX).map((key) => ({ key: key.slice(0, KEY_LENGTH_MAX), text: 'unknown parameter' })),
   );

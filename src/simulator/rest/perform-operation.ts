@@ -3,11 +3,11 @@ import type { Values } from '../configuration/resource.ts';
 import { type Device, restartDevice } from '../device/device.ts';
 import type { ModemOrder } from '../life/modem.ts';
 import { CHOSEN_CHAIN } from '../life/wan.ts';
-import { Fault } from './fault.ts';
+import { Rejection } from './rejection.ts';
 
-type Perform = (device: Device, options: Values) => Fault | undefined;
+type Perform = (device: Device, options: Values) => Rejection | undefined;
 
-const notFound = (key: string) => Fault.of(400, key, 'not found');
+const notFound = (key: string) => Rejection.of(400, key, 'not found');
 
 /** Value of a selection if nothing is chosen. */
 const NO_SELECTION = '---';
@@ -28,7 +28,7 @@ const effects: Readonly<Record<string, Perform>> = {
     const number = (name: string) => Number(options[name]);
     const [month, day] = [number('month') - 1, number('day')];
     const wallMs = Date.UTC(number('year'), month, day, number('hour'), number('minute'), number('second'));
-    if (new Date(wallMs).getUTCDate() !== day) return Fault.of(400, 'day', 'is no day of this month');
+    if (new Date(wallMs).getUTCDate() !== day) return Rejection.of(400, 'day', 'is no day of this month');
     clock.setLocal(wallMs);
     return undefined;
   },
@@ -59,7 +59,7 @@ const effects: Readonly<Record<string, Perform>> = {
     return undefined;
   },
   output: ({ life }, { output = '', change }) => {
-    if (!/^[2-5]\.[1-9]$/.test(output)) return Fault.of(400, 'output', 'must be slot.number');
+    if (!/^[2-5]\.[1-9]$/.test(output)) return Rejection.of(400, 'output', 'must be slot.number');
     const topic = `output/${output}`;
     const toggled = life.settings.get(topic) === 'closed' ? 'open' : 'closed';
     if (change !== 'pulses')
@@ -67,18 +67,18 @@ const effects: Readonly<Record<string, Perform>> = {
     return undefined;
   },
   analog_output: ({ life }, { output = '', value = '' }) => {
-    if (!/^[2-5]\.[1-9]$/.test(output)) return Fault.of(400, 'output', 'must be slot.number');
+    if (!/^[2-5]\.[1-9]$/.test(output)) return Rejection.of(400, 'output', 'must be slot.number');
     life.settings.set(`analog/${output}`, value);
     return undefined;
   },
   serge: ({ life }, { name = '', change }) => {
-    if (!/^serial[1-5]\.[1-9]$/.test(name)) return Fault.of(400, 'name', 'must be serialX.Y');
+    if (!/^serial[1-5]\.[1-9]$/.test(name)) return Rejection.of(400, 'name', 'must be serialX.Y');
     life.settings.set(`serge/${name}`, change === 'connect' ? 'connected' : 'disconnected');
     return undefined;
   },
 };
 
 /** Carries out a manual action whose options have been checked. */
-export function performOperation(device: Device, type: string, options: Values): Fault | undefined {
+export function performOperation(device: Device, type: string, options: Values): Rejection | undefined {
   return Object.hasOwn(effects, type) ? effects[type]?.(device, options) : undefined;
 }

@@ -2,10 +2,18 @@ import type { Hono } from 'hono';
 import { renderAsciiExport } from '../configuration/ascii-export.ts';
 import type { NewProfile } from '../configuration/profiles.ts';
 import { activateProfile } from './activation.ts';
-import { answerBytes, answerFault, answerJson, type RestContext, type RestEnv, readBody, readQuery } from './answer.ts';
+import {
+  answerBytes,
+  answerJson,
+  answerRejection,
+  type RestContext,
+  type RestEnv,
+  readBody,
+  readQuery,
+} from './answer.ts';
 import { requireGroup } from './auth.ts';
-import { Fault } from './fault.ts';
 import { isRecord, parseJsonObject } from './json.ts';
+import { Rejection } from './rejection.ts';
 import { renderTar } from './tar.ts';
 
 /** Adds the list of stored profiles, their download, and what can be done with them. */
@@ -14,21 +22,22 @@ export function addProfileRoutes(api: Hono<RestEnv>): void {
   api.get('/profiles', mayRead, (context) => answerList(context, 200));
   api.post('/profiles', mayWrite, async (context) => {
     const entries = parseEntries(await readBody(context), ['name'], ['template', 'stored_profile_name']);
-    const fault = entries instanceof Fault ? entries : context.env.device.profiles.create(entries.map(toNewProfile));
-    return fault ? answerFault(context, fault) : answerList(context, 201);
+    const fault =
+      entries instanceof Rejection ? entries : context.env.device.profiles.create(entries.map(toNewProfile));
+    return fault ? answerRejection(context, fault) : answerList(context, 201);
   });
   api.delete('/profiles', mayWrite, (context) => {
     const names = readName(context, 'profile_list');
-    const fault = names instanceof Fault ? names : context.env.device.profiles.remove(names.split(','));
-    return fault ? answerFault(context, fault) : answerBytes(context, 200, Buffer.alloc(0), {});
+    const fault = names instanceof Rejection ? names : context.env.device.profiles.remove(names.split(','));
+    return fault ? answerRejection(context, fault) : answerBytes(context, 200, Buffer.alloc(0), {});
   });
   api.put('/profiles/activate', mayWrite, (context) => activate(context));
   api.put('/profiles/rename', mayWrite, async (context) => {
     const entries = parseEntries(await readBody(context), ['old_name', 'new_name'], []);
-    if (entries instanceof Fault) return answerFault(context, entries);
+    if (entries instanceof Rejection) return answerRejection(context, entries);
     const renamings = entries.map(({ old_name = '', new_name = '' }) => ({ oldName: old_name, newName: new_name }));
     const fault = context.env.device.profiles.rename(renamings);
-    return fault ? answerFault(context, fault) : answerList(context, 200);
+    return fault ? answerRejection(context, fault) : answerList(context, 200);
   });
   api.get('/profiles/compare', mayRead, compare);
   api.get('/download/profiles', mayRead, download);
@@ -44,15 +53,16 @@ function answerList(context: RestContext, status: 200 | 201): Response {
 async function activate(context: RestContext): Promise<Response> {
   const { profiles } = context.env.device;
   const parsed = parseJsonObject(await readBody(context), ['profile']);
-  if (parsed instanceof Fault) return answerFault(context, parsed);
+  if (parsed instanceof Rejection) return answerRejection(context, parsed);
   const name = parsed['profile'];
-  if (typeof name !== 'string') return answerFault(context, Fault.of(400, 'profile', 'a string is required'));
+  if (typeof name !== 'string') return answerRejection(context, Rejection.of(400, 'profile', 'a string is required'));
   // In a path or a query an unknown profile is a 404; as a value of the body it is a wrong value.
-  if (profiles.describe(name) instanceof Fault) return answerFault(context, Fault.of(400, 'profile', 'does not exist'));
+  if (profiles.describe(name) instanceof Rejection)
+    return answerRejection(context, Rejection.of(400, 'profile', 'does not exist'));
   const fault = await activateProfile(context, name);
-  if (fault) return answerFault(context, fault);
+  if (fault) return answerRejection(context, fault);
   const flags = profiles.describe(name);
-  return flags instanceof Fault ? answerFault(context, flags) : answerJson(context, 200, { ...flags, ...MODE });
+  return flags instanceof Rejection ? answerRejection(context, flags) : answerJson(context, 200, { ...flags, ...MODE });
 }
 
 function toNewProfile({ name = '', template, stored_profile_name }: Texts): NewProfile {
@@ -62,10 +72,11 @@ function toNewProfile({ name = '', template, stored_profile_name }: Texts): NewP
 /** The lines of the readable form that only one of two profiles has. */
 function compare(context: RestContext): Response {
   const [name, other] = [readName(context, 'profile_left'), readName(context, 'profile_right')];
-  if (name instanceof Fault) return answerFault(context, name);
-  if (other instanceof Fault) return answerFault(context, other);
+  if (name instanceof Rejection) return answerRejection(context, name);
+  if (other instanceof Rejection) return answerRejection(context, other);
   const [text, otherText] = [renderText(context, name), renderText(context, other)];
-  if (text instanceof Fault || otherText instanceof Fault) return refuse(context, 'one of the two does not exist');
+  if (text instanceof Rejection || otherText instanceof Rejection)
+    return refuse(context, 'one of the two does not exist');
   if (name === other) return refuse(context, 'both are the same');
   const [lines, otherLines] = [text.split('\n'), otherText.split('\n')];
   const [known, otherKnown] = [new Set(lines), new Set(otherLines)];
@@ -76,19 +87,22 @@ function compare(context: RestContext): Response {
 }
 
 function refuse(context: RestContext, text: string): Response {
-  return answerFault(context, Fault.of(400, 'profile_params', text));
+  return answerRejection(context, Rejection.of(400, 'profile_params', text));
 }
 
 /** The binary form is an archive that holds the readable one. */
 function download(context: RestContext): Response {
   const name = readName(context, 'profile');
-  if (name instanceof Fault) return answerFault(context, name);
+  if (name instanceof Rejection) return answerRejection(context, name);
   const format = readQuery(context, 'format') ?? 'binary';
   if (format !== 'binary' && format !== 'ascii') {
-    return answerFault(context, format instanceof Fault ? format : Fault.of(400, 'format', 'must be binary or ascii'));
+    return answerRejection(
+      context,
+      format instanceof Rejection ? format : Rejection.of(400, 'format', 'must be binary or ascii'),
+    );
   }
   const text = renderText(context, name);
-  if (text instanceof Fault) return answerFault(context, text);
+  if (text instanceof Rejection) return answerRejection(context, text);
   const bytes = Buffer.from(text);
   const filename = `attachment; filename=${encodeURIComponent(name)}`;
   if (format === 'ascii') {
@@ -101,38 +115,38 @@ function download(context: RestContext): Response {
   });
 }
 
-function renderText(context: RestContext, name: string): string | Fault {
+function renderText(context: RestContext, name: string): string | Rejection {
   const { profiles, hardware } = context.env.device;
   const configuration = profiles.read(name);
-  return configuration instanceof Fault ? configuration : renderAsciiExport(configuration, hardware.interfaces);
+  return configuration instanceof Rejection ? configuration : renderAsciiExport(configuration, hardware.interfaces);
 }
 
-function readName(context: RestContext, parameter: string): string | Fault {
+function readName(context: RestContext, parameter: string): string | Rejection {
   const name = readQuery(context, parameter);
-  return name === undefined || name === '' ? Fault.of(400, parameter, 'must be given') : name;
+  return name === undefined || name === '' ? Rejection.of(400, parameter, 'must be given') : name;
 }
 
 type Texts = Readonly<Record<string, string | undefined>>;
 
 /** The entries of the list `profiles` in a body. */
 function parseEntries(
-  body: string | Fault,
+  body: string | Rejection,
   required: readonly string[],
   optional: readonly string[],
-): readonly Texts[] | Fault {
+): readonly Texts[] | Rejection {
   const parsed = parseJsonObject(body, ['profiles']);
-  if (parsed instanceof Fault) return parsed;
+  if (parsed instanceof Rejection) return parsed;
   const entries: unknown = parsed['profiles'];
   if (!Array.isArray(entries) || entries.length === 0)
-    return Fault.of(400, 'profiles', 'a list of entries is required');
+    return Rejection.of(400, 'profiles', 'a list of entries is required');
   const texts: Texts[] = [];
   for (const entry of entries as readonly unknown[]) {
-    if (!isRecord(entry)) return Fault.of(400, 'profiles', 'an entry must be an object');
-    for (const key of required) if (entry[key] === undefined) return Fault.of(400, key, 'is required');
+    if (!isRecord(entry)) return Rejection.of(400, 'profiles', 'an entry must be an object');
+    for (const key of required) if (entry[key] === undefined) return Rejection.of(400, key, 'is required');
     for (const [key, value] of Object.entries(entry)) {
       const isKnown = required.includes(key) || optional.includes(key);
-      if (!isKnown) return Fault.of(400, key.slice(0, 100), 'unknown parameter');
-      if (typeof value !== 'string') return Fault.of(400, key, 'must be a string');
+      if (!isKnown) return Rejection.of(400, key.slice(0, 100), 'unknown parameter');
+      if (typeof value !== 'string') return Rejection.of(400, key, 'must be a string');
     }
     texts.push(entry as Texts);
   }
