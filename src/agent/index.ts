@@ -1,14 +1,14 @@
 /**
- * agent: the steward.
+ * agent: the composition root.
  *
- * Owns: building the rooms, introducing them to each other, starting and stopping them in order, and turning what they
- * report into log lines and counters.
+ * Owns: creating and connecting the other modules, starting and stopping them in order, and turning their
+ * events into log lines and counters.
  * Does not own: any of the work itself.
- * Start reading at: agent.ts for the order in which everything comes to be, plan.ts for what a configuration does to it.
+ * Start reading at: agent.ts for the start, plan.ts for what a configuration changes.
  *
- *   routers/  the fleet, and what is done with one router again and again
+ *   routers/  the fleet, and the recurring activities of one router
  *   sinks/    delivery to each sink at its own pace
- *   stats/    what happened to a router: the table of events, and what series, log and pages say
+ *   stats/    events of a router: the table of their effects on series, log and pages
  *   metrics/  every family of the agent, and their reference
  */
 export {

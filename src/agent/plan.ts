@@ -24,7 +24,7 @@ export interface PlanOptions {
   readonly store: Pick<EmbeddedStore, 'keepRouters'>;
   /** Makes the agent of one router; does not throw. */
   readonly createRouter: (parts: RouterParts) => RouterAgent;
-  /** Told that the state could not be written. */
+  /** Called when the state could not be written. */
   readonly onStoreFailed: (cause: StoreError) => void;
   /** Clock for the removal of routers and for backups. */
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export interface Plan {
 }
 
 /**
- * Does everything about a configuration that can fail, and changes nothing that runs: throws what stands in the way. The
+ * Does everything about a configuration that can fail, and changes nothing that runs. Throws if it fails. The
  * folder of backups may have been made then. The sinks come last, because what they write down has to be committed.
  */
 export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {

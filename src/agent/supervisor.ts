@@ -9,7 +9,7 @@ export interface SupervisorOptions {
   readonly config: Config;
   /** Does everything about a configuration that can fail, and changes nothing. */
   readonly prepare: (config: Config) => Promise<Plan>;
-  /** Told which configuration runs, after each reload that succeeded. */
+  /** Called with the running configuration after each successful reload. */
   readonly onConfigured?: ((config: Config) => void) | undefined;
   /** Clock for the time limit of a reload. */
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export class Supervisor {
     return { ...this.#config, storage, web: { ...this.#config.web, listen: web.listen } };
   }
 
-  /** Commits the first plan, once the disk lets it. Throws what stands in the way; `signal` bounds the commit. */
+  /** Commits the first plan as soon as the disk is writable. Throws if it cannot; `signal` bounds the commit. */
   async start(signal: AbortSignal): Promise<void> {
     const { config, prepare } = this.#options;
     const plan = await onceWritable(() => prepare(config), this.#options);

@@ -33,7 +33,7 @@ export interface WebContentOptions {
   readonly reload: () => Promise<ReloadResult>;
   /** Shuts the agent down. */
   readonly quit: () => void;
-  /** Told what prevented an answer. */
+  /** Called with the error that prevented an answer. */
   readonly onFailed: (cause: unknown) => void;
 }
 

@@ -1,9 +1,9 @@
 /**
- * net: what every client of a network needs, whoever is at the other end.
+ * net: tools of every network client, whatever the peer.
  *
- * Owns: what the codes of a failed connection mean, bodies read up to a bound, `Retry-After`,
- * which certificates are trusted and pinned, how a connection is kept.
- * Does not own: the opening of a connection, and what a failure means to a station (router, delivery).
+ * Owns: error codes of failed connections, bodies read up to a bound, `Retry-After`,
+ * trusted and pinned certificates, kept connections.
+ * Does not own: the opening of a connection, and what a failure means to its caller (router, delivery).
  * Start reading at: error-codes.ts.
  */
 export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts';

@@ -32,7 +32,7 @@ export interface RouterClientOptions {
   readonly connectTimeoutMs?: number | undefined;
   /** Default: the machine's own. */
   readonly clock?: Clock | undefined;
-  /** Told what happens to the session. */
+  /** Called for every event of the session. */
   readonly report?: ((event: SessionEvent) => void) | undefined;
 }
 
@@ -70,11 +70,11 @@ const LOG_NAMES_MAX = 20_000;
 const LOG_NAME_LENGTH_MAX = 512;
 /** Most profiles that are taken over from an answer; a device stores a handful. */
 const PROFILES_MAX = 1000;
-/** Longest path that is taken as it stands; those of the interface are below 200 characters. */
+/** Longest path accepted unchanged; those of the interface are below 200 characters. */
 const PATH_LENGTH_MAX = 2048;
 /** Characters of a wrong name shown in an error. */
 const NAME_SHOWN_MAX = 200;
-/** Stands for a caller that never gives up; requests are bounded all the same. */
+/** Signal of a caller that never aborts; requests are bounded all the same. */
 const NEVER = new AbortController().signal;
 
 /**
@@ -103,7 +103,7 @@ export class RouterClient implements AsyncDisposable {
     this.configuration = new ConfigurationCalls(this.#requests, encodePath);
   }
 
-  /** Bytes of all connections so far, failed and living ones and TLS included; never goes back. */
+  /** Bytes of all connections so far, failed and open ones and TLS included; never decreases. */
   get wireBytes(): WireBytes {
     return this.#requests.wire.wireBytes;
   }
@@ -120,19 +120,19 @@ export class RouterClient implements AsyncDisposable {
 
   /**
    * Wait that the router asked for in an answer of 429 or 503; `undefined` when it is over. Calls do not
-   * wait for it: whoever asks a router again and again should.
+   * wait for it: callers that poll should.
    */
   get retryAfter(): RetryAfter | undefined {
     return this.#requests.retryAfter;
   }
 
-  /** Logs in now, unless there is a session; every other call does so by itself. Nothing without `auth: 'token'`. */
+  /** Logs in now, unless there is a session; other calls log in when needed. Does nothing without `auth: 'token'`. */
   logIn(signal: AbortSignal = NEVER): Promise<void> {
     return this.#requests.logIn(signal);
   }
 
   /**
-   * Any GET of the interface that is answered with JSON: the whole body, undecoded. `path` stands below the root of the
+   * Any GET of the interface that is answered with JSON: the whole body, undecoded. `path` is relative to the root of the
    * interface, begins with a slash, is percent-encoded already and may have a query after `?`, as in
    * `/configuration/network/networks?return_size=1`.
    */
@@ -217,7 +217,7 @@ export class RouterClient implements AsyncDisposable {
     );
   }
 
-  /** `POST /operation`: carries out one manual action on the router. It is sent once and never repeated by itself. */
+  /** `POST /operation`: carries out one manual action on the router. It is sent once and never repeated automatically. */
   async performAction(action: ManualAction, signal: AbortSignal = NEVER): Promise<void> {
     const json = { method: 'manual_action', params: { type: action.type, options: action.options } };
     await this.#requests.ask({ method: 'POST', path: '/operation', json, signal }, 201);

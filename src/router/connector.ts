@@ -130,7 +130,7 @@ export class WireMeter {
   read(): WireBytes {
     const { sent, received } = [...this.#open].reduce(addBytes, this.#ended);
     // What still waits inside a socket counts as sent, and no longer does when the connection breaks. A counter must
-    // not go back, so it stands still for as long.
+    // not go back, so it keeps its value meanwhile.
     this.#shown = { sent: Math.max(sent, this.#shown.sent), received: Math.max(received, this.#shown.received) };
     return this.#shown;
   }

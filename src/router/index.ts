@@ -1,5 +1,5 @@
 /**
- * router: one router's REST service.
+ * router: the client of one router's REST interface.
  *
  * Owns: the connection, its trust and its bytes, the session (login, refresh, logout), the calls of the interface,
  * configuration envelopes, schemes and filters, and what every failure means.

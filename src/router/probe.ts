@@ -12,7 +12,7 @@ import { openTrustedContext, type RouterTls } from './trust.ts';
 
 /** Address and limits of one probe. */
 export interface RouterProbeOptions {
-  /** Scheme, host and port; what stands behind them is of no matter. */
+  /** Scheme, host and port; the rest is ignored. */
   readonly url: string;
   /** TLS settings for `https` URLs. Default: the system's authorities. */
   readonly tls?: RouterTls | undefined;
@@ -34,7 +34,7 @@ export interface TlsFinding {
 }
 
 /**
- * The way to a router, step by step, so that it shows where it ends: name, TCP, TLS. It sends nothing but the handshake,
+ * Connects to a router step by step, to show the step that fails: name, TCP, TLS. It sends nothing but the handshake,
  * and judges a certificate as {@link RouterClient} does, but also tells what an untrusted one says. Each step throws
  * {@link RouterError}, or the signal's reason. Close it to end the connection.
  */
@@ -78,7 +78,7 @@ export class RouterProbe {
     const socket = connectTcp(toTcpOptions({ host, port }, connectTimeoutMs));
     this.#socket = socket;
     this.#meter.watch(socket);
-    // Whoever waits for the socket hears of its errors; later ones are nobody's business.
+    // The caller that waits for the socket gets its errors; later ones do not matter.
     socket.on('error', () => {});
     try {
       await once(socket, 'connect', { signal: deadline.signal });

@@ -28,9 +28,9 @@ export interface RequestQueueOptions extends TransportOptions {
 export type Call = Omit<TransportRequest, 'authorization'>;
 
 const LOGIN_PATH = '/auth/login';
-/** A request that was refused with 401 is repeated so often: with a token of a refresh, then with one of a login. */
+/** Repetitions of a request that was refused with 401: with a token of a refresh, then with one of a login. */
 const REFUSALS_MAX = 2;
-/** Statuses of a router that is well and has no time now. */
+/** Statuses of a healthy router that is busy. */
 const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
 /** Wait for a busy router that does not say how long. Milliseconds. */
 const BUSY_WAIT_MS = 3000;
@@ -54,7 +54,7 @@ export interface RetryAfter {
  * repeated: anything that was refused with 401, once after a refresh and once after a login, unless it is known that this
  * router means a lack of rights; a GET that lost its kept connection, once; a GET or a login that is answered with 429 or
  * 503, up to three times in all, honouring a `Retry-After` of 15 seconds at most.
- * A router that was busy to the end of a call is not waited for again before it has done something.
+ * After a router was busy to the end of a call, further calls do not wait for it until one succeeds.
  */
 export class RequestQueue {
   /** Facts about the connections. */

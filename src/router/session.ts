@@ -47,7 +47,7 @@ type State =
   | { readonly name: 'closed' };
 
 /**
- * The token life cycle of one router. Ask for a token before each request, one request at a time: the request queue sees to
+ * The token life cycle of one router. Call {@link token} before each request, one at a time: the request queue ensures
  * that.
  *
  * ```
@@ -99,7 +99,7 @@ export class Session {
    */
   lost(token: string, cause: unknown, isRepeated: boolean): boolean {
     const state = this.#state;
-    // A newer token than that one is left alone.
+    // A newer token stays valid.
     if (state.name !== 'live' || state.tokens.access !== token) return true;
     if (!isRepeated) {
       this.#state = { name: 'live', tokens: { ...state.tokens, receivedAtMs: -Infinity } };
@@ -111,7 +111,7 @@ export class Session {
     return true;
   }
 
-  /** Logs out when there is something to log out of, and ends the session. Never throws: the router forgets it by itself. */
+  /** Logs out if tokens are held, and ends the session. Never throws: the router's tokens expire anyway. */
   async close(signal: AbortSignal): Promise<void> {
     const state = this.#state;
     this.#state = { name: 'closed' };
@@ -123,7 +123,7 @@ export class Session {
       );
       this.#options.report({ type: 'session-closed' });
     } catch {
-      // The tokens run out on the router after its auto-logout time.
+      // The tokens expire on the router after its auto-logout time.
     }
   }
 

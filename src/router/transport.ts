@@ -97,7 +97,7 @@ export class Transport {
   readonly #agent: Agent;
   readonly #base: string;
 
-  /** With a connector of its own, unless it is to go on with what another has learnt of the same router. */
+  /** `connector`: shares the TLS sessions of an earlier transport of the same router. Default: a new one. */
   constructor(options: TransportOptions, connector = createConnector(options)) {
     this.#options = options;
     this.#connector = connector;
@@ -148,13 +148,13 @@ export class Transport {
       return await consume(readGuarded(answer.body, stall, what, options.signal), start, decodeFacts(answer));
     } finally {
       stall.touch();
-      // A short rest is read away, so that the connection lives; a long one costs more than a new connection.
+      // A short rest is read to keep the connection; a long one costs more than a new connection.
       await answer.body.dump({ limit: UNREAD_BYTES_MAX }).catch(() => {});
       stall.end();
     }
   }
 
-  /** Closes the connection, also one on its way. Requests under way are cut. */
+  /** Closes the connection and any attempt to open one. Requests in progress are aborted. */
   async close(): Promise<void> {
     const destroyed = this.#agent.destroy();
     this.#connector.close();
@@ -291,7 +291,7 @@ function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): Download
 function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: Buffer, clock: Clock): WholeAnswer {
   return {
     status: statusCode,
-    // The clock of a router may stand at the day of its making.
+    // The clock of a router may show its date of manufacture.
     retryAfterMs: parseRetryAfter(headers['retry-after'], clock.now(), headers.date),
     dateMs: parseDate(headers.date),
     body: parseJson(bytes),

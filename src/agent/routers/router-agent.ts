@@ -138,7 +138,7 @@ export class RouterAgent {
       source: this.#client,
       readers: {
         configuration: { read: (context, signal) => this.#readConfiguration(context, signal) },
-        // Where the logs are followed, their files are listed anyway.
+        // If the logs are followed, their files are listed anyway.
         ...(!this.#followsLogs && { log_files: createLogFilesReader(this.#client) }),
       },
       clock,
@@ -334,7 +334,7 @@ export class RouterAgent {
       if (signal.aborted) throw cause;
       this.stats.recordLogsFailed(cause);
       if (cause instanceof StoreError && cause.code === 'broken') report({ type: 'store-failed', cause });
-      // A full spool or an answered refusal is no reason to leave the router alone for long.
+      // A full spool or an answered refusal does not justify a long back-off.
       const isRouterGone = cause instanceof RouterError && !cause.isAnswered;
       return isRouterGone || !(cause instanceof CodedError) ? 'failed' : 'done';
     }
@@ -342,7 +342,7 @@ export class RouterAgent {
 
   #onSession(event: SessionEvent): void {
     this.stats.record(event);
-    // A new session may mean that the router started anew, perhaps with other firmware.
+    // A new session may mean that the router was restarted, perhaps with other firmware.
     if (event.type === 'session-opened') this.#poller.renewIdentity();
   }
 

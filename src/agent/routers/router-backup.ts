@@ -69,7 +69,7 @@ export class RouterBackup {
     if (!this.#changes.sees(result)) return;
     this.#reason = 'change';
     this.#options.request();
-    // The run may not come, because the router asks to be left alone or the byte budget is used up.
+    // The run may be skipped: the router asked for a wait, or the byte budget is used up.
     this.#wait(Math.min(this.#dueMs ?? Infinity, this.#options.clock.now() + LOOK_AGAIN_MS));
   }
 
@@ -87,7 +87,7 @@ export class RouterBackup {
     } catch (cause) {
       signal.throwIfAborted();
       logger.warn('The profiles could not be backed up', { router: router.name, error: renderErrorChain(cause) });
-      // A router that asks to be left alone is asked again like one that cannot be reached.
+      // A router that asks for a wait is retried like an unreachable one.
       const isPutOff = cause instanceof RouterError && cause.retryAfterMs !== undefined;
       outcome = isPutOff || (cause instanceof RouterError && !cause.isAnswered) ? 'failed' : 'done';
     }
@@ -154,7 +154,7 @@ export class RouterBackup {
   }
 }
 
-/** Families whose values change when somebody changes the configuration of a router. */
+/** Families whose values change with the configuration of a router. */
 const TELLING = new Set(['router_config_changes_total', 'router_profile_modified', 'router_profile_last_activated']);
 
 /** Notices in the results of polls that the configuration of a router has changed. */

@@ -40,7 +40,7 @@ export interface SinkSupervisorOptions {
   readonly create: (settings: SinkSettings) => Sink;
   /** Called after each delivery with the number of records. */
   readonly onDelivered: (records: number) => void;
-  /** Told when a sink has gone for good. */
+  /** Called when a sink can never deliver again. */
   readonly onGone: (cause: DeliveryError) => void;
 }
 
@@ -190,7 +190,7 @@ export class SinkSupervisor {
     );
   }
 
-  /** Looks for dead letters that are too old, and for those that a command has marked, which wakes nobody by itself. */
+  /** Looks for expired dead letters, and for those that a command has marked for a retry, which wakes no sink. */
   #lookAgain(): void {
     const { clock, deadLetters, logger } = this.#options;
     for (const name of this.#sinks.keys()) this.#replaying.add(name);
@@ -381,7 +381,7 @@ export class SinkSupervisor {
   /** Gives the least wait until the next attempt. Milliseconds. */
   #noteFailure(name: string, cause: unknown): number | undefined {
     const { metrics, onGone } = this.#options;
-    // Nobody can open standard output again: a supervisor that restarts the agent can, and hears why it ended.
+    // The agent cannot reopen standard output; a supervisor that restarts it can, and sees why it ended.
     if (cause instanceof DeliveryError && cause.code === 'closed') {
       this.#noteState(name, false, renderErrorChain(cause));
       onGone(cause);

@@ -63,7 +63,7 @@ export class AvailabilityStats {
   #failure: RouterFailureSummary | undefined;
   #fault: PollFault | undefined;
   #retryAfter: RetryAfter | undefined;
-  /** Set while a router that is up is left alone: it counts as down when its values are too old. */
+  /** Set while a router that is up is not polled at its own request: it is down once its values have expired. */
   #staleTimer: Timer | undefined;
 
   constructor(options: AvailabilityOptions) {
@@ -160,7 +160,7 @@ export class AvailabilityStats {
 
   #recordFailure(failure: RouterFailureSummary, isPutOff: boolean): void {
     this.#failures++;
-    // A router that was up and asks to be left alone is up until its values are too old.
+    // A router that was up and asks for a wait stays up until its values expire.
     if (isPutOff && this.#state === 'up' && this.#options.clock.monotonic() < this.#staleAtMs) return;
     this.#goDown(failure);
   }
@@ -172,7 +172,7 @@ export class AvailabilityStats {
     this.#options.log.write(level, 'The router is down', { reason: failure.reason, error: failure.error });
   }
 
-  /** Counts a router that is left alone as down once its values are too old. */
+  /** Marks a router that asked for a wait as down once its values have expired. */
   #watchValues(): void {
     const { clock, settings } = this.#options;
     this.#staleTimer?.cancel();

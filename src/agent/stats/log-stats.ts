@@ -54,7 +54,7 @@ export class LogStats {
     this.#clock = clock;
   }
 
-  /** Takes over how many rotated files the router lists. */
+  /** Records the number of rotated files that the router lists. */
   recordListing({ archives }: EventOf<'logs-listed'>): void {
     for (const [component, count] of archives) this.#logOf(component).archives = count;
     const samples = [...archives].map(([component, count]): [Labels, number] => [{ component }, count]);
@@ -175,7 +175,7 @@ export class LogStats {
       position: undefined,
     };
     this.#logs.set(component, log);
-    // From zero on, or else nobody who asks for the increase would see the first gap.
+    // Starts at zero, so that increase() shows the first gap.
     for (const certainty of GAP_CERTAINTIES) {
       this.#exposition.add(this.#router, F.logGaps, { component, certainty }, 0);
     }
