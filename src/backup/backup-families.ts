@@ -3,7 +3,7 @@ import type { KeptProfile, ProfileArchive } from './profile-archive.ts';
 
 const LAST_SUCCESS: FamilyDescription = {
   name: 'router_backup_last_success_timestamp_seconds',
-  help: 'When the newest kept version of the profile was last found to be what the router has.',
+  help: 'Time at which the newest stored version of the profile was last confirmed to match the router.',
   type: 'gauge',
 };
 const SUCCESS: FamilyDescription = {
@@ -13,7 +13,7 @@ const SUCCESS: FamilyDescription = {
 };
 const VERSIONS: FamilyDescription = {
   name: 'router_backup_versions',
-  help: 'Kept versions of the profile.',
+  help: 'Number of stored versions of the profile.',
   type: 'gauge',
 };
 

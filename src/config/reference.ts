@@ -13,15 +13,15 @@ const INTRODUCTION = `# Configuration
 
 <!-- Written by \`npm run docs\` from the schema in src/config. Do not edit. -->
 
-\`router-exporter.yaml\`, or the file that \`--config.file\` names, is YAML. [router-exporter.example.yaml](router-exporter.example.yaml) shows every key in place,
-\`router-exporter check\` tells all faults at once with file, line and column, and \`router-exporter schema\` prints a JSON Schema for editors.
+\`router-exporter.yaml\`, or the file that \`--config.file\` names, is YAML. [router-exporter.example.yaml](router-exporter.example.yaml) shows every key,
+\`router-exporter check\` reports all errors with file, line and column, and \`router-exporter schema\` prints a JSON Schema for editors.
 
 - Unknown keys are errors.
 - Durations need a unit: \`30s\`, \`5m\`, \`1h30m\`. So do sizes: \`512KiB\`, \`20MiB\`, \`1GiB\`.
-- \`\${NAME}\` and \`\${NAME:-default}\` are replaced from the environment in every value that is text; \`$\${\` stands for \`\${\` itself.
-- Relative paths start at the folder of the file that they stand in.
-- A secret can stand in a file of its own: \`password_file\` instead of \`password\`. Secrets are never printed.
-- Files that the configuration names are read at the start and at a reload. A reload is all or nothing: with any fault, what runs goes on unchanged.
+- \`\${NAME}\` and \`\${NAME:-default}\` are replaced from the environment in every text value; \`$\${\` stands for \`\${\`.
+- Relative paths start at the folder of the file that contains them.
+- Secrets can be in separate files: \`password_file\` instead of \`password\`. They are never printed.
+- The agent reads files that the configuration refers to at the start and at a reload. A reload is all or nothing: with any error, the running configuration stays in force.
 
 ## Keys
 `;
@@ -31,7 +31,7 @@ const FILES_OF_ROUTERS = `
 
 ## Files of routers
 
-Each file that \`router_files\` leads to is a list of routers, with the same keys as [\`routers\`](#routers), as YAML or JSON. \`defaults\` of the main file holds for them.
+Each file in \`router_files\` is a list of routers, with the same keys as [\`routers\`](#routers), as YAML or JSON. The \`defaults\` of the main file apply to them.
 
 \`\`\`yaml
 - name: plant-8
@@ -39,10 +39,10 @@ Each file that \`router_files\` leads to is a list of routers, with the same key
   labels: { site: hamburg }
 \`\`\`
 
-- An entry of \`router_files\` is a path or a glob (\`*\`, \`?\`, \`[a-z]\`, \`{a,b}\`). A path whose file is missing is a fault; a glob that fits nothing is none. Folders and hidden files fit no star, and \`**\` is refused.
-- The name of a router is unique over all files.
-- The files are looked at every few seconds. When one was changed, added or removed, and has come to rest, the configuration is reloaded. Replacing a file by renaming, or by moving a link as Kubernetes does, is seen too.
-- An empty file is a fault, because it is more often a file that is being written than one that means no router: write \`[]\`.
+- An entry of \`router_files\` is a path or a glob (\`*\`, \`?\`, \`[a-z]\`, \`{a,b}\`). A missing file is an error; a glob without a match is not. Stars do not match folders and hidden files, and \`**\` is rejected.
+- The name of a router must be unique across all files.
+- The agent checks the files every few seconds. After a file was changed, added or removed, and is stable, it reloads the configuration. It also detects replacement by renaming, or by moving a link as Kubernetes does.
+- An empty file is an error, because it is probably still being written. For no routers, write \`[]\`.
 - At most ${ROUTER_FILES_MAX} files, ${CONFIG_FILE_BYTES_MAX / MIB} MiB each, ${ROUTER_FILES_BYTES_MAX / MIB} MiB together.
 `;
 
@@ -51,11 +51,11 @@ const MODULES = `
 
 ## Modules
 
-A module says which resources of a router are read, how often, and which metrics their documents become. The modules that are shipped and your own have the same format and pass the same checks.
+A module defines which resources of a router are read, how often, and which metrics they produce. Shipped modules and your own have the same format and pass the same checks.
 
 \`\`\`yaml
 modules:
-  # A module of your own: routers have it when their list of modules names it.
+  # A module of your own: list it in the modules of routers.
   fuel_level:
     min_interval: 5m
     resources:
@@ -64,17 +64,17 @@ modules:
         labels: { slot: $slot }
         metrics:
           - { name: router_fuel_level_volts, help: Voltage of the fuel gauge., type: gauge, value: analog_input_1, unit: V }
-  # A shipped module at another pace.
+  # Another interval for a shipped module.
   modem: { interval: 15s }
 \`\`\`
 
-- A file that \`module_files\` leads to is such a map, without the key \`modules\` around it. Globs are as in [files of routers](#files-of-routers); these files are not watched, but read at a reload.
-- A module with the name of a shipped one replaces it, also in the default set. With nothing but \`interval\` or \`min_interval\` it changes how often the shipped one is read.
-- \`modules\` of a router, or of \`defaults\`, lists names. \`default\` stands for all shipped modules of the default set, \`"!modem"\` takes one away, whatever the order. Modules of your own have to be named.
-- Names of metrics: letters, digits and \`_\`. A counter ends in \`_total\`, an info metric in \`_info\`. Other names may not end in \`_total\`, \`_info\`, \`_bucket\`, \`_count\`, \`_sum\` or \`_created\`, and none may begin with \`router_exporter_\`, \`process_\`, \`nodejs_\`, \`go_\` or \`scrape_\`, or be one that the agent itself exposes.
-- A name has one type and one help, in all modules together.
-- Names of labels do not begin with \`__\`, and are not \`router\`, \`le\` or \`quantile\`. Labels that a router is given in \`labels\` may not be labels of its modules.
-- At most ${MODULES_MAX} modules, ${MODULE_RESOURCES_MAX} resources in each, ${RESOURCE_METRICS_MAX} metrics in each of these, ${METRIC_LABELS_MAX} labels.
+- A file in \`module_files\` is such a map, without the key \`modules\`. Globs are as in [files of routers](#files-of-routers). The agent does not watch these files; it reads them at a reload.
+- A module with the name of a shipped one replaces it, also in the default set. With only \`interval\` or \`min_interval\`, it changes the interval of the shipped one.
+- \`modules\` of a router, or of \`defaults\`, lists names. \`default\` stands for all shipped modules of the default set, \`"!modem"\` excludes one, regardless of the order. Your own modules must be listed.
+- Metric names: letters, digits and \`_\`. A counter ends in \`_total\`, an info metric in \`_info\`. Other names must not end in \`_total\`, \`_info\`, \`_bucket\`, \`_count\`, \`_sum\` or \`_created\`, and no name may begin with \`router_exporter_\`, \`process_\`, \`nodejs_\`, \`go_\` or \`scrape_\`, or equal a metric of the agent.
+- A metric name has the same type and help in all modules.
+- Label names must not begin with \`__\` or be \`router\`, \`le\` or \`quantile\`. The \`labels\` of a router must not be labels of its modules.
+- At most ${MODULES_MAX} modules, ${MODULE_RESOURCES_MAX} resources per module, ${RESOURCE_METRICS_MAX} metrics per resource, ${METRIC_LABELS_MAX} labels.
 `;
 
 const LOG_RULES = `
@@ -82,38 +82,38 @@ const LOG_RULES = `
 
 ## Log rules and redaction
 
-A log rule makes a metric of lines: it searches the message of every line of some components for a pattern. What is in \`redact\` is removed from messages first, so that it reaches neither records nor metrics.
+A log rule turns log lines into a metric: it searches the message of every line of some components for a pattern. Patterns in \`redact\` are removed from messages first, so that they reach neither records nor metrics.
 
 \`\`\`yaml
 log_rules:
-  # The shipped rules. Without this item they are off.
+  # The shipped rules. Without this item they are disabled.
   - default
-  # How often each interface gave out an address: counts lines.
+  # Counts lines: leases per interface.
   - name: router_dhcp_acks_total
     help: Times that the DHCP server gave out an address.
     type: counter
     components: [network]
     pattern: 'DHCPACK on .* via (?P<interface>\\w+)'
     labels: [interface]
-  # The last value that a line told.
+  # The last value in a line.
   - name: router_ntp_adjustment_seconds
     help: By how much the clock was last set right.
     type: gauge
     pattern: 'clock adjusted by (?P<seconds>[-+.\\d]+) s'
     value: seconds
 redact:
-  # As text: [redacted] stands there instead.
+  # As text: replaced with [redacted].
   - '\\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\\b'
   - { pattern: 'password=\\S+', replacement: 'password=***' }
 \`\`\`
 
-- Patterns have the syntax of [RE2](https://github.com/google/re2/wiki/Syntax), which has no look-ahead, no look-behind and no references back: so no pattern can hang the program. \`(?i)\` at the start ignores case, \`^\` and \`$\` are the ends of the message. Put them in single quotes; the environment is filled in, so that \`\${\` is written \`$\${\`.
-- A pattern has at most 1000 characters, and not too many repetitions such as \`{200}\` inside of each other.
-- Every series of a rule has the labels \`router\` and \`component\`, and those of the router. These may not be labels of a rule.
-- At most 100 series of a metric for each router; further ones become one whose labels say \`other\`. A value that is no number, or that would make a counter fall, is passed over.
-- Names of metrics are as in [modules](#modules). Several rules may have the same one, if type, help and labels are the same; then they count together. No module and not the agent may have it.
-- The shipped rules guess: nobody has published how routers word their lines. They count logins (\`router_log_logins_total\`, by \`result\`), changes of the WAN chain (\`router_log_wan_changes_total\`) and of modems (\`router_log_modem_changes_total\`, by \`state\`), tunnels that came up or went down (\`router_log_vpn_changes_total\`, by \`state\`), and starts (\`router_log_reboots_total\`). To replace them, leave \`default\` out and write your own.
-- A pattern in \`redact\` may not match the empty text. Where a message has so many matches that they would take too long, or so many that it would grow without bound, all the rest of it is replaced.
+- Patterns have [RE2](https://github.com/google/re2/wiki/Syntax) syntax, without look-ahead, look-behind and backreferences, so no pattern can block the program. \`(?i)\` at the start ignores case, \`^\` and \`$\` are the ends of the message. Put them in single quotes. Environment variables are replaced, so write \`$\${\` for \`\${\`.
+- A pattern has at most 1000 characters, and limited nesting of repetitions such as \`{200}\`.
+- Every series of a rule has the labels \`router\`, \`component\` and those of the router. These must not be labels of a rule.
+- A metric has at most 100 series per router; further ones are combined into one with the label values \`other\`. Values that are not numbers, or would decrease a counter, are ignored.
+- Metric names follow the rules of [modules](#modules). Several rules can share a name if type, help and labels are equal; they then count together. Names of module metrics and of the agent's metrics are not allowed.
+- The shipped rules are heuristics, because the routers' messages are not documented. They count logins (\`router_log_logins_total\`, by \`result\`), changes of the WAN chain (\`router_log_wan_changes_total\`) and of modems (\`router_log_modem_changes_total\`, by \`state\`), tunnels that came up or went down (\`router_log_vpn_changes_total\`, by \`state\`), and starts (\`router_log_reboots_total\`). To replace them, omit \`default\` and write your own.
+- A pattern in \`redact\` must not match the empty text. If a message has too many matches, its whole rest is replaced.
 - At most ${LOG_RULES_MAX} log rules and ${REDACT_MAX} patterns in \`redact\`.
 `;
 
@@ -122,7 +122,7 @@ const SINKS = `
 
 ## Sinks and dead letters
 
-A sink is where log records go. Each has its own place in the spool: one that is down holds nobody else back, and gets what it missed when it is up again.
+A sink is a destination of log records. Each sink has its own cursor in the spool: a sink that is down does not delay others, and catches up later.
 
 \`\`\`yaml
 sinks:
@@ -132,7 +132,7 @@ sinks:
     tenant: plants
     username: agent
     password_file: loki.pw
-  # Warnings and worse, and everything that says that lines are missing.
+  # Warnings and worse, and gaps.
   - name: archive
     type: file
     path: logs/warnings.jsonl
@@ -147,14 +147,14 @@ sinks:
 dead_letters: { max: 16MiB, keep: 7d }
 \`\`\`
 
-- The type decides which keys there are. A key of another type is a fault that says to which it belongs.
-- A record goes to a sink when router, component, severity and kind of record fit one of its globs each, and none that begins with \`!\`.
-- There is one way to prove who the agent is: \`username\` with \`password\`, a \`bearer_token\`, and, where there are such keys, \`api_key\` or \`credentials_file\`. Without any, nothing is proven.
-- The values of headers are secrets. \`Content-Type\` and other headers that belong to the connection or the body cannot be set.
-- An \`url\` has neither credentials nor query: VictoriaLogs, for instance, takes as headers (\`VL-Stream-Fields\`) what it takes as a query.
-- \`tls\` is a fault where the address is not one of TLS, because it would not protect as it seems to.
+- The keys of a sink depend on its type. A key of another type is an error that names that type.
+- A sink gets a record if router, component, severity and event each match one of its globs, and none that begins with \`!\`.
+- Use exactly one authentication method: \`username\` with \`password\`, a \`bearer_token\`, or, for types with these keys, \`api_key\` or \`credentials_file\`. Without one, requests are unauthenticated.
+- Header values are secrets. \`Content-Type\` and other headers of the connection or the body cannot be set.
+- A \`url\` must not contain credentials, and a query only for \`http\`. VictoriaLogs, for example, accepts headers (\`VL-Stream-Fields\`) instead of a query.
+- \`tls\` is an error if the address does not use TLS, because it would have no effect.
 - \`0\` needs no unit.
-- Two sinks have neither one name nor one file. At most ${SINKS_MAX} sinks.
+- Names and files of sinks must be unique. At most ${SINKS_MAX} sinks.
 `;
 
 const WEB = `
@@ -162,14 +162,14 @@ const WEB = `
 
 ## The web configuration file
 
-The file that \`web.config_file\` or \`--web.config.file\` names has the format of the Prometheus exporters
-([exporter-toolkit](https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md)), so that one file can serve several of them. The differences:
+The file of \`web.config_file\` or \`--web.config.file\` has the format of the Prometheus exporters
+([exporter-toolkit](https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md)), so several exporters can share a file. Differences:
 
-- It is read at the start and at a reload, not at every request. The environment is not filled in.
-- An empty file is a fault: write \`{}\` for a server without protection. With any key in \`tls_server_config\`, certificate and key are required.
-- TLS 1.0 and 1.1 are not supported. Neither are the keys that say so below.
-- \`client_ca_file\` without \`client_auth_type\`, \`client_allowed_sans\` where clients need no certificate, and certificates that are verified without a \`client_ca_file\` are faults, because they would not protect as they seem to.
-- The cost of a password's hash is at most ${BCRYPT_COST_MAX}.
+- It is read at the start and at a reload, not at every request. Environment variables are not replaced.
+- An empty file is an error: write \`{}\` for a server without protection. With any key in \`tls_server_config\`, certificate and key are required.
+- TLS 1.0 and 1.1, and the keys marked below, are not supported.
+- \`client_ca_file\` without \`client_auth_type\`, \`client_allowed_sans\` without required client certificates, and verification without \`client_ca_file\` are errors, because they would have no effect.
+- The cost of a password hash is at most ${BCRYPT_COST_MAX}.
 
 `;
 

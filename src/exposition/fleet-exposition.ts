@@ -57,7 +57,7 @@ const OWN_PART = 'exposition';
 /** Counts the series of a router that are not served. */
 export const SERIES_DROPPED: FamilyDescription = {
   name: 'router_series_dropped',
-  help: `Series that are not served, because the router has more than ${SERIES_PER_ROUTER_MAX} or has them twice.`,
+  help: `Series that are omitted, because the router has more than ${SERIES_PER_ROUTER_MAX} or because they are duplicates.`,
   type: 'gauge',
 };
 

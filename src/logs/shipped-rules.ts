@@ -44,7 +44,7 @@ interface Rule {
 function counter({ name, help, components, patterns, labels = [], fixedLabels = {} }: Rule): LogRuleSettings {
   return {
     name,
-    help: `${help} Inferred: how routers word such lines is not documented.`,
+    help: `${help} Inferred: the wording of such lines is not documented.`,
     type: 'counter',
     components: components ?? WITHOUT_REQUESTS,
     pattern: `(?i)(?:${patterns.join('|')})`,
@@ -53,7 +53,7 @@ function counter({ name, help, components, patterns, labels = [], fixedLabels = 
   };
 }
 
-const LOGINS = { name: 'router_log_logins_total', help: 'Log lines about logins to the router, by their result.' };
+const LOGINS = { name: 'router_log_logins_total', help: 'Log lines about logins to the router, by result.' };
 const VPN_CHANGES = {
   name: 'router_log_vpn_changes_total',
   help: 'Log lines about tunnels that came up or went down.',
@@ -84,7 +84,7 @@ export const SHIPPED_RULES: readonly LogRuleSettings[] = [
   }),
   counter({
     name: 'router_log_wan_changes_total',
-    help: 'Log lines about another WAN chain in use, or one that went online or offline.',
+    help: 'Log lines about a change of the WAN chain or of its state.',
     patterns: [
       String.raw`\bwan[ -]?chain\b.*\b(?:in use|used|active|activated|selected|chosen|changed|switch\w*)\b`,
       String.raw`\bwan\w*\b.*\b(?:online|offline|fail(?:ing|ed)?[ -]?over|f[ae]ll(?:ing)?[ -]?back)\b`,
@@ -93,7 +93,7 @@ export const SHIPPED_RULES: readonly LogRuleSettings[] = [
   }),
   counter({
     name: 'router_log_modem_changes_total',
-    help: 'Log lines about a state that a modem came to.',
+    help: 'Log lines about a new state of a modem.',
     // What comes last is what it came to, as in "from offline to online".
     patterns: [String.raw`^${MODEM}\b.*\b(?P<state>${MODEM_STATES})\b`],
     labels: ['state'],

@@ -47,13 +47,13 @@ export const CONFIGURATION_LISTS: readonly string[] = [
 /** Family of the number of entries of each list. */
 export const CONFIG_ENTRIES: FamilyDescription = {
   name: 'router_config_entries',
-  help: 'Entries of a list of the configuration.',
+  help: 'Number of entries of a configuration list.',
   type: 'gauge',
 };
 /** Family of the changes of each list. */
 export const CONFIG_CHANGES: FamilyDescription = {
   name: 'router_config_changes_total',
-  help: 'Changes of a list of the configuration that were seen; several between two looks count once.',
+  help: 'Detected changes of a configuration list; several changes between two reads count once.',
   type: 'counter',
 };
 

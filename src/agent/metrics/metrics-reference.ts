@@ -4,7 +4,7 @@ import type { MetricDefinition, ModuleDefinition } from '../../status/index.ts';
 import { AGENT_FAMILIES } from './fleet-families.ts';
 import { SelfMetrics } from './self-metrics.ts';
 
-/** One row: a family, its labels beside `router` and the router's own, and where its field is known from. */
+/** A row: a family, its labels other than `router` and the router's own, and the source of its field. */
 interface Row {
   readonly name: string;
   readonly help: string;
@@ -17,18 +17,18 @@ const INTRODUCTION = `# Metrics
 
 <!-- Written by \`npm run docs\` from src/agent and src/status/modules. Do not edit. -->
 
-\`/metrics\` serves all of these, \`/metrics/agent\` those of the agent alone, \`/probe?target=NAME\` those of one router, as Prometheus text 0.0.4 or
-OpenMetrics 1.0.0, whichever the \`Accept\` header prefers.
+\`/metrics\` exposes all of these, \`/metrics/agent\` those of the agent only, \`/probe?target=NAME\` those of one router, as Prometheus text 0.0.4 or
+OpenMetrics 1.0.0, depending on the \`Accept\` header.
 
-- Series about a router carry \`router\` and the labels that are configured for it; the tables name the others.
-- Values that a router said vanish when it has not answered for \`poll.stale_after\`, or when their resource was not read for three of its intervals. Identity, and what the
-  agent itself knows (up, ages, failures, counters), stays.
-- Samples have no timestamps. Counters that come from a router begin anew when it does.
-- In OpenMetrics, infos have the type \`info\` and counters lose the suffix in their description. State sets are gauges in both formats, 1 for the state that applies.
-- Each metric of a module is **documented** by the vendor, **observed** on a device, or **inferred** from what similar fields look like. A field that a device does not have gives no series.
+- Series of a router have the label \`router\` and its configured labels; the tables list the others.
+- Values of a router expire when it has not responded for \`poll.stale_after\`, or when their resource was not read for three of its intervals. Identity metrics and metrics of the
+  agent itself (up, ages, failures, counters) remain.
+- Samples have no timestamps. Counters read from a router are reset when it restarts.
+- In OpenMetrics, infos have the type \`info\` and counters lose the suffix in their description. State sets are gauges in both formats, 1 for the current state.
+- Each metric of a module is **documented** by the vendor, **observed** on a device, or **inferred** from similar fields. A field that a device does not have gives no series.
 `;
 
-/** The reference of all metrics in Markdown, from what the program itself exposes: shipped modules and shipped log rules. */
+/** Renders the reference of all metrics in Markdown from the shipped modules, the shipped log rules and the agent's families. */
 export function renderMetricsReference(
   modules: readonly { readonly definition: ModuleDefinition; readonly isDefault: boolean }[],
   rules: readonly LogRuleSettings[],
@@ -39,12 +39,12 @@ export function renderMetricsReference(
   const isProduct = ({ name }: Row) => name.startsWith('router_exporter_');
   return [
     INTRODUCTION,
-    '## What the agent knows of a router\n',
+    '## State of routers\n',
     renderTable(agent),
-    '## What a router says\n',
+    '## Values of routers\n',
     ...modules.filter(({ definition }) => !definition.reader).map(renderModule),
-    '## What the lines of the logs tell\n',
-    'By the shipped log rules, which `log_rules` replaces or adds to.\n',
+    '## Log lines\n',
+    'From the shipped log rules, which `log_rules` replaces or extends.\n',
     renderTable(mergeRows(rules.map(toRuleRow))),
     '## The agent itself\n',
     renderTable(own.filter(isProduct)),
@@ -84,7 +84,7 @@ function toRuleRow({ name, help, type, labels, fixedLabels }: LogRuleSettings): 
   return { name, help, type, labels: ['component', ...labels, ...Object.keys(fixedLabels)], sources: [] };
 }
 
-/** One row per family, with what its definitions have between them. */
+/** Merges rows of the same family. */
 function mergeRows(rows: readonly Row[]): readonly Row[] {
   const merged = new Map<string, Row>();
   for (const row of rows) {

@@ -59,23 +59,23 @@ export class SelfMetrics {
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
     new Gauge({
       name: 'router_exporter_build_info',
-      help: 'Version of router-exporter and of the Node.js that it runs on.',
+      help: 'Versions of router-exporter and Node.js.',
       labelNames: ['version', 'node_version'],
       registers,
     }).set({ version, node_version: process.versions.node }, 1);
     this.reloadSuccessful = new Gauge({
       name: 'router_exporter_config_last_reload_successful',
-      help: 'Whether the configuration was free of faults when it was last loaded.',
+      help: 'Whether the last load of the configuration succeeded.',
       registers,
     });
     this.reloadSuccessAt = new Gauge({
       name: 'router_exporter_config_last_reload_success_timestamp_seconds',
-      help: 'When the configuration was last loaded without a fault.',
+      help: 'Time of the last successful load of the configuration.',
       registers,
     });
     this.polls = new Counter({
       name: 'router_exporter_polls_total',
-      help: 'Status polls of routers by their result.',
+      help: 'Status polls of routers, by result.',
       labelNames: ['result'],
       registers,
     });
@@ -83,19 +83,19 @@ export class SelfMetrics {
     this.polls.inc({ result: 'failure' }, 0);
     this.scheduleLag = new Histogram({
       name: 'router_exporter_schedule_lag_seconds',
-      help: 'Delay of the runs of routers behind their schedule.',
+      help: 'Delay of scheduled tasks of routers.',
       buckets: LAG_BUCKETS,
       registers,
     });
     this.mappingErrors = new Counter({
       name: 'router_exporter_mapping_errors_total',
-      help: 'Values of status resources that could not become a sample, by module and metric.',
+      help: 'Values of status resources that could not be converted to a sample, by module and metric.',
       labelNames: ['module', 'metric'],
       registers,
     });
     this.sinkRecords = new Counter({
       name: 'router_exporter_sink_records_total',
-      help: 'Records by sink and by what became of them; `repeated` ones were delivered before.',
+      help: 'Records by sink and result; `repeated` ones were delivered before.',
       labelNames: ['sink', 'result'],
       registers,
     });
@@ -107,25 +107,25 @@ export class SelfMetrics {
     });
     this.#sinkFailures = new Counter({
       name: 'router_exporter_sink_failures_total',
-      help: 'Deliveries that failed as a whole and are tried again, by reason.',
+      help: 'Deliveries that failed completely and are retried, by reason.',
       labelNames: ['sink', 'reason'],
       registers,
     });
     this.sinkWarnings = new Counter({
       name: 'router_exporter_sink_warnings_total',
-      help: 'Things that a sink said beside taking records, such as that they may be stored twice. The log has the words.',
+      help: 'Warnings about accepted records, such as possible duplicates; the texts are in the log.',
       labelNames: ['sink'],
       registers,
     });
     this.sinkSentBytes = new Counter({
       name: 'router_exporter_sink_sent_bytes_total',
-      help: 'Bytes of deliveries that the sink took, compressed if they are.',
+      help: 'Bytes of successful deliveries, after compression.',
       labelNames: ['sink'],
       registers,
     });
     new Gauge({
       name: 'router_exporter_sink_lag_seconds',
-      help: 'Age of the oldest record that the sink has yet to take; 0 when it has everything.',
+      help: 'Age of the oldest record not delivered to the sink yet; 0 when there is none.',
       labelNames: ['sink'],
       registers,
       collect: this.#collect((gauge, { sinkLags }) => {
@@ -135,7 +135,7 @@ export class SelfMetrics {
     });
     new Gauge({
       name: 'router_exporter_dead_letters',
-      help: 'Records that the sink refused for good and that are kept.',
+      help: 'Number of records that the sink rejected permanently and that are stored.',
       labelNames: ['sink'],
       registers,
       collect: this.#collect((gauge, { deadLetters }) => {
@@ -145,42 +145,42 @@ export class SelfMetrics {
     });
     this.deadLettersDropped = new Counter({
       name: 'router_exporter_dead_letters_dropped_total',
-      help: 'Dead letters that were dropped because of their age or for want of room.',
+      help: 'Dead letters dropped because of age or size.',
       labelNames: ['sink'],
       registers,
     });
     this.damagedRecords = new Counter({
       name: 'router_exporter_spool_damaged_records_total',
-      help: 'Stored records that could not be read back. Their log is read again from the router.',
+      help: 'Damaged stored records. Their log is read again from the router.',
       registers,
     });
     new Gauge({
       name: 'router_exporter_spool_max_bytes',
-      help: 'Bound of router_exporter_spool_bytes.',
+      help: 'Maximum of router_exporter_spool_bytes.',
       registers,
       collect: this.#collect((gauge, { spooled }) => gauge.set(spooled().bytesMax)),
     });
     new Gauge({
       name: 'router_exporter_spool_held_back',
-      help: 'Whether reading of logs pauses, because the spool or its disk has no room.',
+      help: 'Whether log reading is paused, because the spool or its disk is full.',
       registers,
       collect: this.#collect((gauge, { isHeldBack }) => gauge.set(isHeldBack() ? 1 : 0)),
     });
     new Gauge({
       name: 'router_exporter_spool_records',
-      help: 'Records that a sink has yet to acknowledge.',
+      help: 'Number of records not acknowledged by every sink.',
       registers,
       collect: this.#collect((gauge, { spooled }) => gauge.set(spooled().records)),
     });
     new Gauge({
       name: 'router_exporter_spool_bytes',
-      help: 'Bytes on disk of the records that a sink has yet to acknowledge.',
+      help: 'Size on disk of the records not acknowledged by every sink.',
       registers,
       collect: this.#collect((gauge, { spooled }) => gauge.set(spooled().bytes)),
     });
     new Gauge({
       name: 'router_exporter_routers',
-      help: 'Configured routers by state.',
+      help: 'Number of configured routers, by state.',
       labelNames: ['state'],
       registers,
       collect: this.#collect((gauge, { routers }) => {
