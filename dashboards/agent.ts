@@ -18,7 +18,7 @@ const now: kit.Section = {
   panels: [
     kit.stat({
       title: 'Version',
-      description: 'Versions of router-exporter that run. Several during an upgrade only.',
+      description: 'Running versions of router-exporter; several only during an upgrade.',
       width: 4,
       unit: units.NoUnit,
       isName: true,
@@ -26,7 +26,7 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Agents',
-      description: 'Processes of the agent that answer their scrapes. One less than yesterday is a shard without data.',
+      description: 'Agent processes that answer scrapes. If one is missing, a shard has no data.',
       width: 3,
       unit: units.NoUnit,
       queries: [{ expr: `count(${of('router_exporter_build_info')})`, legend: 'agents' }],
@@ -34,7 +34,7 @@ const now: kit.Section = {
     kit.stat({
       title: 'Configuration loaded',
       description:
-        'Whether the last reload was free of faults, the worst of all agents. If not, the configuration from before is in force; the log of the agent and `router-exporter check` name file and line.',
+        'Result of the last reload, the worst of all agents. After a failure, the previous configuration stays in force; the log of the agent and `router-exporter check` name file and line.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.YES_WANTED,
@@ -43,7 +43,7 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Loaded last',
-      description: 'When the configuration was last loaded without a fault, the agent that did so longest ago.',
+      description: 'Time of the last successful load of the configuration, of the agent with the oldest one.',
       width: 4,
       unit: units.DateTimeFromNow,
       queries: [
@@ -53,7 +53,7 @@ const now: kit.Section = {
     kit.stat({
       title: 'Reading of logs pauses',
       description:
-        'Agents that read no logs because the spool or its disk has no room. Look at the sinks: one that is down fills the spool.',
+        'Agents that read no logs because the spool or its disk is full. Check the sinks: one that is down fills the spool.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -62,7 +62,7 @@ const now: kit.Section = {
     kit.stat({
       title: 'Dead letters',
       description:
-        'Records that a sink refused for good. `router-exporter dead-letters list` shows why; one is a curiosity, thousands are a sink that is set up wrong.',
+        'Records that a sink rejected permanently. `router-exporter dead-letters list` shows the reasons; thousands indicate a misconfigured sink.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -71,7 +71,7 @@ const now: kit.Section = {
     kit.stat({
       title: 'Mapping errors',
       description:
-        'Values of routers that could not become a sample, since the agents started. A table below names them; a new firmware may say a value in another form.',
+        'Values that could not be converted to a sample since the agents started. The table below lists them; a new firmware may use another format.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -85,7 +85,7 @@ const polling: kit.Section = {
   panels: [
     kit.trend({
       title: 'Routers by state',
-      description: 'Configured routers: up, down, left alone because of their budget, and not polled yet (unknown).',
+      description: 'Configured routers: up, down, paused because of their byte budget, and not polled yet (unknown).',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -94,8 +94,7 @@ const polling: kit.Section = {
     }),
     kit.trend({
       title: 'Polls',
-      description:
-        'Polls by result. Their sum stays the same as long as the agent keeps up and nobody changes intervals.',
+      description: 'Polls by result. Their sum is constant while the agent keeps up and intervals do not change.',
       width: 8,
       unit: units.OpsPerSecond,
       min: 0,
@@ -105,7 +104,7 @@ const polling: kit.Section = {
     kit.trend({
       title: 'Turns that begin late',
       description:
-        'How late turns of routers begin. Lines are bounds of buckets, up to a minute. Above a fifth of the interval the agent is overloaded: more shards, or longer intervals.',
+        'Delay of scheduled tasks, as bucket bounds up to a minute. Above a fifth of the interval, the agent is overloaded: use more shards or longer intervals.',
       width: 8,
       unit: units.Seconds,
       min: 0,
@@ -116,7 +115,7 @@ const polling: kit.Section = {
     kit.trend({
       title: 'Duration of polls',
       description:
-        'Over all routers that the jobs know. When all are slow, it is the way of the agent or the machine; when only the slowest are, it is their links.',
+        'Over all routers of the jobs. If all are slow, the agent, its network or its machine is the cause; if only the slowest are, their links.',
       width: 8,
       unit: units.Seconds,
       min: 0,
@@ -131,7 +130,7 @@ const polling: kit.Section = {
     kit.trend({
       title: 'Sessions',
       description:
-        'Logins, failed logins and token refreshes of all routers. Many logins: sessions do not last, which costs bytes and fills the logs of routers.',
+        "Logins, failed logins and token refreshes of all routers. With many logins, sessions do not last, which costs bytes and fills the routers' logs.",
       width: 8,
       unit: units.OpsPerSecond,
       min: 0,
@@ -147,7 +146,7 @@ const polling: kit.Section = {
     kit.ranking({
       title: 'Routers with stretched intervals',
       description:
-        'How many times as long as configured the intervals of a router are, to keep within its byte budget. Empty without `byte_budget`.',
+        'Factor by which the intervals of a router are extended to stay within its byte budget. Empty without `byte_budget`.',
       width: 8,
       unit: units.Short,
       min: 1,
@@ -164,7 +163,7 @@ const polling: kit.Section = {
     kit.table({
       title: 'Values that could not become a sample',
       description:
-        'By module and metric, since the agents started. `router-exporter status NAME --metrics` shows what a router says; a module can be taught a new form.',
+        'By module and metric, since the agents started. `router-exporter status NAME --metrics` shows the values of a router; a custom module can parse a new format.',
       width: 12,
       height: 8,
       sortBy: 'Values',
@@ -181,7 +180,7 @@ const polling: kit.Section = {
     }),
     kit.ranking({
       title: 'Routers with series that are left out',
-      description: 'Series that are not served, because a router has too many of them or has them twice.',
+      description: 'Series that are omitted, because a router has too many or duplicates.',
       width: 12,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -197,7 +196,7 @@ const sinks: kit.Section = {
     kit.timeline({
       title: 'Sinks',
       description:
-        'Whether the last delivery to a sink succeeded. Wrong credentials or a wrong address stop a sink until they are corrected; nothing is thrown away.',
+        'Result of the last delivery to a sink. Wrong credentials or a wrong address stop a sink until they are corrected; no record is dropped.',
       width: 12,
       unit: units.NoUnit,
       limits: kit.YES_WANTED,
@@ -206,7 +205,7 @@ const sinks: kit.Section = {
     }),
     kit.trend({
       title: 'Lag of sinks',
-      description: 'Age of the oldest record that a sink does not have yet.',
+      description: 'Age of the oldest record not delivered to a sink.',
       width: 12,
       height: 6,
       unit: units.Seconds,
@@ -218,7 +217,7 @@ const sinks: kit.Section = {
     kit.trend({
       title: 'Records',
       description:
-        'What becomes of records: delivered, duplicate (was there before), dead_letter and rejected (refused for good), skipped (not meant for the sink).',
+        'Results of records: delivered, duplicate (already stored), dead_letter and rejected (permanently), skipped (not selected).',
       width: 8,
       unit: units.CountsPerSecond,
       min: 0,
@@ -227,7 +226,7 @@ const sinks: kit.Section = {
     kit.trend({
       title: 'Deliveries that failed, and warnings',
       description:
-        'Deliveries that failed as a whole and are tried again, by reason, and what sinks said beside taking records, since the agents started. The words are in the log of the agent.',
+        'Deliveries that failed and are retried, by reason, and warnings of sinks, since the agents started. The log of the agent has the texts.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -238,7 +237,7 @@ const sinks: kit.Section = {
     }),
     kit.trend({
       title: 'Bytes to sinks',
-      description: 'Bytes of deliveries that sinks took, compressed if they are.',
+      description: 'Bytes of successful deliveries, after compression.',
       width: 8,
       unit: units.BytesPerSecondIEC,
       min: 0,
@@ -247,7 +246,7 @@ const sinks: kit.Section = {
     kit.trend({
       title: 'Spool, share of its room',
       description:
-        'Bytes on disk that wait for sinks, as a share of `storage.spool_max`. When it is full, no logs are read until there is room; the routers keep their lines as long as they can.',
+        'Waiting records as a share of `storage.spool_max`. When the spool is full, log reading is paused; the lines stay on the routers as long as those keep them.',
       width: 8,
       unit: units.PercentUnit,
       min: 0,
@@ -263,7 +262,7 @@ const sinks: kit.Section = {
     }),
     kit.trend({
       title: 'Records that wait',
-      description: 'Records in the spool that a sink has yet to take.',
+      description: 'Records in the spool not delivered to every sink.',
       width: 8,
       unit: units.Short,
       min: 0,
@@ -272,7 +271,7 @@ const sinks: kit.Section = {
     kit.trend({
       title: 'Dead letters and damage',
       description:
-        'Dead letters that are kept, those that were dropped for age or room, and stored records that could not be read back (their logs are read again).',
+        'Stored dead letters, those dropped because of age or size, and damaged stored records (their logs are read again).',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -291,7 +290,7 @@ const processes: kit.Section = {
   panels: [
     kit.trend({
       title: 'Processor',
-      description: 'Cores in use. JavaScript runs on one; with archives to decompress, a second one works.',
+      description: 'CPU cores in use: one for JavaScript, a second one while archives are decompressed.',
       width: 6,
       unit: units.Short,
       min: 0,
@@ -299,7 +298,7 @@ const processes: kit.Section = {
     }),
     kit.trend({
       title: 'Memory',
-      description: 'Resident memory of the process, and the heap of JavaScript in it.',
+      description: 'Resident memory of the process, and its JavaScript heap.',
       width: 6,
       unit: units.BytesIEC,
       min: 0,
@@ -311,7 +310,7 @@ const processes: kit.Section = {
     kit.trend({
       title: 'Event loop',
       description:
-        'How long the event loop is held up: half and 99 % of the time, and the longest since the last scrape. Half a second delays every router.',
+        'Delay of the event loop: median, 99th percentile, and maximum since the last scrape. Half a second delays every router.',
       width: 6,
       unit: units.Seconds,
       min: 0,
@@ -325,7 +324,7 @@ const processes: kit.Section = {
     }),
     kit.trend({
       title: 'Garbage collection',
-      description: 'Share of the time that goes into garbage collection, by kind.',
+      description: 'Share of time spent in garbage collection, by kind.',
       width: 6,
       unit: units.PercentUnit,
       min: 0,
@@ -335,8 +334,7 @@ const processes: kit.Section = {
     }),
     kit.trend({
       title: 'Open files and sockets, share of the limit',
-      description:
-        'File descriptors in use as a share of what the process may have. Each router that is being asked needs one.',
+      description: 'File descriptors in use, as a share of the limit. Each active router connection needs one.',
       width: 6,
       unit: units.PercentUnit,
       min: 0,
@@ -356,7 +354,7 @@ const processes: kit.Section = {
     }),
     kit.trend({
       title: 'Duration of scrapes',
-      description: 'How long Prometheus waits for an answer. It must stay well below the scrape timeout.',
+      description: 'Duration of scrapes. It must stay well below the scrape timeout.',
       width: 6,
       unit: units.Seconds,
       min: 0,
@@ -366,7 +364,7 @@ const processes: kit.Section = {
     kit.trend({
       title: 'Samples per scrape',
       description:
-        'Samples in an answer: about 100 per router. One target with a million of them is better split into shards or scraped by `/probe`.',
+        'Samples per scrape: about 100 per router. Split a target with a million samples into shards, or scrape it by `/probe`.',
       width: 6,
       unit: units.Short,
       min: 0,
@@ -380,7 +378,7 @@ export function createAgentDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'agent',
     title: 'Routers / Agent',
-    description: 'Whether the agents keep up: polling, sinks, spool, process.',
+    description: 'Health of the agents: polling, sinks, spool, process.',
     variables: [kit.datasourceVariable(), kit.jobVariable(), kit.instanceVariable()],
     from: 'now-6h',
     sections: [now, polling, sinks, processes],

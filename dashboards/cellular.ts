@@ -33,15 +33,14 @@ const now: kit.Section = {
   panels: [
     kit.stat({
       title: 'Modems',
-      description: 'Modems that say something in the networks that are picked.',
+      description: 'Modems with values in the selected networks.',
       width: 4,
       unit: units.NoUnit,
       queries: [{ expr: `count(max by (job, router, modem) (${NETWORK}))` }],
     }),
     kit.stat({
       title: 'Without a data session',
-      description:
-        'Modems whose state is not "Online". Their routers are reached by another way, or they are dialling.',
+      description: 'Modems whose state is not "Online". Their routers use another link, or they are dialling.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -49,7 +48,7 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'SIM card faulty',
-      description: 'Modems that say that their SIM card is missing or broken.',
+      description: 'Modems that report a missing or broken SIM card.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -57,7 +56,7 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'On another SIM card',
-      description: 'Modems that use a SIM card other than "SIM 1": the first operator failed them.',
+      description: 'Modems that use a SIM card other than "SIM 1" because the first one failed.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -69,7 +68,7 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Poor signal',
-      description: 'Share of modems in LTE with an RSRP below -110 dBm, at which connections begin to break.',
+      description: 'Share of LTE modems with an RSRP below -110 dBm, at which connections become unstable.',
       width: 4,
       unit: units.PercentUnit,
       decimals: 1,
@@ -98,7 +97,7 @@ const signal: kit.Section = {
     kit.trend({
       title: 'Modems by RSRP',
       description:
-        'Received power of the LTE reference signal: how far the cell is, and how good the antenna. A shift of many modems at once is the network, of one is its antenna.',
+        'Received power of the LTE reference signal: depends on the distance of the cell and the antenna. A change of many modems is caused by the network, of one by its antenna.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -126,7 +125,7 @@ const signal: kit.Section = {
     }),
     kit.trend({
       title: 'Modems by SINR',
-      description: 'Signal to interference and noise: it bounds the speed.',
+      description: 'Signal to interference and noise ratio; limits the speed.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -141,7 +140,7 @@ const signal: kit.Section = {
     kit.trend({
       title: 'RSRP by operator',
       description:
-        'Median and lowest tenth of the modems of each operator. One operator that drops alone has a fault; complain there.',
+        'Median and 10th percentile of the modems of each operator. If only one operator drops, it has a failure.',
       width: 12,
       unit: units.DecibelMilliWatt,
       limits: kit.RSRP,
@@ -159,7 +158,7 @@ const signal: kit.Section = {
     }),
     kit.trend({
       title: 'Strength by technology',
-      description: 'Median of the received signal strength (RSSI) by access technology, which all technologies have.',
+      description: 'Median of the received signal strength (RSSI), which all access technologies have.',
       width: 12,
       unit: units.DecibelMilliWatt,
       limits: kit.RSSI,
@@ -188,7 +187,7 @@ const signal: kit.Section = {
     kit.table({
       title: 'Modems with the weakest signal',
       description:
-        'The 50 modems with the lowest RSRP, with what tells a bad antenna (RSRP) from a busy cell (RSRQ, SINR).',
+        'The 50 modems with the lowest RSRP. Low RSRP indicates a bad antenna; low RSRQ or SINR, a busy cell.',
       width: 16,
       height: 10,
       sortBy: 'RSRP',
@@ -223,7 +222,8 @@ const networks: kit.Section = {
   panels: [
     kit.trend({
       title: 'Modems by operator',
-      description: 'With whom modems are registered. Another operator than usual is roaming, which may cost.',
+      description:
+        'Operators that modems are registered with. Another operator than usual means roaming, which may be expensive.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -232,7 +232,7 @@ const networks: kit.Section = {
     }),
     kit.trend({
       title: 'Modems by technology',
-      description: 'LTE, UMTS, GSM. Modems that fall back to an older technology lose their LTE cell.',
+      description: 'LTE, UMTS, GSM. Modems on an older technology have lost their LTE cell.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -241,7 +241,7 @@ const networks: kit.Section = {
     }),
     kit.trend({
       title: 'Modems by SIM card',
-      description: 'Which of its SIM cards a modem uses.',
+      description: 'SIM cards in use by modems.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -250,8 +250,7 @@ const networks: kit.Section = {
     }),
     kit.trend({
       title: 'Modems by state',
-      description:
-        'States of modems on their way to a data session. Those that stay below "Online" are dialling in vain.',
+      description: 'States of modems before a data session. Modems that stay below "Online" cannot connect.',
       width: 12,
       unit: units.NoUnit,
       min: 0,
@@ -261,7 +260,7 @@ const networks: kit.Section = {
     kit.ranking({
       title: 'Modems that change their state most',
       description:
-        'Changes of the state of modems in the logs of routers, in the time that is shown. Such a link comes and goes. The wording of these lines is a guess: no line of a modem counted does not mean a quiet modem.',
+        'Changes of modem states in the logs, in the selected time: flapping links. The pattern for these lines is a heuristic, so a modem without counted lines may also flap.',
       width: 12,
       unit: units.NoUnit,
       limits: kit.NEUTRAL,
@@ -298,7 +297,7 @@ const volume: kit.Section = {
     kit.stat({
       title: 'In 30 days, at this rate',
       description:
-        'Volume over cellular in the time that is shown, counted up to 30 days: what a month may cost. Counters of routers begin anew with each connection, which is taken into account.',
+        'Cellular volume in the selected time, extrapolated to 30 days. Counter resets at each connection are taken into account.',
       width: 4,
       height: 8,
       unit: units.BytesIEC,
@@ -310,7 +309,7 @@ const volume: kit.Section = {
     }),
     kit.ranking({
       title: 'Routers with the most volume',
-      description: 'Received and sent over cellular in the time that is shown, the ten that have most.',
+      description: 'Cellular traffic in the selected time, the ten routers with the most.',
       width: 6,
       unit: units.BytesIEC,
       min: 0,
@@ -319,7 +318,7 @@ const volume: kit.Section = {
     }),
     kit.ranking({
       title: 'Hottest modems',
-      description: 'Temperature of modems. Above their limit they slow down or switch off.',
+      description: 'Temperature of modems. Above their limit, they slow down or switch off.',
       width: 6,
       unit: units.Celsius,
       min: 0,
@@ -336,8 +335,7 @@ export function createCellularDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'cellular',
     title: 'Routers / Cellular',
-    description:
-      'The networks that routers are reached by: signal by operator, technology and site, SIM cards, data volume.',
+    description: 'Mobile networks: signal by operator, technology and site, SIM cards, data volume.',
     variables: [
       kit.datasourceVariable(),
       kit.jobVariable(),

@@ -27,7 +27,7 @@ const now: kit.Section = {
     kit.stat({
       title: 'Routers',
       description:
-        'Routers that an agent has polled at least once. Those that wait for their first poll are on the dashboard Agent.',
+        'Routers that an agent has polled at least once. Those waiting for their first poll are on the dashboard Agent.',
       width: 3,
       unit: units.NoUnit,
       queries: [{ expr: `count(${UP})` }],
@@ -43,7 +43,7 @@ const now: kit.Section = {
     kit.stat({
       title: 'Down',
       description:
-        'Routers whose last poll failed. Why stands in the table below; `router-exporter doctor NAME` walks the way to one step by step.',
+        'Routers whose last poll failed. The table below shows the reasons; `router-exporter doctor NAME` tests one step by step.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -52,7 +52,7 @@ const now: kit.Section = {
     kit.stat({
       title: 'Login refused',
       description:
-        'Routers that refuse user or password. Routers may lock an account that fails often: correct the credentials soon.',
+        'Routers that reject user name or password. They may lock the account after several failures: correct the credentials soon.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -60,7 +60,7 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Budget used up',
-      description: 'Routers that are left alone until midnight UTC, because they have cost their bytes of the day.',
+      description: 'Routers that are not polled until midnight UTC, because their byte budget is used up.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -69,7 +69,7 @@ const now: kit.Section = {
     kit.stat({
       title: 'Up, data incomplete',
       description:
-        'Routers that answer, but of which a status resource or the logs could not be read the last time. The dashboard Router names the resource.',
+        'Routers that respond, but of which a status resource or the logs could not be read. The dashboard Router shows the resource.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -81,7 +81,7 @@ const now: kit.Section = {
     }),
     kit.stat({
       title: 'Availability',
-      description: 'Average share of routers that were up, over the time that is shown.',
+      description: 'Average share of routers that were up in the selected time.',
       width: 3,
       unit: units.PercentUnit,
       decimals: 2,
@@ -91,7 +91,7 @@ const now: kit.Section = {
     kit.stat({
       title: 'Sinks down',
       description:
-        'Sinks whose last delivery failed, over all agents of the jobs. Records wait in the spool meanwhile; see the dashboard Agent.',
+        'Sinks whose last delivery failed, over all agents of the jobs. Records wait in the spool; see the dashboard Agent.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -106,7 +106,7 @@ const notUp: kit.Section = {
     kit.table({
       title: 'Routers that are not up',
       description:
-        'At most 100, those with the most failures in a row first. Click a router for its dashboard, a site for the fleet of that site alone: many of one site point at its operator or its power.',
+        'At most 100, those with the most consecutive failures first. Click a router for its dashboard, a site for its fleet. Many routers of one site indicate a failure of its operator or power.',
       width: 24,
       sortBy: 'Failures in a row',
       hidden: ['job'],
@@ -136,7 +136,7 @@ const availability: kit.Section = {
   panels: [
     kit.trend({
       title: 'Routers by state',
-      description: 'Up, down, and left alone because of their byte budget.',
+      description: 'Up, down, and paused because of their byte budget.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -160,7 +160,7 @@ const availability: kit.Section = {
     kit.trend({
       title: 'Why routers are not up',
       description:
-        'dns, connect and timeout: the way to the router. tls and auth: certificates and accounts. http and parse: the router answers strangely. budget: the agent spares bytes.',
+        'dns, connect and timeout: network to the router. tls and auth: certificates and accounts. http and parse: invalid responses. budget: byte budget used up.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -169,8 +169,7 @@ const availability: kit.Section = {
     }),
     kit.ranking({
       title: 'Sites with the worst availability',
-      description:
-        'The ten sites whose routers were up the least in the time that is shown. Needs a label `site` on routers.',
+      description: 'The ten sites with the least uptime in the selected time. Requires the router label `site`.',
       width: 12,
       unit: units.PercentUnit,
       decimals: 1,
@@ -182,7 +181,7 @@ const availability: kit.Section = {
     }),
     kit.ranking({
       title: 'Routers with the worst availability',
-      description: 'The ten routers that were up the least in the time that is shown.',
+      description: 'The ten routers with the least uptime in the selected time.',
       width: 12,
       unit: units.PercentUnit,
       decimals: 1,
@@ -202,7 +201,7 @@ const allRouters: kit.Section = {
     kit.table({
       title: 'All routers',
       description:
-        'Every router of the sites that are picked, worst state first. Of thousands of routers this is a large answer: pick sites first.',
+        'All routers of the selected sites, worst state first. With thousands of routers, select sites first.',
       width: 24,
       height: 20,
       sortBy: 'State',
@@ -267,8 +266,7 @@ const inventory: kit.Section = {
   panels: [
     kit.ranking({
       title: 'Firmware',
-      description:
-        'Routers by the firmware version of their main board. What is not wanted any more is listed in the table of all routers.',
+      description: 'Routers by the firmware version of their main board. The table of all routers lists outdated ones.',
       width: 6,
       unit: units.NoUnit,
       min: 0,
@@ -284,7 +282,7 @@ const inventory: kit.Section = {
     }),
     kit.ranking({
       title: 'Started last',
-      description: 'The ten routers with the shortest uptime. Several of one site at the same time: its power.',
+      description: 'The ten routers with the shortest uptime. Several of one site indicate a power failure.',
       width: 6,
       unit: units.DurationSeconds,
       limits: kit.UPTIME,
@@ -293,7 +291,7 @@ const inventory: kit.Section = {
     }),
     kit.ranking({
       title: 'Certificates that expire next',
-      description: 'The ten routers whose TLS certificate ends first, as seen at the last handshake.',
+      description: 'The ten routers whose TLS certificates expire first, as of the last handshake.',
       width: 6,
       unit: units.DurationSeconds,
       limits: kit.VALIDITY,
@@ -307,8 +305,7 @@ const inventory: kit.Section = {
     }),
     kit.table({
       title: 'Profiles that are changed and not activated',
-      description:
-        'What such a router does and what its profile says are two things until somebody activates the profile. At most 100.',
+      description: 'The running configuration differs from the profile until the profile is activated. At most 100.',
       width: 12,
       sortBy: 'Router',
       isDescending: false,
@@ -328,7 +325,7 @@ const inventory: kit.Section = {
     kit.table({
       title: 'Backups that failed',
       description:
-        'Profiles whose last backup did not succeed, the one that is out of date for longest first. Without `backup` in the configuration there are none. At most 100.',
+        'Profiles whose last backup failed, oldest backup first. Requires `backup` in the configuration. At most 100.',
       width: 12,
       sortBy: 'Last good backup',
       isDescending: false,
@@ -353,7 +350,7 @@ const bytes: kit.Section = {
     kit.trend({
       title: 'Bytes per day, at the present rate',
       description:
-        'What polling, logs and backups cost on the links of all routers, TLS included, TCP and IP headers not. See "Links that are paid by the byte" in the operations guide.',
+        'Traffic of polling, logs and backups of all routers, with TLS, without TCP and IP headers. See "Links that are paid by the byte" in the operations guide.',
       width: 8,
       unit: units.BytesIEC,
       min: 0,
@@ -361,7 +358,7 @@ const bytes: kit.Section = {
     }),
     kit.ranking({
       title: 'Sites that cost most',
-      description: 'Bytes on the links in the time that is shown, by site.',
+      description: 'Traffic in the selected time, by site.',
       width: 8,
       unit: units.BytesIEC,
       min: 0,
@@ -371,7 +368,7 @@ const bytes: kit.Section = {
     kit.ranking({
       title: 'Byte budgets that are used most',
       description:
-        'Share of the budget of this UTC day that is used; with 1 the router is left alone until midnight. Empty without `byte_budget`.',
+        'Used share of the budget of this UTC day; at 1 the router is not polled until midnight. Empty without `byte_budget`.',
       width: 8,
       unit: units.PercentUnit,
       min: 0,
@@ -394,7 +391,7 @@ const logs: kit.Section = {
     kit.trend({
       title: 'Log lines',
       description:
-        'Lines that were read and made durable, by log. A log that falls silent on all routers at once is a fault of reading, not of routers.',
+        'Lines read and stored, by log. A log that becomes silent on all routers at once indicates a problem of reading.',
       width: 8,
       unit: units.CountsPerSecond,
       min: 0,
@@ -407,8 +404,7 @@ const logs: kit.Section = {
     }),
     kit.ranking({
       title: 'Routers with missing lines',
-      description:
-        'Places where log lines are missing, since the agent began to count. The record `log.gap` says which.',
+      description: 'Gaps in logs since the agent began to count. The `log.gap` records have the details.',
       width: 8,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -418,7 +414,7 @@ const logs: kit.Section = {
     kit.trend({
       title: 'Lag of sinks',
       description:
-        'Age of the oldest record that a sink does not have yet. It grows while a sink is down, and nothing is lost as long as the spool has room.',
+        'Age of the oldest record not delivered to a sink. It grows while a sink is down; nothing is lost until the spool is full.',
       width: 8,
       unit: units.Seconds,
       min: 0,
@@ -434,7 +430,7 @@ export function createFleetDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'fleet',
     title: 'Routers / Fleet',
-    description: 'All routers at once: how many are up, why others are not, and which of them need somebody.',
+    description: 'All routers: how many are up, why others are down, and which need attention.',
     variables: [kit.datasourceVariable(), kit.jobVariable(), kit.siteVariable()],
     from: 'now-6h',
     sections: [now, notUp, availability, allRouters, inventory, bytes, logs],

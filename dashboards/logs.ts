@@ -18,7 +18,7 @@ const reading: kit.Section = {
   panels: [
     kit.stat({
       title: 'Lines a second',
-      description: 'Lines that are read and made durable, of the routers and logs that are picked.',
+      description: 'Lines read and stored, of the selected routers and logs.',
       width: 4,
       unit: units.CountsPerSecond,
       decimals: 1,
@@ -26,7 +26,7 @@ const reading: kit.Section = {
     }),
     kit.stat({
       title: 'Longest unread',
-      description: 'The longest time for which a log was not read to its end.',
+      description: 'Maximum time since a log was read to its end.',
       width: 4,
       unit: units.Seconds,
       decimals: 0,
@@ -36,7 +36,7 @@ const reading: kit.Section = {
     kit.stat({
       title: 'Next loss in',
       description:
-        'The shortest time until a router deletes what is unread, at the rate at which its log grows. A shorter `logs.interval` helps, or fewer lines.',
+        'Minimum time until a router deletes unread lines, at the current growth of its log. Shorten `logs.interval`, or reduce the lines.',
       width: 4,
       unit: units.DurationSeconds,
       limits: kit.TIME_LEFT,
@@ -44,7 +44,7 @@ const reading: kit.Section = {
     }),
     kit.stat({
       title: 'Gaps',
-      description: 'Places where lines are missing, since the agents began to count.',
+      description: 'Gaps in logs since the agents began to count.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -52,8 +52,7 @@ const reading: kit.Section = {
     }),
     kit.stat({
       title: 'Unparsed',
-      description:
-        'Share of lines without a time in a form that is known, in the time that is shown. They are shipped as they are.',
+      description: 'Share of lines without a time in a known format, in the selected time. They are shipped unchanged.',
       width: 4,
       unit: units.PercentUnit,
       decimals: 2,
@@ -68,7 +67,7 @@ const reading: kit.Section = {
     kit.stat({
       title: 'Jumps of clocks',
       description:
-        'Jumps of the clocks of routers that their logs have shown, since the agents began to count. Times of lines around a jump are uncertain, and flagged.',
+        'Clock jumps detected in logs since the agents began to count. Times around a jump are uncertain and flagged.',
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -76,7 +75,7 @@ const reading: kit.Section = {
     }),
     kit.trend({
       title: 'Lines by log',
-      description: 'A log that falls silent on all routers at once is a fault of reading, not of routers.',
+      description: 'A log that becomes silent on all routers at once indicates a problem of reading.',
       width: 12,
       unit: units.CountsPerSecond,
       min: 0,
@@ -85,7 +84,7 @@ const reading: kit.Section = {
     }),
     kit.trend({
       title: 'Bytes by log',
-      description: 'Log text that was read, decompressed.',
+      description: 'Log text read, decompressed.',
       width: 12,
       unit: units.BytesPerSecondIEC,
       min: 0,
@@ -105,7 +104,7 @@ const reading: kit.Section = {
     kit.ranking({
       title: 'Routers that write most',
       description:
-        'Bytes of log text in the time that is shown, the ten that write most. A router that logs every request of the agent fills its own log.',
+        'Bytes of log text in the selected time, the ten largest. A router that logs every request of the agent fills its own log.',
       width: 8,
       unit: units.BytesIEC,
       min: 0,
@@ -120,7 +119,7 @@ const reading: kit.Section = {
     kit.trend({
       title: 'Gaps, resets and repeats',
       description:
-        'Since the agents began to count. Gaps by how sure they are; resets: logs that began anew because their files were deleted; repeats: equal lines that routers left out.',
+        'Since the agents began to count. Gaps by certainty; resets: logs whose files were deleted; repeats: repeated lines that routers omitted.',
       width: 8,
       unit: units.NoUnit,
       min: 0,
@@ -134,7 +133,7 @@ const reading: kit.Section = {
     kit.table({
       title: 'Gaps',
       description:
-        'Where lines are missing, at most 100 logs, since the agents began to count. certain: a file that was known is gone or damaged. likely: the chain of files is broken. possible: it cannot be proven whole.',
+        'Logs with missing lines, at most 100, since the agents began to count. certain: a known file was deleted or damaged. likely: the sequence of files is broken. possible: completeness cannot be proven.',
       width: 24,
       height: 8,
       sortBy: 'Gaps',
@@ -164,8 +163,7 @@ const inLoki: kit.Section = {
   panels: [
     kit.trend({
       title: 'Lines by severity',
-      description:
-        'What Loki has of the routers and logs that are picked; of lines without a severity the level is empty.',
+      description: 'Lines in Loki of the selected routers and logs; lines without a severity have an empty level.',
       width: 8,
       unit: units.Short,
       min: 0,
@@ -175,8 +173,7 @@ const inLoki: kit.Section = {
     }),
     kit.trend({
       title: 'Errors by log',
-      description:
-        'Lines of severity error and above. A rise on one log of many routers points at a change, on one router at that router.',
+      description: 'Lines of severity error and above. An increase on many routers indicates a common change.',
       width: 8,
       unit: units.Short,
       min: 0,
@@ -187,7 +184,7 @@ const inLoki: kit.Section = {
     }),
     kit.ranking({
       title: 'Routers with the most errors',
-      description: 'Lines of severity error and above in the time that is shown, the ten routers that have most.',
+      description: 'Lines of severity error and above in the selected time, the ten routers with the most.',
       width: 8,
       unit: units.Short,
       min: 0,
@@ -200,7 +197,7 @@ const inLoki: kit.Section = {
     kit.lines({
       title: 'Events',
       description:
-        'What the agent itself says about the logs: missing lines (`log.gap`, and `log.gap_end` where the log continues), logs that began anew (`log.reset`), jumps of clocks (`log.clock_jump`).',
+        'Events of the agent: missing lines (`log.gap`, and `log.gap_end` where the log continues), reset logs (`log.reset`), clock jumps (`log.clock_jump`).',
       width: 24,
       height: 8,
       expr: lineOf(
@@ -211,7 +208,7 @@ const inLoki: kit.Section = {
     kit.lines({
       title: 'Lines',
       description:
-        'The newest lines of what is picked and searched for. Open a line for its uid, file and offset; `flags` says what is unusual about it.',
+        'The newest lines of the selection. Open a line for its uid, file and offset; `flags` lists peculiarities.',
       width: 24,
       height: 18,
       expr: lineOf(SEARCHED, 'line_format "{{.router}} {{.component}} {{__line__}}"'),
@@ -219,12 +216,12 @@ const inLoki: kit.Section = {
   ],
 };
 
-/** What routers write, and whether all of it arrives. */
+/** Lines of the routers, and their completeness. */
 export function createLogsDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'logs',
     title: 'Routers / Logs',
-    description: 'What routers write, and whether all of it arrives.',
+    description: 'Lines of the routers, and their completeness.',
     variables: [
       kit.datasourceVariable(),
       kit.lokiVariable(),

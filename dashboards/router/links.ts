@@ -7,7 +7,7 @@ export const cellular: kit.Section = {
   panels: [
     kit.timeline({
       title: 'State of the modem',
-      description: 'Where the modem stands on its way to a data session, and the network it is registered with.',
+      description: 'State of the modem, and the network it is registered with.',
       width: 24,
       height: 6,
       unit: units.NoUnit,
@@ -41,7 +41,7 @@ export const cellular: kit.Section = {
           'router_modem_sinr_db',
           units.Decibel,
           kit.SINR,
-          'Signal to interference and noise: it bounds the speed.',
+          'Signal to interference and noise ratio; limits the speed.',
         ],
         [
           'RSSI',
@@ -73,14 +73,14 @@ export const interfaces: kit.Section = {
     kit.timeline({
       title: 'WAN chain in use',
       description:
-        'Which chain of interfaces carries the default route. Another band than usual: the router is on its fallback.',
+        'WAN chain with the default route. Another band than usual means that the router is on its fallback.',
       width: 12,
       unit: units.NoUnit,
       queries: [{ expr: `max by (chain) (${of('router_wan_active_info')}) == 1`, legend: '{{chain}}' }],
     }),
     kit.timeline({
       title: 'Interfaces of the chain',
-      description: 'Whether the interfaces of the chain in use are online, tunnels among them.',
+      description: 'State of the interfaces of the chain in use, including tunnels.',
       width: 12,
       unit: units.NoUnit,
       limits: kit.YES_WANTED,
@@ -89,8 +89,7 @@ export const interfaces: kit.Section = {
     }),
     kit.trend({
       title: 'Received',
-      description:
-        'Traffic that came in, by interface. Counters of dialled interfaces begin anew with each connection.',
+      description: 'Received traffic by interface. Counters of dialled interfaces are reset at each connection.',
       width: 8,
       unit: units.BytesPerSecondIEC,
       min: 0,
@@ -98,7 +97,7 @@ export const interfaces: kit.Section = {
     }),
     kit.trend({
       title: 'Sent',
-      description: 'Traffic that went out, by interface.',
+      description: 'Sent traffic by interface.',
       width: 8,
       unit: units.BytesPerSecondIEC,
       min: 0,
@@ -106,7 +105,7 @@ export const interfaces: kit.Section = {
     }),
     kit.trend({
       title: 'Faulty packets',
-      description: 'Packets that came in damaged or could not be sent, by interface: cables, ports, radio.',
+      description: 'Packets received with errors or not sent, by interface: check cables, ports, radio.',
       width: 8,
       unit: units.PacketsPerSecond,
       min: 0,
@@ -131,7 +130,7 @@ export const interfaces: kit.Section = {
     kit.trend({
       title: 'What the logs tell',
       description:
-        'Changes of WAN chains, modems and tunnels, starts and failed logins in the log lines, since the agent began to count. How routers word such lines is a guess.',
+        'Changes of WAN chains, modems and tunnels, starts and failed logins in log lines since the agent began to count. The patterns for these lines are heuristics.',
       width: 12,
       unit: units.NoUnit,
       min: 0,
@@ -151,7 +150,7 @@ export const system: kit.Section = {
   panels: [
     kit.trend({
       title: 'Uptime',
-      description: 'Falls to zero where the router has started.',
+      description: 'Drops to zero when the router starts.',
       width: 6,
       unit: units.DurationSeconds,
       min: 0,
@@ -160,7 +159,7 @@ export const system: kit.Section = {
     }),
     kit.trend({
       title: 'Load',
-      description: 'Load averages, on devices that say them.',
+      description: 'Load averages, if the device reports them.',
       width: 6,
       unit: units.Short,
       min: 0,
@@ -172,7 +171,7 @@ export const system: kit.Section = {
     }),
     kit.trend({
       title: 'Processor and memory',
-      description: 'Shares in use. Devices say memory in bytes or as a share.',
+      description: 'Shares in use. Devices report memory in bytes or as a share.',
       width: 6,
       unit: units.PercentUnit,
       min: 0,
@@ -189,7 +188,7 @@ export const system: kit.Section = {
     }),
     kit.trend({
       title: 'Temperatures',
-      description: 'Of modems and of optical transceivers.',
+      description: 'Temperature of modems and optical transceivers.',
       width: 6,
       unit: units.Celsius,
       limits: kit.MODEM_HEAT,
@@ -201,7 +200,7 @@ export const system: kit.Section = {
     }),
     kit.trend({
       title: 'Supply voltage',
-      description: 'Voltage at the supply inputs. A slow fall is a battery, a sudden one a fuse.',
+      description: 'Voltage at the supply inputs. A slow decrease indicates a battery, a sudden one a fuse.',
       width: 8,
       unit: units.Volt,
       min: 0,
@@ -209,7 +208,7 @@ export const system: kit.Section = {
     }),
     kit.timeline({
       title: 'Inputs and outputs',
-      description: 'Digital inputs that are high and outputs that are closed, on devices that have them.',
+      description: 'High digital inputs and closed digital outputs.',
       width: 8,
       height: 8,
       unit: units.NoUnit,
@@ -221,7 +220,7 @@ export const system: kit.Section = {
     }),
     kit.stat({
       title: 'Flash memory well',
-      description: 'Whether the flash memory of the router is well, by its own account.',
+      description: 'State of the flash memory as reported by the router.',
       width: 4,
       height: 8,
       unit: units.NoUnit,
@@ -231,7 +230,7 @@ export const system: kit.Section = {
     }),
     kit.stat({
       title: 'DHCP leases',
-      description: 'Leases that the DHCP server of the router has given: how many devices stand behind it.',
+      description: 'DHCP leases of the router: the number of devices behind it.',
       width: 4,
       height: 8,
       unit: units.NoUnit,

@@ -10,7 +10,7 @@ export const logs: kit.Section = {
   panels: [
     kit.trend({
       title: 'Lines by log',
-      description: 'Lines that were read and made durable.',
+      description: 'Lines read and stored.',
       width: 8,
       unit: units.CountsPerSecond,
       min: 0,
@@ -24,7 +24,7 @@ export const logs: kit.Section = {
     kit.table({
       title: 'State of the logs',
       description:
-        'How far each log is read. Time to loss: until the router deletes what is unread, at the rate at which the log grows. Click a log for its lines.',
+        'Progress of each log. Time to loss: until the router deletes unread lines at the current growth of the log. Click a log for its lines.',
       width: 16,
       height: 8,
       sortBy: 'Not read to its end for',
@@ -66,7 +66,7 @@ export const logs: kit.Section = {
     kit.trend({
       title: 'Lines in Loki, by severity',
       description:
-        'What Loki has of this router. Lines without a severity are most of them. Loki is behind the agent by the lag of its sink.',
+        'Lines of this router in Loki. Most lines have no severity. Loki lags behind the agent by the lag of its sink.',
       width: 24,
       height: 6,
       unit: units.Short,
@@ -78,7 +78,7 @@ export const logs: kit.Section = {
     kit.lines({
       title: 'Lines',
       description:
-        'The newest lines of this router and the events that the agent made of them (`log.gap`, `log.reset`, …). Open a line for its uid, file and offset.',
+        'The newest lines of this router and events of the agent (`log.gap`, `log.reset`, …). Open a line for its uid, file and offset.',
       width: 24,
       expr: lineOf(),
     }),

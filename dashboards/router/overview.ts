@@ -9,7 +9,7 @@ export const now: kit.Section = {
   panels: [
     kit.stat({
       title: 'State',
-      description: 'Whether the last poll reached the router and logged in.',
+      description: 'Result of the last poll: reached the router and logged in.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.YES_WANTED,
@@ -19,7 +19,7 @@ export const now: kit.Section = {
     kit.stat({
       title: 'Why not up',
       description:
-        'dns, connect, timeout: the way to the router. tls: its certificate. auth: user or password. http, parse: strange answers. budget: the bytes of the day are used up. `router-exporter doctor $router` finds out more.',
+        'dns, connect, timeout: network to the router. tls: its certificate. auth: user name or password. http, parse: invalid responses. budget: byte budget used up. `router-exporter doctor $router` shows more.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
@@ -29,14 +29,14 @@ export const now: kit.Section = {
     }),
     kit.stat({
       title: 'Last success',
-      description: 'When a poll last succeeded. What a router said vanishes after `poll.stale_after` without one.',
+      description: 'Time of the last successful poll. Values expire after `poll.stale_after` without one.',
       width: 3,
       unit: units.DateTimeFromNow,
       queries: [{ expr: `max(${of('router_last_success_timestamp_seconds')}) * 1000`, legend: 'last success' }],
     }),
     kit.stat({
       title: 'Uptime',
-      description: 'Time since the router started, by its own account.',
+      description: 'Time since the router started, as reported by the router.',
       width: 3,
       unit: units.DurationSeconds,
       limits: kit.UPTIME,
@@ -67,7 +67,7 @@ export const now: kit.Section = {
     }),
     kit.stat({
       title: 'RSRP',
-      description: 'Received power of the LTE reference signal. Below -110 dBm connections begin to break.',
+      description: 'Received power of the LTE reference signal. Below -110 dBm, connections become unstable.',
       width: 3,
       unit: units.DecibelMilliWatt,
       limits: kit.RSRP,
@@ -75,7 +75,7 @@ export const now: kit.Section = {
     }),
     kit.stat({
       title: 'Missing log lines',
-      description: 'Places where log lines are missing, since the agent began to count.',
+      description: 'Gaps in logs since the agent began to count.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
@@ -89,7 +89,7 @@ export const reachability: kit.Section = {
   panels: [
     kit.timeline({
       title: 'Up',
-      description: 'When the router was up, as its polls saw it.',
+      description: 'State of the router according to its polls.',
       width: 12,
       height: 4,
       unit: units.NoUnit,
@@ -99,7 +99,7 @@ export const reachability: kit.Section = {
     }),
     kit.timeline({
       title: 'Reasons',
-      description: 'Which reason applied when. No band means that the router was up.',
+      description: 'Reasons for failures over time. No band means that the router was up.',
       width: 12,
       height: 4,
       unit: units.NoUnit,
@@ -109,7 +109,7 @@ export const reachability: kit.Section = {
     kit.trend({
       title: 'Duration of polls',
       description:
-        'How long the last poll took, all its resources together. It grows with a bad link long before the router is down.',
+        'Duration of the last poll over all resources. On a degrading link it grows long before the router is down.',
       width: 8,
       unit: units.Seconds,
       min: 0,
@@ -120,7 +120,7 @@ export const reachability: kit.Section = {
     kit.trend({
       title: 'Logins',
       description:
-        'Logins, failed logins and token refreshes per hour. More than a login or two an hour: something ends the sessions.',
+        'Logins, failed logins and token refreshes per hour. If there are more than two logins an hour, something ends the sessions.',
       width: 8,
       unit: units.Short,
       min: 0,
@@ -135,7 +135,7 @@ export const reachability: kit.Section = {
     }),
     kit.trend({
       title: 'Bytes of the agent',
-      description: 'What polling and reading logs cost on the link, TLS included.',
+      description: 'Traffic of polling and log reading, including TLS.',
       width: 8,
       unit: units.BytesPerSecondIEC,
       min: 0,
@@ -147,7 +147,7 @@ export const reachability: kit.Section = {
     kit.table({
       title: 'Resources',
       description:
-        'What the agent reads of the router: whether the last reading succeeded, how old its values are, how long it took, whether the device has it and whether the account may read it.',
+        'Resources of the router: result of the last read, age of the values, duration, supported by the device, permitted for the account.',
       width: 12,
       sortBy: 'Last reading good',
       isDescending: false,
@@ -188,7 +188,7 @@ export const reachability: kit.Section = {
     kit.trend({
       title: 'Byte budget',
       description:
-        'Share of the budget of the UTC day that is used; with all of it used the router is left alone until midnight. Empty without `byte_budget`.',
+        'Used share of the budget of the UTC day; when it is used up, the router is not polled until midnight. Empty without `byte_budget`.',
       width: 6,
       height: 10,
       unit: units.PercentUnit,
@@ -201,7 +201,7 @@ export const reachability: kit.Section = {
     kit.trend({
       title: 'Stretched intervals',
       description:
-        'How many times as long as configured the intervals are, to keep within the byte budget: why values are older than `poll.interval`. Empty without `byte_budget`.',
+        'Factor by which intervals are extended to stay within the byte budget, so that values are older than `poll.interval`. Empty without `byte_budget`.',
       width: 6,
       height: 10,
       unit: units.Short,
@@ -219,7 +219,7 @@ export const identity: kit.Section = {
     kit.table({
       title: 'Boards',
       description:
-        'The hardware of the router, board by board. Another serial number under the same name: the device was swapped.',
+        'The boards of the router. A new serial number under the same name means that the device was replaced.',
       width: 12,
       height: 8,
       sortBy: 'Slot',
@@ -238,7 +238,7 @@ export const identity: kit.Section = {
     }),
     kit.stat({
       title: 'Where it is',
-      description: 'The location that stands in the configuration of the router.',
+      description: 'Location from the configuration of the router.',
       width: 4,
       height: 4,
       unit: units.NoUnit,
@@ -247,7 +247,7 @@ export const identity: kit.Section = {
     }),
     kit.stat({
       title: 'Certificate ends in',
-      description: 'How long the TLS certificate of the router is valid yet. Empty over plain HTTP.',
+      description: 'Remaining validity of the TLS certificate. Empty with plain HTTP.',
       width: 4,
       height: 4,
       unit: units.DurationSeconds,
@@ -259,7 +259,7 @@ export const identity: kit.Section = {
     kit.stat({
       title: 'Profile changed',
       description:
-        'Whether a stored profile was changed since it was activated: what the router does and what its profile says may be two things.',
+        'Stored profiles changed since their activation: the running configuration may differ from the profile.',
       width: 4,
       height: 4,
       unit: units.NoUnit,
@@ -269,8 +269,7 @@ export const identity: kit.Section = {
     }),
     kit.stat({
       title: 'Clock offset',
-      description:
-        'How far the clock of the router is ahead of that of the agent. Log lines are stamped with the clock of the router.',
+      description: "Lead of the router's clock over the agent's. Log lines have the time of the router's clock.",
       width: 4,
       height: 4,
       unit: units.Seconds,
@@ -280,7 +279,7 @@ export const identity: kit.Section = {
     kit.stat({
       title: 'Age of the last backup',
       description:
-        'Time since the newest kept version of each profile was last found to be what the router has. Empty without `backup` in the configuration.',
+        'Time since the newest stored version of each profile was last confirmed to match the router. Empty without `backup` in the configuration.',
       width: 4,
       height: 4,
       unit: units.DurationSeconds,
@@ -294,7 +293,7 @@ export const identity: kit.Section = {
     }),
     kit.stat({
       title: 'Changes of the configuration',
-      description: 'Changes of lists of the configuration that the agent has seen, since it began to count.',
+      description: 'Changes of configuration lists detected since the agent began to count.',
       width: 4,
       height: 4,
       unit: units.NoUnit,
@@ -302,7 +301,7 @@ export const identity: kit.Section = {
     }),
     kit.timeline({
       title: 'Configuration in force',
-      description: 'Hash of the running configuration: another band is another configuration.',
+      description: 'Hash of the running configuration: a new band is a new configuration.',
       width: 24,
       height: 4,
       unit: units.NoUnit,
