@@ -32,6 +32,8 @@ export class ComponentTail {
   readonly #isZoneUnstored: boolean;
   /** Whether nothing of this log was ever read. */
   #isFirstContact: boolean;
+  /** The listing that was noted last. */
+  #noted: ListedLog | undefined;
   /** Bytes that were read in this turn when the log last got its share. */
   #shareFromBytes = 0;
   /** Whether a reading of `current` failed, so that its end is not known. */
@@ -90,7 +92,7 @@ export class ComponentTail {
   /** What is listed while the log does not have its turn counts as seen: it may be gone when it has. */
   noteListed(listed: ListedLog, isSettled: boolean): void {
     if (this.#isFirstContact || !isNews(this.#position, listed)) return;
-    this.#log.observe({ type: 'listed', listed });
+    this.#noteFiles(listed);
     // Otherwise what is read next makes it durable.
     if (isSettled) this.#log.save();
   }
@@ -108,6 +110,7 @@ export class ComponentTail {
     this.#isAtEnd = false;
     this.#isHeldBack = false;
     this.#log.recordIfTold({ type: 'unlisted', listed });
+    this.#noted = undefined;
     if (this.#isFirstContact) this.#beginLog(listed);
     await this.#resumeRotated(listed, signal);
     const newer = await this.#followCurrent(listed, isLast, signal);
@@ -144,8 +147,13 @@ export class ComponentTail {
 
   /** Notes what is listed; gives the rotated files that have not been read to their end, oldest first. */
   #listFresh(listed: ListedLog): readonly RotatedFile[] {
-    this.#log.observe({ type: 'listed', listed });
+    if (this.#noted !== listed) this.#noteFiles(listed);
     return listFresh(this.#position, listed);
+  }
+
+  #noteFiles(listed: ListedLog): void {
+    this.#log.observe({ type: 'listed', listed });
+    this.#noted = listed;
   }
 
   /** Looks among the new rotated files for the rest of those that were begun. */

@@ -40,7 +40,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   const positions = parsePositions(stored);
   if (!(await askForTime(turn, signal))) return after;
   let listing = await list();
-  if (turn.zone.isAssumed && (positions.size === 0 || turn.isReplaced)) await findZone(turn, listing, signal);
+  if (turn.zone.isAssumed && (stored.size === 0 || turn.isReplaced)) await findZone(turn, listing, signal);
   turn.isWiped = findWiped(listing, positions);
   const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter((component) =>
     isWanted(component),

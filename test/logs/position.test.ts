@@ -163,3 +163,43 @@ test('parsePosition() does not wait for the line behind a file that was overtake
   expect(position?.waiting).toMatchObject({ tried: { to: null }, new: { attempts: 0 } });
   expect(position?.waiting['new']?.to).toBeUndefined();
 });
+
+test('renderPosition() stores under the names of the format, whatever the code calls these things', () => {
+  const position: LogPosition = {
+    ...POSITION,
+    brokenLinks: [{ after: '2026-11-20-08:35:58', from: undefined, sinceMs: 9, track: 'backfill' }],
+    openGaps: [{ uid: 'x', file: 'network/current', offset: 0, track: 'backfill' }],
+  };
+  const stored: unknown = JSON.parse(renderPosition(position).split('\n')[0] ?? '');
+  expect(stored).toMatchObject({
+    version: 2,
+    open: { key: FILE.key, gen: 0, off: 1000, lastStart: 960, tornAt: [1010] },
+    pending: [{ instance: { gen: 1 }, sinceMs: 5, isOvertaken: true }],
+    waiting: { '2026-11-21-08:35:58': { attempts: 2, fault: 'cut' } },
+    chainEnd: { stamp: '2026-11-20-08:35:58' },
+    brokenLinks: [{ lane: 'backfill' }],
+    openGaps: [{ lane: 'backfill' }],
+    stream: { joins: false, clock: { epoch: 0 } },
+  });
+  expect(Object.keys(Object(stored))).not.toContain('sequenceEnd');
+});
+
+test.each([
+  ['an offset that is text', { open: { ...FILE, off: '1000' } }],
+  ['a time that no date has', { open: { ...FILE, lastUtcMs: 1e16 } }],
+  ['a proof of no kind', { open: { ...FILE, proof: {} } }],
+  ['a pending file without content', { pending: [{ sinceMs: 1, isOvertaken: false, isPassed: false }] }],
+  ['a fault that does not exist', { waiting: { x: { ...POSITION.waiting['2026-11-21-08:35:58'], fault: 'tired' } } }],
+  ['a list of completed files', { completed: [] }],
+  ['a clock without an epoch', { stream: { ...POSITION.stream, clock: { isAhead: false } } }],
+])('parsePosition() makes nothing of version 2 with %s', (_what, fields) => {
+  const text = editPosition(renderPosition(POSITION), (stored) => Object.assign(stored, fields));
+  expect(parsePosition(text)).toBeUndefined();
+});
+
+test('parsePosition() takes a pending file from before it was noted that one was begun as a rotated one', () => {
+  const text = editPosition(renderPosition(POSITION), (stored) => {
+    for (const entry of stored.pending) delete entry.isRotated;
+  });
+  expect(parsePosition(text)).toEqual(POSITION);
+});

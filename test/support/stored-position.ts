@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 /** A position as it is stored. */
 export interface StoredPosition {
   [field: string]: unknown;
-  readonly pending: { to?: unknown }[];
+  readonly pending: { to?: unknown; isRotated?: unknown }[];
 }
 
 /** Changes the fields of a stored position, as a version may have left it that wrote others. */

@@ -1,213 +1,194 @@
 import { crc32 } from 'node:zlib';
-import { z } from 'zod';
-import type { RecordFlag } from '../../model/index.ts';
+import type { RecordFlag, Severity } from '../../model/index.ts';
 import type { HeldEntry } from '../entry.ts';
-import { createPosition, type LogFile, type LogPosition, type Pending, type Waiting } from './position.ts';
-import { createStreamState, type StreamState } from './stream-state.ts';
+import type { GapEdge, OpenGap, Track } from '../event-records.ts';
+import type { ClockState } from '../log-clock.ts';
+import {
+  either,
+  type Guard,
+  isCount,
+  isFlag,
+  isMoment,
+  isNumber,
+  isText,
+  listOf,
+  mapOf,
+  nullable,
+  oneOf,
+  optional,
+  shape,
+} from './guards.ts';
+import {
+  type BrokenLink,
+  createPosition,
+  type FileFault,
+  type LegacyProof,
+  type LogFile,
+  type LogPosition,
+  type Pending,
+  type SequenceEnd,
+  type Waiting,
+} from './position.ts';
+import type { PrefixProof } from './prefix-proof.ts';
+import type { StreamState } from './stream-state.ts';
 
 /*
- * The form in which positions are stored: its names stay what they are, whatever the program calls these things. A change of
- * them is a new version and a conversion.
+ * The form in which positions are stored. Its names stay what they are, whatever the program calls these things; a change of
+ * them is a new version and a conversion. Files, waiting files and the stream are stored under the names of the code.
  */
 
-const count = z.int().nonnegative();
-/** A number of milliseconds that a date can be made of. */
-const moment = z.number().min(-8.64e15).max(8.64e15);
-const edge = z.object({ uid: z.string(), utcMs: moment.optional() }).transform(({ uid, utcMs }) => ({ uid, utcMs }));
-const track = z.enum(['live', 'backfill', 'late']);
+interface StoredPending extends Omit<Pending, 'file' | 'isRotated'> {
+  readonly instance: LogFile;
+  /** Default: false. */
+  readonly isRotated?: boolean | undefined;
+}
 
-const fileFields = {
-  key: z.string(),
-  gen: count,
-  off: count,
-  firstUtcMs: moment.optional(),
-  lastUtcMs: moment.optional(),
-  lastStart: count,
-};
+interface StoredLink extends Omit<BrokenLink, 'track'> {
+  readonly lane?: Track | undefined;
+}
 
-const file = z
-  .object({
-    ...fileFields,
-    proof: z.union([
-      z.object({ base: count, baseSha: z.string(), sha: z.string() }),
-      z.object({ plainSha: z.string() }),
-    ]),
-    shownMs: moment.optional(),
-    tornAt: z.array(count).default([]),
-    pace: z.object({ lines: count, spanMs: z.number(), recentMs: z.number() }).optional(),
-    follows: z.string().optional(),
-    recovered: z.object({ block: count, offset: count }).optional(),
-    damageToldBit: count.optional(),
-  })
-  .transform(
-    ({ firstUtcMs, lastUtcMs, shownMs, ...others }): LogFile => ({ ...others, firstUtcMs, lastUtcMs, shownMs }),
-  );
+interface StoredGap extends Omit<OpenGap, 'track'> {
+  readonly lane?: Track | undefined;
+}
 
-const pending = z
-  .object({
-    instance: file,
-    sinceMs: moment,
-    isOvertaken: z.boolean(),
-    isRotated: z.boolean(),
-    isPassed: z.boolean(),
-    to: edge.nullish(),
-  })
-  .transform(({ instance, ...others }): Pending => ({ file: instance, ...others }));
+/** Fields that are absent are those of a log that was never read. */
+interface StoredPosition
+  extends Partial<Omit<LogPosition, 'version' | 'pending' | 'sequenceEnd' | 'brokenLinks' | 'openGaps'>> {
+  readonly version: 2;
+  readonly pending?: readonly StoredPending[] | undefined;
+  readonly chainEnd?: SequenceEnd | undefined;
+  readonly brokenLinks?: readonly StoredLink[] | undefined;
+  readonly openGaps?: readonly StoredGap[] | undefined;
+}
 
-const waiting = z
-  .object({
-    sinceMs: moment,
-    attempts: count,
-    fault: z.enum(['gone', 'cut', 'corrupt', 'refused']).optional(),
-    notBeforeMs: z.number(),
-    isBackfill: z.boolean(),
-    to: edge.nullish(),
-  })
-  .transform(({ fault, ...others }): Waiting => ({ ...others, fault }));
+const isEdge: Guard<GapEdge> = shape<GapEdge>({ uid: isText, utcMs: optional(isMoment) });
+const isTrack: Guard<Track> = oneOf(['live', 'backfill', 'late']);
 
-const chainEnd = z
-  .object({
-    stamp: z.string(),
-    edge: edge.optional(),
-    distanceMs: z.number().optional(),
-    isWatched: z.boolean().optional(),
-  })
-  .transform(({ edge: last, ...others }) => ({ ...others, edge: last }));
-
-const brokenLink = z
-  .object({
-    after: z.string(),
-    from: edge.optional(),
-    sinceMs: moment,
-    to: edge.optional(),
-    lane: track.optional(),
-    beginsUtcMs: moment.optional(),
-    isWatched: z.boolean().optional(),
-    isVague: z.boolean().optional(),
-  })
-  .transform(({ lane, from, ...others }) => ({ ...others, from, track: lane }));
-
-const openGap = z
-  .object({ uid: z.string(), file: z.string(), offset: z.number(), lane: track.optional() })
-  .transform(({ lane, ...others }) => ({ ...others, track: lane }));
-
-const flags = {
-  zone_assumed: 'zone_assumed',
-  fold: 'fold',
-  hole: 'hole',
-  unsynced: 'unsynced',
-  remapped: 'remapped',
-  clock_uncertain: 'clock_uncertain',
-  truncated: 'truncated',
-  nul: 'nul',
-  lossy: 'lossy',
-  device_scrambled: 'device_scrambled',
-  glued: 'glued',
-  recovered: 'recovered',
-  late: 'late',
-  out_of_order: 'out_of_order',
-  backfill: 'backfill',
-  self: 'self',
-  unparsed: 'unparsed',
-  partial: 'partial',
-} as const satisfies { readonly [Flag in RecordFlag]: Flag };
-
-const held = z
-  .object({
-    uid: z.string(),
-    file: z.string(),
-    start: count,
-    end: count,
-    observedMs: moment,
-    timestamp: z.string().optional(),
-    utcMs: moment.optional(),
-    tag: z.string().optional(),
-    severity: z.enum(['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']).optional(),
-    message: z.string(),
-    flags: z.array(z.enum(flags)),
-    lines: count,
-    needsOriginal: z.boolean(),
-    original: z.string().optional(),
-    details: z.record(z.string(), z.union([z.string(), z.number(), z.null()])).optional(),
-  })
-  .transform(
-    ({ timestamp, tag, severity, original, details, ...others }): HeldEntry => ({
-      ...others,
-      timestamp,
-      tag,
-      severity,
-      original,
-      details,
-    }),
-  );
-
-const clock = z
-  .object({
-    lastUtcMs: moment.optional(),
-    unsyncedBelowMs: moment.optional(),
-    isAhead: z.boolean(),
-    epoch: count,
-  })
-  .transform(({ lastUtcMs, unsyncedBelowMs, ...others }) => ({ ...others, lastUtcMs, unsyncedBelowMs }));
-
-const stream = z
-  .object({
-    held: held.optional(),
-    joins: z.boolean(),
-    lastUid: z.string().optional(),
-    clock,
-    order: z.enum(['dmy', 'mdy']).optional(),
-    isBuffered: z.boolean().default(false),
-  })
-  .transform(({ held: last, lastUid, order, ...others }): StreamState => ({ ...others, held: last, lastUid, order }));
-
-const position = z
-  .object({
-    version: z.literal(2),
-    open: file.optional(),
-    pending: z.array(pending).default([]),
-    lost: z.array(file).default([]),
-    waiting: z.record(z.string(), waiting).default({}),
-    completed: z.record(z.string(), file.nullable()).default({}),
-    chainEnd: chainEnd.optional(),
-    brokenLinks: z.array(brokenLink).default([]),
-    gens: z.record(z.string(), count).default({}),
-    hasHistory: z.boolean().default(false),
-    skipBeforeUtcMs: z.number().optional(),
-    isWiped: z.boolean().default(false),
-    openGaps: z.array(openGap).optional(),
-    liveFrom: edge.nullish(),
-    zone: z.string().optional(),
-    stream: stream.default(createStreamState),
-  })
-  .transform(({ chainEnd: sequenceEnd, openGaps, open, skipBeforeUtcMs, liveFrom, ...others }): LogPosition => {
-    const read = { ...others, open, skipBeforeUtcMs, liveFrom, sequenceEnd, openGaps: openGaps ?? [] };
-    return openGaps ? read : forgetEnds(read);
-  });
-
-/** Version 1 had no checksum. */
-const fileV1 = z.object({ ...fileFields, prefixSha: z.string() });
-const positionV1Fields = z.object({
-  version: z.literal(1),
-  open: fileV1.optional(),
-  pending: z.array(z.object({ instance: fileV1, sinceMs: moment, isOvertaken: z.boolean() })),
-  lost: z.array(fileV1),
-  waiting: z.record(z.string(), z.object({ sinceMs: moment, attempts: count })),
-  completed: z.record(z.string(), fileV1),
-  hasHistory: z.boolean(),
+const isFile: Guard<LogFile> = shape<LogFile>({
+  key: isText,
+  gen: isCount,
+  off: isCount,
+  proof: either(
+    shape<PrefixProof>({ base: isCount, baseSha: isText, sha: isText }),
+    shape<LegacyProof>({ plainSha: isText }),
+  ),
+  firstUtcMs: optional(isMoment),
+  lastUtcMs: optional(isMoment),
+  shownMs: optional(isMoment),
+  lastStart: isCount,
+  tornAt: listOf(isCount),
+  pace: optional(shape({ lines: isCount, spanMs: isNumber, recentMs: isNumber })),
+  follows: optional(isText),
+  recovered: optional(shape({ block: isCount, offset: isNumber })),
+  damageToldBit: optional(isCount),
 });
-const positionV1 = positionV1Fields.transform(migrate);
+
+const isHeld: Guard<HeldEntry> = shape<HeldEntry>({
+  uid: isText,
+  file: isText,
+  start: isCount,
+  end: isCount,
+  observedMs: isMoment,
+  timestamp: optional(isText),
+  utcMs: optional(isMoment),
+  tag: optional(isText),
+  severity: optional((value): value is Severity => isText(value)),
+  message: isText,
+  flags: listOf((value): value is RecordFlag => isText(value)),
+  lines: isCount,
+  needsOriginal: isFlag,
+  original: optional(isText),
+  details: optional(mapOf(nullable(either(isText, isNumber)))),
+});
+
+const isStream: Guard<StreamState> = shape<StreamState>({
+  held: optional(isHeld),
+  joins: isFlag,
+  lastUid: optional(isText),
+  clock: shape<ClockState>({
+    lastUtcMs: optional(isMoment),
+    unsyncedBelowMs: optional(isMoment),
+    isAhead: isFlag,
+    epoch: isCount,
+  }),
+  order: optional(oneOf(['dmy', 'mdy'])),
+  isBuffered: isFlag,
+});
+
+const isStored: Guard<StoredPosition> = shape<StoredPosition>({
+  version: oneOf([2]),
+  open: optional(isFile),
+  pending: optional(
+    listOf(
+      shape<StoredPending>({
+        instance: isFile,
+        sinceMs: isMoment,
+        isOvertaken: isFlag,
+        isRotated: optional(isFlag),
+        isPassed: isFlag,
+        to: optional(nullable(isEdge)),
+      }),
+    ),
+  ),
+  lost: optional(listOf(isFile)),
+  waiting: optional(
+    mapOf(
+      shape<Waiting>({
+        sinceMs: isMoment,
+        attempts: isCount,
+        fault: optional(oneOf<FileFault>(['gone', 'cut', 'corrupt', 'refused'])),
+        notBeforeMs: isNumber,
+        isBackfill: isFlag,
+        to: optional(nullable(isEdge)),
+      }),
+    ),
+  ),
+  completed: optional(mapOf(nullable(isFile))),
+  chainEnd: optional(
+    shape<SequenceEnd>({
+      stamp: isText,
+      edge: optional(isEdge),
+      distanceMs: optional(isNumber),
+      isWatched: optional(isFlag),
+    }),
+  ),
+  brokenLinks: optional(
+    listOf(
+      shape<StoredLink>({
+        after: isText,
+        from: optional(isEdge),
+        sinceMs: isMoment,
+        to: optional(isEdge),
+        lane: optional(isTrack),
+        beginsUtcMs: optional(isMoment),
+        isWatched: optional(isFlag),
+        isVague: optional(isFlag),
+      }),
+    ),
+  ),
+  gens: optional(mapOf(isCount)),
+  hasHistory: optional(isFlag),
+  skipBeforeUtcMs: optional(isNumber),
+  isWiped: optional(isFlag),
+  openGaps: optional(
+    listOf(shape<StoredGap>({ uid: isText, file: isText, offset: isNumber, lane: optional(isTrack) })),
+  ),
+  liveFrom: optional(nullable(isEdge)),
+  zone: optional(isText),
+  stream: optional(isStream),
+});
 
 /** A position as text, with a checksum: a position that a damaged disk has changed would be worse than none. */
-export function renderPosition(known: LogPosition): string {
-  const { pending: files, brokenLinks, openGaps, sequenceEnd, ...others } = known;
-  const text = JSON.stringify({
+export function renderPosition(position: LogPosition): string {
+  const { pending, brokenLinks, openGaps, sequenceEnd, ...others } = position;
+  const stored: StoredPosition = {
     ...others,
-    pending: files.map(({ file: instance, ...entry }) => ({ instance, ...entry })),
+    pending: pending.map(({ file, ...entry }) => ({ instance: file, ...entry })),
     chainEnd: sequenceEnd,
-    brokenLinks: brokenLinks.map(({ track: lane, ...link }) => ({ ...link, lane })),
-    openGaps: openGaps.map(({ track: lane, ...gap }) => ({ ...gap, lane })),
-  });
+    brokenLinks: brokenLinks.map(({ track, ...link }) => ({ ...link, lane: track })),
+    openGaps: openGaps.map(({ track, ...gap }) => ({ ...gap, lane: track })),
+  };
+  const text = JSON.stringify(stored);
   return `${text}\n${crc32(text).toString(16)}`;
 }
 
@@ -220,45 +201,93 @@ export function parsePosition(text: string): LogPosition | undefined {
   const body = end < 0 ? text : text.slice(0, end);
   if (end >= 0 && crc32(body).toString(16) !== text.slice(end + 1)) return undefined;
   try {
-    return (end < 0 ? positionV1 : position).safeParse(JSON.parse(body)).data;
+    const value: unknown = JSON.parse(body);
+    if (end < 0) return isPositionV1(value) ? migrate(value) : undefined;
+    return isStored(value) ? fromStored(value) : undefined;
   } catch {
     return undefined;
   }
 }
 
+function fromStored({ pending = [], chainEnd, brokenLinks = [], openGaps, ...others }: StoredPosition): LogPosition {
+  const position = {
+    ...createPosition(),
+    ...others,
+    pending: pending.map(({ instance, isRotated = false, ...entry }) => ({ file: instance, isRotated, ...entry })),
+    sequenceEnd: chainEnd,
+    brokenLinks: brokenLinks.map(({ lane, ...link }) => ({ ...link, track: lane })),
+    openGaps: openGaps?.map(({ lane, ...gap }) => ({ ...gap, track: lane })) ?? [],
+  };
+  return openGaps ? position : forgetEnds(position);
+}
+
 /** Before gaps had ends, nobody noted which line was read first behind a file that is missing: it is not the next one. */
-function forgetEnds(known: LogPosition): LogPosition {
+function forgetEnds(position: LogPosition): LogPosition {
   const isTried = ({ attempts, isBackfill }: Waiting): boolean => attempts > 0 && !isBackfill;
-  const entries = Object.entries(known.waiting).map(([stamp, entry]) => {
+  const waiting = Object.entries(position.waiting).map(([stamp, entry]) => {
     return [stamp, isTried(entry) ? { ...entry, to: null } : entry];
   });
   return {
-    ...known,
-    pending: known.pending.map((entry) => (entry.isOvertaken ? { ...entry, to: null } : entry)),
-    waiting: Object.fromEntries(entries),
+    ...position,
+    pending: position.pending.map((entry) => (entry.isOvertaken ? { ...entry, to: null } : entry)),
+    waiting: Object.fromEntries(waiting),
   };
 }
 
-function migrate(stored: z.output<typeof positionV1Fields>): LogPosition {
-  const { open, pending: files, lost, waiting: listed, completed, hasHistory } = stored;
-  const waitingFiles = Object.entries(listed).map(([stamp, { sinceMs, attempts }]) => {
+interface FileV1 extends Pick<LogFile, 'key' | 'gen' | 'off' | 'firstUtcMs' | 'lastUtcMs' | 'lastStart'> {
+  readonly prefixSha: string;
+}
+
+/** Version 1 had no checksum. */
+interface PositionV1 {
+  readonly version: 1;
+  readonly open: FileV1 | undefined;
+  readonly pending: readonly { readonly instance: FileV1; readonly sinceMs: number; readonly isOvertaken: boolean }[];
+  readonly lost: readonly FileV1[];
+  readonly waiting: Readonly<Record<string, Pick<Waiting, 'sinceMs' | 'attempts'>>>;
+  readonly completed: Readonly<Record<string, FileV1>>;
+  readonly hasHistory: boolean;
+}
+
+const isFileV1: Guard<FileV1> = shape<FileV1>({
+  key: isText,
+  gen: isCount,
+  off: isCount,
+  prefixSha: isText,
+  firstUtcMs: optional(isMoment),
+  lastUtcMs: optional(isMoment),
+  lastStart: isCount,
+});
+
+const isPositionV1: Guard<PositionV1> = shape<PositionV1>({
+  version: oneOf([1]),
+  open: optional(isFileV1),
+  pending: listOf(shape({ instance: isFileV1, sinceMs: isMoment, isOvertaken: isFlag })),
+  lost: listOf(isFileV1),
+  waiting: mapOf(shape({ sinceMs: isMoment, attempts: isCount })),
+  completed: mapOf(isFileV1),
+  hasHistory: isFlag,
+});
+
+function migrate({ open, pending, lost, waiting, completed, hasHistory }: PositionV1): LogPosition {
+  const listed = Object.entries(waiting).map(([stamp, { sinceMs, attempts }]) => {
     return [stamp, { sinceMs, attempts, fault: undefined, notBeforeMs: 0, isBackfill: false }];
   });
+  const files = Object.entries(completed).map(([stamp, file]) => [stamp, file.key === '' ? null : liftFile(file)]);
   return forgetEnds({
     ...createPosition(),
     hasHistory,
     open: open && liftFile(open),
-    pending: files.map(({ instance, sinceMs, isOvertaken }) => {
+    pending: pending.map(({ instance, sinceMs, isOvertaken }) => {
       return { file: liftFile(instance), sinceMs, isOvertaken, isRotated: false, isPassed: false };
     }),
     lost: lost.map(liftFile),
-    waiting: Object.fromEntries(waitingFiles),
-    completed: Object.fromEntries(
-      Object.entries(completed).map(([stamp, entry]) => [stamp, entry.key === '' ? null : liftFile(entry)]),
-    ),
+    waiting: Object.fromEntries(listed),
+    completed: Object.fromEntries(files),
   });
 }
 
-function liftFile({ prefixSha, firstUtcMs, lastUtcMs, ...others }: z.output<typeof fileV1>): LogFile {
-  return { ...others, firstUtcMs, lastUtcMs, proof: { plainSha: prefixSha }, shownMs: lastUtcMs, tornAt: [] };
+function liftFile({ key, gen, off, firstUtcMs, lastUtcMs, lastStart, prefixSha }: FileV1): LogFile {
+  const proof = { plainSha: prefixSha };
+  return { key, gen, off, proof, firstUtcMs, lastUtcMs, shownMs: lastUtcMs, lastStart, tornAt: [] };
 }

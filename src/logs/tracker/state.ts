@@ -96,6 +96,8 @@ export function isBegun(position: LogPosition, file: LogFile): boolean {
 
 /** The file as the position has it; `undefined` when it is not remembered. */
 export function findFile(position: LogPosition, file: LogFile): LogFile | undefined {
+  // Most lines are those of the file that is being written.
+  if (isSameFile(position.open, file)) return position.open;
   return listRemembered(position).find((other) => isSameFile(other, file));
 }
 
@@ -129,10 +131,8 @@ export function updateFile({ position }: Draft, read: LogFile): LogFile {
     return isSameFile(entry.file, file) ? { ...entry, file } : entry;
   });
   position.lost = position.lost.map(replace);
-  const { completed } = position;
-  const stamps = Object.keys(completed).filter((stamp) => isSameFile(completed[stamp] ?? undefined, file));
-  if (stamps.length > 0) {
-    position.completed = { ...completed, ...Object.fromEntries(stamps.map((stamp) => [stamp, file])) };
+  for (const [stamp, other] of Object.entries(position.completed)) {
+    if (other && isSameFile(other, file)) position.completed = { ...position.completed, [stamp]: file };
   }
   return file;
 }
