@@ -23,7 +23,7 @@ export async function readLog(
       clock: createSystemClock(),
       zone: new Zone('Europe/Berlin'),
       isWanted: () => true,
-      isOnlyTurn: true,
+      isOnlyRun: true,
       report: (event) => {
         if (event.type === 'log-failed') throw event.cause;
       },

@@ -16,14 +16,14 @@ import { isBackfill, isDue, isNews, listFresh } from './tracker/waiting.ts';
 const BATCH_BYTES = 512 * 1024;
 /** A new `current` is held back in memory up to this size until a second listing has shown that nothing rotated meanwhile. */
 const UNCONFIRMED_BYTES_MAX = 2 * 1024 * 1024;
-/** Listings in one turn; a log that rotates faster than that is caught at the next turn. */
+/** Listings in one run; a log that rotates faster than that is caught at the next run. */
 const PASSES_MAX = 3;
 /** A log gives way to the others of its router after this much; files are not cut. Bytes of log text. */
 const SHARE_BYTES = 4 * 1024 * 1024;
 
-/** The reading of one log (one component of one router) in one turn. */
+/** The reading of one log (one component of one router) in one run. */
 export class ComponentTail {
-  readonly #turn: TailContext;
+  readonly #context: TailContext;
   readonly #component: string;
   readonly #relist: () => Promise<ListedLog>;
   readonly #log: TrackedLog;
@@ -34,26 +34,31 @@ export class ComponentTail {
   #isFirstContact: boolean;
   /** The listing that was noted last. */
   #noted: ListedLog | undefined;
-  /** Bytes that were read in this turn when the log last got its share. */
+  /** Bytes that were read in this run when the log last got its share. */
   #shareFromBytes = 0;
   /** Whether a reading of `current` failed, so that its end is not known. */
   #hasFailed = false;
   /** Whether `current` was read to its end, and what was read is durable. */
   #isAtEnd = false;
   /** Whether a new `current` waits for the file before it. */
-  #isHeldBack = false;
+  #isDeferred = false;
 
   /** `known`: where the log stood; `undefined` when it was never read. */
-  constructor(turn: TailContext, component: string, known: LogPosition | undefined, relist: () => Promise<ListedLog>) {
-    this.#turn = turn;
+  constructor(
+    context: TailContext,
+    component: string,
+    known: LogPosition | undefined,
+    relist: () => Promise<ListedLog>,
+  ) {
+    this.#context = context;
     this.#component = component;
     this.#relist = relist;
-    this.#isZoneUnstored = known !== undefined && known.zone === undefined && !turn.isReplaced;
+    this.#isZoneUnstored = known !== undefined && known.zone === undefined && !context.isReplaced;
     this.#isFirstContact = known === undefined;
-    this.#log = new TrackedLog(turn, component, known);
+    this.#log = new TrackedLog(context, component, known);
     this.#reader = new FileReader(this.#log);
     // The times of a device that answers no more stay as they were: what is told of its end has them.
-    if (!turn.isReplaced) this.#log.alignTimes();
+    if (!context.isReplaced) this.#log.alignTimes();
   }
 
   get #position(): LogPosition {
@@ -61,7 +66,7 @@ export class ComponentTail {
   }
 
   /**
-   * Reads what is new, up to its share; resolves with whether there is more. Throws what ends the whole turn: the router is
+   * Reads what is new, up to its share; resolves with whether there is more. Throws what ends the whole run: the router is
    * gone, or the store takes no more.
    */
   async run(listed: ListedLog, signal: AbortSignal): Promise<'settled' | 'more'> {
@@ -76,10 +81,10 @@ export class ComponentTail {
       if (outcome === 'settled') break;
       now = outcome;
     }
-    if (this.#turn.isOnlyTurn) this.#log.recordIfTold({ type: 'time-passed', listed: now });
+    if (this.#context.isOnlyRun) this.#log.recordIfTold({ type: 'time-passed', listed: now });
     const last = this.#position.stream.held;
     // Nothing has come, or can come, that continues it.
-    const isLast = this.#turn.isOnlyTurn || (last !== undefined && held?.uid === last.uid && held.end === last.end);
+    const isLast = this.#context.isOnlyRun || (last !== undefined && held?.uid === last.uid && held.end === last.end);
     if (last && isLast) this.#log.record({ type: 'held-released' });
     return 'settled';
   }
@@ -89,7 +94,7 @@ export class ComponentTail {
     return this.#isZoneUnstored ? [this.#log.prepare({ told: [] }).commit] : [];
   }
 
-  /** What is listed while the log does not have its turn counts as seen: it may be gone when it has. */
+  /** What is listed while other logs are read counts as seen: it may be gone later. */
   noteListed(listed: ListedLog, isSettled: boolean): void {
     if (this.#isFirstContact || !isNews(this.#position, listed)) return;
     this.#noteFiles(listed);
@@ -108,7 +113,7 @@ export class ComponentTail {
   /** One walk over what is listed; resolves with a newer listing when that has to be walked first. */
   async #pass(listed: ListedLog, isLast: boolean, signal: AbortSignal): Promise<'settled' | 'more' | ListedLog> {
     this.#isAtEnd = false;
-    this.#isHeldBack = false;
+    this.#isDeferred = false;
     this.#log.recordIfTold({ type: 'unlisted', listed });
     this.#noted = undefined;
     if (this.#isFirstContact) this.#beginLog(listed);
@@ -133,7 +138,7 @@ export class ComponentTail {
 
   /** First contact: notes what is not wanted as skipped. */
   #beginLog(listed: ListedLog): void {
-    const { start, contactMs, clock } = this.#turn;
+    const { start, contactMs, clock } = this.#context;
     this.#log.recordIfTold({ type: 'started', ...planStart(start, listed, contactMs, clock.now()) });
     this.#isFirstContact = false;
   }
@@ -142,7 +147,7 @@ export class ComponentTail {
   #isReset(listed: ListedLog): boolean {
     const { open, pending, isWiped } = this.#position;
     if (open || listed.rotated.length > 0) return false;
-    return isWiped ? listed.current !== undefined : pending.length > 0 && this.#turn.isWiped;
+    return isWiped ? listed.current !== undefined : pending.length > 0 && this.#context.isWiped;
   }
 
   /** Notes what is listed; gives the rotated files that have not been read to their end, oldest first. */
@@ -210,7 +215,7 @@ export class ComponentTail {
   #noteCurrentFault(name: string, cause: unknown, kept: TakenLines | undefined): void {
     if (kept) this.#log.record({ type: 'lines-read', piece: kept.piece }, kept);
     this.#hasFailed = true;
-    this.#turn.report({ type: 'log-failed', component: this.#component, file: name, cause });
+    this.#context.report({ type: 'log-failed', component: this.#component, file: name, cause });
     if (!isOwnFault(cause)) throw cause;
   }
 
@@ -218,7 +223,7 @@ export class ComponentTail {
   async #readFresh(listed: ListedLog, signal: AbortSignal): Promise<'done' | 'blocked' | 'more'> {
     for (const rotated of this.#listFresh(listed)) {
       if (isBackfill(this.#position, rotated.stamp)) continue;
-      if (this.#isHistory && this.#log.readBytes >= this.#turn.historyBytes) {
+      if (this.#isHistory && this.#log.readBytes >= this.#context.historyBytes) {
         this.#log.record({ type: 'history-deferred', listed });
         break;
       }
@@ -236,13 +241,13 @@ export class ComponentTail {
   /** Whether nothing new was ever seen of this log: what it holds was written before first contact. */
   get #isHistory(): boolean {
     const { open, pending, skipBeforeUtcMs } = this.#position;
-    return skipBeforeUtcMs === undefined && !open && pending.length === 0 && this.#turn.contactMs === undefined;
+    return skipBeforeUtcMs === undefined && !open && pending.length === 0 && this.#context.contactMs === undefined;
   }
 
   async #readBackfill(listed: ListedLog, signal: AbortSignal): Promise<void> {
     const from = this.#log.readBytes;
     for (const { stamp, name } of this.#listFresh(listed)) {
-      if (this.#log.readBytes - from >= this.#turn.historyBytes) return;
+      if (this.#log.readBytes - from >= this.#context.historyBytes) return;
       if (!isBackfill(this.#position, stamp) || !isDue(this.#log.view, stamp)) continue;
       await this.#readRotated({ stamp, name }, 'any', signal);
     }
@@ -255,8 +260,8 @@ export class ComponentTail {
     const outcome = await this.#readCurrent({ name, candidates, acceptsNew: true, batchBytes }, signal);
     if (!outcome?.scan) return undefined;
     const { scan, result, etag } = outcome;
-    this.#isHeldBack = result.kind === 'deferred';
-    if (this.#isHeldBack) this.#log.save();
+    this.#isDeferred = result.kind === 'deferred';
+    if (this.#isDeferred) this.#log.save();
     // What is written from now on is new.
     if (result.kind === 'nothing') {
       this.#endSkipping();
@@ -285,10 +290,10 @@ export class ComponentTail {
 
   #reportEnd(listed: ListedLog): void {
     const isBehind = this.#listFresh(listed).some(({ stamp }) => !isBackfill(this.#position, stamp));
-    if (this.#hasFailed || this.#isHeldBack) return;
+    if (this.#hasFailed || this.#isDeferred) return;
     const { memory, observedMs, readBytes, ownBytes } = this.#log;
     const { pending, open } = this.#position;
-    const { report, clock } = this.#turn;
+    const { report, clock } = this.#context;
     const component = this.#component;
     memory.retention.noteLook(observedMs, readBytes - ownBytes);
     report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.now()) });

@@ -130,10 +130,10 @@ export function renderReset(context: EventContext, reason: 'wiped' | 'replaced',
 /** The record that says that the router's clock was set, or has lost its time. */
 export function renderClockJump(
   context: EventContext,
-  place: { about: string; offset: number },
+  source: { about: string; offset: number },
   jump: ClockJump,
 ): string {
-  return renderEvent(context, 'log.clock_jump', place.about, place.offset, "The router's clock has jumped", {
+  return renderEvent(context, 'log.clock_jump', source.about, source.offset, "The router's clock has jumped", {
     before: renderMoment(jump.beforeUtcMs),
     after: renderMoment(jump.afterUtcMs),
   });

@@ -94,7 +94,7 @@ export class FileScan {
     this.#options = options;
   }
 
-  /** Goes on in `instance`, without the bytes before the `base` of its proof: the next byte is that one. */
+  /** Goes on in `candidate`, without the bytes before the `base` of its proof: the next byte is that one. */
   resume(candidate: LogFile, base: number, baseSha: string): void {
     this.#seenBytes = base;
     this.#hash = new PrefixHash({ base, baseSha });

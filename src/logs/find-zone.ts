@@ -13,18 +13,18 @@ const REFUSALS: readonly unknown[] = [403, 404];
 
 /**
  * Asks the router for its local time, where no zone is configured. Resolves with whether lines may be read: a router that is
- * well and does not answer this for once is asked again at the next turn, and only then do its lines go without.
+ * well and does not answer this for once is asked again at the next run, and only then do its lines go without.
  */
-export async function askForTime(turn: TailContext, signal: AbortSignal): Promise<boolean> {
-  const { readTime, memory, isOnlyTurn } = turn;
-  if (!readTime || !turn.needsTime) return true;
-  const mayWait = !isOnlyTurn && !memory.hasWaitedForTime && turn.zone.isAssumed;
+export async function askForTime(context: TailContext, signal: AbortSignal): Promise<boolean> {
+  const { readTime, memory, isOnlyRun } = context;
+  if (!readTime || !context.needsTime) return true;
+  const mayWait = !isOnlyRun && !memory.hasWaitedForTime && context.zone.isAssumed;
   try {
-    if (turn.noteTime(await readTime(signal)) || !mayWait) return true;
+    if (context.noteTime(await readTime(signal)) || !mayWait) return true;
   } catch (cause) {
     if (signal.aborted) throw cause;
     const isRefused = REFUSALS.includes(statusOf(cause));
-    if (isRefused) turn.noteTime(undefined);
+    if (isRefused) context.noteTime(undefined);
     if (isRefused || !mayWait) return true;
     memory.hasWaitedForTime = true;
     if (!isOwnFault(cause)) throw cause;
@@ -37,15 +37,15 @@ export async function askForTime(turn: TailContext, signal: AbortSignal): Promis
  * Finds the zone in what is listed, before the first line is read: the name of a rotated file is in UTC, and the next file
  * begins in that second with the local time. Only beginnings are read, those of the newest files.
  */
-export async function findZone(turn: TailContext, { logs }: Listing, signal: AbortSignal): Promise<void> {
+export async function findZone(context: TailContext, { logs }: Listing, signal: AbortSignal): Promise<void> {
   const pairs = [...logs.values()].flatMap(listPairs).toSorted((a, b) => (a.after < b.after ? 1 : -1));
   if (pairs.length < 2) return;
   const isText = ({ log, name }: Pair) => name === log.current;
   for (const { name, log } of [...pairs.filter(isText), ...pairs.filter((pair) => !isText(pair))].slice(0, HEADS_MAX)) {
-    const evidence = findOffsetEvidence(log, await readHead(turn, name, signal));
+    const evidence = findOffsetEvidence(log, await readHead(context, name, signal));
     if (evidence?.offsetMs === undefined) continue;
-    turn.noteLink({ utcMs: evidence.rotatedUtcMs, offsetMs: evidence.offsetMs });
-    if (!turn.zone.isAssumed) return;
+    context.noteLink({ utcMs: evidence.rotatedUtcMs, offsetMs: evidence.offsetMs });
+    if (!context.zone.isAssumed) return;
   }
 }
 

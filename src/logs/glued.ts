@@ -38,13 +38,13 @@ export function mayBeGlued(raw: RawLine, tornAt: readonly number[]): boolean {
 /** Where in the line, in bytes, another one begins that is to be split off. */
 function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
   const bytes = raw.raw ?? raw.bytes;
-  // NUL bytes that were not kept make places in the line meaningless.
+  // NUL bytes that were not kept make offsets in the line meaningless.
   if (bytes.length !== raw.length) return undefined;
   const isWellFormed = beginsLikeLine(bytes);
   const text = bytes.toString('latin1');
   for (let at = findEmbeddedLine(text); at !== undefined; at = findEmbeddedLine(text, at + 1)) {
-    const place = raw.start + at;
-    if (!isWellFormed || bytes[at - 1] === 0 || place % BLOCK_BYTES === 0 || tornAt.includes(place)) return at;
+    const offset = raw.start + at;
+    if (!isWellFormed || bytes[at - 1] === 0 || offset % BLOCK_BYTES === 0 || tornAt.includes(offset)) return at;
   }
   return undefined;
 }

@@ -110,5 +110,5 @@ function confirm(list: readonly OffsetSeen[]): OffsetSeen[] {
 
 function explains(name: string, steps: readonly OffsetSeen[]): boolean {
   const zone = new Zone(name);
-  return steps.every(({ utcMs, offsetMs }) => zone.place(utcMs + offsetMs, utcMs).utcMs === utcMs);
+  return steps.every(({ utcMs, offsetMs }) => zone.toUtc(utcMs + offsetMs, utcMs).utcMs === utcMs);
 }

@@ -167,18 +167,18 @@ function countDigits(number: number): number {
 /** Writes the last `count` decimal digits of a number below 2^31. */
 function writeDigits(memory: Buffer, at: number, number: number, count: number): void {
   let rest = number;
-  for (let place = at + count - 1; place >= at; place--) {
+  for (let index = at + count - 1; index >= at; index--) {
     const next = (rest / 10) | 0;
-    memory[place] = ZERO + rest - next * 10;
+    memory[index] = ZERO + rest - next * 10;
     rest = next;
   }
 }
 
 function writeBase36(memory: Buffer, at: number, number: number, count: number): void {
   let rest = number;
-  for (let place = at + count - 1; place >= at; place--) {
+  for (let index = at + count - 1; index >= at; index--) {
     const next = (rest / 36) | 0;
-    memory[place] = DIGITS_36[rest - next * 36] ?? ZERO;
+    memory[index] = DIGITS_36[rest - next * 36] ?? ZERO;
     rest = next;
   }
 }

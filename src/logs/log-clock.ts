@@ -25,7 +25,7 @@ export interface ClockJump {
 export interface LineWindow {
   /** When the last look began that read the log to its end, without this line; `undefined` when there was none. */
   readonly notBeforeMs: number | undefined;
-  /** When the line was read. Not when its turn began: a turn over many logs takes minutes, and routers go on writing. */
+  /** When the line was read. Not when its run began: a run over many logs takes minutes, and routers go on writing. */
   readonly notAfterMs: number;
 }
 

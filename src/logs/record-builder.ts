@@ -216,9 +216,9 @@ export class RecordBuilder {
     this.#flush(this.#waiting.length);
     const { router, component, file } = this.#context;
     const from = toLastEdge(router.name, component, this.#file);
-    for (const stretch of lost) {
-      this.#damage.push(toDamageGap(stretch, file, from));
-      this.#file.damageToldBit = stretch.endBit;
+    for (const block of lost) {
+      this.#damage.push(toDamageGap(block, file, from));
+      this.#file.damageToldBit = block.endBit;
     }
   }
 
@@ -283,7 +283,7 @@ export class RecordBuilder {
     const rest = parseRest(text, time.length);
     if (!rest) return false;
     if (!isSame) this.#last = { text: text.slice(0, time.length), wall: time, shown: undefined };
-    const shown = this.#placeTime(time, line.start, true);
+    const shown = this.#resolveTime(time, line.start, true);
     const { component, isOwn, redact, rules } = this.#context;
     if (shown.verdict !== 'sane' || isOwn?.(rest.message)) return false;
     const message = redact ? redact(rest.message) : rest.message;
@@ -344,7 +344,7 @@ export class RecordBuilder {
       this.#batch.skipped++;
       this.#batch.skippedBytes += line.length + 1;
       this.#file.lastStart = line.start;
-      if (parsed.time) this.#placeTime(parsed.time, line.start, false);
+      if (parsed.time) this.#resolveTime(parsed.time, line.start, false);
       return;
     }
     const flags: RecordFlag[] = [...this.#context.flags];
@@ -376,7 +376,7 @@ export class RecordBuilder {
   #pushStamped(line: RawLine, parsed: ParsedLine, flags: RecordFlag[], quirks: Quirks): void {
     const { time } = parsed;
     if (!time) return;
-    const shown = this.#placeTime(time, line.start, true);
+    const shown = this.#resolveTime(time, line.start, true);
     flags.push(...shown.flags);
     const isSane = shown.verdict === 'sane';
     if (isSane) this.#resolveUnsynced(shown.utcMs, 'more');
@@ -511,18 +511,18 @@ export class RecordBuilder {
   #skips(time: Stamp): boolean {
     const { skipBeforeUtcMs, zone } = this.#context;
     if (skipBeforeUtcMs === undefined || !this.#isSkipping) return false;
-    return zone.place(time.asUtcMs, this.#file.lastUtcMs).utcMs < skipBeforeUtcMs;
+    return zone.toUtc(time.asUtcMs, this.#file.lastUtcMs).utcMs < skipBeforeUtcMs;
   }
 
   /** Puts a wall time on the world's clock, and judges it. Notes a jump of the clock, as a record of its own. */
-  #placeTime(time: Stamp, start: number, isShown: boolean): Shown {
+  #resolveTime(time: Stamp, start: number, isShown: boolean): Shown {
     const last = this.#last;
     if (last.shown && time === last.wall) {
       this.#notePace(0);
       return last.shown;
     }
     const { zone, notBeforeMs, observedMs, now } = this.#context;
-    const { utcMs, flags } = zone.place(time.asUtcMs, this.#state.clock.lastUtcMs ?? this.#file.lastUtcMs);
+    const { utcMs, flags } = zone.toUtc(time.asUtcMs, this.#state.clock.lastUtcMs ?? this.#file.lastUtcMs);
     const { verdict, jump } = this.#clock.judge(utcMs, {
       notBeforeMs: this.#state.isBuffered ? undefined : notBeforeMs,
       notAfterMs: now?.() ?? observedMs,

@@ -26,7 +26,7 @@ export function isLinkedInAnyZone(firstUtcMs: number, stamp: string): boolean {
 export function linkOffsetMs(firstWallAsUtcMs: number, stamp: string, zone: Zone): number | undefined {
   const stampUtcMs = parseStampUtcMs(stamp);
   if (zone.isNamed) {
-    const { utcMs } = zone.place(firstWallAsUtcMs, stampUtcMs);
+    const { utcMs } = zone.toUtc(firstWallAsUtcMs, stampUtcMs);
     return isLinked(utcMs, stamp) ? firstWallAsUtcMs - utcMs : undefined;
   }
   return toOffsetMs(firstWallAsUtcMs - stampUtcMs, LINK_MS_MAX);

@@ -45,13 +45,13 @@ export interface TailOptions {
   readonly report: (event: LogEvent) => void;
   /** Default: all. */
   readonly start?: LogStart | undefined;
-  /** More history than this is read behind what is new, and no more than this of it in one turn. Bytes of log text. */
+  /** More history than this is read behind what is new, and no more than this of it in one run. Bytes of log text. */
   readonly historyBytesMax?: number | undefined;
-  /** Whether this is no part of a series: nothing is kept back for lines that a later turn might bring. */
-  readonly isOnlyTurn?: boolean | undefined;
+  /** Whether this is no part of a series: nothing is kept back for lines that a later run might bring. */
+  readonly isOnlyRun?: boolean | undefined;
   /** The order of day and month in dates that can be read in both and say nothing about it. Default: day first. */
   readonly dateOrder?: DateOrder | undefined;
-  /** What was found out in earlier turns of this process. */
+  /** What was found out in earlier runs of this process. */
   readonly memory?: TailMemory | undefined;
   /** Firmware version, when it is known: what the router can do is tried out once for each. */
   readonly firmware?: string | undefined;
@@ -74,7 +74,7 @@ const FRESH_SLACK_MS = 30_000;
 /** A line about a request that this program makes, as routers log them when they are told to. */
 const OWN_REQUEST = /\b(?:GET|POST) (?:\/api\/v2_0)?\/?(?:download\/log|auth\/(?:login|refresh|logout)|status\/)/;
 
-/** What the logs of one router share in one turn. */
+/** What the logs of one router share in one run. */
 export class TailContext {
   readonly router: RouterIdentity;
   readonly source: LogSource;
@@ -84,13 +84,13 @@ export class TailContext {
   readonly start: LogStart;
   readonly historyBytes: number;
   readonly order: DateOrder | undefined;
-  readonly isOnlyTurn: boolean;
+  readonly isOnlyRun: boolean;
   readonly readTime: TailOptions['readTime'];
   readonly memory: TailMemory;
   readonly facts: RouterFacts;
   readonly redact: ((text: string) => string) | undefined;
   readonly rules: LogRules | undefined;
-  /** When the router was first met, if that was not in this turn. */
+  /** When the router was first met, if that was not in this run. */
   readonly contactMs: number | undefined;
   /** Whether another device than before answers under the name. */
   readonly isReplaced: boolean;
@@ -103,7 +103,7 @@ export class TailContext {
   readonly #configured: Zone;
   #learnt: ReturnType<typeof learnZone>;
 
-  /** `storedFacts`: what an earlier turn has stored of the router as a whole. */
+  /** `storedFacts`: what an earlier run has stored of the router as a whole. */
   constructor(options: TailOptions, memory: TailMemory, storedFacts: string | undefined) {
     const known = storedFacts === undefined ? undefined : parseRouterFacts(storedFacts);
     const facts = known ?? createRouterFacts(options.clock.now());
@@ -117,7 +117,7 @@ export class TailContext {
     this.start = options.start ?? 'all';
     this.historyBytes = options.historyBytesMax ?? HISTORY_BYTES_MAX;
     this.order = options.dateOrder;
-    this.isOnlyTurn = options.isOnlyTurn ?? false;
+    this.isOnlyRun = options.isOnlyRun ?? false;
     this.readTime = options.readTime;
     this.redact = options.redact;
     this.rules = options.rules;
@@ -150,7 +150,7 @@ export class TailContext {
   }
 
   /**
-   * Whether the store has refused a step of this turn. What is known in memory is ahead of what is stored then, so the turn
+   * Whether the store has refused a step of this run. What is known in memory is ahead of what is stored then, so the run
    * has to end without another commit.
    */
   get hasLostCommit(): boolean {

@@ -5,7 +5,7 @@ import { Retention } from './retention.ts';
 /** Looks at a log while a line stays on the router: room for a failed one, and for growth that speeds up. */
 const LOOKS_PER_LIFETIME = 4;
 
-/** What is worth knowing about a log from one turn to the next, and is found out anew after a restart. */
+/** What is worth knowing about a log from one run to the next, and is found out anew after a restart. */
 export interface LogMemory {
   /** Entity tag of `current` as it was read last. */
   etag: string | undefined;
@@ -20,7 +20,7 @@ export function createLogMemory(): LogMemory {
   return { etag: undefined, lookedAtMs: undefined, skew: createSkewBounds(), retention: new Retention() };
 }
 
-/** What is remembered of one router's logs between turns, in memory only. */
+/** What is remembered of one router's logs between runs, in memory only. */
 export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
   /** How files follow each other, as it was told last. */
@@ -39,7 +39,7 @@ export class TailMemory {
   }
 
   /**
-   * How long to wait between two turns: a quarter of the time until the router deletes what is unread in the log that is in
+   * How long to wait between two runs: a quarter of the time until the router deletes what is unread in the log that is in
    * the greatest danger, but not below `floorMs` and not above `ceilingMs`.
    */
   computeIntervalMs(bounds: { readonly floorMs: number; readonly ceilingMs: number }): number {

@@ -10,9 +10,9 @@ import { TailMemory } from './tail-memory.ts';
 export interface TailOnceOptions extends TailOptions {
   /** Whether a component's log is wanted. */
   readonly isWanted: (component: string) => boolean;
-  /** Asked between two logs: whether the rest should wait for the next turn, because the router has something else to do. */
+  /** Asked between two logs: whether the rest should wait for the next run, because the router has something else to do. */
   readonly shouldYield?: () => boolean;
-  /** What the turn before returned: the log after which to go on, so that no log is passed over for ever. */
+  /** What the run before returned: the log after which to go on, so that no log is passed over for ever. */
   readonly after?: string | undefined;
 }
 
@@ -24,7 +24,7 @@ const NOT_LISTED: ListedLog = { current: undefined, rotated: [] };
  * Reads what is new in the logs of one router, log by log, and makes it durable. A fault of one file is reported and
  * harms no other; rejects when the router cannot be reached, or with disposition `hold-back` when the store is full.
  * A log with much to read gives way to the others in between. Resolves with the last log that was read when the rest was
- * left for the next turn, else with `undefined`. Where no zone is configured it is learnt first, wherever the router shows it.
+ * left for the next run, else with `undefined`. Where no zone is configured it is learnt first, wherever the router shows it.
  */
 export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): Promise<string | undefined> {
   const { source, records, router, clock, report, isWanted, memory = new TailMemory() } = options;
@@ -36,12 +36,12 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     return listing;
   };
   const stored = records.readPositions(router.name);
-  const turn = new TailContext(options, memory, stored.get(FACTS));
+  const context = new TailContext(options, memory, stored.get(FACTS));
   const positions = parsePositions(stored);
-  if (!(await askForTime(turn, signal))) return after;
+  if (!(await askForTime(context, signal))) return after;
   let listing = await list();
-  if (turn.zone.isAssumed && (stored.size === 0 || turn.isReplaced)) await findZone(turn, listing, signal);
-  turn.isWiped = findWiped(listing, positions);
+  if (context.zone.isAssumed && (stored.size === 0 || context.isReplaced)) await findZone(context, listing, signal);
+  context.isWiped = findWiped(listing, positions);
   const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter((component) =>
     isWanted(component),
   );
@@ -55,18 +55,18 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     noteListing();
     return listing.logs.get(component) ?? NOT_LISTED;
   };
-  const tails = sortByTurn(components, after, memory, clock.now()).map((component) => ({
+  const tails = sortByUrgency(components, after, memory, clock.now()).map((component) => ({
     component,
-    tail: new ComponentTail(turn, component, positions.get(component), () => relist(component)),
+    tail: new ComponentTail(context, component, positions.get(component), () => relist(component)),
   }));
   let last: string | undefined;
   try {
     const pins = tails.flatMap(({ tail }) => tail.pinZone());
-    if (pins.length > 0) turn.commit(...pins);
-    if (turn.isReplaced)
+    if (pins.length > 0) context.commit(...pins);
+    if (context.isReplaced)
       replaceAll(
         tails.filter(({ component }) => positions.has(component)).map(({ tail }) => tail),
-        turn,
+        context,
       );
     noteListing();
     for (let next = tails.shift(); next; next = tails.shift()) {
@@ -77,25 +77,25 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     }
     return undefined;
   } finally {
-    if (!signal.aborted && !turn.hasLostCommit) turn.commit();
+    if (!signal.aborted && !context.hasLostCommit) context.commit();
   }
 }
 
 /** Another device answers now: all logs of the one before end, in one step with the serial number that says so. */
-function replaceAll(tails: readonly ComponentTail[], turn: TailContext): void {
+function replaceAll(tails: readonly ComponentTail[], context: TailContext): void {
   const resets = tails.map((tail) => tail.replace());
-  turn.commit(...resets.map(({ commit }) => commit));
+  context.commit(...resets.map(({ commit }) => commit));
   for (const { report } of resets) report();
 }
 
 /** Logs in danger first, the most urgent before the others; the rest in the order of their names, from `after` on. */
-function sortByTurn(components: readonly string[], after: string, memory: TailMemory, nowMs: number): string[] {
+function sortByUrgency(components: readonly string[], after: string, memory: TailMemory, nowMs: number): string[] {
   const sorted = components.toSorted();
   const start = sorted.findIndex((component) => component > after);
-  const inTurn = start < 0 ? sorted : [...sorted.slice(start), ...sorted.slice(0, start)];
+  const inOrder = start < 0 ? sorted : [...sorted.slice(start), ...sorted.slice(0, start)];
   const dangerOf = (component: string) => memory.of(component).retention.msToLoss(nowMs) ?? Number.POSITIVE_INFINITY;
-  const urgent = inTurn.filter((component) => dangerOf(component) < DANGER_MS);
-  return [...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)), ...inTurn.filter((one) => !urgent.includes(one))];
+  const urgent = inOrder.filter((component) => dangerOf(component) < DANGER_MS);
+  return [...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)), ...inOrder.filter((one) => !urgent.includes(one))];
 }
 
 /** The positions of the logs; `undefined` for one that cannot be read. */

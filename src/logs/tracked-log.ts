@@ -47,7 +47,7 @@ export class TrackedLog {
 
   /** The log as it stands now, for questions about it. */
   get view(): View {
-    const { router, clock, zone, facts, isOnlyTurn } = this.context;
+    const { router, clock, zone, facts, isOnlyRun } = this.context;
     const { component } = this;
     const rules = {
       router: router.name,
@@ -55,7 +55,7 @@ export class TrackedLog {
       nowMs: clock.now(),
       zone,
       links: facts.links,
-      isOnlyRun: isOnlyTurn,
+      isOnlyRun: isOnlyRun,
     };
     return { ...this.#state, rules };
   }

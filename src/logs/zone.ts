@@ -1,7 +1,7 @@
 import type { RecordFlag } from '../model/index.ts';
 
-/** A wall time put on the world's clock. */
-export interface PlacedTime {
+/** A wall time as UTC. */
+export interface UtcTime {
   readonly utcMs: number;
   readonly flags: readonly RecordFlag[];
 }
@@ -64,17 +64,17 @@ export class Zone {
     return new Zone(text === '' || steps.length > 0 ? undefined : text, steps);
   }
 
-  /** Zones with the same text place every time alike. */
+  /** Zones with the same text convert every time alike. */
   get text(): string {
     return this.#name ?? this.#seen.map(({ utcMs, offsetMs }) => `${utcMs}:${offsetMs}`).join(',');
   }
 
   /**
-   * Places a wall time. In the hour that a change to winter time repeats, the first of the two moments that is not
+   * Converts a wall time to UTC. In the hour that a change to winter time repeats, the first of the two moments that is not
    * well before `notBeforeUtcMs` (the line before it) is taken; a wall time that the change to summer time skips is read with
    * the offset before the change.
    */
-  place(wallAsUtcMs: number, notBeforeUtcMs: number | undefined): PlacedTime {
+  toUtc(wallAsUtcMs: number, notBeforeUtcMs: number | undefined): UtcTime {
     if (this.isAssumed) return { utcMs: wallAsUtcMs, flags: ['zone_assumed'] };
     if (!this.isNamed) return { utcMs: wallAsUtcMs - this.#seenOffsetMs(wallAsUtcMs), flags: [] };
     const steady = this.#steady;

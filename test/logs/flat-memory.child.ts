@@ -33,7 +33,7 @@ await tailOnce(
     clock: createSystemClock(),
     zone: new Zone('UTC'),
     isWanted: () => true,
-    isOnlyTurn: true,
+    isOnlyRun: true,
     report: () => {},
   },
   new AbortController().signal,

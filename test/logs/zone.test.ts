@@ -16,22 +16,22 @@ describe('Europe/Berlin', () => {
     ['as summer time begins', '2026-03-29T03:00:00', '2026-03-29T01:00:00'],
     ['a second before the hour that comes twice', '2026-10-25T01:59:59', '2026-10-24T23:59:59'],
     ['after the hour that comes twice', '2026-10-25T03:00:00', '2026-10-25T02:00:00'],
-  ])('Zone.place() places a time %s without a flag', (_when, wall, expected) => {
-    expect(zone.place(utc(wall), undefined)).toEqual({ utcMs: utc(expected), flags: [] });
+  ])('Zone.toUtc() converts a time %s without a flag', (_when, wall, expected) => {
+    expect(zone.toUtc(utc(wall), undefined)).toEqual({ utcMs: utc(expected), flags: [] });
   });
 
-  test('Zone.place() takes the first of two moments when no line came before', () => {
-    expect(zone.place(utc('2026-10-25T02:30:00'), undefined)).toEqual({
+  test('Zone.toUtc() takes the first of two moments when no line came before', () => {
+    expect(zone.toUtc(utc('2026-10-25T02:30:00'), undefined)).toEqual({
       utcMs: utc('2026-10-25T00:30:00'),
       flags: ['fold'],
     });
   });
 
-  test('Zone.place() gives rising moments for a clock that goes from 02:59:59 to 02:00:00', () => {
+  test('Zone.toUtc() gives rising moments for a clock that goes from 02:59:59 to 02:00:00', () => {
     const walls = ['01:59:59', '02:00:00', '02:30:00', '02:59:59', '02:00:00', '02:30:00', '02:59:59', '03:00:00'];
     let last: number | undefined;
     const placed = walls.map((time) => {
-      const place = zone.place(utc(`2026-10-25T${time}`), last);
+      const place = zone.toUtc(utc(`2026-10-25T${time}`), last);
       last = place.utcMs;
       return `${new Date(place.utcMs).toISOString().slice(11, 19)} ${place.flags.join()}`;
     });
@@ -47,14 +47,14 @@ describe('Europe/Berlin', () => {
     ]);
   });
 
-  test('Zone.place() stays in the first hour for lines of one second', () => {
-    const first = zone.place(utc('2026-10-25T02:30:00'), undefined);
-    expect(zone.place(utc('2026-10-25T02:30:00'), first.utcMs)).toEqual(first);
+  test('Zone.toUtc() stays in the first hour for lines of one second', () => {
+    const first = zone.toUtc(utc('2026-10-25T02:30:00'), undefined);
+    expect(zone.toUtc(utc('2026-10-25T02:30:00'), first.utcMs)).toEqual(first);
   });
 
-  test('Zone.place() reads a time that summer time skips with the offset before it, flagged', () => {
-    const last = zone.place(utc('2026-03-29T01:59:59'), undefined).utcMs;
-    const placed = zone.place(utc('2026-03-29T02:30:00'), last);
+  test('Zone.toUtc() reads a time that summer time skips with the offset before it, flagged', () => {
+    const last = zone.toUtc(utc('2026-03-29T01:59:59'), undefined).utcMs;
+    const placed = zone.toUtc(utc('2026-03-29T02:30:00'), last);
     expect(placed).toEqual({ utcMs: utc('2026-03-29T01:30:00'), flags: ['hole'] });
     expect(placed.utcMs).toBeGreaterThan(last);
   });
@@ -63,7 +63,7 @@ describe('Europe/Berlin', () => {
 test('Zone takes UTC for granted, and says so, when it has no name', () => {
   const zone = new Zone(undefined);
   expect(zone.isAssumed).toBe(true);
-  expect(zone.place(utc('2026-07-15T12:00:00'), undefined)).toEqual({
+  expect(zone.toUtc(utc('2026-07-15T12:00:00'), undefined)).toEqual({
     utcMs: utc('2026-07-15T12:00:00'),
     flags: ['zone_assumed'],
   });
@@ -72,7 +72,7 @@ test('Zone takes UTC for granted, and says so, when it has no name', () => {
 test('Zone does not assume a zone UTC that was configured', () => {
   const zone = new Zone('UTC');
   expect(zone.isAssumed).toBe(false);
-  expect(zone.place(utc('2026-10-25T02:30:00'), undefined)).toEqual({ utcMs: utc('2026-10-25T02:30:00'), flags: [] });
+  expect(zone.toUtc(utc('2026-10-25T02:30:00'), undefined)).toEqual({ utcMs: utc('2026-10-25T02:30:00'), flags: [] });
 });
 
 /** Zones with an hour, half an hour and a whole day of change, changes at half past in UTC, and none at all. */
@@ -133,7 +133,7 @@ test('the changes to compare with are of every kind', () => {
   expect(CHANGES.some(({ atMs }) => atMs % HOUR_MS !== 0)).toBe(true);
 });
 
-test('Zone.place() agrees with Intl about every moment around every change', () => {
+test('Zone.toUtc() agrees with Intl about every moment around every change', () => {
   const zones = new Map(NAMES.map((name) => [name as string, new Zone(name)]));
   const nearby = fc.integer({ min: -3 * 3600, max: 3 * 3600 });
   fc.assert(
@@ -141,10 +141,10 @@ test('Zone.place() agrees with Intl about every moment around every change', () 
       const moment = change.atMs + seconds * 1000;
       const wallMs = moment + offsetMs(change.name, moment);
       const zone = zones.get(change.name);
-      const placed = zone?.place(wallMs, moment);
+      const placed = zone?.toUtc(wallMs, moment);
       expect(placed?.utcMs).toBe(moment);
       expect(placed?.flags).not.toContain('hole');
-      const alone = zone?.place(wallMs, undefined).utcMs ?? 0;
+      const alone = zone?.toUtc(wallMs, undefined).utcMs ?? 0;
       expect(alone + offsetMs(change.name, alone)).toBe(wallMs);
       expect(alone).toBeLessThanOrEqual(moment);
     }),
@@ -152,14 +152,14 @@ test('Zone.place() agrees with Intl about every moment around every change', () 
   );
 });
 
-test('Zone.place() flags exactly the times that a change skips, and reads them with the offset before', () => {
+test('Zone.toUtc() flags exactly the times that a change skips, and reads them with the offset before', () => {
   const forward = CHANGES.filter(({ beforeMs, afterMs }) => afterMs > beforeMs);
   const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
     fc.property(fc.constantFrom(...forward), share, (change, within) => {
       const lengthMs = change.afterMs - change.beforeMs;
       const wallMs = change.atMs + change.beforeMs + Math.floor((within * lengthMs) / 1000) * 1000;
-      expect(new Zone(change.name).place(wallMs, undefined)).toEqual({
+      expect(new Zone(change.name).toUtc(wallMs, undefined)).toEqual({
         utcMs: wallMs - change.beforeMs,
         flags: ['hole'],
       });

@@ -62,7 +62,7 @@ export class TruthMap {
         const match = STAMPED.exec(text);
         if (!match) continue;
         const wall = Date.parse(`${text.slice(0, 19).replace(' ', 'T')}Z`);
-        const stamp = new Date(zone.place(wall, undefined).utcMs).toISOString().slice(0, 19).replace('T', '-');
+        const stamp = new Date(zone.toUtc(wall, undefined).utcMs).toISOString().slice(0, 19).replace('T', '-');
         this.filesOfStamp.set(stamp, [...(this.filesOfStamp.get(stamp) ?? []), file]);
         break;
       }

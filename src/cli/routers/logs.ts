@@ -75,7 +75,7 @@ export function fetchLogs(
           zone: new Zone(settings.timezone),
           readTime: (signal) => readRouterTime(client, signal),
           isWanted: () => true,
-          isOnlyTurn: true,
+          isOnlyRun: true,
           historyBytesMax: Number.POSITIVE_INFINITY,
           report: (event) => {
             if (event.type !== 'log-failed' && event.type !== 'archive-unfinished') return;

@@ -13,7 +13,7 @@ export function moveTimes(position: LogPosition, from: Zone, to: Zone, nowMs: nu
   const move = (utcMs: number): number => {
     const offsetMs = from.offsetAt(utcMs);
     // A time in the hour that occurs twice stays in the one in which it is.
-    return to.offsetAt(utcMs) === offsetMs ? utcMs : to.place(utcMs + offsetMs, undefined).utcMs;
+    return to.offsetAt(utcMs) === offsetMs ? utcMs : to.toUtc(utcMs + offsetMs, undefined).utcMs;
   };
   const moveEdge = (edge: GapEdge | undefined): GapEdge | undefined =>
     edge?.utcMs === undefined ? edge : { ...edge, utcMs: move(edge.utcMs) };

@@ -147,7 +147,7 @@ export interface LogPosition {
   readonly open: LogFile | undefined;
   /** Oldest first. */
   readonly pending: readonly Pending[];
-  /** Files that were given up or are no longer listed; should one turn up, it is not read from its start. Newest last. */
+  /** Files that were given up or are no longer listed; should one run up, it is not read from its start. Newest last. */
   readonly lost: readonly LogFile[];
   readonly waiting: Readonly<Record<string, Waiting>>;
   /** Rotated files that are done with, by stamp, for as long as they are listed; `null` when only the name is kept. */

@@ -106,7 +106,7 @@ export function closeStamp(draft: Draft, stamp: string, file: LogFile | null): v
 export function noteUnrelated(draft: Draft, stamp: string, firstWallAsUtcMs: number | undefined): void {
   const { zone } = draft.rules;
   if (firstWallAsUtcMs === undefined || zone.isAssumed) return;
-  const firstUtcMs = zone.place(firstWallAsUtcMs, undefined).utcMs;
+  const firstUtcMs = zone.toUtc(firstWallAsUtcMs, undefined).utcMs;
   // One that was written to for longer than newer lines would wait: what was rotated before it has had its time to appear.
   if (parseStampUtcMs(stamp) - firstUtcMs <= HOLD_MS || firstUtcMs < FLOOR_MS) return;
   draft.seen.unrelatedSinceMs = Math.max(draft.seen.unrelatedSinceMs, firstUtcMs);

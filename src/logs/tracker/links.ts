@@ -21,7 +21,7 @@ export function admitFile(draft: Draft, firstWallAsUtcMs: number, stamp: string 
   const { sequenceEnd } = position;
   if (!sequenceEnd) return true;
   const endUtcMs = parseStampUtcMs(sequenceEnd.stamp);
-  const beginsUtcMs = rules.zone.place(firstWallAsUtcMs, endUtcMs).utcMs;
+  const beginsUtcMs = rules.zone.toUtc(firstWallAsUtcMs, endUtcMs).utcMs;
   // A clock that was not set proves neither that two files belong together nor that one is missing.
   const isSet = firstWallAsUtcMs >= FLOOR_MS && endUtcMs >= FLOOR_MS && !hasFallen(draft, endUtcMs, beginsUtcMs);
   const offsetMs = linkOffsetMs(firstWallAsUtcMs, sequenceEnd.stamp, rules.zone);

@@ -336,7 +336,7 @@ test('a single reading, as of `logs fetch`, keeps nothing back: neither the last
       ['network/current', file('2026-11-21 12:00:00', 'four', '  more of four')],
     ]),
   );
-  const records = (await bench.reader.turn({ isOnlyTurn: true })).filter(({ component }) => component === 'network');
+  const records = (await bench.reader.turn({ isOnlyRun: true })).filter(({ component }) => component === 'network');
   expect(messagesOf(linesOf(records))).toEqual(['one\n  more of one', 'four\n  more of four']);
   expect(gapsOf(records)).toMatchObject([{ details: { certainty: 'likely', from_uid: records[0]?.uid } }]);
 });

@@ -151,7 +151,7 @@ test('an only turn asks once and does not wait', async () => {
   await using bench = await openUnconfigured();
   await bench.router.fault('http_500', { path: '/status/sysdetail/system' });
   bench.write(0, 3);
-  expect(await bench.reader.turn({ ...bench.timed, isOnlyTurn: true })).toHaveLength(3);
+  expect(await bench.reader.turn({ ...bench.timed, isOnlyRun: true })).toHaveLength(3);
 });
 
 test('names of archives against the first lines behind them show the offset of the first line', async () => {
