@@ -28,7 +28,7 @@ const labels = z
   .refine((map) => Object.keys(map).length <= LABELS_MAX, { error: `at most ${LABELS_MAX} labels` })
   .meta({
     description:
-      'Labels added to the series and log records of the router. An empty value takes away a label that `defaults` gives. No metric of a module of the router, and no log rule, may have a label of the same name.',
+      'Labels added to the series and log records of the router. An empty value removes a label of `defaults`. Labels of its modules and of log rules must have other names.',
     kind: 'map of label names to texts',
   });
 
@@ -37,7 +37,7 @@ export const routerKeysSchema = section('Keys of a router.', {
   ...connectionShape,
   timezone: timeZone({
     description:
-      'Time zone of the clock that the router writes into its logs. Without it the UTC offset is learnt from the router before its first line; records of a router that does not show its offset are in UTC and flagged `zone_assumed`.',
+      'Time zone of the times in the logs of the router. By default the UTC offset is determined from the router before its first line; if that fails, its records are in UTC and flagged `zone_assumed`.',
   }).optional(),
   labels: labels.optional(),
   poll: pollSchema.optional(),
@@ -45,7 +45,7 @@ export const routerKeysSchema = section('Keys of a router.', {
   modules: moduleListSchema.prefault([DEFAULT_SET]),
   byte_budget: byteBudget({
     description:
-      'Bytes that the router may cost in a day (UTC), both directions, TLS included; 0 is no budget. As it runs out, slow modules are read less often, then all status, then logs.',
+      'Traffic of the agent with the router in a UTC day, in both directions, TLS included; 0 = no budget. As it runs out, slow modules are read less often, then all status, then logs.',
   }).prefault(0),
 });
 

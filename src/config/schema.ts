@@ -20,11 +20,11 @@ export const configSchema = section('Configuration of router-exporter.', {
   defaults: layerSchema.optional(),
   routers: z
     .array(routerSchema, { error: AT_LEAST_ONE_ROUTER })
-    .meta({ description: 'The fleet. At least one router here, or `router_files`.' })
+    .meta({ description: 'Routers. At least one is required, unless there is `router_files`.' })
     .optional(),
   router_files: filePatterns({
     description:
-      'Files with lists of routers, as YAML or JSON, watched for changes. Their routers are added to `routers`; `defaults` holds for them, too.',
+      'Files with lists of routers, as YAML or JSON, watched for changes. Their routers are added to `routers`; `defaults` applies to them.',
     default: [],
   }).optional(),
   modules: modulesSchema
@@ -34,7 +34,7 @@ export const configSchema = section('Configuration of router-exporter.', {
     })
     .optional(),
   module_files: filePatterns({
-    description: 'Files with more modules, each a map as in `modules`. They are read again at a reload.',
+    description: 'Files with more modules, each a map as in `modules`. They are read again on reload.',
     default: [],
   }).optional(),
   backup: backupSchema.optional(),

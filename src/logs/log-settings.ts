@@ -31,14 +31,14 @@ function renderStart(start: LogStart): string {
 }
 
 /** Schema of the section `logs` of a router. */
-export const logsSchema = section('How the logs of the router are followed. Without a sink no log is read.', {
-  enabled: flag({ description: 'Whether logs are read at all.' }).prefault(true),
+export const logsSchema = section('How the logs of the router are read. Without a sink, logs are not read.', {
+  enabled: flag({ description: 'Set to `false` to read no logs.' }).prefault(true),
   // Half the poll interval: a log line is wanted sooner than a number.
-  interval: duration({ description: 'Time from one look for new lines to the next.' }).prefault('30s'),
+  interval: duration({ description: 'Interval between reads.' }).prefault('30s'),
   start: parsed(
     {
       description:
-        'What is read on first contact with a log: `all` that the router still has, only what is written from `now` on, or a duration back from now, such as `30d`.',
+        'Start of reading on first contact with a log: `all` lines that the router still has, only lines from `now` on, or a duration back from now, such as `30d`.',
       kind: '`all`, `now`, duration',
     },
     START,

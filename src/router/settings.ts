@@ -7,27 +7,27 @@ export const urlKey = routerUrl({
 });
 
 const tls = tlsSection({
-  section: 'How the certificate of an https router is checked.',
+  section: 'How the certificate of an https router is verified.',
   caFile:
     'PEM file with the certificates of the authorities to trust, instead of those of the system. A self-signed certificate of a router is its own authority.',
-  serverName: 'Host name that the certificate must carry. Default: the host of `url`.',
-  certFile: 'PEM file with the certificate that the agent shows to a router that asks for one. With `key_file`.',
+  serverName: 'Host name expected in the certificate. Default: the host of `url`.',
+  certFile: 'PEM file with the client certificate. Requires `key_file`.',
   fingerprint:
-    'SHA-256 of the certificate of the router, in hexadecimal. No other certificate is accepted; without `ca_file` this one needs nobody else to vouch for it.',
-  insecure: 'Accepts every certificate. Whoever stands between agent and router can then read the password.',
+    'SHA-256 of the certificate of the router, in hexadecimal. No other certificate is accepted; without `ca_file` it needs no authority.',
+  insecure: 'Accepts every certificate. Anyone between agent and router can then read the password.',
 });
 
 /** Keys of a router that say how it is logged in to and how its certificate is verified. */
 export const connectionShape = {
   username: text({
-    description: 'Account on the router. Required here or in `defaults`, but for `auth: none`.',
+    description: 'Account on the router. Required here or in `defaults`, except with `auth: none`.',
   }).optional(),
   password: secret({
     description:
-      'Password of the account. This or `password_file` is required, here or in `defaults`, but for `auth: none`.',
+      'Password of the account. This or `password_file` is required, here or in `defaults`, except with `auth: none`.',
   }).optional(),
   password_file: secretPath(
-    'File that holds the password; one line end after it is ignored. Instead of `password`.',
+    'File with the password; one trailing line end is ignored. Replaces `password`.',
   ).optional(),
   auth: choice(
     {

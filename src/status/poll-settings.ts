@@ -5,7 +5,7 @@ import { duration, orDefaults, renderKeys, type Settled, type SoundOf, section }
 /** Schema of the section `poll` of a router. */
 export const pollSchema = section('When the status of the router is read.', {
   // The usual scrape interval: faster polling would only add load that nobody sees.
-  interval: duration({ description: 'Time from one cycle to the next.' }).prefault('1m'),
+  interval: duration({ description: 'Interval between cycles.' }).prefault('1m'),
   // Several round trips of a poor cellular link.
   timeout: duration({
     description: 'Limit of one request. The default shrinks to `deadline` when that is shorter.',
@@ -22,7 +22,7 @@ export const pollSchema = section('When the status of the router is read.', {
   // Two failed cycles at the default interval are not worth a hole in a graph.
   stale_after: duration({
     description:
-      'How long the last values are served when the router stops answering. The default grows to three times `interval` when that is longer.',
+      'Time for which the last values are served after the router stops answering. The default grows to three times `interval` when that is longer.',
   }).prefault('3m'),
 });
 

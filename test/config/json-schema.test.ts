@@ -25,7 +25,7 @@ describe('renderJsonSchema()', () => {
     expect(schema).toMatchObject({ $schema: 'http://json-schema.org/draft-07/schema#', title: 'router-exporter.yaml' });
     expect(schema.properties.defaults.properties.poll.properties.interval).toEqual({
       type: 'string',
-      description: 'Time from one cycle to the next.',
+      description: 'Interval between cycles.',
       default: '1m',
     });
   });

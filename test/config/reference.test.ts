@@ -37,7 +37,7 @@ describe('renderConfigReference()', () => {
       '| `url` | URL | required | Address of the router: http or https, host, port and an optional path prefix. |',
     );
     expect(rows).toContain(
-      '| `log_rules` | list of `default` and [maps](#log-rules) |  | What becomes a number of the lines of logs. `default` stands for the shipped rules; an empty list: none. Default: `[default]`. |',
+      '| `log_rules` | list of `default` and [maps](#log-rules) |  | Rules that turn log lines into metrics. `default` stands for the shipped rules; an empty list: none. Default: `[default]`. |',
     );
     expect(rows).toContain(
       '| `timeout` | duration | `10s` | Limit of one request. The default shrinks to `deadline` when that is shorter. |',

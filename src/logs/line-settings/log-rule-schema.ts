@@ -37,9 +37,9 @@ const ruleLabel = labelName.refine((label) => label !== 'component', {
 /** Schema of one log rule. */
 export const ruleSchema = section('One log rule.', {
   name: metricName(
-    'Name of the metric. A counter ends in `_total`. Several rules may have one: they then add to the same series.',
+    'Name of the metric. A counter ends in `_total`. Several rules may share one: they then add to the same series.',
   ),
-  help: help('What the metric says, for people. The same in every rule that has the metric.'),
+  help: help('Help text of the metric. The same in every rule with this metric.'),
   type: choice(
     {
       description:
@@ -47,7 +47,7 @@ export const ruleSchema = section('One log rule.', {
     },
     ['gauge', 'counter'],
   ),
-  components: globs('Globs of the components whose lines are looked at; a leading `!` excludes.').prefault(['*']),
+  components: globs('Globs of the components whose lines are searched; a leading `!` excludes.').prefault(['*']),
   pattern: text({
     description:
       'Searched for in the message, in the syntax of RE2. `(?P<name>…)` names a group, `(?i)` at the start ignores case.',
@@ -58,7 +58,7 @@ export const ruleSchema = section('One log rule.', {
     .max(METRIC_LABELS_MAX, { error: LABELS })
     .meta({
       description:
-        'Groups of the pattern that become labels, beside `router` and `component`, which every series of a rule has. A group that took no part in the match gives an empty label.',
+        'Groups of the pattern that become labels, in addition to `router` and `component`. A group that is not part of the match gives an empty label.',
       kind: 'list of names of groups',
     })
     .prefault([]),
@@ -68,7 +68,7 @@ export const ruleSchema = section('One log rule.', {
     })
     .refine((map) => Object.keys(map).length <= METRIC_LABELS_MAX, { error: `at most ${METRIC_LABELS_MAX} labels` })
     .meta({
-      description: 'More labels, with the same value whatever the line is, such as `{ result: failure }`.',
+      description: 'More labels, with the same value for every line, such as `{ result: failure }`.',
       kind: 'map of label names to texts',
     })
     .prefault({}),
@@ -91,7 +91,7 @@ export const logRulesSchema =
     .array(z.union([shippedRules, ruleSchema], { error: RULE }), { error: RULES })
     .max(LOG_RULES_MAX, { error: RULES })
     .meta({
-      description: `What becomes a number of the lines of logs. \`${SHIPPED_RULES_WORD}\` stands for the shipped rules; an empty list: none. Default: \`[${SHIPPED_RULES_WORD}]\`.`,
+      description: `Rules that turn log lines into metrics. \`${SHIPPED_RULES_WORD}\` stands for the shipped rules; an empty list: none. Default: \`[${SHIPPED_RULES_WORD}]\`.`,
       kind: `list of \`${SHIPPED_RULES_WORD}\` and maps`,
     });
 
@@ -102,24 +102,24 @@ const REPLACEMENT = `text of at most ${REPLACEMENT_CHARS_MAX} characters (a numb
 /** Schema of one pattern with its replacement. */
 export const redactedSchema = section('One pattern.', {
   pattern: text({
-    description: 'In the syntax of RE2. All of what it matches is removed, wherever it stands in a message.',
+    description: 'In the syntax of RE2. Every match in a message is removed.',
     kind: 'pattern',
   }),
   replacement: z
     .string({ error: REPLACEMENT })
     .max(REPLACEMENT_CHARS_MAX, { error: REPLACEMENT })
-    .meta({ description: 'What stands there instead, as it is written.', kind: 'text' })
+    .meta({ description: 'Literal replacement.', kind: 'text' })
     .prefault(REPLACEMENT_DEFAULT),
 });
 
-const plainPattern = text({ description: 'What is removed.', kind: 'pattern' });
+const plainPattern = text({ description: 'Removed text.', kind: 'pattern' });
 /** The key `redact`. */
 export const redactSchema = z
   .array(z.union([plainPattern, redactedSchema], { error: REDACTED }), { error: REDACT })
   .max(REDACT_MAX, { error: REDACT })
   .meta({
     description:
-      'Patterns that are removed from messages before anything is stored: from records, and before log rules look at them. A plain text is a pattern.',
+      'Patterns that are removed from messages before they are stored, and before log rules search them. A plain text is a pattern.',
     default: [],
     kind: 'list of patterns and maps',
   });

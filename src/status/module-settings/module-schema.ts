@@ -29,7 +29,9 @@ export const resourceSchema = section('One resource, or with a star a family of 
     RESOURCE_PATH_CHARS_MAX,
     isResourcePath,
   ),
-  optional: flag({ description: 'Whether devices may lack the resource: then no failure.' }).prefault(false),
+  optional: flag({ description: 'True if devices may lack the resource; its absence is then no failure.' }).prefault(
+    false,
+  ),
   each: checked(
     {
       description:
@@ -46,7 +48,7 @@ export const resourceSchema = section('One resource, or with a star a family of 
   metrics: z
     .array(metricSchema, { error: METRICS })
     .max(RESOURCE_METRICS_MAX, { error: METRICS })
-    .meta({ description: 'What becomes of a row.' }),
+    .meta({ description: 'Metrics of a row.' }),
 });
 
 /** A module as a person writes it. */
@@ -67,7 +69,7 @@ export const moduleSchema = section('One module.', {
     .array(resourceSchema, { error: RESOURCES })
     .min(1, { error: RESOURCES })
     .max(MODULE_RESOURCES_MAX, { error: RESOURCES })
-    .meta({ description: 'What is read. Required, but not to change the interval of a shipped module.' })
+    .meta({ description: 'The resources. Required, except to change the interval of a shipped module.' })
     .optional(),
 });
 
@@ -100,7 +102,7 @@ export const moduleListSchema = z
   .max(MODULES_MAX, { error: `a list of at most ${MODULES_MAX} modules` })
   .refine((names) => names.length === 0 || names.some((item) => !item.startsWith('!')), { error: MODULE_LIST })
   .meta({
-    description: `Modules that say what is read of the router. \`${DEFAULT_SET}\` stands for all shipped modules of the default set, a leading \`!\` takes one away, whatever the order. An empty list: nothing but whether the router answers.`,
+    description: `Modules that are read from the router. \`${DEFAULT_SET}\` stands for all shipped modules of the default set, a leading \`!\` removes one, in any order. With an empty list only the router's availability is polled.`,
     kind: 'list of names of modules',
   });
 
