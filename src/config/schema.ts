@@ -25,8 +25,7 @@ export const configSchema = section('Configuration of router-exporter.', {
   router_files: filePatterns({
     description:
       'Files with lists of routers, as YAML or JSON, watched for changes. Their routers are added to `routers`; `defaults` applies to them.',
-    default: [],
-  }).optional(),
+  }).prefault([]),
   modules: modulesSchema
     .meta({
       description:
@@ -35,13 +34,12 @@ export const configSchema = section('Configuration of router-exporter.', {
     .optional(),
   module_files: filePatterns({
     description: 'Files with more modules, each a map as in `modules`. They are read again on reload.',
-    default: [],
-  }).optional(),
+  }).prefault([]),
   backup: backupSchema.optional(),
   sinks: sinksSchema.optional(),
   dead_letters: deadLettersSchema.optional(),
   log_rules: logRulesSchema.optional(),
-  redact: redactSchema.optional(),
+  redact: redactSchema.prefault([]),
 });
 
 /** The valid keys of the file, before defaults are applied and files are read. */

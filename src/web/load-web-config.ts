@@ -104,12 +104,12 @@ async function readTls(tls: TlsServer, file: ConfigFile): Promise<WebTlsSettings
   }
 
   const reader = new NamedFileReader();
-  const { cert_file: cert, key_file: key, client_ca_file: clientCa } = tls;
+  const { cert_file: cert, key_file: key, client_ca_file: clientCa, client_auth_type: clientAuth } = tls;
   const certPem = cert === undefined ? undefined : await reader.readCertificates(at('cert_file'), cert);
   const keyPem = key === undefined ? undefined : await reader.readKey(at('key_file'), key);
   const clientCaPem =
     clientCa === undefined ? undefined : await reader.readCertificates(at('client_ca_file'), clientCa);
-  if (certPem === undefined || !keyPem) return undefined;
+  if (certPem === undefined || !keyPem || clientAuth === undefined) return undefined;
   if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem.reveal()))) {
     file.faults.add(at('key_file').path, 'The key does not belong to the first certificate of "cert_file"');
   }
@@ -117,7 +117,7 @@ async function readTls(tls: TlsServer, file: ConfigFile): Promise<WebTlsSettings
     certPem,
     keyPem,
     clientCaPem,
-    clientAuth: CLIENT_AUTH[tls.client_auth_type ?? 'NoClientCert'],
+    clientAuth: CLIENT_AUTH[clientAuth],
     minVersion: min,
     maxVersion: max,
     cipherSuites: tls.cipher_suites?.length ? tls.cipher_suites : undefined,
@@ -128,8 +128,8 @@ async function readTls(tls: TlsServer, file: ConfigFile): Promise<WebTlsSettings
 /** Refuses settings without effect because clients are not asked for a certificate or need not have one. */
 function checkClientAuth(tls: TlsServer, file: ConfigFile): void {
   const path = (key: keyof TlsServer) => ['tls_server_config', key];
-  if (file.faults.covers(path('client_auth_type'))) return;
-  const { client_auth_type: type = 'NoClientCert', client_ca_file: clientCa, client_allowed_sans: names } = tls;
+  const { client_auth_type: type, client_ca_file: clientCa, client_allowed_sans: names } = tls;
+  if (type === undefined) return;
   if (clientCa !== undefined && type === 'NoClientCert') {
     const message = '"client_ca_file" has no use without a "client_auth_type", such as RequireAndVerifyClientCert';
     file.faults.add(path('client_ca_file'), message, { aim: 'key' });

@@ -38,7 +38,6 @@ const tlsServerSchema = section('HTTPS instead of HTTP. Certificates are read at
     {
       description:
         'Client certificate policy. Only `RequireAndVerifyClientCert` restricts access: the others ask for no certificate, or do not require a valid one.',
-      default: 'NoClientCert',
     },
     [
       'NoClientCert',
@@ -48,7 +47,7 @@ const tlsServerSchema = section('HTTPS instead of HTTP. Certificates are read at
       'VerifyClientCertIfGiven',
       'RequireAndVerifyClientCert',
     ],
-  ).optional(),
+  ).prefault('NoClientCert'),
   client_ca_file: text({
     description: 'PEM file with the CA certificates that sign client certificates. Required where these are verified.',
     kind: 'path',

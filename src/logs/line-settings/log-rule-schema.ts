@@ -120,7 +120,6 @@ export const redactSchema = z
   .meta({
     description:
       'Patterns that are removed from messages before they are stored, and before log rules search them. A plain text is a pattern.',
-    default: [],
     kind: 'list of patterns and maps',
   });
 
