@@ -147,6 +147,7 @@ export function addRefutation(facts: LinkFacts, component: string, stamp: string
   return { ...facts, [component]: { ...evidenceOf(facts, component), refutedBy: stamp } };
 }
 
+/** Returns true if two files of this log have contradicted the rule. */
 export function isRefuted(facts: LinkFacts, component: string): boolean {
   return evidenceOf(facts, component).refutedBy !== undefined;
 }

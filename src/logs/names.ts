@@ -14,6 +14,7 @@ export interface ListedLog {
   readonly rotated: readonly RotatedFile[];
 }
 
+/** Log files that a router lists, by component. */
 export interface Listing {
   readonly logs: ReadonlyMap<string, ListedLog>;
   /** How many names fit no known pattern. They are never asked for. */

@@ -138,7 +138,7 @@ test.skipIf(prometheus.isMissing)(
         labels: { alertname: 'RouterDown', severity: 'warning', router: VICTIM.name, job: 'routers' },
         annotations: {
           summary: `Router ${VICTIM.name} is down.`,
-          description: `${failures} polls of router ${VICTIM.name} in a row have failed. No metrics and no logs arrive from it.`,
+          description: `${failures} polls of router ${VICTIM.name} in a row have failed. Its metrics and logs are missing.`,
         },
       },
     ]);

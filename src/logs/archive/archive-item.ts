@@ -15,8 +15,10 @@ export interface ArchiveEnd {
   readonly paddingBytes: number;
 }
 
+/** Formats of a log file, recognised by content. */
 export type ArchiveFormat = 'bzip2' | 'gzip' | 'zstd' | 'text';
 
+/** End of a file, damage in it, or the place from which it is readable again. */
 export type ArchiveMarker = BlockLost | BlockRecovered | ArchiveEnd;
 
 /** Decoded bytes in order, and what is to be known about them. */

@@ -9,6 +9,7 @@ import { checkOutput } from './output-meter.ts';
 import { SNIFF_BYTES, sniffFormat } from './sniff.ts';
 import { SourceReader } from './source-reader.ts';
 
+/** Number of workers and their limits. */
 export interface ArchivePoolOptions {
   /** Most files decoded at the same time, one thread each; threads start when first needed. */
   readonly workers: number;
@@ -18,6 +19,7 @@ export interface ArchivePoolOptions {
   readonly stallMsMax?: number | undefined;
 }
 
+/** Limits of one decoding. */
 export interface DecodeOptions extends Bzip2Limits {
   /** Ends the decoding with the signal's reason. */
   readonly signal?: AbortSignal | undefined;

@@ -29,6 +29,7 @@ export function startArchiveWorker(): Worker {
   });
 }
 
+/** Clock and limits of one worker thread. */
 export interface ArchiveThreadOptions {
   /** Clock for the detection of a stalled thread. */
   readonly clock: Clock;

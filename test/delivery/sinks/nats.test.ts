@@ -149,7 +149,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
         code: 'failed',
         disposition: 'retry',
         answer: '503',
-        hint: expect.stringContaining('a stream takes the subjects'),
+        hint: expect.stringContaining('a stream stores the subjects'),
       });
     }
   });
@@ -168,7 +168,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     const { refused, retry } = await sink.deliver(records, never);
     expect(retry).toBeUndefined();
     expect(refused).toMatchObject([
-      { index: 1, code: 'max_payload', reason: expect.stringMatching(/has \d+ bytes.*no more than 4096/) },
+      { index: 1, code: 'max_payload', reason: expect.stringMatching(/has \d+ bytes.*at most 4096/) },
       { index: 3, code: '10054', reason: expect.stringContaining('message size exceeds maximum allowed') },
     ]);
     expect((await server.read('LOGS')).map(({ id }) => id)).toEqual(['a', 'c', 'e']);
