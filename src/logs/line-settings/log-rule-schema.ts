@@ -139,7 +139,9 @@ export function renderLogRule({ fixedLabels, ...same }: LogRuleSettings): object
 /** A pattern that is removed from messages. It compiles, and does not match the empty text. */
 export type RedactSettings = Settled<z.output<typeof redactedSchema>>;
 
+/** The valid part of the key `log_rules`. */
 export type WrittenRules = SoundOf<typeof logRulesSchema>;
 /** The valid keys of a log rule. */
 export type WrittenRule = Exclude<WrittenRules[number], string>;
+/** The valid part of the key `redact`. */
 export type WrittenRedact = SoundOf<typeof redactSchema>;
