@@ -56,6 +56,7 @@ async function measure(file: string): Promise<void> {
     pool,
     (commit) => {
       store.commit(commit);
+      if ('facts' in commit) return;
       records += commit.lines.length;
       jsonBytes += commit.lines.bytes?.length ?? 0;
       // The place up to which the log was read stands in every record.

@@ -67,7 +67,7 @@ function readOwn(name: string, pool: ArchivePool, logs: number, archive: Buffer,
     const path = folder === undefined ? undefined : join(folder, `${logs}-${runs++}`);
     using store = path === undefined ? undefined : openStore(path);
     const commit: RecordLog['commit'] = (one) => {
-      jsonBytes += one.lines.bytes?.length ?? 0;
+      if ('lines' in one) jsonBytes += one.lines.bytes?.length ?? 0;
       store?.commit(one);
     };
     const routers = Array.from({ length: logs }, (_, index) => `plant-${index}`);

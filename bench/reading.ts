@@ -18,7 +18,7 @@ export async function readLog(
         listLogs: () => Promise.resolve([NAME]),
         readLog: (_name, _signal, consume) => consume(body()),
       },
-      records: { readPositions: () => new Map(), commit },
+      records: { readPositions: () => new Map(), readFacts: () => undefined, commit },
       archives,
       clock: createSystemClock(),
       zone: new Zone('Europe/Berlin'),

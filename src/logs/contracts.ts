@@ -44,18 +44,25 @@ export interface LogSource {
 /** The records of one step of one log, and where the log stands behind them. */
 export interface LogCommit {
   readonly router: string;
-  /** The empty name stands for what was learnt of the router as a whole. */
   readonly component: string;
   readonly position: string;
   readonly lines: RecordLines;
 }
 
-/** Where records and positions become durable. */
+/** What was learnt of a router as a whole, as text. */
+export interface FactsCommit {
+  readonly router: string;
+  readonly facts: string;
+}
+
+/** Where records, positions and facts become durable. */
 export interface RecordLog {
-  /** Positions by component. The empty name stands for what was learnt of the router as a whole. */
+  /** Returns the positions of a router's logs by component. */
   readPositions(router: string): ReadonlyMap<string, string>;
+  /** Returns what was learnt of a router as a whole; `undefined` when nothing is stored. */
+  readFacts(router: string): string | undefined;
   /** Stores all of `commits` or nothing; throws with disposition `hold-back` when there is no room. */
-  commit(...commits: LogCommit[]): void;
+  commit(...commits: (LogCommit | FactsCommit)[]): void;
 }
 
 /** What a line made known; told when its record is safe. All but what rules find is a record of its own too. */

@@ -18,9 +18,6 @@ export interface RouterFacts {
   links: LinkFacts;
 }
 
-/** The component under which they are kept; no log can have this name. */
-export const FACTS = '';
-
 /** The facts about a router that was never met. */
 export function createRouterFacts(nowMs: number): RouterFacts {
   return {

@@ -13,7 +13,6 @@ import { findToldOffsetMs } from './offset-evidence.ts';
 import type { LogFile } from './position/position.ts';
 import {
   createRouterFacts,
-  FACTS,
   noteSerial,
   parseRouterFacts,
   type RouterFacts,
@@ -142,9 +141,8 @@ export class TailContext {
     const text = renderRouterFacts(this.facts);
     const isLearnt = text !== this.#storedFacts;
     if (!isLearnt && commits.length === 0) return;
-    const learnt = { router: this.router.name, component: FACTS, position: text, lines: [] };
     this.#hasLostCommit = true;
-    this.#records.commit(...commits, ...(isLearnt ? [learnt] : []));
+    this.#records.commit(...commits, ...(isLearnt ? [{ router: this.router.name, facts: text }] : []));
     this.#hasLostCommit = false;
     this.#storedFacts = text;
   }

@@ -3,7 +3,6 @@ import { askForTime, findZone } from './find-zone.ts';
 import { type ListedLog, type Listing, parseListing } from './names.ts';
 import type { LogPosition } from './position/position.ts';
 import { parsePosition } from './position/position-text.ts';
-import { FACTS } from './router-facts.ts';
 import { TailContext, type TailOptions } from './tail-context.ts';
 import { TailMemory } from './tail-memory.ts';
 
@@ -36,11 +35,13 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     return listing;
   };
   const stored = records.readPositions(router.name);
-  const context = new TailContext(options, memory, stored.get(FACTS));
+  const facts = records.readFacts(router.name);
+  const context = new TailContext(options, memory, facts);
   const positions = parsePositions(stored);
   if (!(await askForTime(context, signal))) return after;
   let listing = await list();
-  if (context.zone.isAssumed && (stored.size === 0 || context.isReplaced)) await findZone(context, listing, signal);
+  if (context.zone.isAssumed && ((facts === undefined && positions.size === 0) || context.isReplaced))
+    await findZone(context, listing, signal);
   context.isWiped = findWiped(listing, positions);
   const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter((component) =>
     isWanted(component),
@@ -100,8 +101,7 @@ function sortByUrgency(components: readonly string[], after: string, memory: Tai
 
 /** The positions of the logs; `undefined` for one that cannot be read. */
 function parsePositions(stored: ReadonlyMap<string, string>): Map<string, LogPosition | undefined> {
-  const texts = [...stored].filter(([component]) => component !== FACTS);
-  return new Map(texts.map(([component, text]) => [component, parsePosition(text)]));
+  return new Map([...stored].map(([component, text]) => [component, parsePosition(text)]));
 }
 
 /** Whether some log that had rotated files has none any more: routers delete the logs of all components together. */

@@ -52,6 +52,12 @@ export interface LogCommit {
   readonly lines: RecordLines;
 }
 
+/** What was learnt of a router as a whole, as text that only `logs` reads. */
+export interface FactsCommit {
+  readonly router: string;
+  readonly facts: string;
+}
+
 /** Notes are small, and they are read and written as a whole. */
 const NOTE_CHARS_MAX = 16 * 1024;
 /** SQLite's page size for a new database. */
@@ -159,20 +165,32 @@ export class EmbeddedStore implements Disposable {
     });
   }
 
+  /** Returns what was learnt of a router as a whole; `undefined` when nothing is stored. */
+  readFacts(router: string): string | undefined {
+    return this.#attempt(({ file }) => {
+      const row = file.get('SELECT text FROM fact WHERE router = ?', router);
+      return row && String(row['text']);
+    });
+  }
+
   /**
-   * Adds records to the spool and advances the positions of their logs: all of `commits` in one transaction, or
-   * nothing. Throws {@link StoreError}, with nothing changed: `full` when the spool or the disk is full, `unwritable`
+   * Adds records to the spool, advances the positions of their logs and stores facts: all of `commits` in one
+   * transaction, or nothing. Throws {@link StoreError}, with nothing changed: `full` when the spool or the disk is full, `unwritable`
    * when the disk fails, and `damaged` when stored records of one of these logs were lost after its position was read.
    */
-  commit(...commits: LogCommit[]): void {
-    const packed = commits.map((commit) => ({
+  commit(...commits: (LogCommit | FactsCommit)[]): void {
+    const logs = commits.filter((commit) => 'position' in commit);
+    const learnt = commits.filter((commit) => 'facts' in commit);
+    const packed = logs.map((commit) => ({
       ...commit,
       body: commit.lines.length > 0 ? packLines(commit.lines) : undefined,
     }));
     const added = packed.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
     this.#attempt(({ file, spool }) => {
-      const lost = commits.find(({ router, component }) => this.#forgotten.has(router, component));
-      if (lost) throw toLostPosition(lost);
+      const lost = logs.find(({ router, component }) => this.#forgotten.has(router, component));
+      if (lost) throw toLostPosition(lost.component, lost.router);
+      const outdated = learnt.find(({ router }) => this.#forgotten.hasAll(router));
+      if (outdated) throw toLostPosition('all logs', outdated.router);
       const { bytes } = spool.totals;
       // An empty spool accepts a batch of any size: otherwise a batch larger than the limit would never leave the
       // router.
@@ -180,20 +198,23 @@ export class EmbeddedStore implements Disposable {
       if (added > 0) this.#checkReserve();
       const excess = added > 0 ? bytes + spool.kept.bytes + added - this.#options.spoolBytesMax : 0;
       const committedMs = Math.floor(this.#options.now());
-      const settles = file.transact(() => [
-        // Records that every sink has are dropped first: they must not hold back new lines.
-        ...(excess > 0 ? [spool.dropKept(excess)] : []),
-        ...packed.map(({ router, component, position, lines, body }) => {
-          file.run(
-            'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
-            router,
-            component,
-            position,
-          );
-          if (!body) return () => {};
-          return spool.append({ router, component, committedMs, records: lines.length }, body);
-        }),
-      ]);
+      const settles = file.transact(() => {
+        for (const facts of learnt) writeFacts(file, facts);
+        return [
+          // Records that every sink has are dropped first: they must not hold back new lines.
+          ...(excess > 0 ? [spool.dropKept(excess)] : []),
+          ...packed.map(({ router, component, position, lines, body }) => {
+            file.run(
+              'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET position = excluded.position',
+              router,
+              component,
+              position,
+            );
+            if (!body) return () => {};
+            return spool.append({ router, component, committedMs, records: lines.length }, body);
+          }),
+        ];
+      });
       for (const settle of settles) settle();
       compact(file);
     });
@@ -206,7 +227,9 @@ export class EmbeddedStore implements Disposable {
   keepRouters(configured: readonly string[], nowMs: number, graceMs: number = ABSENCE_GRACE_MS): string[] {
     return this.#attempt(({ file }) =>
       file.transact(() => {
-        const known = file.all('SELECT DISTINCT router FROM log').map((row) => String(row['router']));
+        const known = file
+          .all('SELECT router FROM log UNION SELECT router FROM fact')
+          .map((row) => String(row['router']));
         for (const router of configured) file.run('DELETE FROM absence WHERE router = ?', router);
         for (const router of known) {
           if (configured.includes(router)) continue;
@@ -220,6 +243,7 @@ export class EmbeddedStore implements Disposable {
         const forgotten = overdue.map((row) => String(row['router']));
         for (const router of forgotten) {
           file.run('DELETE FROM log WHERE router = ?', router);
+          file.run('DELETE FROM fact WHERE router = ?', router);
           file.run('DELETE FROM absence WHERE router = ?', router);
         }
         return forgotten;
@@ -407,12 +431,16 @@ function toSpoolFull({ spoolBytesMax }: EmbeddedStoreOptions): StoreError {
   });
 }
 
-function toLostPosition({ router, component }: LogCommit): StoreError {
-  return new StoreError(
-    'damaged',
-    `Stored records of ${component} of ${router} were lost, so it has to be read again`,
-    {
-      disposition: 'retry',
-    },
+function toLostPosition(logs: string, router: string): StoreError {
+  return new StoreError('damaged', `Stored records of ${logs} of ${router} were lost, so it has to be read again`, {
+    disposition: 'retry',
+  });
+}
+
+function writeFacts(file: SqliteFile, { router, facts }: FactsCommit): void {
+  file.run(
+    'INSERT INTO fact (router, text) VALUES (?, ?) ON CONFLICT DO UPDATE SET text = excluded.text',
+    router,
+    facts,
   );
 }

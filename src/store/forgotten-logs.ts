@@ -22,8 +22,12 @@ export class ForgottenLogs {
     this.#readSince?.add(router);
   }
 
+  /** Returns true if all positions were lost since those of the router were read. */
+  hasAll(router: string): boolean {
+    return this.#readSince !== undefined && !this.#readSince.has(router);
+  }
+
   has(router: string, component: string): boolean {
-    const isLost = this.#readSince !== undefined && !this.#readSince.has(router);
-    return isLost || (this.#logs.get(router)?.has(component) ?? false);
+    return this.hasAll(router) || (this.#logs.get(router)?.has(component) ?? false);
   }
 }

@@ -30,6 +30,10 @@ export const STATE_MIGRATIONS: readonly string[] = [
    CREATE TABLE repeat (
      sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL, renews INTEGER NOT NULL
    ) WITHOUT ROWID, STRICT;`,
+  // What was learnt of each router as a whole stood among the positions, as that of a log without a name.
+  `CREATE TABLE fact (router TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID, STRICT;
+   INSERT INTO fact SELECT router, position FROM log WHERE component = '';
+   DELETE FROM log WHERE component = '';`,
 ];
 
 /** Upgrades the database to the format of this program. Throws {@link StoreError} if a newer program wrote it. */

@@ -69,6 +69,7 @@ export interface RouterAgentBench extends AsyncDisposable {
     fault: StoreError | undefined;
     readonly lines: string[];
     readonly positions: Map<string, string>;
+    facts: string | undefined;
     bytes: number;
   };
   activity(name: 'status' | 'logs' | 'backup'): ReturnType<RouterAgent['activities']>[number] | undefined;
@@ -98,15 +99,26 @@ export function createSurroundings(clock: SteppedClock) {
   const events: RouterEvent[] = [];
   const notes = new Map<string, string>();
   const triggered: string[] = [];
-  const store: RouterAgentBench['store'] = { fault: undefined, lines: [], positions: new Map(), bytes: 0 };
+  const store: RouterAgentBench['store'] = {
+    fault: undefined,
+    lines: [],
+    positions: new Map(),
+    facts: undefined,
+    bytes: 0,
+  };
   const records = new SpoolGuard({
     store: {
       readPositions: () => store.positions,
+      readFacts: () => store.facts,
       commit: (...commits) => {
         if (store.fault) throw store.fault;
-        for (const { component, position, lines } of commits) {
-          store.positions.set(component, position);
-          store.lines.push(...lines);
+        for (const commit of commits) {
+          if ('facts' in commit) {
+            store.facts = commit.facts;
+            continue;
+          }
+          store.positions.set(commit.component, commit.position);
+          store.lines.push(...commit.lines);
         }
       },
       get spooled() {

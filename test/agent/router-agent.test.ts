@@ -189,7 +189,7 @@ test('RouterAgent tells the firmware and the serial number that a poll has read 
   await bench.clock.advance(MINUTE_MS);
   await bench.run('logs');
   expect(bench.store.lines).toHaveLength(1);
-  expect(bench.store.positions.get('')).toContain('"firmware":"6.1"');
+  expect(bench.store.facts).toContain('"firmware":"6.1"');
 
   const other = { status: { list: [{ board_type: 'main', firmware_version: '6.1', serial_number: '4712' }] } };
   bench.answers.set('/status/device_info', (response) => answerJson(response, other));

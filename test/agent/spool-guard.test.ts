@@ -20,6 +20,7 @@ function createBench() {
   const guard = new SpoolGuard({
     store: {
       readPositions: () => new Map([['network', 'p']]),
+      readFacts: () => 'facts',
       commit: () => {
         if (state.fault) throw state.fault;
       },

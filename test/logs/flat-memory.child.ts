@@ -25,8 +25,9 @@ await tailOnce(
     },
     records: {
       readPositions: () => new Map(),
-      commit: ({ lines }) => {
-        for (const line of lines) if (!line.includes('"event":')) records++;
+      readFacts: () => undefined,
+      commit: (step) => {
+        for (const line of 'lines' in step ? step.lines : []) if (!line.includes('"event":')) records++;
       },
     },
     archives,

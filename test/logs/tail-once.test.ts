@@ -13,7 +13,11 @@ async function readAll(source: LogSource): Promise<string[]> {
   const messages: string[] = [];
   const records: RecordLog = {
     readPositions: () => new Map(),
-    commit: ({ lines }) => void messages.push(...[...lines].map((line) => (JSON.parse(line) as LogRecord).message)),
+    readFacts: () => undefined,
+    commit: (step) => {
+      if ('facts' in step) return;
+      messages.push(...[...step.lines].map((line) => (JSON.parse(line) as LogRecord).message));
+    },
   };
   const clock = createSteppedClock(Date.UTC(2026, 10, 21, 12));
   const router = { name: 'plant-7', labels: {} };

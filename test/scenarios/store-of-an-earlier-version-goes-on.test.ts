@@ -5,6 +5,7 @@ import { DeadLetterStore } from '../../src/store/index.ts';
 import { startFleet } from '../support/fleet.ts';
 import { createHttpSettings } from '../support/sink-settings.ts';
 import { openHttpServer } from '../support/sinks/http-server.ts';
+import { createStoreFolder } from '../support/store-folder.ts';
 import { STORY_SIMULATOR, tellStory } from '../support/store-story.ts';
 
 const MINUTE_MS = 60_000;
@@ -55,4 +56,12 @@ test('on the store of an earlier version every log goes on at its byte, no line 
   expect(uidsOf(strict.records())).toEqual(uidsOf(fleet.records));
   using letters = new DeadLetterStore({ path: folder, role: 'guest', now: () => fleet.clock.now() });
   expect(letters.list({ limit: 10 })).toMatchObject([{ sink: 'strict', code: '413' }]);
+});
+
+test('what an earlier version had learnt of a router as a whole is found in the place that it has now', async () => {
+  await using folder = await createStoreFolder();
+  cpSync(FOLDER, folder.path, { recursive: true });
+  using store = folder.open();
+  expect(store.readFacts('sim-1')).toContain('"firstContactMs":1795262400036,"serial":"16000023","firmware":"9.5"');
+  expect([...store.readPositions('sim-1').keys()]).toEqual(['events', 'firewall', 'network', 'portal', 'system']);
 });

@@ -521,7 +521,7 @@ test('EmbeddedStore lifts a database of format 1 to that of this program with al
       ) WITHOUT ROWID, STRICT;
       CREATE TABLE spool (batch INTEGER PRIMARY KEY AUTOINCREMENT, records INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
       CREATE TABLE cursor (sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-      INSERT INTO log VALUES ('plant-7', 'network', 'p');
+      INSERT INTO log VALUES ('plant-7', 'network', 'p'), ('plant-7', '', 'facts');
       INSERT INTO cursor VALUES ('a', 1, 1);
       PRAGMA user_version = 1;`);
     database.prepare('INSERT INTO spool (records, body) VALUES (?, ?)').run(2, packLines(['1', '2']));
@@ -532,11 +532,28 @@ test('EmbeddedStore lifts a database of format 1 to that of this program with al
     expect(store.readNote('plant-7', 'bytes')).toBe(isLifted ? '42' : undefined);
     store.writeNote('plant-7', 'bytes', '42');
     expect(store.readPositions('plant-7')).toEqual(new Map([['network', 'p']]));
+    expect(store.readFacts('plant-7')).toBe('facts');
     expect(readSlice(store, 'a')?.lines).toEqual(['2']);
     expect(store.spooled.records).toBe(2);
   }
   using database = new DatabaseSync(folder.database);
-  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 5 });
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 6 });
+});
+
+test('EmbeddedStore stores facts with the steps of a log or not at all, and forgets them with their router', async () => {
+  await using folder = await createStoreFolder();
+  using store = folder.open({ spoolBytesMax: 200 });
+  const random = Array.from({ length: 400 }, (_, index) => String(Math.imul(index + 1, 2654435761) >>> 0)).join('');
+  store.commit(commitOf(['1']), { router: 'plant-7', facts: 'first' });
+  expect(() => store.commit(commitOf([random]), { router: 'plant-7', facts: 'second' })).toThrow(
+    'The spool has reached its bound',
+  );
+  expect(store.readFacts('plant-7')).toBe('first');
+  store.commit({ router: 'plant-8', facts: 'other' });
+  expect(store.readFacts('plant-8')).toBe('other');
+  expect(store.keepRouters(['plant-7'], 0, 1)).toEqual([]);
+  expect(store.keepRouters(['plant-7'], 1, 1)).toEqual(['plant-8']);
+  expect([store.readFacts('plant-7'), store.readFacts('plant-8')]).toEqual(['first', undefined]);
 });
 
 function setFormat(file: string, version: number): void {

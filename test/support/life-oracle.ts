@@ -123,6 +123,10 @@ class MortalLog implements RecordLog, Disposable {
     return this.#store.readPositions(router);
   }
 
+  readFacts(router: string): string | undefined {
+    return this.#store.readFacts(router);
+  }
+
   commit(...commits: Parameters<RecordLog['commit']>): void {
     if (this.#isDead) throw new Killed('long ago');
     const isDying = this.death !== undefined && this.death.commits-- <= 0;
@@ -130,7 +134,8 @@ class MortalLog implements RecordLog, Disposable {
     if (isDying && !this.death?.isAfter) throw new Killed('before the transaction');
     this.#store.commit(...commits);
     const { holds = false, refuted = [] } = this.links ?? {};
-    for (const { component, lines } of commits) {
+    const logs = commits.filter((commit) => 'lines' in commit);
+    for (const { component, lines } of logs) {
       for (const line of lines) {
         for (const [, id = ''] of line.matchAll(/<(\d+)>/g)) this.ids.add(id);
         const prefix = /"uid":"(\w{16})-/.exec(line)?.[1];
@@ -139,9 +144,7 @@ class MortalLog implements RecordLog, Disposable {
       }
     }
     if (!isDying) return;
-    for (const { event } of commits.flatMap(({ lines }) =>
-      Array.from(lines, (line) => JSON.parse(line) as LogRecord),
-    )) {
+    for (const { event } of logs.flatMap(({ lines }) => Array.from(lines, (line) => JSON.parse(line) as LogRecord))) {
       if (event) this.unreported.set(event, (this.unreported.get(event) ?? 0) + 1);
     }
     throw new Killed('after the transaction');

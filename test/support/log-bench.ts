@@ -23,16 +23,24 @@ export const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
 /** Positions and records in memory, both or neither. */
 export class MemoryLog implements RecordLog {
   readonly positions = new Map<string, string>();
+  facts: string | undefined;
   readonly lines: string[] = [];
 
   readPositions(): ReadonlyMap<string, string> {
     return new Map(this.positions);
   }
 
+  readFacts(): string | undefined {
+    return this.facts;
+  }
+
   commit(...commits: Parameters<RecordLog['commit']>): void {
-    for (const { component, position, lines } of commits) {
-      this.positions.set(component, position);
-      for (const line of lines) this.lines.push(line);
+    for (const commit of commits) {
+      if ('facts' in commit) this.facts = commit.facts;
+      else {
+        this.positions.set(commit.component, commit.position);
+        this.lines.push(...commit.lines);
+      }
     }
   }
 }

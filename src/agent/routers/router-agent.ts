@@ -302,9 +302,10 @@ export class RouterAgent {
           source: this.#client,
           records: {
             readPositions: (router) => records.readPositions(router),
+            readFacts: (router) => records.readFacts(router),
             commit: (...commits) => {
               records.commit(...commits);
-              for (const commit of commits) this.stats.recordLines(commit.lines);
+              for (const commit of commits) if ('lines' in commit) this.stats.recordLines(commit.lines);
             },
           },
           archives,

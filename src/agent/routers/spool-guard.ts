@@ -5,7 +5,7 @@ import { type EmbeddedStore, StoreError } from '../../store/index.ts';
 /** The store, and whom to tell when it takes no more. */
 export interface SpoolGuardOptions {
   /** Store of records and positions. */
-  readonly store: Pick<EmbeddedStore, 'readPositions' | 'commit' | 'spooled' | 'checkWritable'>;
+  readonly store: Pick<EmbeddedStore, 'readPositions' | 'readFacts' | 'commit' | 'spooled' | 'checkWritable'>;
   /** Bound of what is spooled. Bytes. */
   readonly spoolBytesMax: number;
   /** Called when records are durable, so that the sinks look for them. */
@@ -47,6 +47,10 @@ export class SpoolGuard implements RecordLog {
     return this.#options.store.readPositions(router);
   }
 
+  readFacts(router: string): string | undefined {
+    return this.#options.store.readFacts(router);
+  }
+
   commit(...commits: Parameters<RecordLog['commit']>): void {
     try {
       this.#options.store.commit(...commits);
@@ -54,7 +58,7 @@ export class SpoolGuard implements RecordLog {
       if (cause instanceof StoreError && cause.disposition === 'hold-back') this.#holdBack(cause);
       throw cause;
     }
-    if (commits.some(({ lines }) => lines.length > 0)) this.#options.onSpooled();
+    if (commits.some((one) => 'lines' in one && one.lines.length > 0)) this.#options.onSpooled();
   }
 
   #holdBack(cause: StoreError): void {

@@ -50,8 +50,10 @@ export function fetchLogs(
     };
     const records: RecordLog = {
       readPositions: () => new Map(),
-      commit: ({ lines }) => {
-        if (lines.length > 0) written = writeResult(`${[...lines].join('\n')}\n`, io);
+      readFacts: () => undefined,
+      commit: (...commits) => {
+        const lines = commits.flatMap((commit) => ('lines' in commit ? [...commit.lines] : []));
+        if (lines.length > 0) written = writeResult(`${lines.join('\n')}\n`, io);
       },
     };
     const isChosen = (name: string) => flags.files.length === 0 || flags.files.includes(name);

@@ -182,6 +182,7 @@ test('lines that found no room in the store are read at the next turn, and are n
   const full = new SourceError('full', 'The spool is full', { disposition: 'hold-back' });
   const records = {
     readPositions: () => log.readPositions(),
+    readFacts: () => log.readFacts(),
     commit: () => {
       throw full;
     },

@@ -102,8 +102,10 @@ test.each([
     await bench.reader.turn({
       records: {
         readPositions: () => log.readPositions(),
+        readFacts: () => log.readFacts(),
         commit: (...all) => {
-          commits.push(all.flatMap(({ lines }) => [...lines].map((text) => JSON.parse(text) as LogRecord)));
+          const lines = all.flatMap((one) => ('lines' in one ? [...one.lines] : []));
+          commits.push(lines.map((text) => JSON.parse(text) as LogRecord));
           log.commit(...all);
         },
       },

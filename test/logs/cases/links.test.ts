@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { type LogEvent, Zone } from '../../../src/logs/index.ts';
 import {
   createRouterFacts,
-  FACTS,
   parseRouterFacts,
   type RouterFacts,
   renderRouterFacts,
@@ -125,7 +124,7 @@ function judgedLast(events: readonly LogEvent[]) {
   return events.findLast((event) => event.type === 'log-links-judged');
 }
 
-const factsOf = ({ reader }: Pick<LogBench, 'reader'>) => parseRouterFacts(reader.log.positions.get(FACTS) ?? '');
+const factsOf = ({ reader }: Pick<LogBench, 'reader'>) => parseRouterFacts(reader.log.facts ?? '');
 
 test('the rule is learnt from rotations in a log with few lines, counted once each, and is known after a restart', async () => {
   await using bench = await openLogBench({ simulator: { logs: { compressionMs: 0 } } });

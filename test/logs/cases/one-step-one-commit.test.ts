@@ -34,6 +34,10 @@ class MortalStore implements RecordLog {
     return this.#store.readPositions(router);
   }
 
+  readFacts(router: string): string | undefined {
+    return this.#store.readFacts(router);
+  }
+
   commit(...commits: Parameters<RecordLog['commit']>): void {
     if (this.#isDead) throw new Killed('long ago');
     this.#isDead = this.death?.commit === this.commits++;
@@ -297,6 +301,6 @@ test('the zone that a rotation has shown is stored with the lines that it was us
   // Every commit of a turn that dies at its very end is there.
   bench.store.death = { commit: 2, isAfter: true };
   await expect(turn()).rejects.toThrow(Killed);
-  const stored = bench.store.readPositions('plant-7').get('');
+  const stored = bench.store.readFacts('plant-7');
   expect(stored).toContain('"seen":[{');
 });

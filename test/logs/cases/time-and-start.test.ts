@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { Zone } from '../../../src/logs/index.ts';
-import { FACTS } from '../../../src/logs/router-facts.ts';
 import {
   gapsOf,
   HOUR_MS,
@@ -114,7 +113,7 @@ test('case 81: two rotations show the zone, which is in use from then on and tol
   expect(records.at(-1)?.timestamp?.slice(11, 16)).toBe('12:54');
   const learnt = bench.reader.events.filter(({ type }) => type === 'log-zone-learnt');
   expect(learnt).toEqual([{ type: 'log-zone-learnt', offsetMs: HOUR_MS, zone: undefined }]);
-  expect(bench.reader.log.positions.get(FACTS)).toContain('"seen":[{"utcMs":');
+  expect(bench.reader.log.facts).toContain('"seen":[{"utcMs":');
 });
 
 test('case 94: a clock that is seven years ahead for one rotation blocks and reorders nothing, and what dies at birth is a gap', async () => {

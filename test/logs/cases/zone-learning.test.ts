@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readRouterTime } from '../../../src/agent/index.ts';
 import { Zone } from '../../../src/logs/index.ts';
 import { parsePosition } from '../../../src/logs/position/position-text.ts';
-import { FACTS, parseRouterFacts, renderRouterFacts } from '../../../src/logs/router-facts.ts';
+import { parseRouterFacts, renderRouterFacts } from '../../../src/logs/router-facts.ts';
 import {
   gapsOf,
   HOUR_MS,
@@ -89,7 +89,7 @@ test('what a router told outlives the process and is not asked for again', async
   bench.write(3, 6);
   await bench.reader.turn();
   expect(flagsOf(bench)).toEqual(Array(6).fill(''));
-  expect(bench.reader.log.positions.get(FACTS)).toContain('"told":[{"utcMs":1795262400000,"offsetMs":3600000}]');
+  expect(bench.reader.log.facts).toContain('"told":[{"utcMs":1795262400000,"offsetMs":3600000}]');
 });
 
 test('a router that tells no time is not waited for, and is asked again only after an hour', async () => {
@@ -198,17 +198,13 @@ test('a zone that is configured later makes no jump, and what is learnt beside a
 test('a position that says nothing of its zone goes on without a jump', async () => {
   await using bench = await openUnconfigured();
   await follow(bench, 0, 3, 5 * MINUTE_MS);
-  for (const [component, text] of bench.reader.log.positions) {
-    if (component === FACTS) {
-      const facts = parseRouterFacts(text);
-      if (!facts) throw new RangeError('The facts cannot be read');
-      expect(facts.zone).toEqual({ seen: [], inferred: facts.zone.inferred });
-      facts.zone.inferred = [];
-      bench.reader.log.positions.set(component, renderRouterFacts(facts));
-      continue;
-    }
-    bench.reader.log.positions.set(component, withoutZone(text));
-  }
+  const { log } = bench.reader;
+  const facts = parseRouterFacts(log.facts ?? '');
+  if (!facts) throw new RangeError('The facts cannot be read');
+  expect(facts.zone).toEqual({ seen: [], inferred: facts.zone.inferred });
+  facts.zone.inferred = [];
+  log.facts = renderRouterFacts(facts);
+  for (const [component, text] of log.positions) log.positions.set(component, withoutZone(text));
   bench.reader.restart();
   // Nothing new at first, so that nothing is written.
   await bench.reader.turn(bench.timed);
@@ -329,7 +325,7 @@ async function replaceDevice(spare: Readonly<Record<string, string>>, spareTells
   for (const [name, content] of Object.entries(spare)) files.set(name, content);
   await bench.clock.advance(10 * MINUTE_MS);
   const records = await bench.reader.turn({ serial: 'B', ...(spareTells && { readTime: tell(0) }) });
-  return { records, facts: parseRouterFacts(bench.reader.log.positions.get(FACTS) ?? '') };
+  return { records, facts: parseRouterFacts(bench.reader.log.facts ?? '') };
 }
 
 const SPARE = { 'network/current': '2026-11-21 12:05:00 [wan] of the spare\n' };
