@@ -370,7 +370,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
       {
         outageMs: 61_000,
         warning: expect.stringMatching(
-          /^Sink events was without acknowledgements for 1m1s, and stream LOGS remembers ids for 1m/,
+          /^Sink events got no acknowledgements for 1m1s, and stream LOGS detects duplicates within 1m/,
         ),
       },
     ]) {
