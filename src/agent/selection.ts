@@ -1,15 +1,6 @@
-import { matchesGlob } from 'node:path';
+import { isSelected } from '../base/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
 import type { LogRecord } from '../model/index.ts';
-
-/** Returns true if globs select a name; a leading `!` excludes. */
-export function isSelected(name: string, globs: readonly string[]): boolean {
-  const isMatch = (glob: string) => matchesGlob(name, glob);
-  return (
-    globs.some((glob) => !glob.startsWith('!') && isMatch(glob)) &&
-    !globs.some((glob) => glob.startsWith('!') && isMatch(glob.slice(1)))
-  );
-}
 
 /** Selects the records of one sink. */
 export interface SinkSelection {

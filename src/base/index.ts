@@ -20,6 +20,7 @@ export {
 } from './clock.ts';
 export { parseDuration, renderDuration } from './duration.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';
+export { isSelected } from './globs.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';

@@ -19,6 +19,8 @@ export interface Pattern {
   readonly source: string;
   /** Names of the groups, in the order of the pattern. */
   readonly groups: readonly string[];
+  /** Returns true if the pattern matches somewhere in the text. */
+  test(text: string): boolean;
   /**
    * Returns the groups of the first match (`undefined` for groups that did not take part), or `undefined` if nothing
    * matches.
@@ -56,6 +58,7 @@ export function compilePattern(source: string): Pattern {
   return {
     source,
     groups,
+    test: (text) => compiled.test(text),
     match(text) {
       // Most texts do not match, and testing that is fast.
       if (!compiled.test(text)) return undefined;

@@ -1,7 +1,7 @@
 import type { GapCertainty, RecordLines } from '../model/index.ts';
 import type { GapReason } from './event-records.ts';
 import type { LinkVerdict } from './link-rule.ts';
-import type { RuleHit } from './log-rules.ts';
+import type { RuleMatch } from './matching/line-matcher.ts';
 
 /** What a router said about a body, beside its bytes. */
 export interface BodyFacts {
@@ -65,9 +65,9 @@ export interface RecordLog {
   commit(...commits: (LogCommit | FactsCommit)[]): void;
 }
 
-/** What a line made known; told when its record is safe. All but what rules find is a record of its own too. */
+/** What a line made known; told when its record is safe. All but matches of rules are records of their own too. */
 export type LineEvent =
-  | ({ readonly type: 'log-rule-matched'; readonly component: string } & RuleHit)
+  | ({ readonly type: 'log-rule-matched'; readonly component: string } & Readonly<RuleMatch>)
   /** A notice that a line was repeated so many times. */
   | { readonly type: 'log-repeat-found'; readonly component: string; readonly count: number }
   | {

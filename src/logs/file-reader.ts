@@ -228,7 +228,7 @@ export class FileReader {
     // The beginning of the file may just have shown the zone.
     log.alignTimes();
     const { position, view, memory, component, observedMs } = log;
-    const { router, zone, isOwn, redact, rules, order, clock } = log.context;
+    const { router, zone, isOwn, matcher, order, clock } = log.context;
     const file = findFile(position, candidate) ?? candidate;
     const waitingTo = stamp === undefined ? undefined : position.waiting[stamp]?.to;
     const isInOrder = trackOf(view, file, stamp) === 'live';
@@ -241,8 +241,7 @@ export class FileReader {
       file: name,
       flags: flagsFor(view, file, stamp),
       isOwn,
-      redact,
-      rules,
+      matcher: matcher?.of(component),
       order,
       behind: lineBehind(position, file) ?? waitingTo ?? undefined,
       ...(isInOrder && { stream: position.stream, notBeforeMs: memory.lookedAtMs, skew: memory.skew }),

@@ -32,8 +32,9 @@ export {
 } from './line-settings/log-rule-schema.ts';
 export { resolveRedact } from './line-settings/redact.ts';
 export type { LinkVerdict } from './link-rule.ts';
-export { type LogRule, LogRules, type RuleHit } from './log-rules.ts';
 export { type LogSettings, type LogStart, logsSchema, renderLogs, resolveLogs } from './log-settings.ts';
+export { LineMatcher, MatchTotals, type RuleMatch } from './matching/line-matcher.ts';
+export { RuleSeries } from './matching/rule-series.ts';
 export { type ListedLog, type Listing, parseListing } from './names.ts';
 export { findOffsetEvidence, findToldOffsetMs, judgeRotations, type OffsetEvidence } from './offset-evidence.ts';
 export { SHIPPED_RULES } from './shipped-rules.ts';

@@ -17,7 +17,7 @@ import { LineRenderer, type UsualLine } from './line-renderer.ts';
 import type { RawLine } from './line-splitter.ts';
 import { addToPace } from './link-rule.ts';
 import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
-import type { LogRules, RuleHit } from './log-rules.ts';
+import { MatchTotals, type MessageMatcher } from './matching/line-matcher.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
 import { type LogFileDraft, type RecoveredBlock, toLastEdge } from './position/position.ts';
 import { copyStreamState, createStreamState, type StreamDraft, type StreamState } from './position/stream-state.ts';
@@ -52,9 +52,8 @@ export interface RecordContext {
   readonly behind?: GapEdge | undefined;
   /** Whether a line tells of a request of this program. */
   readonly isOwn?: ((message: string) => boolean) | undefined;
-  readonly rules?: LogRules | undefined;
-  /** Takes out what must not be stored. */
-  readonly redact?: ((text: string) => string) | undefined;
+  /** Redaction and log rules. Default: none. */
+  readonly matcher?: MessageMatcher | undefined;
 }
 
 /** Lines read since the last batch, as records. */
@@ -137,6 +136,8 @@ export class RecordBuilder {
   /** Where in `#waiting` the first of them stands. */
   #unsyncedFrom = 0;
   #batch = createBatch();
+  /** Matches of the log rules in the lines of the batch. */
+  #matches = new MatchTotals();
   /** The stamp that was read last: most lines have that of the line before. */
   #last: { readonly text: string; readonly wall: Stamp | undefined; shown: Shown | undefined } = NO_STAMP;
   #isSkipping: boolean;
@@ -268,7 +269,10 @@ export class RecordBuilder {
     this.#state.held = holds ? toHeldEntry(last.entry) : undefined;
     this.#tellDamage(end === 'closed' ? this.#context.behind : undefined);
     const batch = this.#batch;
+    const { component } = this.#context;
+    for (const match of this.#matches.list()) batch.events.push({ type: 'log-rule-matched', component, ...match });
     this.#batch = createBatch();
+    this.#matches = new MatchTotals();
     return batch;
   }
 
@@ -284,15 +288,15 @@ export class RecordBuilder {
     if (!rest) return false;
     if (!isSame) this.#last = { text: text.slice(0, time.length), wall: time, shown: undefined };
     const shown = this.#resolveTime(time, line.start, true);
-    const { component, isOwn, redact, rules } = this.#context;
+    const { isOwn, matcher } = this.#context;
     if (shown.verdict !== 'sane' || isOwn?.(rest.message)) return false;
-    const message = redact ? redact(rest.message) : rest.message;
+    const message = matcher ? matcher.redact(rest.message) : rest.message;
     const isPlain = line.isPlain === true && message === rest.message;
     const usual: UsualLine = { start: line.start, tag: rest.tag, severity: rest.severity, message, isPlain };
     if (this.#waiting.length > 0) this.#flush(this.#waiting.length);
     this.#renderUsual();
     this.#usual = { line, parsed: rest, usual, shown };
-    if (rules) for (const hit of rules.evaluate(component, message)) this.#noteHit(hit);
+    matcher?.search(message, this.#matches);
     this.#file.lastStart = line.start;
     this.#batch.first ??= { uid: this.#uidAt(line.start), utcMs: shown.utcMs };
     this.#batch.lines++;
@@ -319,10 +323,6 @@ export class RecordBuilder {
     entry.utcMs = shown.utcMs;
     this.#waiting.push({ entry, unsyncedUtcMs: undefined });
     this.#state.lastUid = entry.uid;
-  }
-
-  #noteHit(hit: RuleHit): void {
-    this.#batch.events.push({ type: 'log-rule-matched', component: this.#context.component, ...hit });
   }
 
   #pushLine(line: RawLine, isGlued: boolean, isTail: boolean): void {
@@ -402,7 +402,7 @@ export class RecordBuilder {
     else entry.needsOriginal = true;
     this.#begin(line.start, entry.uid, entry.utcMs);
     const unsyncedUtcMs = shown.verdict === 'unsynced' ? shown.utcMs : undefined;
-    for (const hit of this.#context.rules?.evaluate(this.#context.component, entry.message) ?? []) this.#noteHit(hit);
+    this.#context.matcher?.search(entry.message, this.#matches);
     this.#waiting.push({ entry, unsyncedUtcMs });
     if (unsyncedUtcMs !== undefined) {
       if (this.#newestUnsyncedMs === undefined) this.#unsyncedFrom = this.#waiting.length - 1;
@@ -459,8 +459,8 @@ export class RecordBuilder {
     quirks: Quirks,
     timestamp: string | undefined,
   ): Entry {
-    const { file, observedMs, redact } = this.#context;
-    const message = redact ? redact(parsed.message) : parsed.message;
+    const { file, observedMs, matcher } = this.#context;
+    const message = matcher ? matcher.redact(parsed.message) : parsed.message;
     const isClean = message === parsed.message;
     return {
       uid: this.#uidAt(line.start),

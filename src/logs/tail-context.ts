@@ -6,8 +6,8 @@ import type { LogCommit, LogEvent, LogSource, RecordLog, RouterTime } from './co
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from './learnt-zone.ts';
 import { addEvidence, judgeLinks, type LinkObservation } from './link-rule.ts';
 import { FLOOR_MS } from './log-clock.ts';
-import type { LogRules } from './log-rules.ts';
 import type { LogStart } from './log-settings.ts';
+import type { LineMatcher } from './matching/line-matcher.ts';
 import { parseStampUtcMs } from './names.ts';
 import { findToldOffsetMs } from './offset-evidence.ts';
 import type { LogFile } from './position/position.ts';
@@ -56,10 +56,8 @@ export interface TailOptions {
   readonly firmware?: string | undefined;
   /** Serial number, when it is known: another one means another router. */
   readonly serial?: string | undefined;
-  /** Takes out of a text what must not be stored. */
-  readonly redact?: ((text: string) => string) | undefined;
-  /** What is counted of the lines, after redaction. */
-  readonly rules?: LogRules | undefined;
+  /** Redaction and log rules. Default: none. */
+  readonly matcher?: LineMatcher | undefined;
 }
 
 /** Files of about one MiB, five of them, of a few components. */
@@ -87,8 +85,7 @@ export class TailContext {
   readonly readTime: TailOptions['readTime'];
   readonly memory: TailMemory;
   readonly facts: RouterFacts;
-  readonly redact: ((text: string) => string) | undefined;
-  readonly rules: LogRules | undefined;
+  readonly matcher: LineMatcher | undefined;
   /** When the router was first met, if that was not in this run. */
   readonly contactMs: number | undefined;
   /** Whether another device than before answers under the name. */
@@ -118,8 +115,7 @@ export class TailContext {
     this.order = options.dateOrder;
     this.isOnlyRun = options.isOnlyRun ?? false;
     this.readTime = options.readTime;
-    this.redact = options.redact;
-    this.rules = options.rules;
+    this.matcher = options.matcher;
     this.memory = memory;
     this.facts = facts;
     this.contactMs = known?.firstContactMs;

@@ -1,5 +1,6 @@
 import type { LinkVerdict } from './link-rule.ts';
 import { createSkewBounds, type SkewBounds } from './log-clock.ts';
+import { RuleSeries } from './matching/rule-series.ts';
 import { Retention } from './retention.ts';
 
 /** Looks at a log while a line stays on the router: room for a failed one, and for growth that speeds up. */
@@ -23,6 +24,8 @@ export function createLogMemory(): LogMemory {
 /** What is remembered of one router's logs between runs, in memory only. */
 export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
+  /** Series of the log rules; bounds them. */
+  readonly ruleSeries = new RuleSeries();
   /** How files follow each other, as it was told last. */
   links: LinkVerdict | undefined;
   /** Whether the router did not answer when it was asked for its local time: nothing waits for that twice. */

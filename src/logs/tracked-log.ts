@@ -1,5 +1,5 @@
 import type { RecordLines } from '../model/index.ts';
-import type { LogCommit, LogEvent } from './contracts.ts';
+import type { LineEvent, LogCommit, LogEvent } from './contracts.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from './entry.ts';
 import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } from './event-records.ts';
 import { createSkewBounds } from './log-clock.ts';
@@ -170,9 +170,16 @@ export class TrackedLog {
     }
   }
 
+  /** Gives a match of a log rule the labels of its series. */
+  #placeMatch(event: LineEvent): LineEvent {
+    if (event.type !== 'log-rule-matched') return event;
+    return { ...event, labels: this.context.memory.ruleSeries.place(event) };
+  }
+
   #toReadEvents(read: CommittedLines | undefined): LogEvent[] {
     if (!read) return [];
-    const { lines, bytes, unparsed, own, nulBytes, events } = read.batch;
+    const { lines, bytes, unparsed, own, nulBytes } = read.batch;
+    const events = read.batch.events.map((event) => this.#placeMatch(event));
     if (lines === 0) return events;
     const { component } = this;
     const { newestUtcMs } = read;

@@ -1,32 +1,16 @@
-import { matchesGlob } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { compilePattern, createSeededRandom, createSteppedClock } from '../../src/base/index.ts';
-import { type LogRule, type LogRuleSettings, LogRules, SHIPPED_RULES } from '../../src/logs/index.ts';
+import { createSeededRandom, createSteppedClock } from '../../src/base/index.ts';
+import { LineMatcher, MatchTotals, SHIPPED_RULES } from '../../src/logs/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { logPhrases } from '../../src/simulator/log-files/phrases.ts';
 
-function toRule({ name, type, components, pattern, labels, fixedLabels, value }: LogRuleSettings): LogRule {
-  const compiled = compilePattern(pattern);
-  const fits = (component: string, isExcluded: boolean) =>
-    components.some((glob) => glob.startsWith('!') === isExcluded && matchesGlob(component, glob.replace('!', '')));
-  return {
-    metric: name,
-    kind: type,
-    isMeant: (component) => fits(component, false) && !fits(component, true),
-    match: (message) => {
-      const groups = compiled.match(message);
-      return groups && { ...groups, ...fixedLabels };
-    },
-    labels: [...labels, ...Object.keys(fixedLabels)],
-    value,
-  };
-}
-
-const rules = SHIPPED_RULES.map(toRule);
+const matcher = new LineMatcher(SHIPPED_RULES);
 
 /** What the shipped rules find in a line: `logins result=success`. */
 function findIn(component: string, message: string): string[] {
-  return new LogRules(rules).evaluate(component, message).map(({ metric, labels, value }) => {
+  const totals = new MatchTotals();
+  matcher.of(component)?.search(message, totals);
+  return totals.list().map(({ metric, labels, value }) => {
     expect(value).toBe(1);
     const shown = Object.entries(labels).map(([label, text]) => ` ${label}=${text}`);
     return metric.replace(/^router_log_(.*)_total$/, '$1') + shown.join('');

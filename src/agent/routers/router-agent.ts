@@ -1,7 +1,7 @@
-import { type Clock, CodedError, type Logger, openDeadline } from '../../base/index.ts';
+import { type Clock, CodedError, isSelected, type Logger, openDeadline } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
-import { type ArchivePool, type LogEvent, type LogRules, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
+import { type ArchivePool, type LogEvent, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
 import { RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
 import type { Activity, CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
@@ -13,7 +13,6 @@ import {
   StatusPoller,
 } from '../../status/index.ts';
 import { StoreError } from '../../store/index.ts';
-import { isSelected } from '../selection.ts';
 import type { RouterNotes } from '../state.ts';
 import type { RecentRecords } from '../stats/recent-records.ts';
 import { RouterStats } from '../stats/router-stats.ts';
@@ -86,7 +85,6 @@ export class RouterAgent {
   readonly #backup: RouterBackup | undefined;
   readonly #zone: Zone;
   readonly #logMemory = new TailMemory();
-  readonly #logRules: LogRules | undefined;
   /** Component after which the last run over the logs yielded. */
   #logsAfter: string | undefined;
   /** Time until which the logs wait because the last poll could not connect. Monotonic. */
@@ -159,7 +157,6 @@ export class RouterAgent {
         request: () => options.trigger(this.#key('backup')),
       });
     this.#zone = new Zone(settings.timezone);
-    this.#logRules = options.lines.createRules();
   }
 
   get settings(): RouterSettings {
@@ -314,8 +311,7 @@ export class RouterAgent {
           readTime: (runSignal) => readRouterTime(this.#client, runSignal),
           memory: this.#logMemory,
           start: settings.logs.start,
-          redact: lines.redact,
-          rules: this.#logRules,
+          matcher: lines.matcher,
           firmware: this.stats.identity.firmware,
           serial: this.stats.identity.serial,
           isWanted: (component) => isSelected(component, settings.logs.components),

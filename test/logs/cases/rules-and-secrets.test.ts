@@ -1,25 +1,29 @@
 import { expect, test } from 'vitest';
-import { type LogRule, LogRules } from '../../../src/logs/index.ts';
+import { LineMatcher, type LogRuleSettings, RuleSeries } from '../../../src/logs/index.ts';
 import { messagesOf, openFileBench, openLogBench } from '../../support/log-bench.ts';
 
-const LOGIN: LogRule = {
-  metric: 'router_logins_seen_total',
-  kind: 'counter',
-  isMeant: (component) => component === 'events',
-  match: (message) => /login of user (?<user>\w+)/.exec(message)?.groups,
+const LOGIN: LogRuleSettings = {
+  name: 'router_logins_seen_total',
+  help: 'Logins.',
+  type: 'counter',
+  components: ['events'],
+  pattern: String.raw`login of user (?P<user>\w+)`,
   labels: ['user'],
+  fixedLabels: {},
 };
-const SIGNAL: LogRule = {
-  metric: 'router_signal',
-  kind: 'gauge',
-  isMeant: () => true,
-  match: (message) => /signal (?<value>\S+)/.exec(message)?.groups,
+const SIGNAL: LogRuleSettings = {
+  name: 'router_signal',
+  help: 'Signal.',
+  type: 'gauge',
+  components: ['*'],
+  pattern: String.raw`signal (?P<value>\S+)`,
   labels: [],
+  fixedLabels: {},
   value: 'value',
 };
 
 test('log rules turn lines into counters and gauges, told when the records are safe and never again', async () => {
-  await using bench = await openLogBench({ turns: { rules: new LogRules([LOGIN, SIGNAL]) } });
+  await using bench = await openLogBench({ turns: { matcher: new LineMatcher([LOGIN, SIGNAL]) } });
   bench.router.appendLog('events', 'login of user admin succeeded');
   bench.router.appendLog('modem', 'login of user admin succeeded, signal 17');
   bench.router.appendLog('modem', 'signal none');
@@ -32,18 +36,46 @@ test('log rules turn lines into counters and gauges, told when the records are s
   ]);
 });
 
+test('matches of one batch are added up for a counter, and the last one counts for a gauge', async () => {
+  await using bench = await openLogBench({
+    turns: { matcher: new LineMatcher([LOGIN, { ...SIGNAL, type: 'gauge' }]) },
+  });
+  for (const user of ['a', 'b', 'a']) bench.router.appendLog('events', `login of user ${user}`);
+  for (const signal of [3, 9, 5]) bench.router.appendLog('modem', `signal ${signal}`);
+  await bench.reader.turn();
+  await bench.reader.turn();
+  const hits = bench.reader.events.filter(({ type }) => type === 'log-rule-matched');
+  expect(hits).toMatchObject([
+    { metric: 'router_logins_seen_total', labels: { user: 'a' }, value: 2 },
+    { metric: 'router_logins_seen_total', labels: { user: 'b' }, value: 1 },
+    { metric: 'router_signal', value: 5 },
+  ]);
+});
+
 test('a rule whose labels take ever new values ends in one series for all others', () => {
-  const rules = new LogRules([LOGIN], 3);
-  const users = ['a', 'b', 'c', 'd', 'e', 'a'].map(
-    (user) => rules.evaluate('events', `login of user ${user}`)[0]?.labels,
+  const series = new RuleSeries(3);
+  const users = ['a', 'b', 'c', 'd', 'e', 'a'].map((user) =>
+    series.place({ metric: LOGIN.name, kind: 'counter', labels: { user }, value: 1 }),
   );
-  expect(users.map((labels) => labels?.['user'])).toEqual(['a', 'b', 'c', 'other', 'other', 'a']);
+  expect(users.map(({ user }) => user)).toEqual(['a', 'b', 'c', 'other', 'other', 'a']);
   // What was found later holds on to nothing: the labels are those of the series.
   expect(users[5]).toBe(users[0]);
 });
 
+test('a router in whose lines a rule finds ever new labels has a bounded number of series', async () => {
+  await using bench = await openLogBench({ turns: { matcher: new LineMatcher([LOGIN]) } });
+  for (let user = 0; user < 150; user++) bench.router.appendLog('events', `login of user u${user}`);
+  await bench.reader.turn();
+  await bench.reader.turn();
+  const users = bench.reader.events.flatMap((event) =>
+    event.type === 'log-rule-matched' ? [event.labels['user']] : [],
+  );
+  expect(new Set(users).size).toBe(101);
+  expect(users).toContain('other');
+});
+
 test('case 76: what is to be redacted is in no record, original and position', async () => {
-  const redact = (text: string) => text.replaceAll(/password=\S+/g, 'password=[redacted]');
+  const matcher = new LineMatcher([], [{ pattern: String.raw`password=\S+`, replacement: 'password=[redacted]' }]);
   const lossy = Buffer.concat([Buffer.from('2026-11-21 12:00:02 [a] password=s3cret '), Buffer.from([0xff, 0x0a])]);
   await using bench = await openFileBench(
     new Map([
@@ -52,7 +84,7 @@ test('case 76: what is to be redacted is in no record, original and position', a
         Buffer.concat([Buffer.from('2026-11-21 12:00:00 [a] password=s3cret\n  at password=s3cret\n'), lossy]),
       ],
     ]),
-    { redact },
+    { matcher },
   );
   await bench.reader.turn();
   const stored = [...bench.reader.log.positions.values(), ...bench.reader.log.lines].join('\n');

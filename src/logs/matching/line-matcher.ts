@@ -1,0 +1,138 @@
+import { compilePattern, isSelected, type Pattern } from '../../base/index.ts';
+import type { LogRuleSettings, RedactSettings } from '../line-settings/log-rule-schema.ts';
+import { LiteralScan } from './literal-scan.ts';
+import { findLiterals } from './literals.ts';
+
+/** Value that a rule found in lines of one batch, with its labels. */
+export interface RuleMatch {
+  /** Name of the metric. */
+  readonly metric: string;
+  /** `counter`: `value` is to be added; `gauge`: it is the new value. */
+  readonly kind: 'counter' | 'gauge';
+  /** Labels of the series, without that of the component. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Sum over the lines for a counter, value of the last line for a gauge. */
+  value: number;
+}
+
+/** Redacts and searches the messages of one log, one after the other. */
+export interface MessageMatcher {
+  /** Redacts a text. */
+  redact(text: string): string;
+  /** Applies the log rules to a redacted message. */
+  search(message: string, totals: MatchTotals): void;
+}
+
+/** Components whose rules are remembered; a fleet has some tens. */
+const COMPONENTS_MAX = 1000;
+const LABEL_CHARS_MAX = 128;
+
+interface CompiledRule {
+  readonly settings: LogRuleSettings;
+  readonly pattern: Pattern;
+  /** True if the match gives no label and no value. */
+  readonly isPlain: boolean;
+}
+
+interface Removal {
+  readonly pattern: Pattern;
+  readonly replacement: string;
+}
+
+/** Redaction and log rules, compiled once for all routers. Patterns run only on lines that contain their literals. */
+export class LineMatcher {
+  readonly #rules: readonly CompiledRule[];
+  readonly #removals: readonly Removal[];
+  /** The removals first, then the rules. */
+  readonly #scan: LiteralScan;
+  #scanned: string | undefined;
+  readonly #matchers = new Map<string, MessageMatcher>();
+
+  /** Throws `PatternError` if a pattern cannot be compiled. */
+  constructor(rules: readonly LogRuleSettings[], redact: readonly RedactSettings[] = []) {
+    this.#removals = redact.map(({ pattern, replacement }) => ({ pattern: compilePattern(pattern), replacement }));
+    this.#rules = rules.map((settings) => ({
+      settings,
+      pattern: compilePattern(settings.pattern),
+      isPlain: settings.labels.length === 0 && settings.value === undefined,
+    }));
+    this.#scan = new LiteralScan(
+      [...this.#removals, ...this.#rules].map(({ pattern }) => findLiterals(pattern.source)),
+    );
+  }
+
+  /** Returns the matcher for the lines of a component; `undefined` if there is nothing to do. */
+  of(component: string): MessageMatcher | undefined {
+    if (this.#rules.length + this.#removals.length === 0) return undefined;
+    const known = this.#matchers.get(component);
+    if (known) return known;
+    if (this.#matchers.size >= COMPONENTS_MAX) this.#matchers.clear();
+    const rules = [...this.#rules.entries()].filter(([, { settings }]) => isSelected(component, settings.components));
+    const matcher: MessageMatcher = {
+      redact: (text) => this.#redact(text),
+      search: (message, totals) => {
+        if (rules.length > 0) this.#search(rules, message, totals);
+      },
+    };
+    this.#matchers.set(component, matcher);
+    return matcher;
+  }
+
+  #redact(text: string): string {
+    if (this.#removals.length === 0) return text;
+    this.#read(text);
+    return this.#removals.reduce((rest, { pattern, replacement }, index) => {
+      // What was put in may hold literals that the text had not.
+      const canMatch = rest !== text || this.#scan.canMatch(index);
+      return canMatch ? pattern.replaceAll(rest, replacement) : rest;
+    }, text);
+  }
+
+  #search(rules: readonly (readonly [number, CompiledRule])[], message: string, totals: MatchTotals): void {
+    this.#read(message);
+    for (const [index, rule] of rules) {
+      if (this.#scan.canMatch(this.#removals.length + index)) searchFor(rule, message, totals);
+    }
+  }
+
+  #read(text: string): void {
+    if (text === this.#scanned) return;
+    this.#scanned = text;
+    this.#scan.read(text);
+  }
+}
+
+function searchFor({ settings, pattern, isPlain }: CompiledRule, message: string, totals: MatchTotals): void {
+  if (isPlain) {
+    if (pattern.test(message)) totals.add(settings, settings.fixedLabels, 1);
+    return;
+  }
+  const groups = pattern.match(message);
+  if (!groups) return;
+  const text = settings.value === undefined ? '1' : (groups[settings.value] ?? '');
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (!Number.isFinite(value) || (settings.type === 'counter' && value < 0)) return;
+  const own = settings.labels.map((name) => [name, (groups[name] ?? '').slice(0, LABEL_CHARS_MAX)]);
+  totals.add(settings, { ...Object.fromEntries(own), ...settings.fixedLabels }, value);
+}
+
+/** Matches of the log rules in one batch of lines, added up by series. A value that is no number is no match. */
+export class MatchTotals {
+  /** By rule, then by labels. */
+  readonly #series = new Map<LogRuleSettings, Map<string, RuleMatch>>();
+
+  /** Adds what a rule found in a line. */
+  add(rule: LogRuleSettings, labels: RuleMatch['labels'], value: number): void {
+    const ofRule = this.#series.get(rule) ?? new Map<string, RuleMatch>();
+    if (ofRule.size === 0) this.#series.set(rule, ofRule);
+    const key = rule.labels.length === 0 ? '' : JSON.stringify(labels);
+    const known = ofRule.get(key);
+    if (!known) ofRule.set(key, { metric: rule.name, kind: rule.type, labels, value });
+    else known.value = rule.type === 'counter' ? known.value + value : value;
+  }
+
+  /** Returns the totals, one for each series of each rule. */
+  list(): RuleMatch[] {
+    return [...this.#series.values()].flatMap((ofRule) => [...ofRule.values()]);
+  }
+}
