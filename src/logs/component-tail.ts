@@ -8,9 +8,16 @@ import { planStart } from './start.ts';
 import type { TailContext } from './tail-context.ts';
 import { createLogMemory } from './tail-memory.ts';
 import { TrackedLog } from './tracked-log.ts';
-import { isHolding } from './tracker/reading-order.ts';
-import { isBegun, listBegun, listRemembered } from './tracker/state.ts';
-import { isBackfill, isDue, isNews, listFresh } from './tracker/waiting.ts';
+import {
+  isBackfill,
+  isBegun,
+  isDue,
+  isHolding,
+  isNews,
+  listBegun,
+  listFresh,
+  listRemembered,
+} from './tracker/state.ts';
 
 /** Lines are made durable in pieces of about this size. Bytes of log text. */
 const BATCH_BYTES = 512 * 1024;

@@ -9,9 +9,16 @@ import type { PrefixProof } from './position/prefix-proof.ts';
 import type { ReadingEnd, RecordContext, ScanBatch } from './record-builder.ts';
 import type { CommittedLines, TrackedLog } from './tracked-log.ts';
 import type { ReadPiece } from './tracker/observation.ts';
-import { flagsFor, lineBehind, trackOf } from './tracker/reading-order.ts';
-import { findFile, isBegun, isSameFile, nextGen } from './tracker/state.ts';
-import { isBeyondRepair } from './tracker/waiting.ts';
+import {
+  findFile,
+  flagsFor,
+  isBegun,
+  isBeyondRepair,
+  isSameFile,
+  lineBehind,
+  nextGen,
+  trackOf,
+} from './tracker/state.ts';
 
 /** Bound of one decompressed file; routers rotate at about one MiB. */
 const ARCHIVE_BYTES_MAX = 2 * 1024 * 1024 * 1024;

@@ -12,18 +12,21 @@ import {
 } from '../../src/logs/position/position.ts';
 import { parsePosition, renderPosition } from '../../src/logs/position/position-text.ts';
 import type { Observation, ReadPiece } from '../../src/logs/tracker/observation.ts';
-import { flagsFor, isHolding, isLate } from '../../src/logs/tracker/reading-order.ts';
 import {
   createLogState,
   edgeOf,
+  flagsFor,
+  isHolding,
+  isLate,
+  isNews,
   type LogState,
   listBegun,
+  listFresh,
   listRemembered,
   nextGen,
   type View,
 } from '../../src/logs/tracker/state.ts';
 import { type Step, takeStep } from '../../src/logs/tracker/step.ts';
-import { isNews, listFresh } from '../../src/logs/tracker/waiting.ts';
 import { Zone } from '../../src/logs/zone.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);

@@ -1,12 +1,25 @@
 import type { GapEdge } from '../event-records.ts';
 import { meanDistanceMs } from '../link-rule.ts';
 import { FLOOR_MS, UNSYNCED_STEP_MS } from '../log-clock.ts';
-import { parseStampUtcMs } from '../names.ts';
-import type { LogFile, Pending, SequenceEnd } from '../position/position.ts';
+import { type ListedLog, parseStampUtcMs } from '../names.ts';
+import type { FileFault, LogFile, Pending, SequenceEnd } from '../position/position.ts';
 import { isLinked } from '../rotation-link.ts';
 import { doLinksHold, testRule } from './links.ts';
-import { isLate, lineBehind, trackOf } from './reading-order.ts';
-import { type Draft, edgeOf, HOLD_MS, isBegun, isSameFile, listRemembered, updateFile, without } from './state.ts';
+import {
+  type Draft,
+  edgeOf,
+  HOLD_MS,
+  isBegun,
+  isLate,
+  isSameFile,
+  lineBehind,
+  listFresh,
+  listRemembered,
+  toStamps,
+  trackOf,
+  updateFile,
+  without,
+} from './state.ts';
 
 /** Files that are remembered although the router lists them no longer, or their rest was not found. */
 const LOST_MAX = 8;
@@ -14,6 +27,31 @@ const LOST_MAX = 8;
 const REMEMBERED_MAX = 64;
 /** Beginnings that may come again, of which only the number of files that had them is remembered. */
 const GENS_MAX = 64;
+/** How long a file is left alone after a reading that failed: doubled each time. */
+const RETRY_FIRST_MS = 5000;
+const RETRY_CEILING_MS = 120_000;
+
+/** The router lists these files: new ones are noted. */
+export function noteListed(draft: Draft, listed: ListedLog): void {
+  const { position, seen, rules } = draft;
+  seen.listed = toStamps(listed);
+  const { waiting } = position;
+  const added = listFresh(position, listed).filter(({ stamp }) => !(stamp in waiting));
+  if (added.length === 0) return;
+  const entry = { sinceMs: rules.nowMs, attempts: 0, fault: undefined, notBeforeMs: 0, isBackfill: false };
+  position.waiting = { ...waiting, ...Object.fromEntries(added.map(({ stamp }) => [stamp, entry])) };
+}
+
+/** A rotated file could not be read to its end. */
+export function noteFault({ position, rules }: Draft, stamp: string, fault: FileFault): void {
+  const entry = position.waiting[stamp];
+  if (!entry) return;
+  // Faults of another kind begin the count anew: three times the same is what says something.
+  const attempts = entry.fault === fault ? entry.attempts + 1 : 1;
+  const waitMs = Math.min(RETRY_FIRST_MS * 2 ** (attempts - 1), RETRY_CEILING_MS);
+  const failed = { ...entry, attempts, fault, notBeforeMs: rules.nowMs + waitMs };
+  position.waiting = { ...position.waiting, [stamp]: failed };
+}
 
 /** A file is the one that is being written now. */
 export function openCurrent(draft: Draft, read: LogFile): LogFile {

@@ -1,8 +1,11 @@
-import type { GapEdge } from '../event-records.ts';
+import type { RecordFlag } from '../../model/index.ts';
+import type { GapEdge, Track } from '../event-records.ts';
+import { createUidPrefix } from '../identity.ts';
 import type { LinkFacts, LinkObservation } from '../link-rule.ts';
 import { UNSYNCED_STEP_MS } from '../log-clock.ts';
-import type { ListedLog } from '../names.ts';
-import { type LogFile, type LogPosition, toLastEdge } from '../position/position.ts';
+import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
+import { type LogFile, type LogPosition, toLastEdge, type Waiting } from '../position/position.ts';
+import { LINK_MS_MAX } from '../rotation-link.ts';
 import type { Zone } from '../zone.ts';
 import type { Told } from './observation.ts';
 
@@ -10,6 +13,8 @@ import type { Told } from './observation.ts';
 export const HOLD_MS = 60_000;
 /** After this the rest of a file counts as lost. Covers the slowest compression that a router can need. */
 export const GRACE_MS = 15 * 60_000;
+/** A damaged file is asked for again so often before what can be read of it is taken. */
+const CORRUPT_ATTEMPTS = 3;
 
 /** What is known of one log: where it stands, and what this run has seen of it that no later run needs. */
 export interface LogState {
@@ -151,4 +156,96 @@ export function toStamps({ rotated }: ListedLog): ReadonlySet<string> {
 export function without<T>(record: Readonly<Record<string, T>>, keys: readonly string[]): Readonly<Record<string, T>> {
   if (!keys.some((key) => Object.hasOwn(record, key))) return record;
   return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)));
+}
+
+/** Whether a listing holds a rotated file that no listing had before. */
+export function isNews({ completed, waiting }: LogPosition, listed: ListedLog): boolean {
+  return listed.rotated.some(({ stamp }) => !(stamp in completed) && !(stamp in waiting));
+}
+
+/** Rotated files that have not been read to their end, oldest first. */
+export function listFresh({ completed }: LogPosition, listed: ListedLog): RotatedFile[] {
+  return listed.rotated.filter(({ stamp }) => !(stamp in completed));
+}
+
+/** Whether a file may be tried now: not too soon after it could not be read. */
+export function isDue({ position, rules }: View, stamp: string): boolean {
+  return (position.waiting[stamp]?.notBeforeMs ?? 0) <= rules.nowMs;
+}
+
+/** Whether a rotated file is part of the history that is read behind what is new. */
+export function isBackfill({ waiting }: LogPosition, stamp: string): boolean {
+  return waiting[stamp]?.isBackfill === true;
+}
+
+/** Whether a part of the history is still to be read behind what is new. */
+export function hasBackfill({ waiting }: LogPosition): boolean {
+  return Object.values(waiting).some((entry) => entry.isBackfill);
+}
+
+/** Whether what can be read of a damaged file should be taken now, because it will not get better. */
+export function isBeyondRepair({ waiting }: LogPosition, stamp: string): boolean {
+  const entry = waiting[stamp];
+  return entry?.fault === 'corrupt' && entry.attempts >= CORRUPT_ATTEMPTS;
+}
+
+/** How the lines of a file stand to those that were read before. */
+export function trackOf(view: View, file: LogFile | undefined, stamp: string | undefined): Track {
+  if (stamp !== undefined && isBackfill(view.position, stamp)) return 'backfill';
+  return file && isLate(view, file, stamp) ? 'late' : 'live';
+}
+
+/** Flags of lines that cannot be handed out in the order in which the router wrote them. */
+export function flagsFor(view: View, file: LogFile, stamp: string | undefined): readonly RecordFlag[] {
+  const { pending, waiting, brokenLinks } = view.position;
+  const track = trackOf(view, file, stamp);
+  if (track !== 'live') return [track];
+  const missed = [
+    ...pending.filter((entry) => !isSameFile(entry.file, file)),
+    ...brokenLinks.filter(({ isVague }) => isVague !== true),
+    ...Object.entries(waiting).flatMap(([other, entry]) => (other !== stamp && isMissed(entry) ? [entry] : [])),
+  ];
+  return missed.some(({ sinceMs }) => isOlder(view, sinceMs, HOLD_MS)) ? ['out_of_order'] : [];
+}
+
+/** Whether lines of a newer file were shipped before those of this one. */
+export function isLate(view: View, file: LogFile, stamp: string | undefined): boolean {
+  const { open, pending } = view.position;
+  const own = pending.find((entry) => isSameFile(entry.file, file));
+  if (own) return own.isOvertaken;
+  if (stamp === undefined) return false;
+  if (view.seen.lateStamps.has(stamp) || (open !== undefined && !isSameFile(open, file))) return true;
+  return endsBeforeLastRead(view, file, stamp);
+}
+
+/** Whether a rotated file ended before the one began that was read last, as `current`: which name that has got nobody knows. */
+function endsBeforeLastRead(view: View, file: LogFile, stamp: string): boolean {
+  const { position, rules } = view;
+  const { sequenceEnd, open, stream } = position;
+  const { router, component, zone } = rules;
+  if (sequenceEnd || open || stream.lastUid === undefined || zone.isAssumed) return false;
+  const last = listRemembered(position).find((one) => {
+    return stream.lastUid?.startsWith(createUidPrefix(router, component, one));
+  });
+  if (last?.firstUtcMs === undefined || isSameFile(last, file) || isFarAhead(view, last.firstUtcMs)) return false;
+  return parseStampUtcMs(stamp) <= last.firstUtcMs + LINK_MS_MAX;
+}
+
+/** Whether the rest of something older was missed so recently that newer lines should wait for it. */
+export function isHolding(view: View): boolean {
+  const { pending, waiting } = view.position;
+  return (
+    pending.some(({ sinceMs, isPassed }) => !isPassed && !isOlder(view, sinceMs, HOLD_MS)) ||
+    Object.values(waiting).some((entry) => isMissed(entry) && !isOlder(view, entry.sinceMs, HOLD_MS))
+  );
+}
+
+/** The line behind the rest of a file, where it was read before that rest; `null` when nobody knows which it was. */
+export function lineBehind({ pending }: LogPosition, file: LogFile): GapEdge | null | undefined {
+  return pending.find((entry) => isSameFile(entry.file, file))?.to;
+}
+
+/** Whether newer lines have reason to wait for this file. */
+function isMissed(entry: Waiting): boolean {
+  return entry.attempts > 0 && !entry.isBackfill;
 }

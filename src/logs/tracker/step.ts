@@ -1,15 +1,16 @@
+import type { HeldEntry } from '../entry.ts';
+import type { Gap, GapEdge, Track } from '../event-records.ts';
 import type { LinkObservation } from '../link-rule.ts';
 import { moveTimes } from '../position/move-times.ts';
 import type { LogPosition } from '../position/position.ts';
 import { Zone } from '../zone.ts';
-import { noteUnrelated, shelveOpen } from './files.ts';
-import { tellGaps, tellHeld } from './gaps.ts';
-import { noteCurrent, noteEnd, noteFailure, noteLines } from './lines.ts';
+import { adoptFile, completeFile, noteFault, noteListed, noteUnrelated, openCurrent, shelveOpen } from './files.ts';
 import { admitFile } from './links.ts';
-import { giveUpOverdue, noteUnlisted, resetLog } from './losses.ts';
-import type { Observation, Told } from './observation.ts';
-import { createDraft, type Draft, type LogState, type TrackerRules } from './state.ts';
-import { listFresh, noteListed } from './waiting.ts';
+import { giveUpFile, giveUpOverdue, noteUnlisted, resetLog, tellEnded, tellGap, tellGaps, tellHeld } from './losses.ts';
+import type { Observation, ReadPiece, Told } from './observation.ts';
+import { createDraft, type Draft, isSameFile, type LogState, listFresh, type TrackerRules, trackOf } from './state.ts';
+
+type Of<Type extends Observation['type']> = Extract<Observation, { readonly type: Type }>;
 
 /** What follows from an observation. */
 export interface Step {
@@ -86,7 +87,7 @@ function apply(draft: Draft, observation: Exclude<Observation, { readonly type: 
   }
 }
 
-function begin(draft: Draft, { skipped, skipBeforeUtcMs }: Extract<Observation, { readonly type: 'started' }>): void {
+function begin(draft: Draft, { skipped, skipBeforeUtcMs }: Of<'started'>): void {
   const { position } = draft;
   position.skipBeforeUtcMs = skipBeforeUtcMs;
   position.completed = { ...position.completed, ...Object.fromEntries(skipped.map(({ stamp }) => [stamp, null])) };
@@ -98,7 +99,7 @@ function begin(draft: Draft, { skipped, skipBeforeUtcMs }: Extract<Observation, 
 }
 
 /** What is left of the history is read behind the live log. */
-function deferHistory(draft: Draft, { listed }: Extract<Observation, { readonly type: 'history-deferred' }>): void {
+function deferHistory(draft: Draft, { listed }: Of<'history-deferred'>): void {
   noteListed(draft, listed);
   const { position } = draft;
   const { waiting } = position;
@@ -111,9 +112,91 @@ function deferHistory(draft: Draft, { listed }: Extract<Observation, { readonly 
   position.liveFrom = null;
 }
 
-function changeZone(
-  { position, rules }: Draft,
-  { from, to }: Extract<Observation, { readonly type: 'zone-changed' }>,
-): LogPosition {
+function changeZone({ position, rules }: Draft, { from, to }: Of<'zone-changed'>): LogPosition {
   return { ...moveTimes(position, Zone.parse(from), Zone.parse(to), rules.nowMs), zone: to };
+}
+
+/** Lines of a file that goes on. */
+function noteLines(draft: Draft, piece: ReadPiece): void {
+  const track = trackOf(draft, piece.file, piece.stamp);
+  if (piece.file) adoptFile(draft, piece.file, piece.stamp);
+  tellLines(draft, piece, track);
+}
+
+/** Lines of the file that is being written now: from here on nothing is passed over. */
+function noteCurrent(draft: Draft, piece: ReadPiece): void {
+  if (piece.file) openCurrent(draft, piece.file);
+  draft.position.skipBeforeUtcMs = undefined;
+  tellLines(draft, piece, trackOf(draft, piece.file, undefined));
+}
+
+/** The last lines of a rotated file, which is done with. */
+function noteEnd(draft: Draft, { stamp, piece, damage }: Of<'file-ended'>): void {
+  const track = trackOf(draft, piece.file, stamp);
+  // What is left here has no line behind it in the file: it ends with the line behind the file, if that was read.
+  const to = draft.position.waiting[stamp]?.to;
+  completeFile(draft, stamp, piece.file);
+  tellLines(draft, piece, track);
+  tellGaps(
+    draft,
+    damage.map((gap): Gap => ({ ...gap, to, track })),
+  );
+}
+
+/** A rotated file could not be read to its end, or never can. */
+function noteFailure(draft: Draft, failure: Of<'file-failed' | 'file-unreadable'>): void {
+  const { piece } = failure;
+  const track = piece ? trackOf(draft, piece.file, piece.stamp) : 'live';
+  if (piece?.file) adoptFile(draft, piece.file, piece.stamp);
+  const isUnreadable = failure.type === 'file-unreadable';
+  const gaps = isUnreadable ? [giveUpFile(draft, failure.rotated, failure.reason)] : [];
+  if (!isUnreadable) noteFault(draft, failure.stamp, failure.fault);
+  if (piece) tellLines(draft, piece, track);
+  else tellEnded(draft, undefined, 'live');
+  tellGaps(draft, gaps);
+}
+
+/** Tells the records of the lines, the gaps that end with them, and what was passed over or damaged among them. */
+function tellLines(draft: Draft, piece: ReadPiece, track: Track): void {
+  const { position, told } = draft;
+  const { first, skipped, hasTimes } = piece;
+  const stream = track === 'live' ? piece.stream : undefined;
+  if (hasTimes) position.hasHistory = true;
+  const { held } = position.stream;
+  if (stream) position.stream = stream;
+  if (piece.file && first) noteFirst(draft, piece, first, track);
+  tellEnded(draft, findShipped(first, stream ? held : undefined, stream?.held), track);
+  if (skipped) tellGaps(draft, [skipped]);
+  told.push({ type: 'lines', track });
+  for (const gap of piece.gaps) tellGap(draft, { ...gap, track }, true);
+}
+
+/** Lines of a file were read, `first` before the others: what is missing before them ends there. */
+function noteFirst({ position }: Draft, { file, stamp }: ReadPiece, first: GapEdge, track: Track): void {
+  position.brokenLinks = position.brokenLinks.map((link) => {
+    const isOwn = link.track !== 'late' && (link.track ?? 'live') === track;
+    return isOwn && link.to === undefined ? { ...link, to: first } : link;
+  });
+  if (track !== 'live') return;
+  position.pending = position.pending.map((entry) => {
+    return isSameFile(entry.file, file) || entry.to !== undefined ? entry : { ...entry, to: first };
+  });
+  const behind = Object.entries(position.waiting).filter(([other, { isBackfill, to }]) => {
+    return !isBackfill && to === undefined && (stamp === undefined || other < stamp);
+  });
+  if (behind.length > 0) {
+    const entries = behind.map(([other, entry]) => [other, { ...entry, to: first }]);
+    position.waiting = { ...position.waiting, ...Object.fromEntries(entries) };
+  }
+  if (position.liveFrom === null) position.liveFrom = first;
+}
+
+/** The first line that becomes durable with a batch: `first` of it, unless that is kept back or another one was before. */
+function findShipped(
+  first: GapEdge | undefined,
+  heldBefore: HeldEntry | undefined,
+  held: HeldEntry | undefined,
+): GapEdge | undefined {
+  if (heldBefore) return heldBefore.uid === held?.uid ? undefined : { uid: heldBefore.uid, utcMs: heldBefore.utcMs };
+  return first?.uid === held?.uid ? undefined : first;
 }
