@@ -4,9 +4,9 @@ import type { BlockLost, BlockRecovered } from './archive/index.ts';
 import { LogError } from './errors.ts';
 import { findHead, type Head, looksForeign } from './file-head.ts';
 import { LineSplitter } from './line-splitter.ts';
+import { PrefixHash } from './position/identity.ts';
+import type { StreamState } from './position/position.ts';
 import { copyFile, createFile, type LogFile, type LogFileDraft } from './position/position.ts';
-import { PrefixHash } from './position/prefix-proof.ts';
-import type { StreamState } from './position/stream-state.ts';
 import { createBatch, type ReadingEnd, RecordBuilder, type RecordContext, type ScanBatch } from './record-builder.ts';
 import { type DateOrder, learnDateOrder } from './stamp.ts';
 

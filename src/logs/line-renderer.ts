@@ -1,6 +1,6 @@
 import type { RecordFlag, Severity } from '../model/index.ts';
 import { type RecordFrame, renderHead, renderShared, renderText } from './entry.ts';
-import { renderUid } from './identity.ts';
+import { renderUid } from './position/identity.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 import { renderTimestamp, toNanoseconds, toSecond } from './timestamp.ts';
 

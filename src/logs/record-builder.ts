@@ -12,15 +12,22 @@ import {
 } from './entry.ts';
 import { type Gap, type GapEdge, renderClockJump, renderGap, renderRepeat } from './event-records.ts';
 import { mayBeGlued, splitGlued } from './glued.ts';
-import { createUidPrefix, renderRecoveredUid, renderUid } from './identity.ts';
 import { LineRenderer, type UsualLine } from './line-renderer.ts';
 import type { RawLine } from './line-splitter.ts';
 import { addToPace } from './link-rule.ts';
 import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
 import { MatchTotals, type MessageMatcher } from './matching/line-matcher.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
-import { type LogFileDraft, type RecoveredBlock, toLastEdge } from './position/position.ts';
-import { copyStreamState, createStreamState, type StreamDraft, type StreamState } from './position/stream-state.ts';
+import { createUidPrefix, renderRecoveredUid, renderUid } from './position/identity.ts';
+import {
+  copyStreamState,
+  createStreamState,
+  type LogFileDraft,
+  type RecoveredBlock,
+  type StreamDraft,
+  type StreamState,
+  toLastEdge,
+} from './position/position.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import { isScrambled } from './scrambled.ts';
 import { type DateOrder, isLikeStamp, parseStamp, type Stamp, type StampContext } from './stamp.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createUidPrefix, renderEventUid, renderUid } from '../../src/logs/identity.ts';
+import { createUidPrefix, renderEventUid, renderUid } from '../../src/logs/position/identity.ts';
 
 const FILE = { key: 'ab'.repeat(32), gen: 0 };
 

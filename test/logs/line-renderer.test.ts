@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createFrame, renderEntry } from '../../src/logs/entry.ts';
-import { renderUid } from '../../src/logs/identity.ts';
 import { LineRenderer } from '../../src/logs/line-renderer.ts';
+import { renderUid } from '../../src/logs/position/identity.ts';
 import { RecordBuffer } from '../../src/logs/record-buffer.ts';
 import { renderTimestamp } from '../../src/logs/timestamp.ts';
 import type { RecordFlag } from '../../src/model/index.ts';

@@ -2,8 +2,13 @@ import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { type EventContext, type Gap, renderGap } from '../../src/logs/event-records.ts';
 import { LineSplitter } from '../../src/logs/line-splitter.ts';
-import { createFile as createFreshFile, type LogFile, type LogFileDraft } from '../../src/logs/position/position.ts';
-import { createStreamState, type StreamState } from '../../src/logs/position/stream-state.ts';
+import {
+  createFile as createFreshFile,
+  createStreamState,
+  type LogFile,
+  type LogFileDraft,
+  type StreamState,
+} from '../../src/logs/position/position.ts';
 import { RecordBuffer } from '../../src/logs/record-buffer.ts';
 import { RecordBuilder, type RecordContext, type ScanBatch } from '../../src/logs/record-builder.ts';
 import { Zone } from '../../src/logs/zone.ts';

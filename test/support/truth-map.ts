@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createUidPrefix } from '../../src/logs/identity.ts';
 import { Zone } from '../../src/logs/index.ts';
+import { createUidPrefix } from '../../src/logs/position/identity.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import type { WrittenLine } from './life-oracle.ts';
 

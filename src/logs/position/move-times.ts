@@ -2,8 +2,7 @@ import type { HeldEntry } from '../entry.ts';
 import type { GapEdge } from '../event-records.ts';
 import { isFuture } from '../log-clock.ts';
 import type { Zone } from '../zone.ts';
-import type { LogFile, LogPosition } from './position.ts';
-import type { StreamState } from './stream-state.ts';
+import type { LogFile, LogPosition, StreamState } from './position.ts';
 
 /**
  * Returns the position with all its times moved from one zone to another, as if its lines had been placed with that one from

@@ -1,8 +1,7 @@
 import type { HeldEntry } from '../entry.ts';
 import type { Gap, GapEdge, OpenGap, Track } from '../event-records.ts';
 import type { ListedLog, RotatedFile } from '../names.ts';
-import type { FileFault, LogFile } from '../position/position.ts';
-import type { StreamState } from '../position/stream-state.ts';
+import type { FileFault, LogFile, StreamState } from '../position/position.ts';
 
 /** Lines of one file that were read and are not durable yet: how far they go, and nothing of their content. */
 export interface ReadPiece {

@@ -1,9 +1,9 @@
 import type { RecordFlag } from '../../model/index.ts';
 import type { GapEdge, Track } from '../event-records.ts';
-import { createUidPrefix } from '../identity.ts';
 import type { LinkFacts, LinkObservation } from '../link-rule.ts';
 import { UNSYNCED_STEP_MS } from '../log-clock.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
+import { createUidPrefix } from '../position/identity.ts';
 import { type LogFile, type LogPosition, toLastEdge, type Waiting } from '../position/position.ts';
 import { LINK_MS_MAX } from '../rotation-link.ts';
 import type { Zone } from '../zone.ts';
