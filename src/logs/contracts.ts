@@ -1,6 +1,6 @@
 import type { GapCertainty, RecordLines } from '../model/index.ts';
 import type { GapReason } from './event-records.ts';
-import type { LinkVerdict } from './link-rule.ts';
+import type { LinkVerdict } from './evidence/link-rule.ts';
 import type { RuleMatch } from './matching/line-matcher.ts';
 
 /** What a router said about a body, beside its bytes. */

@@ -1,6 +1,6 @@
 import type { GapCertainty, LogRecord, RecordFlag, RouterIdentity } from '../model/index.ts';
-import type { ClockJump } from './log-clock.ts';
 import { renderEventUid } from './position/identity.ts';
+import type { ClockJump } from './time/log-clock.ts';
 
 /** What the records of events share. */
 export interface EventContext {

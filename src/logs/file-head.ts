@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseLine } from './parse-line.ts';
-import type { StampContext } from './stamp.ts';
+import type { StampContext } from './time/stamp.ts';
 
 /** What the beginning of a file says about it. */
 export interface Head {

@@ -1,13 +1,13 @@
 import { ArchiveError, type ArchiveItem, type BlockLost, type BlockRecovered } from './archive/index.ts';
 import type { BodyFacts } from './contracts.ts';
+import { dispositionOf, isBodyCut, statusOf } from './errors.ts';
 import type { Gap } from './event-records.ts';
-import { dispositionOf, isBodyCut, statusOf } from './failure.ts';
 import { FileScan, type ScanResult } from './file-scan.ts';
 import { parseStampUtcMs } from './names.ts';
 import type { PrefixProof } from './position/identity.ts';
 import type { LogFile } from './position/position.ts';
 import type { ReadingEnd, RecordContext, ScanBatch } from './record-builder.ts';
-import type { CommittedLines, TrackedLog } from './tracked-log.ts';
+import type { CommittedLines, TrackedLog } from './tail/tracked-log.ts';
 import type { ReadPiece } from './tracker/observation.ts';
 import {
   findFile,

@@ -8,7 +8,7 @@ import { PrefixHash } from './position/identity.ts';
 import type { StreamState } from './position/position.ts';
 import { copyFile, createFile, type LogFile, type LogFileDraft } from './position/position.ts';
 import { createBatch, type ReadingEnd, RecordBuilder, type RecordContext, type ScanBatch } from './record-builder.ts';
-import { type DateOrder, learnDateOrder } from './stamp.ts';
+import { type DateOrder, learnDateOrder } from './time/stamp.ts';
 
 export interface ScanOptions {
   /** As the router lists it. */

@@ -4,7 +4,18 @@
  * Owns: what is listed and what of it is safe to ask for, following a file from `current` into its archive, archive
  * formats, lines and their times, the identity of lines, gaps.
  * Does not own: where records and positions are kept, and when a router is read.
- * Start reading at: tail-once.ts, component-tail.ts, then the diagram in position/position.ts and tracker/step.ts; for lines record-builder.ts.
+ * Start reading at: tail/tail-once.ts and tail/component-tail.ts, then the diagram in position/position.ts and
+ * tracker/step.ts; for lines file-scan.ts and record-builder.ts.
+ *
+ *   tail/           one run over the logs of a router: what is asked for, in which order, and what becomes durable
+ *   tracker/        decisions: the next position of a log, what may be read now, and what is lost
+ *   position/       where a log stands: identity of its files, and the stored form
+ *   evidence/       what rotations and answers show of a router: its zone, and how its files follow each other
+ *   time/           stamps of lines, time zones, and the clock of a router
+ *   archive/        decompression in worker threads
+ *   line-settings/  settings of log rules and redaction
+ *
+ * The files beside this one read a file (file-*.ts) and turn its lines into records. docs/log-source.md describes all of it.
  */
 export { type ArchivePool, openArchivePool, SNIFF_BYTES, sniffFormat } from './archive/index.ts';
 export type {
@@ -15,6 +26,13 @@ export type {
   RecordLog,
   RouterTime,
 } from './contracts.ts';
+export type { LinkVerdict } from './evidence/link-rule.ts';
+export {
+  findOffsetEvidence,
+  findToldOffsetMs,
+  judgeRotations,
+  type OffsetEvidence,
+} from './evidence/offset-evidence.ts';
 export { checkLogRule, listLabels } from './line-settings/check-log-rule.ts';
 export {
   LOG_RULES_MAX,
@@ -31,13 +49,11 @@ export {
   type WrittenRules,
 } from './line-settings/log-rule-schema.ts';
 export { resolveRedact } from './line-settings/redact.ts';
-export type { LinkVerdict } from './link-rule.ts';
 export { type LogSettings, type LogStart, logsSchema, renderLogs, resolveLogs } from './log-settings.ts';
 export { LineMatcher, MatchTotals, type RuleMatch } from './matching/line-matcher.ts';
 export { RuleSeries } from './matching/rule-series.ts';
 export { type ListedLog, type Listing, parseListing } from './names.ts';
-export { findOffsetEvidence, findToldOffsetMs, judgeRotations, type OffsetEvidence } from './offset-evidence.ts';
 export { SHIPPED_RULES } from './shipped-rules.ts';
-export { TailMemory } from './tail-memory.ts';
-export { type TailOnceOptions, tailOnce } from './tail-once.ts';
-export { Zone } from './zone.ts';
+export { TailMemory } from './tail/memory.ts';
+export { type TailOnceOptions, tailOnce } from './tail/tail-once.ts';
+export { Zone } from './time/zone.ts';

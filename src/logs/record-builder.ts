@@ -11,11 +11,10 @@ import {
   toHeldEntry,
 } from './entry.ts';
 import { type Gap, type GapEdge, renderClockJump, renderGap, renderRepeat } from './event-records.ts';
+import { addToPace } from './evidence/link-rule.ts';
 import { mayBeGlued, splitGlued } from './glued.ts';
 import { LineRenderer, type UsualLine } from './line-renderer.ts';
 import type { RawLine } from './line-splitter.ts';
-import { addToPace } from './link-rule.ts';
-import { type ClockVerdict, LogClock, type SkewBounds } from './log-clock.ts';
 import { MatchTotals, type MessageMatcher } from './matching/line-matcher.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
 import { createUidPrefix, renderRecoveredUid, renderUid } from './position/identity.ts';
@@ -30,9 +29,17 @@ import {
 } from './position/position.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import { isScrambled } from './scrambled.ts';
-import { type DateOrder, isLikeStamp, parseStamp, type Stamp, type StampContext } from './stamp.ts';
-import { renderTimestamp, toSecond } from './timestamp.ts';
-import type { Zone } from './zone.ts';
+import { type ClockVerdict, LogClock, type SkewBounds } from './time/log-clock.ts';
+import {
+  type DateOrder,
+  isLikeStamp,
+  parseStamp,
+  renderTimestamp,
+  type Stamp,
+  type StampContext,
+  toSecond,
+} from './time/stamp.ts';
+import type { Zone } from './time/zone.ts';
 
 /** What all records of one reading of one file share. */
 export interface RecordContext {

@@ -7,7 +7,7 @@ import { PrefixHash } from '../../src/logs/position/identity.ts';
 import type { LogFile } from '../../src/logs/position/position.ts';
 import { createStreamState, type StreamState } from '../../src/logs/position/position.ts';
 import type { ScanBatch } from '../../src/logs/record-builder.ts';
-import { Zone } from '../../src/logs/zone.ts';
+import { Zone } from '../../src/logs/time/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { countRuns } from '../support/sampled.ts';
 import { bodyOf, cutInto, cuts } from './chunking.ts';

@@ -4,7 +4,7 @@ import { createFrame, renderEntry } from '../../src/logs/entry.ts';
 import { LineRenderer } from '../../src/logs/line-renderer.ts';
 import { renderUid } from '../../src/logs/position/identity.ts';
 import { RecordBuffer } from '../../src/logs/record-buffer.ts';
-import { renderTimestamp } from '../../src/logs/timestamp.ts';
+import { renderTimestamp } from '../../src/logs/time/stamp.ts';
 import type { RecordFlag } from '../../src/model/index.ts';
 
 const OBSERVED_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 412);

@@ -11,7 +11,7 @@ import {
   type LinkFacts,
   meanDistanceMs,
   type Pace,
-} from '../../src/logs/link-rule.ts';
+} from '../../src/logs/evidence/link-rule.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

@@ -11,7 +11,7 @@ import {
 } from '../../src/logs/position/position.ts';
 import { RecordBuffer } from '../../src/logs/record-buffer.ts';
 import { RecordBuilder, type RecordContext, type ScanBatch } from '../../src/logs/record-builder.ts';
-import { Zone } from '../../src/logs/zone.ts';
+import { Zone } from '../../src/logs/time/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 
 const OBSERVED_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 412);

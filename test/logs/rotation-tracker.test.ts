@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import type { Gap, GapEdge } from '../../src/logs/event-records.ts';
-import type { LinkFacts } from '../../src/logs/link-rule.ts';
+import type { LinkFacts } from '../../src/logs/evidence/link-rule.ts';
 import type { ListedLog, RotatedFile } from '../../src/logs/names.ts';
 import {
   createFile as createFresh,
@@ -11,6 +11,7 @@ import {
   type LogPosition,
 } from '../../src/logs/position/position.ts';
 import { parsePosition, renderPosition } from '../../src/logs/position/position-text.ts';
+import { Zone } from '../../src/logs/time/zone.ts';
 import type { Observation, ReadPiece } from '../../src/logs/tracker/observation.ts';
 import {
   createLogState,
@@ -27,7 +28,6 @@ import {
   type View,
 } from '../../src/logs/tracker/state.ts';
 import { type Step, takeStep } from '../../src/logs/tracker/step.ts';
-import { Zone } from '../../src/logs/zone.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
 const HOUR_MS = 3_600_000;

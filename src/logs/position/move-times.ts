@@ -1,7 +1,7 @@
 import type { HeldEntry } from '../entry.ts';
 import type { GapEdge } from '../event-records.ts';
-import { isFuture } from '../log-clock.ts';
-import type { Zone } from '../zone.ts';
+import { isFuture } from '../time/log-clock.ts';
+import type { Zone } from '../time/zone.ts';
 import type { LogFile, LogPosition, StreamState } from './position.ts';
 
 /**

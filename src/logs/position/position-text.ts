@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { RecordFlag, Severity } from '../../model/index.ts';
 import type { HeldEntry } from '../entry.ts';
 import type { GapEdge, OpenGap, Track } from '../event-records.ts';
-import type { ClockState } from '../log-clock.ts';
+import type { ClockState } from '../time/log-clock.ts';
 import type { PrefixProof } from './identity.ts';
 import {
   type BrokenLink,

@@ -1,8 +1,8 @@
 import type { HeldEntry } from '../entry.ts';
 import type { GapEdge, OpenGap, Track } from '../event-records.ts';
-import type { Pace } from '../link-rule.ts';
-import { type ClockState, createClockState } from '../log-clock.ts';
-import type { DateOrder } from '../stamp.ts';
+import type { Pace } from '../evidence/link-rule.ts';
+import { type ClockState, createClockState } from '../time/log-clock.ts';
+import type { DateOrder } from '../time/stamp.ts';
 import { createUidPrefix, EMPTY_PROOF, type PrefixProof, renderRecoveredUid, renderUid } from './identity.ts';
 
 /**

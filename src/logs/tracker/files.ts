@@ -1,9 +1,8 @@
 import type { GapEdge } from '../event-records.ts';
-import { meanDistanceMs } from '../link-rule.ts';
-import { FLOOR_MS, UNSYNCED_STEP_MS } from '../log-clock.ts';
+import { isLinked, meanDistanceMs } from '../evidence/link-rule.ts';
 import { type ListedLog, parseStampUtcMs } from '../names.ts';
 import type { FileFault, LogFile, Pending, SequenceEnd } from '../position/position.ts';
-import { isLinked } from '../rotation-link.ts';
+import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import { doLinksHold, testRule } from './links.ts';
 import {
   type Draft,

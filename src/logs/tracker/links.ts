@@ -1,9 +1,17 @@
 import type { Gap } from '../event-records.ts';
-import { addEvidence, isRefuted, judgeLinks, type LinkObservation } from '../link-rule.ts';
-import { FLOOR_MS, UNSYNCED_STEP_MS } from '../log-clock.ts';
+import {
+  addEvidence,
+  isLinked,
+  isLinkedInAnyZone,
+  isRefuted,
+  judgeLinks,
+  LINK_MS_MAX,
+  type LinkObservation,
+  linkOffsetMs,
+} from '../evidence/link-rule.ts';
 import { parseStampUtcMs } from '../names.ts';
 import type { BrokenLink, LogFile, SequenceEnd } from '../position/position.ts';
-import { isLinked, isLinkedInAnyZone, LINK_MS_MAX, linkOffsetMs } from '../rotation-link.ts';
+import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import { type Draft, GRACE_MS, HOLD_MS, isFarAhead, isOlder, type View } from './state.ts';
 
 /** Whether this log may rely on the rule that a file begins in the second in which the one before it ends. */

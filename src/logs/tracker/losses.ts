@@ -1,9 +1,9 @@
 import { type Gap, type GapEdge, type OpenGap, type Track, toGapUid } from '../event-records.ts';
-import { FLOOR_MS, UNSYNCED_STEP_MS } from '../log-clock.ts';
 import type { ListedLog, RotatedFile } from '../names.ts';
 import { createUidPrefix } from '../position/identity.ts';
 import type { LogFile } from '../position/position.ts';
 import { createStreamState } from '../position/position.ts';
+import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import { closeStamp, forgetFiles, giveUp } from './files.ts';
 import { giveUpLinks, toLinkGap } from './links.ts';
 import {

@@ -1,12 +1,12 @@
 import type { RecordFlag } from '../../model/index.ts';
 import type { GapEdge, Track } from '../event-records.ts';
-import type { LinkFacts, LinkObservation } from '../link-rule.ts';
-import { UNSYNCED_STEP_MS } from '../log-clock.ts';
+import type { LinkFacts, LinkObservation } from '../evidence/link-rule.ts';
+import { LINK_MS_MAX } from '../evidence/link-rule.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import { createUidPrefix } from '../position/identity.ts';
 import { type LogFile, type LogPosition, toLastEdge, type Waiting } from '../position/position.ts';
-import { LINK_MS_MAX } from '../rotation-link.ts';
-import type { Zone } from '../zone.ts';
+import { UNSYNCED_STEP_MS } from '../time/log-clock.ts';
+import type { Zone } from '../time/zone.ts';
 import type { Told } from './observation.ts';
 
 /** Newer lines wait this long for the rest of an older file, for the sake of order. */

@@ -1,9 +1,9 @@
 import type { HeldEntry } from '../entry.ts';
 import type { Gap, GapEdge, Track } from '../event-records.ts';
-import type { LinkObservation } from '../link-rule.ts';
+import type { LinkObservation } from '../evidence/link-rule.ts';
 import { moveTimes } from '../position/move-times.ts';
 import type { LogPosition } from '../position/position.ts';
-import { Zone } from '../zone.ts';
+import { Zone } from '../time/zone.ts';
 import { adoptFile, completeFile, noteFault, noteListed, noteUnrelated, openCurrent, shelveOpen } from './files.ts';
 import { admitFile } from './links.ts';
 import { giveUpFile, giveUpOverdue, noteUnlisted, resetLog, tellEnded, tellGap, tellGaps, tellHeld } from './losses.ts';

@@ -5,7 +5,7 @@ import {
   parseRouterFacts,
   type RouterFacts,
   renderRouterFacts,
-} from '../../../src/logs/router-facts.ts';
+} from '../../../src/logs/tail/memory.ts';
 import {
   gapsOf,
   HOUR_MS,

@@ -1,13 +1,9 @@
-import type { LogCommit } from './contracts.ts';
-import { isOwnFault } from './failure.ts';
-import { FileReader, type FileRequest, type TakenLines } from './file-reader.ts';
-import type { ListedLog, RotatedFile } from './names.ts';
-import type { LogFile, LogPosition } from './position/position.ts';
-import { type RotatedOutcome, readRotated } from './rotated-file.ts';
-import { planStart } from './start.ts';
-import type { TailContext } from './tail-context.ts';
-import { createLogMemory } from './tail-memory.ts';
-import { TrackedLog } from './tracked-log.ts';
+import type { LogCommit } from '../contracts.ts';
+import { isOwnFault } from '../errors.ts';
+import { FileReader, type FileRequest, type TakenLines } from '../file-reader.ts';
+import type { LogStart } from '../log-settings.ts';
+import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
+import type { LogFile, LogPosition } from '../position/position.ts';
 import {
   isBackfill,
   isBegun,
@@ -17,7 +13,11 @@ import {
   listBegun,
   listFresh,
   listRemembered,
-} from './tracker/state.ts';
+} from '../tracker/state.ts';
+import { createLogMemory } from './memory.ts';
+import { type RotatedOutcome, readRotated } from './rotated-file.ts';
+import type { TailContext } from './tail-context.ts';
+import { TrackedLog } from './tracked-log.ts';
 
 /** Lines are made durable in pieces of about this size. Bytes of log text. */
 const BATCH_BYTES = 512 * 1024;
@@ -27,6 +27,8 @@ const UNCONFIRMED_BYTES_MAX = 2 * 1024 * 1024;
 const PASSES_MAX = 3;
 /** A log gives way to the others of its router after this much; files are not cut. Bytes of log text. */
 const SHARE_BYTES = 4 * 1024 * 1024;
+/** No line is from later. A number that JSON can hold. */
+const ALL = Number.MAX_SAFE_INTEGER;
 
 /** The reading of one log (one component of one router) in one run. */
 export class ComponentTail {
@@ -313,4 +315,24 @@ export class ComponentTail {
   #readRotated(rotated: RotatedFile, wanted: 'begun' | 'any', signal: AbortSignal): Promise<RotatedOutcome> {
     return readRotated({ log: this.#log, reader: this.#reader, rotated, wanted, batchBytes: BATCH_BYTES }, signal);
   }
+}
+
+/** What is passed over on first contact with a log. */
+interface StartPlan {
+  /** Rotated files that are older than what is wanted. */
+  readonly skipped: readonly RotatedFile[];
+  /** Lines from before this are passed over in the files that are read; `undefined` for none. */
+  readonly skipBeforeUtcMs: number | undefined;
+}
+
+/**
+ * Plans the first contact with a log. The name of a rotated file is the time of its last line. A log that appears while its
+ * router is already known (since `contactMs`) is new as a whole, so nothing of it that is younger is passed over.
+ */
+function planStart(start: LogStart, listed: ListedLog, contactMs: number | undefined, nowMs: number): StartPlan {
+  if (start === 'all') return { skipped: [], skipBeforeUtcMs: undefined };
+  if (start === 'now' && contactMs === undefined) return { skipped: listed.rotated, skipBeforeUtcMs: ALL };
+  const sinceMs = (contactMs ?? nowMs) - (start === 'now' ? 0 : start.backMs);
+  const skipped = listed.rotated.filter(({ stamp }) => parseStampUtcMs(stamp) < sinceMs);
+  return { skipped, skipBeforeUtcMs: sinceMs };
 }

@@ -1,4 +1,4 @@
-import type { RecordFlag } from '../model/index.ts';
+import type { RecordFlag } from '../../model/index.ts';
 
 /** A wall time as UTC. */
 export interface UtcTime {

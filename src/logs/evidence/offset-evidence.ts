@@ -1,11 +1,20 @@
-import type { RouterTime } from './contracts.ts';
-import { findHead } from './file-head.ts';
-import { addMatch, addMiss, addToPace, judgeLinks, type LinkFacts, type LinkVerdict, type Pace } from './link-rule.ts';
-import { FLOOR_MS } from './log-clock.ts';
-import { type ListedLog, parseStampUtcMs, renderStamp } from './names.ts';
-import { parseLine } from './parse-line.ts';
-import { linkOffsetMs, toOffsetMs } from './rotation-link.ts';
-import { Zone } from './zone.ts';
+import type { RouterTime } from '../contracts.ts';
+import { findHead } from '../file-head.ts';
+import { type ListedLog, parseStampUtcMs, renderStamp } from '../names.ts';
+import { parseLine } from '../parse-line.ts';
+import { FLOOR_MS } from '../time/log-clock.ts';
+import { Zone } from '../time/zone.ts';
+import {
+  addMatch,
+  addMiss,
+  addToPace,
+  judgeLinks,
+  type LinkFacts,
+  type LinkVerdict,
+  linkOffsetMs,
+  type Pace,
+  toOffsetMs,
+} from './link-rule.ts';
 
 /** What one rotation shows of a router's UTC offset. */
 export interface OffsetEvidence {

@@ -1,26 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../base/index.ts';
-import type { RouterIdentity } from '../model/index.ts';
-import type { ArchivePool } from './archive/index.ts';
-import type { LogCommit, LogEvent, LogSource, RecordLog, RouterTime } from './contracts.ts';
-import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from './learnt-zone.ts';
-import { addEvidence, judgeLinks, type LinkObservation } from './link-rule.ts';
-import { FLOOR_MS } from './log-clock.ts';
-import type { LogStart } from './log-settings.ts';
-import type { LineMatcher } from './matching/line-matcher.ts';
-import { parseStampUtcMs } from './names.ts';
-import { findToldOffsetMs } from './offset-evidence.ts';
-import type { LogFile } from './position/position.ts';
-import {
-  createRouterFacts,
-  noteSerial,
-  parseRouterFacts,
-  type RouterFacts,
-  renderRouterFacts,
-} from './router-facts.ts';
-import type { DateOrder } from './stamp.ts';
-import type { TailMemory } from './tail-memory.ts';
-import type { Zone } from './zone.ts';
+import type { Clock } from '../../base/index.ts';
+import type { RouterIdentity } from '../../model/index.ts';
+import type { ArchivePool } from '../archive/index.ts';
+import type { LogCommit, LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
+import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from '../evidence/learnt-zone.ts';
+import { addEvidence, judgeLinks, type LinkObservation } from '../evidence/link-rule.ts';
+import { findToldOffsetMs } from '../evidence/offset-evidence.ts';
+import type { LogStart } from '../log-settings.ts';
+import type { LineMatcher } from '../matching/line-matcher.ts';
+import { parseStampUtcMs } from '../names.ts';
+import type { LogFile } from '../position/position.ts';
+import { FLOOR_MS } from '../time/log-clock.ts';
+import type { DateOrder } from '../time/stamp.ts';
+import type { Zone } from '../time/zone.ts';
+import type { TailMemory } from './memory.ts';
+import { createRouterFacts, noteSerial, parseRouterFacts, type RouterFacts, renderRouterFacts } from './memory.ts';
 
 export interface TailOptions {
   /** Router whose logs are read. */

@@ -1,6 +1,6 @@
-import { isOwnFault, statusOf } from './failure.ts';
-import type { ListedLog, Listing } from './names.ts';
-import { findOffsetEvidence } from './offset-evidence.ts';
+import { isOwnFault, statusOf } from '../errors.ts';
+import { findOffsetEvidence } from '../evidence/offset-evidence.ts';
+import type { ListedLog, Listing } from '../names.ts';
 import type { TailContext } from './tail-context.ts';
 
 /** Beginnings of files that are read to find the zone; two that agree are enough. */

@@ -1,5 +1,5 @@
+import { type OffsetSeen, Zone } from '../time/zone.ts';
 import { ONE_MOMENT_MS } from './link-rule.ts';
-import { type OffsetSeen, Zone } from './zone.ts';
 
 /** What a router has shown of its zone: all of it the router's own word, none of it against the agent's clock. */
 export interface ZoneEvidence {

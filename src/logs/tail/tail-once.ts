@@ -1,10 +1,10 @@
+import { type ListedLog, type Listing, parseListing } from '../names.ts';
+import type { LogPosition } from '../position/position.ts';
+import { parsePosition } from '../position/position-text.ts';
 import { ComponentTail } from './component-tail.ts';
 import { askForTime, findZone } from './find-zone.ts';
-import { type ListedLog, type Listing, parseListing } from './names.ts';
-import type { LogPosition } from './position/position.ts';
-import { parsePosition } from './position/position-text.ts';
+import { TailMemory } from './memory.ts';
 import { TailContext, type TailOptions } from './tail-context.ts';
-import { TailMemory } from './tail-memory.ts';
 
 export interface TailOnceOptions extends TailOptions {
   /** Whether a component's log is wanted. */

@@ -1,11 +1,11 @@
-import { ArchiveError } from './archive/index.ts';
-import { isOwnFault, toFileFault } from './failure.ts';
-import type { FileReader, TakenLines } from './file-reader.ts';
-import type { RotatedFile } from './names.ts';
-import type { LogFile } from './position/position.ts';
-import { toDamageGap } from './record-builder.ts';
+import { ArchiveError } from '../archive/index.ts';
+import { isOwnFault, toFileFault } from '../errors.ts';
+import type { FileReader, TakenLines } from '../file-reader.ts';
+import type { RotatedFile } from '../names.ts';
+import type { LogFile } from '../position/position.ts';
+import { toDamageGap } from '../record-builder.ts';
+import { listBegun, listRemembered } from '../tracker/state.ts';
 import type { TrackedLog } from './tracked-log.ts';
-import { listBegun, listRemembered } from './tracker/state.ts';
 
 /** The reading of one rotated file. */
 export interface RotatedReading {

@@ -1,17 +1,17 @@
-import type { RecordLines } from '../model/index.ts';
-import type { LineEvent, LogCommit, LogEvent } from './contracts.ts';
-import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from './entry.ts';
-import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } from './event-records.ts';
-import { createSkewBounds } from './log-clock.ts';
-import { createPosition, type LogPosition } from './position/position.ts';
-import { renderPosition } from './position/position-text.ts';
-import type { ScanBatch } from './record-builder.ts';
+import type { RecordLines } from '../../model/index.ts';
+import type { LineEvent, LogCommit, LogEvent } from '../contracts.ts';
+import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from '../entry.ts';
+import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } from '../event-records.ts';
+import { createPosition, type LogPosition } from '../position/position.ts';
+import { renderPosition } from '../position/position-text.ts';
+import type { ScanBatch } from '../record-builder.ts';
+import { createSkewBounds } from '../time/log-clock.ts';
+import { Zone } from '../time/zone.ts';
+import type { Observation, Told } from '../tracker/observation.ts';
+import { createLogState, type LogState, type View } from '../tracker/state.ts';
+import { type Step, takeStep } from '../tracker/step.ts';
+import type { LogMemory } from './memory.ts';
 import type { TailContext } from './tail-context.ts';
-import type { LogMemory } from './tail-memory.ts';
-import type { Observation, Told } from './tracker/observation.ts';
-import { createLogState, type LogState, type View } from './tracker/state.ts';
-import { type Step, takeStep } from './tracker/step.ts';
-import { Zone } from './zone.ts';
 
 /** Lines of one file that were read, and what they say of it. */
 export interface CommittedLines {
