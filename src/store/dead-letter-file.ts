@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LETTER_MIGRATIONS } from './dead-letters.ts';
-import { StoreError } from './errors.ts';
-import { makeFolder } from './make-folder.ts';
+import { isDamage, isDiskFault, StoreError, toStoreError } from './errors.ts';
 import { putAside } from './salvage.ts';
 import { migrate } from './schema.ts';
-import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
-import { SqliteFile } from './sqlite-file.ts';
+import { makeFolder, SqliteFile } from './sqlite-file.ts';
 
 /** File and limit of the dead letters. */
 export interface DeadLetterOptions {

@@ -1,69 +1,14 @@
 import { join } from 'node:path';
-import type { RecordLines, Slice, SliceBounds } from '../model/index.ts';
-import { compact, enableCompaction, hasReserve } from './disk-space.ts';
-import { StoreError } from './errors.ts';
-import { ForgottenLogs } from './forgotten-logs.ts';
-import { makeFolder } from './make-folder.ts';
+import type { Slice, SliceBounds } from '../model/index.ts';
+import type { EmbeddedStoreOptions, FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';
+import { isDamage, isDiskFault, StoreError, toLostPosition, toSpoolFull, toStoreError } from './errors.ts';
+import { checkNote, keepRouters, readNote, writeNote } from './router-tables.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
-import { migrate, STATE_MIGRATIONS, touch } from './schema.ts';
-import type { SpoolCursor } from './spool-batch.ts';
-import { packLines } from './spool-batch.ts';
-import { DamagedBatch, type LogChoice, type SinkStart, SpoolTable } from './spool-table.ts';
-import { isDamage, isDiskFault, toStoreError } from './sqlite-failure.ts';
-import { SqliteFile } from './sqlite-file.ts';
+import { openState, touch } from './schema.ts';
+import { packLines } from './spool-batches.ts';
+import { DamagedBatch, SpoolTable } from './spool-table.ts';
+import { compact, hasReserve, makeFolder, type SqliteFile } from './sqlite-file.ts';
 
-/** Folder, sinks and limits of the store. */
-export interface EmbeddedStoreOptions {
-  /** Folder of the database; created if missing. */
-  readonly path: string;
-  /** The configured sinks, as for {@link EmbeddedStore.setSinks}. */
-  readonly sinks: readonly SinkStart[];
-  /** Maximum compressed size in bytes of the spooled records: those waiting for sinks plus those kept for replay. */
-  readonly spoolBytesMax: number;
-  /** Maximum size of the database file in bytes. Default: the size of the disk. */
-  readonly databaseBytesMax?: number | undefined;
-  /**
-   * Free disk space in bytes below which no records are accepted, so that acknowledgements can still be stored. Default
-   * 16 MiB, and never more than an eighth of the disk.
-   */
-  readonly diskReserveBytes?: number | undefined;
-  /** Returns the wall time in milliseconds since the Unix epoch. */
-  readonly now: () => number;
-  /**
-   * Called after a damaged database has been rebuilt, with the number of undelivered records saved. Default: not
-   * reported.
-   */
-  readonly onRebuilt?: ((rebuilt: { readonly recordsSaved: number; readonly damagedFile: string }) => void) | undefined;
-  /**
-   * Called when a damaged batch of the spool has been dropped. The position of its log is removed, so that its lines
-   * are read again; a batch of the previous format has no router and is lost. Default: not reported.
-   */
-  readonly onDamaged?:
-    | ((damaged: { readonly router: string; readonly component: string; readonly records: number }) => void)
-    | undefined;
-}
-
-/** The records of one step of one log, and the log's position once they are stored. */
-export interface LogCommit {
-  readonly router: string;
-  readonly component: string;
-  /** The log's position, as text that only `logs` reads. */
-  readonly position: string;
-  readonly lines: RecordLines;
-}
-
-/** What was learnt of a router as a whole, as text that only `logs` reads. */
-export interface FactsCommit {
-  readonly router: string;
-  readonly facts: string;
-}
-
-/** Notes are small, and they are read and written as a whole. */
-const NOTE_CHARS_MAX = 16 * 1024;
-/** SQLite's page size for a new database. */
-const PAGE_BYTES = 4096;
-/** The write-ahead log is truncated to this size after a checkpoint. Bytes. */
-const WAL_BYTES_KEPT = 4 * 1024 * 1024;
 /** Default of `diskReserveBytes`: several times the size that the write-ahead log reaches. */
 const DISK_RESERVE_BYTES = 16 * 1024 * 1024;
 /** Time for which the positions of a router are kept after it was removed from the configuration. */
@@ -120,14 +65,9 @@ export class EmbeddedStore implements Disposable {
 
   #open(): Opened {
     finishRebuild(this.#path);
-    const file = openTables(this.#path);
+    const { databaseBytesMax, now } = this.#options;
+    const file = openState(this.#path, databaseBytesMax);
     try {
-      file.exec(`PRAGMA journal_size_limit = ${WAL_BYTES_KEPT}`);
-      enableCompaction(file);
-      const { databaseBytesMax, now } = this.#options;
-      if (databaseBytesMax !== undefined) {
-        file.exec(`PRAGMA max_page_count = ${Math.floor(databaseBytesMax / PAGE_BYTES)}`);
-      }
       file.run('UPDATE batch SET committed_ms = ? WHERE committed_ms = 0', Math.floor(now()));
       const opened = { file, spool: new SpoolTable(file) };
       file.transact(() => opened.spool.setSinks(this.#sinks))();
@@ -143,7 +83,7 @@ export class EmbeddedStore implements Disposable {
   #rebuild(): void {
     try {
       this.#letGo();
-      const rebuilt = rebuildDatabase(this.#path, openTables);
+      const rebuilt = rebuildDatabase(this.#path, openState);
       this.#opened = this.#open();
       this.#options.onRebuilt?.(rebuilt);
     } catch (cause) {
@@ -194,7 +134,8 @@ export class EmbeddedStore implements Disposable {
       const { bytes } = spool.totals;
       // An empty spool accepts a batch of any size: otherwise a batch larger than the limit would never leave the
       // router.
-      if (added > 0 && bytes > 0 && bytes + added > this.#options.spoolBytesMax) throw toSpoolFull(this.#options);
+      if (added > 0 && bytes > 0 && bytes + added > this.#options.spoolBytesMax)
+        throw toSpoolFull(this.#options.spoolBytesMax);
       if (added > 0) this.#checkReserve();
       const excess = added > 0 ? bytes + spool.kept.bytes + added - this.#options.spoolBytesMax : 0;
       const committedMs = Math.floor(this.#options.now());
@@ -225,30 +166,7 @@ export class EmbeddedStore implements Disposable {
    * and then removed; returns the names of the removed routers.
    */
   keepRouters(configured: readonly string[], nowMs: number, graceMs: number = ABSENCE_GRACE_MS): string[] {
-    return this.#attempt(({ file }) =>
-      file.transact(() => {
-        const known = file
-          .all('SELECT router FROM log UNION SELECT router FROM fact')
-          .map((row) => String(row['router']));
-        for (const router of configured) file.run('DELETE FROM absence WHERE router = ?', router);
-        for (const router of known) {
-          if (configured.includes(router)) continue;
-          file.run(
-            'INSERT INTO absence (router, since_ms) VALUES (?, ?) ON CONFLICT DO NOTHING',
-            router,
-            Math.floor(nowMs),
-          );
-        }
-        const overdue = file.all('SELECT router FROM absence WHERE since_ms <= ?', nowMs - graceMs);
-        const forgotten = overdue.map((row) => String(row['router']));
-        for (const router of forgotten) {
-          file.run('DELETE FROM log WHERE router = ?', router);
-          file.run('DELETE FROM fact WHERE router = ?', router);
-          file.run('DELETE FROM absence WHERE router = ?', router);
-        }
-        return forgotten;
-      }),
-    );
+    return this.#attempt(({ file }) => file.transact(() => keepRouters(file, configured, nowMs, graceMs)));
   }
 
   /**
@@ -295,10 +213,7 @@ export class EmbeddedStore implements Disposable {
 
   /** Returns the note about a router stored under `key`, if there is one. */
   readNote(router: string, key: string): string | undefined {
-    return this.#attempt(({ file }) => {
-      const row = file.get('SELECT text FROM note WHERE router = ? AND key = ?', router, key);
-      return row && String(row['text']);
-    });
+    return this.#attempt(({ file }) => readNote(file, router, key));
   }
 
   /**
@@ -306,19 +221,8 @@ export class EmbeddedStore implements Disposable {
    * Ki characters.
    */
   writeNote(router: string, key: string, text: string): void {
-    if (text.length > NOTE_CHARS_MAX) {
-      throw new StoreError('too-long', `A note of ${text.length} characters is above the bound of ${NOTE_CHARS_MAX}`, {
-        disposition: 'skip',
-      });
-    }
-    this.#attempt(({ file }) => {
-      file.run(
-        'INSERT INTO note (router, key, text) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET text = excluded.text',
-        router,
-        key,
-        text,
-      );
-    });
+    checkNote(text);
+    this.#attempt(({ file }) => writeNote(file, router, key, text));
   }
 
   /**
@@ -410,37 +314,44 @@ export class EmbeddedStore implements Disposable {
   }
 }
 
-function openTables(path: string): SqliteFile {
-  const file = new SqliteFile(path, 0);
-  try {
-    // Must come before the first write: a database without tables can still switch to incremental vacuum.
-    file.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA auto_vacuum = INCREMENTAL');
-    file.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; COMMIT');
-    migrate(file, STATE_MIGRATIONS);
-    return file;
-  } catch (cause) {
-    file.close();
-    throw cause;
-  }
-}
-
-function toSpoolFull({ spoolBytesMax }: EmbeddedStoreOptions): StoreError {
-  return new StoreError('full', `The spool has reached its bound of ${spoolBytesMax} bytes`, {
-    disposition: 'hold-back',
-    hint: 'Look at the sinks: records leave the spool once every sink has them. Or raise storage.spool_max',
-  });
-}
-
-function toLostPosition(logs: string, router: string): StoreError {
-  return new StoreError('damaged', `Stored records of ${logs} of ${router} were lost, so it has to be read again`, {
-    disposition: 'retry',
-  });
-}
-
 function writeFacts(file: SqliteFile, { router, facts }: FactsCommit): void {
   file.run(
     'INSERT INTO fact (router, text) VALUES (?, ?) ON CONFLICT DO UPDATE SET text = excluded.text',
     router,
     facts,
   );
+}
+
+/**
+ * Logs whose positions were removed while they may be being read. A read in progress has a position beyond the lost
+ * lines; committing it would hide the loss.
+ */
+class ForgottenLogs {
+  readonly #logs = new Map<string, Set<string>>();
+  /** Routers whose positions were read since all positions were lost. */
+  #readSince: Set<string> | undefined;
+
+  add(router: string, component: string): void {
+    const components = this.#logs.get(router) ?? new Set();
+    this.#logs.set(router, components.add(component));
+  }
+
+  addAll(): void {
+    this.#readSince = new Set();
+  }
+
+  /** Records that the positions of a router were read: from here on its reads start from the stored state. */
+  recordRead(router: string): void {
+    this.#logs.delete(router);
+    this.#readSince?.add(router);
+  }
+
+  /** Returns true if all positions were lost since those of the router were read. */
+  hasAll(router: string): boolean {
+    return this.#readSince !== undefined && !this.#readSince.has(router);
+  }
+
+  has(router: string, component: string): boolean {
+    return this.hasAll(router) || (this.#logs.get(router)?.has(component) ?? false);
+  }
 }

@@ -4,12 +4,13 @@
  * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, the transactions over them, notes
  * (small facts about a router), and dead letters (records permanently rejected by a sink).
  * Does not own: what a position, a record or a note means.
- * Start reading at: embedded-store.ts.
+ * Start reading at: embedded-store.ts (positions and records), spool-table.ts (batches and cursors), dead-letter-store.ts.
  */
+export type { EmbeddedStoreOptions, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';
 export type { DeadLetterOptions } from './dead-letter-file.ts';
 export { DeadLetterStore, type ListOptions } from './dead-letter-store.ts';
 export type { LetterSelection, StoredLetter } from './dead-letters.ts';
-export { EmbeddedStore, type EmbeddedStoreOptions, type LogCommit } from './embedded-store.ts';
+export { EmbeddedStore } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
 export {
   type DeadLetterSettings,
@@ -21,5 +22,3 @@ export {
   type StorageSettings,
   storageSchema,
 } from './settings.ts';
-export type { SpoolCursor } from './spool-batch.ts';
-export type { LogChoice, SinkStart } from './spool-table.ts';

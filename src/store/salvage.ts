@@ -1,7 +1,6 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { unpackLines } from './spool-batch.ts';
-import type { BatchEntry } from './spool-table.ts';
+import { type BatchEntry, unpackLines } from './spool-batches.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 
 /** Limit of the damaged rows skipped; each costs a search in the tree. */

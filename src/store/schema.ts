@@ -1,8 +1,13 @@
 import { StoreError } from './errors.ts';
-import type { SqliteFile } from './sqlite-file.ts';
+import { enableCompaction, SqliteFile } from './sqlite-file.ts';
+
+/** SQLite's page size for a new database. */
+const PAGE_BYTES = 4096;
+/** The write-ahead log is truncated to this size after a checkpoint. Bytes. */
+const WAL_BYTES_KEPT = 4 * 1024 * 1024;
 
 /** Each entry upgrades the database by one format version; entries are never changed once released. */
-export const STATE_MIGRATIONS: readonly string[] = [
+const STATE_MIGRATIONS: readonly string[] = [
   `CREATE TABLE log (
      router TEXT NOT NULL, component TEXT NOT NULL, position TEXT NOT NULL,
      PRIMARY KEY (router, component)
@@ -35,6 +40,24 @@ export const STATE_MIGRATIONS: readonly string[] = [
    INSERT INTO fact SELECT router, position FROM log WHERE component = '';
    DELETE FROM log WHERE component = '';`,
 ];
+
+/** Opens or creates the database of the state, with its tables. Default of `bytesMax`: the size of the disk. */
+export function openState(path: string, bytesMax?: number): SqliteFile {
+  const file = new SqliteFile(path, 0);
+  try {
+    // Must come before the first write: a database without tables can still switch to incremental vacuum.
+    file.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA auto_vacuum = INCREMENTAL');
+    file.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; COMMIT');
+    migrate(file, STATE_MIGRATIONS);
+    file.exec(`PRAGMA journal_size_limit = ${WAL_BYTES_KEPT}`);
+    enableCompaction(file);
+    if (bytesMax !== undefined) file.exec(`PRAGMA max_page_count = ${Math.floor(bytesMax / PAGE_BYTES)}`);
+    return file;
+  } catch (cause) {
+    file.close();
+    throw cause;
+  }
+}
 
 /** Upgrades the database to the format of this program. Throws {@link StoreError} if a newer program wrote it. */
 export function migrate(file: SqliteFile, migrations: readonly string[]): void {

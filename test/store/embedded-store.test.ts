@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { EmbeddedStore } from '../../src/store/index.ts';
-import { packLines } from '../../src/store/spool-batch.ts';
+import { packLines } from '../../src/store/spool-batches.ts';
 import { countRuns } from '../support/sampled.ts';
 import {
   commitOf,

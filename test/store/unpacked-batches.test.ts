@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { packLines, UnpackedBatches } from '../../src/store/spool-batch.ts';
+import { packLines, UnpackedBatches } from '../../src/store/spool-batches.ts';
 
 const MIB = 1024 * 1024;
 

@@ -1,0 +1,64 @@
+import type { RecordLines } from '../model/index.ts';
+
+/** Folder, sinks and limits of the store. */
+export interface EmbeddedStoreOptions {
+  /** Folder of the database; created if missing. */
+  readonly path: string;
+  /** The configured sinks, as for `EmbeddedStore.setSinks`. */
+  readonly sinks: readonly SinkStart[];
+  /** Maximum compressed size in bytes of the spooled records: those waiting for sinks plus those kept for replay. */
+  readonly spoolBytesMax: number;
+  /** Maximum size of the database file in bytes. Default: the size of the disk. */
+  readonly databaseBytesMax?: number | undefined;
+  /**
+   * Free disk space in bytes below which no records are accepted, so that acknowledgements can still be stored. Default
+   * 16 MiB, and never more than an eighth of the disk.
+   */
+  readonly diskReserveBytes?: number | undefined;
+  /** Returns the wall time in milliseconds since the Unix epoch. */
+  readonly now: () => number;
+  /**
+   * Called after a damaged database has been rebuilt, with the number of undelivered records saved. Default: not
+   * reported.
+   */
+  readonly onRebuilt?: ((rebuilt: { readonly recordsSaved: number; readonly damagedFile: string }) => void) | undefined;
+  /**
+   * Called when a damaged batch of the spool has been dropped. The position of its log is removed, so that its lines
+   * are read again; a batch of the previous format has no router and is lost. Default: not reported.
+   */
+  readonly onDamaged?:
+    | ((damaged: { readonly router: string; readonly component: string; readonly records: number }) => void)
+    | undefined;
+}
+
+/** A configured sink, and where it starts if it is new: at the oldest spooled record, or after the newest. */
+export interface SinkStart {
+  readonly name: string;
+  readonly start: 'oldest' | 'newest';
+  /** Period whose records may be redelivered, because the sink may lose what it took. Milliseconds; default 0: none. */
+  readonly replayMs?: number | undefined;
+}
+
+/** Returns true if a sink wants a log. Batches of the previous format, whose log is unknown, are always wanted. */
+export type LogChoice = (router: string, component: string) => boolean;
+
+/** A position in the spool: everything before `index` of batch `batch` has been passed. */
+export interface SpoolCursor {
+  readonly batch: number;
+  readonly index: number;
+}
+
+/** The records of one step of one log, and the log's position once they are stored. */
+export interface LogCommit {
+  readonly router: string;
+  readonly component: string;
+  /** The log's position, as text that only `logs` reads. */
+  readonly position: string;
+  readonly lines: RecordLines;
+}
+
+/** What was learnt of a router as a whole, as text that only `logs` reads. */
+export interface FactsCommit {
+  readonly router: string;
+  readonly facts: string;
+}

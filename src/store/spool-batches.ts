@@ -1,0 +1,212 @@
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import type { Row, SqliteFile } from './sqlite-file.ts';
+
+/**
+ * The fastest level already shrinks JSON lines about eightfold; higher levels cost more time than the space is worth.
+ */
+const ZSTD_LEVEL = 1;
+/** Limits the decompressed size of a batch: this program writes the batches, but the disk may damage them. */
+const BATCH_BYTES_MAX = 256 * 1024 * 1024;
+
+/** Packs records into one body. A record contains no line feed, because JSON escapes it. */
+export function packLines(lines: Iterable<string> & { readonly bytes?: Uint8Array | undefined }): Uint8Array {
+  return zstdCompressSync(lines.bytes ?? [...lines].join('\n'), {
+    params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
+  });
+}
+
+/** Returns the records of a body made by {@link packLines}. Throws the codec's error if the checksum is wrong. */
+export function unpackLines(body: Uint8Array): string[] {
+  return zstdDecompressSync(body, { maxOutputLength: BATCH_BYTES_MAX }).toString('utf8').split('\n');
+}
+
+/** Metadata of a batch. */
+export interface BatchEntry {
+  readonly id: number;
+  /** Empty for a batch of the previous format. */
+  readonly router: string;
+  readonly component: string;
+  readonly committedMs: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** Number and size of records. */
+export interface SpoolTotals {
+  readonly records: number;
+  /** Compressed size. */
+  readonly bytes: number;
+}
+
+/** Number of records of one log. */
+export interface LogCount {
+  readonly router: string;
+  readonly component: string;
+  readonly records: number;
+}
+
+/** Number of entries read at a time: few at first, because one batch often fills a slice. */
+const ENTRIES_MIN = 16;
+const ENTRIES_MAX = 1024;
+
+/** The tables `spool` (bodies) and `batch` (their metadata). Methods that write must be called inside a transaction. */
+export class SpoolBatches {
+  readonly #file: SqliteFile;
+  readonly #unpacked = new UnpackedBatches();
+
+  constructor(file: SqliteFile) {
+    this.#file = file;
+  }
+
+  /** Number of the last batch that ever existed: numbers are never reused. */
+  get newest(): number {
+    return Number(this.#file.get(`SELECT seq FROM sqlite_sequence WHERE name = 'spool'`)?.['seq'] ?? 0);
+  }
+
+  append({ router, component, records, committedMs }: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array): void {
+    const { lastId } = this.#file.run('INSERT INTO spool (records, body) VALUES (?, ?)', records, body);
+    this.#file.run(
+      'INSERT INTO batch (id, router, component, committed_ms, records, bytes) VALUES (?, ?, ?, ?, ?, ?)',
+      lastId,
+      router,
+      component,
+      committedMs,
+      records,
+      body.length,
+    );
+  }
+
+  remove(batch: number): void {
+    this.#file.run('DELETE FROM spool WHERE batch = ?', batch);
+    this.#file.run('DELETE FROM batch WHERE id = ?', batch);
+  }
+
+  removeBefore(batch: number): void {
+    this.#file.run('DELETE FROM spool WHERE batch < ?', batch);
+    this.#file.run('DELETE FROM batch WHERE id < ?', batch);
+  }
+
+  find(batch: number): BatchEntry | undefined {
+    const row = this.#file.get('SELECT * FROM batch WHERE id = ?', batch);
+    return row && toEntry(row);
+  }
+
+  /** Yields the entries from a batch on; the file may be written to in between. */
+  *from(batch: number): Generator<BatchEntry> {
+    let next = batch;
+    for (let limit = ENTRIES_MIN; ; limit = Math.min(ENTRIES_MAX, limit * 4)) {
+      const rows = this.#file.all('SELECT * FROM batch WHERE id >= ? ORDER BY id LIMIT ?', next, limit);
+      for (const row of rows) {
+        const entry = toEntry(row);
+        next = entry.id + 1;
+        yield entry;
+      }
+      if (rows.length < limit) return;
+    }
+  }
+
+  /** Returns the records of a batch; `undefined` if its body is damaged. */
+  readLines({ id, records }: BatchEntry): readonly string[] | undefined {
+    return this.#unpacked.take(id, records, () => {
+      const body = this.#file.get('SELECT body FROM spool WHERE batch = ?', id)?.['body'];
+      return body instanceof Uint8Array ? body : undefined;
+    });
+  }
+
+  /** Drops a batch from the cache. */
+  forget(batch: number): void {
+    this.#unpacked.forget(batch);
+  }
+
+  /** Drops batches that no sink will need again from the cache. */
+  forgetBefore(batch: number): void {
+    this.#unpacked.forgetBefore(batch);
+  }
+
+  /** Adds up the batches that match an SQL condition. */
+  sum(where: string, ...values: number[]): SpoolTotals {
+    const sums = this.#file.get(
+      `SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(sum(records), 0) AS records FROM batch WHERE ${where}`,
+      ...values,
+    );
+    return { records: Number(sums?.['records']), bytes: Number(sums?.['bytes']) };
+  }
+
+  /** Adds up the records of the batches that match an SQL condition, per log. */
+  countLogs(where: string, ...values: number[]): LogCount[] {
+    const sql = `SELECT router, component, sum(records) AS records FROM batch WHERE ${where} GROUP BY router, component`;
+    return this.#file.all(sql, ...values).map((row) => ({
+      router: String(row['router']),
+      component: String(row['component']),
+      records: Number(row['records']),
+    }));
+  }
+}
+
+function toEntry(row: Row): BatchEntry {
+  return {
+    id: Number(row['id']),
+    router: String(row['router']),
+    component: String(row['component']),
+    committedMs: Number(row['committed_ms']),
+    records: Number(row['records']),
+    bytes: Number(row['bytes']),
+  };
+}
+
+/** Cache size in bytes. A batch often takes several slices, and sinks are often at the same position. */
+const KEPT_BYTES_MAX = 8 * 1024 * 1024;
+
+interface Unpacked {
+  readonly lines: readonly string[];
+  readonly bytes: number;
+}
+
+/** The most recently unpacked batches of the spool. A batch above the limit is kept alone. */
+export class UnpackedBatches {
+  /** In order of use; the most recently used is last. */
+  readonly #kept = new Map<number, Unpacked>();
+  #bytes = 0;
+
+  /**
+   * Returns the records of a batch; `undefined` if its body is damaged. `readBody` is called only if the batch is not
+   * cached.
+   */
+  take(batch: number, records: number, readBody: () => Uint8Array | undefined): readonly string[] | undefined {
+    let unpacked = this.#kept.get(batch);
+    if (!unpacked) {
+      unpacked = unpack(readBody(), records);
+      if (!unpacked) return undefined;
+    }
+    this.forget(batch);
+    this.#kept.set(batch, unpacked);
+    this.#bytes += unpacked.bytes;
+    for (const [oldest] of this.#kept) {
+      if (this.#bytes <= KEPT_BYTES_MAX || oldest === batch) break;
+      this.forget(oldest);
+    }
+    return unpacked.lines;
+  }
+
+  forget(batch: number): void {
+    this.#bytes -= this.#kept.get(batch)?.bytes ?? 0;
+    this.#kept.delete(batch);
+  }
+
+  /** Drops batches that no sink will need again. */
+  forgetBefore(batch: number): void {
+    for (const kept of this.#kept.keys()) if (kept < batch) this.forget(kept);
+  }
+}
+
+function unpack(body: Uint8Array | undefined, records: number): Unpacked | undefined {
+  if (!body) return undefined;
+  try {
+    const lines = unpackLines(body);
+    if (lines.length !== records) return undefined;
+    return { lines, bytes: lines.reduce((sum, line) => sum + line.length, 0) };
+  } catch {
+    // Whatever the codec reports: these are not the bytes that were written.
+    return undefined;
+  }
+}
