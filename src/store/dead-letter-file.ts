@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { LETTER_MIGRATIONS } from './dead-letters.ts';
 import { isDamage, isDiskFault, StoreError, toStoreError } from './errors.ts';
 import { putAside } from './salvage.ts';
 import { migrate } from './schema.ts';
@@ -34,6 +33,28 @@ export interface DeadLetterOptions {
  * retries later; a command can wait longer, because nothing else waits for it.
  */
 const LOCK_WAIT_MS = { owner: 250, guest: 15_000 };
+
+/** Schema versions in order; entries are never changed once released. */
+const LETTER_MIGRATIONS: readonly string[] = [
+  // Triggers maintain `tally`, so that neither a metric nor a limit has to scan all letters.
+  `CREATE TABLE letter (
+     id INTEGER PRIMARY KEY AUTOINCREMENT, sink TEXT NOT NULL, uid TEXT NOT NULL, at_ms INTEGER NOT NULL,
+     is_replayed INTEGER NOT NULL, bytes INTEGER NOT NULL, checksum INTEGER NOT NULL, router TEXT NOT NULL,
+     component TEXT NOT NULL, timestamp TEXT, code TEXT, reason TEXT NOT NULL, line TEXT NOT NULL,
+     UNIQUE (sink, uid)
+   ) STRICT;
+   CREATE INDEX letter_at ON letter (at_ms);
+   CREATE INDEX letter_replayed ON letter (sink, id) WHERE is_replayed = 1;
+   CREATE TABLE tally (sink TEXT PRIMARY KEY, letters INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+   CREATE TRIGGER letter_added AFTER INSERT ON letter BEGIN
+     INSERT INTO tally (sink, letters, bytes) VALUES (new.sink, 1, new.bytes)
+       ON CONFLICT DO UPDATE SET letters = letters + 1, bytes = bytes + excluded.bytes;
+   END;
+   CREATE TRIGGER letter_gone AFTER DELETE ON letter BEGIN
+     UPDATE tally SET letters = letters - 1, bytes = bytes - old.bytes WHERE sink = old.sink;
+     DELETE FROM tally WHERE sink = old.sink AND letters = 0;
+   END;`,
+];
 
 /** The database of dead letters. Reopened after a disk failure, and replaced by an empty one when damaged. */
 export class DeadLetterFile {

@@ -1,15 +1,42 @@
+import { crc32 } from 'node:zlib';
+import type { LogRecord } from '../model/index.ts';
 import { DeadLetterFile, type DeadLetterOptions } from './dead-letter-file.ts';
-import {
-  INSERT_LETTER,
-  isIntact,
-  type LetterSelection,
-  type RefusedRecord,
-  type StoredLetter,
-  toCondition,
-  toLetter,
-  toValues,
-} from './dead-letters.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
+
+/** A record permanently rejected by a sink, and the reason. */
+export interface RefusedRecord {
+  readonly uid: string;
+  /** The record as stored. */
+  readonly line: string;
+  /** The sink's own error text, or the rule known to apply to it. */
+  readonly reason: string;
+  /** Status or code of the rejection, such as `400`; absent if the record was not sent. */
+  readonly code?: string | undefined;
+}
+
+/** A stored dead letter. */
+export interface StoredLetter extends RefusedRecord {
+  /** Increases with every letter and is never reused. */
+  readonly id: number;
+  readonly sink: string;
+  /** Empty if the record does not contain it. */
+  readonly router: string;
+  readonly component: string;
+  /** Timestamp of the record; absent if it has none. */
+  readonly timestamp?: string | undefined;
+  /** Time of the rejection: wall time in milliseconds since the Unix epoch. */
+  readonly atMs: number;
+  /** True if the letter is marked for replay. */
+  readonly isReplayed: boolean;
+}
+
+/** Selects the letters that match all given conditions; without any, all letters. */
+export interface LetterSelection {
+  readonly sink?: string | undefined;
+  readonly ids?: readonly number[] | undefined;
+  /** Minimum time since the rejection, in milliseconds. */
+  readonly olderThanMs?: number | undefined;
+}
 
 /** Selects dead letters, and sets their order. */
 export interface ListOptions {
@@ -28,6 +55,10 @@ const KEEP_MS = 30 * 86_400_000;
 const LIST_MAX = 10_000;
 /** Number of letters examined at a time when some must be dropped. */
 const LEAVING_MAX = 100;
+/** Sinks quote what they were sent, so a reason is cut to this many characters. */
+const REASON_CHARS_MAX = 1000;
+/** Approximate size of a letter besides its texts, in bytes. */
+const LETTER_OVERHEAD_BYTES = 200;
 
 /**
  * Records permanently rejected by a sink, in a separate file, so that a command can inspect and replay or drop them
@@ -195,4 +226,90 @@ function readReplayedRows(
     next = Number(row['id']) + 1;
   }
   return rows;
+}
+
+/** SQL statement that adds a dead letter. */
+const INSERT_LETTER = `INSERT INTO letter
+  (sink, uid, at_ms, is_replayed, bytes, checksum, router, component, timestamp, code, reason, line)
+  VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** Returns the values for {@link INSERT_LETTER}. */
+function toValues(sink: string, { uid, line, reason, code }: RefusedRecord, atMs: number) {
+  const words = cutReason(reason);
+  const bytes = Buffer.byteLength(line) + Buffer.byteLength(words) + LETTER_OVERHEAD_BYTES;
+  const { router, component, timestamp } = readOrigin(line);
+  return [
+    sink,
+    uid,
+    Math.floor(atMs),
+    bytes,
+    crc32(line),
+    router,
+    component,
+    timestamp,
+    code ?? null,
+    words,
+    line,
+  ] as const;
+}
+
+/** Returns the dead letter of a row of the database. */
+function toLetter(row: Row): StoredLetter {
+  return {
+    id: Number(row['id']),
+    sink: String(row['sink']),
+    uid: String(row['uid']),
+    router: String(row['router']),
+    component: String(row['component']),
+    timestamp: row['timestamp'] === null ? undefined : String(row['timestamp']),
+    atMs: Number(row['at_ms']),
+    isReplayed: row['is_replayed'] === 1,
+    code: row['code'] === null ? undefined : String(row['code']),
+    reason: String(row['reason']),
+    line: String(row['line']),
+  };
+}
+
+/** Returns true if the record is as it was written: data changed by the disk must not be sent. */
+function isIntact(row: Row): boolean {
+  return crc32(String(row['line'])) === row['checksum'];
+}
+
+/** Returns the SQL condition of a selection and its values. */
+function toCondition({ sink, ids, olderThanMs }: LetterSelection, nowMs: number) {
+  const parts: string[] = ['1'];
+  const values: (string | number)[] = [];
+  if (sink !== undefined) {
+    parts.push('sink = ?');
+    values.push(sink);
+  }
+  if (ids !== undefined) {
+    parts.push('id IN (SELECT value FROM json_each(?))');
+    values.push(JSON.stringify(ids));
+  }
+  if (olderThanMs !== undefined) {
+    parts.push('at_ms <= ?');
+    values.push(Math.floor(nowMs - olderThanMs));
+  }
+  return { where: parts.join(' AND '), values };
+}
+
+function cutReason(reason: string): string {
+  return reason.length <= REASON_CHARS_MAX ? reason : `${reason.slice(0, REASON_CHARS_MAX - 1).toWellFormed()}…`;
+}
+
+/** Reads where a record comes from. This program wrote the record, but nothing here relies on that. */
+function readOrigin(line: string): { router: string; component: string; timestamp: string | null } {
+  try {
+    const record = JSON.parse(line) as Partial<LogRecord> | null;
+    const toText = (value: unknown) => (typeof value === 'string' ? value : '');
+    const timestamp = record?.timestamp;
+    return {
+      router: toText(record?.router),
+      component: toText(record?.component),
+      timestamp: typeof timestamp === 'string' ? timestamp : null,
+    };
+  } catch {
+    return { router: '', component: '', timestamp: null };
+  }
 }

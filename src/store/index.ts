@@ -8,8 +8,7 @@
  */
 export type { EmbeddedStoreOptions, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';
 export type { DeadLetterOptions } from './dead-letter-file.ts';
-export { DeadLetterStore, type ListOptions } from './dead-letter-store.ts';
-export type { LetterSelection, StoredLetter } from './dead-letters.ts';
+export { DeadLetterStore, type LetterSelection, type ListOptions, type StoredLetter } from './dead-letter-store.ts';
 export { EmbeddedStore } from './embedded-store.ts';
 export { StoreError } from './errors.ts';
 export {

@@ -109,7 +109,7 @@ const REWRITE_BYTES_MAX = 32 * 1024 * 1024;
 const INCREMENTAL = 2;
 
 /** Returns the used and unused bytes of the file. */
-export function measure(file: SqliteFile): { readonly usedBytes: number; readonly freeBytes: number } {
+function measure(file: SqliteFile): { readonly usedBytes: number; readonly freeBytes: number } {
   const read = (name: string) => Number(file.get(`PRAGMA ${name}`)?.[name]);
   const page = read('page_size');
   const free = read('freelist_count');
