@@ -1,4 +1,5 @@
-import type { Slice, SliceBounds } from '../model/index.ts';
+import type { Clock } from '../base/index.ts';
+import type { LogRecord, Slice, SliceBounds } from '../model/index.ts';
 import type { OutgoingRecord } from './outgoing-record.ts';
 
 /** The store of undelivered records, with one cursor per sink. */
@@ -136,4 +137,59 @@ export interface Sink {
   checkPlace?(): Promise<void>;
   /** Closes connections and files. Not needed before the first delivery. */
   close(): Promise<void>;
+}
+
+/** One sink, the records for it, and the limits of a batch. */
+export interface DeliveryWorkerOptions<Cursor> {
+  /** The sink to deliver to. */
+  readonly sink: Sink;
+  /** Source of the records. */
+  readonly spool: Spool<Cursor>;
+  /** Store for records that the sink rejects permanently. */
+  readonly deadLetters: DeadLetterBox;
+  /** Source of the current time and of timers. */
+  readonly clock: Clock;
+  /** True when the sink gets the records of a log. */
+  readonly isWanted: (router: string, component: string) => boolean;
+  /** True when the sink gets a record of a wanted log; absent = every record. Requires parsing each record. */
+  readonly isSelected?: ((record: LogRecord) => boolean) | undefined;
+  /** Called with each event. */
+  readonly report: (event: DeliveryEvent) => void;
+}
+
+/** The event of a delivery step. */
+export type DeliveryEvent =
+  /** The sink accepted these; `duplicates` of them it already had. `bytes`: size of the request, 0 when unknown. */
+  | {
+      readonly type: 'records-delivered';
+      readonly records: number;
+      readonly duplicates: number;
+      readonly bytes: number;
+    }
+  /** The sink accepted these again, because it may have lost them. */
+  | { readonly type: 'records-repeated'; readonly records: number; readonly bytes: number }
+  /** The sink rejected these repeats. They do not become dead letters, because it has accepted them before. */
+  | { readonly type: 'repeats-refused'; readonly records: number; readonly reason: string }
+  /** These became dead letters; `reason` is that of the first. `isAnswered`: the sink itself rejected one of them. */
+  | {
+      readonly type: 'records-refused';
+      readonly records: number;
+      readonly reason: string;
+      readonly isAnswered: boolean;
+    }
+  /** The sink rejected this many records of a batch without identifying them: they are lost for this sink. */
+  | { readonly type: 'records-rejected'; readonly records: number; readonly reason: string }
+  /** Records not selected for this sink. */
+  | { readonly type: 'records-skipped'; readonly records: number }
+  /** A batch was rejected permanently and is retried in halves. */
+  | { readonly type: 'batch-split'; readonly records: number; readonly reason: string }
+  | { readonly type: 'sink-warned'; readonly message: string };
+
+/** The next action: step again, wait for records, or step again after a while so that a batch can fill. */
+export type StepOutcome = 'more' | 'idle' | { readonly waitMs: number };
+
+/** Options of one step. */
+export interface StepOptions {
+  /** True at shutdown: send batches without waiting for them to fill. Default false. */
+  readonly isLast?: boolean | undefined;
 }

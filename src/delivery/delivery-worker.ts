@@ -1,64 +1,15 @@
-import { type Clock, openDeadline, renderDuration, renderErrorChain } from '../base/index.ts';
-import type { LogRecord } from '../model/index.ts';
-import type { DeadLetter, DeadLetterBox, DeliveryReport, Sink, Spool, WatchedConnection } from './contracts.ts';
+import { openDeadline, renderDuration, renderErrorChain } from '../base/index.ts';
+import type {
+  DeadLetter,
+  DeliveryReport,
+  DeliveryWorkerOptions,
+  Refusal,
+  StepOptions,
+  StepOutcome,
+  WatchedConnection,
+} from './contracts.ts';
 import { DeliveryError } from './errors.ts';
-import { InFlightBatch } from './in-flight-batch.ts';
 import { OutgoingRecord } from './outgoing-record.ts';
-
-/** One sink, the records for it, and the limits of a batch. */
-export interface DeliveryWorkerOptions<Cursor> {
-  /** The sink to deliver to. */
-  readonly sink: Sink;
-  /** Source of the records. */
-  readonly spool: Spool<Cursor>;
-  /** Store for records that the sink rejects permanently. */
-  readonly deadLetters: DeadLetterBox;
-  /** Source of the current time and of timers. */
-  readonly clock: Clock;
-  /** True when the sink gets the records of a log. */
-  readonly isWanted: (router: string, component: string) => boolean;
-  /** True when the sink gets a record of a wanted log; absent = every record. Requires parsing each record. */
-  readonly isSelected?: ((record: LogRecord) => boolean) | undefined;
-  /** Called with each event. */
-  readonly report: (event: DeliveryEvent) => void;
-}
-
-/** The event of a delivery step. */
-export type DeliveryEvent =
-  /** The sink accepted these; `duplicates` of them it already had. `bytes`: size of the request, 0 when unknown. */
-  | {
-      readonly type: 'records-delivered';
-      readonly records: number;
-      readonly duplicates: number;
-      readonly bytes: number;
-    }
-  /** The sink accepted these again, because it may have lost them. */
-  | { readonly type: 'records-repeated'; readonly records: number; readonly bytes: number }
-  /** The sink rejected these repeats. They do not become dead letters, because it has accepted them before. */
-  | { readonly type: 'repeats-refused'; readonly records: number; readonly reason: string }
-  /** These became dead letters; `reason` is that of the first. `isAnswered`: the sink itself rejected one of them. */
-  | {
-      readonly type: 'records-refused';
-      readonly records: number;
-      readonly reason: string;
-      readonly isAnswered: boolean;
-    }
-  /** The sink rejected this many records of a batch without identifying them: they are lost for this sink. */
-  | { readonly type: 'records-rejected'; readonly records: number; readonly reason: string }
-  /** Records not selected for this sink. */
-  | { readonly type: 'records-skipped'; readonly records: number }
-  /** A batch was rejected permanently and is retried in halves. */
-  | { readonly type: 'batch-split'; readonly records: number; readonly reason: string }
-  | { readonly type: 'sink-warned'; readonly message: string };
-
-/** The next action: step again, wait for records, or step again after a while so that a batch can fill. */
-export type StepOutcome = 'more' | 'idle' | { readonly waitMs: number };
-
-/** Options of one step. */
-export interface StepOptions {
-  /** True at shutdown: send batches without waiting for them to fill. Default false. */
-  readonly isLast?: boolean | undefined;
-}
 
 /** Records in flight, and what to do once all are settled. */
 interface Load {
@@ -357,4 +308,57 @@ function isAllRefused(outcome: DeliveryReport | DeliveryError, attempt: readonly
 /** True when a receiver may have lost accepted records: its connection broke, or it answered 5xx. */
 function mayHaveLost({ code, answer = '' }: DeliveryError): boolean {
   return code === 'unreachable' || code === 'timeout' || code === 'protocol_error' || /^5\d\d$/.test(answer);
+}
+
+/**
+ * Records in flight: read for a sink and not settled yet, oldest first. When the sink permanently rejects a batch, the
+ * attempt is halved until it isolates the rejected record; afterwards it grows again.
+ */
+class InFlightBatch {
+  readonly #batchMax: number;
+  #pending: readonly OutgoingRecord[];
+  #attemptMax: number;
+  readonly #letters: DeadLetter[];
+
+  /** `refused` are rejected without being sent; `batchMax` is the maximum number of records per attempt. */
+  constructor(records: readonly OutgoingRecord[], refused: readonly DeadLetter[], batchMax: number) {
+    this.#pending = records;
+    this.#letters = [...refused];
+    this.#batchMax = batchMax;
+    this.#attemptMax = batchMax;
+  }
+
+  /** The records to send next; empty when every record is settled. */
+  get attempt(): readonly OutgoingRecord[] {
+    return this.#pending.length <= this.#attemptMax ? this.#pending : this.#pending.slice(0, this.#attemptMax);
+  }
+
+  /** Permanently rejected records, with the reasons. */
+  get letters(): readonly DeadLetter[] {
+    return this.#letters;
+  }
+
+  /** Settles the attempt except for the records at the indexes `again`, which stay in front. */
+  settle(refused: readonly ({ readonly index: number } & Refusal)[], again: readonly number[]): void {
+    const { attempt } = this;
+    for (const { index, ...refusal } of refused) this.#refuse(attempt[index], refusal);
+    const left = again.flatMap((index) => attempt[index] ?? []);
+    this.#pending = [...left, ...this.#pending.slice(attempt.length)];
+    if (left.length === 0) this.#attemptMax = Math.min(this.#batchMax, this.#attemptMax * 2);
+  }
+
+  /** Rejects the whole attempt. Returns `true` when it was halved, `false` when it was a single record, which is settled now. */
+  refuse(refusal: Refusal): boolean {
+    const { attempt } = this;
+    if (attempt.length > 1) {
+      this.#attemptMax = Math.ceil(attempt.length / 2);
+      return true;
+    }
+    this.settle([{ index: 0, ...refusal }], []);
+    return false;
+  }
+
+  #refuse(record: OutgoingRecord | undefined, refusal: Refusal): void {
+    if (record) this.#letters.push({ uid: record.fields.uid, line: record.line, ...refusal });
+  }
 }

@@ -9,19 +9,17 @@ export type {
   BatchBounds,
   DeadLetter,
   DeadLetterBox,
+  DeliveryEvent,
+  DeliveryWorkerOptions,
   PreflightFinding,
   PreflightFleet,
   ReplayedLetter,
   Sink,
   Spool,
+  StepOptions,
+  StepOutcome,
 } from './contracts.ts';
-export {
-  type DeliveryEvent,
-  DeliveryWorker,
-  type DeliveryWorkerOptions,
-  type StepOptions,
-  type StepOutcome,
-} from './delivery-worker.ts';
+export { DeliveryWorker } from './delivery-worker.ts';
 export { DeliveryError } from './errors.ts';
 export { OutgoingRecord } from './outgoing-record.ts';
 export type { SinkSelection, SinkSurroundings } from './sinks/define-sink.ts';
