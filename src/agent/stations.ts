@@ -9,10 +9,9 @@ import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RouterParts } from './plan.ts';
 import { Fleet } from './routers/fleet.ts';
 import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
-import { SpoolGuard } from './routers/spool-guard.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
-import { createRouterNotes, type State } from './state.ts';
-import { RecentRecords } from './stats/recent-records.ts';
+import { createRouterNotes, SpoolGuard, type State } from './state.ts';
+import { RecentRecords } from './stats/log-stats.ts';
 
 /** State, clock and output of routers, sinks and backups. */
 export interface StationsOptions extends State {

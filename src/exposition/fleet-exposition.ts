@@ -266,3 +266,11 @@ function* listSeries(parts: ReadonlyMap<string, ReadyText>): Generator<string> {
     for (const line of lines.split('\n')) if (line !== '') yield line.slice(0, line.lastIndexOf(' '));
   }
 }
+
+/** A family with samples, each as its labels and its value. */
+export function toFamily(
+  { name, help, type }: FamilyDescription,
+  samples: readonly (readonly [Labels, number])[],
+): MetricFamily {
+  return { name, help, type, samples: samples.map(([labels, value]) => ({ labels, value })) };
+}

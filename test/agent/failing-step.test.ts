@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findStep, type PollFacts } from '../../src/agent/stats/failing-step.ts';
+import { findStep, type PollFacts } from '../../src/agent/stats/poll-stats.ts';
 import { SourceError } from '../../src/model/index.ts';
 
 const FACTS: PollFacts = { isLogin: false, isTls: true, isRepeated: false, sent: 100, received: 100 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecentRecords } from '../../src/agent/stats/recent-records.ts';
+import { RecentRecords } from '../../src/agent/stats/log-stats.ts';
 
 function render(message: string, more: object = {}): string {
   const record = {

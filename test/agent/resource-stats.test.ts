@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { ResourceStats } from '../../src/agent/stats/resource-stats.ts';
+import { ResourceStats } from '../../src/agent/stats/poll-stats.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 
 const router = { name: 'plant-7', labels: {} };

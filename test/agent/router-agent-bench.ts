@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { LineProcessing } from '../../src/agent/routers/line-processing.ts';
+import { LineProcessing } from '../../src/agent/line-processing.ts';
 import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/routers/router-agent.ts';
-import { SpoolGuard } from '../../src/agent/routers/spool-guard.ts';
-import { RecentRecords } from '../../src/agent/stats/recent-records.ts';
+import { SpoolGuard } from '../../src/agent/state.ts';
+import { RecentRecords } from '../../src/agent/stats/log-stats.ts';
 import type { SteppedClock } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';

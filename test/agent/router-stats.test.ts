@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecentRecords } from '../../src/agent/stats/recent-records.ts';
+import { RecentRecords } from '../../src/agent/stats/log-stats.ts';
 import { RouterStats } from '../../src/agent/stats/router-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';

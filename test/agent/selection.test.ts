@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSelection } from '../../src/agent/selection.ts';
+import { createSelection } from '../../src/agent/line-processing.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 
 const all = { routers: ['*'], components: ['*'], severities: ['*'], events: ['*'] };

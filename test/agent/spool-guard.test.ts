@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SpoolGuard } from '../../src/agent/routers/spool-guard.ts';
+import { SpoolGuard } from '../../src/agent/state.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
 import { StoreError } from '../../src/store/index.ts';
 

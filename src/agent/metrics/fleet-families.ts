@@ -1,6 +1,6 @@
 import { BACKUP_FAMILIES } from '../../backup/index.ts';
 import { SERIES_DROPPED } from '../../exposition/index.ts';
-import type { FamilyDescription, Labels, MetricFamily, MetricType } from '../../model/index.ts';
+import type { FamilyDescription, MetricType } from '../../model/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../../status/index.ts';
 
 /** A family that the agent itself says something in; `labels` beside `router` and the router's own. */
@@ -161,11 +161,3 @@ export const AGENT_FAMILIES: readonly AgentFamily[] = [
   ...BACKUP_FAMILIES.map((one) => ({ ...one, labels: ['profile'] })),
   ...[CONFIG_ENTRIES, CONFIG_CHANGES].map((one) => ({ ...one, labels: ['section', 'resource'] })),
 ];
-
-/** A family with samples, each as its labels and its value. */
-export function toFamily(
-  { name, help, type }: FamilyDescription,
-  samples: readonly (readonly [Labels, number])[],
-): MetricFamily {
-  return { name, help, type, samples: samples.map(([labels, value]) => ({ labels, value })) };
-}

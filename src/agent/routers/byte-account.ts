@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/index.ts';
-import type { FleetExposition } from '../../exposition/index.ts';
+import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { RouterIdentity } from '../../model/index.ts';
 import { ByteBudget } from '../../schedule/index.ts';
-import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
+import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterNotes } from '../state.ts';
 
 /** The budget of one router, and where its use is kept. */

@@ -13,14 +13,13 @@ import {
   StatusPoller,
 } from '../../status/index.ts';
 import { StoreError } from '../../store/index.ts';
-import type { RouterNotes } from '../state.ts';
-import type { RecentRecords } from '../stats/recent-records.ts';
+import type { LineProcessing } from '../line-processing.ts';
+import type { RouterNotes, SpoolGuard } from '../state.ts';
+import type { RecentRecords } from '../stats/log-stats.ts';
 import { RouterStats } from '../stats/router-stats.ts';
 import { ByteAccount } from './byte-account.ts';
-import type { LineProcessing } from './line-processing.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { readRouterTime } from './router-time.ts';
-import type { SpoolGuard } from './spool-guard.ts';
 
 /** Events about a router for the rest of the agent. */
 export type RouterEvent =

@@ -7,19 +7,19 @@ import {
   renderErrorChain,
   type Timer,
 } from '../../base/index.ts';
-import type { SinkSettings } from '../../delivery/index.ts';
 import {
   DeliveryError,
   type DeliveryEvent,
   DeliveryWorker,
   type Sink,
+  type SinkSettings,
   type StepOptions,
 } from '../../delivery/index.ts';
 import { RetryLoop, type RetryLoopOutcome } from '../../schedule/index.ts';
 import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError } from '../../store/index.ts';
 import type { SinkSummary } from '../../web/index.ts';
+import { createSelection, type SinkSelection } from '../line-processing.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
-import { createSelection, type SinkSelection } from '../selection.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
 
 /** Store, connector and counters of all sinks. */

@@ -1,14 +1,14 @@
 import { type Clock, renderDuration, renderErrorChain, type Timer } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import type { FleetExposition } from '../../exposition/index.ts';
+import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { Labels } from '../../model/index.ts';
 import { type RetryAfter, ROUTER_FAILURES } from '../../router/index.ts';
 import type { ByteBudget } from '../../schedule/index.ts';
 import type { PollResult } from '../../status/index.ts';
 import type { PollFault, RouterFailureSummary, RouterSummary } from '../../web/index.ts';
-import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
+import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
-import type { RouterLog } from './router-log.ts';
+import type { RouterLog } from './event-table.ts';
 
 /** One router, and where its state is shown and logged. */
 export interface AvailabilityOptions {

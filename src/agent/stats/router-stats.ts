@@ -1,22 +1,18 @@
 import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import type { FleetExposition } from '../../exposition/index.ts';
+import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { LinkVerdict } from '../../logs/index.ts';
 import type { FamilyDescription, RecordLines } from '../../model/index.ts';
 import { type RetryAfter, type RouterCertificate, RouterError } from '../../router/index.ts';
 import type { ByteBudget } from '../../schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
 import type { LogRotationSummary, PollFault, RouterDetail, RouterLogSummary, RouterSummary } from '../../web/index.ts';
-import { FLEET_FAMILIES as F, toFamily } from '../metrics/fleet-families.ts';
+import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
 import { AvailabilityStats, toFailure } from './availability-stats.ts';
-import { EVENT_TABLE, type StationEventOf, type StationEventType } from './event-table.ts';
-import { findStep } from './failing-step.ts';
-import { LogStats } from './log-stats.ts';
-import { PollHistory, PollSamples } from './poll-stats.ts';
-import type { RecentRecords } from './recent-records.ts';
-import { ResourceStats } from './resource-stats.ts';
-import { RouterLog } from './router-log.ts';
+import { EVENT_TABLE, RouterLog, type StationEventOf, type StationEventType } from './event-table.ts';
+import { LogStats, type RecentRecords } from './log-stats.ts';
+import { findStep, PollHistory, PollSamples, ResourceStats } from './poll-stats.ts';
 import { SessionStats } from './session-stats.ts';
 
 /** One router, and where its series are published. */

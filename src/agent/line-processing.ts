@@ -1,6 +1,7 @@
 import { isSelected } from '../base/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
-import type { LogRecord } from '../model/index.ts';
+import { LineMatcher, type LogRuleSettings, type RedactSettings } from '../logs/index.ts';
+import type { FamilyDescription, LogRecord } from '../model/index.ts';
 
 /** Selects the records of one sink. */
 export interface SinkSelection {
@@ -28,4 +29,16 @@ export function createSelection({ routers, components, severities, events }: Sin
       ? undefined
       : ({ severity = 'none', event = 'line' }) => isSelected(severity, severities) && isSelected(event, events),
   };
+}
+
+/** Redaction and log rules of the configuration, compiled once for all routers. */
+export class LineProcessing {
+  /** Families of the rules, by the name of their metric. */
+  readonly families: ReadonlyMap<string, FamilyDescription>;
+  readonly matcher: LineMatcher;
+
+  constructor(rules: readonly LogRuleSettings[], redact: readonly RedactSettings[]) {
+    this.families = new Map(rules.map(({ name, help, type }) => [name, { name, help, type }]));
+    this.matcher = new LineMatcher(rules, redact);
+  }
 }
