@@ -10,10 +10,10 @@
 
 import tls from 'node:tls';
 import { createSystemClock } from '../src/base/index.ts';
-import type { WireBytes } from '../src/router/connector.ts';
-import { Connector } from '../src/router/connector.ts';
+import type { WireBytes } from '../src/router/connection/connector.ts';
+import { Connector } from '../src/router/connection/connector.ts';
 import { RouterClient } from '../src/router/index.ts';
-import { type JsonAnswer, Transport, type TransportRequest } from '../src/router/transport.ts';
+import { type JsonAnswer, Transport, type TransportRequest } from '../src/router/requests/transport.ts';
 import { startSimulator } from '../src/simulator/index.ts';
 import { expandPath, loadShippedModules, SHIPPED_MODULES_FOLDER } from '../src/status/index.ts';
 

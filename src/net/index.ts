@@ -1,11 +1,20 @@
 /**
  * net: tools of every network client, whatever the peer.
  *
- * Owns: error codes of failed connections, bodies read up to a bound, `Retry-After`,
+ * Owns: error codes of failed connections, bodies read up to a bound, fields of JSON bodies, `Retry-After`,
  * trusted and pinned certificates, kept connections.
  * Does not own: the opening of a connection, and what a failure means to its caller (router, delivery).
  * Start reading at: error-codes.ts.
  */
 export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts';
-export { createOneConnectionAgent, KEPT_SOCKET, parseRetryAfter, readBounded, toAddress } from './http.ts';
+export {
+  createOneConnectionAgent,
+  isPlainObject,
+  KEPT_SOCKET,
+  parseRetryAfter,
+  readBounded,
+  readInteger,
+  readString,
+  toAddress,
+} from './http.ts';
 export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions } from './tls.ts';

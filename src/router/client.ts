@@ -1,15 +1,14 @@
 import { type Clock, createSystemClock, Secret } from '../base/index.ts';
-import type { RouterCertificate } from './certificate.ts';
-import { decodeProfileState, type ProfileState } from './configuration.ts';
-import { ConfigurationCalls } from './configuration-calls.ts';
-import type { ConnectionCounts, WireBytes } from './connector.ts';
-import { isPlainObject } from './decode.ts';
+import { isPlainObject } from '../net/index.ts';
+import { decodeProfileState, type ProfileState } from './configuration/configuration.ts';
+import { ConfigurationCalls } from './configuration/configuration-calls.ts';
+import type { ConnectionCounts, WireBytes } from './connection/connector.ts';
+import type { RouterCertificate, RouterTls } from './connection/trust.ts';
 import { RouterError } from './errors.ts';
 import type { ManualAction } from './operations.ts';
-import { type Call, RequestQueue, type RetryAfter } from './request-queue.ts';
-import type { AuthMode, SessionEvent } from './session.ts';
-import type { ConsumeDownload, JsonAnswer } from './transport.ts';
-import type { RouterTls } from './trust.ts';
+import { type Call, RequestQueue, type RetryAfter } from './requests/request-queue.ts';
+import type { AuthMode, SessionEvent } from './requests/session.ts';
+import type { ConsumeDownload, JsonAnswer } from './requests/transport.ts';
 
 /** Address, credentials and limits of one router. */
 export interface RouterClientOptions {

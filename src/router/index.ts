@@ -4,10 +4,12 @@
  * Owns: the connection, its trust and its bytes, the session (login, refresh, logout), the calls of the interface,
  * configuration envelopes, schemes and filters, and what every failure means.
  * Does not own: when a call is made, and what the body of a status resource means.
- * Start reading at: client.ts, then request-queue.ts and the diagrams in session.ts and connection-attempt.ts.
+ * Start reading at: client.ts, then the diagrams in requests/session.ts and connection/connection-attempt.ts.
+ *
+ *   connection/     opening a connection: name, TCP, TLS, trust, and the bytes on the wire
+ *   requests/       one request after another: order, session, transport, errors
+ *   configuration/  configuration envelopes, schemes and filters
  */
-
-export type { RouterCertificate } from './certificate.ts';
 export { type AnyAnswer, type AnyCall, type DatedAnswer, RouterClient, type RouterClientOptions } from './client.ts';
 export type {
   ChangedEntry,
@@ -20,15 +22,9 @@ export type {
   ProfileChoice,
   ProfileState,
   SublistEntry,
-} from './configuration.ts';
-export type { ConfigurationCalls, EntryChoice } from './configuration-calls.ts';
-export type { ConnectionCounts, WireBytes } from './connector.ts';
-export { type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
-export { type Condition, contains, equals, type Filter } from './filter.ts';
-export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
-export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';
-export { RouterProbe, type RouterProbeOptions, type TlsFinding } from './probe.ts';
-export type { RetryAfter } from './request-queue.ts';
+} from './configuration/configuration.ts';
+export { type Condition, contains, equals, type Filter } from './configuration/configuration.ts';
+export type { ConfigurationCalls, EntryChoice } from './configuration/configuration-calls.ts';
 export {
   checkValues,
   decodeScheme,
@@ -36,9 +32,14 @@ export {
   type ResourceScheme,
   SCHEME_TYPES,
   type SchemeFault,
-} from './scheme.ts';
-export type { AuthMode, SessionEvent } from './session.ts';
+} from './configuration/scheme.ts';
+export type { ConnectionCounts, WireBytes } from './connection/connector.ts';
+export type { RouterCertificate, RouterTls, ShownCertificate } from './connection/trust.ts';
+export { type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
+export { type ApiDescription, type DescribedCall, parseApiDescription } from './openapi.ts';
+export { MANUAL_ACTION_TYPES, type ManualAction, type ManualActionOptions } from './operations.ts';
+export { RouterProbe, type RouterProbeOptions, type TlsFinding } from './probe.ts';
+export type { RetryAfter } from './requests/request-queue.ts';
+export type { AuthMode, SessionEvent } from './requests/session.ts';
+export type { DownloadFacts } from './requests/transport.ts';
 export { connectionShape, urlKey } from './settings.ts';
-export type { ShownCertificate } from './shown-certificate.ts';
-export type { DownloadFacts } from './transport.ts';
-export type { RouterTls } from './trust.ts';

@@ -1,4 +1,4 @@
-import { isPlainObject, readString } from './decode.ts';
+import { isPlainObject, readString } from '../net/index.ts';
 import { RouterError } from './errors.ts';
 
 /** One call that a device description lists. */

@@ -4,11 +4,16 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
 import { toAddress, toNameOptions } from '../net/index.ts';
-import { toConnectError, toConnectTimeoutMs, toTcpOptions, toTimeoutError } from './connection-attempt.ts';
-import { type WireBytes, WireMeter } from './connector.ts';
+import { toConnectError, toConnectTimeoutMs, toTcpOptions, toTimeoutError } from './connection/connection-attempt.ts';
+import { type WireBytes, WireMeter } from './connection/connector.ts';
+import {
+  decodeShownCertificate,
+  judgeTrust,
+  openTrustedContext,
+  type RouterTls,
+  type ShownCertificate,
+} from './connection/trust.ts';
 import { RouterError, toRouterError } from './errors.ts';
-import { decodeShownCertificate, judgeTrust, type ShownCertificate } from './shown-certificate.ts';
-import { openTrustedContext, type RouterTls } from './trust.ts';
 
 /** Address and limits of one probe. */
 export interface RouterProbeOptions {

@@ -1,5 +1,5 @@
 import { choice, routerUrl, secret, secretPath, text, tlsSection } from '../settings/index.ts';
-import { AUTH_MODES } from './session.ts';
+import { AUTH_MODES } from './requests/session.ts';
 
 /** The key `url` of a router. */
 export const urlKey = routerUrl({

@@ -1,7 +1,6 @@
 import { type Clock, hashToUnit, type Timer } from '../base/index.ts';
 import type { Activity, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
-import { DueQueue } from './due-queue.ts';
-import { FixedRateSchedule } from './fixed-rate-schedule.ts';
+import { DueQueue, FixedRateSchedule } from './due-times.ts';
 
 /** Clock and limits of the runs. */
 export interface SchedulerOptions {

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { decodeCertificate, parseCertificateTime } from '../../src/router/certificate.ts';
+import { decodeCertificate, parseCertificateTime } from '../../src/router/connection/trust.ts';
 import { certificate } from './wire-bench.ts';
 
 describe('parseCertificateTime()', () => {

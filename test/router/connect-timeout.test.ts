@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { createSteppedClock, createSystemClock, type SteppedClock } from '../../src/base/index.ts';
-import { toTcpOptions } from '../../src/router/connection-attempt.ts';
+import { toTcpOptions } from '../../src/router/connection/connection-attempt.ts';
 import { RouterClient, RouterProbe } from '../../src/router/index.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { openSilentListener } from '../support/silent-listener.ts';

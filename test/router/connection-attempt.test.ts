@@ -13,8 +13,8 @@ import {
   renderErrorChain,
   type SteppedClock,
 } from '../../src/base/index.ts';
-import { toConnectError } from '../../src/router/connection-attempt.ts';
-import { Connector } from '../../src/router/connector.ts';
+import { toConnectError } from '../../src/router/connection/connection-attempt.ts';
+import { Connector } from '../../src/router/connection/connector.ts';
 import { toRouterError } from '../../src/router/errors.ts';
 import { RouterClient, type RouterError, type RouterTls } from '../../src/router/index.ts';
 import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';

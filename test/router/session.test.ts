@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import { RouterError } from '../../src/router/index.ts';
-import { Session, type SessionEvent, type SessionOptions } from '../../src/router/session.ts';
-import type { JsonAnswer } from '../../src/router/transport.ts';
+import { Session, type SessionEvent, type SessionOptions } from '../../src/router/requests/session.ts';
+import type { JsonAnswer } from '../../src/router/requests/transport.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:https';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { WireMeter } from '../../src/router/connector.ts';
+import { WireMeter } from '../../src/router/connection/connector.ts';
 import type { RouterTls } from '../../src/router/index.ts';
 import { answerJson, type BenchOptions, type Handler, inTurn } from './http-router.ts';
 import { authority, certificate, closing, ok, openWire } from './wire-bench.ts';

@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
-import type { Clock } from '../base/index.ts';
-import { decodeCertificate, type RouterCertificate } from './certificate.ts';
+import type { Clock } from '../../base/index.ts';
+import { decodeCertificate, type RouterCertificate } from './trust.ts';
 
 /** State that shortens a handshake. */
 export interface HandshakeOffer {

@@ -1,8 +1,11 @@
+import { RouterError } from '../errors.ts';
+import type { Call, RequestQueue } from '../requests/request-queue.ts';
 import {
   type ChangedEntry,
   type Configuration,
   decodeConfiguration,
   decodeListSize,
+  type Filter,
   type NewEntry,
   type NewSublistEntry,
   type Parameters,
@@ -14,9 +17,6 @@ import {
   renderNewEntries,
   renderNewSublistEntries,
 } from './configuration.ts';
-import { RouterError } from './errors.ts';
-import type { Filter } from './filter.ts';
-import type { Call, RequestQueue } from './request-queue.ts';
 
 /** Entries and profile of a call. */
 export interface EntryChoice {

@@ -1,8 +1,8 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
-import type { Clock, Timer } from '../base/index.ts';
-import { isAuthorityNeeded, KEPT_SOCKET, readErrorCode, toAddress, toNameOptions } from '../net/index.ts';
+import type { Clock, Timer } from '../../base/index.ts';
+import { isAuthorityNeeded, KEPT_SOCKET, readErrorCode, toAddress, toNameOptions } from '../../net/index.ts';
 import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 

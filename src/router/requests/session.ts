@@ -1,5 +1,5 @@
-import type { Clock, Secret } from '../base/index.ts';
-import { RouterError } from './errors.ts';
+import type { Clock, Secret } from '../../base/index.ts';
+import { RouterError } from '../errors.ts';
 import type { JsonAnswer, TransportRequest } from './transport.ts';
 
 /** Event of the session with a router. */

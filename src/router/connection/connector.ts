@@ -1,11 +1,10 @@
 import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
-import type { Clock } from '../base/index.ts';
-import type { RouterCertificate } from './certificate.ts';
+import type { Clock } from '../../base/index.ts';
 import { ConnectionAttempt } from './connection-attempt.ts';
 import { TlsSessionCache } from './tls-session-cache.ts';
-import { openTrustedContext, type RouterTls } from './trust.ts';
+import { openTrustedContext, type RouterCertificate, type RouterTls } from './trust.ts';
 
 /** Trust and limits of the connections to one router. */
 export interface ConnectorOptions {

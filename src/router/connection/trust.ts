@@ -1,9 +1,71 @@
 import type { X509Certificate } from 'node:crypto';
-import type { TLSSocket } from 'node:tls';
-import { isAuthorityNeeded } from '../net/index.ts';
-import { decodeCertificate, type RouterCertificate } from './certificate.ts';
-import { RouterError } from './errors.ts';
-import { findTrustFault, type RouterTls } from './trust.ts';
+import type { SecureContext, TLSSocket } from 'node:tls';
+import { findOtherFingerprint, isAuthorityNeeded, openSecureContext } from '../../net/index.ts';
+import type { ClientTls } from '../../settings/index.ts';
+import { RouterError } from '../errors.ts';
+
+/** TLS settings of a router: how its certificate is verified, and the client certificate. */
+export type RouterTls = ClientTls;
+
+/** Checks the certificate of a full handshake beyond what the TLS library has checked; returns the error, if any. */
+export function findTrustFault(tls: RouterTls, certificate: X509Certificate | undefined): RouterError | undefined {
+  const found = findOtherFingerprint(tls, certificate);
+  if (found === undefined) return undefined;
+  return new RouterError('tls', `The router's certificate has another fingerprint: ${found}`, {
+    disposition: 'operator',
+    hint: 'If the certificate was renewed, put this fingerprint into tls.fingerprint_sha256 of this router',
+    isUnsent: true,
+  });
+}
+
+/** Returns the TLS context of a router's settings. Throws {@link RouterError} if its certificates cannot be used. */
+export function openTrustedContext(tls: RouterTls, groups?: string): SecureContext {
+  try {
+    return openSecureContext(tls, groups);
+  } catch (cause) {
+    throw new RouterError('tls', 'The certificates that are configured for this router cannot be used', {
+      disposition: 'operator',
+      hint: 'Check tls.ca_file, tls.cert_file and tls.key_file of this router',
+      cause,
+      isUnsent: true,
+    });
+  }
+}
+
+/** Facts of a router's certificate when it was last verified. Times are Unix milliseconds. */
+export interface RouterCertificate {
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  /** Hexadecimal with colons, one of the forms of `tls.fingerprint_sha256`. */
+  readonly fingerprintSha256: string;
+}
+
+/** `undefined` when there is no certificate or its times cannot be read. */
+export function decodeCertificate(certificate: X509Certificate | undefined): RouterCertificate | undefined {
+  if (!certificate) return undefined;
+  const notBeforeMs = parseCertificateTime(certificate.validFrom);
+  const notAfterMs = parseCertificateTime(certificate.validTo);
+  if (notBeforeMs === undefined || notAfterMs === undefined) return undefined;
+  return { notBeforeMs, notAfterMs, fingerprintSha256: certificate.fingerprint256 };
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+/** `Dec 31 23:59:59 2049 GMT`; days below ten have a space before them, seconds may have a fraction, the zone may lack. */
+const TIME =
+  /^(?<month>[A-Z][a-z]{2}) {1,2}(?<day>\d{1,2}) (?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)(\.\d{1,9})? (?<year>\d{4})( GMT)?$/;
+
+/** A time as OpenSSL prints that of a certificate, as Unix milliseconds; `undefined` for anything else. */
+export function parseCertificateTime(text: string): number | undefined {
+  const groups = TIME.exec(text)?.groups;
+  const month = MONTHS.indexOf(groups?.['month'] ?? '');
+  if (!groups || month < 0) return undefined;
+  const [day, hour, minute, second, year] = ['day', 'hour', 'minute', 'second', 'year'].map((name) =>
+    Number(groups[name]),
+  );
+  const time = Date.UTC(year ?? Number.NaN, month, day, hour, minute, second);
+  // The first 99 years of the calendar would be taken for the last century.
+  return Number.isNaN(time) || (year ?? 0) < 1000 ? undefined : time;
+}
 
 /** A certificate as a router showed it, trusted or not. The texts are untrusted: bounded and without control characters. */
 export interface ShownCertificate extends RouterCertificate {

@@ -1,10 +1,10 @@
 import { type Agent, type Dispatcher, request } from 'undici';
-import { type Clock, openDeadline } from '../base/index.ts';
-import { createOneConnectionAgent, parseRetryAfter, readBounded } from '../net/index.ts';
-import { toConnectTimeoutMs } from './connection-attempt.ts';
-import { Connector, type WireFacts } from './connector.ts';
-import { RouterError, toRouterError } from './errors.ts';
-import type { RouterTls } from './trust.ts';
+import { type Clock, openDeadline } from '../../base/index.ts';
+import { createOneConnectionAgent, parseRetryAfter, readBounded } from '../../net/index.ts';
+import { toConnectTimeoutMs } from '../connection/connection-attempt.ts';
+import { Connector, type WireFacts } from '../connection/connector.ts';
+import type { RouterTls } from '../connection/trust.ts';
+import { RouterError, toRouterError } from '../errors.ts';
 
 /** Address, limits and byte counter of one router. */
 export interface TransportOptions {
