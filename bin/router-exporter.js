@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 // Plain old syntax on purpose: this file must parse on every Node.js, to say which one is needed.
+// Without a listener, Node.js opens its debugger on this signal, to everyone on the machine. Listening takes its place.
+process.on('SIGUSR1', function () {});
 var major = Number(process.versions.node.split('.')[0]);
 if (major < 24) {
   process.stderr.write(

@@ -11,6 +11,8 @@ for (const name of ['SIGTERM', 'SIGINT'] as const) {
     stop.abort();
   });
 }
+// Without a listener, Node.js opens its debugger on this signal. bin/ listens as well, before this module is loaded.
+process.on('SIGUSR1', () => {});
 // Ignore EPIPE on stderr: losing the log must not stop the agent.
 process.stderr.on('error', () => {});
 // Without this, a command that waits for something that does not keep the process alive would end silently with code 0.

@@ -59,6 +59,7 @@ describe('the Dockerfile', () => {
     expect(readFileSync(join(ROOT, 'docs/router-exporter.example.yaml'), 'utf8')).toContain(`listen: [":${port}"]`);
     expect(JSON.parse(lastOf('ENTRYPOINT')[0] ?? '')).toEqual([
       'node',
+      '--disable-sigusr1',
       expect.stringMatching(/^\/.*\/bin\/router-exporter\.js$/),
     ]);
     expect(JSON.parse(lastOf('CMD')[0] ?? '')).toContain(`--storage.path=${lastOf('VOLUME')[0]}`);
@@ -117,7 +118,7 @@ describe.skipIf(sampled('container image', false, true))(
       for (const name of readdirSync(folder)) {
         if (join(folder, name) !== root) rmSync(join(folder, name), { recursive: true });
       }
-      app = join(root, dirname(dirname(readWords(lastOf('ENTRYPOINT')[0] ?? '')[1] ?? '')));
+      app = join(root, dirname(dirname(readWords(lastOf('ENTRYPOINT')[0] ?? '').at(-1) ?? '')));
       mkdirSync(join(folder, 'data'), { mode: 0o700 });
       if (isRoot) chownSync(join(folder, 'data'), uid, gid);
     }, 120_000);

@@ -72,6 +72,10 @@ describe('the unit', () => {
     expect(valuesOf('MemoryDenyWriteExecute')).toEqual([]);
   });
 
+  test('opens no debugger, also before the program ignores the signal for it', () => {
+    expect(valuesOf('Environment')).toContain('NODE_OPTIONS=--disable-sigusr1');
+  });
+
   test('gives the agent more time to end than it takes', () => {
     expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThan(END_SECONDS_MAX);
     expect(valuesOf('ExecReload')).toEqual(['/bin/kill -HUP $MAINPID']);

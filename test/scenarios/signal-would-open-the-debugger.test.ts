@@ -1,0 +1,40 @@
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import { startSimulator } from '../../src/simulator/index.ts';
+import { type Program, startProgram } from '../support/child.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { writeRunConfig } from '../support/run-config.ts';
+
+const toPath = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
+
+describe('the agent opens no debugger at SIGUSR1, and goes on', () => {
+  test.for([
+    ['started by its command', 'bin/router-exporter.js'],
+    ['started by its module', 'src/main.ts'],
+    ['started as npx starts it in a checkout', 'tools/runtime/router-exporter.js'],
+  ])('%s', async ([, entry = '']) => {
+    await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+    await using config = await writeRunConfig(simulator);
+    const port = await findFreePort();
+    await using agent = startProgram(
+      process.execPath,
+      [toPath(entry), 'run', '--config.file', config.file, '--log.format', 'json'],
+      { NODE_OPTIONS: `--inspect-port=127.0.0.1:${port}` },
+    );
+    const [, url = ''] = await agent.waitFor('stderr', /"urls":\["([^"]+)"/);
+    await signalAndReload(agent);
+    expect((await fetch(`${url}/-/healthy`)).status).toBe(200);
+    await expect(fetch(`http://127.0.0.1:${port}/json/version`)).rejects.toThrow('fetch failed');
+    expect(agent.stderr).not.toContain('Debugger');
+    agent.process.kill('SIGTERM');
+    expect(await agent.ended).toMatchObject({ code: 0 });
+  });
+});
+
+/** The reload comes after the signal: when it has been done, the signal has been dealt with. */
+async function signalAndReload(agent: Program): Promise<void> {
+  agent.process.kill('SIGUSR1');
+  agent.process.kill('SIGHUP');
+  await agent.waitFor('stderr', /Loaded the configuration again/);
+}
