@@ -34,7 +34,8 @@ export interface WebContent {
   listModules(router?: string): readonly string[];
   /**
    * Polls a router now, or joins the poll in progress. Resolves when the poll has ended, even if the router is down, or
-   * when `signal` aborts.
+   * when `signal` aborts. Resolves without a poll when the known values are young enough, or when the byte budget of the
+   * router cannot afford one.
    */
   refresh(name: string, signal: AbortSignal): Promise<void>;
   /** Reads the configuration again: all of it or nothing. */

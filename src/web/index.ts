@@ -34,4 +34,4 @@ export type { WebClientAuth, WebSecurity, WebTls, WebTlsVersion } from './securi
 export { BCRYPT_COST_MAX, revealSecurity } from './security.ts';
 export { openWebServer, type WebServer, type WebServerOptions } from './server.ts';
 export { webSchema } from './web-file-schema.ts';
-export { readWeb, renderWeb, type WebSettings, webSectionSchema } from './web-settings.ts';
+export { FRESH_MIN_AGE_MS, readWeb, renderWeb, type WebSettings, webSectionSchema } from './web-settings.ts';

@@ -1,4 +1,5 @@
-import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
+import { isCrossSite } from './cross-site.ts';
+import type { Handler, WebDependencies } from './web-dependencies.ts';
 
 const DISABLED = 'This is switched off. Start router-exporter with --web.enable-lifecycle to allow it.\n';
 const CROSS_SITE = 'A page of another site asked for this, so it was not done.\n';
@@ -29,18 +30,4 @@ export function createLifecycleHandlers(dependencies: WebDependencies): Readonly
       return context.text('Ending.\n');
     }),
   };
-}
-
-/**
- * Detects requests that a browser sends on behalf of a foreign page, because it adds the user's credentials by itself.
- * Programs send neither header and are let through.
- */
-function isCrossSite({ externalUrl }: WebDependencies, context: WebContext): boolean {
-  const site = context.req.header('sec-fetch-site');
-  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
-  // Browsers send Sec-Fetch-Site only to trusted origins, which plain HTTP is not.
-  const origin = context.req.header('origin');
-  if (origin === undefined) return false;
-  const host = URL.parse(origin)?.host;
-  return host === undefined || (host !== context.req.header('host')?.toLowerCase() && host !== externalUrl?.host);
 }

@@ -3,6 +3,7 @@ import { TLSSocket } from 'node:tls';
 import { DeadlineExceeded, openDeadline, untilAborted } from '../base/index.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { MetricsFormat, MetricsScope, WebContent } from './content.ts';
+import { isCrossSiteGet } from './cross-site.ts';
 import { WebError } from './errors.ts';
 import { chooseMetricsFormat, isGzipWanted } from './negotiate.ts';
 import { openTextStream } from './text-stream.ts';
@@ -62,10 +63,13 @@ export function createScrapeHandlers(
       if (fault !== undefined) return context.text(fault, 400);
       const selection = parseModules(context, dependencies.content, router);
       if ('fault' in selection) return context.text(selection.fault, 400);
+      if (isFresh(context) && isCrossSiteGet(dependencies, context)) return context.text(CROSS_SITE, 403);
       return answerScrape(dependencies, context, probes, { kind: 'router', router, ...selection });
     },
   };
 }
+
+const CROSS_SITE = 'A page of another site asked for this, so the router was not polled.\n';
 
 /** Query parameters that select modules: as in node_exporter, and as in snmp_exporter. */
 const MODULE_KEYS = ['collect[]', 'module'];

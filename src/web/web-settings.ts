@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { renderDuration } from '../base/index.ts';
 import {
   type ConfigFile,
   type ConfigFiles,
+  durationOrNone,
   type ListenAddress,
   listenAddress,
   renderListenAddress,
@@ -14,6 +16,8 @@ import type { WebSecuritySettings } from './security.ts';
 
 /** Unassigned in the Prometheus list of default exporter ports. */
 const PORT_DEFAULT = 9847;
+/** A person who reloads a page wants newer values than these; ten scrapers at once do not. */
+export const FRESH_MIN_AGE_MS = 10_000;
 const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
 
 /** The section `web`. */
@@ -34,6 +38,15 @@ export const webSectionSchema = section('The server for metrics and the status p
       kind: 'list of addresses',
     })
     .optional(),
+  fresh_min_age: durationOrNone(
+    {
+      description:
+        'Minimum age of the values of a router for which `/probe?fresh=1` polls it; younger ones are returned as they are. `0`: every fresh probe polls.',
+      default: renderDuration(FRESH_MIN_AGE_MS),
+    },
+    1000,
+    3_600_000,
+  ).optional(),
   config_file: text({
     description:
       'File with TLS, client certificates, users and headers of the server, in the format of the Prometheus exporters.',
@@ -45,6 +58,8 @@ export const webSectionSchema = section('The server for metrics and the status p
 export interface WebSettings {
   /** Addresses to listen on. Default: port 9847 on every address. */
   readonly listen: readonly ListenAddress[];
+  /** Values of a router younger than this need no fresh poll. 0: always poll. Default {@link FRESH_MIN_AGE_MS}. */
+  readonly freshMinAgeMs?: number | undefined;
   /** TLS, users and headers from `web.config_file`; absent without one. */
   readonly security?: WebSecuritySettings | undefined;
 }
@@ -57,13 +72,18 @@ export async function readWeb(
 ): Promise<WebSettings> {
   return {
     listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
+    freshMinAgeMs: keys.fresh_min_age ?? FRESH_MIN_AGE_MS,
     security: keys.config_file === undefined ? undefined : await readWebSecurity(main, keys.config_file, files),
   };
 }
 
 /** Renders the section with the content of its file inlined and secrets as `[secret]`. */
-export function renderWeb({ listen, security }: WebSettings): object {
-  return { listen: listen.map(renderListenAddress), config_file: security && renderSecurity(security) };
+export function renderWeb({ listen, freshMinAgeMs = FRESH_MIN_AGE_MS, security }: WebSettings): object {
+  return {
+    listen: listen.map(renderListenAddress),
+    fresh_min_age: renderDuration(freshMinAgeMs),
+    config_file: security && renderSecurity(security),
+  };
 }
 
 function renderSecurity({ tls, headers, users }: WebSecuritySettings): object {
