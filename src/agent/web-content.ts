@@ -4,7 +4,14 @@ import type { FleetExposition } from '../exposition/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
 import type { ModuleDefinition } from '../status/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
-import type { MetricsFormat, MetricsScope, ReloadResult, SpoolSummary, WebContent } from '../web/index.ts';
+import {
+  FRESH_MIN_AGE_MS,
+  type MetricsFormat,
+  type MetricsScope,
+  type ReloadResult,
+  type SpoolSummary,
+  type WebContent,
+} from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
@@ -46,7 +53,8 @@ export function createWebContent(options: WebContentOptions): WebContent {
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
       const router = fleet.find(name);
-      if (!router || signal.aborted) return;
+      const { freshMinAgeMs = FRESH_MIN_AGE_MS } = options.config().web;
+      if (!router?.admitsFreshPoll(freshMinAgeMs) || signal.aborted) return;
       const abandoned = Promise.withResolvers<void>();
       signal.addEventListener('abort', () => abandoned.resolve(), { once: true });
       await Promise.race([scheduler.trigger(router.statusKey), abandoned.promise]);

@@ -83,6 +83,8 @@ export class RouterAgent {
   readonly #poller: StatusPoller;
   readonly #backup: RouterBackup | undefined;
   readonly #zone: Zone;
+  /** End of the last poll that read what a fresh one would read. Monotonic. */
+  #polledAtMs = -Infinity;
   readonly #logMemory = new TailMemory();
   /** Component after which the last run over the logs yielded. */
   #logsAfter: string | undefined;
@@ -165,6 +167,15 @@ export class RouterAgent {
   /** Key of the activity that polls the status. */
   get statusKey(): string {
     return this.#key('status');
+  }
+
+  /**
+   * True if a poll ahead of schedule is worth its bytes: the values are at least `minAgeMs` old, and the byte budget slows
+   * nothing down. A poll that failed counts too, because it was paid for.
+   */
+  admitsFreshPoll(minAgeMs: number): boolean {
+    if (this.#bytes.budget.intervalMultiplier('slow') > 1) return false;
+    return this.#options.clock.monotonic() - this.#polledAtMs >= minAgeMs;
   }
 
   /** Returns the activities to schedule. */
@@ -265,6 +276,10 @@ export class RouterAgent {
     const { sent, received } = this.#client.wireBytes;
     const isPutOff = this.#client.retryAfter !== undefined;
     this.stats.recordPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
+    // A module that is read more often than the others makes polls that leave those out.
+    if (current.isTriggered || (!result.isIdle && this.#poller.tickMs >= this.settings.poll.intervalMs)) {
+      this.#polledAtMs = clock.monotonic();
+    }
     if (!result.isIdle) {
       this.#unreachableUntilMs = isUnreachable(result) ? clock.monotonic() + UNREACHABLE_MS_MAX : -Infinity;
     }
