@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { type Clock, Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
-import { openWebServer, type ReloadResult, revealSecurity, type WebServer } from '../web/index.ts';
+import { openWebServer, type ReloadResult, toWebPolicy, type WebServer } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan } from './plan.ts';
@@ -160,8 +160,8 @@ function createAgent(parts: AgentParts): Agent {
 /** Opens the web server; until it has content it answers only the liveness check. */
 async function openWeb({ config, web, clock, logger }: AgentOptions, lifecycle: Lifecycle): Promise<WebServer> {
   const server = await openWebServer({
+    ...toWebPolicy(config.web),
     addresses: config.web.listen,
-    security: revealSecurity(config.web.security),
     clock,
     routePrefix: web?.routePrefix,
     externalUrl: web?.externalUrl,

@@ -2,7 +2,7 @@ import { BackupCalendar, type BackupSettings, ProfileArchive } from '../backup/i
 import type { Clock, Logger } from '../base/index.ts';
 import type { Config, RouterSettings } from '../config/index.ts';
 import { type EmbeddedStore, StoreError } from '../store/index.ts';
-import { revealSecurity, type WebServer } from '../web/index.ts';
+import { toWebPolicy, type WebServer } from '../web/index.ts';
 import { LineProcessing } from './line-processing.ts';
 import type { Fleet, FleetChange } from './routers/fleet.ts';
 import type { RouterAgent, RouterAgentOptions } from './routers/router-agent.ts';
@@ -14,7 +14,7 @@ export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'hasSinks' | 'li
 
 /** Parts of the agent that a plan replaces. */
 export interface PlanOptions {
-  /** HTTP server whose security settings are replaced. */
+  /** HTTP server whose policy is replaced. */
   readonly web: Pick<WebServer, 'prepare'>;
   /** Runner whose sinks are replaced. */
   readonly sinks: Pick<SinkSupervisor, 'prepare'>;
@@ -49,7 +49,7 @@ export interface Plan {
 export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {
   const { web, sinks, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
   const lines = new LineProcessing(config.logRules, config.redact);
-  const switchWeb = web.prepare(revealSecurity(config.web.security));
+  const switchWeb = web.prepare(toWebPolicy(config.web));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
   const sinkChange = await sinks.prepare(config.sinks);
   const hasSinks = config.sinks.length > 0;

@@ -31,7 +31,14 @@ export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
 export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
 export type { WebClientAuth, WebSecurity, WebTls, WebTlsVersion } from './security.ts';
-export { BCRYPT_COST_MAX, revealSecurity } from './security.ts';
-export { openWebServer, type WebServer, type WebServerOptions } from './server.ts';
+export { BCRYPT_COST_MAX } from './security.ts';
+export { openWebServer, type WebPolicy, type WebServer, type WebServerOptions } from './server.ts';
 export { webSchema } from './web-file-schema.ts';
-export { FRESH_MIN_AGE_MS, readWeb, renderWeb, type WebSettings, webSectionSchema } from './web-settings.ts';
+export {
+  FRESH_MIN_AGE_MS,
+  readWeb,
+  renderWeb,
+  toWebPolicy,
+  type WebSettings,
+  webSectionSchema,
+} from './web-settings.ts';

@@ -1,8 +1,16 @@
-import { createServer as createHttpServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { isClientAllowed } from './client-certificate.ts';
+import type { ConnectionTable, Excess } from './connections.ts';
 import { WebError } from './errors.ts';
 import { toSecureContextOptions, type WebTls } from './security.ts';
 
@@ -28,7 +36,6 @@ const BOUNDS: ServerOptions = {
 const HANDSHAKE_MS_MAX = 10_000;
 /** Idle timeout of a connection. Longer than a scrape may wait for a poll. */
 const IDLE_MS_MAX = 150_000;
-const CONNECTIONS_MAX = 2000;
 
 /** One listening socket. */
 export interface Listener {
@@ -40,22 +47,30 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** Listens on one address. Throws {@link WebError} `listen`. */
+/** Answers a request. `excess`: the connection is one too many. */
+export type Answer = (request: IncomingMessage, response: ServerResponse, excess: Excess | undefined) => void;
+
+/** Listens on one address; `connections` bounds those of all listeners together. Throws {@link WebError} `listen`. */
 export async function openListener(
   address: WebAddress,
   tls: WebTls | undefined,
-  answer: RequestListener,
+  connections: ConnectionTable,
+  answer: Answer,
 ): Promise<Listener> {
   let currentTls = tls;
   /** The TLS settings under which each connection was accepted. */
   const admitted = new WeakMap<Socket, WebTls>();
   const guarded: RequestListener = (request, response) => {
-    if (currentTls === admitted.get(request.socket)) answer(request, response);
-    else request.socket.destroy();
+    const connection = connections.find(request.socket);
+    if (!connection || currentTls !== admitted.get(request.socket)) {
+      request.socket.destroy();
+      return;
+    }
+    connection.begin(response);
+    answer(request, response, connection.excess);
   };
   const server = tls ? createTlsServer(tls, guarded) : createHttpServer(BOUNDS, guarded);
   server.timeout = IDLE_MS_MAX;
-  server.maxConnections = CONNECTIONS_MAX;
   // Must run before the HTTP server's own listener, which would read a request from the connection.
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     if (currentTls && isClientAllowed(socket, currentTls)) admitted.set(socket, currentTls);
@@ -65,6 +80,7 @@ export async function openListener(
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
+    connections.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
   await listen(server, address);

@@ -1,24 +1,36 @@
+import type { ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Clock } from '../base/index.ts';
+import type { Network } from './address.ts';
 import { type AccessPolicy, createHealthApp, createWebApp } from './app.ts';
 import { BasicAuth } from './basic-auth.ts';
+import { type ConnectionBounds, ConnectionTable, type Excess, toBounds } from './connections.ts';
 import type { WebContent } from './content.ts';
+import { readDescriptorLimit } from './descriptor-limit.ts';
 import { WebError } from './errors.ts';
-import { type Listener, openListener, type WebAddress } from './listener.ts';
+import { type Answer, type Listener, openListener, type WebAddress } from './listener.ts';
 import { PasswordThread } from './password-thread.ts';
 import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 
+/** What a reload can change. */
+export interface WebPolicy {
+  /** TLS, users and headers; absent = plain HTTP and open access. */
+  readonly security?: WebSecurity | undefined;
+  /** Proxies in front of the server: many clients come from their addresses. Default: none. */
+  readonly trustedProxies?: readonly Network[] | undefined;
+}
+
 /** Addresses, limits and content of the web server. */
-export interface WebServerOptions {
+export interface WebServerOptions extends WebPolicy {
   /** Addresses to listen on. */
   readonly addresses: readonly WebAddress[];
   /** Source of the current time and of timers. */
   readonly clock: Clock;
   /** Called with errors that prevent a response while there is no content; later {@link WebContent.onFailed} is called. */
   readonly onFailed: (cause: unknown) => void;
-  /** TLS, users and headers; absent = plain HTTP and open access. */
-  readonly security?: WebSecurity | undefined;
+  /** Bounds of connections. Default: those that the descriptors of the process allow. */
+  readonly bounds?: ConnectionBounds | undefined;
   /** Path prefix of all routes, such as `/router-exporter`. Default: the path of the external URL. */
   readonly routePrefix?: string | undefined;
   /** URL under which the server is reachable from outside, for service discovery and links. */
@@ -37,10 +49,10 @@ export interface WebServer {
    */
   serve(content: WebContent | undefined): void;
   /**
-   * Prepares other certificates, users and headers (absent = none) and returns the function that applies them, which
-   * cannot fail. Throws {@link WebError} `settings` or `restart`, with nothing changed. The listening addresses stay.
+   * Prepares another policy and returns the function that applies it, which cannot fail. Throws {@link WebError}
+   * `settings` or `restart`, with nothing changed. The listening addresses stay.
    */
-  prepare(security: WebSecurity | undefined): () => void;
+  prepare(policy: WebPolicy): () => void;
   /** Stops listening and ends all connections. */
   close(): Promise<void>;
 }
@@ -60,13 +72,26 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
     getRequestListener(fetch, { hostname: 'localhost' });
   const answerWithout = toListener(createHealthApp({ routePrefix, onFailed }, accessPolicy));
   let answer = answerWithout;
+  const descriptors = readDescriptorLimit();
+  const boundsFor = ({ trustedProxies }: WebPolicy) => options.bounds ?? toBounds(descriptors, trustedProxies);
+  const connections = new ConnectionTable(boundsFor(options));
+  const healthPath = `${routePrefix}/-/healthy`;
+  const answerOrRefuse: Answer = (request, response, excess) => {
+    if (excess && request.url !== healthPath) {
+      refuse(response, excess);
+      return;
+    }
+    // Beyond the bounds no connection is kept.
+    response.shouldKeepAlive &&= excess === undefined;
+    void answer(request, response);
+  };
   const listeners: Listener[] = [];
   const close = async () => {
     await Promise.all([...listeners.map((listener) => listener.close()), passwords.close()]);
   };
   try {
     for (const address of options.addresses) {
-      listeners.push(await openListener(address, security.tls, (request, response) => void answer(request, response)));
+      listeners.push(await openListener(address, security.tls, connections, answerOrRefuse));
     }
   } catch (cause) {
     await close();
@@ -79,7 +104,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
       answer = dependencies ? toListener(createWebApp(dependencies, accessPolicy)) : answerWithout;
     },
     prepare(wanted) {
-      const next = wanted ?? NO_SECURITY;
+      const next = wanted.security ?? NO_SECURITY;
       checkSecurity(next);
       checkChange(security, next);
       // Cached credentials stay valid only while the users are unchanged.
@@ -88,11 +113,23 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
         accessPolicy.headers = next.headers;
         accessPolicy.auth = auth;
         if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
+        connections.setBounds(boundsFor(wanted));
         security = next;
       };
     },
     close,
   };
+}
+
+const EXCESS = {
+  address: { status: 429, text: 'Too many connections from this address; try again later.\n' },
+  total: { status: 503, text: 'Too many connections; try again later.\n' },
+} as const;
+
+/** Answers without any further work. */
+function refuse(response: ServerResponse, excess: Excess): void {
+  const { status, text } = EXCESS[excess];
+  response.writeHead(status, { 'Content-Type': 'text/plain', 'Retry-After': '5', Connection: 'close' }).end(text);
 }
 
 /** Throws when a change needs new sockets: a socket either speaks TLS or not, and asks every client for a certificate or none. */

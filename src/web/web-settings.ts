@@ -6,19 +6,34 @@ import {
   durationOrNone,
   type ListenAddress,
   listenAddress,
+  parsed,
   renderListenAddress,
   type SoundOf,
   section,
   text,
 } from '../settings/index.ts';
+import { type Network, parseNetwork, renderNetwork } from './address.ts';
 import { readWebSecurity } from './load-web-config.ts';
-import type { WebSecuritySettings } from './security.ts';
+import { revealSecurity, type WebSecuritySettings } from './security.ts';
+import type { WebPolicy } from './server.ts';
 
 /** Unassigned in the Prometheus list of default exporter ports. */
 const PORT_DEFAULT = 9847;
 /** A person who reloads a page wants newer values than these; ten scrapers at once do not. */
 export const FRESH_MIN_AGE_MS = 10_000;
 const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
+
+const PROXIES_MAX = 100;
+const PROXIES = `a list of at most ${PROXIES_MAX} addresses and networks such as ["10.0.0.0/8"]`;
+
+function network(description: string) {
+  return parsed(
+    { description, kind: 'address or network' },
+    'an IP address, or a network such as 10.0.0.0/8 or fd00::/8',
+    parseNetwork,
+    renderNetwork,
+  );
+}
 
 /** The section `web`. */
 export const webSectionSchema = section('The server for metrics and the status page.', {
@@ -47,6 +62,15 @@ export const webSectionSchema = section('The server for metrics and the status p
     1000,
     3_600_000,
   ).optional(),
+  trusted_proxies: z
+    .array(network('Address or network of a proxy.'), { error: PROXIES })
+    .max(PROXIES_MAX, { error: PROXIES })
+    .meta({
+      description:
+        'Addresses and networks of proxies in front of the agent, such as `10.0.0.0/8`. They may have any number of connections; others half of all. Their `X-Forwarded-For` names the client. Default: none.',
+      kind: 'list of addresses and networks',
+    })
+    .optional(),
   config_file: text({
     description:
       'File with TLS, client certificates, users and headers of the server, in the format of the Prometheus exporters.',
@@ -60,6 +84,8 @@ export interface WebSettings {
   readonly listen: readonly ListenAddress[];
   /** Values of a router younger than this need no fresh poll. 0: always poll. Default {@link FRESH_MIN_AGE_MS}. */
   readonly freshMinAgeMs?: number | undefined;
+  /** Proxies in front of the server. Default: none. */
+  readonly trustedProxies?: readonly Network[] | undefined;
   /** TLS, users and headers from `web.config_file`; absent without one. */
   readonly security?: WebSecuritySettings | undefined;
 }
@@ -73,15 +99,23 @@ export async function readWeb(
   return {
     listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
     freshMinAgeMs: keys.fresh_min_age ?? FRESH_MIN_AGE_MS,
+    trustedProxies: keys.trusted_proxies ?? [],
     security: keys.config_file === undefined ? undefined : await readWebSecurity(main, keys.config_file, files),
   };
 }
 
+/** Converts the settings to what the server takes, with secrets in clear text. */
+export function toWebPolicy({ security, trustedProxies }: WebSettings): WebPolicy {
+  return { security: revealSecurity(security), trustedProxies };
+}
+
 /** Renders the section with the content of its file inlined and secrets as `[secret]`. */
-export function renderWeb({ listen, freshMinAgeMs = FRESH_MIN_AGE_MS, security }: WebSettings): object {
+export function renderWeb(web: WebSettings): object {
+  const { listen, freshMinAgeMs = FRESH_MIN_AGE_MS, trustedProxies = [], security } = web;
   return {
     listen: listen.map(renderListenAddress),
     fresh_min_age: renderDuration(freshMinAgeMs),
+    trusted_proxies: trustedProxies.map(renderNetwork),
     config_file: security && renderSecurity(security),
   };
 }

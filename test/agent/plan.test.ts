@@ -37,9 +37,9 @@ function createBench(changes: Partial<PlanOptions> = {}) {
   const secured: unknown[] = [];
   const planOptions: PlanOptions = {
     web: {
-      prepare: (security) => {
+      prepare: (policy) => {
         happened.push('prepare web');
-        secured.push(security);
+        secured.push(policy);
         return () => void happened.push('commit web');
       },
     },
@@ -175,5 +175,9 @@ test('a plan gives the web server its protection with the key in clear', async (
   await bench.prepare(createConfig());
   await bench.prepare(createConfig({ web: { listen: [], security: { headers, users } } }));
   await bench.prepare(createConfig({ web: { listen: [], security: { headers, users, tls } } }));
-  expect(bench.secured).toEqual([undefined, { headers, users }, { headers, users, tls: { ...tls, keyPem: 'k' } }]);
+  expect(bench.secured).toEqual([
+    { security: undefined },
+    { security: { headers, users } },
+    { security: { headers, users, tls: { ...tls, keyPem: 'k' } } },
+  ]);
 });

@@ -67,14 +67,14 @@ describe('a server with users', () => {
     const alice = { headers: toBasic('alice', 'correct horse') };
     const bob = { headers: toBasic('bob', 'geheim: ö') };
     expect((await bench.get('/metrics', alice)).status).toBe(200);
-    bench.server.prepare(toSecurity({ bob: BOB }))();
+    bench.server.prepare({ security: toSecurity({ bob: BOB }) })();
     expect((await bench.get('/metrics', alice)).status).toBe(401);
     expect((await bench.get('/metrics', bob)).status).toBe(200);
-    bench.server.prepare(toSecurity({ bob: ALICE }))();
+    bench.server.prepare({ security: toSecurity({ bob: ALICE }) })();
     expect((await bench.get('/metrics', bob)).status).toBe(401);
-    bench.server.prepare(undefined)();
+    bench.server.prepare({})();
     expect((await bench.get('/metrics')).status).toBe(200);
-    bench.server.prepare(toSecurity())();
+    bench.server.prepare({ security: toSecurity() })();
     expect((await bench.get('/metrics')).status).toBe(401);
   });
 

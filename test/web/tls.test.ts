@@ -231,7 +231,7 @@ describe('WebServer.prepare()', () => {
   test('shows another certificate to new connections', async () => {
     const next = strangers.issue('server', '127.0.0.1');
     await using bench = await openTlsBench();
-    bench.server.prepare(toSecurity({ certPem: next.cert, keyPem: next.key }))();
+    bench.server.prepare({ security: toSecurity({ certPem: next.cert, keyPem: next.key }) })();
     expect(await knock(bench, undefined, { ca: strangers.caPem })).toBe(200);
     await expect(bench.get('/-/healthy', { ca: servers.caPem })).rejects.toMatchObject({
       code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
@@ -243,7 +243,7 @@ describe('WebServer.prepare()', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: servers.caPem });
     const connected = vi.spyOn(agent, 'createConnection');
     await bench.get('/-/healthy', { agent });
-    bench.server.prepare({ ...toSecurity(), headers: { 'X-Frame-Options': 'deny' } })();
+    bench.server.prepare({ security: { ...toSecurity(), headers: { 'X-Frame-Options': 'deny' } } })();
     const { headers } = await bench.get('/-/healthy', { agent });
     expect(headers['x-frame-options']).toBe('deny');
     expect(connected).toHaveBeenCalledTimes(1);
@@ -277,7 +277,7 @@ describe('WebServer.prepare()', () => {
     await begun.promise;
 
     const idleEnded = once(first, 'close');
-    bench.server.prepare(withClients({ clientCaPem: strangers.caPem }))();
+    bench.server.prepare({ security: withClients({ clientCaPem: strangers.caPem }) })();
     await idleEnded;
     open.resolve();
     let answer = '';
@@ -292,9 +292,9 @@ describe('WebServer.prepare()', () => {
   test('changes how strictly certificates are asked for', async () => {
     await using bench = await openBench({}, { security: withClients() });
     expect(await knock(bench)).toBe('refused');
-    bench.server.prepare(withClients({ clientAuth: 'verify-if-given' }))();
+    bench.server.prepare({ security: withClients({ clientAuth: 'verify-if-given' }) })();
     expect([await knock(bench), await knock(bench, STRANGER)]).toEqual([200, 'refused']);
-    bench.server.prepare(withClients({ clientAuth: 'require-any' }))();
+    bench.server.prepare({ security: withClients({ clientAuth: 'require-any' }) })();
     expect([await knock(bench), await knock(bench, STRANGER)]).toEqual(['refused', 200]);
   });
 
@@ -305,7 +305,7 @@ describe('WebServer.prepare()', () => {
     ['certificates of clients off', withClients(), toSecurity()],
   ] as const)('says that a restart is needed to switch %s, and changes nothing', async ([, before, next]) => {
     await using bench = await openBench({}, { security: before });
-    const update = () => bench.server.prepare(next);
+    const update = () => bench.server.prepare({ security: next });
     expect(update).toThrow(expect.objectContaining({ code: 'restart', disposition: 'operator' }));
     const credentials = before?.tls ? { ca: servers.caPem, ...FRIEND } : {};
     expect((await bench.get('/-/healthy', credentials)).status).toBe(200);
@@ -313,7 +313,7 @@ describe('WebServer.prepare()', () => {
 
   test('refuses a faulty certificate and goes on with the one before', async () => {
     await using bench = await openTlsBench();
-    const update = () => bench.server.prepare(toSecurity({ certPem: 'nonsense' }));
+    const update = () => bench.server.prepare({ security: toSecurity({ certPem: 'nonsense' }) });
     expect(update).toThrow(expect.objectContaining({ code: 'settings' }));
     expect(await knock(bench)).toBe(200);
   });
