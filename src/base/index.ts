@@ -8,7 +8,6 @@
  */
 export { type BackoffBounds, computeBackoffMs } from './backoff.ts';
 export { type Deadline, DeadlineExceeded, Mutex, openDeadline, untilAborted } from './bounded-waits.ts';
-export { parseByteSize } from './byte-size.ts';
 export {
   type Clock,
   createSteppedClock,
@@ -18,7 +17,6 @@ export {
   type Timer,
   yieldToLoop,
 } from './clock.ts';
-export { parseDuration, renderDuration } from './duration.ts';
 export { CodedError, type CodedErrorOptions, type Disposition, explainError, renderErrorChain } from './errors.ts';
 export { isSelected } from './globs.ts';
 export { Lifecycle, type StopFault } from './lifecycle.ts';
@@ -26,4 +24,5 @@ export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret } from './secret.ts';
+export { parseByteSize, parseDuration, renderDuration } from './units.ts';
 export { ZoneOffsets } from './zone-offsets.ts';

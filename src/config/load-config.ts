@@ -1,14 +1,15 @@
 import { readBackup } from '../backup/index.ts';
 import { readSinks } from '../delivery/index.ts';
-import type { LogRuleSettings } from '../logs/index.ts';
-import { resolveRedact } from '../logs/index.ts';
-import type { ConfigFault, Environment, RootExpected } from '../settings/index.ts';
+import { type LogRuleSettings, resolveRedact } from '../logs/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
+  type ConfigFault,
   type ConfigFile,
   ConfigFiles,
   checkSettings,
+  type Environment,
   type Place,
+  type RootExpected,
   readTextFile,
   renderPlace,
 } from '../settings/index.ts';
@@ -17,8 +18,7 @@ import { readDeadLetters, readStorage } from '../store/index.ts';
 import { readWeb } from '../web/index.ts';
 import type { Config } from './config.ts';
 import { LogRuleList } from './log-rule-list.ts';
-import { type ListedRouters, readListedRouters } from './router-files.ts';
-import { resolveRouters } from './router-settings.ts';
+import { type ListedRouters, readListedRouters, resolveRouters } from './router-settings.ts';
 import { configSchema, type Settings } from './schema.ts';
 
 /** Files whose changes trigger a reload, as they were read. */

@@ -4,7 +4,7 @@ import { CONFIG_FILE_BYTES_MAX, METRIC_LABELS_MAX } from '../settings/index.ts';
 import { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from '../status/index.ts';
 import { BCRYPT_COST_MAX, webSchema } from '../web/index.ts';
 import { renderTables } from './reference-tables.ts';
-import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './router-files.ts';
+import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './router-settings.ts';
 import { configSchema } from './schema.ts';
 
 const MIB = 1024 ** 2;

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { FileLooker } from '../../src/config/watch-files.ts';
-import { ConfigFiles } from '../../src/settings/config-file.ts';
-import { renderFault } from '../../src/settings/fault.ts';
-import { listMatches } from '../../src/settings/file-patterns.ts';
-import { readPatternFiles } from '../../src/settings/pattern-files.ts';
+import { listMatches, readPatternFiles } from '../../src/settings/files/pattern-files.ts';
+import { ConfigFiles } from '../../src/settings/source/config-file.ts';
+import { renderFault } from '../../src/settings/source/fault.ts';
 
 let folder = '';
 beforeEach(async () => {

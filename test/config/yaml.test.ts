@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CONFIG_FILE_BYTES_MAX } from '../../src/settings/config-file.ts';
+import { CONFIG_FILE_BYTES_MAX } from '../../src/settings/source/config-file.ts';
 import { countRuns } from '../support/sampled.ts';
 import { load, withRouter } from './configuration-folder.ts';
 

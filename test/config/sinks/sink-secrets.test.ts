@@ -5,9 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Secret } from '../../../src/base/index.ts';
 import { SINKS } from '../../../src/delivery/sinks/list.ts';
-import { describeValue } from '../../../src/settings/describe-value.ts';
 import { ConfigFiles, checkSettings, secret, section } from '../../../src/settings/index.ts';
-import { listSecretKeys } from '../../../src/settings/secrecy.ts';
+import { listSecretKeys } from '../../../src/settings/schema/values.ts';
+import { describeValue } from '../../../src/settings/source/describe-value.ts';
 import { countRuns } from '../../support/sampled.ts';
 import { load, type Surroundings, withRouter } from '../configuration-folder.ts';
 

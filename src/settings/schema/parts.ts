@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import type { KeyPath } from './fault.ts';
-import { findVariant, toUntagged } from './tagged-union.ts';
+import type { Secret } from '../../base/index.ts';
+import type { KeyPath } from '../source/fault.ts';
+import { choice, section } from './values.ts';
 
 /**
  * The valid part of a value. In a map any key may be absent, even a required one; an invalid item of a list of maps is an empty
@@ -139,4 +140,116 @@ export function findSchema(schema: z.core.$ZodType, path: KeyPath, value: unknow
   if (!(inner instanceof z.ZodObject)) return undefined;
   const next: z.core.$ZodType | undefined = inner.shape[step];
   return next && findSchema(next, rest, part);
+}
+
+/** Maps of several kinds; one key, the tag, selects the variant. */
+export type TaggedUnion = z.ZodDiscriminatedUnion;
+
+/** Finds the variant of a value by its tag; `undefined` if the tag is invalid. */
+export function findVariant(union: TaggedUnion, value: unknown): z.ZodObject | undefined {
+  const tag = tagOf(union, value);
+  return listVariants(union).find((variant) => toWord(union, variant) === tag);
+}
+
+/**
+ * Builds a schema for values with an invalid tag, with the keys of all variants. Keys with one schema in all variants are
+ * checked, the others accept any value, and the tag is always invalid.
+ */
+export function toUntagged(union: TaggedUnion): z.ZodObject {
+  const variants = listVariants(union);
+  const [first, ...words] = variants.map((variant) => toWord(union, variant));
+  const shape: Record<string, z.core.$ZodType> = {};
+  for (const variant of variants) {
+    for (const [key, schema] of Object.entries(variant.shape)) {
+      const isCommon = variants.every(({ shape: other }) => other[key] === schema);
+      shape[key] ??= isCommon ? schema : z.unknown().optional();
+    }
+  }
+  if (first !== undefined) shape[union.def.discriminator] = choice({ description: '' }, [first, ...words]);
+  return z.strictObject(shape);
+}
+
+/** Renders a message about a key that belongs to other variants; `undefined` when no variant has it. */
+export function describeOwners(union: TaggedUnion, value: unknown, key: string): string | undefined {
+  const owners = listVariants(union)
+    .filter(({ shape }) => Object.hasOwn(shape, key))
+    .map((variant) => `"${toWord(union, variant)}"`);
+  const tag = tagOf(union, value);
+  if (owners.length === 0 || typeof tag !== 'string') return undefined;
+  const list = [owners.slice(0, -1).join(', '), ...owners.slice(-1)].filter((part) => part !== '').join(' and ');
+  const { discriminator } = union.def;
+  return `The ${discriminator} "${tag}" has no such key; it belongs to ${list}`;
+}
+
+function listVariants(union: TaggedUnion): z.ZodObject[] {
+  return union.options.filter((option) => option instanceof z.ZodObject);
+}
+
+function toWord(union: TaggedUnion, { shape }: z.ZodObject): string {
+  const tag = shape[union.def.discriminator];
+  return tag instanceof z.ZodLiteral ? String(tag.value) : '';
+}
+
+function tagOf({ def }: TaggedUnion, value: unknown): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, def.discriminator) : undefined;
+}
+
+/** Returns a section with defaults for keys that are absent or invalid. */
+export function orDefaults<Section extends z.ZodObject>(
+  schema: Section,
+  keys: SoundOf<Section> | undefined,
+): z.output<Section> {
+  const defaults = decoded.get(schema) ?? z.parse(schema, {});
+  decoded.set(schema, defaults);
+  return Object.assign({}, defaults as z.output<Section>, keys);
+}
+
+/** Tens of thousands of routers have the same defaults. */
+const decoded = new WeakMap<z.ZodObject, object>();
+
+/** The keys of a section without their defaults. */
+export type Inheritable<Keys> = {
+  [Key in keyof Keys]: Keys[Key] extends z.ZodPrefault<infer Inner>
+    ? z.ZodOptional<Inner>
+    : Keys[Key] extends z.ZodOptional<z.ZodObject<infer Inner>>
+      ? z.ZodOptional<z.ZodObject<Inheritable<Inner>>>
+      : Keys[Key];
+};
+
+/**
+ * Keys that may also be set in a layer below, here or in the sections among them: each is described with its default, but an
+ * absent one stays absent, so that the layers can be merged. {@link orDefaults} then applies the defaults.
+ */
+export function inheritable<Keys extends Readonly<Record<string, z.core.$ZodType>>>(keys: Keys): Inheritable<Keys> {
+  const entries = Object.entries(keys).map(([key, schema]) => [key, withoutDefault(schema)]);
+  return Object.fromEntries(entries);
+}
+
+function withoutDefault(schema: z.core.$ZodType): z.core.$ZodType {
+  if (schema instanceof z.ZodPrefault) return z.optional(describeDefault(schema.unwrap(), schema.def.defaultValue));
+  const inner = schema instanceof z.ZodOptional ? schema.unwrap() : undefined;
+  if (!(inner instanceof z.ZodObject)) return schema;
+  return section(inner.meta()?.description ?? '', inheritable(inner.shape)).optional();
+}
+
+/** Adds the default to the description, of a parsed value to what is written: JSON Schema shows none behind a step of parsing. */
+function describeDefault(schema: z.core.$ZodType, written: unknown): z.core.$ZodType {
+  if (schema instanceof z.ZodPipe)
+    return schema.clone({ ...schema.def, in: describeDefault(schema.in, written) }, { parent: true });
+  return schema instanceof z.ZodType ? schema.meta({ default: written }) : schema;
+}
+
+/** Settings, which nobody changes: read-only throughout. */
+export type Settled<Value> = Value extends Secret
+  ? Value
+  : Value extends readonly (infer Item)[]
+    ? readonly Settled<Item>[]
+    : Value extends object
+      ? { readonly [Key in keyof Value]: Settled<Value[Key]> }
+      : Value;
+
+/** Renders keys of a section as they would be written: the way back through its schema. */
+export function renderKeys<Section extends z.ZodObject>(schema: Section, keys: Settled<z.output<Section>>): object {
+  // Encoding changes nothing of what it is given.
+  return Object(z.encode(schema, keys as z.output<Section>));
 }

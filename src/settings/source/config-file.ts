@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
+import { listSecretKeys, type SecretKeys } from '../schema/values.ts';
 import { type Aim, type ConfigFault, type KeyPath, type Locator, renderKeyPath } from './fault.ts';
 import { type ConfigSource, parseSource, type RootExpected } from './parse-source.ts';
-import { listSecretKeys, type SecretKeys } from './secrecy.ts';
 
 /** Maximum size of a configuration file: enough for tens of thousands of routers. */
 export const CONFIG_FILE_BYTES_MAX = 16 * 1024 ** 2;

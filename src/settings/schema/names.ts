@@ -1,56 +1,13 @@
+import { isIPv4, isIPv6 } from 'node:net';
 import { matchesGlob } from 'node:path';
 import { z } from 'zod';
-import { Secret } from '../base/index.ts';
-import { parseListenAddress, renderListenAddress } from './listen-address.ts';
 import { findNearest } from './nearest.ts';
-import { withSecrecy } from './secrecy.ts';
+import { type About, checked, parsed, TEXT_CHARS_MAX, withSecrecy } from './values.ts';
 
 /** Names become label values and file names, which end at 255 bytes. */
 export const NAME_CHARS_MAX = 128;
-/** Longest path that Linux takes; longer than any user name or host name. */
-export const TEXT_CHARS_MAX = 4096;
 /** Globs or paths in one list. */
 export const FILE_PATTERNS_MAX = 100;
-
-/**
- * Kinds of values; those with a number in them are in quantities.ts. In all of them the message of an issue is a phrase that completes "Expected …": the reader of
- * issues adds what stands there instead. Descriptions and defaults sit on the inner schema, the one that JSON Schema shows.
- */
-
-/** Description of a key, and its default as written in the file. */
-export type About = {
-  readonly description: string;
-  readonly default?: string | number | boolean | readonly string[];
-  /** Name of the type in the reference. Default: that of the kind of value. */
-  readonly kind?: string;
-};
-
-/** A map of keys. Unknown keys are rejected. */
-export function section<Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
-  return z.strictObject(shape, { error: 'a map of keys' }).meta({ description });
-}
-
-const TEXT = `text of 1 to ${TEXT_CHARS_MAX} characters (a number needs quotes)`;
-
-/** Any text that is not empty. */
-export function text(about: About) {
-  return z
-    .string({ error: TEXT })
-    .min(1, { error: TEXT })
-    .max(TEXT_CHARS_MAX, { error: TEXT })
-    .refine((value) => !value.includes('\0'), { error: 'text without NUL characters' })
-    .meta({ kind: 'text', ...about });
-}
-
-/** The path of a file with a secret, which a person may mistake for the secret itself. */
-export function secretPath(description: string) {
-  return withSecrecy('possible', text({ description, kind: 'path' }));
-}
-
-/** Text that is converted to a {@link Secret}. */
-export function secret(about: About) {
-  return asSecret(text({ kind: 'secret text', ...about }));
-}
 
 const NAME = `a name of letters, digits, ".", "_" and "-", at most ${NAME_CHARS_MAX} (a number needs quotes)`;
 
@@ -61,28 +18,6 @@ export function name(about: About) {
     .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, { error: NAME })
     .max(NAME_CHARS_MAX, { error: NAME })
     .meta({ kind: 'name', ...about });
-}
-
-const FLAG = 'true or false';
-
-/** A flag; as text too, because the environment holds nothing else. */
-export function flag(about: About) {
-  const written = z
-    .union([z.boolean(), z.enum(['true', 'false'])], { error: FLAG })
-    .meta({ kind: '`true` or `false`', ...about });
-  return codec(
-    written,
-    FLAG,
-    (value) => value === true || value === 'true',
-    (value): boolean | 'true' | 'false' => value,
-  );
-}
-
-/** One of a few words. */
-export function choice<const Words extends readonly [string, ...string[]]>(about: About, words: Words) {
-  const quoted = words.map((word) => `"${word}"`);
-  const error = [quoted.slice(0, -1).join(', '), ...quoted.slice(-1)].filter((part) => part !== '').join(' or ');
-  return z.enum(words, { error }).meta(about);
 }
 
 const PATTERNS = `a list of at most ${FILE_PATTERNS_MAX} paths or globs`;
@@ -145,22 +80,6 @@ function findNearestWord(word: string, words: readonly string[]): string | undef
   return longer ?? findNearest(word, words);
 }
 
-/** A key that other programs support and this one does not. It is rejected with a reason, a whole sentence. */
-export function unsupported(reason: string) {
-  return z
-    .unknown()
-    .meta({ description: `Not supported: ${reason}.`, kind: 'unsupported' })
-    .superRefine((value, context) => {
-      if (value === undefined) return;
-      context.addIssue({
-        code: 'custom',
-        message: `This key is not supported: ${reason}`,
-        params: { isSentence: true },
-      });
-    })
-    .optional();
-}
-
 /** A listen address. */
 export function listenAddress(about: About) {
   return parsed(
@@ -199,51 +118,6 @@ export function timeZone(about: About) {
     });
 }
 
-/** Text that `isValid` accepts. */
-export function checked(about: About, expected: string, charsMax: number, isValid: (value: string) => boolean) {
-  return z
-    .string({ error: expected })
-    .max(charsMax, { error: `${expected}, at most ${charsMax} characters` })
-    .refine(isValid, { error: expected })
-    .meta({ kind: 'text', ...about });
-}
-
-/** Text that `parse` converts to a value, or rejects with `undefined`; `render` is the inverse. */
-export function parsed<Value>(
-  about: About,
-  expected: string,
-  parse: (value: string) => Value | undefined,
-  render: (value: Value) => string = String,
-) {
-  return codec(z.string({ error: expected }).meta(about), expected, parse, render);
-}
-
-/** Converts text of a schema to a {@link Secret}. The inverse renders `[secret]`. */
-export function asSecret(written: z.ZodString) {
-  return withSecrecy(
-    'secret',
-    z.codec(written, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String }),
-  );
-}
-
-/** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. */
-export function codec<Written extends z.ZodType, Value>(
-  written: Written,
-  expected: string,
-  parse: (value: z.output<Written>) => Value | undefined,
-  render: (value: Value) => z.output<Written>,
-) {
-  return z.codec(written, z.custom<Value>(), {
-    decode(value, context) {
-      const result = parse(value);
-      if (result !== undefined) return result;
-      context.issues.push({ code: 'custom', message: expected, input: value });
-      return z.NEVER;
-    },
-    encode: render,
-  });
-}
-
 /**
  * Parses an http or https URL of scheme, host, port and path alone to its normal form, as it would be asked for;
  * `undefined` when it is none.
@@ -278,4 +152,112 @@ function isTimeZone(zone: string): boolean {
 /** The time zone that `zone` is probably a misspelling of. */
 function findNearestTimeZone(zone: string): string | undefined {
   return findNearest(zone, [...CANONICAL_ZONES]);
+}
+
+/** Host and port to listen on. */
+export interface ListenAddress {
+  /** Host name or address without brackets; `undefined` listens on every address. */
+  readonly host: string | undefined;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
+
+const PORT_MAX = 65_535;
+const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
+
+/** Parses `host:port`, `:port` or `[::1]:port`; `undefined` when the text is none. Port 0 lets the system choose. */
+export function parseListenAddress(text: string): ListenAddress | undefined {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  if (!match) return undefined;
+  const [, bracketed, plain, digits] = match;
+  const port = Number(digits);
+  if (port > PORT_MAX) return undefined;
+  if (bracketed !== undefined) return isIPv6(bracketed) ? { host: bracketed, port } : undefined;
+  if (plain === undefined || plain === '') return { host: undefined, port };
+  // A name of digits and dots alone is an address with a mistake in it.
+  const isHost = /^[\d.]+$/.test(plain) ? isIPv4(plain) : HOST_NAME.test(plain);
+  return isHost ? { host: plain, port } : undefined;
+}
+
+/** Renders an address as it is written: `[::1]:port` for one with colons. */
+export function renderListenAddress({ host = '', port }: ListenAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Names of metrics and labels, in modules and log rules. */
+
+/** See {@link LABELS_MAX}; longer texts do not belong into a label. */
+export const LABEL_CHARS_MAX = 256;
+/** A name that fits into a panel of a dashboard. */
+export const METRIC_NAME_CHARS_MAX = 128;
+/** One or two sentences. */
+export const HELP_CHARS_MAX = 500;
+/** Every label is stored with every series. */
+export const METRIC_LABELS_MAX = 16;
+
+/** Has a meaning in the text format, or is on every series of a router. */
+const LABELS_RESERVED: ReadonlySet<string> = new Set(['router', 'le', 'quantile']);
+
+const HELP = `a text of at most ${HELP_CHARS_MAX} characters`;
+
+/** A sentence or two for people; line breaks of a folded text count as blanks. */
+export function help(description: string) {
+  return parsed({ description, kind: 'text' }, HELP, (value) => {
+    const line = value.trim().replaceAll(/\s+/g, ' ');
+    return line !== '' && line.length <= HELP_CHARS_MAX ? line : undefined;
+  });
+}
+
+const LABEL_NAME = 'a label name of letters, digits and "_" that does not begin with a digit';
+
+/** The name of a label of a metric or of a router. */
+export const labelName = z
+  .string({ error: LABEL_NAME })
+  .regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, { error: LABEL_NAME })
+  .max(METRIC_NAME_CHARS_MAX, { error: `a label name of at most ${METRIC_NAME_CHARS_MAX} characters` })
+  .refine((label) => !label.startsWith('__'), {
+    error: 'a label name that does not begin with "__", which is reserved',
+  })
+  .refine((label) => !LABELS_RESERVED.has(label), { error: 'a label name that the exporter does not use itself' });
+
+/** The name of a metric. */
+export function metricName(description: string) {
+  return checked(
+    { description, kind: 'metric name' },
+    'the name of a metric: letters, digits and "_", beginning with a letter',
+    METRIC_NAME_CHARS_MAX,
+    (value) => /^[a-zA-Z][a-zA-Z0-9_]*$/.test(value),
+  );
+}
+
+/** Names that begin so belong to this program, its runtime and Prometheus itself. */
+const PREFIXES_RESERVED = ['router_exporter_', 'process_', 'nodejs_', 'go_', 'scrape_'];
+/** Suffixes with a meaning in OpenMetrics and Prometheus. */
+const SUFFIXES_RESERVED = ['_total', '_info', '_bucket', '_count', '_sum', '_created'];
+const SUFFIXES: Readonly<Record<string, string>> = { counter: '_total', info: '_info' };
+
+/** The valid keys of a metric. */
+interface WrittenName {
+  readonly name?: string | undefined;
+  readonly type?: string | undefined;
+}
+
+/** Returns the fault of a metric name for its type; `undefined` if it is valid. */
+export function findNameFault({ name: metric, type }: WrittenName): string | undefined {
+  if (metric === undefined) return undefined;
+  const prefix = PREFIXES_RESERVED.find((candidate) => metric.startsWith(candidate));
+  if (prefix !== undefined) return `The names that begin with "${prefix}" belong to others; choose another one`;
+  if (type === undefined) return undefined;
+  const suffix = SUFFIXES[type];
+  if (suffix !== undefined) {
+    return metric.endsWith(suffix) ? undefined : `The name of a metric of type "${type}" must end in "${suffix}"`;
+  }
+  const reserved = SUFFIXES_RESERVED.find((candidate) => metric.endsWith(candidate));
+  return reserved && `The name of a metric of type "${type}" must not end in "${reserved}"`;
+}
+
+/** The name of the family in OpenMetrics. */
+export function toFamilyName({ name: metric, type }: { readonly name: string; readonly type: string }): string {
+  if (type === 'counter') return metric.replace(/_total$/, '');
+  return type === 'info' ? metric.replace(/_info$/, '') : metric;
 }

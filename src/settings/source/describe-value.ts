@@ -1,5 +1,5 @@
+import type { SecretKeys } from '../schema/values.ts';
 import type { KeyPath } from './fault.ts';
-import type { SecretKeys } from './secrecy.ts';
 
 /** Longer texts are truncated; the position shows where to find the rest. */
 const TEXT_CHARS_MAX = 60;

@@ -1,0 +1,277 @@
+import { z } from 'zod';
+import { parseByteSize, parseDuration, renderDuration, Secret } from '../../base/index.ts';
+import type { KeyPath } from '../source/fault.ts';
+
+/** Longest path that Linux takes; longer than any user name or host name. */
+export const TEXT_CHARS_MAX = 4096;
+/** Shorter than a round trip to a router, so certainly a wrong unit. */
+export const DURATION_MS_MIN = 100;
+/** A week: longer waits would need timers that the runtime cannot set. */
+export const DURATION_MS_MAX = 7 * 86_400_000;
+/** A spool below this would be full after the first archive. */
+export const SPOOL_BYTES_LEAST = 1024 ** 2;
+/** Less would not pay for the logins of a day. */
+export const BYTE_BUDGET_LEAST = 64 * 1024;
+
+/**
+ * Kinds of values; names and addresses are in names.ts. The message of an issue is always a phrase that completes "Expected …"; the
+ * reader of issues adds what was found instead. Descriptions and defaults sit on the inner schema, the one that JSON Schema shows.
+ */
+
+/** Description of a key, and its default as written in the file. */
+export type About = {
+  readonly description: string;
+  readonly default?: string | number | boolean | readonly string[];
+  /** Name of the type in the reference. Default: that of the kind of value. */
+  readonly kind?: string;
+};
+
+/** A map of keys. Unknown keys are rejected. */
+export function section<Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
+  return z.strictObject(shape, { error: 'a map of keys' }).meta({ description });
+}
+
+const TEXT = `text of 1 to ${TEXT_CHARS_MAX} characters (a number needs quotes)`;
+
+/** Any text that is not empty. */
+export function text(about: About) {
+  return z
+    .string({ error: TEXT })
+    .min(1, { error: TEXT })
+    .max(TEXT_CHARS_MAX, { error: TEXT })
+    .refine((value) => !value.includes('\0'), { error: 'text without NUL characters' })
+    .meta({ kind: 'text', ...about });
+}
+
+/** The path of a file with a secret, which a person may mistake for the secret itself. */
+export function secretPath(description: string) {
+  return withSecrecy('possible', text({ description, kind: 'path' }));
+}
+
+/** Text that is converted to a {@link Secret}. */
+export function secret(about: About) {
+  return asSecret(text({ kind: 'secret text', ...about }));
+}
+
+const FLAG = 'true or false';
+
+/** A flag; as text too, because the environment holds nothing else. */
+export function flag(about: About) {
+  const written = z
+    .union([z.boolean(), z.enum(['true', 'false'])], { error: FLAG })
+    .meta({ kind: '`true` or `false`', ...about });
+  return codec(
+    written,
+    FLAG,
+    (value) => value === true || value === 'true',
+    (value): boolean | 'true' | 'false' => value,
+  );
+}
+
+/** One of a few words. */
+export function choice<const Words extends readonly [string, ...string[]]>(about: About, words: Words) {
+  const quoted = words.map((word) => `"${word}"`);
+  const error = [quoted.slice(0, -1).join(', '), ...quoted.slice(-1)].filter((part) => part !== '').join(' or ');
+  return z.enum(words, { error }).meta(about);
+}
+
+/** A key that other programs support and this one does not. It is rejected with a reason, a whole sentence. */
+export function unsupported(reason: string) {
+  return z
+    .unknown()
+    .meta({ description: `Not supported: ${reason}.`, kind: 'unsupported' })
+    .superRefine((value, context) => {
+      if (value === undefined) return;
+      context.addIssue({
+        code: 'custom',
+        message: `This key is not supported: ${reason}`,
+        params: { isSentence: true },
+      });
+    })
+    .optional();
+}
+
+/** Text that `isValid` accepts. */
+export function checked(about: About, expected: string, charsMax: number, isValid: (value: string) => boolean) {
+  return z
+    .string({ error: expected })
+    .max(charsMax, { error: `${expected}, at most ${charsMax} characters` })
+    .refine(isValid, { error: expected })
+    .meta({ kind: 'text', ...about });
+}
+
+/** Text that `parse` converts to a value, or rejects with `undefined`; `render` is the inverse. */
+export function parsed<Value>(
+  about: About,
+  expected: string,
+  parse: (value: string) => Value | undefined,
+  render: (value: Value) => string = String,
+) {
+  return codec(z.string({ error: expected }).meta(about), expected, parse, render);
+}
+
+/** Converts text of a schema to a {@link Secret}. The inverse renders `[secret]`. */
+export function asSecret(written: z.ZodString) {
+  return withSecrecy(
+    'secret',
+    z.codec(written, z.instanceof(Secret), { decode: (value) => new Secret(value), encode: String }),
+  );
+}
+
+/** Converts what is written to a value and back: `parse` rejects it with `undefined`, `render` is the inverse. */
+export function codec<Written extends z.ZodType, Value>(
+  written: Written,
+  expected: string,
+  parse: (value: z.output<Written>) => Value | undefined,
+  render: (value: Value) => z.output<Written>,
+) {
+  return z.codec(written, z.custom<Value>(), {
+    decode(value, context) {
+      const result = parse(value);
+      if (result !== undefined) return result;
+      context.issues.push({ code: 'custom', message: expected, input: value });
+      return z.NEVER;
+    },
+    encode: render,
+  });
+}
+
+/** A Prometheus duration, to milliseconds. */
+export function duration(about: About, leastMs: number = DURATION_MS_MIN, mostMs: number = DURATION_MS_MAX) {
+  const parse = (value: string) => parseWithin(value, leastMs, mostMs);
+  return parsed({ kind: 'duration', ...about }, describeDuration(leastMs, mostMs), parse, renderDuration);
+}
+
+/** A Prometheus duration, to milliseconds; 0, which needs no unit, is none at all. */
+export function durationOrNone(about: About, leastMs: number, mostMs: number) {
+  const expected = `${describeDuration(leastMs, mostMs)}, or 0`;
+  const written = z.union([z.string(), z.literal(0)], { error: expected }).meta({ kind: 'duration', ...about });
+  const parse = (value: string | 0) =>
+    value === 0 || parseDuration(value) === 0 ? 0 : parseWithin(value, leastMs, mostMs);
+  return codec(written, expected, parse, renderDuration);
+}
+
+function parseWithin(value: string, leastMs: number, mostMs: number): number | undefined {
+  const durationMs = parseDuration(value);
+  return durationMs !== undefined && durationMs >= leastMs && durationMs <= mostMs ? durationMs : undefined;
+}
+
+function describeDuration(leastMs: number, mostMs: number): string {
+  const example = leastMs < 60_000 ? '30s or 1h30m' : '12h or 30d';
+  return `a duration with its unit from ${renderDuration(leastMs)} to ${renderDuration(mostMs)}, such as ${example}`;
+}
+
+const SIZE = `a size of at least ${SPOOL_BYTES_LEAST / 1024 ** 2}MiB, such as 512MiB or 1GiB`;
+
+/** The size of something on a disk, to bytes; a plain number is bytes. */
+export function byteSize(about: About) {
+  return size(about, SIZE, (bytes) => bytes >= SPOOL_BYTES_LEAST);
+}
+
+const BUDGET = `a size of at least ${BYTE_BUDGET_LEAST / 1024}KiB, such as 20MiB, or 0 for no budget`;
+
+/** A byte budget, to bytes; 0 is no budget. */
+export function byteBudget(about: About) {
+  return size(about, BUDGET, (bytes) => bytes === 0 || bytes >= BYTE_BUDGET_LEAST);
+}
+
+/** A size between two bounds, to bytes; a plain number is bytes. Messages show an example. */
+export function byteSizeWithin(about: About, least: number, most: number, example = '512KiB') {
+  const expected = `a size from ${renderByteSize(least)} to ${renderByteSize(most)}, such as ${example}`;
+  return size(about, expected, (bytes) => bytes >= least && bytes <= most);
+}
+
+/** Renders a size with the largest unit of which it is a whole number. */
+export function renderByteSize(bytes: number): string {
+  const [unit, unitBytes] = BINARY_UNITS.find(([, it]) => bytes >= it && bytes % it === 0) ?? ['B', 1];
+  return `${bytes / unitBytes}${unit}`;
+}
+
+const BINARY_UNITS = [
+  ['TiB', 1024 ** 4],
+  ['GiB', 1024 ** 3],
+  ['MiB', 1024 ** 2],
+  ['KiB', 1024],
+] as const;
+
+function size(about: About, expected: string, isValid: (bytes: number) => boolean) {
+  const written = z.union([z.string(), z.int()], { error: expected }).meta({ kind: 'size', ...about });
+  const parse = (value: string | number) => {
+    const bytes = parseByteSize(String(value));
+    return bytes !== undefined && isValid(bytes) ? bytes : undefined;
+  };
+  return codec(written, expected, parse, renderByteSize);
+}
+
+/** A whole number; as text too, because the environment holds nothing else. */
+export function wholeNumber(about: About, least: number, most: number) {
+  const expected = `a whole number from ${least} to ${most}`;
+  const error = { error: expected };
+  const isInRange = (digits: string) => /^\d{1,9}$/.test(digits) && Number(digits) >= least && Number(digits) <= most;
+  const digits = z.string().refine(isInRange, error);
+  const written = z
+    .union([z.int(error).min(least, error).max(most, error), digits], error)
+    .meta({ kind: `number from ${least} to ${most}`, ...about });
+  return codec(written, expected, Number, (value): string | number => value);
+}
+
+/**
+ * Secrecy of a value. `secret`: it is a secret. `possible`: it is none, but an operator may put one there by mistake, as in a URL
+ * or instead of the name of a file. Messages repeat neither.
+ */
+type Secrecy = 'secret' | 'possible';
+
+const SECRECIES = z.registry<{ readonly secrecy: Secrecy }>();
+
+/** Registers the schema of a value that messages never repeat. No other list names such keys. */
+export function withSecrecy<Schema extends z.core.$ZodType>(secrecy: Secrecy, schema: Schema): Schema {
+  SECRECIES.add(schema, { secrecy });
+  return schema;
+}
+
+/** The keys of a schema whose values messages never repeat, at any path: a misplaced secret is still a secret. */
+export interface SecretKeys {
+  /** True if the value at a path, or a value that contains it, is a secret or may be one. */
+  isSensitive(path: KeyPath): boolean;
+  /** True if the value at a path, or a value that contains it, is a secret. */
+  isSecret(path: KeyPath): boolean;
+  /** True for a map of secrets by names that a person chose, such as headers, and for what is in it. */
+  isInMap(path: KeyPath): boolean;
+}
+
+const known = new WeakMap<z.core.$ZodType, SecretKeys>();
+
+/** Lists the keys that have a secrecy anywhere in a schema. */
+export function listSecretKeys(schema: z.core.$ZodType): SecretKeys {
+  const found = known.get(schema) ?? collectKeys(schema);
+  known.set(schema, found);
+  return found;
+}
+
+function collectKeys(root: z.core.$ZodType): SecretKeys {
+  const sensitive = new Set<unknown>();
+  const secrets = new Set<unknown>();
+  const maps = new Set<unknown>();
+  const visit = (schema: z.core.$ZodType, key: string, isInMap: boolean) => {
+    const secrecy = SECRECIES.get(schema)?.secrecy;
+    if (secrecy !== undefined) sensitive.add(key);
+    if (secrecy === 'secret') secrets.add(key);
+    if (secrecy === 'secret' && isInMap) maps.add(key);
+    for (const [step, part] of listParts(schema)) visit(part, step ?? key, schema instanceof z.ZodRecord);
+  };
+  visit(root, '', false);
+  const has = (keys: ReadonlySet<unknown>) => (path: KeyPath) => path.some((step) => keys.has(step));
+  return { isSensitive: has(sensitive), isSecret: has(secrets), isInMap: has(maps) };
+}
+
+/** The schemas that a schema is made of, with their key where they have one of their own. */
+function listParts(schema: z.core.$ZodType): readonly (readonly [string | undefined, z.core.$ZodType])[] {
+  if (schema instanceof z.ZodObject) return Object.entries(schema.shape);
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodPrefault) {
+    return [[undefined, schema.unwrap()]];
+  }
+  if (schema instanceof z.ZodArray) return [[undefined, schema.element]];
+  if (schema instanceof z.ZodRecord) return [[undefined, schema.valueType]];
+  if (schema instanceof z.ZodUnion) return schema.options.map((option) => [undefined, option]);
+  return schema instanceof z.ZodPipe ? [[undefined, schema.in]] : [];
+}
