@@ -12,12 +12,12 @@ const LIMITS = { outputBytesMax: 1024 * 1024, ratioMax: 10_000, resync: false };
 const REFUSALS: readonly unknown[] = [403, 404];
 
 /**
- * Asks the router for its local time, where no zone is configured. Resolves with whether lines may be read: a router that is
- * well and does not answer this for once is asked again at the next run, and only then do its lines go without.
+ * Asks the router for its local time. Resolves to true if lines may be read: a router that is well and does not answer this
+ * for once is asked again at the next run, and only then do its lines go without.
  */
 export async function askForTime(context: TailContext, signal: AbortSignal): Promise<boolean> {
   const { readTime, memory, isOnlyRun } = context;
-  if (!readTime || !context.needsTime) return true;
+  if (!readTime) return true;
   const mayWait = !isOnlyRun && !memory.hasWaitedForTime && context.zone.isAssumed;
   try {
     if (context.noteTime(await readTime(signal)) || !mayWait) return true;

@@ -122,7 +122,7 @@ export class TailContext {
       facts.firmware = options.firmware;
       facts.range = undefined;
     }
-    this.#learnt = learnZone(facts.zone);
+    this.#learnt = this.#learn();
     this.#reportLinks();
   }
 
@@ -147,7 +147,7 @@ export class TailContext {
 
   /** The zone of the lines: as configured, or as learnt so far. */
   get zone(): Zone {
-    return this.#configured.isNamed ? this.#configured : (this.#learnt?.zone ?? this.#configured);
+    return this.#learnt?.zone ?? this.#configured;
   }
 
   /** The zone with which positions were written that do not say: those versions did not ask the router for its time. */
@@ -235,11 +235,16 @@ export class TailContext {
     this.#learnAgain();
   }
 
+  /** Returns the zone that the router has shown; `undefined` if it has shown none, or one is configured. */
+  #learn() {
+    return this.#configured.isNamed ? undefined : learnZone(this.facts.zone);
+  }
+
   #learnAgain(): void {
     const before = this.#learnt?.zone.latestOffsetMs;
-    this.#learnt = learnZone(this.facts.zone);
+    this.#learnt = this.#learn();
     const now = this.#learnt?.zone.latestOffsetMs;
-    if (now !== undefined && now !== before && !this.#configured.isNamed) {
+    if (now !== undefined && now !== before) {
       this.report({ type: 'log-zone-learnt', offsetMs: now, zone: this.#learnt?.name });
     }
   }

@@ -38,7 +38,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   const facts = records.readFacts(router.name);
   const context = new TailContext(options, memory, facts);
   const positions = parsePositions(stored);
-  if (!(await askForTime(context, signal))) return after;
+  if (context.needsTime && !(await askForTime(context, signal))) return after;
   let listing = await list();
   if (context.zone.isAssumed && ((facts === undefined && positions.size === 0) || context.isReplaced))
     await findZone(context, listing, signal);
