@@ -14,7 +14,7 @@ import {
   type Pending,
   type SequenceEnd,
   type StreamState,
-  type Waiting,
+  type UnreadFile,
 } from './position.ts';
 
 /*
@@ -132,7 +132,7 @@ const isStored: Guard<StoredPosition> = shape<StoredPosition>({
   lost: optional(listOf(isFile)),
   waiting: optional(
     mapOf(
-      shape<Waiting>({
+      shape<UnreadFile>({
         sinceMs: isMoment,
         attempts: isCount,
         fault: optional(oneOf<FileFault>(['gone', 'cut', 'corrupt', 'refused'])),
@@ -222,7 +222,7 @@ function fromStored({ pending = [], chainEnd, brokenLinks = [], openGaps, ...oth
 
 /** Before gaps had ends, nobody noted which line was read first behind a file that is missing: it is not the next one. */
 function forgetEnds(position: LogPosition): LogPosition {
-  const isTried = ({ attempts, isBackfill }: Waiting): boolean => attempts > 0 && !isBackfill;
+  const isTried = ({ attempts, isBackfill }: UnreadFile): boolean => attempts > 0 && !isBackfill;
   const waiting = Object.entries(position.waiting).map(([stamp, entry]) => {
     return [stamp, isTried(entry) ? { ...entry, to: null } : entry];
   });
@@ -243,7 +243,7 @@ interface PositionV1 {
   readonly open: FileV1 | undefined;
   readonly pending: readonly { readonly instance: FileV1; readonly sinceMs: number; readonly isOvertaken: boolean }[];
   readonly lost: readonly FileV1[];
-  readonly waiting: Readonly<Record<string, Pick<Waiting, 'sinceMs' | 'attempts'>>>;
+  readonly waiting: Readonly<Record<string, Pick<UnreadFile, 'sinceMs' | 'attempts'>>>;
   readonly completed: Readonly<Record<string, FileV1>>;
   readonly hasHistory: boolean;
 }

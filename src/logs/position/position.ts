@@ -77,7 +77,7 @@ export interface Pending {
 export type FileFault = 'gone' | 'cut' | 'corrupt' | 'refused';
 
 /** A rotated file that is listed and not read to its end. */
-export interface Waiting {
+export interface UnreadFile {
   /** Wall time at which it was first listed. */
   readonly sinceMs: number;
   /** Readings that ended before the file did. */
@@ -150,7 +150,7 @@ export interface LogPosition {
   readonly pending: readonly Pending[];
   /** Files that were given up or are no longer listed; should one run up, it is not read from its start. Newest last. */
   readonly lost: readonly LogFile[];
-  readonly waiting: Readonly<Record<string, Waiting>>;
+  readonly waiting: Readonly<Record<string, UnreadFile>>;
   /** Rotated files that are done with, by stamp, for as long as they are listed; `null` when only the name is kept. */
   readonly completed: Readonly<Record<string, LogFile | null>>;
   readonly sequenceEnd: SequenceEnd | undefined;

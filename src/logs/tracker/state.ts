@@ -4,7 +4,7 @@ import type { LinkFacts, LinkObservation } from '../evidence/link-rule.ts';
 import { LINK_MS_MAX } from '../evidence/link-rule.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import { createUidPrefix } from '../position/identity.ts';
-import { type LogFile, type LogPosition, toLastEdge, type Waiting } from '../position/position.ts';
+import { type LogFile, type LogPosition, toLastEdge, type UnreadFile } from '../position/position.ts';
 import { UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import type { Zone } from '../time/zone.ts';
 import type { Told } from './observation.ts';
@@ -246,6 +246,6 @@ export function lineBehind({ pending }: LogPosition, file: LogFile): GapEdge | n
 }
 
 /** Whether newer lines have reason to wait for this file. */
-function isMissed(entry: Waiting): boolean {
+function isMissed(entry: UnreadFile): boolean {
   return entry.attempts > 0 && !entry.isBackfill;
 }
