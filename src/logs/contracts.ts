@@ -3,15 +3,15 @@ import type { GapReason } from './event-records.ts';
 import type { LinkVerdict } from './evidence/link-rule.ts';
 import type { RuleMatch } from './matching/line-matcher.ts';
 
-/** What a router said about a body, beside its bytes. */
+/** Headers of a response that matter for reading its body. */
 export interface BodyFacts {
-  /** Its entity tag, for the next question whether anything has changed. */
+  /** Its entity tag, sent with the next request so that an unchanged file is not sent again. */
   readonly etag?: string | undefined;
   /** The router's own time, milliseconds since the Unix epoch. */
   readonly dateMs?: number | undefined;
 }
 
-/** What a router says of its clock in one answer: both by the same clock, right or wrong. */
+/** Local and UTC time of a router in one response: both by the same clock, right or wrong. */
 export interface RouterTime {
   /** Local time, as if it were UTC. Milliseconds since the Unix epoch. */
   readonly wallAsUtcMs: number;
@@ -49,7 +49,7 @@ export interface LogCommit {
   readonly lines: RecordLines;
 }
 
-/** What was learnt of a router as a whole, as text. */
+/** Facts about a router as a whole, as text. */
 export interface FactsCommit {
   readonly router: string;
   readonly facts: string;
@@ -59,7 +59,7 @@ export interface FactsCommit {
 export interface RecordLog {
   /** Returns the positions of a router's logs by component. */
   readPositions(router: string): ReadonlyMap<string, string>;
-  /** Returns what was learnt of a router as a whole; `undefined` when nothing is stored. */
+  /** Returns the facts about a router as a whole; `undefined` when nothing is stored. */
   readFacts(router: string): string | undefined;
   /** Stores all of `commits` or nothing; throws with disposition `hold-back` when there is no room. */
   commit(...commits: (LogCommit | FactsCommit)[]): void;
@@ -77,7 +77,7 @@ export type LineEvent =
       readonly afterUtcMs: number;
     };
 
-/** What happened while a router's logs were read. */
+/** An event of reading a router's logs. */
 export type LogEvent =
   | LineEvent
   | { readonly type: 'logs-listed'; readonly archives: ReadonlyMap<string, number>; readonly unknown: number }
@@ -118,7 +118,7 @@ export type LogEvent =
     }
   /** One record `log.reset`. */
   | { readonly type: 'log-reset'; readonly component: string; readonly reason: 'wiped' | 'replaced' }
-  /** How long what is unread stays on the router, at the rate at which the log grows; `undefined` when it does not grow. */
+  /** Time until the router deletes unread lines at the rate at which the log grows; `undefined` when it does not grow. */
   | { readonly type: 'log-retention'; readonly component: string; readonly msToLoss: number | undefined }
   /** Lines that were just written are stamped as if in another zone than the one that is in use. */
   | { readonly type: 'log-zone-doubted'; readonly offByMs: number }
@@ -128,8 +128,8 @@ export type LogEvent =
    */
   | { readonly type: 'log-zone-learnt'; readonly offsetMs: number; readonly zone: string | undefined }
   /**
-   * What rotations have shown of how files follow each other: whether a file begins in the second in which the one before
-   * it ends. Told when it becomes known or changes, and at the start.
+   * Evidence from rotations of how files follow each other: if a file begins in the second in which the one before it ends.
+   * Reported when it becomes known or changes, and at the start.
    */
   | ({ readonly type: 'log-links-judged' } & LinkVerdict)
   /** A rotated file is not whole yet, most likely because the router is still compressing it. */

@@ -17,7 +17,7 @@ export interface ListedLog {
 /** Log files that a router lists, by component. */
 export interface Listing {
   readonly logs: ReadonlyMap<string, ListedLog>;
-  /** How many names fit no known pattern. They are never asked for. */
+  /** Number of names that fit no known pattern. They are never requested. */
   readonly unknown: number;
 }
 
@@ -50,7 +50,7 @@ export function parseListing(names: readonly string[]): Listing {
   return { logs: new Map(sorted), unknown };
 }
 
-/** Whether this form of a rotated file is the one to ask for, not the `known` one. Always the same of several compressed ones. */
+/** True if this form of a rotated file is requested instead of the `known` one. The order of compressed forms is fixed. */
 function isPreferred(name: string, suffix: string | undefined, known: string | undefined): boolean {
   if (known === undefined || suffix === undefined) return known === undefined;
   const isKnownPlain = name === `${known}${suffix}`;

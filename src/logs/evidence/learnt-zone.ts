@@ -1,7 +1,7 @@
 import { type OffsetSeen, Zone } from '../time/zone.ts';
 import { ONE_MOMENT_MS } from './link-rule.ts';
 
-/** What a router has shown of its zone: all of it the router's own word, none of it against the agent's clock. */
+/** Evidence of a router's zone. All times in it are the router's own; none is compared with the agent's clock. */
 export interface ZoneEvidence {
   /** From rotations, oldest first. */
   seen: OffsetSeen[];
@@ -74,7 +74,7 @@ export function learnZone({
   return nameZone(written);
 }
 
-/** Whether a router has to be asked for its local time, so that lines are not placed with an offset it no longer has. */
+/** True if a router must be asked for its local time, so that lines do not get an offset that it no longer has. */
 export function isZoneOpen({ told = [], askedMs }: ZoneEvidence, nowMs: number): boolean {
   if (askedMs === undefined) return true;
   const last = told.at(-1);
@@ -92,7 +92,7 @@ function nameZone(steps: readonly OffsetSeen[]) {
   return { zone: new Zone(name, steps), name };
 }
 
-/** Whether lines that were written since the router told its offset first have another one than it told. */
+/** True if lines that were written since the router first told its offset have another one. */
 function isRefuted(told: readonly OffsetSeen[], written: readonly OffsetSeen[]): boolean {
   return written.some(({ utcMs, offsetMs }) => {
     const valid = told.findLast((one) => one.utcMs <= utcMs);

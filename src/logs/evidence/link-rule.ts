@@ -8,12 +8,12 @@ const OFFSET_STEP_MS = 15 * 60_000;
 const OFFSET_MS_MAX = 14 * 3_600_000;
 const UNKNOWN = new Zone(undefined);
 
-/** Whether a file that begins at `firstUtcMs` follows the file that was rotated at `stamp`. */
+/** True if a file that begins at `firstUtcMs` follows the file that was rotated at `stamp`. */
 export function isLinked(firstUtcMs: number, stamp: string): boolean {
   return Math.abs(firstUtcMs - parseStampUtcMs(stamp)) <= LINK_MS_MAX;
 }
 
-/** Whether some zone explains the distance between the two, should the one in use be wrong. */
+/** True if some zone explains the distance between the two, should the one in use be wrong. */
 export function isLinkedInAnyZone(firstUtcMs: number, stamp: string): boolean {
   return linkOffsetMs(firstUtcMs, stamp, UNKNOWN) !== undefined;
 }
@@ -39,11 +39,11 @@ export function toOffsetMs(differenceMs: number, residueMsMax: number): number |
   return isZone ? offsetMs : undefined;
 }
 
-/** What the rotations of one log have shown of the rule that a file begins in the second in which the one before ends. */
+/** Evidence from the rotations of one log for the rule that a file begins in the second in which the one before ends. */
 export interface LinkEvidence {
   /** Rotations in which it did. */
   readonly matches: number;
-  /** How likely it is that all of them were chance. */
+  /** Probability that all of them were chance. */
   readonly chance: number;
   /** Names of the last of them: none counts twice. */
   readonly stamps: readonly string[];
@@ -56,20 +56,20 @@ export interface LinkEvidence {
 /** By component. */
 export type LinkFacts = Readonly<Record<string, LinkEvidence>>;
 
-/** What the rotations of a router have shown so far. */
+/** Result of judging the rotations of a router. */
 export interface LinkVerdict {
-  /** Whether the rule may be relied on, in logs that do not contradict it. */
+  /** True if logs that do not contradict the rule may rely on it. */
   readonly holds: boolean;
   readonly matches: number;
   /** Rotations that speak against it, and were not watched. */
   readonly misses: number;
-  /** How likely all matches together are by chance. */
+  /** Probability of all matches together by chance. */
   readonly chance: number;
   /** Logs that contradict it. */
   readonly refuted: readonly string[];
 }
 
-/** What one rotation shows of the rule. `stamp`: name of the file before it. */
+/** Evidence from one rotation for or against the rule. `stamp`: name of the file before it. */
 export type LinkObservation =
   /** The file behind it, whose lines came at this distance, began in the second of that name by a clock with this offset. */
   | {
@@ -81,7 +81,7 @@ export type LinkObservation =
   /** It did not, as far as anybody can tell who has not watched it; `refutation`: nothing is missing between the two. */
   | { readonly type: 'miss' | 'refutation'; readonly stamp: string };
 
-/** How often lines come in a file. */
+/** Frequency of the lines of a file. */
 export interface Pace {
   /** Lines with a time. */
   lines: number;
@@ -96,7 +96,7 @@ const CHANCE_MAX = 1 / 100;
 /** Beyond this, more evidence changes nothing. */
 const CHANCE_MIN = 1e-12;
 /**
- * What contradicts weighs as much as so many times the chance: a rotation that nobody watched, because the rule fails for a
+ * Weight of a contradiction, as a factor of the chance: a rotation that nobody watched, because the rule fails for a
  * reason in less than one of so many, and a log, because all logs of a router have one writer. So a router whose rotations
  * mean nothing is believed in about one case of a hundred, however many of its rotations are looked at.
  */
@@ -144,12 +144,12 @@ function countMoments(stamps: readonly string[]): number {
   return times.filter((atMs, index) => index === 0 || atMs - (times[index - 1] ?? 0) > ONE_MOMENT_MS).length;
 }
 
-/** How likely it is that the first line behind a moment without meaning falls into its second. */
+/** Returns the probability that the first line after an arbitrary moment falls into its second. */
 export function chanceOfMatch(distanceMs: number): number {
   return Math.min(1, WINDOW_MS / Math.min(Math.max(distanceMs, 1), DISTANCE_MS_MAX));
 }
 
-/** Of a log that was not rotated yet. */
+/** The evidence of a log that was not rotated yet. */
 const NO_EVIDENCE: LinkEvidence = { matches: 0, chance: 1, stamps: [], refutedBy: undefined };
 
 /** The evidence with one more observation of a log. */

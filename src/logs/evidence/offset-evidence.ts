@@ -16,7 +16,7 @@ import {
   toOffsetMs,
 } from './link-rule.ts';
 
-/** What one rotation shows of a router's UTC offset. */
+/** Evidence of a router's UTC offset from one rotation. */
 export interface OffsetEvidence {
   /** The moment in the name of the newest rotated file, in UTC. */
   readonly rotatedUtcMs: number;
@@ -69,7 +69,7 @@ function findDistanceMs(head: Buffer, nearMs: number): number | undefined {
   return pace && pace.lines > 1 ? pace.recentMs : undefined;
 }
 
-/** What the newest rotations of some logs show of how files follow each other. None of them was watched. */
+/** Judges from the newest rotations of some logs how files follow each other. None of them was watched. */
 export function judgeRotations(seen: ReadonlyMap<string, OffsetEvidence>): LinkVerdict {
   let facts: LinkFacts = {};
   for (const [component, { rotatedUtcMs, firstWallAsUtcMs, offsetMs, distanceMs }] of seen) {

@@ -12,7 +12,7 @@ const SHA_BYTES = 32;
 const OVERLAP_BYTES_MIN = 256;
 const NOTHING = '0'.repeat(2 * SHA_BYTES);
 
-/** What tells one log file from every other: see {@link createUidPrefix}. */
+/** Identity of a log file among all others: see {@link createUidPrefix}. */
 export interface FileIdentity {
   /** SHA-256 of the bytes up to the end of the first line that carries a stamp, as hex. */
   readonly key: string;

@@ -14,7 +14,7 @@ export interface LogFile {
   readonly gen: number;
   /** Bytes read, decompressed; always the end of a line. */
   readonly off: number;
-  /** Of the bytes before `off`: that a file is this one. */
+  /** Proof over the bytes before `off` that a file is this one. */
   readonly proof: PrefixProof | LegacyProof;
   /** UTC of the first line that has a time, as the router's clock had it. */
   readonly firstUtcMs: number | undefined;
@@ -26,7 +26,7 @@ export interface LogFile {
   readonly lastStart: number;
   /** Where the file was seen to end within the line behind `off`. */
   readonly tornAt: readonly number[];
-  /** How often its lines come, as far as it was counted from its first line on. */
+  /** Frequency of its lines, if they were counted from the first one on. */
   readonly pace?: Readonly<Pace> | undefined;
   /** The stamp of the file before it, if the log was followed from that one into this one. */
   readonly follows?: string | undefined;
@@ -63,11 +63,11 @@ export interface Pending {
   readonly file: LogFile;
   /** Wall time at which it was first looked for in vain. */
   readonly sinceMs: number;
-  /** Whether lines of a newer file have been shipped before its own rest. */
+  /** True if lines of a newer file were shipped before its own rest. */
   readonly isOvertaken: boolean;
-  /** Whether it was begun as a rotated file. */
+  /** True if it was begun as a rotated file. */
   readonly isRotated: boolean;
-  /** Whether a newer file was seen whole that a router would only have compressed after this one. */
+  /** True if a newer file was seen whole that the router would have compressed after this one. */
   readonly isPassed: boolean;
   /** The first line that was read behind its rest; `null` when there was one and it was not noted. */
   readonly to?: GapEdge | null | undefined;
@@ -108,9 +108,9 @@ export interface BrokenLink {
   readonly track?: Track | undefined;
   /** UTC at which the file behind the break begins, where that is one in the order of the log. */
   readonly beginsUtcMs?: number | undefined;
-  /** Whether the log was followed into the file before the break. */
+  /** True if the log was followed into the file before the break. */
   readonly isWatched?: boolean | undefined;
-  /** Whether first lines prove nothing, and there may only have been something that was deleted meanwhile. */
+  /** True if first lines prove nothing, and only files deleted meanwhile may be missing. */
   readonly isVague?: boolean | undefined;
 }
 
@@ -120,7 +120,7 @@ export interface SequenceEnd {
   readonly edge: GapEdge | undefined;
   /** The mean distance of its lines, as far as they were counted. Milliseconds. */
   readonly distanceMs?: number | undefined;
-  /** Whether it was seen as `current`, or the log was followed into it from one that was. */
+  /** True if it was seen as `current`, or the log was followed into it from one that was. */
   readonly isWatched?: boolean | undefined;
 }
 
@@ -157,11 +157,11 @@ export interface LogPosition {
   readonly brokenLinks: readonly BrokenLink[];
   /** The next generation of files that begin alike and are remembered nowhere else. */
   readonly gens: Readonly<Record<string, number>>;
-  /** Whether a line with a time stamp has ever been read: then a body without any is no log. */
+  /** True once a line with a time stamp was read: then a body without any is no log. */
   readonly hasHistory: boolean;
   /** Until `current` was first read: lines from before this are not wanted. */
   readonly skipBeforeUtcMs: number | undefined;
-  /** Whether the router has deleted all rotated files at once. */
+  /** True if the router has deleted all rotated files at once. */
   readonly isWiped: boolean;
   /** Gaps whose end is still to be told, the oldest first. */
   readonly openGaps: readonly OpenGap[];
@@ -222,18 +222,18 @@ export function toLastEdge(router: string, component: string, file: LogFile): Ga
   return { uid, utcMs: lastUtcMs };
 }
 
-/** What the next line of a log needs to know of the ones before it, over the edges of files. */
+/** Context that the next line of a log needs from the previous ones, also across files. */
 export interface StreamState {
   /** The last record, when the log is known to have lines that continue others: the next line may continue it. */
   readonly held: HeldEntry | undefined;
-  /** Whether a line that continues another was ever seen. */
+  /** True once a line that continues another was seen. */
   readonly joins: boolean;
   /** Uid of the last line with a time. */
   readonly lastUid: string | undefined;
   readonly clock: Readonly<ClockState>;
   /** Learnt from the lines, when their dates could be read in two ways. */
   readonly order: DateOrder | undefined;
-  /** Whether the log was ever seen to end within a line or a block: its lines reach the file long after they were written. */
+  /** True once the log was seen to end within a line or a block: its lines reach the file long after they were written. */
   readonly isBuffered: boolean;
 }
 

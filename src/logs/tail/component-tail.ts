@@ -37,19 +37,19 @@ export class ComponentTail {
   readonly #relist: () => Promise<ListedLog>;
   readonly #log: TrackedLog;
   readonly #reader: FileReader;
-  /** Whether the stored position does not say with which zone its times were placed. */
+  /** True if the stored position does not name the zone of its times. */
   readonly #isZoneUnstored: boolean;
-  /** Whether nothing of this log was ever read. */
+  /** True if nothing of this log was ever read. */
   #isFirstContact: boolean;
   /** The listing that was noted last. */
   #noted: ListedLog | undefined;
   /** Bytes that were read in this run when the log last got its share. */
   #shareFromBytes = 0;
-  /** Whether a reading of `current` failed, so that its end is not known. */
+  /** True if reading `current` failed, so that its end is not known. */
   #hasFailed = false;
-  /** Whether `current` was read to its end, and what was read is durable. */
+  /** True if `current` was read to its end, and its lines are durable. */
   #isAtEnd = false;
-  /** Whether a new `current` waits for the file before it. */
+  /** True if a new `current` waits for the file before it. */
   #isDeferred = false;
 
   /** `known`: where the log stood; `undefined` when it was never read. */
@@ -75,7 +75,7 @@ export class ComponentTail {
   }
 
   /**
-   * Reads what is new, up to its share; resolves with whether there is more. Throws what ends the whole run: the router is
+   * Reads what is new, up to its share; resolves to `more` if something is left. Throws what ends the whole run: the router is
    * gone, or the store takes no more.
    */
   async run(listed: ListedLog, signal: AbortSignal): Promise<'settled' | 'more'> {
@@ -98,12 +98,12 @@ export class ComponentTail {
     return 'settled';
   }
 
-  /** What has to be durable before any log is read: later evidence would change what is taken for the zone of this position. */
+  /** Returns the commits that must precede any reading: later evidence would change the zone assumed for this position. */
   pinZone(): readonly LogCommit[] {
     return this.#isZoneUnstored ? [this.#log.prepare({ told: [] }).commit] : [];
   }
 
-  /** What is listed while other logs are read counts as seen: it may be gone later. */
+  /** Notes files that are listed while other logs are read: they may be gone later. */
   noteListed(listed: ListedLog, isSettled: boolean): void {
     if (this.#isFirstContact || !isNews(this.#position, listed)) return;
     this.#noteFiles(listed);
@@ -152,7 +152,7 @@ export class ComponentTail {
     this.#isFirstContact = false;
   }
 
-  /** Whether the router has deleted all files of this log, and begun a new one. */
+  /** True if the router has deleted all files of this log, and begun a new one. */
   #isReset(listed: ListedLog): boolean {
     const { open, pending, isWiped } = this.#position;
     if (open || listed.rotated.length > 0) return false;
@@ -247,7 +247,7 @@ export class ComponentTail {
     return 'done';
   }
 
-  /** Whether nothing new was ever seen of this log: what it holds was written before first contact. */
+  /** True if no new line of this log was ever seen: all of its lines were written before first contact. */
   get #isHistory(): boolean {
     const { open, pending, skipBeforeUtcMs } = this.#position;
     return skipBeforeUtcMs === undefined && !open && pending.length === 0 && this.#context.contactMs === undefined;
@@ -271,7 +271,7 @@ export class ComponentTail {
     const { scan, result, etag } = outcome;
     this.#isDeferred = result.kind === 'deferred';
     if (this.#isDeferred) this.#log.save();
-    // What is written from now on is new.
+    // Lines written from now on are new.
     if (result.kind === 'nothing') {
       this.#endSkipping();
       this.#noteEnd(undefined);
@@ -307,7 +307,7 @@ export class ComponentTail {
     memory.retention.noteLook(observedMs, readBytes - ownBytes);
     report({ type: 'log-retention', component, msToLoss: memory.retention.msToLoss(clock.now()) });
     if (pending.length > 0 || isBehind) return;
-    // What comes from now on was written since: only now was nothing left that merely had not been read.
+    // Only now was no older line left unread: lines that come from now on were written since.
     if (this.#isAtEnd) memory.lookedAtMs = observedMs;
     report({ type: 'log-caught-up', component, isWaitingForLineEnd: (open?.tornAt.length ?? 0) > 0 });
   }
@@ -317,7 +317,7 @@ export class ComponentTail {
   }
 }
 
-/** What is passed over on first contact with a log. */
+/** Files and lines that are skipped on first contact with a log. */
 interface StartPlan {
   /** Rotated files that are older than what is wanted. */
   readonly skipped: readonly RotatedFile[];

@@ -4,7 +4,7 @@ import type { LinkFacts, LinkVerdict } from '../evidence/link-rule.ts';
 import { RuleSeries } from '../matching/rule-series.ts';
 import { createSkewBounds, type SkewBounds } from '../time/log-clock.ts';
 
-/** What was learnt of a router as a whole; kept beside the positions of its logs. */
+/** Facts about a router as a whole; stored beside the positions of its logs. */
 export interface RouterFacts {
   readonly version: 1;
   /** Wall time at which its logs were first listed. */
@@ -13,10 +13,10 @@ export interface RouterFacts {
   serial: string | undefined;
   /** The firmware that `range` is about. */
   firmware: string | undefined;
-  /** Whether log downloads can be asked for in part; `undefined` until it was tried. */
+  /** True if the router serves parts of files; `undefined` until it was tried. */
   range: boolean | undefined;
   zone: ZoneEvidence;
-  /** What rotations have shown of how files follow each other. */
+  /** Evidence from rotations of how files follow each other. */
   links: LinkFacts;
 }
 
@@ -63,7 +63,7 @@ export function parseRouterFacts(text: string): RouterFacts | undefined {
 /** Looks at a log while a line stays on the router: room for a failed one, and for growth that speeds up. */
 const LOOKS_PER_LIFETIME = 4;
 
-/** What is worth knowing about a log from one run to the next, and is found out anew after a restart. */
+/** State of a log that is kept from one run to the next, and is learnt again after a restart. */
 export interface LogMemory {
   /** Entity tag of `current` as it was read last. */
   etag: string | undefined;
@@ -73,21 +73,21 @@ export interface LogMemory {
   readonly retention: Retention;
 }
 
-/** What is known of a log that was never read. */
+/** Returns the memory of a log that was never read. */
 export function createLogMemory(): LogMemory {
   return { etag: undefined, lookedAtMs: undefined, skew: createSkewBounds(), retention: new Retention() };
 }
 
-/** What is remembered of one router's logs between runs, in memory only. */
+/** State of one router's logs that is kept between runs, in memory only. */
 export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
   /** Series of the log rules; bounds them. */
   readonly ruleSeries = new RuleSeries();
   /** How files follow each other, as it was told last. */
   links: LinkVerdict | undefined;
-  /** Whether the router did not answer when it was asked for its local time: nothing waits for that twice. */
+  /** True if the router did not answer a request for its local time: nothing waits for that twice. */
   hasWaitedForTime = false;
-  /** Whether new lines had another offset than the one in use: then the router is asked again. */
+  /** True if new lines had another offset than the one in use: then the router is asked again. */
   isZoneDoubted = false;
 
   of(component: string): LogMemory {
@@ -99,7 +99,7 @@ export class TailMemory {
   }
 
   /**
-   * How long to wait between two runs: a quarter of the time until the router deletes what is unread in the log that is in
+   * Returns the interval between two runs: a quarter of the time until the router deletes unread lines of the log that is in
    * the greatest danger, but not below `floorMs` and not above `ceilingMs`.
    */
   computeIntervalMs(bounds: { readonly floorMs: number; readonly ceilingMs: number }): number {
@@ -122,12 +122,12 @@ const WINDOW_MS = 60 * 60_000;
 const GROWTHS_MAX = 720;
 /** Growth over less than this is a burst and no rate. */
 const SPAN_MS_MIN = 10_000;
-/** What a rotated file holds where none was read yet: the log daemon's usual limit. Bytes. */
+/** Assumed size of a rotated file before one was read: the log daemon's usual limit. Bytes. */
 const FILE_BYTES = 1024 * 1024;
-/** Rotated files that are kept where none was listed yet: the log daemon's usual limit. */
+/** Assumed number of rotated files before one was listed: the log daemon's usual limit. */
 const FILES = 5;
 
-/** How fast a log grows, and how long a line therefore stays on the router. */
+/** Measures the growth of a log, and computes for how long a line stays on the router. */
 export class Retention {
   #growths: Growth[] = [];
   #lookedAtMs: number | undefined;
@@ -154,7 +154,7 @@ export class Retention {
     this.#growths = this.#growths.filter(({ toMs }) => nowMs - toMs < WINDOW_MS).slice(-GROWTHS_MAX);
   }
 
-  /** How long a line stays on the router from its writing to its deletion, at the present growth. Milliseconds. */
+  /** Time from the writing of a line to its deletion by the router, at the present growth. Milliseconds. */
   get lifetimeMs(): number | undefined {
     const first = this.#growths[0];
     const last = this.#growths.at(-1);
@@ -165,7 +165,7 @@ export class Retention {
     return (kept / bytes) * (last.toMs - first.fromMs);
   }
 
-  /** How long it takes until the router deletes what was written since the last look. Milliseconds. */
+  /** Returns the time until the router deletes lines written since the last check. Milliseconds. */
   msToLoss(nowMs: number): number | undefined {
     const { lifetimeMs } = this;
     if (lifetimeMs === undefined || this.#lookedAtMs === undefined) return undefined;

@@ -15,7 +15,7 @@ export interface RotatedReading {
   readonly reader: FileReader;
   /** The file as it is listed. */
   readonly rotated: RotatedFile;
-  /** Whether only the rest of a file that was begun is wanted, or any file. */
+  /** `begun`: only the rest of a file that was begun is wanted. */
   readonly wanted: 'begun' | 'any';
   /** Lines are made durable in pieces of about this size. Bytes of log text. */
   readonly batchBytes: number;

@@ -40,11 +40,11 @@ export interface TailOptions {
   readonly start?: LogStart | undefined;
   /** More history than this is read behind what is new, and no more than this of it in one run. Bytes of log text. */
   readonly historyBytesMax?: number | undefined;
-  /** Whether this is no part of a series: nothing is kept back for lines that a later run might bring. */
+  /** True if no later run follows: nothing is kept back for lines that a later run might bring. */
   readonly isOnlyRun?: boolean | undefined;
   /** The order of day and month in dates that can be read in both and say nothing about it. Default: day first. */
   readonly dateOrder?: DateOrder | undefined;
-  /** What was found out in earlier runs of this process. */
+  /** State of earlier runs of this process. */
   readonly memory?: TailMemory | undefined;
   /** Firmware version, when it is known: what the router can do is tried out once for each. */
   readonly firmware?: string | undefined;
@@ -59,13 +59,13 @@ const HISTORY_BYTES_MAX = 16 * 1024 * 1024;
 /** Where times of an unknown zone may be inferred from the router's own time: looks that are no further apart. */
 const FRESH_MS_MAX = 5 * 60_000;
 const OFFSET_STEP_MS = 15 * 60_000;
-/** How far the router's clock and its lines may be apart, seconds of delay included. */
+/** Maximum distance of a fresh line from the router's clock, seconds of delay included. */
 const FRESH_SLACK_MS = 30_000;
 
 /** A line about a request that this program makes, as routers log them when they are told to. */
 const OWN_REQUEST = /\b(?:GET|POST) (?:\/api\/v2_0)?\/?(?:download\/log|auth\/(?:login|refresh|logout)|status\/)/;
 
-/** What the logs of one router share in one run. */
+/** Options, facts and zone that the logs of one router share in one run. */
 export class TailContext {
   readonly router: RouterIdentity;
   readonly source: LogSource;
@@ -82,9 +82,9 @@ export class TailContext {
   readonly matcher: LineMatcher | undefined;
   /** When the router was first met, if that was not in this run. */
   readonly contactMs: number | undefined;
-  /** Whether another device than before answers under the name. */
+  /** True if another device than before answers under the name. */
   readonly isReplaced: boolean;
-  /** Whether the logs of this router were deleted, as far as the listing shows it. */
+  /** True if the listing shows that the logs of this router were deleted. */
   isWiped = false;
   readonly #records: RecordLog;
   /** The facts as they were stored last. */
@@ -93,7 +93,7 @@ export class TailContext {
   readonly #configured: Zone;
   #learnt: ReturnType<typeof learnZone>;
 
-  /** `storedFacts`: what an earlier run has stored of the router as a whole. */
+  /** `storedFacts`: the facts about the router that an earlier run has stored. */
   constructor(options: TailOptions, memory: TailMemory, storedFacts: string | undefined) {
     const known = storedFacts === undefined ? undefined : parseRouterFacts(storedFacts);
     const facts = known ?? createRouterFacts(options.clock.now());
@@ -138,7 +138,7 @@ export class TailContext {
   }
 
   /**
-   * Whether the store has refused a step of this run. What is known in memory is ahead of what is stored then, so the run
+   * True if the store has refused a step of this run. The state in memory is then ahead of the stored one, so the run
    * has to end without another commit.
    */
   get hasLostCommit(): boolean {
@@ -156,7 +156,7 @@ export class TailContext {
     return learnZone({ ...this.facts.zone, told: [] })?.zone ?? this.#configured;
   }
 
-  /** Whether the router should be asked for its local time before lines are read. */
+  /** True if the router should be asked for its local time before lines are read. */
   get needsTime(): boolean {
     if (this.#configured.isNamed) return false;
     return this.memory.isZoneDoubted || isZoneOpen(this.facts.zone, this.clock.now());
@@ -165,12 +165,12 @@ export class TailContext {
   readonly isOwn = (message: string): boolean =>
     (message.includes('GET ') || message.includes('POST ')) && OWN_REQUEST.test(message);
 
-  /** Whether the router sends parts of files, as it has just shown. */
+  /** Notes that the router sends parts of files, or does not, as it has just shown. */
   noteRange(isSupported: boolean): void {
     this.facts.range = isSupported;
   }
 
-  /** What a log has shown of how files follow each other, and of the offset of its lines. */
+  /** Adds evidence of a log: how its files follow each other, and the offset of its lines. */
   noteEvidence(component: string, evidence: readonly LinkObservation[]): void {
     for (const observation of evidence) {
       this.facts.links = addEvidence(this.facts.links, component, observation);
@@ -190,7 +190,7 @@ export class TailContext {
   }
 
   /**
-   * What the router said when it was asked for its time; `undefined` when it does not say. False when its clock is not set
+   * Notes the router's time; `undefined` if it does not tell it. Returns false when its clock is not set
    * yet: the offset of 1970 is not that of today.
    */
   noteTime(time: RouterTime | undefined): boolean {

@@ -7,11 +7,11 @@ import { TailMemory } from './memory.ts';
 import { TailContext, type TailOptions } from './tail-context.ts';
 
 export interface TailOnceOptions extends TailOptions {
-  /** Whether a component's log is wanted. */
+  /** Returns true if a component's log is wanted. */
   readonly isWanted: (component: string) => boolean;
-  /** Asked between two logs: whether the rest should wait for the next run, because the router has something else to do. */
+  /** Called between two logs: true leaves the rest to the next run, because the router has something else to do. */
   readonly shouldYield?: () => boolean;
-  /** What the run before returned: the log after which to go on, so that no log is passed over for ever. */
+  /** Return value of the previous run: the log after which to continue, so that no log is passed over for ever. */
   readonly after?: string | undefined;
 }
 
@@ -104,7 +104,7 @@ function parsePositions(stored: ReadonlyMap<string, string>): Map<string, LogPos
   return new Map([...stored].map(([component, text]) => [component, parsePosition(text)]));
 }
 
-/** Whether some log that had rotated files has none any more: routers delete the logs of all components together. */
+/** True if some log that had rotated files has none any more: routers delete the logs of all components together. */
 function findWiped(listing: Listing, positions: ReadonlyMap<string, LogPosition | undefined>): boolean {
   return [...positions].some(([component, position]) => {
     if (!position || (listing.logs.get(component)?.rotated.length ?? 0) > 0) return false;

@@ -96,7 +96,7 @@ export class TrackedLog {
     if (own > 0) this.ownBytes += Math.round((bytes * own) / count);
   }
 
-  /** What has to be durable at once, and what is to be reported once it is. */
+  /** Returns the commit of a step, and the function that reports its events once it is durable. */
   prepare(
     { told }: Pick<Step, 'told'>,
     lines?: CommittedLines,
@@ -116,7 +116,7 @@ export class TrackedLog {
     const before = text === undefined ? zoneOfOldPositions : Zone.parse(text);
     this.observe({ type: 'zone-changed', from: before.text, to: zone.text });
     const nowMs = clock.now();
-    // What was learnt of the clock's lead held for times of the other zone.
+    // The bounds of the clock's lead held for times of the other zone.
     if (before.offsetAt(nowMs) !== zone.offsetAt(nowMs)) Object.assign(this.memory.skew, createSkewBounds());
   }
 

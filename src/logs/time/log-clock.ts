@@ -1,10 +1,10 @@
-/** What a stream of lines has shown of its router's clock so far; kept with the position of the log. */
+/** State of a router's clock as its lines have shown it so far; stored with the position of the log. */
 export interface ClockState {
   /** UTC of the last line with a time, as the router's clock had it. */
   lastUtcMs: number | undefined;
   /** Times before this are those of a clock that has fallen back and was not set again yet. */
   unsyncedBelowMs: number | undefined;
-  /** Whether the last time lay in the future. */
+  /** True if the last time was in the future. */
   isAhead: boolean;
   /** Jumps of the clock so far. */
   epoch: number;
@@ -39,7 +39,7 @@ export const UNSYNCED_STEP_MS = 86_400_000;
 const AHEAD_SLACK_MS = 10 * 60_000;
 /** While the zone is not known, a time may be ahead by the largest offset of any zone. */
 const ZONE_SLACK_MS = 14 * 3_600_000;
-/** How far the router's clock may drift against the agent's between two looks, request times included. */
+/** Maximum drift between the clocks of router and agent from one check to the next, request times included. */
 const DRIFT_MS = 60_000;
 
 /** The state of a log of which nothing is known. */
@@ -110,7 +110,7 @@ export class LogClock {
   }
 }
 
-/** Whether a time is yet to come, by more than sinks put up with. */
+/** True if a time is further in the future than sinks accept. */
 export function isFuture(utcMs: number, nowMs: number, isZoneKnown: boolean): boolean {
   return utcMs > nowMs + AHEAD_SLACK_MS + (isZoneKnown ? 0 : ZONE_SLACK_MS);
 }

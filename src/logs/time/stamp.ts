@@ -5,7 +5,7 @@ export type DateOrder = 'dmy' | 'mdy';
 export interface WallTime {
   /** The wall time as if it were UTC. Milliseconds since the Unix epoch. */
   readonly asUtcMs: number;
-  /** Whether the text resolves milliseconds or less. */
+  /** True if the text resolves milliseconds or less. */
   readonly hasFraction: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface Stamp extends WallTime {
   readonly length: number;
 }
 
-/** What a stamp does not say itself. */
+/** Context for stamps that are ambiguous or incomplete. */
 export interface StampContext {
   readonly order: DateOrder;
   /** A wall time near it: a stamp without a year is of the year that brings it closest. */
@@ -86,7 +86,7 @@ function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
   return { asUtcMs: wholeMs + fractionMs, hasFraction: fraction !== undefined, length: whole.length };
 }
 
-/** Whether a text begins as if with a time, even one that no calendar has. */
+/** True if a text seems to begin with a time, even one that no calendar has. */
 export function isLikeStamp(text: string): boolean {
   return LIKE_STAMP.test(text);
 }
@@ -179,7 +179,7 @@ export function renderTimestamp(utcMs: number, hasFraction: boolean, offset: num
   return `${lastSecond.text}.${String(BILLION + toNanoseconds(offset, isFirstSecond)).slice(1)}Z`;
 }
 
-/** What comes below a time that is a whole second: the nine decimals of {@link renderTimestamp} as a number. */
+/** Returns the nine decimals of {@link renderTimestamp} for a time in whole seconds, as a number. */
 export function toNanoseconds(offset: number, isFirstSecond: boolean): number {
   return (isFirstSecond ? HALF_SECOND_NS : 0) + Math.min(offset, HALF_SECOND_NS - 1);
 }

@@ -34,9 +34,9 @@ export class Zone {
   readonly #name: string | undefined;
   /** Oldest first; only those that differ from the one before. */
   readonly #seen: readonly OffsetSeen[];
-  /** Whether UTC stands in for a zone that is not known. */
+  /** True if UTC is assumed because the zone is not known. */
   readonly isAssumed: boolean;
-  /** Whether the rules of the zone are known, and not only what its offset was now and then. */
+  /** True if the rules of the zone are known, and not only its offset at some times. */
   readonly isNamed: boolean;
   readonly #offsets = new Map<number, number>();
   /** Wall times that have this offset for sure. */
@@ -108,7 +108,7 @@ export class Zone {
     return this.#seen.at(-1)?.offsetMs;
   }
 
-  /** What was seen last before a wall time, or first of all. */
+  /** Returns the offset that was seen last before a wall time, or the first one. */
   #seenOffsetMs(wallAsUtcMs: number): number {
     const before = this.#seen.findLast(({ utcMs, offsetMs }) => utcMs + offsetMs <= wallAsUtcMs);
     return (before ?? this.#seen[0])?.offsetMs ?? 0;

@@ -26,7 +26,7 @@ const LOST_MAX = 8;
 const REMEMBERED_MAX = 64;
 /** Beginnings that may come again, of which only the number of files that had them is remembered. */
 const GENS_MAX = 64;
-/** How long a file is left alone after a reading that failed: doubled each time. */
+/** Delay before a file whose reading failed is tried again, doubled each time up to the ceiling. Milliseconds. */
 const RETRY_FIRST_MS = 5000;
 const RETRY_CEILING_MS = 120_000;
 
@@ -82,7 +82,7 @@ export function adoptFile(draft: Draft, read: LogFile, stamp: string | undefined
   const late = isLate(draft, known, stamp);
   const file = late ? known : follow(draft, known);
   if (!late) overtake(draft, file);
-  // Of a late file only what was noted before is known to be behind it, not what is read next.
+  // Only the line noted before is known to follow a late file, not the line that is read next.
   const waiting = position.waiting[stamp];
   const to = late && waiting?.isBackfill !== true ? (waiting?.to ?? null) : undefined;
   awaitRest(draft, file, { isOvertaken: late, isRotated: true, to });
@@ -193,7 +193,7 @@ function overtake({ position }: Draft, file: LogFile): void {
   });
 }
 
-/** Whether a file is known that begins where `file` was rotated. */
+/** True if a file is known that begins where `file` was rotated. */
 function hasSuccessor({ position }: Draft, stamp: string, file: LogFile): boolean {
   return listRemembered(position).some(
     (other) => !isSameFile(other, file) && other.firstUtcMs !== undefined && isLinked(other.firstUtcMs, stamp),
@@ -213,7 +213,7 @@ function forgetContents(draft: Draft): void {
   position.completed = { ...completed, ...Object.fromEntries(forgotten.map((stamp) => [stamp, null])) };
 }
 
-/** Whether another file may begin as this one: its clock was not set, as far as anybody can tell, and will not be again. */
+/** True if another file may have the same beginning: the clock was probably not set, and may be unset again. */
 function mayBeginAlike({ gen, firstUtcMs, lastUtcMs, shownMs }: LogFile, nowMs: number): boolean {
   if (gen > 0 || firstUtcMs === undefined || shownMs !== lastUtcMs) return true;
   return firstUtcMs < Math.max(FLOOR_MS, nowMs - UNSYNCED_STEP_MS);
@@ -226,7 +226,7 @@ function recall({ position }: Draft, file: LogFile): void {
 function noteGen({ position }: Draft, { key, gen }: LogFile): void {
   const { [key]: known = 0, ...others } = position.gens;
   const gens: [string, number][] = [...Object.entries(others), [key, Math.max(known, gen + 1)]];
-  // What has come again will come once more.
+  // Beginnings that have repeated will repeat again.
   const once = gens.findIndex(([, count]) => count === 1);
   if (gens.length > GENS_MAX) gens.splice(Math.max(0, once), 1);
   position.gens = Object.fromEntries(gens);

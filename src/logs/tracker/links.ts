@@ -14,13 +14,13 @@ import type { BrokenLink, LogFile, SequenceEnd } from '../position/position.ts';
 import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import { type Draft, GRACE_MS, HOLD_MS, isFarAhead, isOlder, type View } from './state.ts';
 
-/** Whether this log may rely on the rule that a file begins in the second in which the one before it ends. */
+/** True if this log may rely on the rule that a file begins in the second in which the one before it ends. */
 export function doLinksHold({ rules: { links, component } }: Pick<View, 'rules'>): boolean {
   return !isRefuted(links, component) && judgeLinks(links).holds;
 }
 
 /**
- * Whether a new file may be read now: not while one is likely to be missing before it. Where the router has shown that
+ * Returns true if a new file may be read now: not while one is likely to be missing before it. Where the router has shown that
  * they do, the first line of a file and the name of the one before it say so. A break that is found first is noted. A
  * rotated file, one with a `stamp`, may also be older than what was read last: nothing waits for that.
  */
@@ -35,7 +35,7 @@ export function admitFile(draft: Draft, firstWallAsUtcMs: number, stamp: string 
   const offsetMs = linkOffsetMs(firstWallAsUtcMs, sequenceEnd.stamp, rules.zone);
   if (offsetMs !== undefined) {
     if (isSet) noteMatch(draft, sequenceEnd, offsetMs);
-    // What was missing here is found.
+    // The missing file is found.
     dropLink(draft, sequenceEnd.stamp);
     return true;
   }
@@ -46,7 +46,7 @@ export function admitFile(draft: Draft, firstWallAsUtcMs: number, stamp: string 
   return admitBehindBreak(draft, sequenceEnd, { beginsUtcMs, isSet, stamp });
 }
 
-/** Whether a file may be read that does not begin where the last one ended. */
+/** Returns true if a file may be read that does not begin where the last one ended. */
 function admitBehindBreak(
   draft: Draft,
   { stamp: after, edge: from, isWatched }: SequenceEnd,
@@ -74,7 +74,7 @@ function admitBehindBreak(
 }
 
 /**
- * Whether the router's clock fell back by days, as one without a battery does that begins at the date of its firmware. One that
+ * True if the router's clock fell back by days, as one without a battery does that begins at the date of its firmware. One that
  * had been ahead was set right, and the names that were ahead have cost files.
  */
 function hasFallen(draft: Draft, fromUtcMs: number, toUtcMs: number): boolean {
@@ -94,7 +94,7 @@ function noteEvidence(draft: Draft, observation: LinkObservation): void {
 }
 
 /**
- * Whether nothing is missing between two rotated files, whatever their lines say: the router lists both and none between
+ * True if nothing is missing between two rotated files, whatever their lines say: the router lists both and none between
  * them, and it deletes the oldest first. Only if its clock was not set meanwhile; while the zone is unknown nobody sees
  * that. And a file that begins in the second of its own name may have taken the place of another one of that name.
  */
@@ -124,7 +124,7 @@ export function testRule(draft: Draft, stamp: string, { follows, firstUtcMs, las
 }
 
 /**
- * Whether the router's clock was set when it wrote a line at `utcMs`, behind the rotation `stamp`. One without a battery begins
+ * True if the router's clock was set when it wrote a line at `utcMs`, after the rotation `stamp`. One without a battery begins
  * at 1970, or at the date of its firmware.
  */
 function isClockSet(utcMs: number, stamp: string): boolean {
@@ -158,13 +158,13 @@ export function giveUpLinks(draft: Draft): Gap[] {
     // A file that got its name in that second may have taken the place of another one of that name.
     const isCovered = isBehind && [...seen.listed].some((stamp) => isLinked(beginsUtcMs, stamp));
     if (rules.isOnlyRun || !isBehind || isCovered || !seen.listed.has(after)) return toLinkGap(draft, link) ?? [];
-    // What was rotated behind a file that is still listed has had its time to appear: there was nothing.
+    // A file rotated after one that is still listed would have appeared by now: there was none.
     contradict(draft, after, isWatched === true);
     return [];
   });
 }
 
-/** Whether a file is listed that may begin at the break, and that is still to be read. */
+/** True if a file is listed that may begin at the break, and that is still to be read. */
 function mayBeMended(draft: Draft, { after }: BrokenLink): boolean {
   if (draft.rules.isOnlyRun) return false;
   return Object.entries(draft.position.waiting).some(

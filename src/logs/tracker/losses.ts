@@ -22,7 +22,7 @@ import {
 /** A listed file that is answered with 404 so often is gone. */
 const GONE_ATTEMPTS = 3;
 
-/** What the router no longer lists is either done with or lost. */
+/** Files that the router no longer lists are either completed or lost. */
 export function noteUnlisted(draft: Draft, listed: ListedLog): void {
   const { position, seen, rules } = draft;
   seen.listed = toStamps(listed);
@@ -54,7 +54,7 @@ export function giveUpFile(draft: Draft, { stamp, name }: RotatedFile, reason: G
   return gap;
 }
 
-/** What has been looked for long enough counts as lost. A log whose open file is lost with all others was emptied. */
+/** Gives up files that were looked for long enough. A log whose open file is lost with all others was emptied. */
 export function giveUpOverdue(draft: Draft, listed: ListedLog): void {
   const isEmptied = listed.rotated.length === 0 && !draft.position.isWiped;
   const gaps = [...giveUpWaiting(draft, listed), ...giveUpPending(draft), ...giveUpLinks(draft)];
@@ -98,7 +98,7 @@ function giveUpStamp(draft: Draft, stamp: string, name: string, reason: Gap['rea
   const to = waiting[stamp]?.to;
   position.waiting = without(waiting, [stamp]);
   const isNewest = sequenceEnd !== undefined && sequenceEnd.stamp < stamp;
-  // What was overtaken by the file that was read last is older than that one.
+  // A pending file that was overtaken by the file read last is older than that one.
   const entry = pending.find(({ isOvertaken }) => !(isOvertaken && isNewest));
   const file = entry?.file;
   position.pending = pending.filter((other) => other !== entry);
@@ -131,7 +131,7 @@ function loseEverything(draft: Draft, reason: 'wiped' | 'replaced'): Gap[] {
   const { position, rules } = draft;
   const unread = reason === 'replaced' ? loseListed(draft) : [];
   const lost = listBegun(position);
-  // What was missing before the deletion can turn up no more.
+  // Files that were missing before the deletion cannot appear any more.
   const links = position.brokenLinks.flatMap((link) => toLinkGap(draft, link) ?? []);
   const { lastUid, clock } = position.stream;
   const last = lastUid === undefined ? undefined : { uid: lastUid, utcMs: clock.lastUtcMs };
@@ -171,7 +171,7 @@ function beginAnew({ position }: Draft): void {
   };
 }
 
-/** What was listed and not read is gone with its device. */
+/** Gives up the files of the previous device that were listed and not read. */
 function loseListed(draft: Draft): Gap[] {
   const unread = Object.keys(draft.position.waiting).toSorted();
   return unread.map((stamp) => giveUpStamp(draft, stamp, `${draft.rules.component}/log-${stamp}`, 'expired'));

@@ -9,31 +9,31 @@ export interface ReadPiece {
   readonly file: LogFile | undefined;
   /** Stamp of a rotated file; absent for `current`. */
   readonly stamp: string | undefined;
-  /** What the next reading of the log needs. */
+  /** Context that the next reading of the log needs. */
   readonly stream: StreamState | undefined;
   /** The first line that became a record, even if that is kept back. */
   readonly first: GapEdge | undefined;
-  /** Whether one of the lines has a time. */
+  /** True if one of the lines has a time. */
   readonly hasTimes: boolean;
-  /** What damage took; the records of these gaps are among those of the lines. */
+  /** Gaps in damaged parts; their records are among those of the lines. */
   readonly gaps: readonly Gap[];
-  /** What was passed over at the beginning of the file. */
+  /** Gap for the lines that were skipped at the beginning of the file. */
   readonly skipped: Gap | undefined;
 }
 
 /**
- * What happened to one log, as plain data:
+ * An event of one log, as plain data:
  *
- * - `started`: first contact; what is not wanted is skipped.
- * - `listed`: the router lists these files. `unlisted`: what is missing in this listing is done with or lost.
- * - `file-began`: a file begins at this time; the step says whether it may be read now.
+ * - `started`: first contact; files and lines that are not wanted are skipped.
+ * - `listed`: the router lists these files. `unlisted`: known files that are missing in this listing are completed or lost.
+ * - `file-began`: a file begins at this time; `mayRead` of the step answers if it may be read now.
  * - `file-unrelated`: a rotated file continues none of those that were begun.
  * - `lines-read`: lines of a file, which goes on. `file-ended`: the last lines of a rotated file.
  * - `current-opened`: lines of the file that is being written now. `current-replaced`: `current` is another file now.
  * - `file-failed`: a rotated file could not be read to its end. `file-unreadable`: it never can.
- * - `time-passed`: what has been looked for long enough counts as lost.
+ * - `time-passed`: files that were looked for long enough are lost.
  * - `history-deferred`: the rest of the history is read behind the live log.
- * - `skipping-ended`: what is written from now on is wanted.
+ * - `skipping-ended`: lines written from now on are wanted.
  * - `held-released`: no line continues the record that was kept back.
  * - `zone-changed`: the times of the position are placed with the zone that is in use now.
  * - `wiped`: the router has deleted everything. `replaced`: another device answers.
@@ -53,7 +53,7 @@ export type Observation =
       readonly type: 'file-ended';
       readonly stamp: string;
       readonly piece: ReadPiece;
-      /** What damage took behind the last line that was read. */
+      /** Gaps in damaged parts after the last line that was read. */
       readonly damage: readonly Gap[];
     }
   | { readonly type: 'current-replaced' | 'skipping-ended' | 'held-released' | 'wiped' | 'replaced' }
@@ -78,7 +78,7 @@ export type Observation =
       readonly to: string;
     };
 
-/** What a step tells. `lines`: here stand the records of the lines that were read. */
+/** One result of a step, in the order of the records. `lines`: the records of the lines that were read. */
 export type Told =
   | { readonly type: 'lines'; readonly track: Track }
   /** A gap; `isInLines`: its record is among those of the lines. */

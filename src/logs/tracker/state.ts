@@ -16,13 +16,13 @@ export const GRACE_MS = 15 * 60_000;
 /** A damaged file is asked for again so often before what can be read of it is taken. */
 const CORRUPT_ATTEMPTS = 3;
 
-/** What is known of one log: where it stands, and what this run has seen of it that no later run needs. */
+/** State of one log: its position, and what this run has seen that no later run needs. */
 export interface LogState {
   readonly position: LogPosition;
   readonly seen: Seen;
 }
 
-/** What one run has seen of a log. Not stored. */
+/** Observations of one run that are not stored. */
 export interface Seen {
   /** Stamps of the rotated files that the router lists. */
   readonly listed: ReadonlySet<string>;
@@ -32,7 +32,7 @@ export interface Seen {
   readonly lateStamps: ReadonlySet<string>;
 }
 
-/** What a step depends on beside the state and the observation. */
+/** Inputs of a step besides the state and the observation. */
 export interface TrackerRules {
   /** Configured name of the router. */
   readonly router: string;
@@ -42,9 +42,9 @@ export interface TrackerRules {
   readonly nowMs: number;
   /** The time zone of the log's lines as known now. */
   readonly zone: Zone;
-  /** What this router has shown of whether a file begins in the second in which the one before it ends. */
+  /** Evidence of this router for the rule that a file begins in the second in which the one before it ends. */
   readonly links: LinkFacts;
-  /** Whether there is no later run in which what is missing could turn up: then nothing waits for it. */
+  /** True if no later run follows in which missing files could appear: then nothing waits for them. */
   readonly isOnlyRun: boolean;
 }
 
@@ -60,9 +60,9 @@ export interface Draft {
   readonly position: Writable<LogPosition>;
   readonly seen: Writable<Seen>;
   readonly rules: Writable<TrackerRules>;
-  /** What the step tells, in order. */
+  /** Results of the step, in order. */
   readonly told: Told[];
-  /** What the step shows of how files follow each other. */
+  /** Evidence of how files follow each other. */
   readonly evidence: LinkObservation[];
 }
 
@@ -77,7 +77,7 @@ export function createDraft({ position, seen }: LogState, rules: TrackerRules): 
   return { position: { ...position }, seen: { ...seen }, rules: { ...rules }, told: [], evidence: [] };
 }
 
-/** Whether two states are of the same file. */
+/** True if two states are of the same file. */
 export function isSameFile(a: LogFile | undefined, b: LogFile | undefined): boolean {
   return a !== undefined && b !== undefined && a.key === b.key && a.gen === b.gen;
 }
@@ -94,7 +94,7 @@ export function listRemembered(position: LogPosition): LogFile[] {
   return [...listBegun(position), ...lost, ...Object.values(completed).filter((file) => file !== null)];
 }
 
-/** Whether `file` was read in part. */
+/** True if `file` was read in part. */
 export function isBegun(position: LogPosition, file: LogFile): boolean {
   return listBegun(position).some((other) => isSameFile(other, file));
 }
@@ -117,7 +117,7 @@ export function edgeOf({ rules: { router, component } }: Pick<View, 'rules'>, fi
   return toLastEdge(router, component, file);
 }
 
-/** Whether `ageMs` have passed since `sinceMs`; in an only run they always have. */
+/** True if `ageMs` have passed since `sinceMs`; always true in an only run. */
 export function isOlder({ rules: { isOnlyRun, nowMs } }: Pick<View, 'rules'>, sinceMs: number, ageMs: number): boolean {
   return isOnlyRun || nowMs - sinceMs >= ageMs;
 }
@@ -142,7 +142,7 @@ export function updateFile({ position }: Draft, read: LogFile): LogFile {
   return file;
 }
 
-/** Whether the router's clock was days ahead at `utcMs`: what has a right time is not older for that. */
+/** True if the router's clock was days ahead at `utcMs`: files with a correct time may then be newer despite an earlier time. */
 export function isFarAhead({ rules }: Pick<View, 'rules'>, utcMs: number): boolean {
   return utcMs > rules.nowMs + UNSYNCED_STEP_MS;
 }
@@ -158,7 +158,7 @@ export function without<T>(record: Readonly<Record<string, T>>, keys: readonly s
   return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)));
 }
 
-/** Whether a listing holds a rotated file that no listing had before. */
+/** True if a listing has a rotated file that no earlier listing had. */
 export function isNews({ completed, waiting }: LogPosition, listed: ListedLog): boolean {
   return listed.rotated.some(({ stamp }) => !(stamp in completed) && !(stamp in waiting));
 }
@@ -168,28 +168,28 @@ export function listFresh({ completed }: LogPosition, listed: ListedLog): Rotate
   return listed.rotated.filter(({ stamp }) => !(stamp in completed));
 }
 
-/** Whether a file may be tried now: not too soon after it could not be read. */
+/** True if a file may be tried now: not too soon after a failed attempt. */
 export function isDue({ position, rules }: View, stamp: string): boolean {
   return (position.waiting[stamp]?.notBeforeMs ?? 0) <= rules.nowMs;
 }
 
-/** Whether a rotated file is part of the history that is read behind what is new. */
+/** True if a rotated file is part of the history that is read after the live log. */
 export function isBackfill({ waiting }: LogPosition, stamp: string): boolean {
   return waiting[stamp]?.isBackfill === true;
 }
 
-/** Whether a part of the history is still to be read behind what is new. */
+/** True if a part of the history is still to be read after the live log. */
 export function hasBackfill({ waiting }: LogPosition): boolean {
   return Object.values(waiting).some((entry) => entry.isBackfill);
 }
 
-/** Whether what can be read of a damaged file should be taken now, because it will not get better. */
+/** True if the readable parts of a damaged file should be taken now, because it stayed damaged. */
 export function isBeyondRepair({ waiting }: LogPosition, stamp: string): boolean {
   const entry = waiting[stamp];
   return entry?.fault === 'corrupt' && entry.attempts >= CORRUPT_ATTEMPTS;
 }
 
-/** How the lines of a file stand to those that were read before. */
+/** Returns the place of a file's lines among those that were read before. */
 export function trackOf(view: View, file: LogFile | undefined, stamp: string | undefined): Track {
   if (stamp !== undefined && isBackfill(view.position, stamp)) return 'backfill';
   return file && isLate(view, file, stamp) ? 'late' : 'live';
@@ -208,7 +208,7 @@ export function flagsFor(view: View, file: LogFile, stamp: string | undefined): 
   return missed.some(({ sinceMs }) => isOlder(view, sinceMs, HOLD_MS)) ? ['out_of_order'] : [];
 }
 
-/** Whether lines of a newer file were shipped before those of this one. */
+/** True if lines of a newer file were shipped before those of this one. */
 export function isLate(view: View, file: LogFile, stamp: string | undefined): boolean {
   const { open, pending } = view.position;
   const own = pending.find((entry) => isSameFile(entry.file, file));
@@ -218,7 +218,7 @@ export function isLate(view: View, file: LogFile, stamp: string | undefined): bo
   return endsBeforeLastRead(view, file, stamp);
 }
 
-/** Whether a rotated file ended before the one began that was read last, as `current`: which name that has got nobody knows. */
+/** True if a rotated file ended before the beginning of the file read last, which was `current` and has an unknown name now. */
 function endsBeforeLastRead(view: View, file: LogFile, stamp: string): boolean {
   const { position, rules } = view;
   const { sequenceEnd, open, stream } = position;
@@ -231,7 +231,7 @@ function endsBeforeLastRead(view: View, file: LogFile, stamp: string): boolean {
   return parseStampUtcMs(stamp) <= last.firstUtcMs + LINK_MS_MAX;
 }
 
-/** Whether the rest of something older was missed so recently that newer lines should wait for it. */
+/** True if the rest of an older file was missed so recently that newer lines should wait for it. */
 export function isHolding(view: View): boolean {
   const { pending, waiting } = view.position;
   return (
@@ -245,7 +245,7 @@ export function lineBehind({ pending }: LogPosition, file: LogFile): GapEdge | n
   return pending.find((entry) => isSameFile(entry.file, file))?.to;
 }
 
-/** Whether newer lines have reason to wait for this file. */
+/** True if newer lines have a reason to wait for this file. */
 function isMissed(entry: UnreadFile): boolean {
   return entry.attempts > 0 && !entry.isBackfill;
 }

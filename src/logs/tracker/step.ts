@@ -12,14 +12,14 @@ import { createDraft, type Draft, isSameFile, type LogState, listFresh, type Tra
 
 type Of<Type extends Observation['type']> = Extract<Observation, { readonly type: Type }>;
 
-/** What follows from an observation. */
+/** The result of an observation. */
 export interface Step {
   readonly state: LogState;
-  /** What has to become durable with the position, in order. */
+  /** Records that must become durable with the position, in order. */
   readonly told: readonly Told[];
-  /** Whether the file that began may be read now. */
+  /** True if the file that began may be read now. */
   readonly mayRead: boolean;
-  /** What it shows of how files follow each other, for the facts of the router. */
+  /** Evidence of how files follow each other, for the facts of the router. */
   readonly evidence: readonly LinkObservation[];
 }
 
@@ -98,7 +98,7 @@ function begin(draft: Draft, { skipped, skipBeforeUtcMs }: Of<'started'>): void 
   ]);
 }
 
-/** What is left of the history is read behind the live log. */
+/** The rest of the history is read after the live log. */
 function deferHistory(draft: Draft, { listed }: Of<'history-deferred'>): void {
   noteListed(draft, listed);
   const { position } = draft;
@@ -133,7 +133,7 @@ function noteCurrent(draft: Draft, piece: ReadPiece): void {
 /** The last lines of a rotated file, which is done with. */
 function noteEnd(draft: Draft, { stamp, piece, damage }: Of<'file-ended'>): void {
   const track = trackOf(draft, piece.file, stamp);
-  // What is left here has no line behind it in the file: it ends with the line behind the file, if that was read.
+  // No line follows the damage in this file: its gap ends with the first line after the file, if that was read.
   const to = draft.position.waiting[stamp]?.to;
   completeFile(draft, stamp, piece.file);
   tellLines(draft, piece, track);
