@@ -3,81 +3,113 @@ import type { LiteralNeeds } from './literals.ts';
 /** Bound of the automaton; patterns beyond it are tried on every line. Two bytes per state and class of characters. */
 const STATES_MAX = 8000;
 const ASCII = 128;
-/** All that some upper or lower case folds to ASCII: RE2 takes these for `s` and `k`. */
+/** The two characters outside ASCII that RE2 takes for an ASCII letter (`s` and `k`) where case is ignored. */
 const LONG_S = 0x17f;
 const KELVIN = 0x212a;
 
-/** One way to meet the needs of a pattern: numbers of literals, one of each list. */
-type Alternative = readonly (readonly number[])[];
-
 /**
  * Finds out which of many patterns can match a text, in one pass over it: an automaton (Aho-Corasick) over the literals
- * that their matches contain.
+ * that their matches contain. A literal belongs to sets, a set to one alternative, an alternative to one pattern; a
+ * pattern can match once all sets of one alternative have been met.
  */
 export class LiteralScan {
-  /** By pattern; `undefined` if its literals are not known: it can match anything. */
-  readonly #needs: (readonly Alternative[] | undefined)[];
+  readonly #isFiltered: readonly boolean[];
   readonly #classes = new Uint8Array(ASCII);
   readonly #next: Uint16Array;
-  /** Literals that end in a state, by state. */
-  readonly #ends: (readonly number[] | undefined)[];
-  readonly #classCount: number;
-  /** The pass in which a literal was seen last, by literal. */
-  readonly #seenIn: Float64Array;
+  /** A row of the table has 2 to the power of this many columns. */
+  readonly #shift: number;
+  /** From this state on, literals end. */
+  readonly #firstEnd: number;
+  /** Sets of the literals that end in a state, from {@link #firstEnd} on. */
+  readonly #setsOfEnd: readonly (readonly number[])[];
+  readonly #alternativeOf: readonly number[];
+  /** Number of sets by alternative. */
+  readonly #sizes: readonly number[];
+  readonly #patternOf: readonly number[];
+  /** The passes in which sets, alternatives and patterns were met last. */
+  readonly #setPass: Float64Array;
+  readonly #alternativePass: Float64Array;
+  readonly #patternPass: Float64Array;
+  /** Sets that were met in {@link #alternativePass}. */
+  readonly #met: Uint8Array;
   #pass = 0;
-  #hasSeen = false;
 
   /** `needs`: of every pattern; `undefined` for one that can match anything. */
   constructor(needs: readonly (LiteralNeeds | undefined)[]) {
     const trie = new Trie();
-    this.#needs = needs.map((alternatives) => {
-      const texts = alternatives?.flat(2) ?? [];
-      if (!alternatives || !trie.hasRoomFor(texts)) return undefined;
-      return alternatives.map((sets) => sets.map((set) => set.map((text) => trie.add(text))));
+    const alternativeOf: number[] = [];
+    const sizes: number[] = [];
+    const patternOf: number[] = [];
+    this.#isFiltered = needs.map((alternatives, pattern) => {
+      if (!alternatives || !trie.hasRoomFor(alternatives.flat(2))) return false;
+      for (const sets of alternatives) {
+        const alternative = sizes.push(sets.length) - 1;
+        patternOf.push(pattern);
+        for (const set of sets) {
+          const number = alternativeOf.push(alternative) - 1;
+          for (const text of set) trie.add(text, number);
+        }
+      }
+      return true;
     });
     const chars = trie.chars;
-    this.#classCount = chars.length + 1;
     for (const [index, char] of chars.entries()) {
       this.#classes[char.charCodeAt(0)] = index + 1;
       this.#classes[char.toUpperCase().charCodeAt(0)] = index + 1;
     }
-    this.#ends = trie.ends;
-    this.#next = trie.build(chars);
-    this.#seenIn = new Float64Array(trie.literals);
+    const table = trie.build(chars);
+    this.#next = table.next;
+    this.#shift = table.shift;
+    this.#firstEnd = table.firstEnd;
+    this.#setsOfEnd = table.setsOfEnd;
+    this.#alternativeOf = alternativeOf;
+    this.#sizes = sizes;
+    this.#patternOf = patternOf;
+    this.#setPass = new Float64Array(alternativeOf.length);
+    this.#alternativePass = new Float64Array(sizes.length);
+    this.#met = new Uint8Array(sizes.length);
+    this.#patternPass = new Float64Array(needs.length);
   }
 
-  /** Patterns whose literals are not known. */
+  /** Patterns whose literals are not known: they can match anything. */
   get unfiltered(): readonly number[] {
-    return [...this.#needs.keys()].filter((pattern) => this.#needs[pattern] === undefined);
+    return [...this.#isFiltered.keys()].filter((pattern) => !this.#isFiltered[pattern]);
   }
 
   /** Reads a text. From here on {@link canMatch} is about it. */
   read(text: string): void {
-    const pass = ++this.#pass;
+    this.#pass++;
     const next = this.#next;
     const classes = this.#classes;
-    const count = this.#classCount;
-    let row = 0;
-    this.#hasSeen = false;
-    for (let at = 0; at < text.length; at++) {
+    const shift = this.#shift;
+    const firstEnd = this.#firstEnd;
+    const { length } = text;
+    let state = 0;
+    for (let at = 0; at < length; at++) {
       const code = text.charCodeAt(at);
-      const to = next[row + (code < ASCII ? (classes[code] ?? 0) : this.#foldToClass(code))] ?? 0;
-      row = to * count;
-      const ends = this.#ends[to];
-      if (ends === undefined) continue;
-      this.#hasSeen = true;
-      for (const literal of ends) this.#seenIn[literal] = pass;
+      const column = code < ASCII ? (classes[code] ?? 0) : this.#foldToClass(code);
+      state = next[(state << shift) | column] ?? 0;
+      if (state >= firstEnd) this.#meet(this.#setsOfEnd[state - firstEnd] ?? []);
     }
   }
 
   /** False if the pattern with this number cannot match the text that was read last. */
   canMatch(pattern: number): boolean {
-    const alternatives = this.#needs[pattern];
-    if (alternatives === undefined) return true;
-    return this.#hasSeen && alternatives.some((sets) => sets.every((set) => set.some(this.#isSeen)));
+    return this.#patternPass[pattern] === this.#pass || !this.#isFiltered[pattern];
   }
 
-  readonly #isSeen = (literal: number): boolean => this.#seenIn[literal] === this.#pass;
+  #meet(sets: readonly number[]): void {
+    const pass = this.#pass;
+    for (const set of sets) {
+      if (this.#setPass[set] === pass) continue;
+      this.#setPass[set] = pass;
+      const alternative = this.#alternativeOf[set] ?? 0;
+      const met = this.#alternativePass[alternative] === pass ? (this.#met[alternative] ?? 0) + 1 : 1;
+      this.#alternativePass[alternative] = pass;
+      this.#met[alternative] = met;
+      if (met === this.#sizes[alternative]) this.#patternPass[this.#patternOf[alternative] ?? 0] = pass;
+    }
+  }
 
   #foldToClass(code: number): number {
     const ascii = code === LONG_S ? 's' : code === KELVIN ? 'k' : '\0';
@@ -85,17 +117,20 @@ export class LiteralScan {
   }
 }
 
+/** Table of the automaton. */
+interface Table {
+  /** Next state, by state and class of characters; class 0 is all that no literal has. */
+  readonly next: Uint16Array;
+  readonly shift: number;
+  readonly firstEnd: number;
+  readonly setsOfEnd: readonly (readonly number[])[];
+}
+
 /** The literals as a tree of characters, which becomes the table of the automaton. */
 class Trie {
   readonly #children: Map<string, number>[] = [new Map()];
-  readonly #byText = new Map<string, number>();
-  /** Literals that end in a state, by state; complete once the table is built. */
-  readonly ends: (number[] | undefined)[] = [undefined];
-
-  /** Number of literals. */
-  get literals(): number {
-    return this.#byText.size;
-  }
+  /** Sets of the literals that end in a state, by state; complete once the table is built. */
+  readonly #ends: Set<number>[] = [new Set()];
 
   /** All characters of the literals. */
   get chars(): readonly string[] {
@@ -106,16 +141,11 @@ class Trie {
     return this.#children.length + texts.reduce((sum, text) => sum + text.length, 0) <= STATES_MAX;
   }
 
-  /** Adds a literal; returns its number. */
-  add(text: string): number {
-    const known = this.#byText.get(text);
-    if (known !== undefined) return known;
+  /** Adds a literal of a set. */
+  add(text: string, set: number): void {
     let state = 0;
     for (const char of text) state = this.#child(state, char);
-    const literal = this.#byText.size;
-    this.#byText.set(text, literal);
-    this.ends[state] = [literal];
-    return literal;
+    this.#ends[state]?.add(set);
   }
 
   #child(state: number, char: string): number {
@@ -123,30 +153,45 @@ class Trie {
     const known = children?.get(char);
     if (known !== undefined) return known;
     const created = this.#children.push(new Map()) - 1;
-    this.ends.push(undefined);
+    this.#ends.push(new Set());
     children?.set(char, created);
     return created;
   }
 
-  /** Builds the table: the next state by state and class of characters, where class 0 is all that no literal has. */
-  build(chars: readonly string[]): Uint16Array {
-    const count = chars.length + 1;
-    const next = new Uint16Array(this.#children.length * count);
+  build(chars: readonly string[]): Table {
+    const shift = Math.ceil(Math.log2(chars.length + 1));
+    const table = new Uint16Array(this.#children.length << shift);
     const fallbacks = new Uint16Array(this.#children.length);
     const queue = [0];
-    for (let state = queue.shift(); state !== undefined; state = queue.shift()) {
+    for (const state of queue) {
       const fallback = fallbacks[state] ?? 0;
-      const inherited = state === 0 ? undefined : this.ends[fallback];
-      if (inherited) this.ends[state] = [...(this.ends[state] ?? []), ...inherited];
+      if (state !== 0) for (const set of this.#ends[fallback] ?? []) this.#ends[state]?.add(set);
       for (const [index, char] of chars.entries()) {
         const child = this.#children[state]?.get(char);
-        const elsewhere = state === 0 ? 0 : (next[fallback * count + index + 1] ?? 0);
-        next[state * count + index + 1] = child ?? elsewhere;
+        const elsewhere = state === 0 ? 0 : (table[(fallback << shift) | (index + 1)] ?? 0);
+        table[(state << shift) | (index + 1)] = child ?? elsewhere;
         if (child === undefined) continue;
         fallbacks[child] = elsewhere;
         queue.push(child);
       }
     }
-    return next;
+    return this.#renumber(table, shift);
+  }
+
+  /** Puts the states in which literals end behind all others, so that one comparison tells them. */
+  #renumber(table: Uint16Array, shift: number): Table {
+    const isEnd = this.#ends.map((sets) => sets.size > 0);
+    const states = [...isEnd.keys()];
+    const order = [...states.filter((state) => !isEnd[state]), ...states.filter((state) => isEnd[state])];
+    const numbers = new Uint16Array(order.length);
+    for (const [number, state] of order.entries()) numbers[state] = number;
+    const next = new Uint16Array(table.length);
+    for (const [number, state] of order.entries()) {
+      const row = table.subarray(state << shift, (state + 1) << shift);
+      for (const [column, to] of row.entries()) next[(number << shift) | column] = numbers[to] ?? 0;
+    }
+    const ends = order.filter((state) => isEnd[state]);
+    const setsOfEnd = ends.map((state) => [...(this.#ends[state] ?? [])]);
+    return { next, shift, firstEnd: order.length - ends.length, setsOfEnd };
   }
 }
