@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type ArchivePool, openArchivePool, type RecordLog } from '../src/logs/index.ts';
@@ -29,6 +29,8 @@ import {
 import { createLogText } from './log-text.ts';
 import { cut, findNpmDecoders, type NpmDecoder } from './npm-decoders.ts';
 import { readLog } from './reading.ts';
+import { watchSteps } from './watch-steps.ts';
+import { runAgent } from './whole-agent.ts';
 
 const TEXT_BYTES = 25_000_000;
 const ROUNDS = Number(process.argv[3] ?? 5);
@@ -114,28 +116,69 @@ async function compareSpeed(archive: Buffer, folder: string, peers: string | und
   for (const [name, seconds] of mainThread) print(`${name}: ${median(seconds.slice(1)).toFixed(2)}`);
 }
 
-/**
- * What this thread takes of the processor between two timers of a millisecond: the delay that is its own doing, on
- * however busy a machine. Gives the 99th hundredth and the most.
- */
-function watchSteps(): () => string[] {
-  const steps = createHistogram();
-  let before = process.threadCpuUsage();
-  const timer = setInterval(() => {
-    const { user, system } = process.threadCpuUsage(before);
-    before = process.threadCpuUsage();
-    steps.record(Math.max(1, user + system));
-  }, 1);
-  return () => {
-    clearInterval(timer);
-    return [steps.percentile(99), steps.max].map((us) => (us / 1e3).toFixed(1));
-  };
+/** Configurations of the agent that are compared. */
+const CONFIGURATIONS: readonly (readonly [string, string])[] = [
+  ['as shipped', ''],
+  ['with three `redact` patterns', String.raw`redact: ["password=\\S+", "user \\w+", "10(\\.\\d+){3}"]`],
+  ['without log rules', 'log_rules: []'],
+];
+
+/** The whole agent: first byte from local routers to the last record in a file, against programs that only decompress. */
+async function compareAgent(archive: Buffer, text: Buffer, folder: string): Promise<void> {
+  const env = { ARCHIVE: join(folder, 'log.bz2') };
+  const lastOffset = text.lastIndexOf('\n', text.length - 2) + 1;
+  const [bzip2] = await findCommand('bzip2', ['bzip2'], 'bzip2 -dc "$ARCHIVE"', env);
+  const both = 'lbzip2 -dc -n2 "$ARCHIVE" && lbzip2 -dc -n2 "$ARCHIVE"';
+  const [lbzip2] = await findCommand('lbzip2', ['lbzip2'], both, env);
+  const head = [
+    'Agent',
+    'seconds',
+    'times',
+    'processor s',
+    'main thread between two timers p99 ms',
+    'max ms',
+    'peak RSS MiB',
+  ];
+  print('', `| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`);
+  for (const [routers, peer, peerName] of [
+    [1, bzip2, '`bzip2 -dc`'],
+    [2, lbzip2, '`lbzip2 -dc -n2`, two archives'],
+  ] as const) {
+    for (const [name, config] of CONFIGURATIONS) {
+      const runs: Awaited<ReturnType<typeof runAgent>>[] = [];
+      const peerSeconds: number[] = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        const start = performance.now();
+        await peer?.run();
+        peerSeconds.push((performance.now() - start) / 1000);
+        runs.push(await runAgent({ archive, lastOffset, routers, config }));
+      }
+      const of = (pick: (run: (typeof runs)[number]) => number, digits = 2) => median(runs.map(pick)).toFixed(digits);
+      const times = peer
+        ? `${(median(runs.map(({ seconds }) => seconds)) / median(peerSeconds)).toFixed(2)} of ${peerName}`
+        : '';
+      const row = [
+        `${routers === 1 ? 'one archive' : 'two archives, two routers'}, ${name}`,
+        of(({ seconds }) => seconds),
+        times,
+        of(({ processorSeconds }) => processorSeconds),
+        of(({ p99Ms }) => p99Ms, 1),
+        of(({ maxMs }) => maxMs, 1),
+        of(({ peakMiB }) => peakMiB, 0),
+      ];
+      print(`| ${row.join(' | ')} |`);
+    }
+  }
 }
 
 /** Runs in a process of its own. Without workers it only waits, which shows what the machine does to everybody. */
 async function measureDelay(workers: number, file: string): Promise<void> {
   const delay = monitorEventLoopDelay({ resolution: 1 });
-  const step = watchSteps();
+  const end = watchSteps();
+  const step = () => {
+    const { p99Ms, maxMs } = end();
+    return [p99Ms, maxMs].map((ms) => ms.toFixed(1));
+  };
   const describe = () =>
     [delay.percentile(50), delay.percentile(99), delay.percentile(99.9), delay.max].map((ns) => (ns / 1e6).toFixed(1));
   if (workers === 0) {
@@ -174,10 +217,12 @@ if (mode === '--delay') await measureDelay(Number(argument), file);
 else {
   const folder = mkdtempSync(join(tmpdir(), 'pipeline-'));
   try {
-    const archive = execFileSync('bzip2', ['-c'], { input: createLogText(TEXT_BYTES), maxBuffer: TEXT_BYTES });
+    const text = createLogText(TEXT_BYTES);
+    const archive = execFileSync('bzip2', ['-c'], { input: text, maxBuffer: TEXT_BYTES });
     const sizes = `${TEXT_BYTES / 1e6} MB of log text, ${(archive.length / 1e6).toFixed(1)} MB compressed; ${ROUNDS} rounds`;
     print(`${describeMachine()}; ${sizes}.`, '');
     await compareSpeed(archive, folder, mode);
+    await compareAgent(archive, text, folder);
     print(
       '',
       `${describeMachine()}.`,
