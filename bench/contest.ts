@@ -1,17 +1,17 @@
-/** Contenders that take turns, so that all of them meet the same minutes of a machine that is rarely quiet. */
+/** Runs contenders in turn, so that background load of the machine affects all of them equally. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 
 export interface Contender {
   readonly name: string;
-  /** How many times the text is worked through in one run. Default: 1. */
+  /** Number of passes over the text in one run. Default: 1. */
   readonly times?: number;
-  /** Resolves with seconds of the processor, of all threads and processes. */
+  /** Resolves with the CPU seconds of all threads and processes. */
   readonly run: () => Promise<number>;
 }
 
-/** What a contender took, run by run. Seconds for one text. */
+/** CPU and wall time of a contender in each run. Seconds for one text. */
 export interface Result {
   readonly name: string;
   readonly wall: number[];
@@ -26,13 +26,13 @@ export function print(...lines: string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** The machine, and how busy it is right now. */
+/** Describes the machine and its current load. */
 export function describeMachine(): string {
   const load = loadavg().map((value) => value.toFixed(1));
   return `${availableParallelism()} x ${cpus()[0]?.model.trim()}, Node.js ${process.version}, load average ${load.join(' ')}`;
 }
 
-/** Work of this process. */
+/** Measures work of this process. */
 export async function measureHere(work: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await work();
@@ -42,7 +42,7 @@ export async function measureHere(work: () => unknown): Promise<number> {
 
 const TIMES = /^(\d+\.\d+) (\d+\.\d+)$/m;
 
-/** A command of the shell whose output nobody reads; `undefined`, and a word about it, when a program is absent. */
+/** A shell command whose output is discarded; `undefined`, with a message, if a program is missing. */
 export async function findCommand(
   name: string,
   programs: readonly string[],
@@ -75,7 +75,7 @@ export async function findCommand(
   return [{ name, run }];
 }
 
-/** Lets each of them run once in every round. A round before the first one warms up. */
+/** Runs every contender once per round, after a warm-up round. */
 export async function contest(contenders: readonly Contender[], rounds: number): Promise<Result[]> {
   const results = contenders.map(({ name }): Result => ({ name, wall: [], processor: [] }));
   for (let round = 0; round <= rounds; round++) {
@@ -91,7 +91,7 @@ export async function contest(contenders: readonly Contender[], rounds: number):
   return results;
 }
 
-/** A table of medians; the ratios are medians of those within a round, to the first contender. */
+/** Prints a table of medians. A ratio is the median of the ratios to the first contender within each round. */
 export function printResults(title: string, results: readonly Result[], textBytes: number): void {
   const [first] = results;
   const ratio = (base: readonly number[] = [], own: readonly number[] = []) =>

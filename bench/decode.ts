@@ -1,10 +1,10 @@
 /**
- * How fast are archives decoded, and does the event loop feel it?
+ * Measures the speed of archive decoding, and the delay that it causes in the event loop.
  *
  *   npx node bench/decode.ts [folder with node_modules of seek-bzip and unbzip2-stream]
  *   npx node bench/decode.ts --bz2       npm `bz2` alone
  *
- * Takes two to four minutes, of which npm `bz2` needs most. Prints Markdown for RESULTS.md. Wants bash and bzip2; what else is absent is skipped:
+ * Takes two to four minutes, most of them for npm `bz2`. Prints Markdown for RESULTS.md. Requires bash and bzip2; other missing programs are skipped:
  * lbzip2 (apt-get install lbzip2), the npm decoders (npm i --prefix <folder> seek-bzip@2.0.0 unbzip2-stream@1.4.3).
  */
 import { execFileSync } from 'node:child_process';
@@ -33,9 +33,9 @@ import { cut, findNpmDecoders } from './npm-decoders.ts';
 const TEXT_BYTES = 25_000_000;
 const ROUNDS = 7;
 const LOG_FILE_BYTES = 1024 * 1024;
-/** npm `bz2` takes so long that it gets fewer. */
+/** Fewer rounds for npm `bz2`, because it is slow. */
 const BZ2_ROUNDS = 2;
-/** Many times what it needs. It is ended then. */
+/** Many times what it needs; it is killed after that. */
 const BZ2_LIMIT_MS = 10 * 60_000;
 const LIMITS = { outputBytesMax: 2 ** 31 };
 
@@ -43,7 +43,7 @@ async function* sourceOf(bytes: Uint8Array, times = 1): AsyncGenerator<Uint8Arra
   for (let time = 0; time < times; time++) yield* cut(bytes);
 }
 
-/** Throws unless as many bytes come out as there should. */
+/** Throws unless the number of decoded bytes is as expected. */
 async function expectBytes(items: AsyncIterable<unknown>, expected: number): Promise<void> {
   let bytes = 0;
   for await (const item of items) if (item instanceof Uint8Array) bytes += item.length;
@@ -172,7 +172,7 @@ async function measureSmallFiles(text: Buffer): Promise<void> {
   print(`first ${times[0]?.toFixed(1)} ms (the thread starts), then median ${median(times.slice(10)).toFixed(1)} ms.`);
 }
 
-/** The most memory that this process has held. Not from `resourceUsage`, which counts that of the parent too. */
+/** Peak memory of this process. Not from `resourceUsage`, which includes that of the parent. */
 function readPeakMegabytes(): string {
   try {
     const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
@@ -186,7 +186,7 @@ function toMs(nanoseconds: number): string {
   return (nanoseconds / 1e6).toFixed(1);
 }
 
-/** Runs in a process of its own, so that the peak memory is that of the pool. */
+/** Runs in its own process, so that the peak memory is that of the pool. */
 async function measurePool(workers: number, archive: Buffer): Promise<void> {
   const times = 200_000_000 / TEXT_BYTES / workers;
   const idleMegabytes = readPeakMegabytes();

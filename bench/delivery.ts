@@ -1,10 +1,10 @@
 /**
- * How fast records go into the spool and from there to sinks, what they take on disk, and what it costs of the processor.
+ * Measures the throughput from records to the spool and from the spool to sinks, the size on disk, and the CPU time.
  *
  *   npx node bench/delivery.ts [rounds, 5]
  *
- * Beside the sinks: `cat` of the same lines to a file, and what one would write first in Node.js: lines by readline, each
- * parsed, rendered again and written to a stream. NATS needs `nats-server` on the path.
+ * For comparison: `cat` of the same lines to a file, and a simple Node.js program that reads lines with readline, parses
+ * and renders each, and writes them to a stream. NATS needs `nats-server` on the path.
  */
 
 import { spawn } from 'node:child_process';
@@ -35,7 +35,7 @@ import {
 } from './contest.ts';
 
 const RECORDS = 200_000;
-/** NATS acknowledges every record by itself. */
+/** Fewer for NATS, which acknowledges every record separately. */
 const NATS_RECORDS = 20_000;
 const BATCH_RECORDS = 1000;
 const LOGS = 20;
@@ -65,7 +65,7 @@ function renderRecord(index: number): string {
   });
 }
 
-/** Commits as logs make them: batches of one log, logs in turn. */
+/** Yields commits as `logs` makes them: batches of one log, logs in turn. */
 function* createCommits(count: number) {
   for (let start = 0; start < count; start += BATCH_RECORDS) {
     const lines = Array.from({ length: Math.min(BATCH_RECORDS, count - start) }, (_, index) =>
@@ -84,7 +84,7 @@ function openStore(path: string, sinks: readonly string[]): EmbeddedStore {
   });
 }
 
-/** One sink, which gets everything once in every round; each round is a sink of its own to the store. */
+/** A sink that gets all records once per round. The store sees a new sink in each round. */
 function toContender(
   name: string,
   store: EmbeddedStore,
@@ -211,7 +211,7 @@ async function compareNats(): Promise<void> {
     }),
   );
   const run = async () => {
-    // Without its ids, so that no round finds them there.
+    // Deletes the ids as well, so that the next round has no duplicates.
     await streams.delete('LOGS');
     await streams.add({ name: 'LOGS', subjects: ['logs.>'] });
     return contender.run();

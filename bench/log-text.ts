@@ -1,15 +1,15 @@
 import { createSeededRandom } from '../src/base/index.ts';
 
 const BLOCK_LINES = 10_000;
-/** In the past, also at the end of a gigabyte: lines of the future would be doubted. */
+/** Early enough that the last line of a gigabyte is still in the past: lines of the future are treated differently. */
 const START_MS = 1_700_000_000_000;
 
-/** Lines as routers write them: few shapes, many numbers. bzip2 makes them about eight times smaller. */
+/** Creates lines as routers write them: few shapes, many numbers. bzip2 compresses them about eightfold. */
 export function createLogText(bytes: number): Buffer {
   return Buffer.concat([...createLogBlocks(bytes)]);
 }
 
-/** The same, piece by piece. */
+/** Yields the same text in blocks. */
 export function* createLogBlocks(bytes: number): Generator<Buffer, void, undefined> {
   const random = createSeededRandom(1);
   const upTo = (count: number) => Math.floor(random() * count);

@@ -1,10 +1,10 @@
 /**
- * Does memory stay flat while a log of a gigabyte is read?
+ * Measures memory while a log of a gigabyte is read.
  *
  *   npx node bench/memory.ts [MiB of log text, default 1024]
  *
- * Takes three to five minutes, most of it to make the archive, and room for it (an eighth of the text) in the folder for
- * temporary files. Prints Markdown for RESULTS.md. Wants lbzip2 (apt-get install lbzip2) or bzip2.
+ * Takes three to five minutes, most of them to create the archive, which needs an eighth of the size of the text in the
+ * folder for temporary files. Prints Markdown for RESULTS.md. Requires lbzip2 (apt-get install lbzip2) or bzip2.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createReadStream, createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -34,10 +34,10 @@ async function compress(textBytes: number, file: string): Promise<string> {
   return program;
 }
 
-/** What a sink takes at once. */
+/** Bounds of one slice of a sink. */
 const BOUNDS = { recordsMax: 5000, bytesMax: MEBIBYTE, isWanted: () => true };
 
-/** Runs in a process of its own, so that the memory is that of one reading and not of making the archive. */
+/** Runs in its own process, so that the memory does not include creating the archive. */
 async function measure(file: string): Promise<void> {
   await using pool = openArchivePool({ workers: 1 });
   using store = new EmbeddedStore({
@@ -59,10 +59,10 @@ async function measure(file: string): Promise<void> {
       if ('facts' in commit) return;
       records += commit.lines.length;
       jsonBytes += commit.lines.bytes?.length ?? 0;
-      // The place up to which the log was read stands in every record.
+      // Every record contains its offset in the log.
       const last = commit.lines.bytes?.subarray(-300);
       textBytes = Number(/"offset":(\d+)/.exec(Buffer.from(last ?? []).toString())?.[1] ?? textBytes);
-      // A sink that keeps up: otherwise the spool on disk is what grows.
+      // A sink that keeps up; otherwise the spool on disk would grow.
       for (let slice = store.readSlice(SINK, BOUNDS); slice; slice = store.readSlice(SINK, BOUNDS)) {
         store.acknowledge(SINK, slice.next);
       }

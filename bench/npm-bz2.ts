@@ -1,7 +1,7 @@
 /**
- * The npm package `bz2` in a process of its own, which can be ended: nothing in it bounds time and memory.
+ * The npm package `bz2` in a separate process that can be killed, because it bounds neither time nor memory.
  *
- * As a program: `node bench/npm-bz2.ts <archive> [checksum]` prints what became of the archive as JSON.
+ * As a program: `node bench/npm-bz2.ts <archive> [checksum]` prints the outcome as JSON.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,21 +9,21 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** What the package made of an archive. */
+/** Outcome of decoding an archive. */
 export interface Bz2Outcome {
-  /** SHA-256 of what came out; absent when it threw. */
+  /** SHA-256 of the output; absent when it threw. */
   readonly sha?: string;
   readonly bytes?: number;
-  /** Class and text of what it threw; `time limit` when it had to be ended. */
+  /** Class and message of the error; `time limit` when it was killed. */
   readonly error?: string;
-  /** Processor seconds of the decoding. */
+  /** CPU seconds of the decoding. */
   readonly seconds: number;
 }
 
 export interface Bz2Options {
-  /** Whether it is asked to compare checksums; by itself it does not. */
+  /** True to compare checksums, which it does not do by default. */
   readonly checksum: boolean;
-  /** After this it is killed. */
+  /** Time after which it is killed. */
   readonly limitMs: number;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Does memory stay flat when something is wrong for long: while a sink is down for a day, and when an archive expands without end?
+ * Measures memory during long failures: a sink that is down for a day, and an archive that expands without end.
  *
  *   npx node --expose-gc bench/outage.ts
  *
- * Takes a minute. Prints Markdown for RESULTS.md. Wants bzip2 (apt-get install bzip2).
+ * Takes a minute. Prints Markdown for RESULTS.md. Requires bzip2 (apt-get install bzip2).
  */
 import { execFileSync } from 'node:child_process';
 import { openArchivePool } from '../src/logs/index.ts';
@@ -16,7 +16,7 @@ import { readLog } from './reading.ts';
 const HOUR_MS = 3_600_000;
 const LINES_PER_HOUR = 800;
 const HOURS = 25;
-/** Hours between two looks at the heap. */
+/** Hours between two measurements of the heap. */
 const LOOK_HOURS = 6;
 const MEBIBYTE = 2 ** 20;
 const ZEROS = 400_000_000;
@@ -27,7 +27,7 @@ function measureHeap(): string {
   return (process.memoryUsage().heapUsed / MEBIBYTE).toFixed(1);
 }
 
-/** The whole agent and a simulated router on a stepped clock, and nobody who listens at the port of the sink. */
+/** Runs the agent and a simulated router on a stepped clock, with no listener at the port of the sink. */
 async function measureOutage(): Promise<void> {
   const url = `http://127.0.0.1:${await findFreePort()}/ingest`;
   await using fleet = await startFleet({

@@ -1,11 +1,11 @@
 /**
- * How many bytes does it take to ask a router for its status, by how long its connections live?
+ * Measures the bytes of a status poll, by the lifetime of connections.
  *
  *   npx node bench/poll-bytes.ts
  *
  * Takes a few seconds. Prints Markdown for RESULTS.md. A simulated router answers over HTTPS; the bytes are those that
- * the client's sockets count below TLS, without the headers of TCP and IP. Routers differ in what they speak, so the
- * same is done with three kinds of server.
+ * the client's sockets count below TLS, without the headers of TCP and IP. Routers support different versions of TLS, so
+ * three kinds of server are measured.
  */
 
 import tls from 'node:tls';
@@ -24,7 +24,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const clock = createSystemClock();
 const { signal } = new AbortController();
 
-/** What the modules that are on by default read of the simulated router at every poll. */
+/** Lists the resources that the default modules read from the simulated router at every poll. */
 async function listPolled(): Promise<readonly string[]> {
   const shipped = await loadShippedModules(SHIPPED_MODULES_FOLDER);
   if (!shipped.ok) throw new RangeError('The shipped modules have faults');
@@ -52,7 +52,7 @@ async function listPolled(): Promise<readonly string[]> {
 
 const RESOURCES = await listPolled();
 
-/** A server as it is when these defaults of the TLS library are in force while it starts. */
+/** Servers, each with the defaults of the TLS library in force while it starts. */
 const SERVERS = [
   { name: 'TLS 1.2, as of an old router', version: 'TLSv1.2', groups: 'X25519:P-256' },
   { name: 'TLS 1.3, as of a router', version: 'TLSv1.3', groups: 'X25519:P-256' },
@@ -62,9 +62,9 @@ type Server = (typeof SERVERS)[number];
 
 interface Mode {
   readonly name: string;
-  /** How many requests share a connection; absent = all of them. */
+  /** Number of requests per connection; absent = all of them. */
   readonly requests?: number;
-  /** Whether the next connection knows of the last. */
+  /** True if the next connection resumes the TLS session of the last. */
   readonly isRemembering: boolean;
 }
 
@@ -83,7 +83,7 @@ interface Target {
 
 type Request = Omit<TransportRequest, 'signal'>;
 
-/** The client's transport, whose connection is closed after a number of requests, as a router would. */
+/** The client's transport; closes its connection after a number of requests, as routers do. */
 class Asker implements AsyncDisposable {
   readonly #target: Target;
   readonly #mode: Mode;
@@ -149,7 +149,7 @@ function addBytes(one: WireBytes, other: WireBytes): WireBytes {
   return { sent: one.sent + other.sent, received: one.received + other.received };
 }
 
-/** What `work` costs. */
+/** Measures the bytes of `work`. */
 async function measure(asker: Asker, work: () => Promise<unknown>): Promise<WireBytes> {
   const before = asker.bytes;
   await work();
@@ -172,7 +172,7 @@ async function openSession(target: Target): Promise<string> {
   return readToken(await asker.ask(LOGIN), 'access');
 }
 
-/** The mean of all cycles, the first connection left out: it is made once. */
+/** Measures the mean of all cycles except the first connection, which is opened once. */
 async function measureCycle(target: Target, mode: Mode, authorization: string): Promise<WireBytes> {
   await using asker = new Asker(target, mode);
   const cycle = async () => {
@@ -196,7 +196,7 @@ interface SessionCosts {
   readonly refresh: WireBytes;
 }
 
-/** A first connection and its login, a login by itself, and a refresh by itself. */
+/** Measures a first connection with its login, a login alone, and a refresh alone. */
 async function measureSession(target: Target): Promise<SessionCosts> {
   await using asker = new Asker(target, { name: 'session', isRemembering: false });
   const first = await measure(asker, () => asker.ask(LOGIN));
@@ -211,7 +211,7 @@ async function measureSession(target: Target): Promise<SessionCosts> {
   return { connection, login, refresh: renewal };
 }
 
-/** Starts the simulated router with defaults that are those of the process, and of the client again afterwards. */
+/** Starts the simulated router with its own TLS defaults, which are global to the process, and then restores the client's. */
 async function startServer({ version, groups }: Server) {
   const defaults = { groups: tls.DEFAULT_ECDH_CURVE, version: tls.DEFAULT_MAX_VERSION };
   tls.DEFAULT_ECDH_CURVE = groups;

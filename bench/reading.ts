@@ -4,7 +4,7 @@ import { type ArchivePool, type RecordLog, tailOnce, Zone } from '../src/logs/in
 
 const NAME = 'network/log-2026-11-21-12:00:00.bz2';
 
-/** All lines of `body` become records of `router`, and `commit` takes them. */
+/** Reads all lines of `body` as records of `router` and passes them to `commit`. */
 export async function readLog(
   router: string,
   body: () => AsyncIterable<Uint8Array>,

@@ -1,10 +1,10 @@
 /**
- * What does a scrape of a large fleet cost, against prom-client with the same series?
+ * Measures a scrape of a large fleet, compared with prom-client.
  *
  *   npx node bench/scrape.ts
  *
- * Takes about a minute. Prints Markdown for RESULTS.md. Both render the same series in turn, in every round; the medians
- * are of rounds.
+ * Takes about a minute. Prints Markdown for RESULTS.md. Both render the same series in every round; the results are
+ * medians over the rounds.
  */
 import { once } from 'node:events';
 import { cpus } from 'node:os';
@@ -71,7 +71,7 @@ async function drain(chunks: Iterable<string>, isCompressed: boolean): Promise<n
 async function measure(work: () => Promise<number>): Promise<{ ms: number; stallMs: number; bytes: number }> {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
-  // The histogram learns of a stall at its next own timer, so it gets one before and one after.
+  // The histogram notices a stall at its next timer, so one must run before and one after.
   await setTimeout(5);
   const start = performance.now();
   const bytes = await work();

@@ -3,7 +3,7 @@ import * as units from '@grafana/grafana-foundation-sdk/units';
 import * as kit from './kit/index.ts';
 
 const of = kit.selectBy(kit.BY_JOB, kit.BY_INSTANCE);
-/** Series about routers, whose instance is that of the agent or the router, depending on how they are scraped. */
+/** Selects series about routers. Their instance is the agent or the router, depending on how they are scraped. */
 const routersOf = kit.selectBy(kit.BY_JOB);
 const { linkToRouter } = kit;
 
@@ -373,7 +373,7 @@ const processes: kit.Section = {
   ],
 };
 
-/** The agents themselves. */
+/** Creates the dashboard of the agents themselves. */
 export function createAgentDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'agent',

@@ -7,7 +7,7 @@ const { linkToLogs, linkToRouter } = kit;
 
 const PICKED_NETWORK = ['provider_name=~"$provider_name"', 'access_technology=~"$access_technology"'];
 const NETWORK = of('router_modem_info', ...PICKED_NETWORK);
-/** A value of every modem in the networks that are picked, with the labels of its network. */
+/** Returns a value of every modem in the selected networks, with the labels of its network. */
 const withNetwork = (expr: string) =>
   `${expr} * on (job, router, modem) group_left (provider_name, access_technology) max by (job, router, modem, provider_name, access_technology) (${NETWORK})`;
 const inNetwork = (metric: string) => withNetwork(`max by (job, site, router, modem) (${of(metric)})`);
@@ -18,7 +18,7 @@ interface Grade {
   readonly below?: number;
 }
 
-/** How many modems have which grade of a value, best first. */
+/** Counts the modems per grade of a value, best first. */
 function countGrades(metric: string, grades: readonly Grade[]): readonly [kit.Query, ...kit.Query[]] {
   const [first, ...others] = grades.map(({ name, from, below }): kit.Query => {
     const bounds = [...(from === undefined ? [] : [`>= ${from}`]), ...(below === undefined ? [] : [`< ${below}`])];
@@ -330,7 +330,7 @@ const volume: kit.Section = {
   ],
 };
 
-/** The networks that routers are reached by. */
+/** Creates the dashboard of the cellular networks of routers. */
 export function createCellularDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'cellular',

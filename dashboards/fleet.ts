@@ -6,15 +6,15 @@ const of = kit.selectBy(kit.BY_JOB, kit.BY_SITE);
 const agentOf = kit.selectBy(kit.BY_JOB);
 const { linkToLogs, linkToRouter, linkToSite } = kit;
 
-/** One series per router, whoever scraped it. */
+/** One series per router, even if several agents are scraped. */
 const PER_ROUTER = 'max by (job, router, site)';
 const UP = of('router_up');
 const AVAILABILITY = `sum(${UP}) / count(${UP})`;
-/** Routers that are not up, those that failed most often first. */
+/** Routers that are not up, with the most consecutive failures first. */
 const WORST = `topk(100, ${PER_ROUTER} (${of('router_consecutive_failures')} and on (job, router) (${UP} == 0)))`;
 const ofWorst = (expr: string) => `(${expr}) and on (job, router) ${WORST}`;
 const BOARD = of('router_board_info', 'slot="1"');
-/** Bytes on the wire of every router, both ways. */
+/** Bytes of every router on the wire, in both directions. */
 const rateOfBytes = (by: string) =>
   `sum${by} (rate(${of('router_api_received_bytes_total')}[$__rate_interval])) + sum${by} (rate(${of('router_api_sent_bytes_total')}[$__rate_interval]))`;
 const bytesShown = (by: string) =>
@@ -425,7 +425,7 @@ const logs: kit.Section = {
   ],
 };
 
-/** All routers at once, and which of them need somebody. */
+/** Creates the dashboard of all routers and of those that need attention. */
 export function createFleetDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'fleet',

@@ -1,7 +1,7 @@
 /**
- * dashboards: what Grafana shows of routers and agents, as code.
+ * dashboards: the Grafana dashboards of routers and agents, as code.
  *
- * `npm run dashboards` writes json/; tests compare. Start reading at fleet.ts; what panels are made of is in kit/.
+ * `npm run dashboards` writes json/; tests compare. Start reading at fleet.ts; kit/ has the parts of panels.
  */
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
 import { createAgentDashboard } from './agent.ts';
@@ -11,7 +11,7 @@ import type { DashboardName } from './kit/index.ts';
 import { createLogsDashboard } from './logs.ts';
 import { createRouterDashboard } from './router.ts';
 
-/** All dashboards by name, which is that of their file, too. */
+/** Creates all dashboards, by name, which is also their file name. */
 export function createDashboards(): Readonly<Record<DashboardName, Dashboard>> {
   return {
     fleet: createFleetDashboard(),

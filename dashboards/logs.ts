@@ -6,7 +6,7 @@ import { selectLines } from './log-lines.ts';
 const BY_COMPONENT = 'component=~"$component"';
 const of = kit.selectBy(kit.BY_JOB, kit.BY_SITE, kit.BY_ROUTER, BY_COMPONENT);
 const lineOf = selectLines(BY_COMPONENT);
-/** What the reader searches for, on top. Backticks take regular expressions as they are. */
+/** Filters of the search fields at the top. Backticks need no escaping in regular expressions. */
 const SEARCHED = 'level=~"$severity" |~ `(?i)$search`';
 const SERIOUS = 'level=~"error|critical|alert|emergency"';
 const { linkToRouter } = kit;
@@ -216,7 +216,7 @@ const inLoki: kit.Section = {
   ],
 };
 
-/** Lines of the routers, and their completeness. */
+/** Creates the dashboard of log lines and their completeness. */
 export function createLogsDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'logs',

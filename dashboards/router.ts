@@ -16,7 +16,7 @@ function annotation(name: string, iconColor: string, expr: string, text: string)
     .textFormat(text);
 }
 
-/** Everything about one router. */
+/** Creates the dashboard of one router. */
 export function createRouterDashboard(): Dashboard {
   return kit.composeDashboard({
     name: 'router',

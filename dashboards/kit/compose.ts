@@ -14,7 +14,7 @@ import type { Variable } from './variables.ts';
 /** Panels under a headline. */
 export interface Section {
   readonly title: string;
-  /** Closed at first: nothing of it is asked until somebody opens it. */
+  /** True to collapse the section at first; its queries run only when it is opened. */
   readonly isClosed?: boolean;
   readonly panels: readonly SizedPanel[];
 }
@@ -25,16 +25,16 @@ export interface DashboardSpec {
   readonly description: string;
   readonly variables: readonly Variable[];
   readonly annotations?: readonly AnnotationQueryBuilder[];
-  /** What is shown at first, such as `now-6h`. */
+  /** Initial time range, such as `now-6h`. */
   readonly from: string;
   readonly sections: readonly Section[];
 }
 
 const GRID_WIDTH = 24;
-/** Scrapes are seldom more frequent than this, and it spares the server of a dashboard that hangs on a wall. */
+/** Scrapes are seldom more frequent, and dashboards on wall displays should not load the server. */
 const REFRESH = '1m';
 
-/** A dashboard with every panel at its place: the SDK's own layout gives no numbers, and lets lines overflow. */
+/** Builds a dashboard with the position of every panel: the SDK's own layout sets no panel ids and lets rows overflow. */
 export function composeDashboard(spec: DashboardSpec): Dashboard {
   const builder = new DashboardBuilder(spec.title)
     .uid(UIDS[spec.name])
@@ -59,13 +59,13 @@ export function composeDashboard(spec: DashboardSpec): Dashboard {
   return showLinks(builder.build());
 }
 
-/** The SDK puts every link behind a menu, and has no word for leaving it where readers look. */
+/** Shows links directly: the SDK puts every link into a menu and has no option for this. */
 function showLinks(dashboard: Dashboard): Dashboard {
   for (const link of dashboard.links ?? []) delete link.placement;
   return dashboard;
 }
 
-/** Fills lines of the grid from left to right, and begins the next one below the highest panel of the line before. */
+/** Fills rows of the grid from left to right; the next row starts below the tallest panel of the previous one. */
 class Grid {
   #id = 0;
   #x = 0;

@@ -1,4 +1,4 @@
-/** What the dashboards are made of: queries, limits, links, variables, panels, and their places. */
+/** Parts of dashboards: queries, limits, links, variables, panels, and their layout. */
 export * from './compose.ts';
 export * from './limits.ts';
 export * from './links.ts';

@@ -1,6 +1,6 @@
 import { DashboardLinkBuilder, DashboardLinkType } from '@grafana/grafana-foundation-sdk/dashboard';
 
-/** What the dashboards are called in addresses. They stay the same for good: bookmarks and links of others hold them. */
+/** Ids of the dashboards in URLs. Never changed, because bookmarks and external links contain them. */
 export const UIDS = {
   fleet: 'router-exporter-fleet',
   router: 'router-exporter-router',
@@ -10,7 +10,7 @@ export const UIDS = {
 } as const;
 export type DashboardName = keyof typeof UIDS;
 
-/** The tag of all of them. */
+/** Tag of all dashboards. */
 export const TAG = 'router-exporter';
 
 const TITLES: Readonly<Record<DashboardName, string>> = {
@@ -21,7 +21,7 @@ const TITLES: Readonly<Record<DashboardName, string>> = {
   agent: 'Agent',
 };
 
-/** Links in the head of a dashboard to all others, with what the reader has picked and the time that is shown. */
+/** Creates the links at the top of a dashboard to all others, with the selected variables and time range. */
 export function createHeadLinks(from: DashboardName): DashboardLinkBuilder[] {
   return (Object.keys(UIDS) as DashboardName[])
     .filter((name) => name !== from)
@@ -36,10 +36,10 @@ export function createHeadLinks(from: DashboardName): DashboardLinkBuilder[] {
     );
 }
 
-/** Where the values of a link's variables come from: a column of the table, or a label of the series. */
+/** Source of the values of a link's variables: a column of the table, or a label of the series. */
 export type LinkOrigin = 'column' | 'label';
 
-/** A link from a value to what it is about. `job`, data source and the time that is shown go with it. */
+/** Creates a link from a value to a dashboard, with `job`, data source and time range. */
 function createDataLink(
   title: string,
   to: DashboardName,
@@ -57,7 +57,7 @@ function originOf(origin: LinkOrigin): string {
   return origin === 'column' ? '__data.fields' : '__field.labels';
 }
 
-/** `variables`: those that the dashboard has and that of the router has, too. */
+/** Creates a link to the dashboard of a router. `variables`: those that both dashboards have. */
 export function linkToRouter(origin: LinkOrigin, variables: readonly string[] = ['site']): DashboardLinkBuilder {
   return createDataLink(`Router \${${originOf(origin)}.router}`, 'router', origin, ['router'], variables);
 }
@@ -66,7 +66,7 @@ export function linkToLogs(origin: LinkOrigin): DashboardLinkBuilder {
   return createDataLink(`Logs of \${${originOf(origin)}.router}`, 'logs', origin, ['router'], ['site']);
 }
 
-/** From the dashboard of a router: to its lines, with the Loki that is picked there. */
+/** Creates a link from the dashboard of a router to its log lines, with the selected Loki. */
 export function linkToLogsOf(origin: LinkOrigin): DashboardLinkBuilder {
   return createDataLink('Lines of this log', 'logs', origin, ['component'], ['loki', 'site', 'router']);
 }

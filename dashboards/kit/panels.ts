@@ -15,18 +15,18 @@ import { PanelBuilder as TimeSeriesBuilder } from '@grafana/grafana-foundation-s
 import { type Limits, NEUTRAL, toThresholds } from './limits.ts';
 import { LOKI, PROMETHEUS, type Query, type QueryShape, renderLokiQuery, renderPrometheusQuery } from './queries.ts';
 
-/** What every panel has. */
+/** Options of every panel. */
 export interface PanelSpec {
   readonly title: string;
-  /** What the panel answers, and what to do about it. */
+  /** Meaning of the panel, and advice. */
   readonly description: string;
-  /** In columns of the grid, of which there are 24. */
+  /** Width in columns of the grid, which has 24. */
   readonly width: number;
-  /** In rows of the grid. Default: what suits the type. */
+  /** Height in rows of the grid. The default depends on the type. */
   readonly height?: number;
 }
 
-/** What panels with values have. */
+/** Options of panels with values. */
 export interface ValueSpec extends PanelSpec {
   readonly queries: readonly [Query, ...Query[]];
   /** One of the SDK's units. */
@@ -37,20 +37,20 @@ export interface ValueSpec extends PanelSpec {
   readonly min?: number;
   readonly max?: number;
   readonly mappings?: readonly ValueMapping[];
-  /** What clicking a value opens. */
+  /** Links of a value. */
   readonly links?: readonly DashboardLinkBuilder[];
-  /** Loki instead of Prometheus. */
+  /** True to query Loki instead of Prometheus. */
   readonly isLoki?: boolean;
 }
 
-/** A panel with its size; its place and its number are given when all of them are together. */
+/** A panel with its size. Position and id are set when the dashboard is composed. */
 export interface SizedPanel {
   readonly width: number;
   readonly height: number;
   readonly builder: { build(): Panel };
 }
 
-/** What the builders of panels with values have in common. */
+/** Methods that all builders of panels with values have. */
 interface ValuePanelBuilder {
   title(title: string): unknown;
   description(description: string): unknown;
@@ -65,10 +65,10 @@ interface ValuePanelBuilder {
   dataLinks(links: DashboardLinkBuilder[]): unknown;
 }
 
-/** Steps of subqueries: so many points are enough for one number. */
+/** Number of points of a subquery that is reduced to one number. */
 export const POINTS_OF_A_NUMBER = 100;
 
-/** Fills in what all panels with values have. */
+/** Applies the options of panels with values. */
 function fill<B extends ValuePanelBuilder>(builder: B, spec: ValueSpec, shape: QueryShape): B {
   const { isLoki = false } = spec;
   builder.title(spec.title);
@@ -91,12 +91,12 @@ const color = (mode: FieldColorModeId) => new FieldColorBuilder().mode(mode);
 const lastOf = () => new common.ReduceDataOptionsBuilder().calcs(['lastNotNull']).values(false).fields('');
 
 export interface StatSpec extends ValueSpec {
-  /** Shows the legend instead of the value, for series whose labels are what matters. */
+  /** True to show the legend instead of the value, for series whose labels are the information. */
   readonly isName?: boolean;
   readonly noValue?: string;
 }
 
-/** One number, or few. */
+/** Creates a panel with one or a few numbers. */
 export function stat(spec: StatSpec): SizedPanel {
   const builder = fill(new StatBuilder(), spec, 'now')
     .maxDataPoints(POINTS_OF_A_NUMBER)
@@ -110,13 +110,13 @@ export function stat(spec: StatSpec): SizedPanel {
 }
 
 export interface TrendSpec extends ValueSpec {
-  /** Areas on top of each other, for parts of a whole. */
+  /** True to stack areas, for parts of a whole. */
   readonly isStacked?: boolean;
-  /** Draws where limits begin. */
+  /** True to draw the limits. */
   readonly showsLimits?: boolean;
 }
 
-/** Lines over time. */
+/** Creates a panel with lines over time. */
 export function trend(spec: TrendSpec): SizedPanel {
   const { isStacked = false, showsLimits = false } = spec;
   const builder = fill(new TimeSeriesBuilder(), spec, 'over-time')
@@ -147,7 +147,7 @@ export function trend(spec: TrendSpec): SizedPanel {
   return { width: spec.width, height: spec.height ?? 8, builder };
 }
 
-/** A ranking, as bars. */
+/** Creates a panel with a ranking as bars. */
 export function ranking(spec: ValueSpec): SizedPanel {
   const builder = fill(new BarGaugeBuilder(), spec, 'now')
     .maxDataPoints(POINTS_OF_A_NUMBER)
@@ -161,7 +161,7 @@ export function ranking(spec: ValueSpec): SizedPanel {
   return { width: spec.width, height: spec.height ?? 8, builder };
 }
 
-/** Bands that change colour when a state does. */
+/** Creates a panel with states over time as coloured bands. */
 export function timeline(spec: ValueSpec): SizedPanel {
   const builder = fill(new StateTimelineBuilder(), spec, 'over-time')
     .colorScheme(color(FieldColorModeId.Thresholds))
@@ -177,7 +177,7 @@ export function timeline(spec: ValueSpec): SizedPanel {
   return { width: spec.width, height: spec.height ?? 6, builder };
 }
 
-/** Lines of logs, newest first. */
+/** Creates a panel with log lines, newest first. */
 export function lines(spec: PanelSpec & { readonly expr: string }): SizedPanel {
   const builder = new LogsBuilder()
     .title(spec.title)

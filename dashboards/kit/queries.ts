@@ -1,14 +1,14 @@
 import { DataqueryBuilder as LokiQuery } from '@grafana/grafana-foundation-sdk/loki';
 import { DataqueryBuilder as PrometheusQuery, PromQueryFormat } from '@grafana/grafana-foundation-sdk/prometheus';
 
-/** The data sources that the reader picks; a dashboard names no other. */
+/** Data sources, selected by the user with variables. */
 export const PROMETHEUS = { type: 'prometheus', uid: '${datasource}' } as const;
 export const LOKI = { type: 'loki', uid: '${loki}' } as const;
 
-/** What one query asks, and what its series are called in the legend. */
+/** A query, and the names of its series in the legend. */
 export interface Query {
   readonly expr: string;
-  /** With `{{label}}` for values of labels. */
+  /** Name of a series, with `{{label}}` for values of labels. */
   readonly legend?: string;
 }
 
@@ -18,23 +18,23 @@ export type QueryShape = 'now' | 'over-time' | 'rows';
 /** A series selector with the matchers of a dashboard: `of('router_up', 'x="y"')`. */
 export type Selector = (metric: string, ...matchers: readonly string[]) => string;
 
-/** What {@link Selector} puts into every selector. */
+/** Creates a {@link Selector} that adds these matchers to every selector. */
 export function selectBy(...common: readonly string[]): Selector {
   return (metric, ...matchers) => `${metric}{${[...common, ...matchers].join(', ')}}`;
 }
 
-/** Matches values of the labels that the reader picked. Routers without a site are found while all sites are picked. */
+/** Matches the selected label values. Routers without a site match while all sites are selected. */
 export const BY_JOB = 'job=~"$job"';
 export const BY_SITE = 'site=~"$site"';
 export const BY_ROUTER = 'router=~"$router"';
 export const BY_INSTANCE = 'instance=~"$instance"';
 
-/** Average over the time that is shown, at as many points as the panel has, however many series there are. */
+/** Returns the average over the shown time range, sampled at the interval of the panel. */
 export function averageShown(expr: string): string {
   return `avg_over_time((${expr})[$__range:$__interval])`;
 }
 
-/** Growth of a counter over the time that is shown, at as many points as the panel has. */
+/** Returns the growth of a counter over the shown time range, sampled at the interval of the panel. */
 export function growthShown(selector: string): string {
   return `increase(${selector}[$__range:$__interval])`;
 }
@@ -55,7 +55,7 @@ export function renderLokiQuery({ expr, legend }: Query, index: number, shape: Q
   return query.queryType(shape === 'now' ? 'instant' : 'range');
 }
 
-/** `A`, `B`, …: what Grafana calls the values of a query in a table. */
+/** Returns the id of a query in Grafana: `A`, `B`, … */
 export function toRefId(index: number): string {
   return String.fromCharCode('A'.charCodeAt(0) + index);
 }

@@ -12,12 +12,12 @@ interface AnyColumn {
   readonly width?: number;
 }
 
-/** A column of the values of a label. */
+/** A column with the values of a label. */
 export interface LabelColumn extends AnyColumn {
   readonly label: string;
 }
 
-/** A column of the values of a query. Rows of several queries are one where the labels that all of them have are equal. */
+/** A column with the values of a query. Rows of several queries are joined by the labels that all of them have. */
 export interface ValueColumn extends AnyColumn {
   readonly expr: string;
   readonly unit: string;
@@ -27,18 +27,18 @@ export interface ValueColumn extends AnyColumn {
 }
 
 export interface TableSpec extends PanelSpec {
-  /** From left to right. */
+  /** Columns from left to right. */
   readonly columns: readonly (LabelColumn | ValueColumn)[];
-  /** Queries that are only there for their labels. */
+  /** Queries that only contribute labels. */
   readonly labelQueries?: readonly string[];
-  /** Labels that rows are joined by and that nobody wants to see. */
+  /** Labels that rows are joined by but that are not shown. */
   readonly hidden?: readonly string[];
   /** Title of the column that rows are sorted by. */
   readonly sortBy: string;
   readonly isDescending?: boolean;
 }
 
-/** Rows with columns of several queries. */
+/** Creates a table with columns of several queries. */
 export function table(spec: TableSpec): SizedPanel {
   const { columns, labelQueries = [], hidden = [] } = spec;
   const exprs = [...columns.flatMap((column) => ('expr' in column ? [column.expr] : [])), ...labelQueries];

@@ -29,12 +29,12 @@ function createLabelVariable(name: string, label: string, description: string, o
   );
 }
 
-/** Several values or all of them. */
+/** Allows the selection of several values or all. */
 function severalOf(variable: QueryVariableBuilder): QueryVariableBuilder {
   return variable.multi(true).includeAll(true).current(ALL);
 }
 
-/** All is a pattern, and not a list of what there is: it stays short for thousands of routers, and it fits no label, too. */
+/** Like {@link severalOf}, with a pattern for all values instead of a list: it stays short for thousands of routers and also matches series without the label. */
 function severalOfMany(variable: QueryVariableBuilder): QueryVariableBuilder {
   return severalOf(variable).allValue('.*');
 }
@@ -52,8 +52,8 @@ export const lokiVariable = (): Variable =>
     .type('loki');
 
 /**
- * Of the agents' own series and of those about routers, which may have different jobs. All is the list of them: the
- * families of processes and scrapes are those of everything else on the same Prometheus, too.
+ * Jobs of the agents' own series and of those about routers, which may differ. "All" is the list of these jobs, because
+ * other programs on the same Prometheus also have the families of processes and scrapes.
  */
 export const jobVariable = (): Variable =>
   severalOf(
@@ -126,7 +126,7 @@ export const componentVariable = (): Variable =>
     ),
   );
 
-/** Only what is at least as bad; lines without a severity are shown with all. */
+/** Selects lines of at least this severity; lines without a severity are shown only with "all". */
 export const severityVariable = (): Variable =>
   new CustomVariableBuilder('severity')
     .label('Severity')

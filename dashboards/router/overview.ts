@@ -1,7 +1,7 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import * as kit from '../kit/index.ts';
 
-/** Series of the one router that is picked. */
+/** Selects series of the selected router. */
 export const of = kit.selectBy(kit.BY_JOB, kit.BY_SITE, kit.BY_ROUTER);
 
 export const now: kit.Section = {
