@@ -7,11 +7,11 @@ import type { Plan } from './plan.ts';
 
 /** Steps of a reload, and receivers of its result. */
 export interface ConfigReloaderOptions {
-  /** Reads the configuration again; absent = it cannot be. */
+  /** Reads the configuration again; absent = no reload. */
   readonly load?: (() => Promise<LoadedConfig>) | undefined;
-  /** Does what can fail. Throws, with nothing changed, when the configuration cannot be the one that runs. */
+  /** Prepares a configuration. Throws, with nothing changed, if it cannot run. */
   readonly prepare: (config: Config) => Promise<Plan>;
-  /** Makes it the one that runs. Never rejects. */
+  /** Makes a plan the running configuration. Never rejects. */
   readonly commit: (plan: Plan) => Promise<void>;
   /** Files of routers that are watched for changes, as they were read; absent = none. */
   readonly watched?: WatchedFiles | undefined;
@@ -23,7 +23,7 @@ export interface ConfigReloaderOptions {
   readonly metrics: SelfMetrics;
 }
 
-/** Loads the configuration again when asked to and when a file of routers changes: all of it or nothing. */
+/** Reloads the configuration on request and when a file of routers changes: all of it or nothing. */
 export class ConfigReloader {
   readonly #options: ConfigReloaderOptions;
   readonly #mutex = new Mutex();
@@ -37,7 +37,7 @@ export class ConfigReloader {
     this.#follow(options.watched);
   }
 
-  /** Never rejects. Reloads that are asked for at the same time happen one after the other. */
+  /** Reloads the configuration. Never rejects. Concurrent reloads run one after another. */
   reload(): Promise<ReloadResult> {
     return this.#mutex
       .run(() => this.#reload(), this.#stop.signal)
@@ -46,7 +46,7 @@ export class ConfigReloader {
       });
   }
 
-  /** Ends the watch and waits for a reload under way. */
+  /** Stops watching and waits for a reload in progress. */
   async close(): Promise<void> {
     this.#watch.abort();
     this.#stop.abort();
@@ -66,7 +66,7 @@ export class ConfigReloader {
         return { ok: true };
       }
       faults = loaded.faults.map(renderFault);
-      // A main file that cannot be read names no files; those of before are still the ones to mend.
+      // An unreadable main file names no files, so the previous ones stay watched.
       if (loaded.watched.patterns.length > 0) this.#follow(loaded.watched);
     } catch (cause) {
       faults = [renderErrorChain(cause)];

@@ -22,7 +22,7 @@ export interface PlanOptions {
   readonly fleet: Pick<Fleet, 'apply'>;
   /** Store that drops the positions of removed routers. */
   readonly store: Pick<EmbeddedStore, 'keepRouters'>;
-  /** Makes the agent of one router; does not throw. */
+  /** Creates the agent of one router; does not throw. */
   readonly createRouter: (parts: RouterParts) => RouterAgent;
   /** Called when the state could not be written. */
   readonly onStoreFailed: (cause: StoreError) => void;
@@ -32,19 +32,19 @@ export interface PlanOptions {
   readonly logger: Logger;
 }
 
-/** A configuration with everything that can stand in its way done, ready to become the one that runs. */
+/** A configuration that is ready to run: everything that can fail has succeeded. */
 export interface Plan {
   readonly config: Config;
   /**
-   * Makes it the one that runs. Never rejects. `signal` bounds the waiting for what ends: the last deliveries of a sink, the
-   * logout of a router.
+   * Makes it the running configuration. Never rejects. `signal` bounds the last deliveries of removed sinks and the logouts of
+   * removed routers.
    */
   readonly commit: (signal: AbortSignal) => Promise<FleetChange>;
 }
 
 /**
- * Does everything about a configuration that can fail, and changes nothing that runs. Throws if it fails. The
- * folder of backups may have been made then. The sinks come last, because what they write down has to be committed.
+ * Does everything about a configuration that can fail, without changing what runs. Throws if it fails; the folder of
+ * backups may have been created by then. Sinks come last, because preparing them writes to the store.
  */
 export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {
   const { web, sinks, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
@@ -76,7 +76,7 @@ export async function preparePlan(config: Config, options: PlanOptions): Promise
   };
 }
 
-/** Routers that are not configured any more keep their state for some days; this is looked at when the fleet changes. */
+/** Drops the state of routers that were removed some days ago. Called when the fleet changes. */
 function forgetRouters({ routers }: Config, store: PlanOptions['store'], clock: Clock, logger: Logger): void {
   const names = routers.map(({ name }) => name);
   const forgotten = store.keepRouters(names, clock.now());

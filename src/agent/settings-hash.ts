@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { Secret } from '../base/index.ts';
 
-/** A text that is equal for equal settings, secrets included, and tells none of them. */
+/** Returns a digest of settings, secrets included: equal settings have equal digests. */
 export function renderSettingsHash(settings: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(toPlain(settings)))
     .digest('base64');
 }
 
-/** A copy in which secrets are what they hold; it never leaves the digest. */
+/** Copies a value with secrets in clear text, for the digest only. */
 function toPlain(value: unknown): unknown {
   if (value instanceof Secret) return { secret: value.reveal() };
   if (Array.isArray(value)) return value.map(toPlain);

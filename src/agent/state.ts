@@ -24,7 +24,7 @@ export interface State {
   readonly deadLetters: DeadLetterStore;
 }
 
-/** Small durable facts about a router. They matter less than its logs: what cannot be written now is written later. */
+/** Small durable facts about a router, kept on a best-effort basis: a failed write is retried later. */
 export interface RouterNotes {
   read(router: string, key: string): string | undefined;
   write(router: string, key: string, text: string): void;
@@ -106,11 +106,11 @@ function openDeadLetters({ config, metrics, clock, logger }: StateOptions): Dead
   });
 }
 
-/** The store, and whom to tell when it takes no more. */
+/** The store, and callbacks for its state. */
 export interface SpoolGuardOptions {
   /** Store of records and positions. */
   readonly store: Pick<EmbeddedStore, 'readPositions' | 'readFacts' | 'commit' | 'spooled' | 'checkWritable'>;
-  /** Bound of what is spooled. Bytes. */
+  /** Maximum size of the spool. Bytes. */
   readonly spoolBytesMax: number;
   /** Called when records are durable, so that the sinks look for them. */
   readonly onSpooled: () => void;
@@ -126,8 +126,8 @@ const ROOM_SHARE = 0.1;
 const DISK_TRIAL_MS = 10_000;
 
 /**
- * The record log of all routers. While there is no room for records, in the spool or on its disk, no log is read:
- * what is downloaded could not be kept, and the router keeps it for free. Logged once for all routers.
+ * The record log of all routers. While the spool or its disk is full, no log is read, because downloaded lines could not
+ * be stored. Logged once for all routers.
  */
 export class SpoolGuard implements RecordLog {
   readonly #options: SpoolGuardOptions;

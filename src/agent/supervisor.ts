@@ -5,7 +5,7 @@ import { onceWritable } from './state.ts';
 
 /** Configuration to start with, and the steps of a reload. */
 export interface SupervisorOptions {
-  /** The one to start with. */
+  /** Configuration to start with. */
   readonly config: Config;
   /** Does everything about a configuration that can fail, and changes nothing. */
   readonly prepare: (config: Config) => Promise<Plan>;
@@ -15,14 +15,14 @@ export interface SupervisorOptions {
   readonly clock: Clock;
   /** The agent's own log. */
   readonly logger: Logger;
-  /** Ends the waiting for a disk that cannot be written, should it abort while the agent starts. */
+  /** Aborts the start-up retry while the disk is not writable. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Time limit of a reload for ending things: the last deliveries of a sink, the logout of a router. */
+/** Time limit of a reload for the last deliveries of removed sinks and the logouts of removed routers. */
 const RELOAD_PATIENCE_MS = 5000;
 
-/** Knows which configuration runs. The start is the commit of the first plan, and a reload the commit of the next. */
+/** Holds the running configuration. The start commits the first plan, and each reload the next. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   #config: Config;
@@ -45,7 +45,7 @@ export class Supervisor {
     await plan.commit(signal);
   }
 
-  /** Makes a plan what runs. Never rejects. */
+  /** Makes a plan the running configuration. Never rejects. */
   async commit(plan: Plan): Promise<void> {
     const { clock, logger, onConfigured } = this.#options;
     using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
@@ -56,7 +56,7 @@ export class Supervisor {
     logger.info('Loaded the configuration again', { ...change, routers: plan.config.routers.length });
   }
 
-  /** Says what a reload cannot change. */
+  /** Logs changes that a reload cannot apply. */
   #warnAboutRestart(next: Config): void {
     const before = this.#config;
     const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);

@@ -96,7 +96,7 @@ async function* renderMetrics(
   if (format === 'openmetrics') yield '# EOF\n';
 }
 
-/** The modules of one router, or of any router, each once. */
+/** Lists the modules of one router, or of all routers, each once. */
 function listModules(fleet: Fleet, router?: string): readonly ModuleDefinition[] {
   const routers = router === undefined ? fleet.routers : [fleet.find(router)].filter((one) => one !== undefined);
   // Routers with the same modules share one list of them.
@@ -104,7 +104,7 @@ function listModules(fleet: Fleet, router?: string): readonly ModuleDefinition[]
   return [...new Map([...lists].flat().map((module) => [module.name, module])).values()];
 }
 
-/** Families that modules make, and none of those that are wanted. */
+/** Lists the names of families of modules that are not wanted. */
 function listOthers(modules: readonly ModuleDefinition[], wanted: readonly string[]): ReadonlySet<string> {
   const toFamilies = ({ reader, resources }: ModuleDefinition) => [
     ...(reader === 'configuration' ? [CONFIG_ENTRIES.name, CONFIG_CHANGES.name] : []),

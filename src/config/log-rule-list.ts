@@ -39,7 +39,7 @@ export class LogRuleList {
       const path = ['log_rules', index];
       if (typeof item === 'object') {
         checkLogRule(item, { file, path });
-        // What lacks something that is required has its fault already.
+        // An incomplete rule already has its fault.
         return isWhole(ruleSchema, item) ? [{ rule: toLogRule(item), path, isShipped: false }] : [];
       }
       const isFirst = written === undefined || written.indexOf(item) === index;

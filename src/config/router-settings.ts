@@ -74,7 +74,7 @@ export async function readListedRouters(
 function checkPresence(main: ConfigFile, { routers, router_files: patterns }: Settings): void {
   if ((routers?.length ?? 0) > 0 || (patterns?.length ?? 0) > 0) return;
   const [key] = ['routers', 'router_files'].filter((it) => main.source.valueAt([it]) !== undefined);
-  // What is faulty itself has been left out, and may have held routers.
+  // A faulty value has been left out, and may have contained routers.
   if (main.faults.touches(['routers']) || main.faults.touches(['router_files'])) return;
   const isEmpty = key !== undefined && Array.isArray(main.source.valueAt([key]));
   if (isEmpty) main.faults.add([key], `Expected ${AT_LEAST_ONE_ROUTER}, or "router_files"; found an empty list`);
@@ -123,7 +123,7 @@ interface FleetContext {
   readonly rules: LogRuleList;
 }
 
-/** Merges every router over `defaults`, and checks the outcome. One that lacks something that is required has its fault and is left out. */
+/** Merges every router over `defaults`, and checks the outcome. An incomplete router has its fault and is left out. */
 export async function resolveRouters(
   main: ConfigFile,
   settings: Settings,

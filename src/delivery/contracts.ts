@@ -15,7 +15,7 @@ export interface Spool<Cursor> {
   repeat(sink: string, endedMs?: number): void;
 }
 
-/** Why a sink rejects a record permanently. */
+/** Reason for which a sink rejects a record permanently. */
 export interface Refusal {
   /** The error text of the sink, or of a rule known to apply there. */
   readonly reason: string;

@@ -97,7 +97,7 @@ export class DeliveryWorker<Cursor> {
     return 'more';
   }
 
-  /** Makes the spool return the records that the sink may have lost. */
+  /** Rewinds the spool to the records that the sink may have lost. */
   async #repeatLost(connection: WatchedConnection): Promise<void> {
     const { sink, spool } = this.#options;
     const end = await connection.takeEnd();

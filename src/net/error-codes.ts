@@ -18,7 +18,7 @@ export function classifyCode(code: string): NetworkFault | undefined {
   return FAULTS.get(code) ?? (TLS_CODE.test(code) ? 'untrusted' : undefined);
 }
 
-/** The code of an error, as in `ECONNREFUSED`; empty when it has none. */
+/** Returns the code of an error, as in `ECONNREFUSED`; empty without one. */
 export function readErrorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -8,7 +8,7 @@ export const KEPT_SOCKET = { noDelay: true, keepAlive: true, keepAliveInitialDel
 
 const DEFAULT_PORT: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-/** Host without brackets, and port, of what undici and URLs call a target. */
+/** Returns host (without brackets) and port of a target of undici or of a URL. */
 export function toAddress({
   hostname,
   port,
@@ -24,13 +24,13 @@ export function toAddress({
 export interface OneConnectionOptions {
   /** Idle time before a connection is closed, unless the peer announces less. Milliseconds. */
   readonly keepAliveMs: number;
-  /** Waits for the end that the other side has announced, instead of ending the connection just before it. Default false. */
+  /** True to wait for the announced end of the connection instead of closing it just before. Default false. */
   readonly isEndAwaited?: boolean | undefined;
   /** Opens the connection. */
   readonly connect: buildConnector.connector;
 }
 
-/** An HTTP client with one kept connection, and no limits of time of its own. */
+/** Creates an HTTP client with one kept connection and no time limits of its own. */
 export function createOneConnectionAgent({ keepAliveMs, isEndAwaited, connect }: OneConnectionOptions): Agent {
   return new Agent({
     connections: 1,
@@ -47,8 +47,7 @@ export function createOneConnectionAgent({ keepAliveMs, isEndAwaited, connect }:
 }
 
 /**
- * Reads a body up to `bytesMax` bytes. One that is longer is cut there, and its connection ended, with what is still to
- * come. Throws what the body throws, and the reason of `signal`.
+ * Reads a body up to `bytesMax` bytes. A longer one is truncated, and its connection is closed. Throws what the body throws, and the reason of `signal`.
  */
 export async function readBounded(
   body: AsyncIterable<Uint8Array>,
@@ -67,18 +66,18 @@ export async function readBounded(
   return { bytes: Buffer.concat(chunks, Math.min(length, bytesMax)), isCut: length > bytesMax };
 }
 
-/** A clock that differs by more is not believed when it says a date. Milliseconds. */
+/** Dates of a clock that differs by more are ignored. Milliseconds. */
 const CLOCK_OFFSET_MS_MAX = 60_000;
 
 /**
  * Parses `Retry-After`, a number of seconds or a date, into milliseconds to wait; `undefined` for anything else.
- * `dateHeader`, the header `Date` of the same answer, is given where the clock of the other side may be off: when it shows
- * another time than `nowMs`, a date says nothing but "later", which is `Infinity`.
+ * `dateHeader` is the header `Date` of the same answer, for servers whose clock may be wrong: if it differs from `nowMs`, a
+ * date only means "later" and gives `Infinity`.
  */
 export function parseRetryAfter(header: unknown, nowMs: number, dateHeader?: unknown): number | undefined {
   if (typeof header !== 'string') return undefined;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
-  // Something like "-1" or "1.5" also is a date to the parser.
+  // Date.parse() also accepts texts such as "-1" and "1.5".
   const waitMs = /^[A-Z][a-z]{2}/.test(header) ? Date.parse(header) - nowMs : Number.NaN;
   if (Number.isNaN(waitMs)) return undefined;
   const offsetMs = typeof dateHeader === 'string' ? Date.parse(dateHeader) - nowMs : 0;

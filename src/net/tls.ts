@@ -23,7 +23,7 @@ export function findOtherFingerprint(
 
 /** Returns the TLS options for the server name `name` and its check against the certificate. */
 export function toNameOptions(name: string): { readonly host: string; readonly servername: string } {
-  // An address may stand in a certificate, but never in the greeting.
+  // An address may be in a certificate, but never in SNI.
   return { host: name, servername: isIP(name) ? '' : name };
 }
 
@@ -32,15 +32,14 @@ function toHex(fingerprint: string): string {
 }
 
 /**
- * Contexts of the whole process by what they are made of. A fleet mostly shares one authority, and a context of its own
- * for each of a thousand routers would hold that authority a thousand times. Contexts that no connector holds any more
- * are left to the garbage collector, with the keys in them.
+ * Contexts of the whole process by their settings. A fleet mostly shares one authority, which a context for each of a
+ * thousand routers would hold a thousand times. Unused contexts are garbage collected, with their keys.
  */
 const contexts = new Map<string, WeakRef<SecureContext>>();
 
 /**
- * The context of these trust settings, shared by all who ask for the same. `groups` are the key exchanges to offer, best
- * first; absent = those of the TLS library. Throws what the TLS library throws for a certificate or key that is none.
+ * Returns the context of these trust settings, shared by all callers with the same settings. `groups` are the key exchanges to offer, best
+ * first; absent = those of the TLS library. Throws what the TLS library throws for an invalid certificate or key.
  */
 export function openSecureContext(
   { caPem, certPem, keyPem }: Pick<ClientTls, 'caPem' | 'certPem' | 'keyPem'>,

@@ -12,7 +12,7 @@ import type { ConsumeDownload, JsonAnswer } from './requests/transport.ts';
 
 /** Address, credentials and limits of one router. */
 export interface RouterClientOptions {
-  /** Scheme, host, port and optional path prefix, as in `https://192.0.2.10`. Plain HTTP only when it says so. */
+  /** Scheme, host, port and optional path prefix, as in `https://192.0.2.10`. Plain HTTP only with `http://`. */
   readonly url: string;
   /** An account of the router. Not used with `auth: 'none'`. */
   readonly username: string;
@@ -35,7 +35,7 @@ export interface RouterClientOptions {
   readonly report?: ((event: SessionEvent) => void) | undefined;
 }
 
-/** A call of any kind, for what has no method of its own. */
+/** Any call of the interface, for those without a method. */
 export interface AnyCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below `/api/v2_0`, beginning with a slash, already percent-encoded. */
@@ -45,11 +45,11 @@ export interface AnyCall {
   readonly json?: unknown;
 }
 
-/** A body, and when the router says that it made it. */
+/** A body, and its time by the router's clock. */
 export interface DatedAnswer {
   /** Undecoded. */
   readonly body: unknown;
-  /** The router's own time; `undefined` when it does not say. Milliseconds since the Unix epoch. */
+  /** The router's time from the header `Date`; `undefined` without one. Milliseconds since the Unix epoch. */
   readonly dateMs: number | undefined;
 }
 
@@ -58,16 +58,16 @@ export interface AnyAnswer {
   readonly status: number;
   /** The decoded body; `undefined` when it is empty or no JSON. */
   readonly body: unknown;
-  /** The body as it came, empty when there was none. */
+  /** The undecoded body; empty if there is none. */
   readonly bytes: Uint8Array;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Most names that a log listing may hold: hundreds of components with hundreds of archives are already absurd. */
+/** Maximum number of names in a log listing: hundreds of components with hundreds of archives. */
 const LOG_NAMES_MAX = 20_000;
 /** Longest name in a listing; real ones are below 60 characters. */
 const LOG_NAME_LENGTH_MAX = 512;
-/** Most profiles that are taken over from an answer; a device stores a handful. */
+/** Maximum number of profiles read from an answer; a device stores a handful. */
 const PROFILES_MAX = 1000;
 /** Longest path accepted unchanged; those of the interface are below 200 characters. */
 const PATH_LENGTH_MAX = 2048;
@@ -131,7 +131,7 @@ export class RouterClient implements AsyncDisposable {
   }
 
   /**
-   * Any GET of the interface that is answered with JSON: the whole body, undecoded. `path` is relative to the root of the
+   * Sends any GET that is answered with JSON; returns the whole body, undecoded. `path` is relative to the root of the
    * interface, begins with a slash, is percent-encoded already and may have a query after `?`, as in
    * `/configuration/network/networks?return_size=1`.
    */
@@ -222,13 +222,13 @@ export class RouterClient implements AsyncDisposable {
     await this.#requests.ask({ method: 'POST', path: '/operation', json, signal }, 201);
   }
 
-  /** Any call of the interface; every status but 401 is an answer. */
+  /** Sends any call of the interface. Every status but 401 is returned as an answer. */
   async call(call: AnyCall, signal: AbortSignal = NEVER): Promise<AnyAnswer> {
     const { status, body, bytes } = await this.#requests.askAny({ ...call, signal });
     return { status, body, bytes };
   }
 
-  /** Any GET of the interface whose body is to be taken as it comes; a status other than 200 is thrown. */
+  /** Passes the body of any GET to `consume` as it arrives; throws for a status other than 200. */
   download<T>(
     call: Pick<AnyCall, 'path' | 'query'>,
     consume: (body: AsyncIterable<Uint8Array>) => Promise<T>,
@@ -261,7 +261,7 @@ function toShapeError(what: string, expected: string): RouterError {
   });
 }
 
-/** Encodes the path of a resource. Parts that a URL takes for a way up would lead to another area of the interface. */
+/** Encodes the path of a resource. Parts such as `..` would lead to another area of the interface. */
 function encodePath(path: string): string {
   const parts = path.split('/');
   if (parts.some((part) => part === '.' || part === '..')) throw toNameError(path);

@@ -10,7 +10,7 @@ export const ROUTER_FAILURES = ['dns', 'connect', 'tls', 'auth', 'http', 'timeou
 /** Reasons for which a request to a router fails. */
 export type RouterFailure = (typeof ROUTER_FAILURES)[number];
 
-/** One thing that a router said about an error, bounded and without control characters. */
+/** One detail of a router's error message, bounded and without control characters. */
 export interface ErrorDetail {
   /** A parameter or a subject. */
   readonly topic: string;
@@ -43,7 +43,7 @@ const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'
 /** Alerts of the peer about the client certificate, or its absence. */
 const CLIENT_REFUSED = /_ALERT_(NO_|BAD_|UNSUPPORTED_)?CERTIFICATE|_ALERT_UNKNOWN_CA$/;
 
-/** Turns whatever the HTTP client threw into a {@link RouterError}; `what` names the attempt, as in "GET /profiles". */
+/** Converts an error of the HTTP client to a {@link RouterError}; `what` names the attempt, as in "GET /profiles". */
 export function toRouterError(cause: unknown, what: string): RouterError {
   if (cause instanceof RouterError) return cause;
   if (cause instanceof DeadlineExceeded) {
@@ -79,7 +79,7 @@ export function toRouterError(cause: unknown, what: string): RouterError {
   return new RouterError('http', `${what} failed`, { disposition: 'retry', cause });
 }
 
-/** The system's code, and whether it came from a connection that stood: a route may also break under way. */
+/** Returns the system's error code, and whether the connection was established before. */
 function findReason(cause: unknown): { readonly code: string; readonly isUnderWay: boolean } {
   if (!(cause instanceof Error)) return { code: '', isUnderWay: false };
   if (cause instanceof AggregateError && cause.errors.length > 0) return findReason(cause.errors[0]);

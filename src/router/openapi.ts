@@ -25,7 +25,7 @@ const METHODS = { get: 'GET', post: 'POST', put: 'PUT', delete: 'DELETE' } as co
 
 /**
  * Parses the OpenAPI 3.0 description that an operator has downloaded from a router. Throws {@link RouterError} `parse`
- * when the text is none. Source: interface document, "What the service does", 6.
+ * when the text is not one. Source: interface document, "What the service does", 6.
  */
 export function parseApiDescription(text: string): ApiDescription {
   const document = text.length > DESCRIPTION_LENGTH_MAX ? undefined : parseJson(text);

@@ -40,7 +40,7 @@ export interface TlsFinding {
 
 /**
  * Connects to a router step by step, to show the step that fails: name, TCP, TLS. It sends nothing but the handshake,
- * and judges a certificate as {@link RouterClient} does, but also tells what an untrusted one says. Each step throws
+ * and verifies a certificate as {@link RouterClient} does, but also reports the content of an untrusted one. Each step throws
  * {@link RouterError}, or the signal's reason. Close it to end the connection.
  */
 export class RouterProbe {
@@ -63,7 +63,7 @@ export class RouterProbe {
     return this.#url.protocol === 'https:';
   }
 
-  /** The addresses of the host in the order in which they are tried; the host itself when it is an address. */
+  /** Resolves the host to addresses in the order in which they are tried; to itself if it is an address. */
   async resolve(signal: AbortSignal): Promise<readonly string[]> {
     const { host } = this.#address;
     if (isIP(host) !== 0) return [host];
@@ -73,7 +73,7 @@ export class RouterProbe {
     });
   }
 
-  /** Opens the TCP connection; resolves with the address that took it, as in `192.0.2.10` and `443`. */
+  /** Opens the TCP connection; resolves with the address that accepted it, as in `192.0.2.10` and `443`. */
   async connect(signal: AbortSignal): Promise<{ readonly address: string; readonly port: number }> {
     const { timeoutMs, clock } = this.#options;
     const connectTimeoutMs = toConnectTimeoutMs(this.#options.connectTimeoutMs, timeoutMs);
@@ -96,7 +96,7 @@ export class RouterProbe {
     return { address: socket.remoteAddress ?? host, port };
   }
 
-  /** The TLS handshake on the connection. An untrusted certificate is a finding, no error. */
+  /** Performs the TLS handshake. An untrusted certificate is a finding, not an error. */
   async secure(signal: AbortSignal): Promise<TlsFinding> {
     const { tls = {} } = this.#options;
     const { host, port } = this.#address;
@@ -127,7 +127,7 @@ export class RouterProbe {
       ...(this.#socket && { socket: this.#socket }),
       ...toNameOptions(name),
       secureContext: openTrustedContext(tls),
-      // The certificate is to be looked at; nothing is sent over this connection.
+      // The certificate is only examined; nothing is sent over this connection.
       rejectUnauthorized: false,
       ALPNProtocols: ['http/1.1'],
     });
@@ -148,7 +148,7 @@ export class RouterProbe {
     }
   }
 
-  /** Bounds a step in time, and turns what goes wrong into what the room's errors say. */
+  /** Runs a step with a time limit, and converts its errors to {@link RouterError}. */
   async #bound<T>(what: string, signal: AbortSignal, step: (limit: AbortSignal) => Promise<T>): Promise<T> {
     using deadline = openDeadline(this.#options.clock, this.#options.timeoutMs, signal);
     try {

@@ -17,7 +17,7 @@ const tls = tlsSection({
   insecure: 'Accepts every certificate. Anyone between agent and router can then read the password.',
 });
 
-/** Keys of a router that say how it is logged in to and how its certificate is verified. */
+/** Keys of a router for the login and the verification of its certificate. */
 export const connectionShape = {
   username: text({
     description: 'Account on the router. Required here or in `defaults`, except with `auth: none`.',

@@ -57,7 +57,7 @@ export interface LogCommit {
   readonly lines: RecordLines;
 }
 
-/** What was learnt of a router as a whole, as text that only `logs` reads. */
+/** Facts learnt about a router as a whole, as text that only `logs` reads. */
 export interface FactsCommit {
   readonly router: string;
   readonly facts: string;

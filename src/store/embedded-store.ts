@@ -105,7 +105,7 @@ export class EmbeddedStore implements Disposable {
     });
   }
 
-  /** Returns what was learnt of a router as a whole; `undefined` when nothing is stored. */
+  /** Returns the facts learnt about a router as a whole; `undefined` when nothing is stored. */
   readFacts(router: string): string | undefined {
     return this.#attempt(({ file }) => {
       const row = file.get('SELECT text FROM fact WHERE router = ?', router);

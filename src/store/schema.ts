@@ -27,7 +27,7 @@ const STATE_MIGRATIONS: readonly string[] = [
      records INTEGER NOT NULL, bytes INTEGER NOT NULL
    ) STRICT;
    INSERT INTO batch SELECT batch, '', '', 0, records, length(body) FROM spool;`,
-  // What sinks with `replay` took last (from that cursor on, at that wall time), and the progress of redeliveries.
+  // `taken`: cursors from which sinks with `replay` took records, and when (wall time). `repeat`: progress of redeliveries.
   `CREATE TABLE taken (
      sink TEXT NOT NULL, at_ms INTEGER NOT NULL, batch INTEGER NOT NULL, idx INTEGER NOT NULL,
      PRIMARY KEY (sink, at_ms)
@@ -35,7 +35,7 @@ const STATE_MIGRATIONS: readonly string[] = [
    CREATE TABLE repeat (
      sink TEXT PRIMARY KEY, batch INTEGER NOT NULL, idx INTEGER NOT NULL, renews INTEGER NOT NULL
    ) WITHOUT ROWID, STRICT;`,
-  // What was learnt of each router as a whole stood among the positions, as that of a log without a name.
+  // Facts about a router as a whole used to be stored as the position of a log without a name.
   `CREATE TABLE fact (router TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID, STRICT;
    INSERT INTO fact SELECT router, position FROM log WHERE component = '';
    DELETE FROM log WHERE component = '';`,

@@ -3,7 +3,7 @@ import { SERIES_DROPPED } from '../../exposition/index.ts';
 import type { FamilyDescription, MetricType } from '../../model/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../../status/index.ts';
 
-/** A family that the agent itself says something in; `labels` beside `router` and the router's own. */
+/** A family that the agent itself fills; `labels` are those besides `router` and the router's own. */
 export interface AgentFamily extends FamilyDescription {
   readonly labels: readonly string[];
 }
@@ -12,7 +12,7 @@ function family(type: MetricType, name: string, labels: string, help: string): A
   return { name, help, type, labels: labels === '' ? [] : labels.split(' ') };
 }
 
-/** The families about routers that come from what the agent does, and not from what a router says. */
+/** Families about routers whose values come from the agent, not from status resources. */
 export const FLEET_FAMILIES = {
   up: family(
     'gauge',
@@ -154,7 +154,7 @@ export const FLEET_FAMILIES = {
   logLag: family('gauge', 'router_log_lag_seconds', 'component', 'Time since the log was last read to its end.'),
 } as const satisfies Record<string, AgentFamily>;
 
-/** Every family about routers that no module makes: modules may have none of these names. */
+/** All families about routers that come from no module. Their names are reserved. */
 export const AGENT_FAMILIES: readonly AgentFamily[] = [
   ...Object.values(FLEET_FAMILIES),
   { ...SERIES_DROPPED, labels: [] },

@@ -37,7 +37,7 @@ interface Description {
 export class SelfMetrics {
   readonly #registry = new Registry();
   readonly #sinkFailures: Counter<'sink' | 'reason'>;
-  /** Reasons for which each sink has failed, because a series has to be removed by its name. */
+  /** Failure reasons of each sink so far, to remove their series later. */
   readonly #failureReasons = new Map<string, Set<string>>();
   readonly polls: Counter<'result'>;
   readonly scheduleLag: Histogram;
@@ -189,12 +189,12 @@ export class SelfMetrics {
     });
   }
 
-  /** Takes the numbers from here from now on; without them their series are missing or 0. */
+  /** Sets the source of the numbers; without it their series are missing or 0. */
   read(readings: SelfReadings): void {
     this.#readings = readings;
   }
 
-  /** Begins the series of a sink. */
+  /** Creates the series of a sink. */
   registerSink(sink: string): void {
     for (const result of ['delivered', 'dead_letter']) this.sinkRecords.inc({ sink, result }, 0);
     this.sinkSentBytes.inc({ sink }, 0);
@@ -206,7 +206,7 @@ export class SelfMetrics {
     this.#sinkFailures.inc({ sink, reason });
   }
 
-  /** Ends the series of a sink that is gone. */
+  /** Removes the series of a removed sink. */
   unregisterSink(sink: string): void {
     this.sinkUp.remove({ sink });
     this.sinkSentBytes.remove({ sink });
@@ -217,7 +217,7 @@ export class SelfMetrics {
     this.#failureReasons.delete(sink);
   }
 
-  /** The hook of a gauge that is read when it is scraped. */
+  /** Returns the hook of a gauge that is computed when it is scraped. */
   #collect<Labels extends string>(set: (gauge: Gauge<Labels>, readings: SelfReadings) => void) {
     const read = () => this.#readings;
     return function (this: Gauge<Labels>) {
@@ -226,7 +226,7 @@ export class SelfMetrics {
     };
   }
 
-  /** Without the mark at the end of OpenMetrics. */
+  /** Renders the metrics without the final `# EOF` of OpenMetrics. */
   async render(format: ExpositionFormat): Promise<string> {
     const text = await this.#registry.metrics();
     return format === 'text' ? text : toOpenMetrics(text);

@@ -5,7 +5,7 @@ import { ByteBudget } from '../../schedule/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterNotes } from '../state.ts';
 
-/** The budget of one router, and where its use is kept. */
+/** Budget of one router, and storage for its use. */
 export interface ByteAccountOptions {
   /** Router whose bytes are counted. */
   readonly router: RouterIdentity;
@@ -23,7 +23,7 @@ export interface ByteAccountOptions {
 
 /** Key of the note with the bytes of the day, so that a restart does not reset them. */
 const NOTE = 'bytes';
-/** Used bytes are stored no more often than this: a crash loses a minute of them. */
+/** Minimum interval between writes of the used bytes: a crash loses at most a minute of them. */
 const NOTE_INTERVAL_MS = 60_000;
 
 /** Bytes of one router on the wire: counted after every run, compared with its budget, and exposed. */

@@ -19,7 +19,7 @@ export interface FleetWish {
   readonly routers: readonly RouterSettings[];
   /** Settings of all routers. When they change, every router is restarted. */
   readonly common: object;
-  /** Makes the agent of one router; does not throw. */
+  /** Creates the agent of one router; does not throw. */
   readonly create: (settings: RouterSettings) => RouterAgent;
 }
 
@@ -85,9 +85,9 @@ export class Fleet {
     const { scheduler, exposition } = this.#options;
     this.#members.delete(name);
     await Promise.all(agent.activities().map(({ key }) => scheduler.remove(key)));
-    // A router that cannot be logged out of is none of the new settings' concern.
+    // A failed logout does not concern the new settings.
     await agent.close(signal).catch(() => {});
-    // Labels are part of every series, so with other ones the counters are others too.
+    // Labels are part of every series, so counters with other labels are other series.
     if (next && isDeepStrictEqual(next.labels, labels)) exposition.forgetValues(name);
     else exposition.forget(name);
   }

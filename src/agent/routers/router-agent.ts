@@ -23,7 +23,7 @@ import { readRouterTime } from './router-time.ts';
 
 /** Events about a router for the rest of the agent. */
 export type RouterEvent =
-  /** Polled, with whether it was up. */
+  /** The router was polled. */
   | { readonly type: 'polled'; readonly isUp: boolean }
   | { readonly type: 'gap-found' }
   | { readonly type: 'mapping-failed'; readonly module: string; readonly metric: string }
@@ -66,11 +66,11 @@ const LOGS_DEADLINE_MS = 10 * 60_000;
 const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
 const LOG_FLOOR_MS = 1000;
 /**
- * The logs of a router that cannot be connected to wait for a poll that can, so that it costs one time-out per cycle and
- * not two; but no longer than this, should polls be rare. Milliseconds.
+ * Maximum time that logs wait for a successful poll after a failed connection, so that an unreachable router costs one
+ * time-out per cycle and not two. Milliseconds.
  */
 const UNREACHABLE_MS_MAX = 5 * 60_000;
-/** The note that holds what is known of a router's configuration, so that a change during a restart is seen. */
+/** Key of the note with the known configuration of a router, so that a change during a restart is detected. */
 const CONFIGURATION_NOTE = 'configuration';
 
 /** One router of the fleet: its client and its recurring activities. */
@@ -137,7 +137,7 @@ export class RouterAgent {
       source: this.#client,
       readers: {
         configuration: { read: (context, signal) => this.#readConfiguration(context, signal) },
-        // If the logs are followed, their files are listed anyway.
+        // While logs are read, their files are listed anyway.
         ...(!this.#followsLogs && { log_files: createLogFilesReader(this.#client) }),
       },
       clock,
@@ -288,11 +288,11 @@ export class RouterAgent {
     }
     this.#backup?.onPoll(result);
     report({ type: 'polled', isUp: result.isUp });
-    // A router that says when to come again needs no back-off.
+    // A router that names a time for the next request needs no back-off.
     return result.isUp || isPutOff ? 'done' : 'failed';
   }
 
-  /** Reads the lists of the configuration, and writes down what is known of them when that has changed. */
+  /** Reads the lists of the configuration, and stores their state if it has changed. */
   async #readConfiguration(context: ReaderContext, signal: AbortSignal): Promise<ReaderReading> {
     const before = this.#configuration.state;
     try {

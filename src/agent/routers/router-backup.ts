@@ -40,7 +40,7 @@ export interface RouterBackupOptions {
 
 /** Bound of one backup of a router: some profiles of some hundred kilobytes over a slow link. Milliseconds. */
 const DEADLINE_MS = 15 * 60_000;
-/** The wall clock may be set while a backup is far away, so it is looked at again. Milliseconds. */
+/** Interval at which due times are computed again, because the wall clock may be set. Milliseconds. */
 const LOOK_AGAIN_MS = 3_600_000;
 /** A router that could not be backed up is tried again after this time, not only at the next date. Milliseconds. */
 const RETRY_MS = 3_600_000;
@@ -59,12 +59,12 @@ export class RouterBackup {
     this.#options = options;
   }
 
-  /** Begins to wait for the next date. One that was missed while the agent was down is made up for at once. */
+  /** Schedules the next backup. One that was missed while the agent was down runs immediately. */
   start(): void {
     void this.#begin();
   }
 
-  /** Takes note of what a poll saw. */
+  /** Schedules a backup if a poll has seen a change. */
   onPoll(result: PollResult): void {
     if (!this.#changes.sees(result)) return;
     this.#reason = 'change';
@@ -73,7 +73,7 @@ export class RouterBackup {
     this.#wait(Math.min(this.#dueMs ?? Infinity, this.#options.clock.now() + LOOK_AGAIN_MS));
   }
 
-  /** One backup of all profiles. */
+  /** Backs up all profiles once. */
   async run(signal: AbortSignal): Promise<RunOutcome> {
     const { router, source, plan, clock, logger } = this.#options;
     const reason = this.#reason;
@@ -123,7 +123,7 @@ export class RouterBackup {
       if (this.#dueMs === undefined) return;
       if (clock.now() < this.#dueMs) return this.#wait(this.#dueMs);
       this.#options.request();
-      // If the run does not come, because the byte budget is used up, it is triggered again.
+      // The run is skipped while the byte budget is used up, so it is triggered again later.
       this.#wait(clock.now() + LOOK_AGAIN_MS);
     });
   }
@@ -157,7 +157,7 @@ export class RouterBackup {
 /** Families whose values change with the configuration of a router. */
 const TELLING = new Set(['router_config_changes_total', 'router_profile_modified', 'router_profile_last_activated']);
 
-/** Notices in the results of polls that the configuration of a router has changed. */
+/** Detects changes of a router's configuration in the results of polls. */
 class ChangeWatch {
   #hash: string | undefined;
   /** By family and labels. */

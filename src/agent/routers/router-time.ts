@@ -2,12 +2,12 @@ import type { RouterTime } from '../../logs/index.ts';
 import type { DatedAnswer, RouterClient } from '../../router/index.ts';
 import { readSystemWallMs } from '../../status/index.ts';
 
-/** The status resource that tells the router's local time. */
+/** Status resource that contains the router's local time. */
 export const TIME_RESOURCE = 'sysdetail/system';
 
 /**
- * Asks a router for its time: local in the answer's body, UTC in the answer's head. `undefined` when it does not say both;
- * throws what the client throws.
+ * Reads a router's time: local from the body of the answer, UTC from its header. Returns `undefined` without both; throws
+ * what the client throws.
  */
 export async function readRouterTime(
   client: Pick<RouterClient, 'readDatedStatus'>,

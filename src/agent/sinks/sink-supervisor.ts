@@ -47,8 +47,8 @@ export interface SinkSupervisorOptions {
 /** Changes that {@link SinkSupervisor.prepare} has prepared. */
 export interface SinkChange {
   /**
-   * Starts it, stops what is gone or was replaced, and leaves the others at their work. Never rejects. `signal` bounds the
-   * last deliveries of sinks that are gone.
+   * Starts new and changed sinks, stops removed and replaced ones, and leaves the others running. Never rejects. `signal`
+   * bounds the last deliveries of removed sinks.
    */
   readonly commit: (signal: AbortSignal) => Promise<void>;
 }
@@ -66,21 +66,21 @@ interface RunningSink {
   error: string | null;
 }
 
-/** A delivery that takes longer than this is worth a warning, even where it is not cut off. */
+/** A delivery that takes longer than this is logged as a warning, even if it has no time limit. */
 const SINK_PATIENCE_MS = 30_000;
 const SINK_BACKOFF = { firstMs: 500, ceilingMs: 5 * 60_000 };
-/** A sink cannot keep its records waiting for longer by its own word. */
+/** Upper limit of the wait that a sink may ask for. */
 const RETRY_AFTER_MS_MAX = 60 * 60_000;
-/** Interval at which sinks look for dead letters that a command has marked for a retry. */
+/** Interval at which sinks check for dead letters that a command has marked for replay. */
 const REPLAY_LOOK_MS = 30_000;
-/** Wrong credentials are not tried often: some servers lock an account. */
+/** Wait after rejected credentials: some servers lock an account. */
 const OPERATOR_RETRY_MS = 60_000;
 
 /** The sinks of the configuration, each delivering at its own pace. */
 export class SinkSupervisor {
   readonly #options: SinkSupervisorOptions;
   readonly #sinks = new Map<string, RunningSink>();
-  /** Sinks whose dead letters may hold some that are to be tried again. */
+  /** Sinks that may have dead letters to replay. */
   readonly #replaying = new Set<string>();
   #look: Timer | undefined;
   /** True if a failed change could harm running sinks. */
@@ -110,27 +110,26 @@ export class SinkSupervisor {
     }));
   }
 
-  /** Age of the oldest record that each sink has yet to take, 0 without one. Seconds. */
+  /** Returns the age of the oldest record that each sink has yet to take, 0 without one. Seconds. */
   measureLags(): Map<string, number> {
     return new Map([...this.#sinks].map(([name, running]) => [name, this.#lagSecondsOf(running)]));
   }
 
-  /** Dead letters by sink. */
+  /** Counts dead letters by sink. */
   countLetters(): Map<string, number> {
     try {
       this.#letterCounts = this.#options.deadLetters.counts();
     } catch (cause) {
-      // A command may have the file for a moment; what was known then is still about right.
+      // A command may lock the file for a moment; the previous count is close enough.
       if (!(cause instanceof StoreError)) throw cause;
     }
     return new Map([...this.#sinks.keys()].map((name) => [name, this.#letterCounts.get(name) ?? 0]));
   }
 
   /**
-   * Makes sinks ready that are new or have other settings. Throws, with nothing changed, what this machine has against one of
-   * them (`DeliveryError`; not at the first time, because then there is nothing to keep, and a sink may become well), and
-   * {@link StoreError} when the disk does not let the change be written down. That is its last step: what it gives has to be
-   * committed.
+   * Prepares new and changed sinks. Throws, with nothing changed: `DeliveryError` if this machine prevents delivery to one of
+   * them (not the first time, because then there is nothing to keep and the sink may recover), and {@link StoreError} if the
+   * disk cannot be written. Storing the sinks is the last step, so the result must be committed.
    */
   async prepare(settings: readonly SinkSettings[]): Promise<SinkChange> {
     const { store, create } = this.#options;
@@ -146,7 +145,7 @@ export class SinkSupervisor {
         if (this.#isBegun) await sink.checkPlace?.();
       }
       store.checkWritable();
-      // Those that are gone keep their cursors until they have had their time to deliver.
+      // Removed sinks keep their cursors until their last deliveries have ended.
       store.setSinks([...settings, ...gone.map((one) => one.settings)]);
     } catch (cause) {
       await Promise.allSettled([...made.values()].map((sink) => sink.close()));
@@ -170,7 +169,7 @@ export class SinkSupervisor {
     };
   }
 
-  /** Says that there are records. */
+  /** Wakes all sinks, because there are records. */
   wake(): void {
     for (const { loop } of this.#sinks.values()) loop.wake();
   }
@@ -179,7 +178,7 @@ export class SinkSupervisor {
     await Promise.all([...this.#sinks.values()].map(({ loop }) => loop.whenIdle()));
   }
 
-  /** Delivers what is spooled, as far as `signal` allows, and ends the sinks. */
+  /** Delivers what is spooled until `signal` aborts, and closes the sinks. */
   async drain(signal: AbortSignal): Promise<void> {
     this.#look?.cancel();
     await Promise.all(
@@ -190,7 +189,7 @@ export class SinkSupervisor {
     );
   }
 
-  /** Looks for expired dead letters, and for those that a command has marked for a retry, which wakes no sink. */
+  /** Drops expired dead letters and checks for marked ones periodically: marking a letter wakes no sink. */
   #lookAgain(): void {
     const { clock, deadLetters, logger } = this.#options;
     for (const name of this.#sinks.keys()) this.#replaying.add(name);
@@ -207,7 +206,7 @@ export class SinkSupervisor {
     });
   }
 
-  /** Drops what only sinks that are gone were to get; tried again at the next look when the disk does not let it. */
+  /** Drops records that only removed sinks were waiting for; retried at the next check if the disk cannot be written. */
   #freeCursors(): void {
     const { store, logger } = this.#options;
     try {
@@ -233,7 +232,7 @@ export class SinkSupervisor {
   async #stop({ settings, loop, sink }: RunningSink, isChanged: boolean, signal: AbortSignal): Promise<void> {
     const { metrics, logger } = this.#options;
     const { name } = settings;
-    // What is new about it may be the very thing that lets it deliver: no time is spent on the old one.
+    // The new settings may be what makes it work, so no time is spent on the old ones.
     await loop.drain(isChanged ? AbortSignal.abort() : signal);
     await sink.close().catch((cause: unknown) => this.#noteFault(name, cause));
     if (isChanged) return;
@@ -266,7 +265,7 @@ export class SinkSupervisor {
     });
     if (sink.connection) sink.connection.onEnd = () => loop.wake();
     metrics.registerSink(name);
-    // With records waiting the first attempt will tell.
+    // If records are waiting, the first attempt sets the state.
     if (this.#countWaiting(name, selection.isWanted) === 0) metrics.sinkUp.set({ sink: name }, 1);
     return {
       settings,
@@ -281,7 +280,7 @@ export class SinkSupervisor {
     };
   }
 
-  /** Asks for marked letters now and then only, and goes without when a command has the file: delivery goes before. */
+  /** Reads marked letters only after a check, and returns none while a command locks the file: new records must not wait. */
   #readReplayed(sink: string, bounds: Parameters<DeadLetterStore['readReplayed']>[1]) {
     if (!this.#replaying.has(sink)) return [];
     try {
@@ -378,10 +377,10 @@ export class SinkSupervisor {
     }
   }
 
-  /** Gives the least wait until the next attempt. Milliseconds. */
+  /** Returns the minimum wait until the next attempt. Milliseconds. */
   #noteFailure(name: string, cause: unknown): number | undefined {
     const { metrics, onGone } = this.#options;
-    // The agent cannot reopen standard output; a supervisor that restarts it can, and sees why it ended.
+    // The agent cannot reopen standard output; its supervisor can, by restarting it.
     if (cause instanceof DeliveryError && cause.code === 'closed') {
       this.#noteState(name, false, renderErrorChain(cause));
       onGone(cause);

@@ -206,13 +206,13 @@ export class RouterLog {
     this.#logger[level](message, { router: this.#router, ...fields });
   }
 
-  /** A warning when `what` was well before; at level debug as long as it is failing. */
+  /** Logs a failure: a warning the first time, at level debug until `what` is mended. */
   fail(what: string, message: string, fields: Fields): void {
     this.write(this.#failing.has(what) ? 'debug' : 'warn', message, fields);
     this.#failing.add(what);
   }
 
-  /** `what` is well again. Says nothing. */
+  /** Ends the failure `what`, without a line. */
   mend(what: string): void {
     this.#failing.delete(what);
   }

@@ -25,7 +25,7 @@ type EventOf<T extends LogEvent['type']> = Extract<LogEvent, { readonly type: T 
 
 const GAP_CERTAINTIES: readonly GapCertainty[] = ['certain', 'likely', 'possible'];
 
-/** Gaps that are remembered, of all logs of a router. */
+/** Number of gaps kept for all logs of a router. */
 const GAPS_MAX = 10;
 
 /** State and counters of each log of a router, and their series. */
@@ -190,7 +190,7 @@ function renderTime(utcMs: number | undefined): string | null {
 const ROUTER_RECORDS_MAX = 20;
 /** Records kept of all routers, some 15 MB: 20 for each of 2,000 routers, 4 for each of 10,000. */
 const RECORDS_MAX = 40_000;
-/** More of a message is for those who search the sink. */
+/** Longer messages are truncated; sinks have the whole text. */
 const MESSAGE_CHARS_MAX = 240;
 const WORD_CHARS_MAX = 80;
 const LINE_FEED = 0x0a;
@@ -241,7 +241,7 @@ export class RecentRecords {
   }
 }
 
-/** The last `count` lines. A commit has thousands, of which the others need not become text. */
+/** Returns the last `count` lines. A commit has thousands, and the others need not be decoded. */
 function takeLast(lines: RecordLines, count: number): string[] {
   const { bytes } = lines;
   if (!bytes) return [...lines].slice(-count);
@@ -267,7 +267,7 @@ function parseRecord(line: string): { readonly summary: RecordSummary; readonly 
   };
 }
 
-/** The beginning of a text; a copy, because a part of a string keeps the whole of it in memory. */
+/** Copies the beginning of a text: a substring would keep the whole text in memory. */
 function copy(value: unknown, charsMax: number): string | null {
   return typeof value === 'string' ? Buffer.from(value.slice(0, charsMax)).toString() : null;
 }

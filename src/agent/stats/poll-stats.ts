@@ -66,10 +66,10 @@ function keep(polls: Poll[], poll: Poll, max: number): void {
   if (polls.length > max) polls.pop();
 }
 
-/** Numbers of the last polls of a router, for plots; packed, because a fleet has ten thousand of these. */
+/** Durations and lags of the last polls of a router, for plots; packed, because a fleet has ten thousand of these. */
 export class PollSamples {
   #times: Float64Array | undefined;
-  /** By turns the duration, negative when the poll failed, and the lag, NaN when there was none. Milliseconds. */
+  /** Pairs of duration (negative if the poll failed) and lag (NaN without one). Milliseconds. */
   #values = new Float32Array(0);
   #count = 0;
 
@@ -163,7 +163,7 @@ export class ResourceStats {
         this.#exposition.publishValues(this.#router, `values:${name}`, [], 'never');
       }
     }
-    // Slots that turned out not to be there stand behind their pattern.
+    // Slots that do not exist are listed under their pattern only.
     const known = new Set(capabilities.map(({ resource }) => resource));
     for (const [name, { state }] of this.#resources) {
       if (state === 'unsupported' && !known.has(name)) this.#resources.delete(name);
@@ -179,7 +179,7 @@ export class ResourceStats {
 
   /** Records the state of something that is not a status resource. */
   recordOther(name: string, state: State, error: string | null): void {
-    // After nearly every run over the logs nothing is new, and the series do not tell why something failed.
+    // Rarely true after a run over the logs; the error is not part of the series.
     const isNew = this.#resources.get(name)?.state !== state;
     const kept = this.#resourceOf(name);
     kept.state = state;
@@ -228,9 +228,9 @@ export class ResourceStats {
       const isUp = state === 'up';
       samples.supported.push([labels, state === 'unsupported' ? 0 : 1]);
       samples.permitted.push([labels, state === 'forbidden' ? 0 : 1]);
-      // What a device need not have is no failure, nor is what the account may not read: that has a series of its own.
+      // Optional resources are no failures, nor are forbidden ones, which have their own series.
       if (state !== 'forbidden' && (state !== 'unsupported' || isRequired)) samples.up.push([labels, isUp ? 1 : 0]);
-      // Of the logs and of what only a reader reads there is nothing to understand.
+      // Logs and the resources of special readers have no values to map.
       if (isUp && readAtMs !== undefined) samples.understood.push([labels, isUnread ? 0 : 1]);
       if ((isUp || state === 'failed') && durationMs !== undefined) samples.duration.push([labels, durationMs / 1000]);
     }
@@ -248,7 +248,7 @@ export class ResourceStats {
   }
 }
 
-/** Describes what is odd about an answer; `null` if nothing is. */
+/** Describes unexpected content of an answer; `null` if there is none. */
 export function describeReading({ isUnread, faults }: Pick<ResourceResult, 'isUnread' | 'faults'>): string | null {
   if (isUnread) return 'answered, but no metric could be read from it';
   if (faults.length === 0) return null;
@@ -271,7 +271,7 @@ export interface PollFacts {
 /** Returns the connection step at which a poll, or one resource of it, failed with `error`. */
 export function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, received }: PollFacts): PollStep {
   const failure = error instanceof SourceError ? error : undefined;
-  // Something was sent on a connection that was new, and it was the greeting of TLS: the connection itself came about.
+  // Something was sent on a new connection, which can only be the TLS handshake: TCP was connected.
   const isGreetingUnanswered = isTls && isRepeated && sent > 0 && received === 0;
   const asked = isLogin ? 'login' : 'resource';
   switch (failure?.code) {
@@ -281,7 +281,7 @@ export function findStep(error: unknown, { isLogin, isTls, isRepeated, sent, rec
     case 'connect':
       return isGreetingUnanswered ? 'tls' : 'tcp';
     case 'timeout':
-      // Silence may be that of an earlier step than the one that was waited for.
+      // The time-out may belong to an earlier step than the one that was waited for.
       if (sent === 0 && received === 0) return 'tcp';
       return isGreetingUnanswered ? 'tls' : asked;
     case 'auth':

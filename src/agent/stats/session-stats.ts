@@ -33,7 +33,7 @@ export class SessionStats {
       return;
     }
     const state = STATES[event.type];
-    // A login that fails again and again has done so since the first time.
+    // Repeated failures of the login keep the time of the first one.
     if (state !== this.#state || state === 'open') this.#sinceMs = this.#clock.now();
     this.#state = state;
   }

@@ -31,8 +31,8 @@ const NEVER = new AbortController().signal;
 /**
  * The calls on `/configuration/<section>/<resource>`; `resource` is given as that path, as in `administration/users`.
  * All throw {@link RouterError}: status 400 for values that the router refuses (its words name the parameters), 403
- * without rights, 404 for an unknown resource or profile. What changes the router is sent once: when its connection is
- * lost it is unknown whether it was carried out, and reading tells. Source: interface document, "Configuration endpoints".
+ * without rights, 404 for an unknown resource or profile. Changes are sent once: if the connection
+ * is lost, read the resource to see whether the change was applied. Source: interface document, "Configuration endpoints".
  */
 export class ConfigurationCalls {
   readonly #requests: RequestQueue;
@@ -43,7 +43,7 @@ export class ConfigurationCalls {
     this.#encodePath = encodePath;
   }
 
-  /** Reads a resource; with `appendScheme` also what its parameters may hold. */
+  /** Reads a resource; with `appendScheme` also the valid values of its parameters. */
   async read(
     resource: string,
     options: EntryChoice & { readonly appendScheme?: boolean } = {},
@@ -64,7 +64,7 @@ export class ConfigurationCalls {
     return size;
   }
 
-  /** Adds entries at the end of the list. The answer's configuration, when the device sends one. */
+  /** Adds entries at the end of the list. Returns the configuration in the answer, if the device sends one. */
   async addEntries(
     resource: string,
     entries: readonly NewEntry[],
@@ -74,7 +74,7 @@ export class ConfigurationCalls {
     return this.#write('POST', resource, renderNewEntries(entries, choice), choice, signal);
   }
 
-  /** Adds entries at the end of the sublist of an entry that an earlier reading has named by its `list_uid`. */
+  /** Adds entries at the end of the sublist of an entry, given by its `list_uid`. */
   async addSublistEntries(
     resource: string,
     listUid: string,
@@ -85,7 +85,7 @@ export class ConfigurationCalls {
     return this.#write('POST', resource, renderNewSublistEntries(listUid, entries, choice), choice, signal);
   }
 
-  /** Changes entries that an earlier reading has named. */
+  /** Changes entries, given by their uid or index. */
   async changeEntries(
     resource: string,
     entries: readonly ChangedEntry[],

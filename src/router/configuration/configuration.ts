@@ -4,7 +4,7 @@ import { decodeScheme, type ResourceScheme } from './scheme.ts';
 /** Parameters of a resource or of a list entry by name; every value is a text, numbers and flags included. */
 export type Parameters = Readonly<Record<string, string>>;
 
-/** State of a profile of the configuration. Flags are absent where the answer does not carry them. */
+/** State of a profile of the configuration. Flags missing in the answer are absent. */
 export interface ProfileState {
   readonly name: string;
   readonly lastActivated: boolean | undefined;
@@ -59,10 +59,10 @@ export interface ChangedSublistEntry {
   readonly parameters: NewSublistEntry;
 }
 
-/** A change of one entry of a list by its uid, and of entries of its sublist by theirs; or of one entry by its index. */
+/** A change of one list entry: by its uid, with changes of its sublist, or by its index. */
 export type ChangedEntry =
   | {
-      /** Required also where only entries of the sublist change: without it the router refuses the whole request. */
+      /** Required even if only entries of the sublist change: without it the router rejects the whole request. */
       readonly list_uid: string;
       readonly parameters?: NewSublistEntry;
       readonly sublist?: readonly ChangedSublistEntry[];
@@ -79,11 +79,11 @@ export interface ProfileChoice {
   readonly activate?: boolean;
 }
 
-/** Most entries of one list that are taken over from an answer. */
+/** Maximum number of entries of one list read from an answer. */
 const ENTRIES_MAX = 10_000;
 const ASSIGNED = new Set(['list_uid', 'sublist_uid', 'index', 'sublist']);
 
-/** Query parameters of a configuration request; absent options are left out. */
+/** Renders the query parameters of a configuration request. */
 export function renderConfigurationQuery(options: {
   readonly profile?: string | undefined;
   readonly filter?: Filter | undefined;
@@ -101,13 +101,13 @@ export function renderConfigurationQuery(options: {
   };
 }
 
-/** Body of a POST that adds entries. */
+/** Renders the body of a POST that adds entries. */
 export function renderNewEntries(entries: readonly NewEntry[], choice: ProfileChoice): object {
   const list = entries.map(({ parameters, sublist }) => ({ ...parameters, ...(sublist && { sublist }) }));
   return { ...renderProfile(choice), config: { list } };
 }
 
-/** Body of a POST that adds entries to the sublist of an entry that exists. */
+/** Renders the body of a POST that adds entries to the sublist of an existing entry. */
 export function renderNewSublistEntries(
   list_uid: string,
   sublist: readonly NewSublistEntry[],
@@ -116,7 +116,7 @@ export function renderNewSublistEntries(
   return { ...renderProfile(choice), config: { list: [{ list_uid, sublist }] } };
 }
 
-/** Body of a PUT that changes entries. */
+/** Renders the body of a PUT that changes entries. */
 export function renderChangedEntries(entries: readonly ChangedEntry[], choice: ProfileChoice): object {
   const list = entries.map((entry) => {
     if ('index' in entry) return { ...entry.parameters, index: entry.index };
@@ -127,12 +127,12 @@ export function renderChangedEntries(entries: readonly ChangedEntry[], choice: P
   return { ...renderProfile(choice), config: { list } };
 }
 
-/** Body of a PUT that changes single-valued parameters. */
+/** Renders the body of a PUT that changes single-valued parameters. */
 export function renderChangedParameters(unique: Parameters, choice: ProfileChoice): object {
   return { ...renderProfile(choice), config: { unique } };
 }
 
-/** Query of a POST or PUT. */
+/** Renders the query of a POST or PUT. */
 export function renderChoiceQuery({ profile, profileIn }: ProfileChoice): Record<string, string> {
   return profileIn === 'query' ? renderConfigurationQuery({ profile }) : {};
 }
@@ -186,7 +186,7 @@ function decodeEntry(entry: Readonly<Record<string, unknown>>): ListEntry {
   };
 }
 
-/** The text fields of an object that are parameters. */
+/** Returns the text fields of an object, which are its parameters. */
 function decodeParameters(value: unknown): Parameters {
   if (!isPlainObject(value)) return {};
   const texts = Object.entries(value).filter(
@@ -199,7 +199,7 @@ function decodeParameters(value: unknown): Parameters {
 export interface Condition {
   /** A parameter of the entry. */
   readonly parameter: string;
-  /** `eq`: exactly equal. `like`: contains the value, in any case. */
+  /** `eq`: exactly equal. `like`: contains the value, ignoring case. */
   readonly operator: 'eq' | 'like';
   /** Several values are alternatives. */
   readonly value: string | readonly string[];
@@ -208,17 +208,17 @@ export interface Condition {
 /** Conditions that must all hold. */
 export type Filter = readonly Condition[];
 
-/** The condition that `parameter` is exactly `value`, or one of several. */
+/** Creates the condition that `parameter` is exactly `value`, or one of several. */
 export function equals(parameter: string, value: string | readonly string[]): Condition {
   return { parameter, operator: 'eq', value };
 }
 
-/** The condition that `parameter` contains `value`, or one of several, in any case. */
+/** Creates the condition that `parameter` contains `value`, or one of several, ignoring case. */
 export function contains(parameter: string, value: string | readonly string[]): Condition {
   return { parameter, operator: 'like', value };
 }
 
-/** A filter as the query parameter `filter` wants it: one object, or an array of objects that are combined with AND. */
+/** Renders a filter for the query parameter `filter`: one object, or an array of objects that are combined with AND. */
 export function renderFilter(filter: Filter): string {
   const conditions = filter.map(({ parameter, operator, value }) => ({ p: parameter, o: operator, v: value }));
   return JSON.stringify(conditions.length === 1 ? conditions[0] : conditions);

@@ -5,7 +5,7 @@ export interface ParameterScheme {
   readonly name: string;
   /** One of {@link SCHEME_TYPES} on known firmware; any other is kept and not checked. */
   readonly type: string;
-  /** Longest text, in characters. */
+  /** Maximum length of a text, in characters. */
   readonly maxLength: number | undefined;
   /** Bounds and step of an `int`. */
   readonly min: number | undefined;
@@ -43,13 +43,13 @@ export interface SchemeFault {
   readonly message: string;
 }
 
-/** Most descriptors of one resource; the largest known has about a hundred. */
+/** Maximum number of descriptors of one resource; the largest known has about a hundred. */
 const DESCRIPTORS_MAX = 2000;
 
 /**
  * Decodes `scheme.parameters` of an answer to a GET with `append_scheme=1`: `unique`, and the same for `list` and `sublist`.
  * Descriptors without name or type are left out; unknown fields are ignored. Source: interface document, "Scheme object";
- * it shows `unique` alone, so that the other two are named after the parts of the configuration that they describe.
+ * it shows only `unique`, so the names of the other two are inferred from the parts of the configuration.
  */
 export function decodeScheme(scheme: unknown): ResourceScheme {
   const parameters = isPlainObject(scheme) ? scheme['parameters'] : undefined;
@@ -88,7 +88,7 @@ function decodeItems(items: unknown): readonly SchemeItem[] | undefined {
 
 /**
  * Checks values against their schemes, so that a mistake is found before it is sent. Names without a scheme are faults,
- * because the router refuses unknown keys; types that are not known are not checked.
+ * because the router rejects unknown keys; unknown types are not checked.
  */
 export function checkValues(
   values: Readonly<Record<string, string>>,
@@ -123,7 +123,7 @@ function findFault(value: string, scheme: ParameterScheme): string | undefined {
   }
 }
 
-/** Code points, as a device that counts characters would. */
+/** Counts code points, as the device presumably does. */
 function countCharacters(text: string): number {
   return Array.from(text).length;
 }

@@ -29,16 +29,16 @@ export interface ConnectionAttemptOptions {
 }
 
 const HTTPS = 'https:';
-/** A link of two seconds' round trip that loses the first packet, which TCP sends again after one second, takes three. */
+/** Enough for a link with a round trip of two seconds that loses the first packet, which TCP repeats after one second. */
 const CONNECT_TIMEOUT_MS = 5000;
 /**
- * A name with several addresses: how long one is tried before the next. Node.js gives 250 ms, in which a cellular link
- * that has to wake up first does not answer. Milliseconds.
+ * Time for each address of a name before the next is tried. The 250 ms of Node.js are too short for a cellular link that
+ * has to wake up first. Milliseconds.
  */
 const ADDRESS_MS_MAX = 2000;
 
 /**
- * One attempt to connect. It ends once, with a socket or an error; after an error nothing of it remains.
+ * One attempt to connect. It ends once, with a socket or an error; after an error everything is closed.
  *
  * ```
  *   dial ──TCP connected, https──▶ secure ──handshake done──▶ verify ──trusted──▶ settled with a socket
@@ -54,10 +54,10 @@ export class ConnectionAttempt {
   #timer: Timer | undefined;
   /** Set while TCP is being connected. */
   #tcpTimer: Timer | undefined;
-  /** The last one: TCP first, then TLS on it. */
+  /** The current socket: TCP first, then TLS over it. */
   #socket: Socket | undefined;
   #isSettled = false;
-  /** True in the second try, without the offer that failed. */
+  /** True in the second attempt, without the offer that failed. */
   #isSecondTry = false;
 
   constructor(options: ConnectionAttemptOptions) {
@@ -70,7 +70,7 @@ export class ConnectionAttempt {
     this.#dial();
   }
 
-  /** Gives up, unless it has already ended. */
+  /** Ends the attempt with an error, unless it has already ended. */
   end(cause: Error): void {
     this.#settle(cause, null);
   }
@@ -81,7 +81,7 @@ export class ConnectionAttempt {
     this.#timer?.cancel();
     this.#tcpTimer?.cancel();
     if (result[0]) {
-      // Whatever the reason was, the next handshake begins from nothing.
+      // The next handshake starts without cached state, whatever the reason was.
       if (this.#socket instanceof TLSSocket) this.#options.sessions.failed();
       this.#socket?.destroy();
     }
@@ -98,7 +98,7 @@ export class ConnectionAttempt {
       this.#tcpTimer?.cancel();
       this.#tcpTimer = clock.setTimer(connectTimeoutMs, () => this.end(toTimeoutError(target, connectTimeoutMs)));
     };
-    // TCP begins when the name has an address.
+    // TCP starts once the name is resolved.
     if (isIP(address.host) === 0) socket.once('lookup', limit);
     else limit();
     socket.on('error', (cause) => {
@@ -136,7 +136,7 @@ export class ConnectionAttempt {
 
   #fail(socket: TLSSocket, offer: HandshakeOffer, cause: Error): void {
     if (this.#isSettled || this.#socket !== socket) return;
-    // A certificate that was refused was not refused because of what was offered.
+    // A rejected certificate is not caused by the offer.
     if (this.#isSecondTry || !isOffering(offer) || socket.authorizationError) {
       this.end(cause);
       return;

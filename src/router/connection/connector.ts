@@ -25,8 +25,8 @@ export interface ConnectionCounts {
 }
 
 /**
- * Bytes that went over the wire, as the sockets below TLS counted them: handshakes and records of TLS are included, the
- * headers of TCP and IP and what they repeat are not.
+ * Bytes on the wire, counted by the sockets below TLS: includes TLS handshakes and records, but neither the headers of TCP
+ * and IP nor retransmissions.
  */
 export interface WireBytes {
   readonly sent: number;
@@ -51,7 +51,7 @@ export class Connector implements WireFacts {
   readonly #meter = new WireMeter();
   readonly #sessions: TlsSessionCache;
   readonly #attempts = new Set<ConnectionAttempt>();
-  /** By the key exchanges that they offer: one for the first handshake, one for what the router chose. */
+  /** TLS contexts by the key exchanges that they offer: one for the first handshake, one for the router's choice. */
   readonly #contexts = new Map<string | undefined, SecureContext>();
   #connections: ConnectionCounts = { opened: 0, resumed: 0 };
 
@@ -72,7 +72,7 @@ export class Connector implements WireFacts {
     return this.#sessions.certificate;
   }
 
-  /** Opens one connection; the form is the one that undici asks for. */
+  /** Opens one connection. The signature is undici's. */
   readonly connect: buildConnector.connector = (target, callback) => {
     const attempt = new ConnectionAttempt({
       ...this.#options,
@@ -111,13 +111,13 @@ export class Connector implements WireFacts {
   }
 }
 
-/** Counts the bytes of all connections to one router, those that live included. */
+/** Counts the bytes of all connections to one router, open ones included. */
 export class WireMeter {
   readonly #open = new Set<Socket>();
   #ended: WireBytes = { sent: 0, received: 0 };
   #shown: WireBytes = { sent: 0, received: 0 };
 
-  /** Counts what `socket`, fresh and without TLS, carries until its end. */
+  /** Counts the bytes of `socket`, new and without TLS, until it is closed. */
   watch(socket: Socket): void {
     this.#open.add(socket);
     socket.once('close', () => {
@@ -128,8 +128,8 @@ export class WireMeter {
 
   read(): WireBytes {
     const { sent, received } = [...this.#open].reduce(addBytes, this.#ended);
-    // What still waits inside a socket counts as sent, and no longer does when the connection breaks. A counter must
-    // not go back, so it keeps its value meanwhile.
+    // Bytes buffered in a socket count as sent until the connection breaks. A counter must not decrease, so it keeps its
+    // value meanwhile.
     this.#shown = { sent: Math.max(sent, this.#shown.sent), received: Math.max(received, this.#shown.received) };
     return this.#shown;
   }

@@ -11,17 +11,17 @@ export interface HandshakeOffer {
   readonly groups?: string | undefined;
 }
 
-/** A session is a ticket and the router's certificate; a larger one than this is not worth keeping. */
+/** Maximum size of a kept session, which consists of a ticket and the router's certificate. */
 const SESSION_BYTES_MAX = 16 * 1024;
-/** The router's certificate is looked at again after this time at the latest, however often a session was resumed. */
+/** Maximum age of a session: after that, a full handshake verifies the certificate again. */
 const SESSION_AGE_MS_MAX = 24 * 3600 * 1000;
-/** A router that has failed this often on what was offered to it, and not without, is offered nothing any more. */
+/** After this many handshakes that failed with an offer and succeeded without one, nothing is offered any more. */
 const REFUSALS_MAX = 3;
 
 /**
  * Key exchanges by the name that the TLS library reports. OpenSSL guesses two that a router might choose and sends the
- * keys of both ahead; the post-quantum one takes 1,200 bytes, and routers know nothing of it. Once a router has chosen,
- * its choice goes first and alone, and the others stay on the list, so that after an update it can still ask for better.
+ * keys of both ahead; the post-quantum one takes 1,200 bytes, and routers do not support it. Once a router has chosen,
+ * only the key of its choice is sent ahead; the others stay on the list, so that it can choose a better one after an update.
  */
 const GROUPS: Readonly<Record<string, string>> = {
   X25519: 'X25519:P-256:P-384:P-521:X25519MLKEM768',
@@ -30,12 +30,12 @@ const GROUPS: Readonly<Record<string, string>> = {
 };
 
 /**
- * State of earlier connections to one router, so that the next one costs fewer bytes: the session, with which the router need
- * not show its certificate again, and the key exchange that it prefers.
+ * State of earlier connections to one router, so that the next one costs fewer bytes: the session, which avoids sending the
+ * certificate again, and the key exchange that the router prefers.
  *
- * Only connections whose certificate was trusted are remembered, by fingerprint or by authority. Resuming is then as
- * good as looking at the certificate: nobody but the two ends of that connection knows the secret of its session. A
- * memory belongs to one set of trust settings.
+ * Only connections with a trusted certificate are remembered. Resuming a session is as safe as verifying the certificate,
+ * because only the two ends of that connection know the secret of the session. A cache belongs to one set of trust
+ * settings.
  */
 export class TlsSessionCache {
   readonly #clock: Clock;
@@ -49,7 +49,7 @@ export class TlsSessionCache {
     this.#clock = clock;
   }
 
-  /** From the last full handshake. */
+  /** The certificate of the last full handshake. */
   get certificate(): RouterCertificate | undefined {
     return this.#certificate;
   }
@@ -62,7 +62,7 @@ export class TlsSessionCache {
     return { ...(!isOld && { session: this.#session }), groups: this.#groups };
   }
 
-  /** A full handshake has succeeded and its certificate is trusted. */
+  /** Records a full handshake with a trusted certificate. */
   trusted(socket: TLSSocket, certificate: X509Certificate | undefined): void {
     this.#certificate = decodeCertificate(certificate);
     this.#session = undefined;
@@ -71,28 +71,28 @@ export class TlsSessionCache {
     this.#learnSession(socket);
   }
 
-  /** A handshake that began with a session of this memory has succeeded. */
+  /** Records a successful handshake that resumed a session. */
   resumed(socket: TLSSocket): void {
     this.#learnSession(socket);
   }
 
-  /** A handshake has failed. */
+  /** Records a failed handshake. */
   failed(): void {
     this.#session = undefined;
     this.#groups = undefined;
   }
 
-  /** A handshake that began with an offer has succeeded, whatever the router made of the offer. */
+  /** Records a successful handshake with an offer, whether the router used the offer or not. */
   accepted(): void {
     this.#refusals = 0;
   }
 
-  /** A handshake that began with an offer has failed, and at once after it one without has succeeded. */
+  /** Records a handshake that failed with an offer and succeeded immediately afterwards without one. */
   refused(): void {
     this.#refusals++;
   }
 
-  /** With TLS 1.2 a session is complete with the handshake; with 1.3 tickets come afterwards, the last is the newest. */
+  /** Keeps the session: with TLS 1.2 after the handshake; with 1.3 from tickets that follow it, the last being the newest. */
   #learnSession(socket: TLSSocket): void {
     if (socket.getProtocol() === 'TLSv1.3') socket.on('session', (session) => this.#keep(session));
     else this.#keep(socket.getSession());
@@ -103,7 +103,7 @@ export class TlsSessionCache {
   }
 }
 
-/** Before OpenSSL 3.5 there is no post-quantum key exchange, so nothing is sent in vain. */
+/** Before OpenSSL 3.5 there is no post-quantum key exchange, and the default order is fine. */
 const [OPENSSL_MAJOR = 0, OPENSSL_MINOR = 0] = process.versions.openssl.split('.').map(Number);
 const IS_POST_QUANTUM = OPENSSL_MAJOR > 3 || (OPENSSL_MAJOR === 3 && OPENSSL_MINOR >= 5);
 

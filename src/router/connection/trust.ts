@@ -40,7 +40,7 @@ export interface RouterCertificate {
   readonly fingerprintSha256: string;
 }
 
-/** `undefined` when there is no certificate or its times cannot be read. */
+/** Decodes a certificate; `undefined` without one or if its times cannot be read. */
 export function decodeCertificate(certificate: X509Certificate | undefined): RouterCertificate | undefined {
   if (!certificate) return undefined;
   const notBeforeMs = parseCertificateTime(certificate.validFrom);
@@ -50,11 +50,11 @@ export function decodeCertificate(certificate: X509Certificate | undefined): Rou
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-/** `Dec 31 23:59:59 2049 GMT`; days below ten have a space before them, seconds may have a fraction, the zone may lack. */
+/** `Dec 31 23:59:59 2049 GMT`; days below ten follow two spaces, seconds may have a fraction, the zone may be missing. */
 const TIME =
   /^(?<month>[A-Z][a-z]{2}) {1,2}(?<day>\d{1,2}) (?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)(\.\d{1,9})? (?<year>\d{4})( GMT)?$/;
 
-/** A time as OpenSSL prints that of a certificate, as Unix milliseconds; `undefined` for anything else. */
+/** Parses the time of a certificate as printed by OpenSSL, as Unix milliseconds; `undefined` for anything else. */
 export function parseCertificateTime(text: string): number | undefined {
   const groups = TIME.exec(text)?.groups;
   const month = MONTHS.indexOf(groups?.['month'] ?? '');
@@ -63,11 +63,11 @@ export function parseCertificateTime(text: string): number | undefined {
     Number(groups[name]),
   );
   const time = Date.UTC(year ?? Number.NaN, month, day, hour, minute, second);
-  // The first 99 years of the calendar would be taken for the last century.
+  // Date.UTC() adds 1900 to years below 100.
   return Number.isNaN(time) || (year ?? 0) < 1000 ? undefined : time;
 }
 
-/** A certificate as a router showed it, trusted or not. The texts are untrusted: bounded and without control characters. */
+/** A certificate as the router sent it, trusted or not. The texts are bounded and have no control characters. */
 export interface ShownCertificate extends RouterCertificate {
   /** Such as `CN=plant-7, O=Insys`. */
   readonly subject: string;
@@ -76,7 +76,7 @@ export interface ShownCertificate extends RouterCertificate {
   readonly names: readonly string[];
 }
 
-/** Longest text of a certificate that is shown, and most of its names. */
+/** Limits for the texts of a certificate and the number of its names. */
 const TEXT_LENGTH_MAX = 200;
 const NAMES_MAX = 20;
 
@@ -93,7 +93,7 @@ export function decodeShownCertificate(certificate: X509Certificate | undefined)
   };
 }
 
-/** The parts of a name stand on lines of their own. */
+/** Cleans a distinguished name, whose parts are on separate lines. */
 function clean(text: string | undefined): string {
   const line = (text ?? '').trim().replaceAll('\n', ', ');
   return line.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, TEXT_LENGTH_MAX);
@@ -114,8 +114,8 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the reason why the product would end this connection, which was opened with `rejectUnauthorized: false` and otherwise as the product
- * opens its own; `undefined` when it would not.
+ * Returns the reason why the client would reject the certificate of this connection; `undefined` if it would accept it. The
+ * connection was opened with `rejectUnauthorized: false` and otherwise like the client's own.
  */
 export function judgeTrust(
   socket: TLSSocket,
@@ -124,7 +124,7 @@ export function judgeTrust(
 ): RouterError | undefined {
   const isOtherOne = findTrustFault(tls, certificate);
   if (isOtherOne || !isAuthorityNeeded(tls) || socket.authorized) return isOtherOne;
-  // The types promise an Error; it is the code of one.
+  // Declared as an Error, but it is an error code.
   const code = String(socket.authorizationError);
   const shown = decodeShownCertificate(certificate);
   return new RouterError('tls', `The router's certificate is not trusted: ${REASONS[code] ?? code}`, {
@@ -142,7 +142,7 @@ function renderNameHint({ names, subject }: ShownCertificate): string {
 function renderTrustHint({ caPem, fingerprintSha256 }: RouterTls, shown: ShownCertificate | undefined): string {
   const authority = 'Put the certificate of its authority into the file of tls.ca_file';
   if (!shown) return authority;
-  // An authority that is named has to vouch for the certificate even where its fingerprint is given.
+  // With tls.ca_file an authority must sign the certificate even if the fingerprint is pinned.
   const instead = caPem === undefined ? 'or' : 'or, without tls.ca_file,';
   if (fingerprintSha256 !== undefined) return `${authority}, or leave tls.ca_file away: the fingerprint is enough`;
   return `${authority}, ${instead} trust this one: tls: { fingerprint_sha256: "${shown.fingerprintSha256}" }`;

@@ -36,9 +36,9 @@ const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
 const BUSY_WAIT_MS = 3000;
 /** Longest wait within a call; a longer `Retry-After` is left to the caller. Milliseconds. */
 const BUSY_WAIT_MS_MAX = 15_000;
-/** Requests in all of one call while a router says that it is busy. */
+/** Maximum number of requests of one call while the router is busy. */
 const BUSY_ATTEMPTS_MAX = 3;
-/** No `Retry-After` counts for longer, whatever it says. Milliseconds. */
+/** Upper limit of `Retry-After`. Milliseconds. */
 const RETRY_AFTER_MS_MAX = 15 * 60_000;
 
 /** Wait that a router has asked for in the header `Retry-After`. */
@@ -188,7 +188,7 @@ export class RequestQueue {
   #renew(call: Call, authorization: string | undefined, cause: RouterError, refusals: number): void {
     if (this.#refusals.isVain(call)) throw toRefusalError(cause);
     if (refusals < REFUSALS_MAX && this.#credentials.lost(authorization, cause, refusals > 0)) return;
-    // Credentials that are always the same are refused at once, and say nothing about the call.
+    // Fixed credentials cannot be renewed.
     if (refusals === 0) throw cause;
     this.#refusals.refused(call);
     throw toRefusalError(cause);
@@ -201,7 +201,7 @@ export class RequestQueue {
   }
 }
 
-/** A router may close a kept connection at the very moment at which it is used again. */
+/** Returns true if the router closed a kept connection while it was used again. */
 function isStaleConnection(cause: RouterError): boolean {
   return cause.code === 'connect' && !cause.isUnsent;
 }
@@ -210,20 +210,20 @@ function isStaleConnection(cause: RouterError): boolean {
 type CallName = Pick<TransportRequest, 'method' | 'path'>;
 
 /**
- * Rights are given without a word to the agent, perhaps only to a session that begins after that: after this time a refused
- * call may cost a login again. Milliseconds.
+ * Time after which a refused call may cost a login again: an operator may have granted the right, and it may only apply to
+ * new sessions. Milliseconds.
  */
 const REFUSAL_REMEMBERED_MS = 60 * 60_000;
 /** Calls that are remembered: more than the interface has kinds of. */
 const REFUSED_CALLS_MAX = 512;
 
 /**
- * The calls that a router answers with 401 even straight after a login: it means a lack of rights, where others say 403.
+ * Calls that a router answers with 401 even straight after a login, where other routers answer 403: the account lacks the right.
  * Without this memory every such call would cost a login; logins lock accounts and fill the router's own log.
  */
 class RefusalMemory {
   readonly #clock: Clock;
-  /** Until when a 401 is no reason for a login, on the monotonic clock. */
+  /** Times until which a 401 does not cause a login, by call. Monotonic. */
   readonly #refused = new Map<string, number>();
   /** End of the same state for all calls, if the router accepted none since a login that did not help. */
   #allUntilMs = 0;
@@ -291,7 +291,7 @@ export function toRefusalError({ message, status, words }: RouterError): RouterE
   return new RouterError('auth', `${message} whatever the login`, options);
 }
 
-/** The words of an error body, `{"error": [{"<topic>": "<text>"}, …]}`; nothing when it has another shape. */
+/** Decodes the details of an error body, `{"error": [{"<topic>": "<text>"}, …]}`; none if it has another form. */
 function decodeWords(body: unknown): readonly ErrorDetail[] {
   const errors: unknown = isPlainObject(body) ? body['error'] : undefined;
   if (!Array.isArray(errors)) return [];

@@ -26,7 +26,7 @@ export interface SessionOptions {
 
 /** Validity of an access token, counted from when it arrived: the token itself carries no usable time. */
 const ACCESS_VALID_MS = 5 * 60_000;
-/** A token is renewed this long before its end, so that a slow link does not carry it over the edge. */
+/** A token is renewed this long before its end, so that it does not expire on a slow link. */
 const REFRESH_MARGIN_MS = 60_000;
 /** After refused credentials: first wait, doubled per refusal. Routers lock an account that is tried too often. */
 const REFUSED_WAIT_MS = 30_000;
@@ -196,7 +196,7 @@ export class Session {
 /** Longest token that is accepted; those of the interface are JSON Web Tokens of some hundred characters. */
 const TOKEN_LENGTH_MAX = 8192;
 
-/** A token becomes part of a header, so it must not be able to end one. */
+/** Returns true if a value can be sent as a token: it becomes part of a header, so it must not contain line breaks. */
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && value.length <= TOKEN_LENGTH_MAX && /^[\x21-\x7e]+$/.test(value);
 }
@@ -237,7 +237,7 @@ export interface Credentials {
 
 const BEARER = 'Bearer ';
 
-/** Creates what authenticates the requests of one router in this mode. */
+/** Creates the credentials of the requests to one router. */
 export function createCredentials(mode: AuthMode, options: SessionOptions): Credentials {
   switch (mode) {
     case 'token':

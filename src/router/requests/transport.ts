@@ -29,11 +29,11 @@ export interface TransportRequest {
   /** Value of the header of this name. */
   readonly authorization?: string | undefined;
   readonly json?: unknown;
-  /** First byte that is wanted, for a router that supports ranges. */
+  /** First requested byte, for a router that supports ranges. */
   readonly rangeStart?: number | undefined;
-  /** Last byte that is wanted, with `rangeStart`. Absent: all to the end. */
+  /** Last requested byte, with `rangeStart`. Absent: all to the end. */
   readonly rangeLast?: number | undefined;
-  /** Only wanted if its entity tag is another one; a router that agrees answers with 304. */
+  /** Requests the body only if its entity tag differs; otherwise a router that supports this answers with 304. */
   readonly unlessEtag?: string | undefined;
   readonly signal: AbortSignal;
 }
@@ -193,13 +193,13 @@ function renderAttempt(options: TransportRequest): string {
   return `${options.method} ${options.path}`;
 }
 
-/** An abort that the caller asked for is passed on as it is; everything else becomes a RouterError. */
+/** Returns the reason of the caller's abort unchanged; converts everything else to a RouterError. */
 function toCallerError(cause: unknown, what: string, caller: AbortSignal, limit: AbortSignal): unknown {
   if (caller.aborted) return caller.reason;
   return toRouterError(limit.aborted ? limit.reason : cause, what);
 }
 
-/** A deadline that starts again with every chunk. */
+/** A deadline that restarts with every chunk. */
 interface StallGuard {
   readonly signal: AbortSignal;
   touch(): void;
@@ -245,7 +245,7 @@ async function* readGuarded(
   }
 }
 
-/** The body of an answer that is no download. */
+/** Reads the body of an answer that is not a download. */
 async function readWhole(
   { statusCode, body }: Dispatcher.ResponseData,
   options: TransportRequest,
@@ -271,7 +271,7 @@ function findRangeStart(
   return start !== undefined && Number(start) === options.rangeStart ? options.rangeStart : undefined;
 }
 
-/** A longer name of an encoding is none. Characters. */
+/** Maximum length of the name of an encoding. Characters. */
 const ENCODING_LENGTH_MAX = 20;
 
 function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): DownloadFacts {

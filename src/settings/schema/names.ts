@@ -73,7 +73,7 @@ export interface GlobOptions {
   readonly words?: readonly string[];
 }
 
-/** Others write the first letters of a word instead of the word, such as `warn` and `crit`. */
+/** Finds a word by its first letters, such as `warn` and `crit`, or by similarity. */
 function findNearestWord(word: string, words: readonly string[]): string | undefined {
   const start = word.toLowerCase();
   const longer = start.length < 3 ? undefined : words.find((candidate) => candidate.startsWith(start));
@@ -123,7 +123,7 @@ export function timeZone(about: About) {
  * `undefined` when it is none.
  */
 export function parsePlainUrl(address: string): string | undefined {
-  // The WHATWG parser forgives what is more likely a mistake here: spaces, backslashes, missing slashes.
+  // The WHATWG parser accepts likely mistakes: spaces, backslashes, missing slashes.
   if (!/^https?:\/\/[^\s\\?#@]+$/i.test(address)) return undefined;
   const url = URL.parse(address);
   if (!url || url.hostname === '') return undefined;
@@ -135,7 +135,7 @@ export function parseRouterUrl(address: string): string | undefined {
   return parsePlainUrl(address)?.replace(/\/+$/, '');
 }
 
-/** Looking a zone up here is a thousand times faster than constructing it. Only aliases are missing. */
+/** All zones without their aliases. A lookup is a thousand times faster than constructing a zone. */
 const CANONICAL_ZONES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('timeZone'));
 
 /** True for a time zone of the IANA list. An offset such as `+01:00` is not one. */
@@ -184,18 +184,16 @@ export function renderListenAddress({ host = '', port }: ListenAddress): string 
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Names of metrics and labels, in modules and log rules. */
-
-/** See {@link LABELS_MAX}; longer texts do not belong into a label. */
+/** Maximum length of the value of a label, which is stored with every series. */
 export const LABEL_CHARS_MAX = 256;
-/** A name that fits into a panel of a dashboard. */
+/** Maximum length of the name of a metric or label, so that it fits into a panel of a dashboard. */
 export const METRIC_NAME_CHARS_MAX = 128;
 /** One or two sentences. */
 export const HELP_CHARS_MAX = 500;
 /** Every label is stored with every series. */
 export const METRIC_LABELS_MAX = 16;
 
-/** Has a meaning in the text format, or is on every series of a router. */
+/** Labels with a meaning in the text format, or on every series of a router. */
 const LABELS_RESERVED: ReadonlySet<string> = new Set(['router', 'le', 'quantile']);
 
 const HELP = `a text of at most ${HELP_CHARS_MAX} characters`;
@@ -230,7 +228,7 @@ export function metricName(description: string) {
   );
 }
 
-/** Names that begin so belong to this program, its runtime and Prometheus itself. */
+/** Prefixes of names of this program, its runtime and Prometheus itself. */
 const PREFIXES_RESERVED = ['router_exporter_', 'process_', 'nodejs_', 'go_', 'scrape_'];
 /** Suffixes with a meaning in OpenMetrics and Prometheus. */
 const SUFFIXES_RESERVED = ['_total', '_info', '_bucket', '_count', '_sum', '_created'];

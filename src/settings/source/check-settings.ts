@@ -59,7 +59,7 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
     }
     return;
   }
-  // What could not be filled in from the environment has its fault already.
+  // A value that could not be filled in from the environment already has its fault.
   if (faults.covers(path)) return;
   if (issue.code === 'invalid_key') {
     const expected = issue.issues[0]?.message ?? 'another key';
