@@ -1,7 +1,9 @@
 import { Hono } from 'hono';
 import type { Clock } from '../base/index.ts';
+import type { AddressSet } from './address.ts';
 import type { BasicAuth } from './basic-auth.ts';
 import { answerJson } from './cached-answer.ts';
+import { findClient } from './client-address.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { WebError } from './errors.ts';
 import { listByName, withoutCredentials } from './fleet-list.ts';
@@ -15,6 +17,8 @@ import type { Handler, WebContext, WebDependencies, WebEnv } from './web-depende
 export interface AccessPolicy {
   /** Basic authentication; `undefined` = open access. */
   auth: BasicAuth | undefined;
+  /** Proxies whose `X-Forwarded-For` names the client. */
+  proxies: AddressSet;
   /** Headers added to every response. */
   headers: Readonly<Record<string, string>>;
 }
@@ -144,12 +148,15 @@ function describeRouter(dependencies: WebDependencies, context: WebContext): Res
 
 /** Returns the refusal of an unauthenticated request; `undefined` when access is granted. */
 async function authenticate(
-  { auth }: AccessPolicy,
+  { auth, proxies }: AccessPolicy,
   context: WebContext,
   onFailed: (cause: unknown) => void,
 ): Promise<Response | undefined> {
   try {
-    if (!auth || (await auth.admits(context.req.header('authorization')))) return undefined;
+    if (!auth) return undefined;
+    const peer = context.env.incoming?.socket.remoteAddress ?? '';
+    const client = findClient(peer, context.req.header('x-forwarded-for'), proxies);
+    if (await auth.admits(context.req.header('authorization'), client)) return undefined;
   } catch (cause) {
     // A flood of passwords must not flood the log as well.
     if (!(cause instanceof WebError && cause.code === 'busy')) onFailed(cause);

@@ -1,20 +1,33 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { WebError } from './errors.ts';
+
+/** How a password is compared. */
+export interface PasswordWork {
+  /** Hashes to compare as well when the password does not match, for the time that it takes. */
+  readonly fillers: readonly string[];
+  /** True for a client that failed before: it waits for all others. */
+  readonly isSuspect: boolean;
+}
 
 /** Compares a password with a bcrypt hash. */
 export interface PasswordComparer {
   /** Resolves to true when `password` matches the bcrypt `hash`. */
-  isMatch(password: string, hash: string): Promise<boolean>;
+  isMatch(password: string, hash: string, work: PasswordWork): Promise<boolean>;
 }
 
 /** Maximum number of cached valid credentials; an exporter has few clients. */
 const ACCEPTED_MAX = 100;
-/** Length of the version, cost and salt of a bcrypt hash. */
-const SALT_CHARS = 29;
+/** Maximum number of clients remembered because they failed. */
+const SUSPECTS_MAX = 10_000;
+/** Different credentials that one client may have compared at the same time. */
+const PENDING_PER_CLIENT_MAX = 8;
 const HASH_CHARS = 60;
+const COST_DEFAULT = 10;
 
 /**
  * HTTP basic authentication. Valid credentials cost one bcrypt comparison and are then cached as a keyed digest; the key
- * is generated here and never leaves. Invalid ones cost one comparison each, whether the user exists or not.
+ * is generated here and never leaves. Invalid ones cost the time of the costliest hash, whether the user exists or not,
+ * and put their client behind all others until it has sent valid ones.
  */
 export class BasicAuth {
   readonly #users: ReadonlyMap<string, string>;
@@ -24,23 +37,27 @@ export class BasicAuth {
   readonly #accepted = new Set<string>();
   /** Comparisons in progress by digest: a Prometheus that starts ten scrapes at once costs one. */
   readonly #pending = new Map<string, Promise<boolean>>();
-  /** Compared with the passwords of unknown users: as costly as a real hash, and matched by no password. */
-  readonly #decoy: string;
+  /** Number of comparisons in progress by client. */
+  readonly #pendingByClient = new Map<string, number>();
+  /** Clients whose last credentials were invalid, least recent first. */
+  readonly #suspects = new Set<string>();
+  readonly #costMax: number;
 
   /** `users` holds at least one user. */
   constructor(users: ReadonlyMap<string, string>, passwords: PasswordComparer) {
-    const [hash = ''] = users.values();
     this.#users = users;
     this.#passwords = passwords;
-    this.#decoy = hash.slice(0, SALT_CHARS).padEnd(HASH_CHARS, '.');
+    this.#costMax = Math.max(...[...users.values()].map(readCost));
   }
 
-  /** Checks the value of an `Authorization` header. Throws what `passwords` throws. */
-  async admits(authorization: string | undefined): Promise<boolean> {
+  /**
+   * Checks the value of an `Authorization` header; `client` identifies who sent it. Throws what `passwords` throws, and
+   * {@link WebError} `busy` for a client that has too many checks in progress.
+   */
+  async admits(authorization: string | undefined, client: string): Promise<boolean> {
     const credentials = parseBasic(authorization);
     if (!credentials) return false;
     const { user, password } = credentials;
-    const hash = this.#users.get(user);
     const digest = createHmac('sha256', this.#key)
       .update(JSON.stringify([user, password]))
       .digest('base64');
@@ -49,28 +66,58 @@ export class BasicAuth {
       this.#accepted.add(digest);
       return true;
     }
-    const pending = this.#pending.get(digest) ?? this.#compare(digest, password, hash);
-    return pending;
+    const isGood = await (this.#pending.get(digest) ?? this.#compare(digest, password, this.#users.get(user), client));
+    this.#suspects.delete(client);
+    if (!isGood) remember(this.#suspects, client, SUSPECTS_MAX);
+    return isGood;
   }
 
-  #compare(digest: string, password: string, hash: string | undefined): Promise<boolean> {
+  #compare(digest: string, password: string, hash: string | undefined, client: string): Promise<boolean> {
+    const pendingOfClient = this.#pendingByClient.get(client) ?? 0;
+    if (pendingOfClient >= PENDING_PER_CLIENT_MAX) {
+      throw new WebError('busy', 'Too many passwords of one client wait to be compared', { disposition: 'hold-back' });
+    }
+    this.#pendingByClient.set(client, pendingOfClient + 1);
+    const work = { fillers: this.#listFillers(hash), isSuspect: this.#suspects.has(client) };
     const pending = this.#passwords
-      .isMatch(password, hash ?? this.#decoy)
+      .isMatch(password, hash ?? toDecoy(this.#costMax), work)
       .then((isMatch) => {
         const isGood = isMatch && hash !== undefined;
-        if (isGood) this.#remember(digest);
+        if (isGood) remember(this.#accepted, digest, ACCEPTED_MAX);
         return isGood;
       })
-      .finally(() => this.#pending.delete(digest));
+      .finally(() => {
+        this.#pending.delete(digest);
+        const left = (this.#pendingByClient.get(client) ?? 1) - 1;
+        if (left === 0) this.#pendingByClient.delete(client);
+        else this.#pendingByClient.set(client, left);
+      });
     this.#pending.set(digest, pending);
     return pending;
   }
 
-  #remember(digest: string): void {
-    const [oldest] = this.#accepted;
-    if (oldest !== undefined && this.#accepted.size >= ACCEPTED_MAX) this.#accepted.delete(oldest);
-    this.#accepted.add(digest);
+  /** Each step of the cost doubles the time: a hash and fillers of its cost up to one below the highest take as long as that. */
+  #listFillers(hash: string | undefined): readonly string[] {
+    if (hash === undefined) return [];
+    const cost = readCost(hash);
+    return Array.from({ length: this.#costMax - cost }, (_, index) => toDecoy(cost + index));
   }
+}
+
+/** Adds an item to a set of at most `max`, from which the first one goes. */
+function remember(items: Set<string>, item: string, max: number): void {
+  const [oldest] = items;
+  if (oldest !== undefined && items.size >= max) items.delete(oldest);
+  items.add(item);
+}
+
+function readCost(hash: string): number {
+  return Number(/^\$..\$(\d\d)\$/.exec(hash)?.[1] ?? COST_DEFAULT);
+}
+
+/** As costly as a real hash, and matched by no password. */
+function toDecoy(cost: number): string {
+  return `$2b$${String(cost).padStart(2, '0')}$`.padEnd(HASH_CHARS, '.');
 }
 
 function parseBasic(authorization: string | undefined): { user: string; password: string } | undefined {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import type { PasswordComparer, PasswordWork } from './basic-auth.ts';
 import type { Comparison, ComparisonResult } from './bcrypt-worker.ts';
 import { WebError } from './errors.ts';
 
@@ -9,30 +10,39 @@ const WORKER_URL = new URL(
 );
 /** Maximum comparisons in progress or waiting. At the usual bcrypt cost the last one waits three seconds. */
 const COMPARISONS_MAX = 32;
+/** The same for clients that failed before: they wait for all others. */
+const SUSPECT_COMPARISONS_MAX = 16;
+
+interface Job extends Comparison {
+  readonly result: PromiseWithResolvers<boolean>;
+}
 
 /**
  * Compares passwords with bcrypt hashes, one after the other. A comparison takes 0.1 s of CPU time, so it runs in its own
- * thread: guessing passwords slows down only other logins. The thread starts with the first comparison, is replaced if it
- * dies, and does not keep the process alive while idle.
+ * thread: guessing passwords slows down only other logins. Clients that failed before have a queue of their own, which is
+ * served when the other one is empty. The thread starts with the first comparison, is replaced if it dies, and does not
+ * keep the process alive while idle.
  */
-export class PasswordThread {
-  readonly #waiting = new Map<number, PromiseWithResolvers<boolean>>();
+export class PasswordThread implements PasswordComparer {
+  readonly #waiting: Job[] = [];
+  readonly #suspects: Job[] = [];
+  #current: Job | undefined;
   #worker: Worker | undefined;
   #comparisons = 0;
   #isClosed = false;
 
   /** Throws {@link WebError}: `busy` when too many comparisons wait already, `password-check` when the thread died. */
-  async isMatch(password: string, hash: string): Promise<boolean> {
+  async isMatch(password: string, hash: string, { fillers, isSuspect }: PasswordWork): Promise<boolean> {
     if (this.#isClosed) throw fail('The web server is being closed');
-    if (this.#waiting.size >= COMPARISONS_MAX) {
+    const [queue, max] = isSuspect
+      ? [this.#suspects, SUSPECT_COMPARISONS_MAX]
+      : [this.#waiting, COMPARISONS_MAX - (this.#current ? 1 : 0)];
+    if (queue.length >= max) {
       throw new WebError('busy', 'Too many passwords wait to be compared', { disposition: 'hold-back' });
     }
-    const worker = this.#start();
-    const id = ++this.#comparisons;
     const result = Promise.withResolvers<boolean>();
-    this.#waiting.set(id, result);
-    worker.ref();
-    worker.postMessage({ id, password, hash } satisfies Comparison, []);
+    queue.push({ id: ++this.#comparisons, password, hash, fillers, result });
+    this.#proceed();
     return result.promise;
   }
 
@@ -44,13 +54,35 @@ export class PasswordThread {
     await worker?.terminate();
   }
 
+  #proceed(): void {
+    if (this.#current) return;
+    const job = this.#waiting.shift() ?? this.#suspects.shift();
+    if (!job) {
+      this.#worker?.unref();
+      return;
+    }
+    this.#current = job;
+    const { result, ...comparison } = job;
+    try {
+      const worker = this.#start();
+      worker.ref();
+      worker.postMessage(comparison satisfies Comparison, []);
+    } catch (cause) {
+      // The system has no room for a thread.
+      this.#current = undefined;
+      result.reject(fail('The thread that compares passwords could not start', cause));
+      this.#proceed();
+    }
+  }
+
   #start(): Worker {
     if (this.#worker) return this.#worker;
     const worker = new Worker(WORKER_URL, { name: 'bcrypt', env: {}, execArgv: [] });
     worker.on('message', ({ id, isMatch }: ComparisonResult) => {
-      this.#waiting.get(id)?.resolve(isMatch);
-      this.#waiting.delete(id);
-      if (this.#waiting.size === 0) worker.unref();
+      if (this.#current?.id !== id) return;
+      this.#current.result.resolve(isMatch);
+      this.#current = undefined;
+      this.#proceed();
     });
     worker.on('error', (cause) => this.#lose(worker, fail('The thread that compares passwords died', cause)));
     worker.on('exit', () => this.#lose(worker, fail('The thread that compares passwords ended')));
@@ -61,8 +93,9 @@ export class PasswordThread {
   #lose(worker: Worker | undefined, error: WebError): void {
     if (worker !== this.#worker) return;
     this.#worker = undefined;
-    for (const { reject } of this.#waiting.values()) reject(error);
-    this.#waiting.clear();
+    const lost = [...(this.#current ? [this.#current] : []), ...this.#waiting.splice(0), ...this.#suspects.splice(0)];
+    this.#current = undefined;
+    for (const { result } of lost) result.reject(error);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Clock } from '../base/index.ts';
-import type { Network } from './address.ts';
+import { AddressSet, type Network } from './address.ts';
 import { type AccessPolicy, createHealthApp, createWebApp } from './app.ts';
 import { BasicAuth } from './basic-auth.ts';
 import { type ConnectionBounds, ConnectionTable, type Excess, toBounds } from './connections.ts';
@@ -66,7 +66,11 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const routePrefix = parseRoutePrefix(options.routePrefix ?? externalUrl?.pathname ?? '');
   const passwords = new PasswordThread();
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
-  const accessPolicy: AccessPolicy = { auth: createAuth(security), headers: security.headers };
+  const accessPolicy: AccessPolicy = {
+    auth: createAuth(security),
+    proxies: new AddressSet(options.trustedProxies ?? []),
+    headers: security.headers,
+  };
   // HTTP/1.0 requests, as sent by simple health checks, have no Host header.
   const toListener = ({ fetch }: ReturnType<typeof createWebApp>) =>
     getRequestListener(fetch, { hostname: 'localhost' });
@@ -112,6 +116,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
       return () => {
         accessPolicy.headers = next.headers;
         accessPolicy.auth = auth;
+        accessPolicy.proxies = new AddressSet(wanted.trustedProxies ?? []);
         if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
         connections.setBounds(boundsFor(wanted));
         security = next;

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
 import { getRounds, hashSync } from 'bcryptjs';
 import { describe, expect, test, vi } from 'vitest';
-import { BasicAuth, type PasswordComparer } from '../../src/web/basic-auth.ts';
+import { BasicAuth, type PasswordComparer, type PasswordWork } from '../../src/web/basic-auth.ts';
 import { type WebContent, WebError, type WebSecurity } from '../../src/web/index.ts';
 import { PasswordThread } from '../../src/web/password-thread.ts';
 import { ask, openBench, toBasic } from './bench.ts';
@@ -10,6 +10,9 @@ import { ask, openBench, toBasic } from './bench.ts';
 // The lowest cost that there is; tests need no more.
 const ALICE = hashSync('correct horse', 4);
 const BOB = hashSync('geheim: ö', 4).replace(/^\$2b/, '$2y');
+
+const CLIENT = '192.0.2.7';
+const PLAIN: PasswordWork = { fillers: [], isSuspect: false };
 
 function toSecurity(users: Record<string, string> = { alice: ALICE, bob: BOB }): WebSecurity {
   return { headers: { 'X-Frame-Options': 'deny' }, users: new Map(Object.entries(users)) };
@@ -78,6 +81,21 @@ describe('a server with users', () => {
     expect((await bench.get('/metrics')).status).toBe(401);
   });
 
+  test('lets in who knows a password while others flood it with wrong ones', async () => {
+    await using bench = await openBench({}, { security: toSecurity({ alice: hashSync('correct horse', 8) }) });
+    const guess = async (index: number, localAddress: string) =>
+      (await bench.get('/metrics', { headers: toBasic('alice', `guess ${index}`), localAddress })).status;
+    const flood = Array.from({ length: 120 }, (_, index) => guess(index, `127.0.0.${2 + (index % 3)}`));
+    // The first ones have failed by now, the others wait or were refused.
+    await Promise.race(flood);
+    const good = { headers: toBasic('alice', 'correct horse'), localAddress: '127.0.0.9' };
+    const isAnswered = await bench.get('/metrics', good);
+    expect(isAnswered.status).toBe(200);
+    const answers = await Promise.all(flood);
+    expect(answers.filter((status) => status !== 401 && status !== 503)).toEqual([]);
+    expect(answers).toContain(503);
+  });
+
   test.for([
     ['busy', 0],
     ['password-check', 1],
@@ -106,27 +124,82 @@ describe('BasicAuth.admits()', () => {
 
   test('compares good credentials once, and bad ones each time', async () => {
     const { auth, isMatch } = createComparer();
-    for (let round = 0; round < 3; round++) expect(await auth.admits(good)).toBe(true);
-    expect(isMatch.mock.calls).toEqual([['correct horse', ALICE]]);
-    for (let round = 0; round < 3; round++) expect(await auth.admits(bad)).toBe(false);
+    for (let round = 0; round < 3; round++) expect(await auth.admits(good, CLIENT)).toBe(true);
+    expect(isMatch.mock.calls).toEqual([['correct horse', ALICE, PLAIN]]);
+    for (let round = 0; round < 3; round++) expect(await auth.admits(bad, CLIENT)).toBe(false);
     expect(isMatch).toHaveBeenCalledTimes(4);
   });
 
   test('compares once for all who come at the same time with the same credentials', async () => {
     const { auth, isMatch } = createComparer();
-    const answers = await Promise.all([good, bad, good, bad, good].map((header) => auth.admits(header)));
+    const answers = await Promise.all([good, bad, good, bad, good].map((header) => auth.admits(header, CLIENT)));
     expect(answers).toEqual([true, false, true, false, true]);
     expect(isMatch).toHaveBeenCalledTimes(2);
   });
 
-  test('takes as long for an unknown user, whom no password lets in', async () => {
+  test('takes as long for an unknown user, whom no password lets in, as for the costliest known one', async () => {
     const isMatch = vi.fn<PasswordComparer['isMatch']>(async () => true);
-    const auth = new BasicAuth(new Map([['alice', ALICE]]), { isMatch });
-    for (let round = 0; round < 2; round++) expect(await auth.admits(unknown)).toBe(false);
+    const users = new Map([
+      ['alice', ALICE],
+      ['bob', ALICE.replace('$04$', '$06$')],
+    ]);
+    const auth = new BasicAuth(users, { isMatch });
+    for (let round = 0; round < 2; round++) expect(await auth.admits(unknown, CLIENT)).toBe(false);
     expect(isMatch).toHaveBeenCalledTimes(2);
-    const [, decoy = ''] = isMatch.mock.calls[0] ?? [];
-    expect([decoy.length, getRounds(decoy)]).toEqual([60, getRounds(ALICE)]);
-    expect(decoy).not.toBe(ALICE);
+    const [, decoy = '', work] = isMatch.mock.calls[0] ?? [];
+    expect([decoy.length, getRounds(decoy), work?.fillers]).toEqual([60, 6, []]);
+    expect([...users.values()]).not.toContain(decoy);
+  });
+
+  test.for([
+    ['alice', [4, 4, 5]],
+    ['bob', [6]],
+    ['carol', [5, 5]],
+    ['nobody', [6]],
+  ] as const)('does the same work for the wrong password of %s', async ([user, costs]) => {
+    const isMatch = vi.fn<PasswordComparer['isMatch']>(async () => false);
+    const hashes = [
+      ['alice', ALICE],
+      ['bob', ALICE.replace('$04$', '$06$')],
+      ['carol', ALICE.replace('$04$', '$05$')],
+    ];
+    const auth = new BasicAuth(new Map(hashes as [string, string][]), { isMatch });
+    await auth.admits(toBasic(user, 'wrong').authorization, CLIENT);
+    const [[, hash, { fillers }] = ['', '', PLAIN]] = isMatch.mock.calls;
+    const done = [hash, ...fillers].map(getRounds);
+    expect(done).toEqual(costs);
+    expect(done.reduce((sum, cost) => sum + 2 ** cost, 0)).toBe(2 ** 6);
+  });
+
+  test('puts a client that failed behind all others until it succeeds, and leaves the others where they are', async () => {
+    const { auth, isMatch } = createComparer();
+    const isSuspect = () => isMatch.mock.lastCall?.[2].isSuspect;
+    await auth.admits(bad, CLIENT);
+    expect(isSuspect()).toBe(false);
+    await auth.admits(unknown, CLIENT);
+    expect(isSuspect()).toBe(true);
+    await auth.admits(unknown, 'another');
+    expect(isSuspect()).toBe(false);
+    await auth.admits(good, CLIENT);
+    expect(isSuspect()).toBe(true);
+    await auth.admits(bad, CLIENT);
+    expect(isSuspect()).toBe(false);
+  });
+
+  test('compares no more than eight passwords of one client at once, and known credentials always', async () => {
+    const end = Promise.withResolvers<boolean>();
+    const isMatch = vi.fn<PasswordComparer['isMatch']>((password) =>
+      password === 'correct horse' ? Promise.resolve(true) : end.promise,
+    );
+    const auth = new BasicAuth(new Map([['alice', ALICE]]), { isMatch });
+    await auth.admits(good, CLIENT);
+    const guess = (index: number) => auth.admits(toBasic('alice', `guess ${index}`).authorization, CLIENT);
+    const guesses = Array.from({ length: 8 }, (_, index) => guess(index));
+    await expect(guess(8)).rejects.toMatchObject({ code: 'busy' });
+    expect(await auth.admits(good, CLIENT)).toBe(true);
+    end.resolve(false);
+    expect(await Promise.all(guesses)).toEqual(guesses.map(() => false));
+    expect(await guess(8)).toBe(false);
   });
 
   test.for([
@@ -142,22 +215,22 @@ describe('BasicAuth.admits()', () => {
     `${good}, ${good}`,
   ])('refuses %j without comparing anything', async (header) => {
     const { auth, isMatch } = createComparer();
-    expect(await auth.admits(header)).toBe(false);
+    expect(await auth.admits(header, CLIENT)).toBe(false);
     expect(isMatch).not.toHaveBeenCalled();
   });
 
   test('takes the scheme in any case, and a password with colons', async () => {
     const { auth, isMatch } = createComparer();
-    expect(await auth.admits(good.replace('Basic', 'bASIC'))).toBe(true);
-    await auth.admits(toBasic('alice', 'a:b:').authorization);
-    expect(isMatch).toHaveBeenLastCalledWith('a:b:', ALICE);
+    expect(await auth.admits(good.replace('Basic', 'bASIC'), CLIENT)).toBe(true);
+    await auth.admits(toBasic('alice', 'a:b:').authorization, CLIENT);
+    expect(isMatch).toHaveBeenLastCalledWith('a:b:', ALICE, PLAIN);
   });
 
   test('tries again after a comparison that failed', async () => {
     const { auth, isMatch } = createComparer();
     isMatch.mockRejectedValueOnce(new WebError('busy', 'Not now', { disposition: 'hold-back' }));
-    await expect(auth.admits(good)).rejects.toMatchObject({ code: 'busy' });
-    expect(await auth.admits(good)).toBe(true);
+    await expect(auth.admits(good, CLIENT)).rejects.toMatchObject({ code: 'busy' });
+    expect(await auth.admits(good, CLIENT)).toBe(true);
   });
 
   test('remembers the hundred credentials that were used last', async () => {
@@ -166,7 +239,7 @@ describe('BasicAuth.admits()', () => {
     const auth = new BasicAuth(new Map(users.map((user) => [user, ALICE])), { isMatch });
     const comparisonsFor = async (user = '') => {
       isMatch.mockClear();
-      expect(await auth.admits(toBasic(user, 'x').authorization)).toBe(true);
+      expect(await auth.admits(toBasic(user, 'x').authorization, CLIENT)).toBe(true);
       return isMatch.mock.calls.length;
     };
     for (const user of users.slice(0, 100)) expect(await comparisonsFor(user)).toBe(1);
@@ -204,17 +277,17 @@ describe('PasswordThread', () => {
     await using thread = openThread();
     for (const version of ['a', 'b', 'y']) {
       const hash = ALICE.replace('$2b', `$2${version}`);
-      expect(await thread.isMatch('correct horse', hash)).toBe(true);
-      expect(await thread.isMatch('correct horses', hash)).toBe(false);
+      expect(await thread.isMatch('correct horse', hash, PLAIN)).toBe(true);
+      expect(await thread.isMatch('correct horses', hash, PLAIN)).toBe(false);
     }
   });
 
   test('leaves the rest of the program running while it compares', async () => {
     await using thread = openThread();
-    await thread.isMatch('x', ALICE);
+    await thread.isMatch('x', ALICE, PLAIN);
     const over = new AbortController();
     let turns = 0;
-    const comparison = thread.isMatch('x', ALICE.replace('$04$', '$11$')).finally(() => over.abort());
+    const comparison = thread.isMatch('x', ALICE.replace('$04$', '$11$'), PLAIN).finally(() => over.abort());
     for (; !over.signal.aborted; turns++) await setImmediate();
     expect(await comparison).toBe(false);
     // Within this thread it would be one turn for every tenth of a second.
@@ -223,35 +296,57 @@ describe('PasswordThread', () => {
 
   test('lets 32 wait and refuses the next', async () => {
     await using thread = openThread();
-    const waiting = Array.from({ length: 32 }, () => thread.isMatch('correct horse', ALICE));
-    await expect(thread.isMatch('x', ALICE)).rejects.toMatchObject({ name: 'WebError', code: 'busy' });
+    const waiting = Array.from({ length: 32 }, () => thread.isMatch('correct horse', ALICE, PLAIN));
+    await expect(thread.isMatch('x', ALICE, PLAIN)).rejects.toMatchObject({ name: 'WebError', code: 'busy' });
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
-    expect(await thread.isMatch('correct horse', ALICE)).toBe(true);
+    expect(await thread.isMatch('correct horse', ALICE, PLAIN)).toBe(true);
+  });
+
+  test('serves clients that failed before after all others, and refuses more than sixteen of them', async () => {
+    await using thread = openThread();
+    const order: string[] = [];
+    const compare = async (name: string, isSuspect: boolean) => {
+      await thread.isMatch('x', ALICE, { fillers: [], isSuspect });
+      order.push(name);
+    };
+    // The first one is being compared while the others come.
+    const asked = Array.from({ length: 17 }, (_, index) => compare(`suspect ${index}`, true));
+    await expect(thread.isMatch('x', ALICE, { fillers: [], isSuspect: true })).rejects.toMatchObject({ code: 'busy' });
+    await Promise.all([...asked, compare('other', false)]);
+    expect(order.slice(0, 3)).toEqual(['suspect 0', 'other', 'suspect 1']);
+  });
+
+  test('compares the fillers only with a password that does not match', async () => {
+    await using thread = openThread();
+    // A filler that is no hash ends the thread.
+    const work = { fillers: [ALICE.replace('$2b', '$9z')], isSuspect: false };
+    expect(await thread.isMatch('correct horse', ALICE, work)).toBe(true);
+    await expect(thread.isMatch('x', ALICE, work)).rejects.toMatchObject({ code: 'password-check' });
   });
 
   test('is replaced when it dies', async () => {
     await using thread = openThread();
     // No server lets such a hash come so far.
-    const waiting = [thread.isMatch('x', ALICE.replace('$2b', '$9z')), thread.isMatch('x', ALICE)];
+    const waiting = [thread.isMatch('x', ALICE.replace('$2b', '$9z'), PLAIN), thread.isMatch('x', ALICE, PLAIN)];
     for (const { status, ...rest } of await Promise.allSettled(waiting)) {
       expect([status, rest]).toMatchObject(['rejected', { reason: { code: 'password-check' } }]);
     }
-    expect(await thread.isMatch('correct horse', ALICE)).toBe(true);
+    expect(await thread.isMatch('correct horse', ALICE, PLAIN)).toBe(true);
   });
 
   test('fails what waits when it is closed, and what comes later', async () => {
     const thread = openThread();
-    const waiting = thread.isMatch('x', ALICE);
+    const waiting = thread.isMatch('x', ALICE, PLAIN);
     const [outcome] = await Promise.allSettled([waiting, thread.close()]);
     expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'password-check' } });
-    await expect(thread.isMatch('x', ALICE)).rejects.toMatchObject({ code: 'password-check' });
+    await expect(thread.isMatch('x', ALICE, PLAIN)).rejects.toMatchObject({ code: 'password-check' });
     await thread.close();
   });
 
   test('does not keep the process alive', () => {
     const module = new URL('../../src/web/password-thread.ts', import.meta.url).href;
     const script = `import { PasswordThread } from '${module}';
-      console.log(await new PasswordThread().isMatch('correct horse', ${JSON.stringify(ALICE)}));`;
+      console.log(await new PasswordThread().isMatch('correct horse', ${JSON.stringify(ALICE)}, ${JSON.stringify(PLAIN)}));`;
     const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
     expect([status, stdout]).toEqual([0, 'true\n']);
   });

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
+import { AddressSet } from '../../src/web/address.ts';
 import { createWebApp } from '../../src/web/app.ts';
 import type { BasicAuth } from '../../src/web/basic-auth.ts';
 import {
@@ -135,7 +136,14 @@ export function createApp(settings: Settings = {}) {
     externalUrl: externalUrl === undefined ? undefined : parseExternalUrl(externalUrl),
     isLifecycleEnabled,
   };
-  return { clock, app: createWebApp(dependencies, { auth: settings.auth, headers: settings.headers ?? {} }) };
+  return {
+    clock,
+    app: createWebApp(dependencies, {
+      auth: settings.auth,
+      proxies: new AddressSet([]),
+      headers: settings.headers ?? {},
+    }),
+  };
 }
 
 /** Asks the routes of {@link createApp} once. */
