@@ -7,6 +7,7 @@ import { findClient } from './client-address.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { WebError } from './errors.ts';
 import { listByName, withoutCredentials } from './fleet-list.ts';
+import type { HostPolicy } from './host-policy.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
 import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
 import { createScrapeHandlers } from './scrape.ts';
@@ -17,6 +18,8 @@ import type { Handler, WebContext, WebDependencies, WebEnv } from './web-depende
 export interface AccessPolicy {
   /** Basic authentication; `undefined` = open access. */
   auth: BasicAuth | undefined;
+  /** Names by which the server may be asked. */
+  hosts: HostPolicy;
   /** Proxies whose `X-Forwarded-For` names the client. */
   proxies: AddressSet;
   /** Headers added to every response. */
@@ -35,31 +38,41 @@ const STARTING_RETRY_SECONDS = 5;
 /** Creates the web app: all routes, without a socket. */
 export function createWebApp(dependencies: WebDependencies, accessPolicy: AccessPolicy): Hono<WebEnv> {
   const { content } = dependencies;
-  const app = createGuardedApp(createRoutes(dependencies), accessPolicy, (cause) => content.onFailed(cause));
+  const app = createGuardedApp(createRoutes(dependencies), accessPolicy, {
+    routePrefix: dependencies.routePrefix,
+    onFailed: (cause) => content.onFailed(cause),
+  });
   app.notFound((context) => context.text('Not found.\n', 404));
   return app;
 }
 
 /** Creates the app that serves while there is no content yet: `/-/healthy` is 200, everything else 503. */
-export function createHealthApp(
-  { routePrefix, onFailed }: Pick<WebDependencies, 'routePrefix'> & { readonly onFailed: (cause: unknown) => void },
-  accessPolicy: AccessPolicy,
-): Hono<WebEnv> {
-  const app = createGuardedApp({ [`${routePrefix}/-/healthy`]: HEALTHY }, accessPolicy, onFailed);
+export function createHealthApp(guard: GuardOptions, accessPolicy: AccessPolicy): Hono<WebEnv> {
+  const app = createGuardedApp({ [`${guard.routePrefix}/-/healthy`]: HEALTHY }, accessPolicy, guard);
   app.notFound((context) =>
     context.text(NOT_READY, 503, { 'Retry-After': String(STARTING_RETRY_SECONDS), 'Cache-Control': 'no-store' }),
   );
   return app;
 }
 
+const MISDIRECTED =
+  'This server is not asked by this name. If it should be, add the name to web.allowed_hosts or set --web.external-url.\n';
+
+interface GuardOptions extends Pick<WebDependencies, 'routePrefix'> {
+  readonly onFailed: (cause: unknown) => void;
+}
+
 function createGuardedApp(
   routes: Routes,
   accessPolicy: AccessPolicy,
-  onFailed: (cause: unknown) => void,
+  { routePrefix, onFailed }: GuardOptions,
 ): Hono<WebEnv> {
   const app = new Hono<WebEnv>();
   app.use(async (context, next) => {
-    const refusal = await authenticate(accessPolicy, context, onFailed);
+    const path = context.req.path.slice(routePrefix.length);
+    const refusal = accessPolicy.hosts.admits(context, path)
+      ? await authenticate(accessPolicy, context, onFailed)
+      : context.text(MISDIRECTED, 421);
     if (refusal) context.res = refusal;
     else await next();
     context.res.headers.set('X-Content-Type-Options', 'nosniff');

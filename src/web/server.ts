@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Clock } from '../base/index.ts';
 import { AddressSet, type Network } from './address.ts';
@@ -8,6 +8,7 @@ import { type ConnectionBounds, ConnectionTable, type Excess, toBounds } from '.
 import type { WebContent } from './content.ts';
 import { readDescriptorLimit } from './descriptor-limit.ts';
 import { WebError } from './errors.ts';
+import { HostPolicy } from './host-policy.ts';
 import { type Answer, type Listener, openListener, type WebAddress } from './listener.ts';
 import { PasswordThread } from './password-thread.ts';
 import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
@@ -17,6 +18,8 @@ import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 export interface WebPolicy {
   /** TLS, users and headers; absent = plain HTTP and open access. */
   readonly security?: WebSecurity | undefined;
+  /** Names by which browsers may ask, beside addresses and private names; `*.` at the start stands for any. Default: none. */
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Proxies in front of the server: many clients come from their addresses. Default: none. */
   readonly trustedProxies?: readonly Network[] | undefined;
 }
@@ -66,7 +69,10 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const routePrefix = parseRoutePrefix(options.routePrefix ?? externalUrl?.pathname ?? '');
   const passwords = new PasswordThread();
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
+  const ownHosts = [externalUrl?.hostname, ...options.addresses.map(({ host }) => host)].filter(isName);
+  const toHosts = ({ allowedHosts = [] }: WebPolicy) => new HostPolicy([...ownHosts, ...allowedHosts]);
   const accessPolicy: AccessPolicy = {
+    hosts: toHosts(options),
     auth: createAuth(security),
     proxies: new AddressSet(options.trustedProxies ?? []),
     headers: security.headers,
@@ -81,8 +87,13 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const connections = new ConnectionTable(boundsFor(options));
   const healthPath = `${routePrefix}/-/healthy`;
   const answerOrRefuse: Answer = (request, response, excess) => {
+    const fault = findFault(request);
+    if (fault) {
+      refuse(response, fault);
+      return;
+    }
     if (excess && request.url !== healthPath) {
-      refuse(response, excess);
+      refuse(response, EXCESS[excess]);
       return;
     }
     // Beyond the bounds no connection is kept.
@@ -116,6 +127,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
       return () => {
         accessPolicy.headers = next.headers;
         accessPolicy.auth = auth;
+        accessPolicy.hosts = toHosts(wanted);
         accessPolicy.proxies = new AddressSet(wanted.trustedProxies ?? []);
         if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
         connections.setBounds(boundsFor(wanted));
@@ -126,15 +138,40 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   };
 }
 
-const EXCESS = {
-  address: { status: 429, text: 'Too many connections from this address; try again later.\n' },
-  total: { status: 503, text: 'Too many connections; try again later.\n' },
-} as const;
+const EXCESS: Readonly<Record<Excess, Refusal>> = {
+  address: { status: 429, text: 'Too many connections from this address; try again later.\n', retryAfterSeconds: 5 },
+  total: { status: 503, text: 'Too many connections; try again later.\n', retryAfterSeconds: 5 },
+};
+
+interface Refusal {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfterSeconds?: number;
+}
+
+const SEVERAL_HOSTS: Refusal = { status: 400, text: 'A request has one Host header.\n' };
+const OTHER_VERSION: Refusal = { status: 505, text: 'This server speaks HTTP/1.1.\n' };
+
+/** Finds what the parser of Node.js lets pass, and proxies may understand otherwise. */
+function findFault({ httpVersion, rawHeaders }: IncomingMessage): Refusal | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return OTHER_VERSION;
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  return hosts.length > 1 ? SEVERAL_HOSTS : undefined;
+}
 
 /** Answers without any further work. */
-function refuse(response: ServerResponse, excess: Excess): void {
-  const { status, text } = EXCESS[excess];
-  response.writeHead(status, { 'Content-Type': 'text/plain', 'Retry-After': '5', Connection: 'close' }).end(text);
+function refuse(response: ServerResponse, { status, text, retryAfterSeconds }: Refusal): void {
+  response
+    .writeHead(status, {
+      'Content-Type': 'text/plain',
+      Connection: 'close',
+      ...(retryAfterSeconds !== undefined && { 'Retry-After': retryAfterSeconds }),
+    })
+    .end(text);
+}
+
+function isName(host: string | undefined): host is string {
+  return host !== undefined;
 }
 
 /** Throws when a change needs new sockets: a socket either speaks TLS or not, and asks every client for a certificate or none. */

@@ -3,6 +3,7 @@ import { renderDuration } from '../base/index.ts';
 import {
   type ConfigFile,
   type ConfigFiles,
+  checked,
   durationOrNone,
   type ListenAddress,
   listenAddress,
@@ -25,6 +26,15 @@ const AT_LEAST_ONE_LISTEN = `a list of addresses such as [":9847"]`;
 
 const PROXIES_MAX = 100;
 const PROXIES = `a list of at most ${PROXIES_MAX} addresses and networks such as ["10.0.0.0/8"]`;
+
+const HOSTS_MAX = 100;
+const HOSTS = `a list of at most ${HOSTS_MAX} host names such as ["monitoring.example.com"]`;
+const HOST_PATTERN = /^(\*\.)?[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*$/i;
+
+function hostPattern(description: string) {
+  const expected = 'a host name without port such as monitoring.example.com or *.example.com';
+  return checked({ description, kind: 'host name' }, expected, 253, (value) => HOST_PATTERN.test(value));
+}
 
 function network(description: string) {
   return parsed(
@@ -62,6 +72,15 @@ export const webSectionSchema = section('The server for metrics and the status p
     1000,
     3_600_000,
   ).optional(),
+  allowed_hosts: z
+    .array(hostPattern('Host name, or `*.` and a domain for all names in it.'), { error: HOSTS })
+    .max(HOSTS_MAX, { error: HOSTS })
+    .meta({
+      description:
+        'Host names by which browsers may ask, such as `monitoring.example.com` or `*.example.com`. Always allowed: addresses, names without dots, `localhost`, `*.svc`, `*.cluster.local`, `*.internal`, the host of `--web.external-url` and of `listen`. Other names get 421; programs may ask for metrics by any name. Default: none.',
+      kind: 'list of host names',
+    })
+    .optional(),
   trusted_proxies: z
     .array(network('Address or network of a proxy.'), { error: PROXIES })
     .max(PROXIES_MAX, { error: PROXIES })
@@ -84,6 +103,8 @@ export interface WebSettings {
   readonly listen: readonly ListenAddress[];
   /** Values of a router younger than this need no fresh poll. 0: always poll. Default {@link FRESH_MIN_AGE_MS}. */
   readonly freshMinAgeMs?: number | undefined;
+  /** Names by which browsers may ask. Default: none but the private ones. */
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Proxies in front of the server. Default: none. */
   readonly trustedProxies?: readonly Network[] | undefined;
   /** TLS, users and headers from `web.config_file`; absent without one. */
@@ -99,22 +120,24 @@ export async function readWeb(
   return {
     listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
     freshMinAgeMs: keys.fresh_min_age ?? FRESH_MIN_AGE_MS,
+    allowedHosts: keys.allowed_hosts ?? [],
     trustedProxies: keys.trusted_proxies ?? [],
     security: keys.config_file === undefined ? undefined : await readWebSecurity(main, keys.config_file, files),
   };
 }
 
 /** Converts the settings to what the server takes, with secrets in clear text. */
-export function toWebPolicy({ security, trustedProxies }: WebSettings): WebPolicy {
-  return { security: revealSecurity(security), trustedProxies };
+export function toWebPolicy({ security, allowedHosts, trustedProxies }: WebSettings): WebPolicy {
+  return { security: revealSecurity(security), allowedHosts, trustedProxies };
 }
 
 /** Renders the section with the content of its file inlined and secrets as `[secret]`. */
 export function renderWeb(web: WebSettings): object {
-  const { listen, freshMinAgeMs = FRESH_MIN_AGE_MS, trustedProxies = [], security } = web;
+  const { listen, freshMinAgeMs = FRESH_MIN_AGE_MS, allowedHosts = [], trustedProxies = [], security } = web;
   return {
     listen: listen.map(renderListenAddress),
     fresh_min_age: renderDuration(freshMinAgeMs),
+    allowed_hosts: allowedHosts,
     trusted_proxies: trustedProxies.map(renderNetwork),
     config_file: security && renderSecurity(security),
   };

@@ -5,6 +5,7 @@ import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import { AddressSet } from '../../src/web/address.ts';
 import { createWebApp } from '../../src/web/app.ts';
 import type { BasicAuth } from '../../src/web/basic-auth.ts';
+import { HostPolicy } from '../../src/web/host-policy.ts';
 import {
   openWebServer,
   type RouterDetail,
@@ -140,6 +141,7 @@ export function createApp(settings: Settings = {}) {
     clock,
     app: createWebApp(dependencies, {
       auth: settings.auth,
+      hosts: new HostPolicy([]),
       proxies: new AddressSet([]),
       headers: settings.headers ?? {},
     }),
