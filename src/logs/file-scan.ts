@@ -5,8 +5,7 @@ import { LogError } from './errors.ts';
 import { findHead, type Head, looksForeign } from './file-head.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { PrefixHash } from './position/identity.ts';
-import type { StreamState } from './position/position.ts';
-import { copyFile, createFile, type LogFile, type LogFileDraft } from './position/position.ts';
+import { copyFile, createFile, type LogFile, type LogFileDraft, type StreamState } from './position/position.ts';
 import { createBatch, type ReadingEnd, RecordBuilder, type RecordContext, type ScanBatch } from './record-builder.ts';
 import { type DateOrder, learnDateOrder } from './time/stamp.ts';
 

@@ -1,4 +1,3 @@
-import type { Gap } from '../event-records.ts';
 import {
   addEvidence,
   isLinked,
@@ -12,7 +11,7 @@ import {
 import { parseStampUtcMs } from '../names.ts';
 import type { BrokenLink, LogFile, SequenceEnd } from '../position/position.ts';
 import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
-import { type Draft, GRACE_MS, HOLD_MS, isFarAhead, isOlder, type View } from './state.ts';
+import { type Draft, HOLD_MS, isFarAhead, isOlder, type View } from './state.ts';
 
 /** True if this log may rely on the rule that a file begins in the second in which the one before it ends. */
 export function doLinksHold({ rules: { links, component } }: Pick<View, 'rules'>): boolean {
@@ -133,7 +132,7 @@ function isClockSet(utcMs: number, stamp: string): boolean {
 }
 
 /** The file behind this one begins at another time, and nothing is missing between them. */
-function contradict(draft: Draft, stamp: string, isWatched: boolean): void {
+export function contradict(draft: Draft, stamp: string, isWatched: boolean): void {
   // A writer that buffers may have lost the beginning of the file in a crash.
   const isRefutation = isWatched && !draft.position.stream.isBuffered;
   noteEvidence(draft, { type: isRefutation ? 'refutation' : 'miss', stamp });
@@ -141,48 +140,4 @@ function contradict(draft: Draft, stamp: string, isWatched: boolean): void {
 
 function dropLink({ position }: Draft, stamp: string): void {
   position.brokenLinks = position.brokenLinks.filter(({ after }) => after !== stamp);
-}
-
-/** Gives up the breaks that have lasted long enough: the gaps. */
-export function giveUpLinks(draft: Draft): Gap[] {
-  const { position, seen, rules } = draft;
-  const overdue = position.brokenLinks.filter(
-    (link) => isOlder(draft, link.sinceMs, GRACE_MS) && !mayBeMended(draft, link),
-  );
-  position.brokenLinks = position.brokenLinks.filter((link) => !overdue.includes(link));
-  // The next file is not expected to follow there any more.
-  if (overdue.some(({ after }) => after === position.sequenceEnd?.stamp)) position.sequenceEnd = undefined;
-  return overdue.flatMap((link) => {
-    const { after, beginsUtcMs, isWatched } = link;
-    const isBehind = beginsUtcMs !== undefined && beginsUtcMs >= parseStampUtcMs(after) - LINK_MS_MAX;
-    // A file that got its name in that second may have taken the place of another one of that name.
-    const isCovered = isBehind && [...seen.listed].some((stamp) => isLinked(beginsUtcMs, stamp));
-    if (rules.isOnlyRun || !isBehind || isCovered || !seen.listed.has(after)) return toLinkGap(draft, link) ?? [];
-    // A file rotated after one that is still listed would have appeared by now: there was none.
-    contradict(draft, after, isWatched === true);
-    return [];
-  });
-}
-
-/** True if a file is listed that may begin at the break, and that is still to be read. */
-function mayBeMended(draft: Draft, { after }: BrokenLink): boolean {
-  if (draft.rules.isOnlyRun) return false;
-  return Object.entries(draft.position.waiting).some(
-    ([stamp, { attempts, sinceMs }]) => stamp > after && (attempts === 0 || !isOlder(draft, sinceMs, GRACE_MS)),
-  );
-}
-
-/** The gap of a broken link; none where nothing says any more that something is missing. */
-export function toLinkGap(draft: Draft, { after, from, to, track, isVague }: BrokenLink): Gap | undefined {
-  const isVouched = isVague !== true && doLinksHold(draft);
-  if (!isVouched && draft.seen.listed.has(after)) return undefined;
-  return {
-    certainty: isVouched ? 'likely' : 'possible',
-    reason: 'broken-link',
-    from,
-    to,
-    track,
-    file: `${draft.rules.component}/log-${after}`,
-    offset: 0,
-  };
 }

@@ -1,11 +1,11 @@
 import { type Gap, type GapEdge, type OpenGap, type Track, toGapUid } from '../event-records.ts';
-import type { ListedLog, RotatedFile } from '../names.ts';
+import { isLinked, LINK_MS_MAX } from '../evidence/link-rule.ts';
+import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import { createUidPrefix } from '../position/identity.ts';
-import type { LogFile } from '../position/position.ts';
-import { createStreamState } from '../position/position.ts';
+import { type BrokenLink, createStreamState, type LogFile } from '../position/position.ts';
 import { FLOOR_MS, UNSYNCED_STEP_MS } from '../time/log-clock.ts';
 import { closeStamp, forgetFiles, giveUp } from './files.ts';
-import { giveUpLinks, toLinkGap } from './links.ts';
+import { contradict, doLinksHold } from './links.ts';
 import {
   type Draft,
   edgeOf,
@@ -88,6 +88,50 @@ function giveUpPending(draft: Draft): Gap[] {
       : ({ certainty: 'possible', reason: 'not-found', to } as const);
     return toGap(draft, about, file);
   });
+}
+
+/** Gives up the breaks that have lasted long enough: the gaps. */
+function giveUpLinks(draft: Draft): Gap[] {
+  const { position, seen, rules } = draft;
+  const overdue = position.brokenLinks.filter(
+    (link) => isOlder(draft, link.sinceMs, GRACE_MS) && !mayBeMended(draft, link),
+  );
+  position.brokenLinks = position.brokenLinks.filter((link) => !overdue.includes(link));
+  // The next file is not expected to follow there any more.
+  if (overdue.some(({ after }) => after === position.sequenceEnd?.stamp)) position.sequenceEnd = undefined;
+  return overdue.flatMap((link) => {
+    const { after, beginsUtcMs, isWatched } = link;
+    const isBehind = beginsUtcMs !== undefined && beginsUtcMs >= parseStampUtcMs(after) - LINK_MS_MAX;
+    // A file that got its name in that second may have taken the place of another one of that name.
+    const isCovered = isBehind && [...seen.listed].some((stamp) => isLinked(beginsUtcMs, stamp));
+    if (rules.isOnlyRun || !isBehind || isCovered || !seen.listed.has(after)) return toLinkGap(draft, link) ?? [];
+    // A file rotated after one that is still listed would have appeared by now: there was none.
+    contradict(draft, after, isWatched === true);
+    return [];
+  });
+}
+
+/** True if a file is listed that may begin at the break, and that is still to be read. */
+function mayBeMended(draft: Draft, { after }: BrokenLink): boolean {
+  if (draft.rules.isOnlyRun) return false;
+  return Object.entries(draft.position.waiting).some(
+    ([stamp, { attempts, sinceMs }]) => stamp > after && (attempts === 0 || !isOlder(draft, sinceMs, GRACE_MS)),
+  );
+}
+
+/** The gap of a broken link; none where nothing says any more that something is missing. */
+function toLinkGap(draft: Draft, { after, from, to, track, isVague }: BrokenLink): Gap | undefined {
+  const isVouched = isVague !== true && doLinksHold(draft);
+  if (!isVouched && draft.seen.listed.has(after)) return undefined;
+  return {
+    certainty: isVouched ? 'likely' : 'possible',
+    reason: 'broken-link',
+    from,
+    to,
+    track,
+    file: `${draft.rules.component}/log-${after}`,
+    offset: 0,
+  };
 }
 
 /** The gap of a rotated file that is lost. The oldest file whose rest is missing and that it may be is taken to be this one. */

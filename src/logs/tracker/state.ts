@@ -1,7 +1,6 @@
 import type { RecordFlag } from '../../model/index.ts';
 import type { GapEdge, Track } from '../event-records.ts';
-import type { LinkFacts, LinkObservation } from '../evidence/link-rule.ts';
-import { LINK_MS_MAX } from '../evidence/link-rule.ts';
+import { LINK_MS_MAX, type LinkFacts, type LinkObservation } from '../evidence/link-rule.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
 import { createUidPrefix } from '../position/identity.ts';
 import { type LogFile, type LogPosition, toLastEdge, type UnreadFile } from '../position/position.ts';
