@@ -1,3 +1,5 @@
+import { createSystemClock } from '../base/index.ts';
+import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../logs/index.ts';
 import { renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
@@ -10,18 +12,30 @@ export interface CheckFlags {
   readonly triesSinks: boolean;
 }
 
-/** `check`: prints all faults of a configuration, one per line, or that there are none. */
+/**
+ * `check`: prints all faults of a configuration, one per line, or that there are none; then the patterns that run on every
+ * log line, with their cost.
+ */
 export async function check({ configFile, triesSinks }: CheckFlags, io: CommandIo): Promise<ExitCode> {
   const loaded = await readConfig(configFile);
   if (!loaded.ok) {
     for (const fault of loaded.faults) await writeResult(`${renderFault(fault)}\n`, io);
     return EXIT.usage;
   }
-  const { routers, sinks } = loaded.config;
+  const { routers, sinks, logRules, redact } = loaded.config;
   await writeResult(`${configFile}: no faults (routers: ${routers.length}, sinks: ${sinks.length})\n`, io);
+  for (const costly of listCostlyPatterns(logRules, redact, createSystemClock())) {
+    await writeResult(`${configFile}: ${renderCost(costly)}\n`, io);
+  }
   if (!triesSinks) return EXIT.done;
   const { preflightSinks } = await import('./doctor/sinks.ts');
   const { text, hasFailed } = await preflightSinks(loaded.config, io);
   await writeResult(text, io);
   return hasFailed ? EXIT.failed : EXIT.done;
+}
+
+function renderCost({ metric, pattern, lineUs }: CostlyPattern): string {
+  const owner = metric === undefined ? 'redact' : `log rule ${metric}`;
+  const cost = `about ${lineUs.toFixed(1)} µs for a line of ${SAMPLE_LINE_CHARS} characters on this machine`;
+  return `${owner}: no text stands in every match of ${JSON.stringify(pattern)}, so it runs on every line (${cost})`;
 }

@@ -51,6 +51,7 @@ export {
 export { resolveRedact } from './line-settings/redact.ts';
 export { type LogSettings, type LogStart, logsSchema, renderLogs, resolveLogs } from './log-settings.ts';
 export { LineMatcher, MatchTotals, type RuleMatch } from './matching/line-matcher.ts';
+export { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from './matching/pattern-cost.ts';
 export { RuleSeries } from './matching/rule-series.ts';
 export { type ListedLog, type Listing, parseListing } from './names.ts';
 export { SHIPPED_RULES } from './shipped-rules.ts';

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -174,4 +174,28 @@ test('schema --index-template prints the index template of a sink', async () => 
   const wrong = await runCommand(['schema', '--index-template', 'console', '--config.file', file]);
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toContain('there is "search"');
+});
+
+test('check names log rules and redaction that run on every line, with their cost, and no others', async () => {
+  const file = await configure();
+  await appendFile(
+    file,
+    `
+log_rules:
+  - default
+  - { name: router_numbers_total, help: Numbers., type: counter, pattern: '\\d{4}' }
+  - { name: router_words_total, help: Words., type: counter, pattern: 'word \\d{4}' }
+redact: ['[0-9a-f]{2}(:[0-9a-f]{2}){5}', 'password=\\S+']
+`,
+  );
+  const { code, stdout } = await runCommand(['check', '--config.file', file]);
+  const [first, ...costly] = stdout.trimEnd().split('\n');
+  expect([code, first]).toEqual([0, expect.stringContaining('no faults')]);
+  const cost = String.raw`so it runs on every line \(about \d+\.\d µs for a line of 100 characters on this machine\)`;
+  expect(costly).toEqual([
+    expect.stringMatching(new RegExp(String.raw`redact: no text stands in every match of "\[0-9a-f\].*", ${cost}$`)),
+    expect.stringMatching(
+      new RegExp(String.raw`log rule router_numbers_total: no text stands in every match of .*, ${cost}$`),
+    ),
+  ]);
 });
