@@ -167,7 +167,8 @@ const WEB = `
 The file of \`web.config_file\` or \`--web.config.file\` has the format of the Prometheus exporters
 ([exporter-toolkit](https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md)), so several exporters can share a file. Differences:
 
-- It is read at the start and at a reload, not at every request. Environment variables are not replaced.
+- It is read at the start, at a reload, and within seconds after it or a file that it names has changed, which reloads the whole configuration. Environment variables are not replaced.
+- \`rate_limit\` needs a \`burst\` of at least 1, and does not limit \`/-/healthy\`.
 - An empty file is an error: write \`{}\` for a server without protection. With any key in \`tls_server_config\`, certificate and key are required.
 - TLS 1.0 and 1.1, and the keys marked below, are not supported.
 - \`client_ca_file\` without \`client_auth_type\`, \`client_allowed_sans\` without required client certificates, and verification without \`client_ca_file\` are errors, because they would have no effect.

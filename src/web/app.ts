@@ -10,6 +10,7 @@ import { listByName, withoutCredentials } from './fleet-list.ts';
 import type { HostPolicy } from './host-policy.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
 import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
+import type { RateLimit } from './rate-limit.ts';
 import { createScrapeHandlers } from './scrape.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
 import type { Handler, WebContext, WebDependencies, WebEnv } from './web-dependencies.ts';
@@ -20,6 +21,8 @@ export interface AccessPolicy {
   auth: BasicAuth | undefined;
   /** Names by which the server may be asked. */
   hosts: HostPolicy;
+  /** Limit of all requests together; `undefined` = none. */
+  limit: RateLimit | undefined;
   /** Proxies whose `X-Forwarded-For` names the client. */
   proxies: AddressSet;
   /** Headers added to every response. */
@@ -70,9 +73,11 @@ function createGuardedApp(
   const app = new Hono<WebEnv>();
   app.use(async (context, next) => {
     const path = context.req.path.slice(routePrefix.length);
-    const refusal = accessPolicy.hosts.admits(context, path)
-      ? await authenticate(accessPolicy, context, onFailed)
-      : context.text(MISDIRECTED, 421);
+    const refusal =
+      refuseExcess(accessPolicy, context, path) ??
+      (accessPolicy.hosts.admits(context, path)
+        ? await authenticate(accessPolicy, context, onFailed)
+        : context.text(MISDIRECTED, 421));
     if (refusal) context.res = refusal;
     else await next();
     context.res.headers.set('X-Content-Type-Options', 'nosniff');
@@ -157,6 +162,11 @@ function describeRouter(dependencies: WebDependencies, context: WebContext): Res
   const router = dependencies.content.describeRouter(context.req.param('name') ?? '');
   if (router) return answerJson(context, withoutCredentials(router));
   return context.json({ error: 'No router of this name is configured' }, 404);
+}
+
+function refuseExcess({ limit }: AccessPolicy, context: WebContext, path: string): Response | undefined {
+  if (!limit || path === '/-/healthy' || limit.admits()) return undefined;
+  return context.text('Too many requests; try again later.\n', 429, { 'Retry-After': String(limit.retryAfterSeconds) });
 }
 
 /** Returns the refusal of an unauthenticated request; `undefined` when access is granted. */

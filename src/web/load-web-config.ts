@@ -10,13 +10,25 @@ import {
   readTextFile,
   renderFileFault,
 } from '../settings/index.ts';
+import type { RateLimitSettings } from './rate-limit.ts';
 import type { WebClientAuth, WebSecuritySettings, WebTlsSettings } from './security.ts';
 import { type WebFileSettings, webSchema } from './web-file-schema.ts';
 
-/** The security settings of the server, or all faults of the file in line order. */
+/** Files of a web configuration, faulty or not: the file itself, and those with certificates that it names. */
+interface WebFiles {
+  /** Absolute paths. */
+  readonly watched: readonly string[];
+}
+
+/** The security settings of the server, or all faults of the file in line order; `watched`: the files to read again when they change. */
 export type LoadedWebConfig =
-  | { readonly ok: true; readonly security: WebSecuritySettings }
-  | { readonly ok: false; readonly faults: readonly ConfigFault[] };
+  | ({ readonly ok: true; readonly security: WebSecuritySettings } & WebFiles)
+  | ({ readonly ok: false; readonly faults: readonly ConfigFault[] } & WebFiles);
+
+interface ReadWebConfig extends WebFiles {
+  /** `undefined` when the file is faulty. */
+  readonly security: WebSecuritySettings | undefined;
+}
 
 type TlsServer = NonNullable<WebFileSettings['tls_server_config']>;
 
@@ -45,17 +57,15 @@ export async function loadWebConfig(path: string): Promise<LoadedWebConfig> {
   const files = new ConfigFiles();
   const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
   if (!text.ok) files.refuse(path, `The web configuration file ${text.reason}`);
-  const security = text.ok ? await parseWebSecurity(path, path, text.text, files) : undefined;
+  const { security, watched } = text.ok
+    ? await parseWebSecurity(path, path, text.text, files)
+    : { security: undefined, watched: [path] };
   const { faults } = files;
-  return security && faults.length === 0 ? { ok: true, security } : { ok: false, faults };
+  return security && faults.length === 0 ? { ok: true, security, watched } : { ok: false, faults, watched };
 }
 
-/** Reads the `web.config_file` of the main file; `undefined` when it is faulty. */
-export async function readWebSecurity(
-  main: ConfigFile,
-  name: string,
-  files: ConfigFiles,
-): Promise<WebSecuritySettings | undefined> {
+/** Reads the `web.config_file` of the main file. */
+export async function readWebSecurity(main: ConfigFile, name: string, files: ConfigFiles): Promise<ReadWebConfig> {
   const path = resolve(main.folder, name);
   const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
   if (text.ok) {
@@ -64,26 +74,40 @@ export async function readWebSecurity(
   }
   const place = ['web', 'config_file'];
   main.faults.add(place, renderFileFault(main, place, !isAbsolute(name), text.reason));
-  return undefined;
+  return { security: undefined, watched: [path] };
 }
 
-async function parseWebSecurity(
-  name: string,
-  path: string,
-  text: string,
-  files: ConfigFiles,
-): Promise<WebSecuritySettings | undefined> {
+async function parseWebSecurity(name: string, path: string, text: string, files: ConfigFiles): Promise<ReadWebConfig> {
   const file = files.parse(name, path, text, WEB_ROOT);
   const settings = file && checkSettings(file, undefined, webSchema);
-  if (!file || !settings) return undefined;
+  if (!file || !settings) return { security: undefined, watched: [path] };
   const headers = Object.entries(settings.http_server_config?.headers ?? {}).flatMap(([header, value]) =>
     value === undefined || value === '' ? [] : [[header, value] as const],
   );
+  const { cert_file, key_file, client_ca_file } = settings.tls_server_config ?? {};
+  const named = [cert_file, key_file, client_ca_file].filter((one) => one !== undefined);
   return {
-    tls: await readTls(settings.tls_server_config ?? {}, file),
-    headers: Object.fromEntries(headers),
-    users: new Map(Object.entries(settings.basic_auth_users ?? {})),
+    security: {
+      tls: await readTls(settings.tls_server_config ?? {}, file),
+      headers: Object.fromEntries(headers),
+      users: new Map(Object.entries(settings.basic_auth_users ?? {})),
+      rateLimit: readRateLimit(settings.rate_limit ?? {}, file),
+    },
+    watched: [path, ...named.map((one) => resolve(file.folder, one))],
   };
+}
+
+function readRateLimit(
+  { interval = 0, burst = 0 }: NonNullable<WebFileSettings['rate_limit']>,
+  file: ConfigFile,
+): RateLimitSettings | undefined {
+  if (interval === 0) return undefined;
+  if (burst > 0) return { intervalMs: interval, burst };
+  const path = ['rate_limit', 'burst'];
+  const isWrong = file.source.valueAt(path) !== undefined;
+  const message = 'no request at all would be answered; write at least 1';
+  file.faults.add(path, isWrong ? `With 0, ${message}` : `Missing key; without it, ${message}`);
+  return undefined;
 }
 
 async function readTls(tls: TlsServer, file: ConfigFile): Promise<WebTlsSettings | undefined> {

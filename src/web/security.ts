@@ -3,6 +3,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { createSecureContext, type SecureContextOptions, type SecureVersion } from 'node:tls';
 import type { Secret } from '../base/index.ts';
 import { WebError } from './errors.ts';
+import type { RateLimitSettings } from './rate-limit.ts';
 
 /** TLS versions, named as in the web configuration file of the Prometheus exporter-toolkit. Older ones are insecure. */
 export type WebTlsVersion = 'TLS12' | 'TLS13';
@@ -41,6 +42,8 @@ export interface WebSecurity {
   readonly headers: Readonly<Record<string, string>>;
   /** Bcrypt hashes of passwords by user. Empty = open access. */
   readonly users: ReadonlyMap<string, string>;
+  /** Limit of all requests together but `/-/healthy`; absent = none. */
+  readonly rateLimit?: RateLimitSettings | undefined;
 }
 
 /** {@link WebSecurity} with the private key as a {@link Secret}. */

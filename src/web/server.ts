@@ -12,6 +12,7 @@ import { HostPolicy } from './host-policy.ts';
 import { type Answer, type Listener, openListener, type WebAddress } from './listener.ts';
 import { PasswordThread } from './password-thread.ts';
 import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
+import { RateLimit } from './rate-limit.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 
 /** What a reload can change. */
@@ -71,7 +72,9 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
   const ownHosts = [externalUrl?.hostname, ...options.addresses.map(({ host }) => host)].filter(isName);
   const toHosts = ({ allowedHosts = [] }: WebPolicy) => new HostPolicy([...ownHosts, ...allowedHosts]);
+  const createLimit = ({ rateLimit }: WebSecurity) => rateLimit && new RateLimit(rateLimit, clock);
   const accessPolicy: AccessPolicy = {
+    limit: createLimit(security),
     hosts: toHosts(options),
     auth: createAuth(security),
     proxies: new AddressSet(options.trustedProxies ?? []),
@@ -124,7 +127,9 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
       checkChange(security, next);
       // Cached credentials stay valid only while the users are unchanged.
       const auth = isSame([...security.users], [...next.users]) ? accessPolicy.auth : createAuth(next);
+      const limit = isSame(security.rateLimit, next.rateLimit) ? accessPolicy.limit : createLimit(next);
       return () => {
+        accessPolicy.limit = limit;
         accessPolicy.headers = next.headers;
         accessPolicy.auth = auth;
         accessPolicy.hosts = toHosts(wanted);

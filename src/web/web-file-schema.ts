@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import type { SoundOf } from '../settings/index.ts';
-import { choice, findNearest, flag, secretPath, section, text, unsupported, withSecrecy } from '../settings/index.ts';
+import {
+  choice,
+  durationOrNone,
+  findNearest,
+  flag,
+  secretPath,
+  section,
+  text,
+  unsupported,
+  wholeNumber,
+  withSecrecy,
+} from '../settings/index.ts';
 import { BCRYPT_COST_MAX, CIPHER_SUITES } from './security.ts';
 
 /** Maximum number of users: basic authentication is meant for a few. */
@@ -26,59 +37,64 @@ function version(description: string, fallback: string) {
 
 const inline = (key: string) => unsupported(`name a file with "${key}"`);
 
-const tlsServerSchema = section('HTTPS instead of HTTP. Certificates are read at the start and on reload.', {
-  cert_file: text({
-    description: 'PEM file with the server certificate, followed by its intermediates. Required for HTTPS.',
-    kind: 'path',
-  }).optional(),
-  key_file: secretPath(
-    'PEM file with the private key of `cert_file`, without a passphrase. Required for HTTPS.',
-  ).optional(),
-  client_auth_type: choice(
-    {
+const tlsServerSchema = section(
+  'HTTPS instead of HTTP. Certificates are read at the start, on reload and when they change.',
+  {
+    cert_file: text({
+      description: 'PEM file with the server certificate, followed by its intermediates. Required for HTTPS.',
+      kind: 'path',
+    }).optional(),
+    key_file: secretPath(
+      'PEM file with the private key of `cert_file`, without a passphrase. Required for HTTPS.',
+    ).optional(),
+    client_auth_type: choice(
+      {
+        description:
+          'Client certificate policy. Only `RequireAndVerifyClientCert` restricts access: the others ask for no certificate, or do not require a valid one.',
+      },
+      [
+        'NoClientCert',
+        'RequestClientCert',
+        'RequireAnyClientCert',
+        'RequireClientCert',
+        'VerifyClientCertIfGiven',
+        'RequireAndVerifyClientCert',
+      ],
+    ).prefault('NoClientCert'),
+    client_ca_file: text({
       description:
-        'Client certificate policy. Only `RequireAndVerifyClientCert` restricts access: the others ask for no certificate, or do not require a valid one.',
-    },
-    [
-      'NoClientCert',
-      'RequestClientCert',
-      'RequireAnyClientCert',
-      'RequireClientCert',
-      'VerifyClientCertIfGiven',
-      'RequireAndVerifyClientCert',
-    ],
-  ).prefault('NoClientCert'),
-  client_ca_file: text({
-    description: 'PEM file with the CA certificates that sign client certificates. Required where these are verified.',
-    kind: 'path',
-  }).optional(),
-  client_allowed_sans: z
-    .array(text({ description: 'Allowed name of a client.' }), { error: NAMES })
-    .min(1, { error: NAMES })
-    .max(ALLOWED_SANS_MAX, { error: NAMES })
-    .meta({
-      description:
-        'Allowed names (DNS, IP address, e-mail, URI): a client certificate must contain one of them. Only with `RequireAnyClientCert` or `RequireAndVerifyClientCert`.',
-      kind: 'list of texts',
-    })
-    .optional(),
-  min_version: version('Minimum TLS version.', 'TLS12'),
-  max_version: version('Maximum TLS version.', 'TLS13'),
-  cipher_suites: z
-    .array(suite, { error: SUITES })
-    .meta({
-      description: 'TLS 1.2 cipher suites, preferred first. Those of TLS 1.3 are always on. Default: those of Node.js.',
-      kind: 'list of names',
-    })
-    .optional(),
-  prefer_server_cipher_suites: flag({
-    description: 'Accepted without effect, as in the Prometheus exporters.',
-  }).optional(),
-  cert: inline('cert_file'),
-  key: inline('key_file'),
-  client_ca: inline('client_ca_file'),
-  curve_preferences: unsupported('the curves are those of Node.js'),
-});
+        'PEM file with the CA certificates that sign client certificates. Required where these are verified.',
+      kind: 'path',
+    }).optional(),
+    client_allowed_sans: z
+      .array(text({ description: 'Allowed name of a client.' }), { error: NAMES })
+      .min(1, { error: NAMES })
+      .max(ALLOWED_SANS_MAX, { error: NAMES })
+      .meta({
+        description:
+          'Allowed names (DNS, IP address, e-mail, URI): a client certificate must contain one of them. Only with `RequireAnyClientCert` or `RequireAndVerifyClientCert`.',
+        kind: 'list of texts',
+      })
+      .optional(),
+    min_version: version('Minimum TLS version.', 'TLS12'),
+    max_version: version('Maximum TLS version.', 'TLS13'),
+    cipher_suites: z
+      .array(suite, { error: SUITES })
+      .meta({
+        description:
+          'TLS 1.2 cipher suites, preferred first. Those of TLS 1.3 are always on. Default: those of Node.js.',
+        kind: 'list of names',
+      })
+      .optional(),
+    prefer_server_cipher_suites: flag({
+      description: 'Accepted without effect, as in the Prometheus exporters.',
+    }).optional(),
+    cert: inline('cert_file'),
+    key: inline('key_file'),
+    client_ca: inline('client_ca_file'),
+    curve_preferences: unsupported('the curves are those of Node.js'),
+  },
+);
 
 const HEADER = 'the value of a header: printable characters of ASCII';
 
@@ -124,12 +140,32 @@ const usersSchema = z
     kind: 'map of users to bcrypt hashes',
   });
 
+/** A request a day; a longer time would be a mistake. */
+const RATE_INTERVAL_MS_MAX = 86_400_000;
+const RATE_BURST_MAX = 1_000_000;
+
+const rateLimitSchema = section(
+  'Limits the requests of all clients together. One too many gets 429, before its password is checked; `/-/healthy` is not limited.',
+  {
+    interval: durationOrNone(
+      { description: 'Time between two requests, on average. `0`: no limit.', default: '0' },
+      1,
+      RATE_INTERVAL_MS_MAX,
+    ).optional(),
+    burst: wholeNumber(
+      { description: 'Requests that are answered at once after a rest. Required with an `interval`.' },
+      0,
+      RATE_BURST_MAX,
+    ).optional(),
+  },
+);
+
 /** The file that `web.config_file` names, in the format of the Prometheus exporters. */
 export const webSchema = section('TLS, users and headers of the server.', {
   tls_server_config: tlsServerSchema.nullable().optional(),
   http_server_config: httpServerSchema.nullable().optional(),
   basic_auth_users: usersSchema.nullable().optional(),
-  rate_limit: unsupported('scrapes are served from memory; put a proxy in front of the agent to limit clients'),
+  rate_limit: rateLimitSchema.nullable().optional(),
 });
 
 /** The valid settings of the file. */

@@ -109,6 +109,8 @@ export interface WebSettings {
   readonly trustedProxies?: readonly Network[] | undefined;
   /** TLS, users and headers from `web.config_file`; absent without one. */
   readonly security?: WebSecuritySettings | undefined;
+  /** Files that the settings come from, to be read again when they change. Absolute paths. Default: none. */
+  readonly watched?: readonly string[] | undefined;
 }
 
 /** Reads the section, and the `web.config_file` that it names. */
@@ -122,7 +124,7 @@ export async function readWeb(
     freshMinAgeMs: keys.fresh_min_age ?? FRESH_MIN_AGE_MS,
     allowedHosts: keys.allowed_hosts ?? [],
     trustedProxies: keys.trusted_proxies ?? [],
-    security: keys.config_file === undefined ? undefined : await readWebSecurity(main, keys.config_file, files),
+    ...(keys.config_file !== undefined && (await readWebSecurity(main, keys.config_file, files))),
   };
 }
 
@@ -143,7 +145,7 @@ export function renderWeb(web: WebSettings): object {
   };
 }
 
-function renderSecurity({ tls, headers, users }: WebSecuritySettings): object {
+function renderSecurity({ tls, headers, users, rateLimit }: WebSecuritySettings): object {
   return {
     tls_server_config: tls && {
       cert_file: '[certificate]',
@@ -156,6 +158,7 @@ function renderSecurity({ tls, headers, users }: WebSecuritySettings): object {
       cipher_suites: tls.cipherSuites,
     },
     http_server_config: { headers },
+    rate_limit: rateLimit && { interval: renderDuration(rateLimit.intervalMs), burst: rateLimit.burst },
     basic_auth_users: Object.fromEntries([...users.keys()].map((user) => [user, '[secret]'])),
   };
 }

@@ -141,6 +141,7 @@ export function createApp(settings: Settings = {}) {
     clock,
     app: createWebApp(dependencies, {
       auth: settings.auth,
+      limit: undefined,
       hosts: new HostPolicy([]),
       proxies: new AddressSet([]),
       headers: settings.headers ?? {},

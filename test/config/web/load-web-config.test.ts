@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { basename } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { renderFault } from '../../../src/settings/index.ts';
@@ -89,6 +90,26 @@ describe('loadWebConfig()', () => {
     });
   });
 
+  it('takes the limit of requests', async () => {
+    const { loaded } = await loadWeb('rate_limit: { interval: 100ms, burst: 20 }\n');
+    expect(loaded.ok && loaded.security.rateLimit).toEqual({ intervalMs: 100, burst: 20 });
+    const { loaded: none } = await loadWeb('rate_limit: { interval: 0, burst: 0 }\n');
+    expect(none.ok && none.security.rateLimit).toBeUndefined();
+  });
+
+  it('tells which files to watch, those of a faulty file as well', async () => {
+    const names = ['web.yaml', 'server.crt', 'server.key', 'ca.pem'];
+    const text = `tls_server_config: { ${TLS}, client_ca_file: ca.pem, client_auth_type: VerifyClientCertIfGiven }`;
+    for (const [more, ok] of [
+      ['', true],
+      ['\nrate_limit: { interval: 1s }', false],
+    ] as const) {
+      const { loaded } = await loadWeb(text + more);
+      expect([loaded.ok, loaded.watched.map((path) => basename(path))]).toEqual([ok, names]);
+    }
+    expect((await loadWeb('a: [')).loaded.watched).toHaveLength(1);
+  });
+
   it('protects nothing when the file says so', async () => {
     for (const text of [VALID.nothing, VALID['nothing under its keys'], 'tls_server_config: {}']) {
       const { loaded } = await loadWeb(text);
@@ -156,8 +177,16 @@ basic_auth_users: { alice: secret }
       'tls_server_config.curve_preferences: This key is not supported: the curves are those of Node.js',
     ],
     [
-      'rate_limit: { interval: 1s, burst: 1 }',
-      'rate_limit: This key is not supported: scrapes are served from memory; put a proxy in front of the agent to limit clients',
+      'rate_limit: { interval: 1s }',
+      'rate_limit.burst: Missing key; without it, no request at all would be answered; write at least 1',
+    ],
+    [
+      'rate_limit: { interval: 1s, burst: 0 }',
+      'rate_limit.burst: With 0, no request at all would be answered; write at least 1',
+    ],
+    [
+      'rate_limit: { interval: 1, burst: 5 }',
+      'rate_limit.interval: Expected a duration with its unit from 1ms to 1d, such as 30s or 1h30m, or 0; found the number 1',
     ],
     [
       'tls_server_config: { min_version: TLS13 }',
@@ -213,7 +242,7 @@ basic_auth_users: { alice: secret }
   it('does not offer a key that it would refuse', async () => {
     const { lines } = await loadWeb('x: {}');
     expect(lines).toEqual([
-      'web.yaml:1:1: x: Unknown key; valid here: tls_server_config, http_server_config, basic_auth_users',
+      'web.yaml:1:1: x: Unknown key; valid here: tls_server_config, http_server_config, basic_auth_users, rate_limit',
     ]);
   });
 
@@ -245,7 +274,10 @@ basic_auth_users: { alice: secret }
   ])('does not repeat a hash %s', async (_, text) => {
     const { loaded, lines } = await loadWeb(text);
     expect(lines).not.toEqual([]);
-    expect(inspect(loaded, { depth: 9 }) + lines.join('\n')).not.toContain('X0h1gDsPszWURQaxFh');
+    // A path that may be a hash is watched, and never shown.
+    expect(inspect({ ...loaded, watched: undefined }, { depth: 9 }) + lines.join('\n')).not.toContain(
+      'X0h1gDsPszWURQaxFh',
+    );
   });
 
   it('does not fill in the environment, because other programs would not', async () => {
