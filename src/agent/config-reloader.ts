@@ -97,7 +97,7 @@ export class ConfigReloader {
       clock,
       signal: this.#watch.signal,
       onChange: async () => {
-        logger.info('A file of routers has changed');
+        logger.info('A watched file of the configuration has changed');
         await this.reload();
       },
     });

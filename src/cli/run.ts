@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { hashToUnit, renderErrorChain } from '../base/index.ts';
-import type { LoadedConfig } from '../config/index.ts';
+import { type LoadedConfig, watchAlso } from '../config/index.ts';
 import { parseListenAddress, renderFault } from '../settings/index.ts';
 import { loadWebConfig } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
@@ -83,10 +83,12 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   const { config } = loaded;
   const listen = flags.listenAddresses.flatMap((text) => parseListenAddress(text) ?? []);
   const web = flags.webConfigFile === undefined ? undefined : await loadWebConfig(resolve(flags.webConfigFile));
-  if (web && !web.ok) return { ...web, watched: loaded.watched };
+  const watched = web ? await watchAlso(loaded.watched, web.watched) : loaded.watched;
+  if (web && !web.ok) return { ...web, watched };
   const { shard, storagePath } = flags;
   return {
     ...loaded,
+    watched,
     config: {
       ...config,
       web: {

@@ -8,7 +8,14 @@
  */
 export type { Config, RouterSettings } from './config.ts';
 export { renderJsonSchema } from './json-schema.ts';
-export { type LoadedConfig, type LoadOptions, loadConfig, readEnvironment, type WatchedFiles } from './load-config.ts';
+export {
+  type LoadedConfig,
+  type LoadOptions,
+  loadConfig,
+  readEnvironment,
+  type WatchedFiles,
+  watchAlso,
+} from './load-config.ts';
 export { renderConfigReference } from './reference.ts';
 export { renderEffectiveConfig, renderEffectiveRouter } from './render-effective.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';

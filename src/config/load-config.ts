@@ -10,6 +10,7 @@ import {
   type Environment,
   type Place,
   type RootExpected,
+  readDigest,
   readTextFile,
   renderPlace,
 } from '../settings/index.ts';
@@ -23,10 +24,18 @@ import { configSchema, type Settings } from './schema.ts';
 
 /** Files whose changes trigger a reload, as they were read. */
 export interface WatchedFiles {
-  /** Absolute paths and globs of files of routers. */
+  /** Absolute paths and globs of files of routers, and paths of the files of the web server. */
   readonly patterns: readonly string[];
   /** Digest of each file, by absolute path. */
   readonly digests: ReadonlyMap<string, string>;
+}
+
+/** Adds files to those whose changes trigger a reload, as they are now. */
+export async function watchAlso({ patterns, digests }: WatchedFiles, paths: readonly string[]): Promise<WatchedFiles> {
+  const added = await Promise.all(
+    paths.map(async (path) => [path, await readDigest(path, CONFIG_FILE_BYTES_MAX)] as const),
+  );
+  return { patterns: [...patterns, ...paths], digests: new Map([...digests, ...added]) };
 }
 
 /**
@@ -72,7 +81,7 @@ export async function loadConfig(path: string, env: Environment, options: LoadOp
   const routers = await readListedRouters(main, settings, env, files);
   const config = await resolveConfig(main, settings, routers, env, files, options);
   const { faults } = files;
-  const { watched } = routers;
+  const watched = await watchAlso(routers.watched, config.web.watched ?? []);
   return faults.length === 0 ? { ok: true, config, watched } : { ok: false, faults, watched };
 }
 

@@ -27,7 +27,7 @@ export interface WatchOptions {
 }
 
 /**
- * Calls `onChange` when files of routers were changed, added or removed, until `signal` is aborted. Never rejects.
+ * Calls `onChange` when files were changed, added or removed, until `signal` is aborted. Never rejects.
  *
  * Polls the files, because notifications of the system are lost on network shares and when a link is replaced, which is how
  * Kubernetes changes a file. A change is reported when two checks in a row found the same content, so that a file is not read

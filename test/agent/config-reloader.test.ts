@@ -157,7 +157,7 @@ test('ConfigReloader reloads when a watched file changes, those of a configurati
   };
   state.loaded = { ok: false, faults: [FAULT], watched: files('b') };
   await seeChangeOf('a1.yaml');
-  expect(ownLog[0]).toMatchObject({ level: 'info', message: 'A file of routers has changed' });
+  expect(ownLog[0]).toMatchObject({ level: 'info', message: 'A watched file of the configuration has changed' });
   // A main file that cannot be read names no files.
   state.loaded = { ok: false, faults: [FAULT], watched: NO_FILES };
   await seeChangeOf('b1.yaml');
