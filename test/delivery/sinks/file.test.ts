@@ -91,6 +91,9 @@ function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: it does not work`), { code });
 }
 
+/** A busy machine takes its time. */
+const WAIT = { timeout: 20_000 };
+
 describe('FileSink.deliver()', () => {
   test('appends one record per line, and makes the folder and the file for owner and group alone', async () => {
     const records = sampleRecords('a', 3);
@@ -457,7 +460,7 @@ describe('FileSink compresses', () => {
     await vi.waitFor(async () => {
       const { warning } = await sink.deliver([sampleRecord('b')], never);
       expect(warning).toMatch(/^Sink disk could not compress or delete rotated files of .*router\.log: E/);
-    });
+    }, WAIT);
     expect((await sink.deliver([sampleRecord('c')], never)).warning).toBeUndefined();
     expect(readAll(`${path}.${STAMP}`)).toBe('one\n');
     expect(names().filter((name) => name.endsWith('.part'))).toEqual([]);
