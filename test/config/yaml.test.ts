@@ -60,6 +60,27 @@ describe('loadConfig() on YAML', () => {
     ]);
   });
 
+  it.each([
+    ['equal keys', () => 'a: 1\n'.repeat(20_000), '2:1: a: The key stands more than once'],
+    ['different keys', () => Array.from({ length: 20_000 }, (_, index) => `k${index}: 1\n`).join(''), '1:1: k0: '],
+    ['equal keys in braces', () => `{${'a: 1, '.repeat(20_000)}}`, '1:8: a: The key stands more than once'],
+    ['faults', () => ']'.repeat(60_000), '1:1: '],
+  ])('is soon done with a hostile file of many %s', { timeout: 30_000 }, async (_, render, first) => {
+    const lines = await linesOf(render());
+    expect(lines).toContainEqual(expect.stringContaining(first));
+    expect(lines.length).toBeLessThan(150);
+  });
+
+  it.each([
+    [21, '21:1: k20: Unknown key'],
+    [25, '21:1: …: This and 4 more keys of the same map are unknown'],
+  ])('reports %d unknown keys of a map in 21 lines', async (count, last) => {
+    const keys = Array.from({ length: count }, (_, index) => `k${index}: 1`);
+    const lines = await linesOf(`${keys.join('\n')}\nrouters: [{ name: a, url: "https://192.0.2.1", auth: none }]\n`);
+    expect(lines).toHaveLength(21);
+    expect(lines.at(-1)).toContain(last);
+  });
+
   it('follows an alias to the place where the faulty value stands', async () => {
     const text = `defaults:\n  poll: &poll { interval: 5 }\n${withRouter('poll: *poll')}`;
     expect((await linesOf(text)).map((line) => line.slice(0, 5))).toEqual(['2:27:', '2:27:']);

@@ -5,6 +5,9 @@ import type { ConfigFile } from './config-file.ts';
 import { describeValue } from './describe-value.ts';
 import { type KeyPath, renderKey } from './fault.ts';
 
+/** Maximum number of unknown keys of a map that are reported one by one. */
+const UNKNOWN_KEYS_MAX = 20;
+
 /**
  * Checks a file against its schema, after substituting the environment if there is one. Returns the valid part, so that checks
  * of several keys can run on it; it is complete when no fault was added.
@@ -48,8 +51,16 @@ function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: 
   if (issue.code === 'unrecognized_keys') {
     const map = findSchema(schema, path, value);
     const keys = map ? listKeys(map.schema) : [];
-    for (const key of issue.keys) {
+    const excess = issue.keys.length - UNKNOWN_KEYS_MAX;
+    for (const [index, key] of issue.keys.slice(0, UNKNOWN_KEYS_MAX + 1).entries()) {
       const keyPath = [...path, key];
+      if (index === UNKNOWN_KEYS_MAX && excess > 1) {
+        faults.add(keyPath, `This and ${excess - 1} more keys of the same map are unknown`, {
+          aim: 'key',
+          isKeyHidden: true,
+        });
+        return;
+      }
       // In `{password, abc}`, with a comma for a colon, the password has become a key without a value.
       const isKeyHidden = source.valueAt(keyPath) === null;
       const elsewhere = map?.union && describeOwners(map.union, map.value, key);

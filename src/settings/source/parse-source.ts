@@ -13,6 +13,7 @@ import {
   parseDocument,
   visit,
   type YAMLError,
+  type YAMLMap,
 } from 'yaml';
 import type { z } from 'zod';
 import { describeKind } from './describe-value.ts';
@@ -28,6 +29,9 @@ export const YAML_DEPTH_MAX = 16;
 export const YAML_VALUES_MAX = 1_000_000;
 /** Maximum number of reported syntax errors: one mistake makes many later lines look wrong. */
 export const YAML_SYNTAX_FAULTS_MAX = 10;
+
+/** Maximum number of reported duplicate keys. */
+const DUPLICATES_MAX = 100;
 
 /** A source, if the text can be checked further, and the faults found so far. */
 export interface ParsedSource {
@@ -56,21 +60,27 @@ export function parseSource(file: string, text: string, root: RootExpected): Par
     message,
   });
   let document: Document.Parsed;
+  // Every error would record a stack that nobody reads: 40 µs each, for as many as there are characters.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
   try {
     document = parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,
       stringKeys: true,
+      // The parser compares every key with all before it, which takes minutes for a large map: see findDuplicates().
+      uniqueKeys: false,
       logLevel: 'error',
     });
   } catch {
     return { faults: [refuse(0, YAML_MESSAGES.IMPOSSIBLE)] };
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
-  const problems = [...document.errors, ...document.warnings];
-  const syntax = problems.filter((problem) => problem.code !== 'DUPLICATE_KEY');
-  const duplicates = problems
-    .filter((problem) => problem.code === 'DUPLICATE_KEY')
-    .map((problem) => refuse(problem.pos[0], YAML_MESSAGES.DUPLICATE_KEY, findPath(document, problem.pos[0])));
+  const syntax = [...document.errors, ...document.warnings];
+  const duplicates = findDuplicates(document).map(({ offset, path }) =>
+    refuse(offset, YAML_MESSAGES.DUPLICATE_KEY, path),
+  );
   if (syntax.length > 0) {
     const faults = keepFirstPerLine(syntax, lines).map((problem) =>
       refuse(problem.pos[0], YAML_MESSAGES[problem.code]),
@@ -112,21 +122,32 @@ function keepFirstPerLine(problems: readonly YAMLError[], lines: LineCounter): Y
   return [...perLine.values()].slice(0, YAML_SYNTAX_FAULTS_MAX);
 }
 
-/** Finds the path of the key at `offset`. */
-function findPath(document: Document.Parsed, offset: number): KeyPath {
-  let found: KeyPath = [];
+/** Finds the keys that stand in their map already. */
+function findDuplicates(document: Document.Parsed): { readonly offset: number; readonly path: KeyPath }[] {
+  const duplicates: { offset: number; path: KeyPath }[] = [];
   visit(document, {
-    Pair(_, pair, ancestors) {
-      if (!isScalar(pair.key) || pair.key.range?.[0] !== offset) return undefined;
-      const chain = [...ancestors, pair];
-      found = chain.flatMap((node, index): (string | number)[] => {
-        if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];
-        return isSeq(node) ? [node.items.indexOf(chain[index + 1])] : [];
-      });
-      return visit.BREAK;
+    Map(_, map, ancestors) {
+      const known = new Set<string>();
+      for (const pair of map.items) {
+        if (!isScalar(pair.key)) continue;
+        const key = String(pair.key.value);
+        const isFirst = !known.has(key);
+        known.add(key);
+        if (isFirst || duplicates.length >= DUPLICATES_MAX) continue;
+        duplicates.push({ offset: toOffset(pair.key) ?? 0, path: [...toPath([...ancestors, map]), key] });
+      }
     },
   });
-  return found;
+  return duplicates;
+}
+
+/** Converts a chain of nodes, each inside the one before, to the path of the last. */
+function toPath(chain: readonly unknown[]): KeyPath {
+  return chain.flatMap((node, index): (string | number)[] => {
+    if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];
+    const next = chain[index + 1];
+    return isSeq(node) && next !== undefined ? [node.items.indexOf(next)] : [];
+  });
 }
 
 /** Finds the offsets of the first alias, the first without an anchor before it, and the first beyond the limit. */
@@ -170,6 +191,8 @@ export class ConfigSource implements Locator {
   readonly value: unknown;
   readonly #document: Document.Parsed;
   readonly #lines: LineCounter;
+  /** Pairs of the maps that were looked into, by key. */
+  readonly #pairs = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
 
   constructor(document: Document.Parsed, lines: LineCounter, value: unknown) {
     this.value = value;
@@ -197,7 +220,7 @@ export class ConfigSource implements Locator {
         node = holder.items[step];
         offset = toOffset(node) ?? offset;
       } else {
-        const pair = findPair(holder, step);
+        const pair = isMap(holder) ? this.#pairsOf(holder).get(String(step)) : undefined;
         if (!pair) break;
         node = pair.value;
         const keyOffset = toOffset(pair.key) ?? offset;
@@ -207,6 +230,15 @@ export class ConfigSource implements Locator {
     }
     return toPosition(this.#lines, offset);
   }
+
+  /** The pairs of a map by key; of duplicates the last, as the parser does. */
+  #pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
+    const known = this.#pairs.get(map);
+    if (known) return known;
+    const pairs = new Map(map.items.flatMap((pair) => (isScalar(pair.key) ? [[String(pair.key.value), pair]] : [])));
+    this.#pairs.set(map, pairs);
+    return pairs;
+  }
 }
 
 /** Converts an offset of the parser. */
@@ -214,12 +246,6 @@ function toPosition(lines: LineCounter, offset: number): Position {
   const { line, col } = lines.linePos(offset);
   // The counter answers 0 before the first line is known, which is so in an empty file.
   return { line: Math.max(1, line), column: Math.max(1, col) };
-}
-
-/** Finds the pair of a key; of duplicates the last, as the parser does. */
-function findPair(holder: unknown, key: string | number): Pair | undefined {
-  if (!isMap(holder)) return undefined;
-  return holder.items.findLast((pair) => isScalar(pair.key) && String(pair.key.value) === String(key));
 }
 
 function toOffset(node: unknown): number | undefined {
