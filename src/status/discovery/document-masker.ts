@@ -67,8 +67,7 @@ export class DocumentMasker {
     if (typeof value === 'number') return this.#maskNumber(value, name, sensitivity);
     if (typeof value !== 'object' || value === null) return value;
     if (!Array.isArray(value)) return this.#walkFields(value, sensitivity, depth);
-    const room = Math.max(0, VALUES_MAX - this.#values) + 1;
-    return value.slice(0, room).map((item: unknown) => this.#walk(item, name, sensitivity, depth + 1));
+    return value.slice(0, VALUES_MAX - this.#values + 1).map((item) => this.#walk(item, name, sensitivity, depth + 1));
   }
 
   #walkFields(fields: object, sensitivity: Sensitivity | undefined, depth: number): object {
@@ -106,9 +105,8 @@ export class DocumentMasker {
    * Masks a text of a field with a neutral name: what is sensitive by its form, by a key before it, or already known.
    */
   #maskText(text: string): string {
-    const pattern = this.#namesPattern;
-    const maskNames = (plain: string) =>
-      pattern ? plain.replace(pattern, (name) => this.#replace('text', name)) : plain;
+    const pattern = this.#namesPattern ?? /(?!)/;
+    const maskNames = (rest: string) => rest.replace(pattern, (name) => this.#replace('text', name));
     let masked = '';
     let from = 0;
     for (const { 1: key = '', 3: quoted, 4: bare = '', indices } of text.matchAll(KEY_VALUE)) {

@@ -1,6 +1,6 @@
 import { parseDateText } from '../values/parse-date-text.ts';
 import { findUnit, parseDurationText, parseFraction, parseList, parseQuantity } from '../values/quantities.ts';
-import { splitWords } from './mask-table.ts';
+import { splitWords } from './metric-names.ts';
 
 /** Guessed meaning of a field. `label`: a text that cannot become a number. */
 export type Guess =

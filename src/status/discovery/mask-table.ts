@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import { splitWords } from './metric-names.ts';
 
 /**
  * Sensitivity of a value by the name of its field. `secret`: it grants access. `identity`: it identifies a person,
@@ -15,8 +16,7 @@ const toSet = (words: string): ReadonlySet<string> => new Set(words.trim().split
 const KEYS: readonly (readonly [Sensitivity, words: ReadonlySet<string>, parts: RegExp])[] = [
   [
     'secret',
-    toSet(`
-      authorization bearer cookie jwt key keys pass private psk pw pwd sid`),
+    toSet('authorization bearer cookie jwt key keys pass private psk pw pwd sid'),
     /apikey|credential|passphrase|passw|presharedkey|privatekey|secret|sessionid|token/,
   ],
   [
@@ -54,10 +54,9 @@ const all = (parts: TemplateStringsArray, ...inner: string[]) => new RegExp(Stri
  */
 type Form = readonly [kind: MaskKind, pattern: RegExp, find?: (found: string) => number | undefined];
 
-const hasAll =
-  (...parts: RegExp[]) =>
-  (found: string) =>
-    parts.every((part) => part.test(found)) ? 0 : undefined;
+function hasAll(...parts: RegExp[]) {
+  return (found: string) => (parts.every((part) => part.test(found)) ? 0 : undefined);
+}
 const isHex = hasAll(/[a-f]/i, /\d/);
 
 /** Each pattern is applied to what the previous ones have left. */
@@ -127,20 +126,6 @@ function findIpv6(found: string): number | undefined {
   const starts = [...found.slice(0, RUN_LENGTH_MAX).matchAll(/(?<=^|:)/g)].slice(0, STARTS_MAX);
   const start = starts.find(({ index }) => isIPv6(found.slice(index)))?.index;
   return start === undefined || /^::1?$/.test(found.slice(start)) ? undefined : start;
-}
-
-/** Longest name that is split into words; a longer one is not a field name. */
-const NAME_LENGTH_MAX = 256;
-
-/** Returns the words of a name in lower case: `IMEI`, `macAddress`, `ip-address_2`. */
-export function splitWords(name: string): readonly string[] {
-  return name
-    .slice(0, NAME_LENGTH_MAX)
-    .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
-    .replaceAll(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
-    .toLowerCase()
-    .split(/[^\p{L}]+/u)
-    .filter((word) => word !== '');
 }
 
 /** Returns the sensitivity of a field's values by its name alone; `undefined` if the name is neutral. */

@@ -47,6 +47,20 @@ export function toSnakeCase(text: string): string {
     .replaceAll(/^_+|_+$/g, '');
 }
 
+/** Longest name that is split into words; a longer one is not a field name. */
+const SPLIT_LENGTH_MAX = 256;
+
+/** Returns the words of a name in lower case: `IMEI`, `macAddress`, `ip-address_2`. */
+export function splitWords(name: string): readonly string[] {
+  return name
+    .slice(0, SPLIT_LENGTH_MAX)
+    .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+    .replaceAll(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}]+/u)
+    .filter((word) => word !== '');
+}
+
 /** Returns true if the field's name suggests a counter: `bytes_rx`, `rx_errors`. */
 export function isCounterName(field: string): boolean {
   const words = toSnakeCase(field).split('_');
