@@ -1,0 +1,286 @@
+import {
+  type Clock,
+  CodedError,
+  type Logger,
+  type Random,
+  renderDuration,
+  renderErrorChain,
+} from '../../base/index.ts';
+import {
+  DeliveryError,
+  type DeliveryEvent,
+  DeliveryWorker,
+  type Sink,
+  type SinkSettings,
+  type StepOptions,
+} from '../../delivery/index.ts';
+import { RetryLoop, type RetryLoopOutcome } from '../../schedule/index.ts';
+import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError } from '../../store/index.ts';
+import type { SinkSummary } from '../../web/index.ts';
+import { createSelection, type SinkSelection } from '../line-processing.ts';
+import type { SelfMetrics } from '../metrics/self-metrics.ts';
+
+/** Stores, clock and counters that all sinks share. */
+export interface SinkContext {
+  /** Store that holds the spool and the sinks' cursors. */
+  readonly store: EmbeddedStore;
+  /** Store of rejected records. */
+  readonly deadLetters: DeadLetterStore;
+  /** Clock for waits and the age of records. */
+  readonly clock: Clock;
+  /** Random numbers for the jitter of back-offs. */
+  readonly random: Random;
+  /** Log for the state of sinks. */
+  readonly logger: Logger;
+  /** Metrics of deliveries. */
+  readonly metrics: SelfMetrics;
+  /** Called after each delivery with the number of records. */
+  readonly onDelivered: (records: number) => void;
+  /** Called when a sink can never deliver again. */
+  readonly onGone: (cause: DeliveryError) => void;
+}
+
+/** A delivery that takes longer than this is logged as a warning, even if it has no time limit. */
+const SINK_PATIENCE_MS = 30_000;
+const SINK_BACKOFF = { firstMs: 500, ceilingMs: 5 * 60_000 };
+/** Upper limit of the wait that a sink may ask for. */
+const RETRY_AFTER_MS_MAX = 60 * 60_000;
+/** Wait after rejected credentials: some servers lock an account. */
+const OPERATOR_RETRY_MS = 60_000;
+
+/** Delivery to one sink: its loop, its state, and the effects of its events on log and metrics. */
+export class RunningSink {
+  readonly settings: SinkSettings;
+  readonly #context: SinkContext;
+  readonly #sink: Sink;
+  readonly #loop: RetryLoop;
+  readonly #selection: SinkSelection;
+  #state: SinkSummary['state'] = 'unknown';
+  #records = 0;
+  /** Wall time, milliseconds since the Unix epoch. */
+  #lastSuccessMs: number | undefined;
+  #error: string | null = null;
+  /** True if there may be dead letters to replay. */
+  #mayReplay = false;
+
+  constructor(settings: SinkSettings, sink: Sink, context: SinkContext) {
+    const { clock, random, metrics, store, deadLetters } = context;
+    this.settings = settings;
+    this.#context = context;
+    this.#sink = sink;
+    this.#selection = createSelection(settings.select);
+    const worker = new DeliveryWorker<SpoolCursor>({
+      sink,
+      spool: store,
+      deadLetters: {
+        add: (of, refused, taken) => deadLetters.add(of, refused, taken),
+        readReplayed: (of, bounds) => this.#readReplayed(of, bounds),
+      },
+      clock,
+      ...this.#selection,
+      report: (event) => this.#onDelivery(event),
+    });
+    this.#loop = new RetryLoop({
+      clock,
+      random,
+      backoff: SINK_BACKOFF,
+      step: (signal, options) => this.#step(worker, signal, options),
+      onFailure: (cause) => this.#noteFailure(cause),
+    });
+    if (sink.connection) sink.connection.onEnd = () => this.#loop.wake();
+    metrics.registerSink(this.name);
+    // If records are waiting, the first attempt sets the state.
+    if (this.#countWaiting(this.#selection.isWanted) === 0) metrics.sinkUp.set({ sink: this.name }, 1);
+  }
+
+  get name(): string {
+    return this.settings.name;
+  }
+
+  /** Age of the oldest record that the sink has yet to take, 0 without one. Seconds. */
+  get lagSeconds(): number {
+    const { store, clock } = this.#context;
+    const oldestMs = store.oldestWaitingMs(this.name, this.#selection.isWanted);
+    return oldestMs === undefined ? 0 : Math.max(0, clock.now() - oldestMs) / 1000;
+  }
+
+  describe(deadLetters: number): SinkSummary {
+    return {
+      name: this.name,
+      type: this.settings.type,
+      state: this.#state,
+      recordsDelivered: this.#records,
+      recordsWaiting: this.#context.store.countWaiting(this.name, this.#selection.isWanted),
+      lagSeconds: this.lagSeconds,
+      deadLetters,
+      lastSuccess: this.#lastSuccessMs === undefined ? null : new Date(this.#lastSuccessMs).toISOString(),
+      error: this.#error,
+    };
+  }
+
+  /** Signals that there are records. */
+  wake(): void {
+    this.#loop.wake();
+  }
+
+  /** Signals that there may be dead letters to replay. Does not wake the sink. */
+  expectReplays(): void {
+    this.#mayReplay = true;
+  }
+
+  whenIdle(): Promise<void> {
+    return this.#loop.whenIdle();
+  }
+
+  /** Delivers what is spooled until `signal` aborts, and closes the sink. */
+  async drain(signal: AbortSignal): Promise<void> {
+    await this.#loop.drain(signal);
+    await this.#sink.close();
+  }
+
+  /** Ends the delivery after a change of the configuration. `isChanged`: the sink gets other settings; otherwise it was removed. */
+  async stop(isChanged: boolean, signal: AbortSignal): Promise<void> {
+    const { metrics, logger } = this.#context;
+    // The new settings may be what makes it work, so no time is spent on the old ones.
+    await this.#loop.drain(isChanged ? AbortSignal.abort() : signal);
+    await this.#sink.close().catch((cause: unknown) => this.#noteFault(cause));
+    if (isChanged) return;
+    metrics.unregisterSink(this.name);
+    const records = this.#countWaiting();
+    if (records > 0) {
+      logger.warn('A sink was removed; it does not get what waited for it', { sink: this.name, records });
+    }
+  }
+
+  /** Returns the number of waiting records; 0 if the store cannot be read. */
+  #countWaiting(isWanted?: SinkSelection['isWanted']): number {
+    try {
+      return this.#context.store.countWaiting(this.name, isWanted);
+    } catch {
+      return 0;
+    }
+  }
+
+  /** Reads marked letters only after a check, and returns none while a command locks the file: new records must not wait. */
+  #readReplayed(sink: string, bounds: Parameters<DeadLetterStore['readReplayed']>[1]) {
+    if (!this.#mayReplay) return [];
+    try {
+      const letters = this.#context.deadLetters.readReplayed(sink, bounds);
+      if (letters.length === 0) this.#mayReplay = false;
+      return letters;
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      this.#mayReplay = false;
+      return [];
+    }
+  }
+
+  async #step(
+    worker: DeliveryWorker<SpoolCursor>,
+    signal: AbortSignal,
+    options: StepOptions,
+  ): Promise<RetryLoopOutcome> {
+    const { clock, logger } = this.#context;
+    const patience = clock.setTimer(SINK_PATIENCE_MS, () => {
+      const waited = renderDuration(SINK_PATIENCE_MS);
+      this.#noteState(false, `It has not taken records for ${waited}`);
+      logger.warn('A sink does not take its records', { sink: this.name, waited });
+    });
+    try {
+      return await worker.step(signal, options);
+    } finally {
+      patience.cancel();
+    }
+  }
+
+  #onDelivery(event: DeliveryEvent): void {
+    const { metrics, logger, clock, onDelivered } = this.#context;
+    const { name } = this;
+    const count = (result: string, records: number) => metrics.sinkRecords.inc({ sink: name, result }, records);
+    switch (event.type) {
+      case 'records-delivered': {
+        this.#records += event.records;
+        this.#lastSuccessMs = clock.now();
+        this.#noteState(true, null);
+        count('delivered', event.records - event.duplicates);
+        if (event.duplicates > 0) count('duplicate', event.duplicates);
+        metrics.sinkSentBytes.inc({ sink: name }, event.bytes);
+        onDelivered(event.records);
+        return;
+      }
+      case 'records-repeated':
+        this.#noteState(true, null);
+        count('repeated', event.records);
+        metrics.sinkSentBytes.inc({ sink: name }, event.bytes);
+        logger.info('Records went to a sink again, because it may have lost them', {
+          sink: name,
+          records: event.records,
+        });
+        return;
+      case 'repeats-refused': {
+        const { records, reason } = event;
+        logger.warn('A sink refused records that went to it again; it has taken them before', {
+          sink: name,
+          records,
+          reason,
+        });
+        return;
+      }
+      case 'records-skipped':
+        count('skipped', event.records);
+        return;
+      case 'records-refused': {
+        const { records, reason, isAnswered } = event;
+        if (isAnswered) this.#noteState(true, null);
+        count('dead_letter', records);
+        logger.warn('A sink refused records for good; they are dead letters', { sink: name, records, reason });
+        return;
+      }
+      case 'records-rejected': {
+        const { records, reason } = event;
+        this.#noteState(true, null);
+        count('rejected', records);
+        logger.error('A sink rejected records and does not say which', { sink: name, records, reason });
+        return;
+      }
+      case 'batch-split': {
+        const { records, reason } = event;
+        logger.info('A sink refused a batch, which goes on in halves', { sink: name, records, reason });
+        return;
+      }
+      case 'sink-warned':
+        metrics.sinkWarnings.inc({ sink: name });
+        logger.warn('Sink warning', { sink: name, words: event.message });
+        return;
+    }
+  }
+
+  /** Returns the minimum wait until the next attempt. Milliseconds. */
+  #noteFailure(cause: unknown): number | undefined {
+    const { metrics, onGone } = this.#context;
+    // The agent cannot reopen standard output; its supervisor can, by restarting it.
+    if (cause instanceof DeliveryError && cause.code === 'closed') {
+      this.#noteState(false, renderErrorChain(cause));
+      onGone(cause);
+      return undefined;
+    }
+    this.#noteFault(cause);
+    const reason = cause instanceof CodedError ? String(cause.code) : 'failed';
+    metrics.countSinkFailure(this.name, reason);
+    if (!(cause instanceof DeliveryError)) return undefined;
+    if (cause.disposition === 'operator') return OPERATOR_RETRY_MS;
+    return Math.min(cause.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
+  }
+
+  #noteFault(cause: unknown): void {
+    const error = renderErrorChain(cause);
+    this.#noteState(false, error);
+    this.#context.logger.warn('A sink failed', { sink: this.name, error });
+  }
+
+  #noteState(isUp: boolean, error: string | null): void {
+    this.#context.metrics.sinkUp.set({ sink: this.name }, isUp ? 1 : 0);
+    this.#state = isUp ? 'up' : 'down';
+    this.#error = error;
+  }
+}
