@@ -24,8 +24,8 @@ export interface JsonSchema {
 const REFERENCE: JsonSchema = { type: 'string', pattern: '\\$\\{' };
 
 /**
- * Renders the JSON Schema of the configuration file, for editors. Draft 7, which all of them know. It accepts whatever
- * `loadConfig` accepts, and more: what several keys or other files decide is beyond it.
+ * Renders the JSON Schema of the configuration file, for editors, as draft 7, which all of them support. It accepts
+ * everything that `loadConfig` accepts, and more: it cannot express rules over several keys or other files.
  */
 export function renderJsonSchema(): string {
   const schema = {

@@ -19,7 +19,7 @@ export interface RuleSurroundings {
   readonly agentFamilies: readonly FamilyDescription[];
 }
 
-/** A rule of the list. The path of a shipped rule is that of the word which includes the shipped rules. */
+/** A rule of the list. The path of a shipped rule is that of the word `default` in the list. */
 interface ListedRule {
   readonly rule: LogRuleSettings;
   readonly path: KeyPath;

@@ -11,7 +11,7 @@ interface Section {
 
 /**
  * Renders a table for each map of keys in the schema, in the order in which they are written, under headings of `level`.
- * A map whose path is in `elsewhere` gets none: it links to the section that is named there.
+ * A map whose path is in `elsewhere` gets no table, but a link to the section named there.
  */
 export function renderTables(
   schema: z.core.$ZodType,
@@ -23,7 +23,7 @@ export function renderTables(
   return sections.map((section) => renderSection(section, root, level, elsewhere)).join('\n');
 }
 
-/** The anchor of a section by the path of its map. */
+/** Returns the anchor of a section. */
 export function toAnchor(title: string): string {
   return title
     .toLowerCase()
@@ -113,7 +113,7 @@ function renderSection(
   return `${heading}${text}| Key | Type | Default | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
 }
 
-/** Finds the section at a key, in a list at a key, or behind the names at a key; the suffix says which. */
+/** Finds the section at a key, in a list, or in a map of names; the suffix of the title tells them apart. */
 function findMap({
   items,
   additionalProperties: named,

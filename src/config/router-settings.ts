@@ -176,7 +176,7 @@ function resolveRouter(
     const message = 'Missing key; expected either "password" or "password_file", here or in "defaults"';
     own.file.faults.add([...own.path, 'password'], message);
   }
-  // A router that brings a password of its own brings it in either form.
+  // A router's own password replaces that of `defaults` in either form.
   const nobody = needsAccount ? undefined : { username: '', password: new Secret('') };
   const password = passwordOf(own) ?? passwordOf(defaults) ?? nobody?.password;
   const username = merged.username ?? nobody?.username;

@@ -58,7 +58,7 @@ export async function watchRouterFiles(options: WatchOptions): Promise<void> {
     try {
       await onChange();
     } catch {
-      // The watch goes on: the next change may be the one that mends what went wrong.
+      // Keep watching: the next change may fix the cause.
     }
   }
 }

@@ -194,8 +194,8 @@ export class RouterClient implements AsyncDisposable {
 
   /**
    * `GET /download/log?log_file=<name>`: hands the body to `consume` while it arrives. An unknown file is status 404.
-   * With `start`, only the bytes from there on, or up to and with `last`, are asked for; `consume` is told where the body really begins, which is 0
-   * on a router that does not support ranges, the body's entity tag and the router's time. With `unlessEtag`, a router that
+   * With `start`, only the bytes from `start` to `last` (inclusive) or to the end are requested. `consume` gets the actual offset of the
+   * body, which is 0 on a router without support for ranges, the body's entity tag and the router's time. With `unlessEtag`, a router that
    * supports entity tags answers an unchanged file with status 304.
    */
   readLog<T>(

@@ -26,7 +26,7 @@ export interface ManualActionOptions {
   readonly modem_state: { readonly name: string; readonly state_change: 'log_in' | 'log_out' | 'turn_on' | 'turn_off' };
   /** Name of a container and the change of its state. */
   readonly container_state: { readonly name: string; readonly state_change: 'start' | 'stop' | 'restart' };
-  /** Name of a stored firmware to activate. An option that stands alone bears the name of its type, here and below. */
+  /** Name of a stored firmware to activate. Here and below, a single option has the name of its type. */
   readonly firmware: { readonly firmware: string };
   /** Name of a stored profile to activate. */
   readonly profile: { readonly profile: string };

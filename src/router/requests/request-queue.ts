@@ -32,7 +32,7 @@ const LOGIN_PATH = '/auth/login';
 const REFUSALS_MAX = 2;
 /** Statuses of a healthy router that is busy. */
 const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
-/** Wait for a busy router that does not say how long. Milliseconds. */
+/** Wait for a busy router without `Retry-After`. Milliseconds. */
 const BUSY_WAIT_MS = 3000;
 /** Longest wait within a call; a longer `Retry-After` is left to the caller. Milliseconds. */
 const BUSY_WAIT_MS_MAX = 15_000;
@@ -65,7 +65,7 @@ export class RequestQueue {
   readonly #mutex = new Mutex();
   readonly #refusals: RefusalMemory;
   #retryAfter: RetryAfter | undefined;
-  /** True if the last call waited for a busy router in vain. */
+  /** True if the router was still busy at the end of the last call. */
   #isBusy = false;
 
   constructor(options: RequestQueueOptions) {

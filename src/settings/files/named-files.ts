@@ -111,7 +111,7 @@ export class NamedFileReader {
     return undefined;
   }
 
-  /** Reads the files of the key `tls`, which stands at `place`. */
+  /** Reads the files of the section `tls` at `place`. */
   async readTls(
     { file, path }: Place,
     { ca_file: ca, cert_file: cert, key_file: key }: NamedTlsFiles,
@@ -157,12 +157,12 @@ export function renderFileFault(file: ConfigFile, path: KeyPath, isRelative: boo
 const BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----/g;
 
 /**
- * Parses a bundle of certificates. Returns the certificates alone, as PEM, so that comments and keys which stand in the
- * same file are not kept; `undefined` when there is none or when one of them is damaged.
+ * Parses a bundle of certificates. Returns only the certificates, as PEM, without comments and keys in the same file;
+ * `undefined` if there is no certificate or one of them is damaged.
  */
 function parseCertificates(pem: string): string | undefined {
   const blocks = pem.match(BLOCK) ?? [];
-  // A block that is cut off does not match the pattern, and must not be left out in silence.
+  // A truncated block does not match the pattern, and must not be ignored.
   if (blocks.length === 0 || blocks.length !== pem.split('-----BEGIN CERTIFICATE-----').length - 1) return undefined;
   if (!blocks.every(isCertificate)) return undefined;
   return blocks.map((block) => `${block}\n`).join('');
@@ -191,13 +191,13 @@ export interface TlsSettings {
   readonly caPem: string | undefined;
   /** Name that the certificate must carry, when it is not the host of the URL. */
   readonly serverName: string | undefined;
-  /** Certificate and private key to show, as PEM. */
+  /** Client certificate, as PEM. */
   readonly certPem: string | undefined;
   /** Private key of `certPem`, as PEM. */
   readonly keyPem: Secret | undefined;
   /**
-   * SHA-256 of the certificate that the other side must have: 64 hexadecimal digits. Without `caPem` no authority has to vouch
-   * for it, as with the self-signed certificate of a fresh router.
+   * SHA-256 of the certificate that the other side must have: 64 hexadecimal digits. Without `caPem` no authority is needed, as
+   * with the self-signed certificate of a new router.
    */
   readonly fingerprintSha256: string | undefined;
   /** True to accept any certificate. */
@@ -237,7 +237,7 @@ export async function readTls(place: Place, tls: WrittenTls = {}, reader: NamedF
   return toTlsSettings(tls, await reader.readTls(place, tls));
 }
 
-/** Puts the keys of the section together with the content of its files, defaults applied. */
+/** Combines the keys of the section with the content of its files, and applies the defaults. */
 export function toTlsSettings(tls: WrittenTls, { caPem, certPem, keyPem }: TlsFiles): TlsSettings {
   return {
     caPem,

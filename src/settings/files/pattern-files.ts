@@ -29,7 +29,7 @@ export interface MatchedFiles {
   readonly digests: ReadonlyMap<string, string>;
 }
 
-/** Characters of file names that would break a line or be obeyed by a terminal. */
+/** Characters of file names that would break a line or control a terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
@@ -75,7 +75,7 @@ export async function readPatternFiles(
   return { files, patterns: absolute, digests };
 }
 
-/** The name of a file from where the main file is called by its name. */
+/** Renders the path of a file relative to the same folder as the name of the main file. */
 function renderName(main: ConfigFile, pattern: string, path: string): string {
   const name = isAbsolute(pattern) ? path : join(dirname(main.name), relative(main.folder, path));
   return name.replaceAll(UNPRINTABLE, '?');

@@ -30,7 +30,7 @@ export function filePatterns(about: About) {
     .min(1, { error: PATTERN })
     .max(TEXT_CHARS_MAX, { error: PATTERN })
     .refine((value) => !value.includes('\0'), { error: PATTERN })
-    // It would search whatever lies below, the whole disk at worst.
+    // "**" could search the whole disk.
     .refine((value) => !value.includes('**'), {
       error: `a path or glob without "**"; write a "*" for each level of folders`,
     });
@@ -119,8 +119,8 @@ export function timeZone(about: About) {
 }
 
 /**
- * Parses an http or https URL of scheme, host, port and path alone to its normal form, as it would be asked for;
- * `undefined` when it is none.
+ * Parses an http or https URL that consists of scheme, host, port and path, and normalises it; `undefined` for any other
+ * text.
  */
 export function parsePlainUrl(address: string): string | undefined {
   // The WHATWG parser accepts likely mistakes: spaces, backslashes, missing slashes.
@@ -130,7 +130,7 @@ export function parsePlainUrl(address: string): string | undefined {
   return url.origin + url.pathname;
 }
 
-/** Parses the address of a router, or of anything else below which paths are asked for, without a slash at the end. */
+/** Parses a base URL, such as the address of a router, and removes slashes at its end. */
 export function parseRouterUrl(address: string): string | undefined {
   return parsePlainUrl(address)?.replace(/\/+$/, '');
 }
@@ -149,7 +149,7 @@ function isTimeZone(zone: string): boolean {
   }
 }
 
-/** The time zone that `zone` is probably a misspelling of. */
+/** Finds the time zone of which `zone` is probably a misspelling. */
 function findNearestTimeZone(zone: string): string | undefined {
   return findNearest(zone, [...CANONICAL_ZONES]);
 }
@@ -165,7 +165,7 @@ export interface ListenAddress {
 const PORT_MAX = 65_535;
 const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
 
-/** Parses `host:port`, `:port` or `[::1]:port`; `undefined` when the text is none. Port 0 lets the system choose. */
+/** Parses `host:port`, `:port` or `[::1]:port`; `undefined` for any other text. Port 0 lets the system choose. */
 export function parseListenAddress(text: string): ListenAddress | undefined {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
   if (!match) return undefined;
@@ -174,12 +174,12 @@ export function parseListenAddress(text: string): ListenAddress | undefined {
   if (port > PORT_MAX) return undefined;
   if (bracketed !== undefined) return isIPv6(bracketed) ? { host: bracketed, port } : undefined;
   if (plain === undefined || plain === '') return { host: undefined, port };
-  // A name of digits and dots alone is an address with a mistake in it.
+  // A name of digits and dots is a mistyped address.
   const isHost = /^[\d.]+$/.test(plain) ? isIPv4(plain) : HOST_NAME.test(plain);
   return isHost ? { host: plain, port } : undefined;
 }
 
-/** Renders an address as it is written: `[::1]:port` for one with colons. */
+/** Renders an address, with brackets around one with colons: `[::1]:port`. */
 export function renderListenAddress({ host = '', port }: ListenAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
@@ -198,7 +198,7 @@ const LABELS_RESERVED: ReadonlySet<string> = new Set(['router', 'le', 'quantile'
 
 const HELP = `a text of at most ${HELP_CHARS_MAX} characters`;
 
-/** A sentence or two for people; line breaks of a folded text count as blanks. */
+/** A description of one or two sentences. Line breaks of a folded text count as blanks. */
 export function help(description: string) {
   return parsed({ description, kind: 'text' }, HELP, (value) => {
     const line = value.trim().replaceAll(/\s+/g, ' ');
@@ -254,7 +254,7 @@ export function findNameFault({ name: metric, type }: WrittenName): string | und
   return reserved && `The name of a metric of type "${type}" must not end in "${reserved}"`;
 }
 
-/** The name of the family in OpenMetrics. */
+/** Returns the name of the family in OpenMetrics. */
 export function toFamilyName({ name: metric, type }: { readonly name: string; readonly type: string }): string {
   if (type === 'counter') return metric.replace(/_total$/, '');
   return type === 'info' ? metric.replace(/_info$/, '') : metric;

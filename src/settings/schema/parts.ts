@@ -217,8 +217,8 @@ export type Inheritable<Keys> = {
 };
 
 /**
- * Keys that may also be set in a layer below, here or in the sections among them: each is described with its default, but an
- * absent one stays absent, so that the layers can be merged. {@link orDefaults} then applies the defaults.
+ * Returns keys that may also be set in another layer, in nested sections too: each is described with its default, but an
+ * absent one stays absent, so that layers can be merged. {@link orDefaults} then applies the defaults.
  */
 export function inheritable<Keys extends Readonly<Record<string, z.core.$ZodType>>>(keys: Keys): Inheritable<Keys> {
   const entries = Object.entries(keys).map(([key, schema]) => [key, withoutDefault(schema)]);
@@ -232,7 +232,7 @@ function withoutDefault(schema: z.core.$ZodType): z.core.$ZodType {
   return section(inner.meta()?.description ?? '', inheritable(inner.shape)).optional();
 }
 
-/** Adds the default to the description, of a parsed value to what is written: JSON Schema shows none behind a step of parsing. */
+/** Adds the default to the description of the written value: JSON Schema does not show defaults of parsed values. */
 function describeDefault(schema: z.core.$ZodType, written: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodPipe)
     return schema.clone({ ...schema.def, in: describeDefault(schema.in, written) }, { parent: true });

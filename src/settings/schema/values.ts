@@ -6,11 +6,11 @@ import type { KeyPath } from '../source/fault.ts';
 export const TEXT_CHARS_MAX = 4096;
 /** Shorter than a round trip to a router, so certainly a wrong unit. */
 export const DURATION_MS_MIN = 100;
-/** A week: longer waits would need timers that the runtime cannot set. */
+/** A week: `setTimeout` supports no more than 24 days. */
 export const DURATION_MS_MAX = 7 * 86_400_000;
 /** A spool below this would be full after the first archive. */
 export const SPOOL_BYTES_LEAST = 1024 ** 2;
-/** Less would not pay for the logins of a day. */
+/** Less would not suffice for the logins of a day. */
 export const BYTE_BUDGET_LEAST = 64 * 1024;
 
 /**
@@ -142,7 +142,7 @@ export function duration(about: About, leastMs: number = DURATION_MS_MIN, mostMs
   return parsed({ kind: 'duration', ...about }, describeDuration(leastMs, mostMs), parse, renderDuration);
 }
 
-/** A Prometheus duration, to milliseconds; 0, which needs no unit, is none at all. */
+/** A Prometheus duration, to milliseconds, or 0 (with or without a unit) for none. */
 export function durationOrNone(about: About, leastMs: number, mostMs: number) {
   const expected = `${describeDuration(leastMs, mostMs)}, or 0`;
   const written = z.union([z.string(), z.literal(0)], { error: expected }).meta({ kind: 'duration', ...about });
@@ -216,8 +216,8 @@ export function wholeNumber(about: About, least: number, most: number) {
 }
 
 /**
- * Secrecy of a value. `secret`: it is a secret. `possible`: it is none, but an operator may put one there by mistake, as in a URL
- * or instead of the name of a file. Messages repeat neither.
+ * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL or
+ * instead of the name of a file. Messages repeat neither.
  */
 type Secrecy = 'secret' | 'possible';
 
@@ -235,7 +235,7 @@ export interface SecretKeys {
   isSensitive(path: KeyPath): boolean;
   /** True if the value at a path, or a value that contains it, is a secret. */
   isSecret(path: KeyPath): boolean;
-  /** True for a map of secrets by names that a person chose, such as headers, and for what is in it. */
+  /** True for a map of secrets with names chosen by the operator, such as headers, and for its content. */
   isInMap(path: KeyPath): boolean;
 }
 
@@ -264,7 +264,7 @@ function collectKeys(root: z.core.$ZodType): SecretKeys {
   return { isSensitive: has(sensitive), isSecret: has(secrets), isInMap: has(maps) };
 }
 
-/** The schemas that a schema is made of, with their key where they have one of their own. */
+/** Lists the parts of a schema, with their key in a map. */
 function listParts(schema: z.core.$ZodType): readonly (readonly [string | undefined, z.core.$ZodType])[] {
   if (schema instanceof z.ZodObject) return Object.entries(schema.shape);
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodPrefault) {
