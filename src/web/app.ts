@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import type { Clock } from '../base/index.ts';
+import { type Access, mayAsk } from './access.ts';
 import type { AddressSet } from './address.ts';
-import type { BasicAuth } from './basic-auth.ts';
 import { answerJson } from './cached-answer.ts';
 import { findClient } from './client-address.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
@@ -17,8 +17,8 @@ import type { Handler, WebContext, WebDependencies, WebEnv } from './web-depende
 
 /** Access policy and response headers. A reload replaces them. */
 export interface AccessPolicy {
-  /** Basic authentication; `undefined` = open access. */
-  auth: BasicAuth | undefined;
+  /** Who may do what. */
+  access: Access;
   /** Names by which the server may be asked. */
   hosts: HostPolicy;
   /** Limit of all requests together; `undefined` = none. */
@@ -76,7 +76,7 @@ function createGuardedApp(
     const refusal =
       refuseExcess(accessPolicy, context, path) ??
       (accessPolicy.hosts.admits(context, path)
-        ? await authenticate(accessPolicy, context, onFailed)
+        ? await authorize(accessPolicy, context, path, onFailed)
         : context.text(MISDIRECTED, 421));
     if (refusal) context.res = refusal;
     else await next();
@@ -169,23 +169,24 @@ function refuseExcess({ limit }: AccessPolicy, context: WebContext, path: string
   return context.text('Too many requests; try again later.\n', 429, { 'Retry-After': String(limit.retryAfterSeconds) });
 }
 
-/** Returns the refusal of an unauthenticated request; `undefined` when access is granted. */
-async function authenticate(
-  { auth, proxies }: AccessPolicy,
+/** Returns the refusal of a request without the right to it; `undefined` when access is granted. */
+async function authorize(
+  { access, proxies }: AccessPolicy,
   context: WebContext,
+  path: string,
   onFailed: (cause: unknown) => void,
 ): Promise<Response | undefined> {
+  if (access.isFree(path)) return undefined;
   try {
-    if (!auth) return undefined;
     const peer = context.env.incoming?.socket.remoteAddress ?? '';
     const client = findClient(peer, context.req.header('x-forwarded-for'), proxies);
-    if (await auth.admits(context.req.header('authorization'), client)) return undefined;
+    const role = await access.identify(context.req.header('authorization'), client);
+    if (role === undefined) return context.text('Unauthorized.\n', 401, { 'WWW-Authenticate': access.challenge });
+    if (mayAsk(role, path)) return undefined;
+    return context.text(`The role "${role}" does not allow this.\n`, 403);
   } catch (cause) {
     // A flood of passwords must not flood the log as well.
     if (!(cause instanceof WebError && cause.code === 'busy')) onFailed(cause);
     return context.text('Passwords cannot be checked now; try again later.\n', 503, { 'Retry-After': '1' });
   }
-  return context.text('Unauthorized.\n', 401, {
-    'WWW-Authenticate': 'Basic realm="router-exporter", charset="UTF-8"',
-  });
 }

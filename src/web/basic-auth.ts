@@ -120,7 +120,8 @@ function toDecoy(cost: number): string {
   return `$2b$${String(cost).padStart(2, '0')}$`.padEnd(HASH_CHARS, '.');
 }
 
-function parseBasic(authorization: string | undefined): { user: string; password: string } | undefined {
+/** Parses the value of an `Authorization` header; `undefined` when it holds no user and password. */
+export function parseBasic(authorization: string | undefined): { user: string; password: string } | undefined {
   const encoded = /^basic +([A-Za-z0-9+/=]+) *$/i.exec(authorization ?? '')?.[1];
   if (encoded === undefined) return undefined;
   const text = Buffer.from(encoded, 'base64').toString('utf8');

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Clock } from '../base/index.ts';
+import { Access } from './access.ts';
+import { type AccessRules, NO_RULES } from './access-settings.ts';
 import { AddressSet, type Network } from './address.ts';
 import { type AccessPolicy, createHealthApp, createWebApp } from './app.ts';
 import { BasicAuth } from './basic-auth.ts';
@@ -19,6 +21,8 @@ import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 export interface WebPolicy {
   /** TLS, users and headers; absent = plain HTTP and open access. */
   readonly security?: WebSecurity | undefined;
+  /** Roles and bearer tokens. Default: no tokens, and every user may do everything. */
+  readonly access?: AccessRules | undefined;
   /** Names by which browsers may ask, beside addresses and private names; `*.` at the start stands for any. Default: none. */
   readonly allowedHosts?: readonly string[] | undefined;
   /** Proxies in front of the server: many clients come from their addresses. Default: none. */
@@ -73,10 +77,11 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const ownHosts = [externalUrl?.hostname, ...options.addresses.map(({ host }) => host)].filter(isName);
   const toHosts = ({ allowedHosts = [] }: WebPolicy) => new HostPolicy([...ownHosts, ...allowedHosts]);
   const createLimit = ({ rateLimit }: WebSecurity) => rateLimit && new RateLimit(rateLimit, clock);
+  let auth = createAuth(security);
   const accessPolicy: AccessPolicy = {
+    access: createAccess(options, auth),
     limit: createLimit(security),
     hosts: toHosts(options),
-    auth: createAuth(security),
     proxies: new AddressSet(options.trustedProxies ?? []),
     headers: security.headers,
   };
@@ -126,12 +131,14 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
       checkSecurity(next);
       checkChange(security, next);
       // Cached credentials stay valid only while the users are unchanged.
-      const auth = isSame([...security.users], [...next.users]) ? accessPolicy.auth : createAuth(next);
+      const nextAuth = isSame([...security.users], [...next.users]) ? auth : createAuth(next);
+      const access = createAccess(wanted, nextAuth);
       const limit = isSame(security.rateLimit, next.rateLimit) ? accessPolicy.limit : createLimit(next);
       return () => {
         accessPolicy.limit = limit;
         accessPolicy.headers = next.headers;
-        accessPolicy.auth = auth;
+        auth = nextAuth;
+        accessPolicy.access = access;
         accessPolicy.hosts = toHosts(wanted);
         accessPolicy.proxies = new AddressSet(wanted.trustedProxies ?? []);
         if (next.tls && !isSame(security.tls, next.tls)) for (const listener of listeners) listener.setTls(next.tls);
@@ -141,6 +148,20 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
     },
     close,
   };
+}
+
+/** Throws {@link WebError} `settings` when a role is for a user who does not exist: the one who was meant would be `admin`. */
+function createAccess({ access = NO_RULES, security }: WebPolicy, passwords: BasicAuth | undefined): Access {
+  const unknown = [...access.users.keys()].find((user) => !security?.users.has(user));
+  if (unknown === undefined) return new Access(access, passwords);
+  throw new WebError(
+    'settings',
+    `web.access.users names ${JSON.stringify(unknown)}, who is no user of the web server`,
+    {
+      disposition: 'operator',
+      hint: 'Name users of web.config_file or --web.config.file',
+    },
+  );
 }
 
 const EXCESS: Readonly<Record<Excess, Refusal>> = {

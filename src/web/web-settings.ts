@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { renderDuration } from '../base/index.ts';
+import { renderDuration, type Secret } from '../base/index.ts';
 import {
   type ConfigFile,
   type ConfigFiles,
   checked,
   durationOrNone,
+  findNearest,
   type ListenAddress,
   listenAddress,
   parsed,
@@ -13,6 +14,7 @@ import {
   section,
   text,
 } from '../settings/index.ts';
+import { type AccessRules, accessSchema, readAccess, renderAccess, revealAccess } from './access-settings.ts';
 import { type Network, parseNetwork, renderNetwork } from './address.ts';
 import { readWebSecurity } from './load-web-config.ts';
 import { revealSecurity, type WebSecuritySettings } from './security.ts';
@@ -90,6 +92,7 @@ export const webSectionSchema = section('The server for metrics and the status p
       kind: 'list of addresses and networks',
     })
     .optional(),
+  access: accessSchema.optional(),
   config_file: text({
     description:
       'File with TLS, client certificates, users and headers of the server, in the format of the Prometheus exporters.',
@@ -105,6 +108,8 @@ export interface WebSettings {
   readonly freshMinAgeMs?: number | undefined;
   /** Names by which browsers may ask. Default: none but the private ones. */
   readonly allowedHosts?: readonly string[] | undefined;
+  /** Roles and bearer tokens. Default: none. */
+  readonly access?: AccessRules<Secret> | undefined;
   /** Proxies in front of the server. Default: none. */
   readonly trustedProxies?: readonly Network[] | undefined;
   /** TLS, users and headers from `web.config_file`; absent without one. */
@@ -119,28 +124,46 @@ export async function readWeb(
   keys: SoundOf<typeof webSectionSchema> = {},
   files: ConfigFiles,
 ): Promise<WebSettings> {
+  const web = keys.config_file === undefined ? undefined : await readWebSecurity(main, keys.config_file, files);
+  const { access, watched } = await readAccess(main, keys.access);
+  if (web?.security) checkUsers(main, access, web.security);
   return {
     listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
     freshMinAgeMs: keys.fresh_min_age ?? FRESH_MIN_AGE_MS,
     allowedHosts: keys.allowed_hosts ?? [],
     trustedProxies: keys.trusted_proxies ?? [],
-    ...(keys.config_file !== undefined && (await readWebSecurity(main, keys.config_file, files))),
+    access,
+    security: web?.security,
+    watched: [...(web?.watched ?? []), ...watched],
   };
 }
 
+/** A role for a user who does not exist leaves the one who was meant without it. */
+function checkUsers(main: ConfigFile, access: AccessRules<Secret>, { users }: WebSecuritySettings): void {
+  for (const user of access.users.keys()) {
+    if (users.has(user)) continue;
+    const nearest = findNearest(user, [...users.keys()]);
+    main.faults.add(['web', 'access', 'users', user], 'No user of this name is in "config_file"', {
+      aim: 'key',
+      nearest,
+    });
+  }
+}
+
 /** Converts the settings to what the server takes, with secrets in clear text. */
-export function toWebPolicy({ security, allowedHosts, trustedProxies }: WebSettings): WebPolicy {
-  return { security: revealSecurity(security), allowedHosts, trustedProxies };
+export function toWebPolicy({ security, access, allowedHosts, trustedProxies }: WebSettings): WebPolicy {
+  return { security: revealSecurity(security), access: access && revealAccess(access), allowedHosts, trustedProxies };
 }
 
 /** Renders the section with the content of its file inlined and secrets as `[secret]`. */
 export function renderWeb(web: WebSettings): object {
-  const { listen, freshMinAgeMs = FRESH_MIN_AGE_MS, allowedHosts = [], trustedProxies = [], security } = web;
+  const { listen, freshMinAgeMs = FRESH_MIN_AGE_MS, allowedHosts = [], trustedProxies = [], access, security } = web;
   return {
     listen: listen.map(renderListenAddress),
     fresh_min_age: renderDuration(freshMinAgeMs),
     allowed_hosts: allowedHosts,
     trusted_proxies: trustedProxies.map(renderNetwork),
+    access: access && renderAccess(access),
     config_file: security && renderSecurity(security),
   };
 }

@@ -15,7 +15,14 @@ describe('loadConfig()', () => {
   it('applies every default when a router has only what is required', async () => {
     const { config, folder } = await load(withRouter());
     expect(config).toEqual({
-      web: { listen: [{ host: undefined, port: 9847 }], freshMinAgeMs: 10_000, allowedHosts: [], trustedProxies: [] },
+      web: {
+        listen: [{ host: undefined, port: 9847 }],
+        freshMinAgeMs: 10_000,
+        allowedHosts: [],
+        trustedProxies: [],
+        access: { isHealthOpen: false, users: new Map(), tokens: [] },
+        watched: [],
+      },
       storage: { path: join(folder, 'data'), spoolBytesMax: 1_073_741_824 },
       routers: [
         {

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
+import { Access } from '../../src/web/access.ts';
+import { NO_RULES } from '../../src/web/access-settings.ts';
 import { AddressSet } from '../../src/web/address.ts';
 import { createWebApp } from '../../src/web/app.ts';
 import type { BasicAuth } from '../../src/web/basic-auth.ts';
@@ -140,7 +142,7 @@ export function createApp(settings: Settings = {}) {
   return {
     clock,
     app: createWebApp(dependencies, {
-      auth: settings.auth,
+      access: new Access(NO_RULES, settings.auth),
       limit: undefined,
       hosts: new HostPolicy([]),
       proxies: new AddressSet([]),

@@ -1,0 +1,139 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import type { Secret } from '../base/index.ts';
+import {
+  asSecret,
+  type ConfigFile,
+  choice,
+  flag,
+  isWritten,
+  NamedFileReader,
+  name,
+  refuseBoth,
+  type SoundOf,
+  secretPath,
+  section,
+} from '../settings/index.ts';
+
+/** What a user or a token may do, in rising order; each includes the ones before. */
+export const ROLES = ['metrics', 'read', 'admin'] as const;
+
+/** `metrics`: metrics and service discovery. `read`: also pages and JSON, with log lines. `admin`: also reload and quit. */
+export type Role = (typeof ROLES)[number];
+
+/** Who may do what, with tokens as secrets or in clear text. */
+export interface AccessRules<Token = string> {
+  /** True when `/-/healthy` and `/-/ready` need no credentials. */
+  readonly isHealthOpen: boolean;
+  /** Roles of users of the web configuration file; one that is not named is `admin`. */
+  readonly users: ReadonlyMap<string, Role>;
+  /** Bearer tokens. */
+  readonly tokens: readonly { readonly name: string; readonly role: Role; readonly token: Token }[];
+}
+
+/** Everybody who has a password is `admin`. */
+export const NO_RULES: AccessRules = { isHealthOpen: false, users: new Map(), tokens: [] };
+
+const TOKENS_MAX = 100;
+const TOKENS = `a list of at most ${TOKENS_MAX} tokens with name, role and token`;
+const USERS_MAX = 100;
+const USERS = `a map of at most ${USERS_MAX} users to roles`;
+const TOKEN = 'a token of 8 to 4096 printable ASCII characters without blanks, as "openssl rand -hex 32" writes one';
+const TOKEN_PATTERN = /^[\x21-\x7e]{8,4096}$/;
+
+function role(description: string) {
+  return choice({ description }, ROLES);
+}
+
+const ROLE =
+  '`metrics`: metrics, probes and service discovery. `read`: also pages and JSON, which contain log lines. `admin`: also `/-/reload` and `/-/quit`.';
+
+const tokenSchema = section('A bearer token.', {
+  name: name({ description: 'Name of the token, for people. Unique.' }),
+  role: role(ROLE),
+  token: asSecret(
+    z
+      .string({ error: TOKEN })
+      .regex(TOKEN_PATTERN, { error: TOKEN })
+      .meta({ kind: 'secret text', description: 'The token.' }),
+  ).optional(),
+  token_file: secretPath('File with the token; one trailing line end is ignored. Replaces `token`.').optional(),
+});
+
+/** The section `web.access`. */
+export const accessSchema = section(
+  'Roles, and bearer tokens beside the users of `config_file`. Without users and tokens, access is open.',
+  {
+    open_health: flag({
+      description: '`/-/healthy` and `/-/ready` need no credentials, for probes of orchestrators.',
+      default: false,
+    }).optional(),
+    users: z
+      .record(z.string(), role(ROLE), { error: USERS })
+      .refine((users) => Object.keys(users).length <= USERS_MAX, { error: USERS })
+      .meta({
+        description: 'Roles of users of `config_file`. A user who is not named here is `admin`, as in other exporters.',
+        kind: 'map of users to roles',
+      })
+      .optional(),
+    tokens: z
+      .array(tokenSchema, { error: TOKENS })
+      .max(TOKENS_MAX, { error: TOKENS })
+      .meta({ description: 'Bearer tokens.' })
+      .optional(),
+  },
+);
+
+type TokenKeys = NonNullable<NonNullable<SoundOf<typeof accessSchema>['tokens']>[number]>;
+
+/** The rules of the section with the tokens of the files that it names, and these files. */
+export async function readAccess(
+  main: ConfigFile,
+  keys: SoundOf<typeof accessSchema> = {},
+): Promise<{ readonly access: AccessRules<Secret>; readonly watched: readonly string[] }> {
+  const reader = new NamedFileReader();
+  const tokens: AccessRules<Secret>['tokens'][number][] = [];
+  const names = new Set<string>();
+  for (const [index, one] of (keys.tokens ?? []).entries()) {
+    const token = await readToken(main, index, one ?? {}, reader);
+    if (one?.name === undefined || one.role === undefined) continue;
+    const path = ['web', 'access', 'tokens', index, 'name'];
+    if (names.has(one.name)) main.faults.add(path, `The name "${one.name}" is already taken by an earlier token`);
+    names.add(one.name);
+    if (token) tokens.push({ name: one.name, role: one.role, token });
+  }
+  const users = Object.entries(keys.users ?? {}).flatMap(([user, its]) => (its ? [[user, its] as const] : []));
+  const files = (keys.tokens ?? []).flatMap((one) => (one?.token_file === undefined ? [] : [one.token_file]));
+  return {
+    access: { isHealthOpen: keys.open_health ?? false, users: new Map(users), tokens },
+    watched: files.map((file) => resolve(main.folder, file)),
+  };
+}
+
+async function readToken(
+  main: ConfigFile,
+  index: number,
+  { token, token_file: file }: Partial<TokenKeys>,
+  reader: NamedFileReader,
+): Promise<Secret | undefined> {
+  const place = { file: main, path: ['web', 'access', 'tokens', index] };
+  refuseBoth(place, 'token', 'token_file');
+  if (file !== undefined) {
+    const at = { file: main, path: [...place.path, 'token_file'] };
+    return reader.readSecret(at, file, { expected: TOKEN, isValid: (text) => TOKEN_PATTERN.test(text) });
+  }
+  if (!isWritten(place, 'token') && !isWritten(place, 'token_file')) {
+    main.faults.add([...place.path, 'token'], 'Missing key; expected "token" or "token_file"');
+  }
+  return token;
+}
+
+/** Converts rules to those that the server takes, with tokens in clear text. */
+export function revealAccess({ tokens, ...rules }: AccessRules<Secret>): AccessRules {
+  return { ...rules, tokens: tokens.map((one) => ({ ...one, token: one.token.reveal() })) };
+}
+
+/** Renders the section with tokens as `[secret]`. */
+export function renderAccess({ isHealthOpen, users, tokens }: AccessRules<Secret>): object {
+  return { open_health: isHealthOpen, users: Object.fromEntries(users), tokens };
+}

@@ -1,0 +1,58 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { type AccessRules, ROLES, type Role } from './access-settings.ts';
+import { type BasicAuth, parseBasic } from './basic-auth.ts';
+
+/** Routes that need a role other than `read`; below the route prefix. */
+const METRICS_ROUTES: ReadonlySet<string> = new Set(['/metrics', '/metrics/agent', '/probe', '/sd']);
+const ADMIN_ROUTES: ReadonlySet<string> = new Set(['/-/reload', '/-/quit']);
+const HEALTH_ROUTES: ReadonlySet<string> = new Set(['/-/healthy', '/-/ready']);
+
+/** Identifies who sends a request, by password or bearer token, and decides what it may do. */
+export class Access {
+  readonly #rules: AccessRules;
+  readonly #passwords: BasicAuth | undefined;
+  readonly #key = randomBytes(32);
+  /** By digest, so that the time of a look-up tells nothing about a token. */
+  readonly #tokens: ReadonlyMap<string, Role>;
+
+  /** `passwords` is absent when there are no users. */
+  constructor(rules: AccessRules, passwords: BasicAuth | undefined) {
+    this.#rules = rules;
+    this.#passwords = passwords;
+    this.#tokens = new Map(rules.tokens.map(({ token, role }) => [this.#digest(token), role]));
+  }
+
+  /** True when neither users nor tokens are configured: everybody may do everything. */
+  get isOpen(): boolean {
+    return !this.#passwords && this.#tokens.size === 0;
+  }
+
+  /** Value of `WWW-Authenticate`. */
+  get challenge(): string {
+    return this.#passwords ? 'Basic realm="router-exporter", charset="UTF-8"' : 'Bearer realm="router-exporter"';
+  }
+
+  /** True when a route needs no credentials. */
+  isFree(path: string): boolean {
+    return this.isOpen || (this.#rules.isHealthOpen && HEALTH_ROUTES.has(path));
+  }
+
+  /** Finds the role of the value of an `Authorization` header; `undefined` when it is not valid. Throws what {@link BasicAuth.admits} throws. */
+  async identify(authorization: string | undefined, client: string): Promise<Role | undefined> {
+    const token = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+    if (token !== undefined) return this.#tokens.get(this.#digest(token));
+    if (!this.#passwords || !(await this.#passwords.admits(authorization, client))) return undefined;
+    return this.#rules.users.get(parseBasic(authorization)?.user ?? '') ?? 'admin';
+  }
+
+  #digest(token: string): string {
+    return createHmac('sha256', this.#key).update(token).digest('base64');
+  }
+}
+
+/** True when a role may ask for a route. One that does not exist is as a page. */
+export function mayAsk(role: Role, path: string): boolean {
+  if (HEALTH_ROUTES.has(path)) return true;
+  const needed: Role = METRICS_ROUTES.has(path) ? 'metrics' : ADMIN_ROUTES.has(path) ? 'admin' : 'read';
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}

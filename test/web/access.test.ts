@@ -1,0 +1,140 @@
+import { hashSync } from 'bcryptjs';
+import { describe, expect, test, vi } from 'vitest';
+import type { AccessRules, Role } from '../../src/web/access-settings.ts';
+import { type WebContent, WebError, type WebSecurity } from '../../src/web/index.ts';
+import { DETAIL, openBench, toBasic } from './bench.ts';
+
+const HASH = hashSync('secret', 4);
+const SECURITY: WebSecurity = { headers: {}, users: new Map(['alice', 'bob', 'carol'].map((user) => [user, HASH])) };
+const RULES: AccessRules = {
+  isHealthOpen: false,
+  users: new Map([
+    ['alice', 'metrics'],
+    ['bob', 'read'],
+  ]),
+  tokens: [
+    { name: 'prometheus', role: 'metrics', token: 'token-of-a-scraper' },
+    { name: 'dashboard', role: 'read', token: 'token-of-a-reader' },
+    { name: 'operator', role: 'admin', token: 'token-of-an-admin' },
+  ],
+};
+
+const toBearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+const CREDENTIALS: readonly (readonly [string, Role, Record<string, string>])[] = [
+  ['a user with the role metrics', 'metrics', toBasic('alice', 'secret')],
+  ['a user with the role read', 'read', toBasic('bob', 'secret')],
+  ['a user without a role', 'admin', toBasic('carol', 'secret')],
+  ['a token with the role metrics', 'metrics', toBearer('token-of-a-scraper')],
+  ['a token with the role read', 'read', toBearer('token-of-a-reader')],
+  ['a token with the role admin', 'admin', toBearer('token-of-an-admin')],
+];
+
+/** Every route, and who may ask it. */
+const ROUTES: readonly (readonly [string, string, readonly Role[]])[] = [
+  ['GET', '/-/healthy', ['metrics', 'read', 'admin']],
+  ['GET', '/-/ready', ['metrics', 'read', 'admin']],
+  ['GET', '/metrics', ['metrics', 'read', 'admin']],
+  ['HEAD', '/metrics', ['metrics', 'read', 'admin']],
+  ['GET', '/metrics/agent', ['metrics', 'read', 'admin']],
+  ['GET', '/probe?target=plant-7', ['metrics', 'read', 'admin']],
+  ['GET', '/sd', ['metrics', 'read', 'admin']],
+  ['GET', '/', ['read', 'admin']],
+  ['GET', '/router/plant-7', ['read', 'admin']],
+  ['GET', '/logs', ['read', 'admin']],
+  ['GET', '/sinks', ['read', 'admin']],
+  ['GET', '/config', ['read', 'admin']],
+  ['GET', '/api/v1/routers', ['read', 'admin']],
+  ['GET', '/api/v1/routers/plant-7', ['read', 'admin']],
+  ['GET', '/api/v1/sinks', ['read', 'admin']],
+  ['POST', '/-/reload', ['admin']],
+  ['PUT', '/-/reload', ['admin']],
+  ['POST', '/-/quit', ['admin']],
+];
+const CONTENT: Partial<WebContent> = { describeRouter: () => DETAIL };
+
+describe.for(['', '/prefix'])('a server below %j with roles', (routePrefix) => {
+  test.for(CREDENTIALS)('lets %s ask what the role allows, and nothing else', async ([, role, headers]) => {
+    const options = { security: SECURITY, access: RULES, isLifecycleEnabled: true, routePrefix };
+    await using bench = await openBench(CONTENT, options);
+    for (const [method, path, roles] of ROUTES) {
+      const { status } = await bench.get(path, { method, headers });
+      expect([method, path, status]).toEqual([method, path, roles.includes(role) ? 200 : 403]);
+    }
+    // Other spellings of a route lead nowhere.
+    for (const path of [
+      '/-/reload/',
+      '//-/reload',
+      '/-/Reload',
+      '/metrics/',
+      '/config/',
+      '/%63onfig',
+      '/./config',
+      '/-/../config',
+    ]) {
+      const { status } = await bench.get(path, { method: 'GET', headers });
+      expect([path, status]).not.toEqual([path, role === 'metrics' ? 200 : 'nothing']);
+    }
+  });
+
+  test('refuses everybody else with 401, on every route', async () => {
+    await using bench = await openBench(CONTENT, {
+      security: SECURITY,
+      access: RULES,
+      isLifecycleEnabled: true,
+      routePrefix,
+    });
+    for (const headers of [
+      {},
+      toBearer('token-of-nobody'),
+      toBearer(''),
+      toBearer('token-of-a-scraper x'),
+      toBasic('prometheus', 'token-of-a-scraper'),
+      toBearer(HASH),
+    ]) {
+      for (const [method, path] of ROUTES) {
+        expect([method, path, (await bench.get(path, { method, headers })).status]).toEqual([method, path, 401]);
+      }
+    }
+  });
+});
+
+test('a scraper is refused log lines in a few words', async () => {
+  await using bench = await openBench(CONTENT, { security: SECURITY, access: RULES });
+  const { status, body } = await bench.get('/api/v1/routers/plant-7', { headers: toBearer('token-of-a-scraper') });
+  expect([status, body.toString()]).toEqual([403, 'The role "metrics" does not allow this.\n']);
+});
+
+test('open_health opens the health checks, and nothing else, also while there is no content', async () => {
+  await using bench = await openBench(CONTENT, { security: SECURITY, access: { ...RULES, isHealthOpen: true } });
+  const ask = async (path: string) => (await bench.get(path)).status;
+  expect([await ask('/-/healthy'), await ask('/-/ready'), await ask('/metrics'), await ask('/-/reload')]).toEqual([
+    200, 200, 401, 401,
+  ]);
+  bench.server.serve(undefined);
+  expect([await ask('/-/healthy'), await ask('/-/ready'), await ask('/metrics')]).toEqual([200, 503, 401]);
+});
+
+test('tokens alone close a server, which then asks for one', async () => {
+  await using bench = await openBench({}, { access: { ...RULES, users: new Map() } });
+  const refused = await bench.get('/metrics');
+  expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, 'Bearer realm="router-exporter"']);
+  expect((await bench.get('/metrics', { headers: toBearer('token-of-a-scraper') })).status).toBe(200);
+});
+
+test('a reload changes roles and tokens from the next request on, and compares no known password again', async () => {
+  const onFailed = vi.fn<WebContent['onFailed']>();
+  await using bench = await openBench({ ...CONTENT, onFailed }, { security: SECURITY, access: RULES });
+  const ask = async (headers: Record<string, string>) => (await bench.get('/config', { headers })).status;
+  expect([await ask(toBasic('bob', 'secret')), await ask(toBearer('token-of-a-reader'))]).toEqual([200, 200]);
+  const users = new Map<string, Role>([['bob', 'metrics']]);
+  bench.server.prepare({ security: SECURITY, access: { isHealthOpen: false, users, tokens: [] } })();
+  expect([await ask(toBasic('bob', 'secret')), await ask(toBearer('token-of-a-reader'))]).toEqual([403, 401]);
+});
+
+test('a role for a user who does not exist is refused', async () => {
+  const options = { security: SECURITY, access: { ...RULES, users: new Map([['alise', 'metrics' as const]]) } };
+  await expect(openBench({}, options)).rejects.toMatchObject({ code: 'settings', disposition: 'operator' });
+  await using bench = await openBench();
+  expect(() => bench.server.prepare(options)).toThrow(WebError);
+});
