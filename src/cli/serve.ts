@@ -39,7 +39,8 @@ export function openLogger(
     secrets: () => secrets,
   });
   const useSecretsOf = (...configs: readonly Config[]) => {
-    const held = configs.flatMap(({ routers, sinks }) => [
+    const held = configs.flatMap(({ routers, sinks, web }) => [
+      ...findSecrets(web.access),
       ...routers.map(({ password }) => password),
       ...sinks.flatMap((sink) => findSecrets('query' in sink ? { ...sink, query: sink.query.filter(isLong) } : sink)),
     ]);
