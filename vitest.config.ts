@@ -16,6 +16,8 @@ export default defineConfig({
     // A loaded machine is slow to start programs; a condition that never comes true still ends well below the test's limit.
     expect: { poll: { timeout: 20_000 } },
     globalSetup: ['test/support/prepare-run.ts'],
+    // Node.js imports sources and tests as it does in the program itself, and no test replaces a module.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     setupFiles: ['test/support/leave-nothing.ts'],
     projects: [
       { extends: true, test: { name: 'alone', include: Object.keys(ALONE) } },
