@@ -21,6 +21,8 @@ test('a short run leaves out nothing but what the list of samples names, and the
     const samples = [...source.matchAll(/\bsampled\('([^']+)'/g)].flatMap(([, name = '']) => name);
     for (const name of samples) {
       named.add(name);
+      // It says so for all of them, at the beginning of the run.
+      if (file === 'test/support/prepare-run.ts') continue;
       expect(source, `${file} says in its titles what it leaves out`).toContain(`sampleNote('${name}')`);
     }
   }

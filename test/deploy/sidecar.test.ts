@@ -7,11 +7,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createSystemClock } from '../../src/base/index.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/index.ts';
-import { type Program, startProgram } from '../support/child.ts';
+import { PROGRAM, type Program, startProgram } from '../support/child.ts';
 import { readJsonLines } from '../support/sinks/json-lines-reader.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deploy/sidecar/', import.meta.url));
-const BIN = fileURLToPath(new URL('../../bin/router-exporter.js', import.meta.url));
 const SCRIPT = join(FOLDER, 'run-with-reader.sh');
 const readText = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
 
@@ -44,7 +43,7 @@ function endChildren(): void {
 }
 
 /** Starts the script with a reader and the agent behind it. */
-function startPair(reader: string, agent = [process.execPath, BIN]) {
+function startPair(reader: string, agent = [process.execPath, PROGRAM]) {
   const env = {
     ROUTER_PASSWORD: 'simulated',
     TMPDIR: folder,

@@ -6,11 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
-import { startProgram } from '../support/child.ts';
+import { PROGRAM, startProgram } from '../support/child.ts';
 import { findTool } from '../support/tools.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deploy/systemd/', import.meta.url));
-const BIN = fileURLToPath(new URL('../../bin/router-exporter.js', import.meta.url));
 const analyze = findTool('systemd-analyze');
 const unit = readFileSync(join(FOLDER, 'router-exporter.service'), 'utf8');
 /** The exposure that systemd 252 counts: 0 is nothing, 10 everything. The unit has 1.1; its network alone is 0.8. */
@@ -141,7 +140,7 @@ function startAsUnit(
   );
   const program = startProgram(
     process.execPath,
-    [BIN, ...words, '--web.listen-address=127.0.0.1:0', '--log.format=text'],
+    [PROGRAM, ...words, '--web.listen-address=127.0.0.1:0', '--log.format=text'],
     env,
   );
   return Object.assign(program, { folder: home });

@@ -22,11 +22,13 @@ export interface Program extends AsyncDisposable {
   waitFor(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-const BIN = fileURLToPath(new URL('../../bin/router-exporter.js', import.meta.url));
+/** The product's own command; in a short run the same program, bundled. */
+export const PROGRAM =
+  process.env['BUNDLED_PROGRAM'] ?? fileURLToPath(new URL('../../bin/router-exporter.js', import.meta.url));
 
 /** Starts the product's own command with the Node.js that runs the tests. */
 export function startRouterExporter(...args: string[]): Program {
-  return startProgram(process.execPath, [BIN, ...args]);
+  return startProgram(process.execPath, [PROGRAM, ...args]);
 }
 
 /** `cwd` is the folder that it starts in; by default that of the tests. `stdin`: whether the test writes its input. */

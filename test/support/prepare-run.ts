@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bundleProgram } from './bundle-program.ts';
 import { SAMPLES, type SampleName, sampled } from './sampled.ts';
 
 /** Runs once, before the processes of the tests start: says what this run does in part, and compiles for all of them together. */
@@ -8,9 +9,12 @@ export async function setup(): Promise<() => Promise<void>> {
   const names = Object.keys(SAMPLES) as SampleName[];
   const parts = names.map((name) => sampled(name, '', `  ${name}: ${SAMPLES[name]}\n`)).join('');
   if (parts !== '') process.stdout.write(`A short run. With FULL=1 all of these are done, and not a part:\n${parts}`);
-  // Some hundred processes of the program start from its sources. Only the first one has to compile them.
+  // Some hundred processes of the program start. Only the first one has to compile it.
   const compiled = await mkdtemp(join(tmpdir(), 'router-exporter-compiled-'));
   process.env['NODE_COMPILE_CACHE'] = compiled;
+  if (sampled('processes of the program', false, true)) {
+    process.env['BUNDLED_PROGRAM'] = await bundleProgram(join(compiled, 'program'));
+  }
   // Processes that have just ended may still be writing to it.
   return () => rm(compiled, { recursive: true, force: true, maxRetries: 10 });
 }

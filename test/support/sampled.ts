@@ -8,6 +8,7 @@ export const SAMPLES = {
   'routers that a Prometheus scrapes': '40 of 200',
   'installation by npm': 'none',
   'container image': 'not built',
+  'processes of the program': 'from a bundle of the sources',
   'long properties': 'a fifth of the runs',
   'real receivers': 'none',
 } as const;
