@@ -8,6 +8,8 @@ export const SAMPLES = {
   'routers that a Prometheus scrapes': '40 of 200',
   'installation by npm': 'none',
   'container image': 'not built',
+  'levels of bzip2': 'the first and the last of nine',
+  'pages in dark colours': 'one of six',
   'processes of the program': 'from a bundle of the sources',
   'long properties': 'a fifth of the runs',
   'real receivers': 'none',

@@ -90,7 +90,7 @@ function waitForBytes(worker: Worker, kind: 'output' | 'consumed', count: number
 
 describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
   // More than may be on its way to a reader, so that a reader who waits finds the thread in the middle.
-  const input = createLog(5_000_000);
+  const input = createLog(4_000_000);
   const archive = BZIP2.isMissing ? Buffer.alloc(0) : compress(input);
 
   test('starts a thread for the first archive only and uses it again', async () => {
