@@ -32,6 +32,14 @@ export function isBodyCut(cause: unknown): boolean {
   return cause instanceof SourceError && cause.code === 'connect' && !cause.isUnsent;
 }
 
+/** Codes of a source that gives a download up because it takes too many bytes or too much time. */
+const LIMIT_CODES: ReadonlySet<string> = new Set(['budget', 'timeout']);
+
+/** True if a download was ended at a limit: another one would end there too. */
+export function isTooLong(cause: unknown): boolean {
+  return cause instanceof SourceError && LIMIT_CODES.has(cause.code);
+}
+
 /** Returns the fault of the requested file that an error stands for. */
 export function toFileFault(cause: unknown): FileFault {
   if (cause instanceof ArchiveError)

@@ -1,6 +1,6 @@
 import { ArchiveError, type ArchiveItem, type BlockLost, type BlockRecovered } from './archive/index.ts';
 import type { BodyFacts } from './contracts.ts';
-import { dispositionOf, isBodyCut, statusOf } from './errors.ts';
+import { dispositionOf, isBodyCut, isTooLong, statusOf } from './errors.ts';
 import type { Gap } from './event-records.ts';
 import { FileScan, type ScanResult } from './file-scan.ts';
 import { parseStampUtcMs } from './names.ts';
@@ -179,15 +179,16 @@ export class FileReader {
       return { kind: 'read', result, scan: undefined, etag: undefined };
     }
     if (status === 206) context.noteRange(false);
-    return { kind: 'failed', cause, kept: scan && this.#takeWhole(scan, stamp) };
+    return { kind: 'failed', cause, kept: scan && this.#takeWhole(scan, stamp, cause) };
   }
 
   /** After a fault: takes the lines that came before it, which are whole and verified. */
-  #takeWhole(scan: FileScan, stamp: string | undefined): TakenLines | undefined {
+  #takeWhole(scan: FileScan, stamp: string | undefined, cause: unknown): TakenLines | undefined {
     const { file } = scan;
     if (!file) return undefined;
-    // A new `current` that no second listing has confirmed is read again next time.
-    if (stamp === undefined && !isBegun(this.#log.position, file)) return undefined;
+    // A new `current` that no second listing has confirmed is read again next time; but one that is too long for one
+    // download would never be read to its end.
+    if (stamp === undefined && !isBegun(this.#log.position, file) && !isTooLong(cause)) return undefined;
     const taken = this.take(scan, 'more', stamp);
     const isInOrder = trackOf(this.#log.view, file, stamp) === 'live';
     const holds = isInOrder && taken.piece.stream?.held !== undefined;
