@@ -33,6 +33,8 @@ export interface RouterClientOptions {
   readonly clock?: Clock | undefined;
   /** Called for every event of the session. */
   readonly report?: ((event: SessionEvent) => void) | undefined;
+  /** Called for every piece of the answer to a GET; an error that it returns ends the answer behind it. */
+  readonly onBody?: (() => RouterError | undefined) | undefined;
 }
 
 /** Any call of the interface, for those without a method. */
@@ -63,6 +65,12 @@ export interface AnyAnswer {
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
+/**
+ * Most that one download of a log's `current` may give; devices rotate it at about one MiB. A longer one ends there with an
+ * error: its whole lines are kept, and the rest is read from a range, or once the file is rotated.
+ */
+const CURRENT_BYTES_MAX = 64 * 1024 * 1024;
+const CURRENT = /(?:^|\/)current$/;
 /** Maximum number of names in a log listing: hundreds of components with hundreds of archives. */
 const LOG_NAMES_MAX = 20_000;
 /** Longest name in a listing; real ones are below 60 characters. */
@@ -210,8 +218,9 @@ export class RouterClient implements AsyncDisposable {
   ): Promise<T> {
     const query = { log_file: name };
     const { start: rangeStart, last: rangeLast, unlessEtag } = options;
+    const bytesMax = CURRENT.test(name) ? CURRENT_BYTES_MAX : undefined;
     return this.#requests.download(
-      { method: 'GET', path: '/download/log', query, signal, rangeStart, rangeLast, unlessEtag },
+      { method: 'GET', path: '/download/log', query, signal, rangeStart, rangeLast, unlessEtag, bytesMax },
       consume,
     );
   }

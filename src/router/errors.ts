@@ -3,8 +3,8 @@ import { SourceError, type SourceErrorOptions } from '../model/index.ts';
 import { classifyCode, readErrorCode } from '../net/index.ts';
 
 /**
- * Reasons why a router could not be used; also the values of the label `reason`. `budget` = not asked: the day's byte budget is
- * used up. Set by the agent: this module has no budgets.
+ * Reasons why a router could not be used; also the values of the label `reason`. `budget` = not asked, or an answer not read to
+ * its end: the day's byte budget is used up. Set by the agent: this module has no budgets.
  */
 export const ROUTER_FAILURES = ['dns', 'connect', 'tls', 'auth', 'http', 'timeout', 'parse', 'budget'] as const;
 /** Reasons for which a request to a router fails. */

@@ -499,6 +499,50 @@ describe('downloads', () => {
     expect(text).toBe('first part');
   });
 
+  test('RouterClient.readLog() counts each piece when it comes, and ends behind the one that was too many', async () => {
+    const next: (() => void)[] = [];
+    const budget = new RouterError('budget', 'used up', { disposition: 'retry' });
+    let pieces = 0;
+    await using bench = await openRouter(
+      (_, response) => {
+        next.push(() => response.write('y'.repeat(1000)));
+        response.write('x'.repeat(1000));
+      },
+      { onBody: () => (++pieces < 2 ? undefined : budget) },
+    );
+    const seen: number[] = [];
+    const reading = bench.client.readLog('network/current', never, async (body) => {
+      for await (const piece of body) {
+        seen.push(piece.length, pieces);
+        next[0]?.();
+      }
+    });
+    await expect(reading).rejects.toBe(budget);
+    expect(seen).toEqual([1000, 1, 1000, 2]);
+  });
+
+  test('RouterClient.readLog() ends `current` behind 64 MiB, which are handed on, and no other file', async () => {
+    const chunk = Buffer.alloc(1024 * 1024, 'a');
+    await using bench = await openRouter((_, response) => {
+      for (let count = 0; count < 65; count++) response.write(chunk);
+      response.end();
+    });
+    const measure = async (name: string) => {
+      let bytes = 0;
+      const error: unknown = await bench.client
+        .readLog(name, never, async (body) => {
+          for await (const piece of body) bytes += piece.length;
+        })
+        .catch((cause: unknown) => cause);
+      return { bytes, error };
+    };
+    expect(await measure('network/current')).toMatchObject({
+      bytes: 64 * 1024 * 1024,
+      error: { code: 'http', disposition: 'skip', isAnswered: true },
+    });
+    expect(await measure('network/log-2026-11-20-11:59:00')).toEqual({ bytes: 65 * 1024 * 1024, error: undefined });
+  });
+
   test('RouterClient.readLog() bounds the wait for each piece, not the whole download', async () => {
     const responses = Promise.withResolvers<Parameters<Handler>[1]>();
     await using bench = await openRouter((_request, response) => {

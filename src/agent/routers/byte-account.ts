@@ -26,7 +26,7 @@ const NOTE = 'bytes';
 /** Minimum interval between writes of the used bytes: a crash loses at most a minute of them. */
 const NOTE_INTERVAL_MS = 60_000;
 
-/** Bytes of one router on the wire: counted after every run, compared with its budget, and exposed. */
+/** Bytes of one router on the wire: counted while they flow, compared with its budget, and exposed. */
 export class ByteAccount {
   readonly budget: ByteBudget;
   readonly #options: ByteAccountOptions;

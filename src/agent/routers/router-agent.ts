@@ -105,6 +105,7 @@ export class RouterAgent {
       connectTimeoutMs: settings.poll.connectTimeoutMs,
       clock,
       report: (event) => this.#onSession(event),
+      onBody: () => this.#onBody(),
     });
     this.#bytes = new ByteAccount({
       router: settings,
@@ -330,11 +331,7 @@ export class RouterAgent {
           serial: this.stats.identity.serial,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
-          // Downloads count at once: one log that is far behind must not use up the day's budget.
-          shouldYield: () => {
-            this.#bytes.settle();
-            return isAwaited() || this.#bytes.budget.isPaused || this.#client.retryAfter !== undefined;
-          },
+          shouldYield: () => isAwaited() || this.#bytes.budget.isPaused || this.#client.retryAfter !== undefined,
           after: this.#logsAfter,
         },
         deadline.signal,
@@ -345,10 +342,17 @@ export class RouterAgent {
       if (signal.aborted) throw cause;
       this.stats.recordLogsFailed(cause);
       if (cause instanceof StoreError && cause.code === 'broken') report({ type: 'store-failed', cause });
-      // A full spool or an answered refusal does not justify a long back-off.
-      const isRouterGone = cause instanceof RouterError && !cause.isAnswered;
+      // A full spool, an answered refusal or a budget that is used up does not justify a long back-off.
+      const isRouterGone = cause instanceof RouterError && !cause.isAnswered && cause.code !== 'budget';
       return isRouterGone || !(cause instanceof CodedError) ? 'failed' : 'done';
     }
+  }
+
+  /** Counts bytes at once, so that one long answer cannot use up more than the day's budget. */
+  #onBody(): RouterError | undefined {
+    this.#bytes.settle();
+    if (!this.#bytes.budget.isSpent) return undefined;
+    return new RouterError('budget', 'The byte budget of this day is used up', { disposition: 'retry' });
   }
 
   #onSession(event: SessionEvent): void {

@@ -18,6 +18,11 @@ export interface TransportOptions {
   readonly connectTimeoutMs?: number | undefined;
   /** Clock for time limits. */
   readonly clock: Clock;
+  /**
+   * Called for every piece of the answer to a GET. An error that it returns ends the answer behind this piece, unless that
+   * was the last one.
+   */
+  readonly onBody?: (() => RouterError | undefined) | undefined;
 }
 
 /** One request of the REST interface. */
@@ -35,6 +40,8 @@ export interface TransportRequest {
   readonly rangeLast?: number | undefined;
   /** Requests the body only if its entity tag differs; otherwise a router that supports this answers with 304. */
   readonly unlessEtag?: string | undefined;
+  /** A download that is longer fails behind these bytes. Absent: no bound. */
+  readonly bytesMax?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -112,7 +119,7 @@ export class Transport {
     using deadline = openDeadline(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
     try {
       const answer = await this.#send(options, deadline.signal);
-      const bytes = await readWhole(answer, options, deadline.signal);
+      const bytes = await readWhole(this.#watch(answer, options), options, deadline.signal);
       return toJsonAnswer(answer, bytes, this.#options.clock);
     } catch (cause) {
       throw toCallerError(cause, what, options.signal, deadline.signal);
@@ -137,7 +144,7 @@ export class Transport {
       answer = await this.#send(options, stall.signal);
       start = answer.statusCode === 200 ? 0 : findRangeStart(answer, options);
       if (start === undefined) {
-        const bytes = await readWhole(answer, options, stall.signal);
+        const bytes = await readWhole(this.#watch(answer, options), options, stall.signal);
         return refuse(toJsonAnswer(answer, bytes, this.#options.clock));
       }
     } catch (cause) {
@@ -145,7 +152,7 @@ export class Transport {
       throw toCallerError(cause, what, options.signal, stall.signal);
     }
     try {
-      return await consume(readGuarded(answer.body, stall, what, options.signal), start, decodeFacts(answer));
+      return await consume(this.#readGuarded(answer.body, stall, options), start, decodeFacts(answer));
     } finally {
       stall.touch();
       // A short rest is read to keep the connection; a long one costs more than a new connection.
@@ -159,6 +166,35 @@ export class Transport {
     const destroyed = this.#agent.destroy();
     this.#connector.close();
     await destroyed;
+  }
+
+  /** Hands the body of a download on, piece by piece, until it ends or must end. */
+  async *#readGuarded(
+    body: AsyncIterable<Uint8Array>,
+    stall: StallGuard,
+    options: TransportRequest,
+  ): AsyncGenerator<Uint8Array> {
+    const { bytesMax = Number.POSITIVE_INFINITY, signal } = options;
+    let leftBytes = bytesMax;
+    try {
+      for await (const chunk of watchBody(body, this.#options.onBody)) {
+        // The consumer's own time does not count against the router.
+        stall.end();
+        yield leftBytes < chunk.length ? chunk.subarray(0, leftBytes) : chunk;
+        leftBytes -= chunk.length;
+        if (leftBytes < 0) throw toLengthError(options, bytesMax);
+        stall.touch();
+      }
+    } catch (cause) {
+      throw toCallerError(cause, renderAttempt(options), signal, stall.signal);
+    } finally {
+      stall.end();
+    }
+  }
+
+  /** The status and the body of an answer that is read whole. */
+  #watch({ statusCode, body }: Dispatcher.ResponseData, { method }: TransportRequest): WatchedAnswer {
+    return { statusCode, body: method === 'GET' ? watchBody(body, this.#options.onBody) : body };
   }
 
   #send(options: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
@@ -225,29 +261,36 @@ function openStallGuard(clock: Clock, limitMs: number, parent: AbortSignal): Sta
   };
 }
 
-async function* readGuarded(
+/** An answer whose body is counted while it is read. */
+interface WatchedAnswer {
+  readonly statusCode: number;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+async function* watchBody(
   body: AsyncIterable<Uint8Array>,
-  stall: StallGuard,
-  what: string,
-  caller: AbortSignal,
+  onBody: TransportOptions['onBody'],
 ): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of body) {
-      // The consumer's own time does not count against the router.
-      stall.end();
-      yield chunk;
-      stall.touch();
-    }
-  } catch (cause) {
-    throw toCallerError(cause, what, caller, stall.signal);
-  } finally {
-    stall.end();
+  let end: RouterError | undefined;
+  for await (const chunk of body) {
+    if (end) throw end;
+    end = onBody?.();
+    yield chunk;
   }
+}
+
+function toLengthError(options: TransportRequest, bytesMax: number): RouterError {
+  return new RouterError('http', `${renderAttempt(options)} gave more than ${bytesMax} bytes`, {
+    disposition: 'skip',
+    status: 200,
+    isAnswered: true,
+    hint: 'What came before is kept; where the router supports ranges, the next download goes on behind it',
+  });
 }
 
 /** Reads the body of an answer that is not a download. */
 async function readWhole(
-  { statusCode, body }: Dispatcher.ResponseData,
+  { statusCode, body }: WatchedAnswer,
   options: TransportRequest,
   signal: AbortSignal,
 ): Promise<Buffer> {
