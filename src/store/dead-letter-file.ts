@@ -9,7 +9,7 @@ import { makeFolder, SqliteFile } from './sqlite-file.ts';
 export interface DeadLetterOptions {
   /** Folder of `dead-letters.db`: the folder of the embedded store. */
   readonly path: string;
-  /** Maximum size of all letters together, in bytes; the oldest are dropped first. Default 64 MiB. */
+  /** Maximum size of all letters together, in bytes. Beyond it, the oldest of the sink with the largest share are dropped. Default 64 MiB. */
   readonly bytesMax?: number | undefined;
   /** Retention of a letter in milliseconds. Default 30 days. */
   readonly keepMs?: number | undefined;
@@ -54,6 +54,8 @@ const LETTER_MIGRATIONS: readonly string[] = [
      UPDATE tally SET letters = letters - 1, bytes = bytes - old.bytes WHERE sink = old.sink;
      DELETE FROM tally WHERE sink = old.sink AND letters = 0;
    END;`,
+  // The oldest letters of one sink, without reading those of the others.
+  'CREATE INDEX letter_of_sink ON letter (sink, id);',
 ];
 
 /** The database of dead letters. Reopened after a disk failure, and replaced by an empty one when damaged. */

@@ -79,7 +79,7 @@ export class DeadLetterStore implements Disposable {
   /**
    * Stores the records that a sink rejected and removes the letters `taken`, which it has now accepted, in one
    * transaction. A letter for the same record replaces the earlier one and is not marked for replay. When the size
-   * limit is reached, the oldest letters of any sink are dropped.
+   * limit is reached, the oldest letters of the sink whose letters take the most space are dropped.
    */
   add(sink: string, refused: readonly RefusedRecord[], taken: readonly number[] = []): void {
     if (refused.length + taken.length === 0) return;
@@ -186,15 +186,24 @@ function readBytes(file: SqliteFile): number {
   return Number(file.get('SELECT coalesce(sum(bytes), 0) AS bytes FROM tally')?.['bytes']);
 }
 
-/** Deletes the oldest letters beyond the limit; returns the sink of each. */
+/**
+ * Deletes letters beyond the limit; returns the sink of each. The sink whose letters take the most space gives up its
+ * oldest, so that a sink never loses letters to another that has more.
+ */
 function takeOldest(file: SqliteFile, bytesMax: number): string[] {
   const sinks: string[] = [];
-  for (let bytes = readBytes(file); bytes > bytesMax; ) {
-    for (const row of file.all('SELECT id, sink, bytes FROM letter ORDER BY id LIMIT ?', LEAVING_MAX)) {
-      if (bytes <= bytesMax) break;
+  for (let excess = readBytes(file) - bytesMax; excess > 0; ) {
+    const [largest, second] = file.all('SELECT sink, bytes FROM tally ORDER BY bytes DESC, sink LIMIT 2');
+    const sink = String(largest?.['sink']);
+    let bytes = Number(largest?.['bytes']);
+    const oldest = file.all('SELECT id, bytes FROM letter WHERE sink = ? ORDER BY id LIMIT ?', sink, LEAVING_MAX);
+    if (oldest.length === 0) break;
+    for (const row of oldest) {
+      if (excess <= 0 || bytes < Number(second?.['bytes'] ?? 0)) break;
       file.run('DELETE FROM letter WHERE id = ?', Number(row['id']));
+      excess -= Number(row['bytes']);
       bytes -= Number(row['bytes']);
-      sinks.push(String(row['sink']));
+      sinks.push(sink);
     }
   }
   return sinks;

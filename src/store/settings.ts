@@ -38,7 +38,10 @@ export const deadLettersSchema = section(
   {
     // Either few records are rejected, or all of them: then a few days of them are enough to find out why.
     max: byteSizeWithin(
-      { description: 'Size that those of all sinks may take together; the oldest go first.' },
+      {
+        description:
+          'Size that those of all sinks may take together. Beyond it, the oldest of the sink whose letters take the most space go first.',
+      },
       LETTERS_BYTES_LEAST,
       LETTERS_BYTES_MOST,
       '64MiB',

@@ -193,7 +193,7 @@ test('DeadLetterStore.drop() drops by sink, by number and by age, and all of the
   expect(onDropped).not.toHaveBeenCalled();
 });
 
-test('DeadLetterStore drops the oldest of all sinks above its bound, and tells how many of which', async () => {
+test('DeadLetterStore drops the oldest of the sink with the largest share above its bound, and tells how many', async () => {
   await using folder = await createStoreFolder();
   const onDropped = vi.fn();
   using letters = folder.openLetters({ bytesMax: 10_000, onDropped });
@@ -203,23 +203,31 @@ test('DeadLetterStore drops the oldest of all sinks above its bound, and tells h
   expect(onDropped).not.toHaveBeenCalled();
   expect(letters.bytes).toBeGreaterThan(8000);
   letters.add('b', [large('5'), large('6'), large('7')]);
-  expect(onDropped.mock.calls).toEqual([
-    ['a', 2],
-    ['b', 1],
-  ]);
-  expect(uidsOf(letters.list({ limit: 10, order: 'oldest' }))).toEqual(['4', '5', '6', '7']);
+  expect(onDropped.mock.calls).toEqual([['b', 3]]);
+  expect(uidsOf(letters.list({ limit: 10, order: 'oldest' }))).toEqual(['1', '2', '6', '7']);
   expect(letters.bytes).toBeLessThanOrEqual(10_000);
+  // Letters of a third sink take from the larger ones until all have as much.
+  letters.add('c', [large('8')]);
+  expect(onDropped.mock.calls.slice(1)).toEqual([['a', 1]]);
   letters.add(
     'a',
     Array.from({ length: 500 }, (_, index) => large(`many ${index}`)),
   );
-  expect(onDropped.mock.calls.slice(2)).toEqual([
-    ['b', 4],
-    ['a', 496],
-  ]);
+  expect(onDropped.mock.calls.slice(2)).toEqual([['a', 500]]);
+  expect(letters.counts()).toEqual(
+    new Map([
+      ['a', 1],
+      ['b', 2],
+      ['c', 1],
+    ]),
+  );
   letters.add('a', [{ uid: 'huge', line: 'x'.repeat(20_000), reason: 'no' }]);
-  expect(letters.count()).toBe(0);
-  expect(letters.bytes).toBe(0);
+  expect(letters.counts()).toEqual(
+    new Map([
+      ['b', 2],
+      ['c', 1],
+    ]),
+  );
 });
 
 test('DeadLetterStore takes 64 MiB by default, and its file shrinks with what leaves it', async () => {
