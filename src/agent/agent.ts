@@ -5,6 +5,7 @@ import { openWebServer, type ReloadResult, toWebPolicy, type WebServer } from '.
 import { ConfigReloader } from './config-reloader.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan } from './plan.ts';
+import { RefusalLog } from './sinks/refusal-log.ts';
 import { openState } from './state.ts';
 import { createStations, type Stations } from './stations.ts';
 import { Supervisor } from './supervisor.ts';
@@ -94,12 +95,13 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const [failed, quit] = [new AbortController(), new AbortController()];
   const web = await openWeb(options, lifecycle);
   const metrics = new SelfMetrics(options.version);
-  const state = await openState({ ...options, metrics }, lifecycle);
+  const refusals = new RefusalLog({ clock, logger });
+  const state = await openState({ ...options, metrics, refusals }, lifecycle);
   // Pages are served until then, so that a stopping agent can be observed.
   lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
   const { spoolBytesMax } = config.storage;
   const fail = (cause: unknown) => failed.abort(cause);
-  const stations = createStations({ ...options, ...state, metrics, spoolBytesMax, fail }, lifecycle);
+  const stations = createStations({ ...options, ...state, metrics, refusals, spoolBytesMax, fail }, lifecycle);
   const parts = { ...stations, web, clock, logger };
   const prepare = (next: Config) => preparePlan(next, parts);
   const supervisor = new Supervisor({ ...options, prepare });

@@ -3,6 +3,7 @@ import type { Config } from '../config/index.ts';
 import type { RecordLog } from '../logs/index.ts';
 import { DeadLetterStore, EmbeddedStore, StoreError } from '../store/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
+import type { RefusalLog } from './sinks/refusal-log.ts';
 
 /** Folder, limits and clock of the state. */
 export interface StateOptions {
@@ -14,6 +15,8 @@ export interface StateOptions {
   readonly clock: Clock;
   /** Log for problems of the store. */
   readonly logger: Logger;
+  /** Lines of the log about dropped dead letters. */
+  readonly refusals: RefusalLog;
   /** Aborts waiting for a disk. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -93,14 +96,14 @@ function openStore({ config: { storage, sinks }, metrics, clock, logger }: State
   });
 }
 
-function openDeadLetters({ config, metrics, clock, logger }: StateOptions): DeadLetterStore {
+function openDeadLetters({ config, metrics, clock, logger, refusals }: StateOptions): DeadLetterStore {
   return new DeadLetterStore({
     path: config.storage.path,
     ...config.deadLetters,
     now: () => clock.now(),
     onDropped: (sink, records) => {
       metrics.deadLettersDropped.inc({ sink }, records);
-      logger.error('Dead letters were dropped, because they were too old or too many', { sink, records });
+      refusals.add(sink, 'dropped', records);
     },
     onRebuilt: (rebuilt) => logger.error('The dead letters could not be read and were put aside', rebuilt),
   });

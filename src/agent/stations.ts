@@ -9,6 +9,7 @@ import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RouterParts } from './plan.ts';
 import { Fleet } from './routers/fleet.ts';
 import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
+import type { RefusalLog } from './sinks/refusal-log.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import { createRouterNotes, SpoolGuard, type State } from './state.ts';
 import { RecentRecords } from './stats/log-stats.ts';
@@ -17,6 +18,8 @@ import { RecentRecords } from './stats/log-stats.ts';
 export interface StationsOptions extends State {
   /** The agent's metrics about itself. */
   readonly metrics: SelfMetrics;
+  /** Lines of the agent's log about refused records. */
+  readonly refusals: RefusalLog;
   /** Bound of what is spooled. Bytes. */
   readonly spoolBytesMax: number;
   /** Clock for everything that waits or reads the time. */
@@ -113,12 +116,13 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
 }
 
 function createSinks(options: StationsOptions, fleet: Fleet, counts: AgentCounts): SinkSupervisor {
-  const { store, deadLetters, metrics, clock, random, logger, version, stdout, fail } = options;
+  const { store, deadLetters, metrics, refusals, clock, random, logger, version, stdout, fail } = options;
   return new SinkSupervisor({
     store,
     clock,
     random,
     logger,
+    refusals,
     metrics,
     deadLetters,
     create: (settings) => createSink(settings, { clock, stdout, routers: () => fleet.routers.length, version }),

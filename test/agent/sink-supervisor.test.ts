@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
+import { RefusalLog } from '../../src/agent/sinks/refusal-log.ts';
 import { SinkSupervisor } from '../../src/agent/sinks/sink-supervisor.ts';
 import { createSteppedClock, type Logger } from '../../src/base/index.ts';
 import { ConnectionEnd } from '../../src/delivery/connection-end.ts';
@@ -43,6 +44,7 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
     clock,
     random: () => 1,
     logger,
+    refusals: new RefusalLog({ clock, logger }),
     metrics,
     create: ({ name, batch, ...settings }) => {
       happened.push(`create ${name}`);

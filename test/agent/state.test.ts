@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
+import { RefusalLog } from '../../src/agent/sinks/refusal-log.ts';
 import { createRouterNotes, onceWritable } from '../../src/agent/state.ts';
 import { createStations } from '../../src/agent/stations.ts';
 import { createSeededRandom, createSteppedClock, Lifecycle } from '../../src/base/index.ts';
@@ -61,6 +62,7 @@ test('createStations() ends the agent for a store that is broken, and warns of o
   using store = folder.open();
   using deadLetters = folder.openLetters();
   const failures: unknown[] = [];
+  const logger = createCollectingLogger(ownLog);
   const { onStoreFailed } = createStations(
     {
       store,
@@ -69,7 +71,8 @@ test('createStations() ends the agent for a store that is broken, and warns of o
       spoolBytesMax: 1000,
       clock,
       random: createSeededRandom(7),
-      logger: createCollectingLogger(ownLog),
+      logger,
+      refusals: new RefusalLog({ clock, logger }),
       version: '0',
       stdout: new Writable(),
       fail: (cause) => void failures.push(cause),

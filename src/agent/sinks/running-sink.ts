@@ -19,6 +19,7 @@ import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError 
 import type { SinkSummary } from '../../web/index.ts';
 import { createSelection, type SinkSelection } from '../line-processing.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
+import type { RefusalLog } from './refusal-log.ts';
 
 /** Stores, clock and counters that all sinks share. */
 export interface SinkContext {
@@ -32,6 +33,8 @@ export interface SinkContext {
   readonly random: Random;
   /** Log for the state of sinks. */
   readonly logger: Logger;
+  /** Lines of the log about refused records. */
+  readonly refusals: RefusalLog;
   /** Metrics of deliveries. */
   readonly metrics: SelfMetrics;
   /** Called after each delivery with the number of records. */
@@ -146,6 +149,7 @@ export class RunningSink {
     await this.#sink.close().catch((cause: unknown) => this.#noteFault(cause));
     if (isChanged) return;
     metrics.unregisterSink(this.name);
+    this.#context.refusals.end(this.name);
     const records = this.#countWaiting();
     if (records > 0) {
       logger.warn('A sink was removed; it does not get what waited for it', { sink: this.name, records });
@@ -194,7 +198,7 @@ export class RunningSink {
   }
 
   #onDelivery(event: DeliveryEvent): void {
-    const { metrics, logger, clock, onDelivered } = this.#context;
+    const { metrics, logger, refusals, clock, onDelivered } = this.#context;
     const { name } = this;
     const count = (result: string, records: number) => metrics.sinkRecords.inc({ sink: name, result }, records);
     switch (event.type) {
@@ -217,37 +221,25 @@ export class RunningSink {
           records: event.records,
         });
         return;
-      case 'repeats-refused': {
-        const { records, reason } = event;
-        logger.warn('A sink refused records that went to it again; it has taken them before', {
-          sink: name,
-          records,
-          reason,
-        });
+      case 'repeats-refused':
+        refusals.add(name, 'repeats', event.records, event.reason);
         return;
-      }
       case 'records-skipped':
         count('skipped', event.records);
         return;
-      case 'records-refused': {
-        const { records, reason, isAnswered } = event;
-        if (isAnswered) this.#noteState(true, null);
-        count('dead_letter', records);
-        logger.warn('A sink refused records for good; they are dead letters', { sink: name, records, reason });
+      case 'records-refused':
+        if (event.isAnswered) this.#noteState(true, null);
+        count('dead_letter', event.records);
+        refusals.add(name, 'letters', event.records, event.reason);
         return;
-      }
-      case 'records-rejected': {
-        const { records, reason } = event;
+      case 'records-rejected':
         this.#noteState(true, null);
-        count('rejected', records);
-        logger.error('A sink rejected records and does not say which', { sink: name, records, reason });
+        count('rejected', event.records);
+        refusals.add(name, 'rejected', event.records, event.reason);
         return;
-      }
-      case 'batch-split': {
-        const { records, reason } = event;
-        logger.info('A sink refused a batch, which goes on in halves', { sink: name, records, reason });
+      case 'batch-split':
+        refusals.add(name, 'splits', 1, event.reason);
         return;
-      }
       case 'sink-warned':
         metrics.sinkWarnings.inc({ sink: name });
         logger.warn('Sink warning', { sink: name, words: event.message });

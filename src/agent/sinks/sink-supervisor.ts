@@ -123,6 +123,7 @@ export class SinkSupervisor {
   async drain(signal: AbortSignal): Promise<void> {
     this.#look?.cancel();
     await Promise.all(this.#list().map((sink) => sink.drain(signal)));
+    this.#options.refusals.close();
   }
 
   #list(): RunningSink[] {
