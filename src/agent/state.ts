@@ -27,8 +27,8 @@ export interface State {
   readonly deadLetters: DeadLetterStore;
 }
 
-/** Small durable facts about a router, kept on a best-effort basis: a failed write is retried later. */
-export interface RouterNotes {
+/** Small stored values of routers, by key, kept on a best-effort basis: a failed write is retried later. */
+export interface RouterValues {
   read(router: string, key: string): string | undefined;
   write(router: string, key: string, text: string): void;
 }
@@ -63,11 +63,11 @@ export async function onceWritable<T>(
   }
 }
 
-/** Creates access to notes in the store. Failures go to `onFailed` and nowhere else. */
-export function createRouterNotes(
-  store: Pick<EmbeddedStore, 'readNote' | 'writeNote'>,
+/** Creates access to the values of routers in the store. Failures go to `onFailed` and nowhere else. */
+export function createRouterValues(
+  store: Pick<EmbeddedStore, 'readValue' | 'writeValue'>,
   onFailed: (cause: StoreError) => void,
-): RouterNotes {
+): RouterValues {
   const attempt = <T>(work: () => T): T | undefined => {
     try {
       return work();
@@ -78,8 +78,8 @@ export function createRouterNotes(
     }
   };
   return {
-    read: (router, key) => attempt(() => store.readNote(router, key)),
-    write: (router, key, text) => attempt(() => store.writeNote(router, key, text)),
+    read: (router, key) => attempt(() => store.readValue(router, key)),
+    write: (router, key, text) => attempt(() => store.writeValue(router, key, text)),
   };
 }
 

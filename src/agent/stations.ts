@@ -11,7 +11,7 @@ import { Fleet } from './routers/fleet.ts';
 import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
 import type { RefusalLog } from './sinks/refusal-log.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
-import { createRouterNotes, SpoolGuard, type State } from './state.ts';
+import { createRouterValues, SpoolGuard, type State } from './state.ts';
 import { RecentRecords } from './stats/log-stats.ts';
 
 /** State, clock and output of routers, sinks and backups. */
@@ -83,7 +83,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   };
   const shared = {
     records: spool,
-    notes: createRouterNotes(store, onStoreFailed),
+    values: createRouterValues(store, onStoreFailed),
     archives,
     exposition,
     recent: new RecentRecords(),

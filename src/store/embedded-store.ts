@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Slice, SliceBounds } from '../model/index.ts';
 import type { EmbeddedStoreOptions, FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';
 import { isDamage, isDiskFault, StoreError, toLostPosition, toSpoolFull, toStoreError } from './errors.ts';
-import { checkNote, keepRouters, readNote, writeNote } from './router-tables.ts';
+import { checkValue, keepRouters, readValue, writeValue } from './router-tables.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { openState, touch } from './schema.ts';
 import { packLines } from './spool-batches.ts';
@@ -24,7 +24,7 @@ interface Opened {
 }
 
 /**
- * Positions and undelivered records in one SQLite database, so that both are committed in one transaction; and notes.
+ * Positions and undelivered records in one SQLite database, so that both are committed in one transaction; and values of routers.
  *
  * Write-ahead log with `synchronous = NORMAL`: a crash of the process loses nothing; a power cut may lose the last
  * commits, but always records and position together, so that the lines are read again with the same uids.
@@ -211,18 +211,18 @@ export class EmbeddedStore implements Disposable {
     });
   }
 
-  /** Returns the note about a router stored under `key`, if there is one. */
-  readNote(router: string, key: string): string | undefined {
-    return this.#attempt(({ file }) => readNote(file, router, key));
+  /** Returns the value of a router stored under `key`, if there is one. */
+  readValue(router: string, key: string): string | undefined {
+    return this.#attempt(({ file }) => readValue(file, router, key));
   }
 
   /**
-   * Stores a note about a router under `key`, replacing the previous one. Throws {@link StoreError} `too-long` above 16
+   * Stores a value of a router under `key`, replacing the previous one. Throws {@link StoreError} `too-long` above 16
    * Ki characters.
    */
-  writeNote(router: string, key: string, text: string): void {
-    checkNote(text);
-    this.#attempt(({ file }) => writeNote(file, router, key, text));
+  writeValue(router: string, key: string, text: string): void {
+    checkValue(text);
+    this.#attempt(({ file }) => writeValue(file, router, key, text));
   }
 
   /**

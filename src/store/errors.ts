@@ -3,7 +3,7 @@ import { CodedError } from '../base/index.ts';
 /**
  * - `full`: the spool or the disk is full.
  * - `unwritable`: the disk rejects writes: it is read-only or failing.
- * - `too-long`: a note exceeds its limit.
+ * - `too-long`: a value exceeds its limit.
  * - `locked`: another process holds the files.
  * - `damaged`: stored data was damaged and has been removed; a retry may succeed after positions were read again.
  * - `absent`: the file does not exist and was not to be created.

@@ -1,9 +1,9 @@
 /**
  * store: durable state.
  *
- * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, the transactions over them, notes
+ * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, the transactions over them, values
  * (small facts about a router), and dead letters (records permanently rejected by a sink).
- * Does not own: what a position, a record or a note means.
+ * Does not own: what a position, a record or a value means.
  * Start reading at: embedded-store.ts (positions and records), spool-table.ts (batches and cursors), dead-letter-store.ts.
  */
 export type { EmbeddedStoreOptions, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';

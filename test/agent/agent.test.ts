@@ -151,7 +151,7 @@ test('startAgent() counts the gaps of all routers', async () => {
 
 test.for([
   ['of the logs', 'log'],
-  ['of notes', 'note'],
+  ['of values', 'note'],
 ])('startAgent() ends the agent when the state %s is broken', async ([, table]) => {
   await using folder = await createStoreFolder();
   breakTable(folder, table ?? '');

@@ -57,7 +57,7 @@ export interface RouterAgentBench extends AsyncDisposable {
   readonly events: RouterEvent[];
   readonly ownLog: OwnLine[];
   /** By key. */
-  readonly notes: Map<string, string>;
+  readonly values: Map<string, string>;
   readonly triggered: string[];
   /** Requests but logins and logouts since the last call. */
   asked(): string[];
@@ -97,7 +97,7 @@ export function createSurroundings(clock: SteppedClock) {
   const ownLog: OwnLine[] = [];
   const logger = createCollectingLogger(ownLog);
   const events: RouterEvent[] = [];
-  const notes = new Map<string, string>();
+  const values = new Map<string, string>();
   const triggered: string[] = [];
   const store: RouterAgentBench['store'] = {
     fault: undefined,
@@ -136,9 +136,9 @@ export function createSurroundings(clock: SteppedClock) {
     lines: new LineProcessing([], []),
     backup: undefined,
     records,
-    notes: {
-      read: (_router, key) => notes.get(key),
-      write: (_router, key, text) => void notes.set(key, text),
+    values: {
+      read: (_router, key) => values.get(key),
+      write: (_router, key, text) => void values.set(key, text),
     },
     archives: openArchivePool({ workers: 1 }),
     exposition: new FleetExposition(),
@@ -148,7 +148,7 @@ export function createSurroundings(clock: SteppedClock) {
     report: (event) => void events.push(event),
     trigger: (key) => void triggered.push(key),
   };
-  return { options, ownLog, events, notes, triggered, store };
+  return { options, ownLog, events, values, triggered, store };
 }
 
 export async function openRouterAgent(

@@ -208,13 +208,13 @@ test('RouterAgent writes down what it learns of the configuration, and goes on w
   const reader = 'configuration' as const;
   const modules = [...MODULES, { name: reader, help: '', isIdentity: false, resources: [], reader }];
   const written: string[] = [];
-  const notes = {
+  const values = {
     read: (_router: string, key: string) => (key === 'configuration' ? written.at(-1) : undefined),
     write: (_router: string, _key: string, text: string) => void written.push(text),
   };
   const isOfConfiguration = (line: string) => line.includes('/configuration');
   for (const isFirst of [true, false]) {
-    await using bench = await openRouterAgent({ modules }, { notes });
+    await using bench = await openRouterAgent({ modules }, { values });
     // The router has none of the lists, which is not looked for again so soon.
     await bench.run('status');
     expect(bench.asked().some(isOfConfiguration)).toBe(isFirst);
@@ -351,7 +351,7 @@ test('RouterAgent that is closed logs out, counts that as well, and leaves nothi
   const { sent, received, usedToday } = bench.agent.stats.describe().bytes;
   expect(usedToday).toBe(sent + received);
   expect(usedToday).toBeGreaterThan(usedBefore);
-  expect(JSON.parse(bench.notes.get('bytes') ?? '')).toEqual({ day: '1970-01-01', bytes: usedToday });
+  expect(JSON.parse(bench.values.get('bytes') ?? '')).toEqual({ day: '1970-01-01', bytes: usedToday });
   expect(bench.recent.list('plant-7')).toEqual([]);
   expect(bench.ownLog.at(-1)).toMatchObject({ message: 'Logged out' });
 });

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
 import { RefusalLog } from '../../src/agent/sinks/refusal-log.ts';
-import { createRouterNotes, onceWritable } from '../../src/agent/state.ts';
+import { createRouterValues, onceWritable } from '../../src/agent/state.ts';
 import { createStations } from '../../src/agent/stations.ts';
 import { createSeededRandom, createSteppedClock, Lifecycle } from '../../src/base/index.ts';
 import { StoreError } from '../../src/store/index.ts';
@@ -12,17 +12,17 @@ import { createStoreFolder } from '../support/store-folder.ts';
 const full = new StoreError('full', 'There is no room', { disposition: 'hold-back' });
 const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
 
-test('createRouterNotes() reads and writes, and tells of a failure instead of throwing it', async () => {
+test('createRouterValues() reads and writes, and tells of a failure instead of throwing it', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open();
   const failures: StoreError[] = [];
-  const notes = createRouterNotes(store, (cause) => void failures.push(cause));
-  expect(notes.read('plant-7', 'bytes')).toBeUndefined();
-  notes.write('plant-7', 'bytes', 'text');
-  expect([notes.read('plant-7', 'bytes'), notes.read('harbour', 'bytes')]).toEqual(['text', undefined]);
-  notes.write('plant-7', 'bytes', 'x'.repeat(20_000));
+  const values = createRouterValues(store, (cause) => void failures.push(cause));
+  expect(values.read('plant-7', 'bytes')).toBeUndefined();
+  values.write('plant-7', 'bytes', 'text');
+  expect([values.read('plant-7', 'bytes'), values.read('harbour', 'bytes')]).toEqual(['text', undefined]);
+  values.write('plant-7', 'bytes', 'x'.repeat(20_000));
   expect(failures.map(({ code }) => code)).toEqual(['too-long']);
-  expect(notes.read('plant-7', 'bytes')).toBe('text');
+  expect(values.read('plant-7', 'bytes')).toBe('text');
 });
 
 test('onceWritable() tries every ten seconds while the disk cannot be written, and throws everything else', async () => {

@@ -61,7 +61,7 @@ test('EmbeddedStore holds back while others have filled the disk to the last byt
   let isTaken = true;
   for (const work of [
     () => store.checkWritable(),
-    () => store.writeNote('plant-7', 'bytes', 'x'),
+    () => store.writeValue('plant-7', 'bytes', 'x'),
     () => store.acknowledge('a', { batch: 3, index: 0 }),
   ]) {
     try {

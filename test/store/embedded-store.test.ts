@@ -473,39 +473,39 @@ test('EmbeddedStore.setSinks() frees nothing when no sink is left, and the next 
   expect(store.spooled).toEqual({ records: 0, bytes: 0 });
 });
 
-test('EmbeddedStore keeps notes by router and key over a restart, the last one of each', async () => {
+test('EmbeddedStore keeps values by router and key over a restart, the last one of each', async () => {
   await using folder = await createStoreFolder();
   {
     using store = folder.open();
-    expect(store.readNote('plant-7', 'bytes')).toBeUndefined();
-    store.writeNote('plant-7', 'bytes', 'first');
-    store.writeNote('plant-7', 'bytes', '');
-    store.writeNote('plant-7', 'firmware', 'ü ✓ \n');
-    store.writeNote('plant-8', 'bytes', 'eight');
+    expect(store.readValue('plant-7', 'bytes')).toBeUndefined();
+    store.writeValue('plant-7', 'bytes', 'first');
+    store.writeValue('plant-7', 'bytes', '');
+    store.writeValue('plant-7', 'firmware', 'ü ✓ \n');
+    store.writeValue('plant-8', 'bytes', 'eight');
   }
   using store = folder.open();
-  expect(store.readNote('plant-7', 'bytes')).toBe('');
-  expect(store.readNote('plant-7', 'firmware')).toBe('ü ✓ \n');
-  expect(store.readNote('plant-8', 'bytes')).toBe('eight');
-  expect(store.readNote('plant-8', 'firmware')).toBeUndefined();
+  expect(store.readValue('plant-7', 'bytes')).toBe('');
+  expect(store.readValue('plant-7', 'firmware')).toBe('ü ✓ \n');
+  expect(store.readValue('plant-8', 'bytes')).toBe('eight');
+  expect(store.readValue('plant-8', 'firmware')).toBeUndefined();
 });
 
-test('EmbeddedStore.writeNote() throws too-long above 16 Ki characters, and keeps what was there', async () => {
+test('EmbeddedStore.writeValue() throws too-long above 16 Ki characters, and keeps what was there', async () => {
   await using folder = await createStoreFolder();
   using store = folder.open();
   const longest = 'x'.repeat(16 * 1024);
-  store.writeNote('plant-7', 'resources', longest);
-  const error = thrownBy(() => store.writeNote('plant-7', 'resources', `${longest}x`));
+  store.writeValue('plant-7', 'resources', longest);
+  const error = thrownBy(() => store.writeValue('plant-7', 'resources', `${longest}x`));
   expect(error).toMatchObject({ code: 'too-long', disposition: 'skip' });
-  expect(store.readNote('plant-7', 'resources')).toBe(longest);
+  expect(store.readValue('plant-7', 'resources')).toBe(longest);
 });
 
-test('EmbeddedStore throws broken for notes after its end', async () => {
+test('EmbeddedStore throws broken for values after its end', async () => {
   await using folder = await createStoreFolder();
   const store = folder.open();
   store.close();
-  expect(thrownBy(() => store.readNote('plant-7', 'bytes'))).toMatchObject({ code: 'broken' });
-  expect(thrownBy(() => store.writeNote('plant-7', 'bytes', '1'))).toMatchObject({ code: 'broken' });
+  expect(thrownBy(() => store.readValue('plant-7', 'bytes'))).toMatchObject({ code: 'broken' });
+  expect(thrownBy(() => store.writeValue('plant-7', 'bytes', '1'))).toMatchObject({ code: 'broken' });
   expect(thrownBy(() => store.setSinks(toStarts(['a'])))).toMatchObject({ code: 'broken' });
 });
 
@@ -529,8 +529,8 @@ test('EmbeddedStore lifts a database of format 1 to that of this program with al
   }
   for (const isLifted of [false, true]) {
     using store = folder.open();
-    expect(store.readNote('plant-7', 'bytes')).toBe(isLifted ? '42' : undefined);
-    store.writeNote('plant-7', 'bytes', '42');
+    expect(store.readValue('plant-7', 'bytes')).toBe(isLifted ? '42' : undefined);
+    store.writeValue('plant-7', 'bytes', '42');
     expect(store.readPositions('plant-7')).toEqual(new Map([['network', 'p']]));
     expect(store.readFacts('plant-7')).toBe('facts');
     expect(readSlice(store, 'a')?.lines).toEqual(['2']);

@@ -3,7 +3,7 @@ import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { RouterIdentity } from '../../model/index.ts';
 import { ByteBudget } from '../../schedule/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
-import type { RouterNotes } from '../state.ts';
+import type { RouterValues } from '../state.ts';
 
 /** Budget of one router, and storage for its use. */
 export interface ByteAccountOptions {
@@ -15,16 +15,16 @@ export interface ByteAccountOptions {
   readonly wire: () => { readonly sent: number; readonly received: number };
   /** Exposition that serves the byte metrics. */
   readonly exposition: FleetExposition;
-  /** Notes that keep the bytes of the day over a restart. */
-  readonly notes: RouterNotes;
+  /** Stored values that keep the bytes of the day over a restart. */
+  readonly values: RouterValues;
   /** Clock whose wall time defines the UTC day. */
   readonly clock: Clock;
 }
 
-/** Key of the note with the bytes of the day, so that a restart does not reset them. */
-const NOTE = 'bytes';
+/** Key of the bytes of the day, so that a restart does not reset them. */
+const BYTES_KEY = 'bytes';
 /** Minimum interval between writes of the used bytes: a crash loses at most a minute of them. */
-const NOTE_INTERVAL_MS = 60_000;
+const WRITE_INTERVAL_MS = 60_000;
 
 /** Bytes of one router on the wire: counted while they flow, compared with its budget, and exposed. */
 export class ByteAccount {
@@ -32,12 +32,12 @@ export class ByteAccount {
   readonly #options: ByteAccountOptions;
   #sent = 0;
   #received = 0;
-  #notedAtMs = -Infinity;
+  #writtenAtMs = -Infinity;
 
   constructor(options: ByteAccountOptions) {
-    const { router, bytesPerDay, notes, clock, exposition } = options;
+    const { router, bytesPerDay, values, clock, exposition } = options;
     this.#options = options;
-    const used = bytesPerDay === 0 ? undefined : parseUsed(notes.read(router.name, NOTE));
+    const used = bytesPerDay === 0 ? undefined : parseUsed(values.read(router.name, BYTES_KEY));
     this.budget = new ByteBudget({ bytesPerDay, clock, ...(used && { used }) });
     for (const family of [F.sentBytes, F.receivedBytes]) exposition.add(router, family, {}, 0);
     this.#show();
@@ -58,7 +58,7 @@ export class ByteAccount {
 
   /** Stores the used bytes now. */
   close(): void {
-    this.#notedAtMs = -Infinity;
+    this.#writtenAtMs = -Infinity;
     this.#writeDown();
   }
 
@@ -78,10 +78,10 @@ export class ByteAccount {
   }
 
   #writeDown(): void {
-    const { router, notes, clock, bytesPerDay } = this.#options;
-    if (bytesPerDay === 0 || clock.monotonic() - this.#notedAtMs < NOTE_INTERVAL_MS) return;
-    this.#notedAtMs = clock.monotonic();
-    notes.write(router.name, NOTE, JSON.stringify(this.budget.used));
+    const { router, values, clock, bytesPerDay } = this.#options;
+    if (bytesPerDay === 0 || clock.monotonic() - this.#writtenAtMs < WRITE_INTERVAL_MS) return;
+    this.#writtenAtMs = clock.monotonic();
+    values.write(router.name, BYTES_KEY, JSON.stringify(this.budget.used));
   }
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../../status/index.ts';
 import { StoreError } from '../../store/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
-import type { RouterNotes, SpoolGuard } from '../state.ts';
+import type { RouterValues, SpoolGuard } from '../state.ts';
 import type { RecentRecords } from '../stats/log-stats.ts';
 import { RouterStats } from '../stats/router-stats.ts';
 import { ByteAccount } from './byte-account.ts';
@@ -43,7 +43,7 @@ export interface RouterAgentOptions {
   /** Stores records and positions. */
   readonly records: SpoolGuard;
   /** Small facts about the router, kept over a restart. */
-  readonly notes: RouterNotes;
+  readonly values: RouterValues;
   /** Threads that decompress rotated logs, shared by all routers. */
   readonly archives: ArchivePool;
   /** Exposition that serves the router's metrics. */
@@ -70,8 +70,8 @@ const LOG_FLOOR_MS = 1000;
  * time-out per cycle and not two. Milliseconds.
  */
 const UNREACHABLE_MS_MAX = 5 * 60_000;
-/** Key of the note with the known configuration of a router, so that a change during a restart is detected. */
-const CONFIGURATION_NOTE = 'configuration';
+/** Key of the known configuration of a router, so that a change during a restart is detected. */
+const CONFIGURATION_KEY = 'configuration';
 
 /** One router of the fleet: its client and its recurring activities. */
 export class RouterAgent {
@@ -92,7 +92,7 @@ export class RouterAgent {
   #unreachableUntilMs = -Infinity;
 
   constructor(options: RouterAgentOptions) {
-    const { settings, clock, exposition, logger, notes } = options;
+    const { settings, clock, exposition, logger, values } = options;
     this.#options = options;
     options.recent.add(settings.name);
     this.#client = new RouterClient({
@@ -112,7 +112,7 @@ export class RouterAgent {
       bytesPerDay: settings.byteBudget,
       wire: () => this.#client.wireBytes,
       exposition,
-      notes,
+      values,
       clock,
     });
     this.stats = new RouterStats({
@@ -131,7 +131,7 @@ export class RouterAgent {
         readConfiguration: (resource, signal) => this.#client.configuration.read(resource, {}, signal),
       },
       clock,
-      previous: notes.read(settings.name, CONFIGURATION_NOTE),
+      previous: values.read(settings.name, CONFIGURATION_KEY),
     });
     this.#poller = new StatusPoller({
       modules: settings.modules,
@@ -300,7 +300,7 @@ export class RouterAgent {
       return await this.#configuration.read(context, signal);
     } finally {
       const { state } = this.#configuration;
-      if (state !== before) this.#options.notes.write(this.settings.name, CONFIGURATION_NOTE, state);
+      if (state !== before) this.#options.values.write(this.settings.name, CONFIGURATION_KEY, state);
     }
   }
 
