@@ -48,7 +48,9 @@ export interface RouterSettings extends RouterIdentity {
   /** In the order of their definition. Routers with the same modules share one list, and all lists share the modules. */
   readonly modules: readonly ModuleDefinition[];
   /** Bytes per UTC day, both directions; 0: no budget. */
-  readonly byteBudget: RouterKeys['byte_budget'];
+  readonly byteBudget: number;
+  /** Share of it that is kept for status polls. */
+  readonly byteBudgetStatusShare: number;
 }
 
 type RouterKeys = z.output<typeof routerKeysSchema>;

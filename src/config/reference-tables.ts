@@ -113,13 +113,14 @@ function renderSection(
   return `${heading}${text}| Key | Type | Default | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
 }
 
-/** Finds the section at a key, in a list, or in a map of names; the suffix of the title tells them apart. */
+/** Finds the section at a key, also beside a short form, in a list, or in a map of names; the suffix of the title tells them apart. */
 function findMap({
   items,
   additionalProperties: named,
   ...schema
 }: JsonSchema): { schema: JsonSchema; suffix: string } | undefined {
-  if (schema.properties) return { schema, suffix: '' };
+  const map = schema.properties ? schema : schema.anyOf?.find(({ properties }) => properties);
+  if (map) return { schema: map, suffix: '' };
   const item = items?.properties || items?.oneOf ? items : items?.anyOf?.find(({ properties }) => properties);
   if (item) return { schema: item, suffix: '[]' };
   return typeof named === 'object' && named.properties ? { schema: named, suffix: '.NAME' } : undefined;
@@ -133,6 +134,7 @@ function renderType(schema: JsonSchema, link: string | undefined): string {
   if (schema.kind === 'unsupported') return '—';
   if (link !== undefined) {
     if (schema.items) return (schema.kind ?? 'list of maps').replace('maps', `[maps](#${link})`);
+    if (schema.anyOf) return (schema.kind ?? 'map').replace('map', `[map](#${link})`);
     return schema.properties ? `[map](#${link})` : `names and [maps](#${link})`;
   }
   if (schema.kind !== undefined) return renderCell(schema.kind);

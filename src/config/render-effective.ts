@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { Secret } from '../base/index.ts';
 import { renderSink } from '../delivery/index.ts';
 import { renderLogRule, renderLogs } from '../logs/index.ts';
-import { renderByteSize, renderTls } from '../settings/index.ts';
+import { renderByteBudget, renderTls } from '../settings/index.ts';
 import { renderPoll } from '../status/index.ts';
 import { renderDeadLetters, renderStorage } from '../store/index.ts';
 import { renderWeb } from '../web/index.ts';
@@ -26,7 +26,7 @@ export function renderEffectiveConfig({ web, storage, backup, sinks, deadLetters
 
 /** Renders the running configuration of one router in the same form, as an item of `routers`. */
 export function renderEffectiveRouter(router: RouterSettings): string {
-  const { name, url, auth, username, password, timezone, labels, poll, logs, modules, byteBudget } = router;
+  const { name, url, auth, username, password, timezone, labels, poll, logs, modules } = router;
   return render({
     name,
     url,
@@ -38,7 +38,7 @@ export function renderEffectiveRouter(router: RouterSettings): string {
     poll: renderPoll(poll),
     logs: renderLogs(logs),
     modules: modules.map((module) => module.name),
-    byte_budget: byteBudget === 0 ? 0 : renderByteSize(byteBudget),
+    byte_budget: renderByteBudget({ perDay: router.byteBudget, statusShare: router.byteBudgetStatusShare }),
   });
 }
 

@@ -202,7 +202,8 @@ function resolveRouter(
     poll,
     logs: resolveLogs(merged.logs),
     modules,
-    byteBudget: keys.byte_budget,
+    byteBudget: keys.byte_budget.perDay,
+    byteBudgetStatusShare: keys.byte_budget.statusShare,
   };
 }
 

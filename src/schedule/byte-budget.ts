@@ -123,6 +123,15 @@ export class ByteBudget {
     return this.#measurePace() < PACE_PAUSE;
   }
 
+  /** End of the pause: wall time in milliseconds since the Unix epoch; `undefined` without a pause. */
+  get pausedUntilMs(): number | undefined {
+    if (!this.isPaused) return undefined;
+    if (this.isSpent) return this.nextDayMs;
+    // The pace grows as the rest of the day shrinks; it is 0.88 of what counts as 1 when this much is left of the day.
+    const restMs = ((1 - this.#bytes / this.#bytesPerDay) * DAY_MS) / (PACE_PAUSE * this.#fullPace);
+    return Math.ceil(Math.max(this.#clock.now(), this.nextDayMs - restMs));
+  }
+
   /** True if the budget of the day is used up. */
   get isSpent(): boolean {
     this.#followClock();

@@ -4,9 +4,15 @@
  * Owns: due times and their spread, one run at a time per router, the limit on concurrent runs, back-off, the effect of
  * a byte budget, the timing of sinks.
  * Does not own: what a run does, and the counting of bytes.
- * Start reading at: scheduler.ts (routers), byte-budget.ts (their cost), retry-loop.ts (sinks).
+ * Start reading at: scheduler.ts (routers), byte-budget.ts and shared-budget.ts (their cost), retry-loop.ts (sinks).
  */
 export type { Activity, CurrentRun, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
 export { type BudgetedActivity, ByteBudget, type ByteBudgetOptions, type BytesUsed } from './byte-budget.ts';
 export { RetryLoop, type RetryLoopOptions, type RetryLoopOutcome } from './retry-loop.ts';
 export { Scheduler, type SchedulerOptions } from './scheduler.ts';
+export {
+  type BudgetPart,
+  SharedBudget,
+  type SharedBudgetOptions,
+  type SharedBytesUsed,
+} from './shared-budget.ts';

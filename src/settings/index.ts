@@ -63,6 +63,7 @@ export {
   durationOrNone,
   flag,
   parsed,
+  renderByteBudget,
   renderByteSize,
   secret,
   secretPath,

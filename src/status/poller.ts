@@ -36,6 +36,8 @@ export interface PollOptions {
   readonly intervalMultiplier?: ((isSlow: boolean) => number) | undefined;
   /** True to read everything now, due or not. Default false. */
   readonly isFresh?: boolean | undefined;
+  /** True to read one resource if none is due, to see if the router is alive. Default false. */
+  readonly isSignWanted?: boolean | undefined;
 }
 
 /** A target and its state. */
@@ -152,7 +154,8 @@ export class StatusPoller {
       if (this.#memory.mayAsk(tracked.target.name, poll.startedMs)) await this.#read(tracked, poll, signal);
       else held ??= tracked;
     }
-    if (poll.isUp || poll.isOver || (poll.asked.size === 0 && !held)) return;
+    const isWanted = poll.asked.size > 0 || held !== undefined || poll.options.isSignWanted === true;
+    if (poll.isUp || poll.isOver || !isWanted) return;
     // A poll that reads nothing is not a success. Reading one resource that the router is known to have distinguishes
     // an outage from a poll in which the few due resources failed or have long been refused.
     const readable = this.#tracked.find((tracked) => !poll.asked.has(tracked) && this.#isReadable(tracked));

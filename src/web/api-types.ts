@@ -128,6 +128,10 @@ export interface RouterBytes {
   readonly usedToday: number;
   /** Factor by which poll intervals are stretched to stay within the budget; 1 means not stretched. */
   readonly stretch: number;
+  /** End of the pause of its logs by the budget; null without a pause. */
+  readonly logsPausedUntil: string | null;
+  /** End of the pause of its polls by the budget; null without a pause. */
+  readonly statusPausedUntil: string | null;
 }
 
 /** One log of a router and how far it is read. */

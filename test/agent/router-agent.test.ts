@@ -359,6 +359,12 @@ test('RouterAgent that is closed logs out, counts that as well, and leaves nothi
 test('RouterAgent does nothing any more today when the byte budget is used up', async () => {
   await using bench = await openRouterAgent({ byteBudget: 1 });
   await bench.run('status');
+  expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([false, true]);
+  // What is kept for status polls pays for a sign of life.
+  bench.asked();
+  await bench.clock.advance(2 * MINUTE_MS);
+  await bench.run('status');
+  expect(bench.asked()).toEqual(['GET /status/device_info']);
   expect(bench.agent.stats.state).toBe('budget');
   expect([bench.activity('status')?.isPaused?.(), bench.activity('logs')?.isPaused?.()]).toEqual([true, true]);
   await bench.clock.advance(24 * 60 * MINUTE_MS);

@@ -6,7 +6,7 @@ import { FleetExposition } from '../../src/exposition/index.ts';
 import type { LogEvent } from '../../src/logs/index.ts';
 import type { FamilyDescription } from '../../src/model/index.ts';
 import { type RetryAfter, RouterError, type SessionEvent } from '../../src/router/index.ts';
-import { ByteBudget } from '../../src/schedule/index.ts';
+import { SharedBudget } from '../../src/schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../src/status/index.ts';
 import { createCollectingLogger, type OwnLine } from '../support/collecting-logger.ts';
 import { createRouterSettings, MINUTE_MS, SECOND_MS } from './router-agent-bench.ts';
@@ -20,7 +20,7 @@ function createBench(byteBudget = 0) {
   const exposition = new FleetExposition();
   const recent = new RecentRecords();
   const settings = createRouterSettings('https://192.0.2.7', { byteBudget });
-  const budget = new ByteBudget({ bytesPerDay: byteBudget, clock });
+  const budget = new SharedBudget({ bytesPerDay: byteBudget, statusShare: 0.2, clock });
   recent.add(settings.name);
   const gauge: FamilyDescription = { name: 'router_level', help: 'Level.', type: 'gauge' };
   const counter: FamilyDescription = { name: 'router_words_total', help: 'Words.', type: 'counter' };
@@ -32,6 +32,7 @@ function createBench(byteBudget = 0) {
     logger: createCollectingLogger(ownLog),
     clock,
     bytes: () => ({ sent: 10, received: 20, budget }),
+    quietMsMax: () => settings.poll.staleAfterMs,
     certificate: () => ({ notBeforeMs: 0, notAfterMs: Date.UTC(2027, 0, 1), fingerprintSha256: '' }),
   });
   let seen = 0;
@@ -579,11 +580,25 @@ test('RouterStats says once a day that the byte budget is used up', async () => 
   endTurn();
   logged();
   changed();
-  budget.record(1000);
+  budget.record(800, 'common');
+  endTurn();
+  expect(logged()).toEqual([
+    ['warn: The byte budget pauses the logs of the router', { until: '2026-11-22T00:00:00.000Z' }],
+  ]);
+  expect(changed()).toEqual(['router_api_budget_paused_until_timestamp_seconds{activity="logs"} 1795305600']);
+  expect(stats.summarize()).toMatchObject({ state: 'up' });
+  budget.record(200, 'status');
   endTurn();
   endTurn();
-  expect(logged()).toEqual([['warn: The byte budget of the router is used up', { until: '2026-11-22T00:00:00.000Z' }]]);
-  expect(changed()).toEqual(['router_failure_reason{reason="budget"} 1', 'router_up 0']);
+  expect(logged().filter(([line]) => line.startsWith('warn'))).toEqual([
+    ['warn: The byte budget pauses the polls of the router', { until: '2026-11-22T00:00:00.000Z' }],
+    ['warn: The byte budget of the router is used up', { until: '2026-11-22T00:00:00.000Z' }],
+  ]);
+  expect(changed()).toEqual([
+    'router_api_budget_paused_until_timestamp_seconds{activity="status"} 1795305600',
+    'router_failure_reason{reason="budget"} 1',
+    'router_up 0',
+  ]);
   expect(stats.summarize()).toMatchObject({
     state: 'budget',
     failure: { reason: 'budget', step: null },

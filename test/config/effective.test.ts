@@ -28,7 +28,7 @@ log_rules:
 sinks:${SINKS}
 routers:
   - { name: a, url: "http://a:8080/x", username: u, password: ${SECRET}, auth: basic, labels: { site: "1" }, timezone: Europe/Berlin, byte_budget: 20MiB }
-  - { name: b, url: "http://b", auth: none, modules: [], logs: { enabled: false, interval: 5m, start: 30d, components: ["!x", "*"] } }
+  - { name: b, url: "http://b", auth: none, byte_budget: { per_day: 1MiB, status_share: 35% }, modules: [], logs: { enabled: false, interval: 5m, start: 30d, components: ["!x", "*"] } }
   - { name: c, url: "https://c", username: u, password: ${SECRET}, tls: { server_name: s, insecure_skip_verify: true }, poll: { interval: 10m, timeout: 3s, connect_timeout: 2s, deadline: 40s, stale_after: 1h } }`;
 
 async function loadWhole(text: string): Promise<Config> {

@@ -145,6 +145,24 @@ describe('loadConfig() on values', () => {
     );
   });
 
+  it.each([
+    '{}',
+    '{ per_day: 1 }',
+    '{ per_day: 20MiB, status_share: 0% }',
+    '{ per_day: 20MiB, status_share: 100% }',
+    '{ per_day: 20MiB, share: 20% }',
+  ])('refuses a byte budget of %s', async (map) => {
+    expect((await faultsOf(`byte_budget: ${map}`))[0]).toMatch(
+      /routers\[0\]\.byte_budget.*: (Expected|Missing key|Unknown key)/,
+    );
+  });
+
+  it('names the keys of a byte budget for one that is not known', async () => {
+    expect(await faultsOf('byte_budget: { per_day: 20MiB, share: 20% }')).toEqual([
+      '6:36: routers[0].byte_budget.share: Unknown key; valid here: per_day, status_share',
+    ]);
+  });
+
   it('suggests the time zone that was probably meant', async () => {
     const { faults } = await load(withRouter('timezone: europe/berlni'));
     expect(faults[0]?.nearest).toBe('Europe/Berlin');

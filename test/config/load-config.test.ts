@@ -51,6 +51,7 @@ describe('loadConfig()', () => {
           logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*'] },
           modules: [],
           byteBudget: 0,
+          byteBudgetStatusShare: 0.2,
         },
       ],
       backup: undefined,
@@ -236,9 +237,10 @@ routers:
   it('inherits the byte budget, which a router may set to another or to none', async () => {
     const { config } = await load(`
 defaults: { username: u, password: p, byte_budget: 5MiB }
-routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", byte_budget: 64KiB }, { name: c, url: "http://c", byte_budget: 0 }]
+routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", byte_budget: { per_day: 64KiB, status_share: 35% } }, { name: c, url: "http://c", byte_budget: 0 }]
 `);
     expect(config?.routers.map(({ byteBudget }) => byteBudget)).toEqual([5 * 1024 ** 2, 64 * 1024, 0]);
+    expect(config?.routers.map(({ byteBudgetStatusShare }) => byteBudgetStatusShare)).toEqual([0.2, 0.35, 0.2]);
   });
 
   it('takes the schedule of backups and where they go', async () => {

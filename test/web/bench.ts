@@ -52,7 +52,15 @@ export const DETAIL: RouterDetail = {
     { resource: 'sfp2', state: 'unsupported', ageSeconds: null, durationSeconds: null, error: null, finding: null },
   ],
   session: { state: 'open', since: '2026-11-21T11:00:00.000Z', logins: 2, loginFailures: 1, refreshes: 7 },
-  bytes: { sent: 1000, received: 20_000, budget: 5_000_000, usedToday: 21_000, stretch: 1 },
+  bytes: {
+    sent: 1000,
+    received: 20_000,
+    budget: 5_000_000,
+    usedToday: 21_000,
+    stretch: 1,
+    logsPausedUntil: null,
+    statusPausedUntil: null,
+  },
   certificate: { notAfter: '2027-01-01T00:00:00Z' },
   logs: [
     {

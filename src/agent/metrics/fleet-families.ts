@@ -90,6 +90,12 @@ export const FLEET_FAMILIES = {
     '',
     'Bytes of the budget used in the current UTC day.',
   ),
+  byteBudgetPausedUntil: family(
+    'gauge',
+    'router_api_budget_paused_until_timestamp_seconds',
+    'activity',
+    'Time until which the byte budget pauses the activity: logs, or status polls; absent without a pause.',
+  ),
   stretch: family(
     'gauge',
     'router_interval_stretch_ratio',

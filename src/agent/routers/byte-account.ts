@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { RouterIdentity } from '../../model/index.ts';
-import { ByteBudget } from '../../schedule/index.ts';
+import { type BudgetPart, SharedBudget, type SharedBytesUsed } from '../../schedule/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterValues } from '../state.ts';
 
@@ -11,6 +11,8 @@ export interface ByteAccountOptions {
   readonly router: RouterIdentity;
   /** 0 = no budget. */
   readonly bytesPerDay: number;
+  /** Share of the budget that is kept for status polls. */
+  readonly statusShare: number;
   /** Bytes of its connections so far. */
   readonly wire: () => { readonly sent: number; readonly received: number };
   /** Exposition that serves the byte metrics. */
@@ -28,17 +30,19 @@ const WRITE_INTERVAL_MS = 60_000;
 
 /** Bytes of one router on the wire: counted while they flow, compared with its budget, and exposed. */
 export class ByteAccount {
-  readonly budget: ByteBudget;
+  readonly budget: SharedBudget;
+  /** The part of the budget that pays for the bytes from now on. */
+  #part: BudgetPart = 'common';
   readonly #options: ByteAccountOptions;
   #sent = 0;
   #received = 0;
   #writtenAtMs = -Infinity;
 
   constructor(options: ByteAccountOptions) {
-    const { router, bytesPerDay, values, clock, exposition } = options;
+    const { router, bytesPerDay, statusShare, values, clock, exposition } = options;
     this.#options = options;
     const used = bytesPerDay === 0 ? undefined : parseUsed(values.read(router.name, BYTES_KEY));
-    this.budget = new ByteBudget({ bytesPerDay, clock, ...(used && { used }) });
+    this.budget = new SharedBudget({ bytesPerDay, statusShare, clock, used });
     for (const family of [F.sentBytes, F.receivedBytes]) exposition.add(router, family, {}, 0);
     this.#show();
   }
@@ -51,9 +55,20 @@ export class ByteAccount {
     [this.#sent, this.#received] = [sent, received];
     exposition.add(router, F.sentBytes, {}, sentNow);
     exposition.add(router, F.receivedBytes, {}, receivedNow);
-    this.budget.record(sentNow + receivedNow);
+    this.budget.record(sentNow + receivedNow, this.#part);
     this.#show();
     this.#writeDown();
+  }
+
+  /** Settles, and has another part of the budget pay from now on. */
+  payFrom(part: BudgetPart): void {
+    this.settle();
+    this.#part = part;
+  }
+
+  /** True if the part of the day's budget that pays now is used up. */
+  get isSpent(): boolean {
+    return this.budget.isSpent(this.#part);
   }
 
   /** Stores the used bytes now. */
@@ -85,7 +100,8 @@ export class ByteAccount {
   }
 }
 
-function parseUsed(text: string | undefined): { day: string; bytes: number } | undefined {
-  const match = /^\{"day":"(\d{4}-\d{2}-\d{2})","bytes":(\d{1,15})\}$/.exec(text ?? '');
-  return match?.[1] === undefined ? undefined : { day: match[1], bytes: Number(match[2]) };
+function parseUsed(text: string | undefined): SharedBytesUsed | undefined {
+  const match = /^\{"day":"(\d{4}-\d{2}-\d{2})","bytes":(\d{1,15})(?:,"statusBytes":(\d{1,15}))?\}$/.exec(text ?? '');
+  if (match?.[1] === undefined) return undefined;
+  return { day: match[1], bytes: Number(match[2]), statusBytes: Number(match[3] ?? 0) };
 }

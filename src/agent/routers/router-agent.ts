@@ -70,6 +70,8 @@ const LOG_FLOOR_MS = 1000;
  * time-out per cycle and not two. Milliseconds.
  */
 const UNREACHABLE_MS_MAX = 5 * 60_000;
+/** Number of polls that a router may miss before it is down, if it is polled more rarely than its values last. */
+const MISSED_POLLS = 3;
 /** Key of the known configuration of a router, so that a change during a restart is detected. */
 const CONFIGURATION_KEY = 'configuration';
 
@@ -110,6 +112,7 @@ export class RouterAgent {
     this.#bytes = new ByteAccount({
       router: settings,
       bytesPerDay: settings.byteBudget,
+      statusShare: settings.byteBudgetStatusShare,
       wire: () => this.#client.wireBytes,
       exposition,
       values,
@@ -124,6 +127,7 @@ export class RouterAgent {
       clock,
       bytes: () => ({ ...this.#client.wireBytes, budget: this.#bytes.budget }),
       certificate: () => this.#client.certificate,
+      quietMsMax: () => Math.max(settings.poll.staleAfterMs, MISSED_POLLS * this.#poller.tickMs),
     });
     this.#configuration = new ConfigurationReader({
       source: {
@@ -184,14 +188,16 @@ export class RouterAgent {
     const { name, logs } = this.settings;
     const { records, clock } = this.#options;
     const { budget } = this.#bytes;
-    const isPaused = () => budget.isPaused || this.#client.retryAfter !== undefined;
+    const isPutOff = () => this.#client.retryAfter !== undefined;
+    const isPaused = () => budget.isPaused || isPutOff();
     const activities: Activity[] = [
       {
         key: this.statusKey,
         serialKey: name,
         intervalMs: this.#poller.tickMs,
-        intervalMultiplier: () => budget.intervalMultiplier('status'),
-        isPaused,
+        // Stretched polls leave room for signs of life, so that a dead router shows in time.
+        intervalMultiplier: () => Math.min(budget.pollMultiplier(false), this.#countSignTicks()),
+        isPaused: () => budget.statusPart === undefined || isPutOff(),
         run: (signal, current) => this.#settled(this.#poll(signal, current)),
       },
     ];
@@ -233,6 +239,7 @@ export class RouterAgent {
       logger.warn('Any certificate is accepted: anyone on the network path can read the password', { router: name });
     }
     this.#backup?.start();
+    this.stats.start(this.#bytes.budget);
   }
 
   /** Logs out and closes the connection. */
@@ -256,6 +263,12 @@ export class RouterAgent {
     return `${this.settings.name}/${activity}`;
   }
 
+  /** Number of intervals between two polls that ask for a sign of life: they fit into the time for which values are served. */
+  #countSignTicks(): number {
+    const { staleAfterMs, deadlineMs } = this.settings.poll;
+    return Math.max(1, Math.floor((staleAfterMs - deadlineMs) / this.#poller.tickMs));
+  }
+
   /** Counts the bytes of a run when it ends, whatever its outcome. */
   async #settled(run: Promise<RunOutcome>): Promise<RunOutcome> {
     try {
@@ -270,10 +283,14 @@ export class RouterAgent {
     const { report, clock } = this.#options;
     const { budget } = this.#bytes;
     const before = this.#client.wireBytes;
-    const result = await this.#poller.pollOnce(signal, {
-      intervalMultiplier: (isSlow) => (isSlow ? budget.intervalMultiplier('slow') : 1),
-      isFresh: current.isTriggered,
-    });
+    this.#bytes.payFrom(budget.statusPart ?? 'status');
+    const result = await this.#poller
+      .pollOnce(signal, {
+        intervalMultiplier: (isSlow) => budget.pollMultiplier(isSlow),
+        isFresh: current.isTriggered,
+        isSignWanted: budget.pollMultiplier(false) > 1,
+      })
+      .finally(() => this.#bytes.payFrom('common'));
     const { sent, received } = this.#client.wireBytes;
     const isPutOff = this.#client.retryAfter !== undefined;
     this.stats.recordPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
@@ -351,7 +368,7 @@ export class RouterAgent {
   /** Counts bytes at once, so that one long answer cannot use up more than the day's budget. */
   #onBody(): RouterError | undefined {
     this.#bytes.settle();
-    if (!this.#bytes.budget.isSpent) return undefined;
+    if (!this.#bytes.isSpent) return undefined;
     return new RouterError('budget', 'The byte budget of this day is used up', { disposition: 'retry' });
   }
 

@@ -3,7 +3,7 @@ import type { RouterSettings } from '../../config/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { Labels } from '../../model/index.ts';
 import { type RetryAfter, ROUTER_FAILURES } from '../../router/index.ts';
-import type { ByteBudget } from '../../schedule/index.ts';
+import type { SharedBudget } from '../../schedule/index.ts';
 import type { PollResult } from '../../status/index.ts';
 import type { PollFault, RouterFailureSummary, RouterSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
@@ -20,6 +20,8 @@ export interface AvailabilityOptions {
   readonly log: RouterLog;
   /** Clock for durations and the time of changes. */
   readonly clock: Clock;
+  /** Returns the time without a successful poll after which the router is down. Milliseconds. */
+  readonly quietMsMax: () => number;
 }
 
 /** The part of {@link RouterSummary} about polls. */
@@ -36,6 +38,16 @@ export type AvailabilitySummary = Pick<
   | 'durationSeconds'
 >;
 
+/** A router without a word until then is down; longer than a whole poll may take by default. Milliseconds. */
+const FIRST_WORD_MS = 50_000;
+/** Names of pauses by the byte budget, which are logged once until the budget stretches nothing. */
+const PAUSES = {
+  logs: 'The byte budget pauses the logs of the router',
+  status: 'The byte budget pauses the polls of the router',
+} as const;
+/** A budget that is used up is logged once until it stretches nothing. */
+const SPENT = 'budget-spent';
+const BUDGET_FAILURES = ['pause:logs', 'pause:status', SPENT];
 /** Failures that are logged once for a router that asks for a wait. */
 const RETRY_AFTER = 'retry-after';
 const RETRY_AFTER_CAPPED = 'retry-after-capped';
@@ -44,9 +56,10 @@ const RETRY_AFTER_CAPPED = 'retry-after-capped';
  * Tracks if a router is up, since when, and the reason if not.
  *
  * ```
- *   unknown ─┬─ a poll reached it ──▶ up ── a poll did not, or it asks to be left alone for longer than values last ──▶ down
- *            └─ a poll did not ──▶ down ── a poll reached it ──▶ up           any ── the byte budget is used up ──▶ budget
- *                                                                          budget ── the next poll ──▶ up or down
+ *   unknown ─┬─ a poll reached it ──▶ up ── a poll did not, or none has ended for as long as values last ──▶ down
+ *            └─ a poll did not, or none has ended in the first minute ──▶ down ── a poll reached it ──▶ up
+ *
+ *   any ── the byte budget is used up, or pauses polls for as long as values last ──▶ budget ── the next poll ──▶ up or down
  * ```
  */
 export class AvailabilityStats {
@@ -63,8 +76,9 @@ export class AvailabilityStats {
   #failure: RouterFailureSummary | undefined;
   #fault: PollFault | undefined;
   #retryAfter: RetryAfter | undefined;
-  /** Set while a router that is up is not polled at its own request: it is down once its values have expired. */
+  /** Set while a router is up or not known: it is down when no poll has ended by then. */
   #staleTimer: Timer | undefined;
+  #budget: SharedBudget | undefined;
 
   constructor(options: AvailabilityOptions) {
     this.#options = options;
@@ -79,33 +93,40 @@ export class AvailabilityStats {
     return this.#failures > 0;
   }
 
+  /** Begins to wait for the first poll. */
+  start(budget: SharedBudget): void {
+    this.recordBudget(budget);
+    if (this.#state === 'unknown') this.#expectPoll(FIRST_WORD_MS);
+  }
+
   /** Records a poll. `fault`: its first failure; `isPutOff`: the router asked for a wait. */
   recordPoll(result: PollResult, fault: PollFault | undefined, isPutOff: boolean): void {
     const { settings, exposition, clock } = this.#options;
-    this.#staleTimer?.cancel();
     this.#lastDurationMs = result.durationMs;
     this.#fault = fault;
     if (result.isUp) {
       this.#staleAtMs = clock.monotonic() + settings.poll.staleAfterMs;
       exposition.keepFresh(settings, this.#staleAtMs);
       this.#recordSuccess(isPutOff);
+      this.#expectPoll(this.#options.quietMsMax());
     } else this.#recordFailure(toFailure(result, fault), isPutOff);
     this.#publish();
     exposition.publish(settings, 'poll', [toFamily(F.pollDuration, [[{}, result.durationMs / 1000]])]);
   }
 
   /** Records the state of the byte budget after a run. */
-  recordBudget(budget: ByteBudget): void {
-    if (!budget.isSpent || this.#state === 'budget') return;
-    this.#enter('budget');
-    this.#failure = {
-      reason: 'budget',
-      step: null,
-      error: 'The byte budget of this day is used up; the next one begins at midnight UTC',
-    };
-    const until = new Date(budget.nextDayMs).toISOString();
-    this.#options.log.write('warn', 'The byte budget of the router is used up', { until });
-    this.#publish();
+  recordBudget(budget: SharedBudget): void {
+    const { log } = this.#options;
+    this.#budget = budget;
+    this.#publishPauses();
+    for (const activity of ['logs', 'status'] as const) {
+      const untilMs = budget.pauses[activity];
+      if (untilMs !== undefined) log.fail(`pause:${activity}`, PAUSES[activity], { until: toTime(untilMs) });
+    }
+    if (budget.intervalMultiplier('slow') === 1) for (const what of BUDGET_FAILURES) log.mend(what);
+    const isSpent = budget.isSpent('common') && budget.isSpent('status');
+    // A router that was never polled has no values that could still count.
+    if (isSpent || (budget.statusPart === undefined && this.#state === 'unknown')) this.#runOutOfBudget(budget);
   }
 
   /** Records after a run how long the router asks to be left alone. */
@@ -121,7 +142,6 @@ export class AvailabilityStats {
       const message = 'The router asks for a longer wait than it gets, or for a time by a clock that is off';
       log.fail(RETRY_AFTER_CAPPED, message, { granted: wait });
     }
-    this.#watchValues();
   }
 
   summarize(): AvailabilitySummary {
@@ -141,6 +161,44 @@ export class AvailabilityStats {
   /** Cancels pending timers. */
   close(): void {
     this.#staleTimer?.cancel();
+  }
+
+  #runOutOfBudget(budget: SharedBudget): void {
+    if (this.#state === 'budget') return;
+    this.#staleTimer?.cancel();
+    this.#enter('budget');
+    const until = toTime(budget.pauses.status ?? budget.nextDayMs);
+    this.#failure = {
+      reason: 'budget',
+      step: null,
+      error: `The byte budget of this day is used up, or would not last; no poll before ${until}`,
+    };
+    this.#options.log.fail(SPENT, 'The byte budget of the router is used up', { until });
+    this.#publish();
+  }
+
+  /** Waits for the next poll: without one, the router is down after this time. */
+  #expectPoll(waitMs: number): void {
+    this.#staleTimer?.cancel();
+    this.#staleTimer = this.#options.clock.setTimer(waitMs, () => this.#onQuiet(waitMs));
+  }
+
+  #onQuiet(waitMs: number): void {
+    if (this.#budget && this.#budget.statusPart === undefined) {
+      this.#runOutOfBudget(this.#budget);
+      return;
+    }
+    const length = renderDuration(Math.round(waitMs));
+    this.#goDown(
+      this.#findRetryAfterMs() === undefined
+        ? { reason: 'timeout', step: null, error: `No poll has ended for ${length}` }
+        : {
+            reason: 'http',
+            step: this.#fault?.step ?? 'resource',
+            error: `No poll for ${length}, because the router asks to be left alone`,
+          },
+    );
+    this.#publish();
   }
 
   #enter(state: RouterStateName): void {
@@ -167,25 +225,10 @@ export class AvailabilityStats {
 
   #goDown(failure: RouterFailureSummary): void {
     const level = this.#state === 'down' ? 'debug' : 'warn';
+    this.#staleTimer?.cancel();
     this.#failure = failure;
     this.#enter('down');
     this.#options.log.write(level, 'The router is down', { reason: failure.reason, error: failure.error });
-  }
-
-  /** Marks a router that asked for a wait as down once its values have expired. */
-  #watchValues(): void {
-    const { clock, settings } = this.#options;
-    this.#staleTimer?.cancel();
-    if (this.#state !== 'up') return;
-    const failure = {
-      reason: 'http',
-      step: this.#fault?.step ?? 'resource',
-      error: `No poll for ${renderDuration(settings.poll.staleAfterMs)}, because the router asks to be left alone`,
-    } as const;
-    this.#staleTimer = clock.setTimer(this.#staleAtMs - clock.monotonic(), () => {
-      this.#goDown(failure);
-      this.#publish();
-    });
   }
 
   /** Returns the time at which the router may be asked again. Wall time, milliseconds since the Unix epoch. */
@@ -193,6 +236,19 @@ export class AvailabilityStats {
     const { clock } = this.#options;
     const leftMs = (this.#retryAfter?.untilMs ?? -Infinity) - clock.monotonic();
     return leftMs > 0 ? clock.now() + leftMs : undefined;
+  }
+
+  #publishPauses(): void {
+    const { exposition, settings } = this.#options;
+    const pauses = Object.entries(this.#budget?.pauses ?? {});
+    exposition.publish(settings, 'budget-pauses', [
+      toFamily(
+        F.byteBudgetPausedUntil,
+        pauses.flatMap(([activity, untilMs]): [Labels, number][] =>
+          untilMs === undefined ? [] : [[{ activity }, untilMs / 1000]],
+        ),
+      ),
+    ]);
   }
 
   #publishRetryAfter(): void {
@@ -223,7 +279,7 @@ export function toFailure({ failure, error }: PollResult, fault: PollFault | und
   return { reason: failure ?? 'http', step: fault?.step ?? null, error: renderErrorChain(error) };
 }
 
-/** RFC 3339. */
-function toTime(wallMs: number | undefined): string | null {
+/** Renders a time by RFC 3339; `null` if there is none. */
+export function toTime(wallMs: number | undefined): string | null {
   return wallMs === undefined ? null : new Date(wallMs).toISOString();
 }

@@ -4,12 +4,12 @@ import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { LinkVerdict } from '../../logs/index.ts';
 import type { FamilyDescription, RecordLines } from '../../model/index.ts';
 import { type RetryAfter, type RouterCertificate, RouterError } from '../../router/index.ts';
-import type { ByteBudget } from '../../schedule/index.ts';
+import type { SharedBudget } from '../../schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
 import type { LogRotationSummary, PollFault, RouterDetail, RouterLogSummary, RouterSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
-import { AvailabilityStats, toFailure } from './availability-stats.ts';
+import { AvailabilityStats, toFailure, toTime } from './availability-stats.ts';
 import { EVENT_TABLE, RouterLog, type StationEventOf, type StationEventType } from './event-table.ts';
 import { LogStats, type RecentRecords } from './log-stats.ts';
 import { findStep, PollHistory, PollSamples, ResourceStats } from './poll-stats.ts';
@@ -30,9 +30,11 @@ export interface RouterStatsOptions {
   /** Clock for durations and times. */
   readonly clock: Clock;
   /** Returns the bytes sent and received, and the byte budget. */
-  readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: ByteBudget };
+  readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: SharedBudget };
   /** Returns the certificate last shown by the router; `undefined` before the first. */
   readonly certificate: () => RouterCertificate | undefined;
+  /** Returns the time without a successful poll after which the router is down. Milliseconds. */
+  readonly quietMsMax: () => number;
 }
 
 interface WireBytes {
@@ -62,10 +64,10 @@ export class RouterStats {
   };
 
   constructor(options: RouterStatsOptions) {
-    const { settings, exposition, clock, ruleFamilies, logger } = options;
+    const { settings, exposition, clock, ruleFamilies, logger, quietMsMax } = options;
     this.#options = options;
     this.#log = new RouterLog(logger, settings.name);
-    this.#availability = new AvailabilityStats({ settings, exposition, log: this.#log, clock });
+    this.#availability = new AvailabilityStats({ settings, exposition, log: this.#log, clock, quietMsMax });
     this.#resources = new ResourceStats(settings, exposition);
     this.#session = new SessionStats(clock);
     this.#logs = new LogStats(settings, exposition, clock, ruleFamilies);
@@ -97,6 +99,11 @@ export class RouterStats {
     else this.#log.fail(level.failing, message, fields);
   }
 
+  /** Begins to wait for the first poll. */
+  start(budget: SharedBudget): void {
+    this.#availability.start(budget);
+  }
+
   /** Records a poll. `wire`: its bytes on the wire; `isPutOff`: the router asked for a wait. */
   recordPoll(result: PollResult, wire: WireBytes, isPutOff: boolean): void {
     if (result.isIdle) return;
@@ -115,7 +122,7 @@ export class RouterStats {
   }
 
   /** Records, after every run, the byte budget and how long the router asks to be left alone. */
-  recordRun(budget: ByteBudget, retryAfter: RetryAfter | undefined): void {
+  recordRun(budget: SharedBudget, retryAfter: RetryAfter | undefined): void {
     this.#availability.recordBudget(budget);
     this.#availability.recordRetryAfter(retryAfter);
   }
@@ -180,6 +187,8 @@ export class RouterStats {
         budget: settings.byteBudget === 0 ? null : settings.byteBudget,
         usedToday: budget.used.bytes,
         stretch: budget.intervalMultiplier('slow'),
+        logsPausedUntil: toTime(budget.pauses.logs),
+        statusPausedUntil: toTime(budget.pauses.status),
       },
       certificate: certificate ? { notAfter: new Date(certificate.notAfterMs).toISOString() } : null,
       logs: this.#logs.describe(),

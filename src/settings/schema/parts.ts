@@ -112,6 +112,7 @@ export function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodPrefault) {
     return unwrap(schema.unwrap(), value);
   }
+  if (schema instanceof z.ZodPipe && schema.in instanceof z.ZodUnion) return unwrap(schema.in, value);
   if (schema instanceof z.ZodDiscriminatedUnion) return findVariant(schema, value) ?? toUntagged(schema);
   if (!(schema instanceof z.ZodUnion)) return schema;
   return schema.options.find((option) => option instanceof z.ZodObject) ?? schema;

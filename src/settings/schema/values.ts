@@ -169,10 +169,50 @@ export function byteSize(about: About) {
 }
 
 const BUDGET = `a size of at least ${BYTE_BUDGET_LEAST / 1024}KiB, such as 20MiB, or 0 for no budget`;
+const SHARE = 'a percentage from 1% to 99%';
 
-/** A byte budget, to bytes; 0 is no budget. */
+/** Bytes of a day, and the share of them that is kept for status polls, above 0 and below 1. */
+export interface WrittenBudget {
+  /** 0: no budget. */
+  readonly perDay: number;
+  readonly statusShare: number;
+}
+
+const STATUS_SHARE = 0.2;
+
+/** A byte budget: its size alone, or a map with the share of status polls. */
 export function byteBudget(about: About) {
-  return size(about, BUDGET, (bytes) => bytes === 0 || bytes >= BYTE_BUDGET_LEAST);
+  const written = z.union([z.string(), z.int()], { error: BUDGET });
+  const keys = section('Byte budget with the share that is kept for status polls.', {
+    per_day: written.meta({ kind: 'size', description: 'Size of the budget; 0 = no budget.' }),
+    status_share: z
+      .string({ error: SHARE })
+      .optional()
+      .meta({
+        kind: 'percentage from 1% to 99%',
+        description: `Share of the budget that only status polls may use while logs pause. Default: \`${STATUS_SHARE * 100}%\`.`,
+      }),
+  });
+  const either = z.union([written, keys], { error: BUDGET }).meta({ kind: 'size, or a map', ...about });
+  return codec(either, BUDGET, parseBudget, renderByteBudget);
+}
+
+function parseBudget(
+  written: string | number | { per_day: string | number; status_share?: string | undefined },
+): WrittenBudget | undefined {
+  const { per_day, status_share = `${STATUS_SHARE * 100}%` } =
+    typeof written === 'object' ? written : { per_day: written };
+  const perDay = parseByteSize(String(per_day));
+  if (perDay === undefined || (perDay !== 0 && perDay < BYTE_BUDGET_LEAST)) return undefined;
+  const percent = /^(\d{1,2})\s*%$/.exec(status_share)?.[1];
+  return percent === undefined || Number(percent) === 0 ? undefined : { perDay, statusShare: Number(percent) / 100 };
+}
+
+/** Renders a byte budget as it would be written. */
+export function renderByteBudget({ perDay, statusShare }: WrittenBudget) {
+  if (perDay === 0) return 0;
+  if (statusShare === STATUS_SHARE) return renderByteSize(perDay);
+  return { per_day: renderByteSize(perDay), status_share: `${Math.round(statusShare * 100)}%` };
 }
 
 /** A size between two bounds, to bytes; a plain number is bytes. Messages show an example. */

@@ -134,11 +134,15 @@ function createPollColumns(nowMs: number): readonly Column<PollSummary>[] {
   ];
 }
 
+function renderPause(what: string, until: string | null): Html | string {
+  return until === null ? '' : html`, <span class="warn">${what} paused until</span> ${renderMoment(until)}`;
+}
+
 function renderFacts(
   { url, labels, firmware, serial, certificate, session, bytes }: RouterDetail,
   nowMs: number,
 ): Html {
-  const { budget, usedToday, stretch } = bytes;
+  const { budget, usedToday, stretch, logsPausedUntil, statusPausedUntil } = bytes;
   const until = certificate && (Date.parse(certificate.notAfter) - nowMs) / 1000;
   return html`<dl>
 <dt>Address</dt><dd>${toShown(url)}</dd>
@@ -152,7 +156,7 @@ ${renderCount(session.logins)} logins, ${renderCount(session.loginFailures)} fai
 <dt>Bytes today</dt><dd>${renderBytes(usedToday)}${
     budget === null
       ? ', no budget'
-      : html` of ${renderBytes(budget)} <meter aria-label="Share of the byte budget" min="0" max="${budget}" value="${Math.min(usedToday, budget)}"></meter>${stretch > 1 ? `, intervals ${stretch} times as long` : ''}`
+      : html` of ${renderBytes(budget)} <meter aria-label="Share of the byte budget" min="0" max="${budget}" value="${Math.min(usedToday, budget)}"></meter>${stretch > 1 ? `, intervals ${stretch} times as long` : ''}${renderPause('logs', logsPausedUntil)}${renderPause('polls', statusPausedUntil)}`
   }</dd>
 </dl>`;
 }
