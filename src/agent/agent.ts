@@ -117,7 +117,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
       ...stations,
       config: () => supervisor.config,
       clock,
-      spool: () => ({ ...state.store.spooled, bytesMax: spoolBytesMax, isHeldBack: stations.spool.isHeldBack }),
+      spool: stations.describeSpool,
       isReady: () => readiness.isReady,
       reload: () => reloader.reload(),
       quit: () => quit.abort(),

@@ -112,7 +112,10 @@ function openDeadLetters({ config, metrics, clock, logger, refusals }: StateOpti
 /** The store, and callbacks for its state. */
 export interface SpoolGuardOptions {
   /** Store of records and positions. */
-  readonly store: Pick<EmbeddedStore, 'readPositions' | 'readFacts' | 'commit' | 'spooled' | 'checkWritable'>;
+  readonly store: Pick<
+    EmbeddedStore,
+    'readPositions' | 'readFacts' | 'commit' | 'spooled' | 'hasShare' | 'checkWritable'
+  >;
   /** Maximum size of the spool. Bytes. */
   readonly spoolBytesMax: number;
   /** Called when records are durable, so that the sinks look for them. */
@@ -130,24 +133,46 @@ const DISK_TRIAL_MS = 10_000;
 
 /**
  * The record log of all routers. While the spool or its disk is full, no log is read, because downloaded lines could not
- * be stored. Logged once for all routers.
+ * be stored. While the records of one router take its share of the spool, only its logs are not read. Each pause is logged
+ * once.
  */
 export class SpoolGuard implements RecordLog {
   readonly #options: SpoolGuardOptions;
   #isHeldBack = false;
+  /** Routers that have used their share of the spool. */
+  readonly #routers = new Set<string>();
   #nextTrialMs = 0;
 
   constructor(options: SpoolGuardOptions) {
     this.#options = options;
   }
 
-  /** True while log reading is paused. Evaluated before each run, which is also when free space is noticed. */
+  /** True while log reading of all routers is paused. Evaluated before each run, which is also when free space is noticed. */
   get isHeldBack(): boolean {
     if (this.#isHeldBack && this.#hasRoom()) {
       this.#isHeldBack = false;
       this.#options.logger.info('Log reading resumed: there is room for records again');
     }
     return this.#isHeldBack;
+  }
+
+  /** Returns true while the logs of this router are not read: those of no router are, or it has used its share. */
+  isRouterHeldBack(router: string): boolean {
+    return this.isHeldBack || this.#hasUsedShare(router);
+  }
+
+  /** Lists the routers that have used their share of the spool. */
+  listRoutersHeldBack(): readonly string[] {
+    return [...this.#routers].filter((router) => this.#hasUsedShare(router));
+  }
+
+  #hasUsedShare(router: string): boolean {
+    const { store, logger } = this.#options;
+    if (this.#routers.has(router) && store.hasShare(router)) {
+      this.#routers.delete(router);
+      logger.info('Log reading of the router resumed: its records take less of the spool again', { router });
+    }
+    return this.#routers.has(router);
   }
 
   readPositions(router: string): ReadonlyMap<string, string> {
@@ -162,10 +187,20 @@ export class SpoolGuard implements RecordLog {
     try {
       this.#options.store.commit(...commits);
     } catch (cause) {
-      if (cause instanceof StoreError && cause.disposition === 'hold-back') this.#holdBack(cause);
+      if (cause instanceof StoreError && cause.code === 'share') this.#holdBackRouters(commits, cause);
+      else if (cause instanceof StoreError && cause.disposition === 'hold-back') this.#holdBack(cause);
       throw cause;
     }
     if (commits.some((one) => 'lines' in one && one.lines.length > 0)) this.#options.onSpooled();
+  }
+
+  #holdBackRouters(commits: Parameters<RecordLog['commit']>, cause: StoreError): void {
+    for (const { router } of commits) {
+      if (this.#routers.has(router)) continue;
+      this.#routers.add(router);
+      const error = renderErrorChain(cause);
+      this.#options.logger.error('Log reading of the router paused: its records cannot be stored', { router, error });
+    }
   }
 
   #holdBack(cause: StoreError): void {

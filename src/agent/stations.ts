@@ -5,6 +5,7 @@ import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
 import { type RunEnded, Scheduler } from '../schedule/index.ts';
 import type { StoreError } from '../store/index.ts';
+import type { SpoolSummary } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RouterParts } from './plan.ts';
 import { Fleet } from './routers/fleet.ts';
@@ -50,8 +51,9 @@ export interface Stations extends State {
   readonly scheduler: Scheduler;
   readonly fleet: Fleet;
   readonly sinks: SinkSupervisor;
-  readonly spool: SpoolGuard;
   readonly counts: Readonly<AgentCounts>;
+  /** Returns the fill level of the spool, and what is paused because of it. */
+  readonly describeSpool: () => SpoolSummary;
   /** Creates the agent of one router; does not throw. */
   readonly createRouter: (parts: RouterParts) => RouterAgent;
   /** Called when the state could not be written and nothing was lost. */
@@ -93,9 +95,14 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     trigger: (key: string) => void scheduler.trigger(key),
   };
   const createRouter = (parts: RouterParts) => new RouterAgent({ ...parts, ...shared });
+  const describeSpool = () => {
+    const routersHeldBack = spool.listRoutersHeldBack();
+    const isEachHeldBack = routersHeldBack.length > 0 && routersHeldBack.length >= fleet.routers.length;
+    const isHeldBack = spool.isHeldBack || isEachHeldBack;
+    return { ...store.spooled, bytesMax: spoolBytesMax, isHeldBack, routersHeldBack };
+  };
   metrics.read({
-    spooled: () => ({ ...store.spooled, bytesMax: spoolBytesMax }),
-    isHeldBack: () => spool.isHeldBack,
+    spool: describeSpool,
     sinkLags: () => sinks.measureLags(),
     deadLetters: () => sinks.countLetters(),
     routers: () => fleet.countStates(),
@@ -108,8 +115,8 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     scheduler,
     fleet,
     sinks,
-    spool,
     counts,
+    describeSpool,
     createRouter,
     onStoreFailed,
   };

@@ -1,7 +1,15 @@
 import { join } from 'node:path';
 import type { Slice, SliceBounds } from '../model/index.ts';
 import type { EmbeddedStoreOptions, FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';
-import { isDamage, isDiskFault, StoreError, toLostPosition, toSpoolFull, toStoreError } from './errors.ts';
+import {
+  isDamage,
+  isDiskFault,
+  StoreError,
+  toLostPosition,
+  toShareTaken,
+  toSpoolFull,
+  toStoreError,
+} from './errors.ts';
 import { checkValue, keepRouters, readValue, writeValue } from './router-tables.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { openState, touch } from './schema.ts';
@@ -16,7 +24,13 @@ const ABSENCE_GRACE_MS = 7 * 86_400_000;
 /** Limit of the damaged batches dropped in one call; each is a transaction. */
 const DAMAGED_BATCHES_MAX = 100;
 
+/** A router that has used its share goes on when this many times its waiting records are free. */
+const RESUME_FACTOR = 2;
+
 const isAnyLog: LogChoice = () => true;
+
+/** A commit with its compressed records; `body` is absent without records. */
+type Packed = LogCommit & { readonly body: Uint8Array | undefined };
 
 interface Opened {
   readonly file: SqliteFile;
@@ -45,6 +59,8 @@ export class EmbeddedStore implements Disposable {
   #opened: Opened | undefined;
   #isClosed = false;
   #spooled = { records: 0, bytes: 0 };
+  /** Number of configured routers: the only one may use the whole spool. */
+  #routers = 1;
 
   /**
    * Opens or creates the database; a damaged one is rebuilt. Throws {@link StoreError} `locked`, `broken`, or with
@@ -115,8 +131,8 @@ export class EmbeddedStore implements Disposable {
 
   /**
    * Adds records to the spool, advances the positions of their logs and stores facts: all of `commits` in one
-   * transaction, or nothing. Throws {@link StoreError}, with nothing changed: `full` when the spool or the disk is full, `unwritable`
-   * when the disk fails, and `damaged` when stored records of one of these logs were lost after its position was read.
+   * transaction, or nothing. Throws {@link StoreError}, with nothing changed: `full` when the spool or the disk is full, `share`
+   * when the records of this router take as much of the spool as it may use, `unwritable` when the disk fails, and `damaged` when stored records of one of these logs were lost after its position was read.
    */
   commit(...commits: (LogCommit | FactsCommit)[]): void {
     const logs = commits.filter((commit) => 'position' in commit);
@@ -136,6 +152,7 @@ export class EmbeddedStore implements Disposable {
       // router.
       if (added > 0 && bytes > 0 && bytes + added > this.#options.spoolBytesMax)
         throw toSpoolFull(this.#options.spoolBytesMax);
+      for (const router of new Set(packed.map((one) => one.router))) this.#checkShare(spool, router, packed, added);
       if (added > 0) this.#checkReserve();
       const excess = added > 0 ? bytes + spool.kept.bytes + added - this.#options.spoolBytesMax : 0;
       const committedMs = Math.floor(this.#options.now());
@@ -162,10 +179,32 @@ export class EmbeddedStore implements Disposable {
   }
 
   /**
+   * Throws if the records of a router, with those of a commit, would take more than what is free afterwards. A router
+   * without waiting records may always add some, so that its logs go on as long as there is room at all.
+   */
+  #checkShare(spool: SpoolTable, router: string, packed: readonly Packed[], added: number): void {
+    const own = packed.reduce((sum, one) => sum + (one.router === router ? (one.body?.length ?? 0) : 0), 0);
+    const heldBytes = spool.bytesOf(router);
+    if (own === 0 || heldBytes === 0 || this.#routers <= 1) return;
+    if (heldBytes + own > this.#options.spoolBytesMax - spool.totals.bytes - added) throw toShareTaken(router);
+  }
+
+  /**
+   * True if a router that was refused with `share` may add records again: its waiting records take less than half of what
+   * is free, so that it does not start and stop with every batch.
+   */
+  hasShare(router: string): boolean {
+    const heldBytes = this.#opened?.spool.bytesOf(router) ?? 0;
+    const freeBytes = this.#options.spoolBytesMax - this.#spooled.bytes;
+    return this.#routers <= 1 || heldBytes * RESUME_FACTOR <= freeBytes;
+  }
+
+  /**
    * Sets the currently configured routers. The positions of all others are kept for `graceMs`, in case they come back,
    * and then removed; returns the names of the removed routers.
    */
   keepRouters(configured: readonly string[], nowMs: number, graceMs: number = ABSENCE_GRACE_MS): string[] {
+    this.#routers = configured.length;
     return this.#attempt(({ file }) => file.transact(() => keepRouters(file, configured, nowMs, graceMs)));
   }
 

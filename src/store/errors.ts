@@ -2,6 +2,7 @@ import { CodedError } from '../base/index.ts';
 
 /**
  * - `full`: the spool or the disk is full.
+ * - `share`: the waiting records of a router take as much of the spool as it may use.
  * - `unwritable`: the disk rejects writes: it is read-only or failing.
  * - `too-long`: a value exceeds its limit.
  * - `locked`: another process holds the files.
@@ -9,7 +10,7 @@ import { CodedError } from '../base/index.ts';
  * - `absent`: the file does not exist and was not to be created.
  * - `broken`: the database failed.
  */
-export type StoreFailure = 'full' | 'unwritable' | 'too-long' | 'locked' | 'damaged' | 'absent' | 'broken';
+export type StoreFailure = 'full' | 'share' | 'unwritable' | 'too-long' | 'locked' | 'damaged' | 'absent' | 'broken';
 
 /** A failure of durable state. */
 export class StoreError extends CodedError<StoreFailure> {
@@ -83,6 +84,14 @@ export function toSpoolFull(spoolBytesMax: number): StoreError {
   return new StoreError('full', `The spool has reached its bound of ${spoolBytesMax} bytes`, {
     disposition: 'hold-back',
     hint: 'Look at the sinks: records leave the spool once every sink has them. Or raise storage.spool_max',
+  });
+}
+
+/** Returns the error for a router whose waiting records would take more of the spool than is left for the others. */
+export function toShareTaken(router: string): StoreError {
+  return new StoreError('share', `The records of ${router} that wait for sinks take as much of the spool as is free`, {
+    disposition: 'hold-back',
+    hint: 'Look at the sinks, and at the lines that this router writes. Or raise storage.spool_max',
   });
 }
 

@@ -132,6 +132,15 @@ export class SpoolBatches {
     return { records: Number(sums?.['records']), bytes: Number(sums?.['bytes']) };
   }
 
+  /** Adds up the batches that match an SQL condition, per router. */
+  sumRouters(where: string, ...values: number[]): Map<string, SpoolTotals> {
+    const sql = `SELECT router, sum(bytes) AS bytes, sum(records) AS records FROM batch WHERE ${where} GROUP BY router`;
+    const rows = this.#file.all(sql, ...values);
+    return new Map(
+      rows.map((row) => [String(row['router']), { records: Number(row['records']), bytes: Number(row['bytes']) }]),
+    );
+  }
+
   /** Adds up the records of the batches that match an SQL condition, per log. */
   countLogs(where: string, ...values: number[]): LogCount[] {
     const sql = `SELECT router, component, sum(records) AS records FROM batch WHERE ${where} GROUP BY router, component`;

@@ -30,7 +30,7 @@ export class SpoolTable {
   readonly #backlogs = new Map<string, Backlog>();
   /** The lowest cursor. */
   #waitingFrom = 0;
-  #waiting = NOTHING;
+  #waiting = new WaitingRecords();
   #kept = NOTHING;
 
   constructor(file: SqliteFile) {
@@ -41,7 +41,12 @@ export class SpoolTable {
 
   /** Records that at least one sink has yet to get, and their compressed bytes. */
   get totals(): SpoolTotals {
-    return this.#waiting;
+    return this.#waiting.totals;
+  }
+
+  /** Returns the compressed bytes of the records of a router that at least one sink has yet to get. */
+  bytesOf(router: string): number {
+    return this.#waiting.bytesOf(router);
   }
 
   /** Records that every sink has and some may replay, and their compressed bytes. */
@@ -54,7 +59,7 @@ export class SpoolTable {
     const { router, component, records } = entry;
     this.#batches.append(entry, body);
     return () => {
-      this.#waiting = add(this.#waiting, { records, bytes: body.length });
+      this.#waiting.add(router, { records, bytes: body.length });
       for (const backlog of this.#backlogs.values()) backlog.add({ router, component, records });
     };
   }
@@ -65,7 +70,7 @@ export class SpoolTable {
     this.#batches.remove(entry.id);
     return () => {
       if (entry.id < this.#waitingFrom) this.#kept = subtract(this.#kept, entry);
-      else this.#waiting = subtract(this.#waiting, entry);
+      else this.#waiting.subtract(entry.router, entry);
       this.#batches.forget(entry.id);
       for (const sink of holders) this.#backlogs.get(sink)?.add({ ...entry, records: -entry.records });
     };
@@ -224,21 +229,26 @@ export class SpoolTable {
   #dropDelivered(): () => void {
     const lowest = this.#cursors.lowest;
     if (lowest === undefined) return () => {};
-    const settled = this.#batches.sum('id >= ? AND id < ?', this.#waitingFrom, lowest);
+    const settled = this.#batches.sumRouters('id >= ? AND id < ?', this.#waitingFrom, lowest);
     const floor = Math.min(this.#cursors.floor ?? lowest, lowest);
     const dropped = this.#batches.sum('id < ?', floor);
     this.#batches.removeBefore(floor);
     return () => {
       this.#waitingFrom = lowest;
-      this.#waiting = subtract(this.#waiting, settled);
-      this.#kept = subtract(add(this.#kept, settled), dropped);
+      for (const [router, totals] of settled) {
+        this.#waiting.subtract(router, totals);
+        this.#kept = add(this.#kept, totals);
+      }
+      this.#kept = subtract(this.#kept, dropped);
       this.#batches.forgetBefore(floor);
     };
   }
 
   #measure(): void {
     this.#waitingFrom = this.#cursors.lowest ?? 0;
-    this.#waiting = this.#batches.sum('id >= ?', this.#waitingFrom);
+    this.#waiting = new WaitingRecords();
+    const waiting = this.#batches.sumRouters('id >= ?', this.#waitingFrom);
+    for (const [router, totals] of waiting) this.#waiting.add(router, totals);
     this.#kept = this.#batches.sum('id < ?', this.#waitingFrom);
   }
 }
@@ -249,6 +259,32 @@ function add(one: SpoolTotals, other: SpoolTotals): SpoolTotals {
 
 function subtract(one: SpoolTotals, other: SpoolTotals): SpoolTotals {
   return { records: one.records - other.records, bytes: one.bytes - other.bytes };
+}
+
+/** Totals of the records that at least one sink has yet to get, for all routers and for each. */
+class WaitingRecords {
+  readonly #bytes = new Map<string, number>();
+  #totals = NOTHING;
+
+  get totals(): SpoolTotals {
+    return this.#totals;
+  }
+
+  bytesOf(router: string): number {
+    return this.#bytes.get(router) ?? 0;
+  }
+
+  add(router: string, totals: SpoolTotals): void {
+    this.#totals = add(this.#totals, totals);
+    this.#bytes.set(router, this.bytesOf(router) + totals.bytes);
+  }
+
+  subtract(router: string, totals: SpoolTotals): void {
+    this.#totals = subtract(this.#totals, totals);
+    const bytes = this.bytesOf(router) - totals.bytes;
+    if (bytes > 0) this.#bytes.set(router, bytes);
+    else this.#bytes.delete(router);
+  }
 }
 
 /**

@@ -246,8 +246,10 @@ export interface SpoolSummary {
   readonly bytes: number;
   /** Configured maximum size. */
   readonly bytesMax: number;
-  /** True while log reading is paused because the spool or its disk is full. */
+  /** True while log reading of all routers is paused because the spool or its disk is full. */
   readonly isHeldBack: boolean;
+  /** Names of the routers whose log reading is paused because their records take as much of the spool as is free. */
+  readonly routersHeldBack: readonly string[];
 }
 
 /** One entry of `GET /api/v1/sinks`, which answers `{"sinks": [...], "spool": {...}}`. */

@@ -124,6 +124,7 @@ export function createSurroundings(clock: SteppedClock) {
       get spooled() {
         return { records: 0, bytes: store.bytes };
       },
+      hasShare: () => true,
       checkWritable: () => {},
     },
     spoolBytesMax: 1000,

@@ -70,8 +70,7 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
     onGone: () => happened.push('gone'),
   });
   metrics.read({
-    spooled: () => ({ ...store.spooled, bytesMax: 1 }),
-    isHeldBack: () => false,
+    spool: () => ({ ...store.spooled, bytesMax: 1, isHeldBack: false, routersHeldBack: [] }),
     sinkLags: () => runner.measureLags(),
     deadLetters: () => runner.countLetters(),
     routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),

@@ -15,6 +15,7 @@ function createBench() {
     diskFault: undefined as StoreError | undefined,
     bytes: 0,
     trials: 0,
+    hasShare: false,
     wakes: 0,
   };
   const guard = new SpoolGuard({
@@ -27,6 +28,7 @@ function createBench() {
       get spooled() {
         return { records: 0, bytes: state.bytes };
       },
+      hasShare: () => state.hasShare,
       checkWritable: () => {
         state.trials++;
         if (state.diskFault) throw state.diskFault;
@@ -81,6 +83,25 @@ test('SpoolGuard tries a disk that is in the way every ten seconds, not at every
   expect(guard.isHeldBack).toBe(true);
   await clock.advance(1);
   expect([guard.isHeldBack, state.trials]).toEqual([false, 2]);
+});
+
+test('SpoolGuard holds back only the router that has used its share, says so once, and lets it go on when it may', () => {
+  const { guard, messages, state } = createBench();
+  state.fault = new StoreError('share', 'plant-7 has too much', { disposition: 'hold-back' });
+  for (let attempt = 0; attempt < 3; attempt++) expect(() => guard.commit(commit)).toThrow('too much');
+  expect([guard.isHeldBack, guard.isRouterHeldBack('plant-7'), guard.isRouterHeldBack('other')]).toEqual([
+    false,
+    true,
+    false,
+  ]);
+  expect(guard.listRoutersHeldBack()).toEqual(['plant-7']);
+  state.hasShare = true;
+  expect(guard.listRoutersHeldBack()).toEqual([]);
+  expect(guard.isRouterHeldBack('plant-7')).toBe(false);
+  expect(messages).toEqual([
+    'Log reading of the router paused: its records cannot be stored',
+    'Log reading of the router resumed: its records take less of the spool again',
+  ]);
 });
 
 test('SpoolGuard holds nothing back for a fault of another kind', () => {

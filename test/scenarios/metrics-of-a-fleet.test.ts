@@ -108,6 +108,7 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_exporter_spool_damaged_records_total counter",
       "router_exporter_spool_max_bytes gauge",
       "router_exporter_spool_held_back gauge",
+      "router_exporter_spool_held_back_routers gauge",
       "router_exporter_spool_records gauge",
       "router_exporter_spool_bytes gauge",
       "router_exporter_routers gauge state",

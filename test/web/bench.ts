@@ -120,7 +120,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     renderConfig: () => 'web: {}\n',
     renderRouterConfig: () => 'name: plant-7\n',
     listSinks: () => [],
-    describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1024 ** 3, isHeldBack: false }),
+    describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1024 ** 3, isHeldBack: false, routersHeldBack: [] }),
     isReady: () => true,
     onFailed: () => {},
     ...content,

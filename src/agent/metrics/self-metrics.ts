@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ExpositionFormat } from '../../exposition/index.ts';
+import type { SpoolSummary } from '../../web/index.ts';
 
 /** Default families of prom-client whose names break the naming rules that promtool checks. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
@@ -16,9 +17,8 @@ const SINK_RESULTS = ['delivered', 'duplicate', 'dead_letter', 'rejected', 'skip
 
 /** Numbers that are read when they are scraped. */
 export interface SelfReadings {
-  readonly spooled: () => { readonly records: number; readonly bytes: number; readonly bytesMax: number };
-  /** True while log reading is paused because records cannot be stored. */
-  readonly isHeldBack: () => boolean;
+  /** Fill level of the spool, and what is paused because of it. */
+  readonly spool: () => SpoolSummary;
   /** Age of the oldest record that each sink has yet to take. Seconds. */
   readonly sinkLags: () => ReadonlyMap<string, number>;
   readonly deadLetters: () => ReadonlyMap<string, number>;
@@ -158,25 +158,31 @@ export class SelfMetrics {
       name: 'router_exporter_spool_max_bytes',
       help: 'Maximum of router_exporter_spool_bytes.',
       registers,
-      collect: this.#collect((gauge, { spooled }) => gauge.set(spooled().bytesMax)),
+      collect: this.#collect((gauge, { spool }) => gauge.set(spool().bytesMax)),
     });
     new Gauge({
       name: 'router_exporter_spool_held_back',
-      help: 'Whether log reading is paused, because the spool or its disk is full.',
+      help: 'Whether log reading of all routers is paused, because the spool or its disk is full.',
       registers,
-      collect: this.#collect((gauge, { isHeldBack }) => gauge.set(isHeldBack() ? 1 : 0)),
+      collect: this.#collect((gauge, { spool }) => gauge.set(spool().isHeldBack ? 1 : 0)),
+    });
+    new Gauge({
+      name: 'router_exporter_spool_held_back_routers',
+      help: 'Number of routers whose log reading is paused, because their waiting records take as much of the spool as is free.',
+      registers,
+      collect: this.#collect((gauge, { spool }) => gauge.set(spool().routersHeldBack.length)),
     });
     new Gauge({
       name: 'router_exporter_spool_records',
       help: 'Number of records not acknowledged by every sink.',
       registers,
-      collect: this.#collect((gauge, { spooled }) => gauge.set(spooled().records)),
+      collect: this.#collect((gauge, { spool }) => gauge.set(spool().records)),
     });
     new Gauge({
       name: 'router_exporter_spool_bytes',
       help: 'Size on disk of the records not acknowledged by every sink.',
       registers,
-      collect: this.#collect((gauge, { spooled }) => gauge.set(spooled().bytes)),
+      collect: this.#collect((gauge, { spool }) => gauge.set(spool().bytes)),
     });
     new Gauge({
       name: 'router_exporter_routers',

@@ -211,7 +211,7 @@ export class RouterAgent {
           const wantedMs = this.#logMemory.computeIntervalMs({ floorMs, ceilingMs: logs.intervalMs });
           return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.intervalMultiplier('logs');
         },
-        isPaused: () => isPaused() || records.isHeldBack || clock.monotonic() < this.#unreachableUntilMs,
+        isPaused: () => isPaused() || records.isRouterHeldBack(name) || clock.monotonic() < this.#unreachableUntilMs,
         run: (signal, current) => this.#settled(this.#tail(signal, current.isAwaited)),
       });
     }

@@ -45,6 +45,7 @@ ${Object.entries(FILTERS).map(([key, { title, fits }]) =>
 )}
 </ul>
 ${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
+${!spool.isHeldBack && spool.routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${spool.routersHeldBack.length} of ${routers.length} routers:</strong> their waiting records take as much of the spool as is free. See <a href="${base}sinks">sinks</a>.</p>` : ''}
 ${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} sinks down.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
 ${renderSearch('Search in names, addresses, labels, steps and errors', query)}
 ${renderTable({

@@ -6,18 +6,27 @@ import { type Column, renderTable } from './table.ts';
 
 const STATES = { up: ['good', 'up'], down: ['bad', 'down'], unknown: ['soft', 'nothing delivered yet'] } as const;
 
+/** Number of routers that a notice names. */
+const NAMES_MAX = 10;
+
 /** Renders the sinks and the spool. */
 export function renderSinks({ sinks, spool }: Delivery, nowMs: number): Html {
-  const { records, bytes, bytesMax, isHeldBack } = spool;
+  const { records, bytes, bytesMax, isHeldBack, routersHeldBack } = spool;
   const letters = sinks.reduce((sum, { deadLetters }) => sum + deadLetters, 0);
   return html`<h1>Sinks</h1>
 ${isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> Lines that the routers delete until it resumes are reported as gaps.</p>` : ''}
+${routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${renderMany(routersHeldBack.length, 'router')}:</strong> ${renderNames(routersHeldBack)}. The waiting records of each take as much of the spool as is free.</p>` : ''}
 <h2>Spool</h2>
 <p>${renderMany(records, 'record')} waiting, in ${renderBytes(bytes)} of ${renderBytes(bytesMax)}.
 <meter aria-label="Share of the spool that is used" min="0" max="${bytesMax}" high="${Math.round(bytesMax * 0.9)}" value="${Math.min(bytes, bytesMax)}"></meter></p>
 <h2>Destinations</h2>
 ${renderTable({ caption: renderMany(sinks.length, 'sink'), columns: createColumns(nowMs), rows: sinks, empty: 'No sink is configured, so no log is read.' })}
 ${letters === 0 ? '' : html`<p>Dead letters are records that a sink rejected permanently: <code>router-exporter dead-letters list</code> shows them, <code>dead-letters replay</code> tries them again.</p>`}`;
+}
+
+function renderNames(names: readonly string[]): string {
+  const rest = names.length - NAMES_MAX;
+  return [...names.slice(0, NAMES_MAX), ...(rest > 0 ? [`${rest} more`] : [])].join(', ');
 }
 
 function createColumns(nowMs: number): readonly Column<SinkSummary>[] {

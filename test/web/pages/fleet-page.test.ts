@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ask, SINK } from '../bench.ts';
 import { createDown, createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
-const SPOOL = { records: 3, bytes: 900, bytesMax: 1000, isHeldBack: false };
+const SPOOL = { records: 3, bytes: 900, bytesMax: 1000, isHeldBack: false, routersHeldBack: [] };
 
 function readCards(page: string): Record<string, string> {
   return Object.fromEntries(
@@ -218,8 +218,10 @@ test('the fleet says it when reading of logs pauses and when sinks are down', as
   const page = await read('/', content);
   expect(page).toContain('Log reading is paused');
   expect(page).toContain('1 of 2 sinks down');
+  const share = await read('/', { ...content, describeSpool: () => ({ ...SPOOL, routersHeldBack: ['plant-7'] }) });
+  expect(share).toContain('Log reading is paused for 1 of ');
   const calm = await read('/', { listSinks: () => [SINK], describeSpool: () => SPOOL });
-  expect(calm).not.toMatch(/pauses:|sinks down/);
+  expect(calm).not.toMatch(/is paused|sinks down/);
 });
 
 test.for([

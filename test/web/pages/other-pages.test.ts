@@ -49,7 +49,7 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
     deadLetters: 3,
     error: 'Refused',
   };
-  const describeSpool = () => ({ records: 1, bytes: 1024, bytesMax: 4096, isHeldBack: true });
+  const describeSpool = () => ({ records: 1, bytes: 1024, bytesMax: 4096, isHeldBack: true, routersHeldBack: [] });
   const page = await read('/sinks', { listSinks: () => [SINK, down], describeSpool });
   expect(readRows(page)[1]).toEqual([
     'search',
@@ -65,7 +65,15 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
   expect(page).toContain('1 record waiting, in 1.0 KiB of 4.0 KiB');
   expect(page).toContain('Log reading is paused');
   expect(page).toContain('dead-letters list');
-  expect(await read('/sinks', { listSinks: () => [SINK] })).not.toMatch(/dead-letters|pauses/);
+  expect(await read('/sinks', { listSinks: () => [SINK] })).not.toMatch(/dead-letters|is paused/);
+});
+
+test('the sinks name the first ten routers whose logs are not read because of their share of the spool', async () => {
+  const routersHeldBack = Array.from({ length: 12 }, (_, index) => `plant-${index}`);
+  const describeSpool = () => ({ records: 1, bytes: 1024, bytesMax: 4096, isHeldBack: false, routersHeldBack });
+  const page = await read('/sinks', { listSinks: () => [SINK], describeSpool });
+  expect(page).toContain('Log reading is paused for 12 routers:');
+  expect(page).toContain('plant-8, plant-9, 2 more.');
 });
 
 test('the configuration stands there with the first routers, each with a link to its page', async () => {
