@@ -5,7 +5,8 @@
  * formats, lines and their times, the identity of lines, gaps.
  * Does not own: where records and positions are kept, and when a router is read.
  * Start reading at: tail/tail-once.ts and tail/component-tail.ts, then the diagram in position/position.ts and
- * tracker/step.ts; for lines file-scan.ts and record-builder.ts.
+ * tracker/step.ts; for lines file-scan.ts and record-builder.ts; for gaps and other
+ * events event-records.ts.
  *
  *   tail/           one run over the logs of a router: what is asked for, in which order, and what becomes durable
  *   tracker/        decisions: the next position of a log, what may be read now, and what is lost

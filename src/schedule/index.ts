@@ -3,7 +3,7 @@
  *
  * Owns: due times and their spread, one run at a time per router, the limit on concurrent runs, back-off, the effect of
  * a byte budget, the timing of sinks.
- * Does not own: what a run does, and the counting of bytes.
+ * Does not own: what a run does, the counting of bytes, and waits that a router asks for (router).
  * Start reading at: scheduler.ts (routers), byte-budget.ts and shared-budget.ts (their cost), retry-loop.ts (sinks).
  */
 export type { Activity, CurrentRun, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';

@@ -13,7 +13,7 @@
  *   sessions/       accounts, tokens, logins
  *   configuration/  what can be configured, in profiles
  *   life/           status that moves with the clock
- *   logs/           log writer, rotation, archives, lines of a living router, and the truth about them
+ *   log-files/      log writer, rotation, archives, lines of a living router, and the truth about them
  *   faults/         the faults that can be switched on
  *   control/        the port through which other programs direct it all
  *   openapi/        description of the interface

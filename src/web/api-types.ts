@@ -180,7 +180,7 @@ export interface LogGapSummary {
   readonly component: string;
   /** The label `certainty` of `router_log_gaps_total`. */
   readonly certainty: string;
-  /** The label `reason` of `router_log_gaps_total`. */
+  /** Reason, as in the field `details.reason` of the record. */
   readonly reason: string;
   /** Minimum number of missing bytes; null when unknown. */
   readonly bytesMin: number | null;
