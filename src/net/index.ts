@@ -1,11 +1,12 @@
 /**
  * net: tools of every network client, whatever the peer.
  *
- * Owns: error codes of failed connections, bodies read up to a bound, fields of JSON bodies, `Retry-After`,
+ * Owns: error codes of failed connections, bodies read up to a bound, fields of JSON bodies, `Retry-After`, descriptors left for others,
  * trusted and pinned certificates, kept connections.
  * Does not own: the opening of a connection, and what a failure means to its caller (router, delivery).
  * Start reading at: error-codes.ts.
  */
+export { claimDescriptor } from './descriptors.ts';
 export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts';
 export {
   createOneConnectionAgent,

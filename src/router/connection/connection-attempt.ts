@@ -2,7 +2,15 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock, Timer } from '../../base/index.ts';
-import { isAuthorityNeeded, KEPT_SOCKET, readErrorCode, toAddress, toNameOptions } from '../../net/index.ts';
+import {
+  claimDescriptor,
+  isAuthorityNeeded,
+  KEPT_SOCKET,
+  readErrorCode,
+  toAddress,
+  toNameOptions,
+} from '../../net/index.ts';
+import { RouterError } from '../errors.ts';
 import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 
@@ -90,8 +98,16 @@ export class ConnectionAttempt {
 
   #dial(): void {
     const { target, onSocket, connectTimeoutMs, clock } = this.#options;
+    const release = claimDescriptor();
+    if (!release) {
+      this.end(toDescriptorError());
+      return;
+    }
     const address = toAddress(target);
     const socket = connectTcp(toTcpOptions(address, connectTimeoutMs));
+    // Its descriptor is opened with the first attempt, after the name has an address.
+    socket.once('connectionAttempt', release);
+    socket.once('close', release);
     onSocket(socket);
     this.#socket = socket;
     const limit = () => {
@@ -186,6 +202,14 @@ function isOffering({ session, groups }: HandshakeOffer): boolean {
 
 function toError(cause: unknown): Error {
   return cause instanceof Error ? cause : new TypeError(String(cause));
+}
+
+function toDescriptorError(): RouterError {
+  return new RouterError('connect', 'No connection was opened, because the process may have no more open files', {
+    disposition: 'retry',
+    hint: 'Raise the limit of open files of the agent: ulimit -n, LimitNOFILE= of systemd, --ulimit of a container',
+    isUnsent: true,
+  });
 }
 
 /** Returns the error for an address that did not answer within `limitMs`. */

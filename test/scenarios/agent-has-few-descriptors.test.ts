@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { hashSync } from 'bcryptjs';
+import { expect, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import { startSimulator } from '../../src/simulator/index.ts';
+import { startProgram } from '../support/child.ts';
+import { writeRunConfig } from '../support/run-config.ts';
+import { fetchRaw, toBasic } from '../web/bench.ts';
+
+const BIN = fileURLToPath(new URL('../../bin/router-exporter.js', import.meta.url));
+/** Far fewer than there are routers and clients together. */
+const DESCRIPTORS = 64;
+const CLIENTS = 100;
+
+/** The real program, as a shell with this limit starts it. */
+function startLimited(...args: string[]) {
+  return startProgram('bash', ['-c', `ulimit -n ${DESCRIPTORS}; exec "$0" "$@"`, process.execPath, BIN, ...args]);
+}
+
+test.for([1, 60])(
+  'metrics and health checks are answered though %i routers and a hundred idle clients want more descriptors than there are',
+  async (routers) => {
+    await using simulator = await startSimulator({ routers, clock: createSystemClock(), seed: 1 });
+    await using config = await writeRunConfig(simulator);
+    const webFile = join(dirname(config.file), 'web.yaml');
+    await writeFile(webFile, `basic_auth_users: { alice: "${hashSync('secret', 4)}" }\n`);
+    await using agent = startLimited(
+      'run',
+      '--config.file',
+      config.file,
+      '--web.config.file',
+      webFile,
+      '--log.format',
+      'json',
+    );
+    const [, url = ''] = await agent.waitFor('stderr', /"urls":\["([^"]+)"/);
+    const clients: Socket[] = [];
+    const port = Number(new URL(url).port);
+    const ask = async (path: string, localAddress: string) =>
+      (await fetchRaw(url + path, { headers: toBasic('alice', 'secret'), localAddress })).status;
+    for (let count = 0; count < CLIENTS; count++) {
+      const localAddress = `127.0.0.${1 + (count % 3)}`;
+      const client = connect({ port, host: '127.0.0.1', localAddress });
+      client.on('error', () => {});
+      clients.push(client);
+      await once(client, 'connect');
+      if (count % 10 !== 0) continue;
+      expect([count, await ask('/metrics', localAddress), await ask('/-/healthy', localAddress)]).toEqual([
+        count,
+        200,
+        200,
+      ]);
+    }
+    const up = async () => (await fetchRaw(`${url}/metrics`, { headers: toBasic('alice', 'secret') })).body.toString();
+    await expect.poll(up).toMatch(/^router_up\{.*\} 1$/m);
+    for (const client of clients) client.destroy();
+    agent.process.kill('SIGTERM');
+    expect(await agent.ended).toMatchObject({ code: 0 });
+  },
+);
