@@ -106,12 +106,16 @@ export class ConnectionTable {
       for (const one of lists) one.delete(socket);
       if (list.size === 0 && this.#byClient.get(client) === list) this.#byClient.delete(client);
     });
+    // A client may send the next request before it has the answer to the last one.
+    let requests = 0;
     return {
       excess: undefined,
       begin(response) {
+        requests++;
         for (const one of lists) one.setBusy(socket);
         response.once('close', () => {
-          for (const one of lists) one.setIdle(socket);
+          requests--;
+          if (requests === 0) for (const one of lists) one.setIdle(socket);
         });
       },
     };

@@ -1,7 +1,7 @@
 /**
  * web: the agent's HTTP server.
  *
- * Owns: the listening sockets with their TLS, authentication, the routes, formats and encodings of responses, the status
+ * Owns: the listening sockets with their TLS and bounds, authentication and roles, the routes, formats and encodings of responses, the status
  * pages, and the JSON behind them.
  * Does not own: the content; the agent supplies it.
  * Start reading at: server.ts and app.ts, then scrape.ts; pages/page-routes.ts for the pages. api-types.ts is the contract

@@ -140,6 +140,27 @@ describe('a server with bounded connections', () => {
     expect((await bench.get('/metrics/agent', { localAddress: ATTACKER })).status).toBe(503);
   });
 
+  test('leaves a connection alone that waits for the second of two answers', async () => {
+    const { content, asked, end } = createHanging();
+    await using bench = await openSmall(content);
+    const { socket } = await openIdle(bench, ATTACKER);
+    const text = ['/metrics/agent', '/metrics'].map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    let answers = '';
+    socket.on('data', (data: Buffer) => {
+      answers += data.toString();
+    });
+    socket.write(text.join(''));
+    await expect.poll(() => asked.count).toBe(1);
+    await expect.poll(() => answers).toContain('agent 1');
+    for (let count = 0; count < 6; count++) {
+      const other = await openIdle(bench, ATTACKER);
+      other.socket.write('GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      await once(other.socket, 'data');
+    }
+    end.resolve();
+    await expect.poll(() => answers).toContain('router_up 1');
+  });
+
   test('counts connections over TLS, and forgets them when they end', async () => {
     const authority = createTestAuthority('test');
     const { cert, key } = authority.issue('server', '127.0.0.1');
