@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { type Clock, Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
+import type { StoreError } from '../store/index.ts';
 import { openWebServer, type ReloadResult, toWebPolicy, type WebServer } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
@@ -33,8 +34,6 @@ export interface AgentOptions {
   readonly onConfigured?: ((config: Config) => void) | undefined;
   /** Output of sinks of type `stdout`. */
   readonly stdout: Writable;
-  /** Aborts the start-up retry while the disk is not writable. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** Settings of the web server from the command line. */
@@ -77,8 +76,8 @@ export interface Agent {
 const STOP_MS = { configuration: 500, web: 500 };
 
 /**
- * Starts the agent. Throws if it cannot, with everything released. The web server starts first, so that the agent can be
- * observed while it waits for a disk.
+ * Starts the agent. Throws if it cannot, with everything released. While the disk cannot be written, the
+ * agent runs without logs.
  */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const lifecycle = new Lifecycle(options.clock);
@@ -96,11 +95,11 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const web = await openWeb(options, lifecycle);
   const metrics = new SelfMetrics(options.version);
   const refusals = new RefusalLog({ clock, logger });
-  const state = await openState({ ...options, metrics, refusals }, lifecycle);
+  const fail = (cause: unknown) => failed.abort(cause);
+  const state = openState({ ...options, metrics, refusals, fail }, lifecycle);
   // Pages are served until then, so that a stopping agent can be observed.
   lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
   const { spoolBytesMax } = config.storage;
-  const fail = (cause: unknown) => failed.abort(cause);
   const stations = createStations({ ...options, ...state, metrics, refusals, spoolBytesMax, fail }, lifecycle);
   const parts = { ...stations, web, clock, logger };
   const prepare = (next: Config) => preparePlan(next, parts);
@@ -111,6 +110,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const commit = (plan: Plan) => supervisor.commit(plan);
   const reloader = new ConfigReloader({ ...options, load: options.reload, prepare, commit, metrics });
   lifecycle.onStop('configuration', STOP_MS.configuration, () => reloader.close());
+  state.opening.whenOpen(() => stations.sinks.wake());
   const readiness = { isReady: true };
   web.serve(
     createWebContent({
@@ -118,7 +118,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
       config: () => supervisor.config,
       clock,
       spool: stations.describeSpool,
-      isReady: () => readiness.isReady,
+      findUnreadiness: () => (readiness.isReady ? describeFault(state.opening.fault) : NOT_RUNNING),
       reload: () => reloader.reload(),
       quit: () => quit.abort(),
       onFailed: (cause) => logPageFailure(logger, cause),
@@ -126,6 +126,12 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   );
   logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: web.urls });
   return createAgent({ ...stations, urls: web.urls, reloader, failed, quit, readiness, lifecycle, logger });
+}
+
+const NOT_RUNNING = 'The agent is starting or stopping; try again later.';
+
+function describeFault(fault: StoreError | undefined): string | undefined {
+  return fault && `The state cannot be written, so no logs are read: ${renderErrorChain(fault)}`;
 }
 
 interface AgentParts extends Pick<Stations, 'fleet' | 'counts' | 'scheduler' | 'sinks'> {

@@ -1,4 +1,4 @@
-import { type Clock, type Lifecycle, type Logger, renderErrorChain } from '../base/index.ts';
+import { type Clock, type Lifecycle, type Logger, renderErrorChain, type Timer } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
 import type { RecordLog } from '../logs/index.ts';
 import { DeadLetterStore, EmbeddedStore, StoreError } from '../store/index.ts';
@@ -11,20 +11,21 @@ export interface StateOptions {
   readonly config: Config;
   /** Metrics of the store. */
   readonly metrics: SelfMetrics;
-  /** Clock for the waits while the disk is not writable. */
+  /** Clock for the times of records and letters, and for the waits while the disk is not writable. */
   readonly clock: Clock;
   /** Log for problems of the store. */
   readonly logger: Logger;
   /** Lines of the log about dropped dead letters. */
   readonly refusals: RefusalLog;
-  /** Aborts waiting for a disk. */
-  readonly signal?: AbortSignal | undefined;
+  /** Ends the agent because the state turned out to be unusable. */
+  readonly fail: (cause: unknown) => void;
 }
 
 /** State on disk. */
 export interface State {
   readonly store: EmbeddedStore;
   readonly deadLetters: DeadLetterStore;
+  readonly opening: StateOpening;
 }
 
 /** Small stored values of routers, by key, kept on a best-effort basis: a failed write is retried later. */
@@ -34,32 +35,78 @@ export interface RouterValues {
 }
 
 /** Bounds of the steps of stopping. Milliseconds. */
-const STOP_MS = { store: 800, deadLetters: 200 };
+const STOP_MS = { store: 800, deadLetters: 200, opening: 100 };
 /** Interval at which an unwritable disk is tried again at the start. */
 const OPENING_RETRY_MS = 10_000;
 
-/** Opens the state, waiting for a disk that cannot be written. Throws {@link StoreError} for everything else. */
-export async function openState(options: StateOptions, lifecycle: Lifecycle): Promise<State> {
-  const store = await onceWritable(() => openStore(options), options);
+/**
+ * Opens the state. Throws {@link StoreError}, except for a disk that cannot be written: the agent then runs without logs
+ * until it can, because a supervisor would only restart it.
+ */
+export function openState(options: StateOptions, lifecycle: Lifecycle): State {
+  const store = openStore(options);
   lifecycle.onStop('state', STOP_MS.store, () => store.close());
-  const deadLetters = await onceWritable(() => openDeadLetters(options), options);
+  const deadLetters = openDeadLetters(options);
   lifecycle.onStop('dead letters', STOP_MS.deadLetters, () => deadLetters.close());
-  return { store, deadLetters };
+  const opening = new StateOpening(() => {
+    store.checkWritable();
+    deadLetters.counts();
+  }, options);
+  lifecycle.onStop('opening of the state', STOP_MS.opening, () => opening.stop());
+  return { store, deadLetters, opening };
 }
 
-/** Waits for a disk that is full or read-only when the agent starts: if it ended, a supervisor would only restart it. */
-export async function onceWritable<T>(
-  open: () => T | Promise<T>,
-  { clock, logger, signal }: Pick<StateOptions, 'clock' | 'logger' | 'signal'>,
-): Promise<T> {
-  for (;;) {
+/** The time until the disk lets the state be written for the first time. */
+export class StateOpening {
+  readonly #attempt: () => void;
+  readonly #options: Pick<StateOptions, 'clock' | 'logger' | 'fail'>;
+  #fault: StoreError | undefined;
+  #timer: Timer | undefined;
+  #whenOpen: (() => void) | undefined;
+
+  /** Makes the first attempt. `attempt` writes to the disk, and throws if that fails. */
+  constructor(attempt: () => void, options: Pick<StateOptions, 'clock' | 'logger' | 'fail'>) {
+    this.#attempt = attempt;
+    this.#options = options;
+    this.#try();
+  }
+
+  /** Reason why the state cannot be written yet; `undefined` once it could be. */
+  get fault(): StoreError | undefined {
+    return this.#fault;
+  }
+
+  /** Calls `run` when the disk lets the state be written, if it has not done so yet. */
+  whenOpen(run: () => void): void {
+    if (this.#fault) this.#whenOpen = run;
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#whenOpen = undefined;
+  }
+
+  #try(): void {
+    const { clock, logger, fail } = this.#options;
+    const before = this.#fault;
     try {
-      return await open();
+      this.#attempt();
+      this.#fault = undefined;
     } catch (cause) {
-      if (!(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
-      logger.error('The state cannot be written; retrying', { error: renderErrorChain(cause) });
-      await clock.sleep(OPENING_RETRY_MS, signal);
+      if (!(cause instanceof StoreError) || cause.disposition === 'operator') {
+        fail(cause);
+        return;
+      }
+      this.#fault = cause;
+      if (before?.message !== cause.message) {
+        logger.error('The state cannot be written; no logs are read until it can', { error: renderErrorChain(cause) });
+      }
+      this.#timer = clock.setTimer(OPENING_RETRY_MS, () => this.#try());
+      return;
     }
+    if (!before) return;
+    logger.info('The state can be written; logs are read from now on');
+    this.#whenOpen?.();
   }
 }
 
@@ -87,6 +134,7 @@ function openStore({ config: { storage, sinks }, metrics, clock, logger }: State
   return new EmbeddedStore({
     ...storage,
     sinks,
+    canWait: true,
     now: () => clock.now(),
     onRebuilt: (rebuilt) => logger.error('The state was damaged and has been rebuilt from what could be read', rebuilt),
     onDamaged: (damaged) => {
@@ -100,6 +148,7 @@ function openDeadLetters({ config, metrics, clock, logger, refusals }: StateOpti
   return new DeadLetterStore({
     path: config.storage.path,
     ...config.deadLetters,
+    canWait: true,
     now: () => clock.now(),
     onDropped: (sink, records) => {
       metrics.deadLettersDropped.inc({ sink }, records);
@@ -118,6 +167,8 @@ export interface SpoolGuardOptions {
   >;
   /** Maximum size of the spool. Bytes. */
   readonly spoolBytesMax: number;
+  /** True if the disk cannot be written yet. Default false. */
+  readonly isHeldBack?: boolean | undefined;
   /** Called when records are durable, so that the sinks look for them. */
   readonly onSpooled: () => void;
   /** Clock for the waits between attempts. */
@@ -138,13 +189,14 @@ const DISK_TRIAL_MS = 10_000;
  */
 export class SpoolGuard implements RecordLog {
   readonly #options: SpoolGuardOptions;
-  #isHeldBack = false;
+  #isHeldBack: boolean;
   /** Routers that have used their share of the spool. */
   readonly #routers = new Set<string>();
   #nextTrialMs = 0;
 
   constructor(options: SpoolGuardOptions) {
     this.#options = options;
+    this.#isHeldBack = options.isHeldBack ?? false;
   }
 
   /** True while log reading of all routers is paused. Evaluated before each run, which is also when free space is noticed. */

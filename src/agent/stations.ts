@@ -45,7 +45,7 @@ export interface AgentCounts {
 }
 
 /** Parts shared by all routers and sinks, independent of the configuration. */
-export interface Stations extends State {
+export interface Stations extends Omit<State, 'opening'> {
   readonly metrics: SelfMetrics;
   readonly exposition: FleetExposition;
   readonly scheduler: Scheduler;
@@ -67,7 +67,7 @@ const STOP_MS = { archives: 500, routers: 1500, delivery: 3500, schedule: 1500 }
 
 /** Creates the stations and connects them. There are no routers and no sinks yet, and nothing is running. */
 export function createStations(options: StationsOptions, lifecycle: Lifecycle): Stations {
-  const { store, deadLetters, metrics, spoolBytesMax, clock, logger, fail } = options;
+  const { store, deadLetters, opening, metrics, spoolBytesMax, clock, logger, fail } = options;
   const archives = openArchivePool({ workers: ARCHIVE_WORKERS });
   lifecycle.onStop('decompression', STOP_MS.archives, () => archives.close());
   const counts: AgentCounts = { polls: 0, recordsShipped: 0, gaps: 0 };
@@ -78,10 +78,18 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   const sinks = createSinks(options, fleet, counts);
   lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => sinks.drain(signal));
   lifecycle.onStop('polling', STOP_MS.schedule, () => scheduler.stop());
-  const spool = new SpoolGuard({ store, spoolBytesMax, clock, logger, onSpooled: () => sinks.wake() });
+  const spool = new SpoolGuard({
+    store,
+    spoolBytesMax,
+    isHeldBack: opening.fault !== undefined,
+    clock,
+    logger,
+    onSpooled: () => sinks.wake(),
+  });
   const onStoreFailed = (cause: StoreError) => {
     if (cause.code === 'broken') fail(cause);
-    else logger.warn('State of a router could not be stored', { error: renderErrorChain(cause) });
+    // Until then, the opening of the state is what is logged.
+    else if (!store.isWaiting) logger.warn('State of a router could not be stored', { error: renderErrorChain(cause) });
   };
   const shared = {
     records: spool,

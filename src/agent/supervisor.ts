@@ -1,7 +1,6 @@
 import { type Clock, type Logger, openDeadline } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
 import type { Plan } from './plan.ts';
-import { onceWritable } from './state.ts';
 
 /** Configuration to start with, and the steps of a reload. */
 export interface SupervisorOptions {
@@ -15,8 +14,6 @@ export interface SupervisorOptions {
   readonly clock: Clock;
   /** The agent's own log. */
   readonly logger: Logger;
-  /** Aborts the start-up retry while the disk is not writable. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** Time limit of a reload for the last deliveries of removed sinks and the logouts of removed routers. */
@@ -38,10 +35,10 @@ export class Supervisor {
     return { ...this.#config, storage, web: { ...this.#config.web, listen: web.listen } };
   }
 
-  /** Commits the first plan as soon as the disk is writable. Throws if it cannot; `signal` bounds the commit. */
+  /** Commits the first plan. Throws if it cannot; `signal` bounds the commit. */
   async start(signal: AbortSignal): Promise<void> {
     const { config, prepare } = this.#options;
-    const plan = await onceWritable(() => prepare(config), this.#options);
+    const plan = await prepare(config);
     await plan.commit(signal);
   }
 

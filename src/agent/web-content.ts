@@ -34,8 +34,8 @@ export interface WebContentOptions {
   readonly clock: Clock;
   /** Returns the number and size of the spooled records. */
   readonly spool: () => SpoolSummary;
-  /** Returns true once the agent has started. */
-  readonly isReady: () => boolean;
+  /** Returns why the agent is not ready; `undefined` if it is. */
+  readonly findUnreadiness: () => string | undefined;
   /** Reloads the configuration; resolves with the outcome. */
   readonly reload: () => Promise<ReloadResult>;
   /** Shuts the agent down. */
@@ -74,7 +74,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     },
     listSinks: () => options.sinks.describe(),
     describeSpool: options.spool,
-    isReady: options.isReady,
+    findUnreadiness: options.findUnreadiness,
     onFailed: options.onFailed,
   };
 }

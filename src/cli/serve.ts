@@ -99,7 +99,6 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
     clock: createSystemClock(),
     random: systemRandom,
     stdout: io.stdout,
-    signal: io.signal,
   });
   hangups.reload = () => void agent.reload();
   if (hangups.isAsked) hangups.reload();

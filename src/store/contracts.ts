@@ -18,6 +18,11 @@ export interface EmbeddedStoreOptions {
   /** Returns the wall time in milliseconds since the Unix epoch. */
   readonly now: () => number;
   /**
+   * True: a disk that cannot be written when the store is created is no error; every call tries again to open the
+   * database, and throws until it can. Default false.
+   */
+  readonly canWait?: boolean | undefined;
+  /**
    * Called after a damaged database has been rebuilt, with the number of undelivered records saved. Default: not
    * reported.
    */

@@ -20,6 +20,8 @@ export interface DeadLetterOptions {
    * aside. A command (`guest`) does neither, because the agent may have the file open.
    */
   readonly role?: 'owner' | 'guest' | undefined;
+  /** True: a disk that cannot be written at first is no error; every call tries again to open the file. Default false. */
+  readonly canWait?: boolean | undefined;
   /**
    * Called when letters are dropped without a request: too many, too old, or damaged on disk. Default: not reported.
    */
@@ -68,7 +70,11 @@ export class DeadLetterFile {
   constructor(options: DeadLetterOptions) {
     this.#options = options;
     this.#path = join(options.path, 'dead-letters.db');
-    this.attempt(() => {});
+    try {
+      this.attempt(() => {});
+    } catch (cause) {
+      if (!options.canWait || !(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
+    }
   }
 
   /** Runs `work` and converts everything it throws to {@link StoreError}. */

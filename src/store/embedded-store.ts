@@ -58,28 +58,39 @@ export class EmbeddedStore implements Disposable {
   #sinks: readonly SinkStart[];
   #opened: Opened | undefined;
   #isClosed = false;
+  /** True until the database was open for the first time. */
+  #isWaiting = true;
   #spooled = { records: 0, bytes: 0 };
   /** Number of configured routers: the only one may use the whole spool. */
   #routers = 1;
 
   /**
-   * Opens or creates the database; a damaged one is rebuilt. Throws {@link StoreError} `locked`, `broken`, or with
-   * disposition `hold-back` when the disk cannot be written.
+   * Opens or creates the database; a damaged one is rebuilt. Throws {@link StoreError} `locked`, `broken`, or, unless
+   * `canWait` is set, with disposition `hold-back` when the disk cannot be written.
    */
   constructor(options: EmbeddedStoreOptions) {
     this.#options = options;
     this.#sinks = options.sinks;
     this.#path = join(options.path, 'router-exporter.db');
     try {
-      makeFolder(options.path);
       this.#opened = this.#open();
     } catch (cause) {
-      if (!isDamage(cause)) throw toStoreError(cause, this.#path);
-      this.#rebuild();
+      if (isDamage(cause)) this.#rebuild();
+      else {
+        const error = toStoreError(cause, this.#path);
+        if (!options.canWait || error.disposition !== 'hold-back') throw error;
+      }
     }
   }
 
+  /** True while the disk has not let the database be opened since the start. */
+  get isWaiting(): boolean {
+    return this.#isWaiting;
+  }
+
   #open(): Opened {
+    // Not later: a disk that is not mounted any more must not be replaced by an empty folder.
+    if (this.#isWaiting) makeFolder(this.#options.path);
     finishRebuild(this.#path);
     const { databaseBytesMax, now } = this.#options;
     const file = openState(this.#path, databaseBytesMax);
@@ -88,6 +99,7 @@ export class EmbeddedStore implements Disposable {
       const opened = { file, spool: new SpoolTable(file) };
       file.transact(() => opened.spool.setSinks(this.#sinks))();
       this.#spooled = opened.spool.totals;
+      this.#isWaiting = false;
       return opened;
     } catch (cause) {
       file.close();

@@ -125,9 +125,7 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/api/v1/routers/:name': page((context) => describeRouter(dependencies, context)),
     '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(dependencies.content))),
     '/-/healthy': HEALTHY,
-    '/-/ready': {
-      GET: (context) => (dependencies.content.isReady() ? context.text('Ready.\n') : context.text(NOT_READY, 503)),
-    },
+    '/-/ready': { GET: (context) => answerReadiness(dependencies, context) },
     '/-/reload': { POST: reload, PUT: reload },
     '/-/quit': { POST: quit, PUT: quit },
   } satisfies Routes;
@@ -135,6 +133,11 @@ function createRoutes(dependencies: WebDependencies): Routes {
     ...(routePrefix !== '' && { '/': { GET: toHome }, [routePrefix]: { GET: toHome } }),
     ...Object.fromEntries(Object.entries(below).map(([path, handlers]) => [routePrefix + path, handlers])),
   };
+}
+
+function answerReadiness({ content }: WebDependencies, context: WebContext): Response {
+  const reason = content.findUnreadiness();
+  return reason === undefined ? context.text('Ready.\n') : context.text(`${reason}\n`, 503);
 }
 
 /** Bounds the number of concurrent responses of a handler and the time each may take to be sent. */

@@ -56,8 +56,8 @@ export interface WebContent {
   listSinks(): readonly SinkSummary[];
   /** The fill level of the spool. */
   describeSpool(): SpoolSummary;
-  /** True when the configuration is loaded and the state database is open. */
-  isReady(): boolean;
+  /** Why the agent is not ready; `undefined` when the configuration is loaded and the state database can be written. */
+  findUnreadiness(): string | undefined;
   /** Called with the error that prevented a response. Disconnected clients are not reported. */
   onFailed(cause: unknown): void;
 }

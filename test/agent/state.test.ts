@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { SelfMetrics } from '../../src/agent/metrics/self-metrics.ts';
 import { RefusalLog } from '../../src/agent/sinks/refusal-log.ts';
-import { createRouterValues, onceWritable } from '../../src/agent/state.ts';
+import { createRouterValues, StateOpening } from '../../src/agent/state.ts';
 import { createStations } from '../../src/agent/stations.ts';
 import { createSeededRandom, createSteppedClock, Lifecycle } from '../../src/base/index.ts';
 import { StoreError } from '../../src/store/index.ts';
@@ -25,33 +25,45 @@ test('createRouterValues() reads and writes, and tells of a failure instead of t
   expect(values.read('plant-7', 'bytes')).toBe('text');
 });
 
-test('onceWritable() tries every ten seconds while the disk cannot be written, and throws everything else', async () => {
+test('StateOpening tries every ten seconds while the disk cannot be written, and says so once for each reason', async () => {
   const clock = createSteppedClock(0);
   const ownLog: OwnLine[] = [];
-  const options = { clock, logger: createCollectingLogger(ownLog) };
-  const state = { attempts: 0, fault: full };
-  const open = () => {
+  const failures: unknown[] = [];
+  const state: { attempts: number; fault: Error | undefined } = { attempts: 0, fault: full };
+  const attempt = () => {
     state.attempts++;
-    throw state.fault;
+    if (state.fault) throw state.fault;
   };
-  const opening = onceWritable(open, options);
-  opening.catch(() => {});
-  await clock.advance(9999);
-  expect(state.attempts).toBe(1);
-  await clock.advance(10_001);
-  expect(state.attempts).toBe(3);
-  expect(ownLog.map(({ level, message }) => [level, message])).toEqual(
-    Array.from({ length: 3 }, () => ['error', 'The state cannot be written; retrying']),
-  );
-  state.fault = broken;
-  await clock.advance(10_000);
-  await expect(opening).rejects.toBe(broken);
+  const options = {
+    clock,
+    logger: createCollectingLogger(ownLog),
+    fail: (cause: unknown) => void failures.push(cause),
+  };
+  const opening = new StateOpening(attempt, options);
+  const happened: string[] = [];
+  opening.whenOpen(() => void happened.push('open'));
+  expect([state.attempts, opening.fault]).toEqual([1, full]);
+  await clock.advance(30_000);
+  state.fault = new StoreError('unwritable', 'It is read-only', { disposition: 'hold-back' });
+  await clock.advance(20_000);
+  expect([state.attempts, opening.fault, happened]).toEqual([6, state.fault, []]);
+  state.fault = undefined;
+  await clock.advance(60_000);
+  expect([state.attempts, opening.fault, happened]).toEqual([7, undefined, ['open']]);
+  expect(ownLog.map(({ level, message, fields }) => [level, message, fields['error']])).toEqual([
+    ['error', 'The state cannot be written; no logs are read until it can', 'There is no room'],
+    ['error', 'The state cannot be written; no logs are read until it can', 'It is read-only'],
+    ['info', 'The state can be written; logs are read from now on', undefined],
+  ]);
 
-  const abort = new AbortController();
+  state.fault = broken;
+  new StateOpening(attempt, options);
+  expect(failures).toEqual([broken]);
   state.fault = full;
-  const waiting = onceWritable(open, { ...options, signal: abort.signal });
-  abort.abort(new TypeError('stopped'));
-  await expect(waiting).rejects.toThrow('stopped');
+  new StateOpening(attempt, options).stop();
+  const { attempts } = state;
+  await clock.advance(60_000);
+  expect(state.attempts).toBe(attempts);
 });
 
 test('createStations() ends the agent for a store that is broken, and warns of one that cannot be written now', async () => {
@@ -67,6 +79,7 @@ test('createStations() ends the agent for a store that is broken, and warns of o
     {
       store,
       deadLetters,
+      opening: new StateOpening(() => {}, { clock, logger, fail: () => {} }),
       metrics: new SelfMetrics('0'),
       spoolBytesMax: 1000,
       clock,

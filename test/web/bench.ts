@@ -121,7 +121,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     renderRouterConfig: () => 'name: plant-7\n',
     listSinks: () => [],
     describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1024 ** 3, isHeldBack: false, routersHeldBack: [] }),
-    isReady: () => true,
+    findUnreadiness: () => undefined,
     onFailed: () => {},
     ...content,
   };

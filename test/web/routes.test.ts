@@ -20,7 +20,7 @@ const GET_PATHS = [
 ];
 
 test('GET /-/ready answers 503 until the agent is ready, then 200', async () => {
-  expect((await ask('/-/ready', { content: { isReady: () => false } })).status).toBe(503);
+  expect((await ask('/-/ready', { content: { findUnreadiness: () => 'No disk' } })).status).toBe(503);
   expect((await ask('/-/ready')).status).toBe(200);
 });
 

@@ -103,8 +103,14 @@ export class RunningSink {
   /** Age of the oldest record that the sink has yet to take, 0 without one. Seconds. */
   get lagSeconds(): number {
     const { store, clock } = this.#context;
-    const oldestMs = store.oldestWaitingMs(this.name, this.#selection.isWanted);
-    return oldestMs === undefined ? 0 : Math.max(0, clock.now() - oldestMs) / 1000;
+    try {
+      const oldestMs = store.oldestWaitingMs(this.name, this.#selection.isWanted);
+      return oldestMs === undefined ? 0 : Math.max(0, clock.now() - oldestMs) / 1000;
+    } catch (cause) {
+      // Metrics and pages do not end with the disk.
+      if (!(cause instanceof StoreError)) throw cause;
+      return 0;
+    }
   }
 
   describe(deadLetters: number): SinkSummary {
@@ -113,7 +119,7 @@ export class RunningSink {
       type: this.settings.type,
       state: this.#state,
       recordsDelivered: this.#records,
-      recordsWaiting: this.#context.store.countWaiting(this.name, this.#selection.isWanted),
+      recordsWaiting: this.#countWaiting(this.#selection.isWanted),
       lagSeconds: this.lagSeconds,
       deadLetters,
       lastSuccess: this.#lastSuccessMs === undefined ? null : new Date(this.#lastSuccessMs).toISOString(),
@@ -184,7 +190,9 @@ export class RunningSink {
     signal: AbortSignal,
     options: StepOptions,
   ): Promise<RetryLoopOutcome> {
-    const { clock, logger } = this.#context;
+    const { store, clock, logger } = this.#context;
+    // The opening of the state wakes it.
+    if (store.isWaiting) return 'idle';
     const patience = clock.setTimer(SINK_PATIENCE_MS, () => {
       const waited = renderDuration(SINK_PATIENCE_MS);
       this.#noteState(false, `It has not taken records for ${waited}`);

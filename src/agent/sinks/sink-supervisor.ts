@@ -67,11 +67,11 @@ export class SinkSupervisor {
 
   /**
    * Prepares new and changed sinks. Throws, with nothing changed: `DeliveryError` if this machine prevents delivery to one of
-   * them (not the first time, because then there is nothing to keep and the sink may recover), and {@link StoreError} if the
-   * disk cannot be written. Storing the sinks is the last step, so the result must be committed.
+   * them, and {@link StoreError} if the disk cannot be written; neither the first time, because then there is nothing to keep,
+   * and sink and disk may recover. Storing the sinks is the last step, so the result must be committed.
    */
   async prepare(settings: readonly SinkSettings[]): Promise<SinkChange> {
-    const { store, create } = this.#options;
+    const { create } = this.#options;
     const wanted = new Map(settings.map((one) => [one.name, { settings: one, hash: renderSettingsHash(one) }]));
     const leaving = [...this.#sinks].flatMap(([name, { running, hash }]) =>
       wanted.get(name)?.hash === hash ? [] : [running],
@@ -85,9 +85,8 @@ export class SinkSupervisor {
         made.set(name, sink);
         if (this.#isBegun) await sink.checkPlace?.();
       }
-      store.checkWritable();
       // Removed sinks keep their cursors until their last deliveries have ended.
-      store.setSinks([...settings, ...gone.map((one) => one.settings)]);
+      this.#storeSinks([...settings, ...gone.map((one) => one.settings)]);
     } catch (cause) {
       await Promise.allSettled([...made.values()].map((sink) => sink.close()));
       throw cause;
@@ -108,6 +107,17 @@ export class SinkSupervisor {
         this.#lookAgain();
       },
     };
+  }
+
+  /** Stores the sinks. The first ones are also those with which the store was created, so that it stores them once it can. */
+  #storeSinks(sinks: readonly SinkSettings[]): void {
+    const { store } = this.#options;
+    try {
+      store.checkWritable();
+      store.setSinks(sinks);
+    } catch (cause) {
+      if (this.#isBegun || !(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
+    }
   }
 
   /** Wakes all sinks, because there are records. */
@@ -132,12 +142,12 @@ export class SinkSupervisor {
 
   /** Drops expired dead letters and checks for marked ones periodically: marking a letter wakes no sink. */
   #lookAgain(): void {
-    const { clock, deadLetters, logger } = this.#options;
+    const { store, clock, deadLetters, logger } = this.#options;
     for (const sink of this.#list()) sink.expectReplays();
     this.#look?.cancel();
     this.#look = clock.setTimer(REPLAY_LOOK_MS, () => {
       try {
-        deadLetters.expire(clock.now());
+        if (!store.isWaiting) deadLetters.expire(clock.now());
       } catch (cause) {
         logger.warn('Dead letters could not be looked through', { error: renderErrorChain(cause) });
       }
