@@ -1,6 +1,6 @@
 import { CodedError, type Disposition } from '../base/index.ts';
 import { SourceError } from '../model/index.ts';
-import { ArchiveError } from './archive/index.ts';
+import { ArchiveError } from './archive/archive-error.ts';
 import type { FileFault } from './position/position.ts';
 
 /** `foreign`: the body is no log. */

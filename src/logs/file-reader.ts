@@ -2,11 +2,18 @@ import { ArchiveError, type ArchiveItem, type BlockLost, type BlockRecovered } f
 import type { BodyFacts } from './contracts.ts';
 import { dispositionOf, isBodyCut, isTooLong, statusOf } from './errors.ts';
 import type { Gap } from './event-records.ts';
-import { FileScan, type ScanResult } from './file-scan.ts';
+import {
+  type FileBeginning,
+  FileScan,
+  type Scan,
+  type ScanOptions,
+  type ScanResult,
+  type ScanStart,
+} from './file-scan.ts';
 import { parseStampUtcMs } from './names.ts';
 import type { PrefixProof } from './position/identity.ts';
-import type { LogFile } from './position/position.ts';
-import type { ReadingEnd, RecordContext, ScanBatch } from './record-builder.ts';
+import { createFile, type LogFile } from './position/position.ts';
+import type { ReadingEnd, ScanBatch } from './record-builder.ts';
 import type { CommittedLines, TrackedLog } from './tail/tracked-log.ts';
 import type { ReadPiece } from './tracker/observation.ts';
 import {
@@ -51,7 +58,7 @@ export type FileOutcome =
   | {
       readonly kind: 'read';
       readonly result: ScanResult;
-      readonly scan: FileScan | undefined;
+      readonly scan: Scan | undefined;
       readonly etag: string | undefined;
     };
 
@@ -61,7 +68,7 @@ interface Attempt {
   /** Reads only what follows the base of this proof, where the router can do that. */
   readonly resumed: { readonly file: LogFile; readonly proof: PrefixProof } | undefined;
   readonly unlessEtag: string | undefined;
-  scan: FileScan | undefined;
+  scan: Scan | undefined;
   etag: string | undefined;
 }
 
@@ -101,7 +108,7 @@ export class FileReader {
   }
 
   /** Takes what was read of a file and is not durable yet. Comes before the tracker learns how the file stands now. */
-  take(scan: FileScan, end: ReadingEnd, stamp: string | undefined): TakenLines {
+  take(scan: Scan, end: ReadingEnd, stamp: string | undefined): TakenLines {
     return this.#toTaken(scan, scan.takeBatch(end), stamp);
   }
 
@@ -130,8 +137,9 @@ export class FileReader {
       const resync = isBeyondRepair(this.#log.position, stamp);
       const limits = { outputBytesMax: ARCHIVE_BYTES_MAX, ratioMax: ARCHIVE_RATIO_MAX, resync, signal };
       return source.readLog(name, signal, (body) => {
-        attempt.scan = this.#createScan(request, attempt.candidates);
-        return attempt.scan.read(linesOf(archives.decode(body, limits)));
+        const scan = new FileScan(this.#createOptions(request, attempt));
+        attempt.scan = scan;
+        return scan.read(linesOf(archives.decode(body, limits)));
       });
     }
     const { unlessEtag } = attempt;
@@ -154,10 +162,10 @@ export class FileReader {
     const { resumed } = attempt;
     const { body, bodyStart, about } = answer;
     const start = wantedStart(attempt);
-    const scan = this.#createScan(request, attempt.candidates);
+    const scan = new FileScan(this.#createOptions(request, attempt));
     attempt.scan = scan;
     if (start !== undefined) context.noteRange(bodyStart === start);
-    if (resumed && bodyStart > 0) scan.resume(resumed.file, bodyStart, resumed.proof.baseSha);
+    if (resumed && bodyStart > 0) scan.resume(this.#start(request, resumed.file), bodyStart, resumed.proof.baseSha);
     const result = await scan.read(body);
     attempt.etag = result.kind === 'taken' ? about.etag : undefined;
     context.noteFresh(scan.file, about.dateMs, memory.lookedAtMs);
@@ -183,7 +191,7 @@ export class FileReader {
   }
 
   /** After a fault: takes the lines that came before it, which are whole and verified. */
-  #takeWhole(scan: FileScan, stamp: string | undefined, cause: unknown): TakenLines | undefined {
+  #takeWhole(scan: Scan, stamp: string | undefined, cause: unknown): TakenLines | undefined {
     const { file } = scan;
     if (!file) return undefined;
     // A new `current` that no second listing has confirmed is read again next time; but one that is too long for one
@@ -195,34 +203,28 @@ export class FileReader {
     return taken.batch.records.length === 0 && !holds ? undefined : taken;
   }
 
-  #createScan(request: FileRequest, candidates: readonly LogFile[]): FileScan {
+  #createOptions(request: FileRequest, attempt: Attempt): ScanOptions {
     const { name, stamp, acceptsNew, batchBytes } = request;
     const log = this.#log;
-    const scan: FileScan = new FileScan({
+    return {
       name,
-      begin: (candidate) => this.#begin(request, candidate),
-      candidates,
+      candidates: attempt.candidates,
       acceptsNew,
       isClosed: stamp !== undefined,
       isStampExpected: log.position.hasHistory,
-      // What is read behind the live log is linked to nothing, and waits for nothing.
-      mayRead: (firstWallAsUtcMs, known) =>
-        (known !== undefined && isBegun(log.position, known)) ||
-        (stamp !== undefined && log.position.open !== undefined) ||
-        log.observe({ type: 'file-began', firstWallAsUtcMs, stamp }).mayRead,
-      nextGen: (key) => nextGen(log.position, key),
       endMs: stamp === undefined ? log.observedMs : parseStampUtcMs(stamp),
       order: log.position.stream.order,
       batchBytes,
-      onBatch: (_, batch) => {
-        const taken = this.#toTaken(scan, batch, stamp);
+      begin: (beginning) => this.#begin(request, beginning),
+      onBatch: (batch) => {
+        if (!attempt.scan) return;
+        const taken = this.#toTaken(attempt.scan, batch, stamp);
         log.record({ type: 'lines-read', piece: taken.piece }, taken);
       },
-    });
-    return scan;
+    };
   }
 
-  #toTaken(scan: FileScan, batch: ScanBatch, stamp: string | undefined): TakenLines {
+  #toTaken(scan: Scan, batch: ScanBatch, stamp: string | undefined): TakenLines {
     const { file, stream } = scan;
     const { first, lines, unparsed, gaps } = batch;
     const name = `${this.#log.component}/${stamp === undefined ? 'current' : `log-${stamp}`}`;
@@ -231,12 +233,25 @@ export class FileReader {
     return { batch, piece, newestUtcMs: file?.lastUtcMs };
   }
 
-  #begin({ name, stamp }: FileRequest, candidate: LogFile): { file: LogFile; context: RecordContext } {
+  /** Decides if a file may be read now. */
+  #begin(request: FileRequest, { key, firstWallAsUtcMs, known }: FileBeginning): ScanStart | undefined {
+    const log = this.#log;
+    const { stamp } = request;
+    const isFree =
+      firstWallAsUtcMs === undefined ||
+      (known !== undefined && isBegun(log.position, known)) ||
+      // What is read behind the live log is linked to nothing, and waits for nothing.
+      (stamp !== undefined && log.position.open !== undefined);
+    if (!isFree && !log.observe({ type: 'file-began', firstWallAsUtcMs, stamp }).mayRead) return undefined;
+    return this.#start(request, known ?? createFile(key, nextGen(log.position, key)));
+  }
+
+  #start({ name, stamp }: FileRequest, candidate: LogFile): ScanStart {
     const log = this.#log;
     // The beginning of the file may just have shown the zone.
     log.alignTimes();
     const { position, view, memory, component, observedMs } = log;
-    const { router, zone, isOwn, matcher, order, clock } = log.context;
+    const { router, zone, matcher, order, clock } = log.context;
     const file = findFile(position, candidate) ?? candidate;
     const waitingTo = stamp === undefined ? undefined : position.waiting[stamp]?.to;
     const isInOrder = trackOf(view, file, stamp) === 'live';
@@ -248,7 +263,6 @@ export class FileReader {
       now: () => clock.now(),
       file: name,
       flags: flagsFor(view, file, stamp),
-      isOwn,
       matcher: matcher?.of(component),
       order,
       behind: lineBehind(position, file) ?? waitingTo ?? undefined,

@@ -1,19 +1,19 @@
 import { createHash, type Hash } from 'node:crypto';
 import { yieldToLoop } from '../base/index.ts';
-import type { BlockLost, BlockRecovered } from './archive/index.ts';
+import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import { LogError } from './errors.ts';
 import { findHead, type Head, looksForeign } from './file-head.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { PrefixHash } from './position/identity.ts';
-import { copyFile, createFile, type LogFile, type LogFileDraft, type StreamState } from './position/position.ts';
+import type { StreamState } from './position/position.ts';
+import { copyFile, type LogFile, type LogFileDraft } from './position/position.ts';
 import { createBatch, type ReadingEnd, RecordBuilder, type RecordContext, type ScanBatch } from './record-builder.ts';
 import { type DateOrder, learnDateOrder } from './time/stamp.ts';
 
-export interface ScanOptions {
+/** What is known of a file before it is read. Plain data. */
+export interface ScanPlan {
   /** As the router lists it. */
   readonly name: string;
-  /** Called once it is known which file it is: gives that file as it stands now, and what its records share. */
-  readonly begin: (file: LogFile) => { readonly file: LogFile; readonly context: RecordContext };
   /** Files read before, one of which this may be. */
   readonly candidates: readonly LogFile[];
   /** Whether a file that is none of the candidates is read, from its start. */
@@ -22,18 +22,48 @@ export interface ScanOptions {
   readonly isClosed: boolean;
   /** Whether a body without a single time stamp can be no log. */
   readonly isStampExpected: boolean;
-  /** Whether a file whose first stamped line has this wall time may be read now; `known` is the candidate that begins alike. */
-  readonly mayRead: (firstWallAsUtcMs: number, known: LogFile | undefined) => boolean;
-  /** The generation of a new file that begins with `key`. */
-  readonly nextGen: (key: string) => number;
   /** About when the file ends: its rotation or its download. Milliseconds since the Unix epoch. */
   readonly endMs: number;
   /** In which order its dates are, when that is known. */
   readonly order?: DateOrder | undefined;
-  /** Called during the reading each time `batchBytes` of lines have come together; the rest is for {@link FileScan.takeBatch}. */
-  readonly onBatch: (file: LogFile, batch: ScanBatch) => void;
   /** Maximum size of one batch of lines, in bytes. */
   readonly batchBytes: number;
+}
+
+/** The beginning of a file. */
+export interface FileBeginning extends Head {
+  /** The candidate that begins alike; `undefined` for a new file. */
+  readonly known: LogFile | undefined;
+}
+
+/** The file that is read, as it stands now, and what its records share. */
+export interface ScanStart {
+  readonly file: LogFile;
+  readonly context: RecordContext;
+}
+
+export interface ScanOptions extends ScanPlan {
+  /** Called once the beginning of the file is known. Returns `undefined` if the file may not be read yet. */
+  readonly begin: (beginning: FileBeginning) => ScanStart | undefined | Promise<ScanStart | undefined>;
+  /** Called during the reading each time `batchBytes` of lines have come together; the rest is for {@link Scan.takeBatch}. */
+  readonly onBatch: (batch: ScanBatch) => void;
+}
+
+/** Bytes of a file, what was lost of it, and the places where it goes on. */
+export type ScanItem = Uint8Array | BlockLost | BlockRecovered;
+
+/** One reading of one file. */
+export interface Scan {
+  /** Reads `body` to its end or until the file is known to be unrelated. Throws what `body` throws, and `LogError`. */
+  read(body: AsyncIterable<ScanItem>): Promise<ScanResult>;
+  /** The file that is being read, once it is known and proven. */
+  readonly file: LogFile | undefined;
+  /** Damage of a file in which no line could be read. */
+  readonly lost: readonly BlockLost[];
+  /** What the next reading of the log needs; belongs to the batch that was taken last. */
+  readonly stream: StreamState | undefined;
+  /** Takes the whole lines that were read and not yet taken; from here on {@link file} stands behind them. */
+  takeBatch(end: ReadingEnd): ScanBatch;
 }
 
 /**
@@ -72,10 +102,10 @@ interface Reading {
 }
 
 /**
- * One reading of one file. The beginning of the file names the candidate that it may be; the hash over everything that
+ * Reads one file. The beginning of the file names the candidate that it may be; the hash over everything that
  * was read before proves it; only then are lines handed out. Memory does not grow with the file.
  */
-export class FileScan {
+export class FileScan implements Scan {
   readonly #options: ScanOptions;
   #head: Uint8Array[] = [];
   #headBytes = 0;
@@ -93,22 +123,21 @@ export class FileScan {
     this.#options = options;
   }
 
-  /** Goes on in `candidate`, without the bytes before the `base` of its proof: the next byte is that one. */
-  resume(candidate: LogFile, base: number, baseSha: string): void {
+  /** Goes on in a known file, without the bytes before the `base` of its proof: the next byte is that one. */
+  resume(start: ScanStart, base: number, baseSha: string): void {
     this.#seenBytes = base;
     this.#hash = new PrefixHash({ base, baseSha });
-    this.#begin(candidate);
+    this.#begin(start);
   }
 
-  /** Reads `body` to its end or until the file is known to be unrelated. Throws what `body` throws, and `LogError`. */
-  async read(body: AsyncIterable<Uint8Array | BlockLost | BlockRecovered>): Promise<ScanResult> {
+  async read(body: AsyncIterable<ScanItem>): Promise<ScanResult> {
     let stepBytes = 0;
     for await (const item of body) {
       if (item instanceof Uint8Array) {
-        this.#push(item);
+        await this.#push(item);
         stepBytes += item.length;
       } else if (item.kind === 'block-lost') this.#lost.push(item);
-      else this.#recover(item);
+      else await this.#recover(item);
       if (this.#outcome) return this.#outcome;
       // Chunks that have come already would be worked through in one go, and what is due meanwhile would wait for all.
       if (stepBytes >= STEP_BYTES) {
@@ -116,35 +145,30 @@ export class FileScan {
         await yieldToLoop();
       }
       if (this.#reading && this.#reading.builder.batchBytes >= this.#options.batchBytes) {
-        const batch = this.takeBatch('more');
-        this.#options.onBatch(copyFile(this.#reading.file), batch);
+        this.#options.onBatch(this.takeBatch('more'));
       }
     }
     return this.#finish();
   }
 
-  /** The file that is being read, once it is known and proven. */
   get file(): LogFile | undefined {
     return this.#reading?.isProven ? copyFile(this.#reading.file) : undefined;
   }
 
-  /** Damage of a file in which no line could be read. */
   get lost(): readonly BlockLost[] {
     return this.#lost;
   }
 
-  /** What the next reading of the log needs; belongs to the batch that was taken last. */
   get stream(): StreamState | undefined {
     return this.#reading?.builder.stream;
   }
 
-  /** Takes the whole lines that were read and not yet taken; from here on {@link file} stands behind them. */
   takeBatch(end: ReadingEnd): ScanBatch {
     return this.#reading?.isProven ? this.#reading.builder.take(end) : createBatch();
   }
 
-  #finish(): ScanResult {
-    if (!this.#reading) this.#identify(true);
+  async #finish(): Promise<ScanResult> {
+    if (!this.#reading) await this.#identify(true);
     if (this.#outcome) return this.#outcome;
     const reading = this.#reading;
     if (reading?.isProven) {
@@ -175,19 +199,19 @@ export class FileScan {
     if (!file.tornAt.includes(end)) file.tornAt = [...file.tornAt, end].slice(-TORN_MAX);
   }
 
-  #push(chunk: Uint8Array): void {
+  async #push(chunk: Uint8Array): Promise<void> {
     if (this.#reading) {
       this.#advance(this.#reading, chunk);
       return;
     }
     this.#head.push(chunk);
     this.#headBytes += chunk.length;
-    this.#identify(false);
+    await this.#identify(false);
   }
 
   /** What follows stands behind a damaged stretch. */
-  #recover({ block, outputOffset }: BlockRecovered): void {
-    if (!this.#reading) this.#identify(true);
+  async #recover({ block, outputOffset }: BlockRecovered): Promise<void> {
+    if (!this.#reading) await this.#identify(true);
     const reading = this.#reading;
     if (!reading?.isProven) return;
     const { splitter, builder, file } = reading;
@@ -207,8 +231,8 @@ export class FileScan {
   }
 
   /** Decides what the file is, once its head says so; `isWhole` when no more of it will come. */
-  #identify(isWhole: boolean): void {
-    const { candidates, acceptsNew, isClosed, nextGen, mayRead, isStampExpected, order, endMs } = this.#options;
+  async #identify(isWhole: boolean): Promise<void> {
+    const { candidates, acceptsNew, isClosed, begin, isStampExpected, order, endMs } = this.#options;
     const bytes = Buffer.concat(this.#head, this.#headBytes);
     const lines = bytes.toString('latin1').split('\n', ORDER_LINES_MAX);
     const learnt = order ?? learnDateOrder(lines, endMs);
@@ -216,21 +240,20 @@ export class FileScan {
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;
     if (head.firstWallAsUtcMs === undefined && (isStampExpected || looksForeign(bytes))) throw this.#toForeignError();
-    const alike = candidates.filter(({ key }) => key === head.key).toSorted((a, b) => b.off - a.off)[0];
-    if (!alike && !acceptsNew) this.#outcome = this.#toUnrelated(undefined);
-    else if (head.firstWallAsUtcMs !== undefined && !mayRead(head.firstWallAsUtcMs, alike)) {
-      this.#outcome = { kind: 'deferred' };
+    const known = candidates.filter(({ key }) => key === head.key).toSorted((a, b) => b.off - a.off)[0];
+    const start = known || acceptsNew ? await begin({ ...head, known }) : undefined;
+    if (!start) {
+      this.#outcome = known || acceptsNew ? { kind: 'deferred' } : this.#toUnrelated(undefined);
+      return;
     }
-    if (this.#outcome) return;
-    const reading = this.#begin(alike ?? createFile(head.key, nextGen(head.key)));
+    const reading = this.#begin(start);
     if (learnt) reading.builder.learnOrder(learnt);
     const chunks = this.#head;
     this.#head = [];
     for (const chunk of chunks) if (!this.#outcome) this.#advance(reading, chunk);
   }
 
-  #begin(candidate: LogFile): Reading {
-    const { file: known, context } = this.#options.begin(candidate);
+  #begin({ file: known, context }: ScanStart): Reading {
     const file = copyFile(known);
     const reading = {
       file,

@@ -1,5 +1,5 @@
+import type { BlockLost } from '../bzip2/index.ts';
 import type { RecordFlag, RouterIdentity } from '../model/index.ts';
-import type { BlockLost } from './archive/index.ts';
 import type { LineEvent } from './contracts.ts';
 import {
   createFrame,
@@ -16,6 +16,7 @@ import { mayBeGlued, splitGlued } from './glued.ts';
 import { LineRenderer, type UsualLine } from './line-renderer.ts';
 import type { RawLine } from './line-splitter.ts';
 import { MatchTotals, type MessageMatcher } from './matching/line-matcher.ts';
+import { isOwnRequest } from './own-request.ts';
 import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
 import { createUidPrefix, renderRecoveredUid, renderUid } from './position/identity.ts';
 import {
@@ -64,8 +65,6 @@ export interface RecordContext {
   readonly skipBeforeUtcMs?: number | undefined;
   /** The line behind this file, where it was read before. */
   readonly behind?: GapEdge | undefined;
-  /** Whether a line tells of a request of this program. */
-  readonly isOwn?: ((message: string) => boolean) | undefined;
   /** Redaction and log rules. Default: none. */
   readonly matcher?: MessageMatcher | undefined;
 }
@@ -302,8 +301,8 @@ export class RecordBuilder {
     if (!rest) return false;
     if (!isSame) this.#last = { text: text.slice(0, time.length), wall: time, shown: undefined };
     const shown = this.#resolveTime(time, line.start, true);
-    const { isOwn, matcher } = this.#context;
-    if (shown.verdict !== 'sane' || isOwn?.(rest.message)) return false;
+    const { matcher } = this.#context;
+    if (shown.verdict !== 'sane' || isOwnRequest(rest.message)) return false;
     const message = matcher ? matcher.redact(rest.message) : rest.message;
     const isPlain = line.isPlain === true && message === rest.message;
     const usual: UsualLine = { start: line.start, tag: rest.tag, severity: rest.severity, message, isPlain };
@@ -395,7 +394,7 @@ export class RecordBuilder {
     const isSane = shown.verdict === 'sane';
     if (isSane) this.#resolveUnsynced(shown.utcMs, 'more');
     else if (shown.verdict === 'ahead') this.#resolveUnsynced(undefined, 'more');
-    if (this.#context.isOwn?.(parsed.message)) {
+    if (isOwnRequest(parsed.message)) {
       flags.push('self');
       this.#batch.own++;
     }

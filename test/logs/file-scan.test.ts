@@ -2,9 +2,15 @@ import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { LogError } from '../../src/logs/errors.ts';
-import { FileScan, type ScanOptions, type ScanResult } from '../../src/logs/file-scan.ts';
+import {
+  type FileBeginning,
+  FileScan,
+  type ScanOptions,
+  type ScanResult,
+  type ScanStart,
+} from '../../src/logs/file-scan.ts';
 import { PrefixHash } from '../../src/logs/position/identity.ts';
-import { createStreamState, type LogFile, type StreamState } from '../../src/logs/position/position.ts';
+import { createFile, createStreamState, type LogFile, type StreamState } from '../../src/logs/position/position.ts';
 import type { ScanBatch } from '../../src/logs/record-builder.ts';
 import { Zone } from '../../src/logs/time/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
@@ -30,29 +36,29 @@ interface Options extends Partial<ScanOptions> {
 function createOptions({ stream, ...options }: Options = {}): ScanOptions {
   return {
     name: 'network/current',
-    begin: (file) => ({
-      file,
-      context: {
-        router: { name: 'plant-7', labels: {} },
-        component: 'network',
-        zone: new Zone('UTC'),
-        observedMs: Date.UTC(2026, 10, 21, 12),
-        stream,
-        file: 'network/current',
-        flags: [],
-      },
-    }),
+    begin: ({ key, known }) => start(known ?? createFile(key, 0), stream),
     candidates: [],
     acceptsNew: true,
     isClosed: false,
     isStampExpected: false,
-    mayRead: () => true,
-    nextGen: () => 0,
     endMs: Date.UTC(2026, 10, 21, 12),
     onBatch: () => {},
     batchBytes: Infinity,
     ...options,
   };
+}
+
+function start(file: LogFile, stream?: StreamState): ScanStart {
+  const context = {
+    router: { name: 'plant-7', labels: {} },
+    component: 'network',
+    zone: new Zone('UTC'),
+    observedMs: Date.UTC(2026, 10, 21, 12),
+    stream,
+    file: 'network/current',
+    flags: [],
+  };
+  return { file, context };
 }
 
 interface Scanned {
@@ -138,10 +144,10 @@ describe('a new file', () => {
     expect(file?.key).toBe(sha(notice + FIRST));
   });
 
-  test('FileScan gives two files that begin alike one key, and asks for the generation', async () => {
-    const nextGen = vi.fn(() => 3);
-    const { file, records } = await scan(FIRST + SECOND, { nextGen });
-    expect(nextGen).toHaveBeenCalledWith(sha(FIRST));
+  test('FileScan gives two files that begin alike one key, and asks which file it is', async () => {
+    const begin = vi.fn(({ key }: FileBeginning) => start(createFile(key, 3)));
+    const { file, records } = await scan(FIRST + SECOND, { begin });
+    expect(begin).toHaveBeenCalledExactlyOnceWith({ key: sha(FIRST), firstWallAsUtcMs: WALL, known: undefined });
     expect(file?.gen).toBe(3);
     expect(records[0]?.uid).not.toBe((await scan(FIRST)).records[0]?.uid);
   });
@@ -159,11 +165,11 @@ describe('a new file', () => {
   });
 
   test('FileScan defers a new file that may not be read yet, by the time of its first line', async () => {
-    const mayRead = vi.fn(() => false);
-    const { result, records } = await scan(FIRST + SECOND, { mayRead });
+    const begin = vi.fn(() => Promise.resolve(undefined));
+    const { result, records } = await scan(FIRST + SECOND, { begin });
     expect(result).toEqual({ kind: 'deferred' });
     expect(records).toEqual([]);
-    expect(mayRead).toHaveBeenCalledWith(Date.UTC(2026, 10, 21, 9, 36, 49), undefined);
+    expect(begin).toHaveBeenCalledWith(expect.objectContaining({ firstWallAsUtcMs: WALL, known: undefined }));
   });
 });
 
@@ -309,11 +315,13 @@ describe('batches', () => {
     const lines = Array.from({ length: 100 }, (_, index) => `2026-11-21 09:36:49 [wan] line ${index}\n`);
     const text = lines.join('');
     const batches: { records: number; file: LogFile }[] = [];
-    const onBatch = (file: LogFile, batch: ScanBatch) => {
+    const reading: FileScan = new FileScan(createOptions({ onBatch: (batch) => note(batch), batchBytes: 500 }));
+    const note = (batch: ScanBatch) => {
       expect(batch.bytes).toBeGreaterThanOrEqual(500);
-      batches.push({ records: batch.records.length, file: clone(file) });
+      batches.push({ records: batch.records.length, file: clone(reading.file ?? createFile('', 0)) });
     };
-    const { records } = await scan(cutInto(Buffer.from(text), 64), { onBatch, batchBytes: 500 });
+    await reading.read(bodyOf(cutInto(Buffer.from(text), 64)));
+    const { records } = reading.takeBatch('open');
     expect(batches.length).toBeGreaterThan(4);
     let count = 0;
     for (const batch of batches) {

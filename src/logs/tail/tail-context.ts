@@ -68,9 +68,6 @@ const OFFSET_STEP_MS = 15 * 60_000;
 /** Maximum distance of a fresh line from the router's clock, seconds of delay included. */
 const FRESH_SLACK_MS = 30_000;
 
-/** A line about a request that this program makes, as routers log them when they are told to. */
-const OWN_REQUEST = /\b(?:GET|POST) (?:\/api\/v2_0)?\/?(?:download\/log|auth\/(?:login|refresh|logout)|status\/)/;
-
 /** Options, facts and zone that the logs of one router share in one run. */
 export class TailContext {
   readonly router: RouterIdentity;
@@ -167,9 +164,6 @@ export class TailContext {
     if (this.#configured.isNamed) return false;
     return this.memory.isZoneDoubted || isZoneOpen(this.facts.zone, this.clock.now());
   }
-
-  readonly isOwn = (message: string): boolean =>
-    (message.includes('GET ') || message.includes('POST ')) && OWN_REQUEST.test(message);
 
   /** Notes that the router sends parts of files, or does not, as it has just shown. */
   noteRange(isSupported: boolean): void {
