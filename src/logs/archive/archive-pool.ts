@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import { type Clock, createSystemClock, untilAborted } from '../../base/index.ts';
+import { type Clock, createSystemClock } from '../../base/index.ts';
 import type { Bzip2Limits } from '../../bzip2/index.ts';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveEnd, ArchiveFormat, ArchiveItem } from './archive-item.ts';
@@ -8,6 +8,7 @@ import { inflate } from './inflate.ts';
 import { checkOutput } from './output-meter.ts';
 import { SNIFF_BYTES, sniffFormat } from './sniff.ts';
 import { SourceReader } from './source-reader.ts';
+import { Turns } from './turns.ts';
 
 /** Number of workers and their limits. */
 export interface ArchivePoolOptions {
@@ -67,14 +68,12 @@ export function openArchivePool(
 
 class WorkerPool implements ArchivePool {
   readonly #threads: ArchiveThread[];
-  readonly #idle: ArchiveThread[];
-  readonly #waiting: PromiseWithResolvers<ArchiveThread>[] = [];
-  #isClosed = false;
+  readonly #turns: Turns<ArchiveThread>;
 
   constructor(options: ArchivePoolOptions, startWorker: () => Worker) {
     const { workers, clock = createSystemClock(), stallMsMax = STALL_MS_MAX } = options;
     this.#threads = Array.from({ length: workers }, () => new ArchiveThread({ clock, stallMsMax, startWorker }));
-    this.#idle = this.#threads.toReversed();
+    this.#turns = new Turns(this.#threads);
   }
 
   async *decode(
@@ -88,9 +87,8 @@ class WorkerPool implements ArchivePool {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    const error = createClosedError();
-    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
+    const error = new ArchiveError('closed', 'The pool of archive decoders was closed');
+    this.#turns.close(error);
     await Promise.all(this.#threads.map((thread) => thread.close(error)));
   }
 
@@ -140,37 +138,13 @@ class WorkerPool implements ArchivePool {
 
   async *#decodeBzip2(reader: SourceReader, options: DecodeOptions): AsyncGenerator<ArchiveItem, Totals, undefined> {
     await reader.peek(GATHER_BYTES);
-    const thread = await this.#acquire(options.signal);
+    const thread = await this.#turns.acquire(options.signal);
     try {
       const { kind: _, ...totals } = yield* thread.decode(reader, options, options.signal);
       return totals;
     } finally {
-      this.#release(thread);
+      this.#turns.release(thread);
     }
-  }
-
-  /** First come, first served. */
-  async #acquire(signal: AbortSignal | undefined): Promise<ArchiveThread> {
-    if (this.#isClosed) throw createClosedError();
-    const thread = this.#idle.pop();
-    if (thread) return thread;
-    const waiting = Promise.withResolvers<ArchiveThread>();
-    this.#waiting.push(waiting);
-    try {
-      return await untilAborted(waiting.promise, signal);
-    } catch (error) {
-      const index = this.#waiting.indexOf(waiting);
-      if (index >= 0) this.#waiting.splice(index, 1);
-      // The turn came in the same moment as the abort.
-      else waiting.promise.then((late) => this.#release(late)).catch(() => {});
-      throw error;
-    }
-  }
-
-  #release(thread: ArchiveThread): void {
-    const next = this.#waiting.shift();
-    if (next) next.resolve(thread);
-    else this.#idle.push(thread);
   }
 }
 
@@ -193,8 +167,4 @@ async function* passText(reader: SourceReader, limits: Bzip2Limits): AsyncGenera
     yield chunk;
   }
   return { outputBytes, blocks: 0, blocksLost: 0, paddingBytes: 0 };
-}
-
-function createClosedError(): ArchiveError {
-  return new ArchiveError('closed', 'The pool of archive decoders was closed');
 }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { type Clock, type Timer, untilAborted } from '../../base/index.ts';
+import { untilAborted } from '../../base/index.ts';
 import type { BlockLost, BlockRecovered, Bzip2End, Bzip2Limits } from '../../bzip2/index.ts';
 import { ArchiveError } from './archive-error.ts';
 import {
@@ -10,6 +10,7 @@ import {
   type Request,
 } from './archive-protocol.ts';
 import type { SourceReader } from './source-reader.ts';
+import { type ThreadJob, WorkerThread, type WorkerThreadOptions } from './worker-thread.ts';
 
 /** The worker's file stands beside this one, as a source in a checkout and compiled in a package. */
 const WORKER_URL = new URL(
@@ -29,18 +30,8 @@ export function startArchiveWorker(): Worker {
   });
 }
 
-/** Clock and limits of one worker thread. */
-export interface ArchiveThreadOptions {
-  /** Clock for the detection of a stalled thread. */
-  readonly clock: Clock;
-  /** Time without progress after which the thread counts as stalled, in milliseconds. */
-  readonly stallMsMax: number;
-  /** Starts the worker thread. */
-  readonly startWorker: () => Worker;
-}
-
 /** One decoding as this side sees it. */
-class Job {
+class Job implements ThreadJob<Reply> {
   readonly id: number;
   isOver = false;
   /** Compressed bytes posted and not worked through. */
@@ -54,6 +45,19 @@ class Job {
 
   constructor(id: number) {
     this.id = id;
+  }
+
+  get isOwed(): boolean {
+    if (this.isOver || this.outputBytes >= OUTPUT_WINDOW_BYTES) return false;
+    return this.inputBytes > 0 || this.isInputEnded;
+  }
+
+  receive(reply: Reply): void {
+    if (reply.kind === 'consumed') this.inputBytes -= reply.bytes;
+    else this.replies.push(reply);
+    if (reply.kind === 'output') this.outputBytes += reply.bytes.length;
+    if (reply.kind === 'finished' || reply.kind === 'failed') this.isOver = true;
+    this.notify();
   }
 
   fail(error: unknown): void {
@@ -81,20 +85,12 @@ class Job {
   }
 }
 
-/**
- * A worker thread that decodes one bzip2 file at a time. The thread starts with the first file, is replaced with the
- * next one after it died, and does not keep the process alive while it has nothing to do.
- */
+/** A worker thread that decodes one bzip2 file at a time. */
 export class ArchiveThread {
-  readonly #options: ArchiveThreadOptions;
-  #worker: Worker | undefined;
-  #job: Job | undefined;
-  #jobs = 0;
-  #watch: Timer | undefined;
-  #closed: ArchiveError | undefined;
+  readonly #thread: WorkerThread<Request, Reply>;
 
-  constructor(options: ArchiveThreadOptions) {
-    this.#options = options;
+  constructor(options: Omit<WorkerThreadOptions, 'task'>) {
+    this.#thread = new WorkerThread({ ...options, task: 'decoded the archive' });
   }
 
   /** Decodes what `reader` gives. The bytes in flight are bounded both ways. @throws ArchiveError */
@@ -103,15 +99,11 @@ export class ArchiveThread {
     limits: Bzip2Limits,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Uint8Array | BlockLost | BlockRecovered, Bzip2End, undefined> {
-    if (this.#closed) throw this.#closed;
-    const worker = this.#start();
-    const job = new Job(++this.#jobs);
+    const job = this.#thread.begin((id) => new Job(id));
     const { id } = job;
-    this.#job = job;
-    worker.ref();
     try {
       const { outputBytesMax, ratioMax, resync } = limits;
-      this.#post({ kind: 'begin', job: id, limits: { outputBytesMax, ratioMax, resync } });
+      this.#thread.post({ kind: 'begin', job: id, limits: { outputBytesMax, ratioMax, resync } });
       void this.#feed(job, reader);
       for (;;) {
         const reply = await job.nextReply(signal);
@@ -123,59 +115,19 @@ export class ArchiveThread {
         if (reply.kind !== 'output') continue;
         yield reply.bytes;
         job.outputBytes -= reply.bytes.length;
-        this.#post({ kind: 'taken', job: id, bytes: reply.bytes.length });
+        this.#thread.post({ kind: 'taken', job: id, bytes: reply.bytes.length });
       }
     } finally {
       job.isOver = true;
       job.notify();
-      this.#post({ kind: 'abandon', job: id });
-      this.#job = undefined;
-      this.#rewatch();
-      worker.unref();
+      this.#thread.post({ kind: 'abandon', job: id });
+      this.#thread.end();
     }
   }
 
   /** Ends the thread for good; a decoding under way fails with `error`, and so does one that comes later. */
-  async close(error: ArchiveError): Promise<void> {
-    this.#closed = error;
-    const worker = this.#worker;
-    this.#worker = undefined;
-    this.#job?.fail(error);
-    await worker?.terminate();
-  }
-
-  #start(): Worker {
-    if (this.#worker) return this.#worker;
-    const worker = this.#options.startWorker();
-    worker.unref();
-    worker.on('message', (reply: Reply) => this.#receive(reply));
-    worker.on('error', (cause) => this.#lose(worker, 'The thread that decoded the archive died', cause));
-    worker.on('exit', () => this.#lose(worker, 'The thread that decoded the archive ended'));
-    this.#worker = worker;
-    return worker;
-  }
-
-  #lose(worker: Worker, reason: string, cause?: unknown): void {
-    if (worker !== this.#worker) return;
-    this.#worker = undefined;
-    this.#job?.fail(new ArchiveError('worker-lost', reason, { cause }));
-    void worker.terminate();
-  }
-
-  #post(request: Request): void {
-    this.#worker?.postMessage(request, request.kind === 'input' ? [request.bytes.buffer] : []);
-    this.#rewatch();
-  }
-
-  #receive(reply: Reply): void {
-    const job = this.#job;
-    if (reply.job !== job?.id) return;
-    if (reply.kind === 'consumed') job.inputBytes -= reply.bytes;
-    else job.replies.push(reply);
-    if (reply.kind === 'output') job.outputBytes += reply.bytes.length;
-    if (reply.kind === 'finished' || reply.kind === 'failed') job.isOver = true;
-    job.notify();
-    this.#rewatch();
+  close(error: ArchiveError): Promise<void> {
+    return this.#thread.close(error);
   }
 
   async #feed(job: Job, reader: SourceReader): Promise<void> {
@@ -187,29 +139,14 @@ export class ArchiveThread {
           // A copy: the source's chunk may be a part of a buffer that is used for other things too.
           const bytes = new Uint8Array(chunk.subarray(from, from + INPUT_CHUNK_BYTES));
           job.inputBytes += bytes.length;
-          this.#post({ kind: 'input', job: job.id, bytes });
+          this.#thread.post({ kind: 'input', job: job.id, bytes }, [bytes.buffer]);
         }
       }
       if (job.isOver) return;
       job.isInputEnded = true;
-      this.#post({ kind: 'input-ended', job: job.id });
+      this.#thread.post({ kind: 'input-ended', job: job.id });
     } catch (error) {
       job.fail(error);
     }
-  }
-
-  /** Starts the wait for the next answer anew, or ends it when the thread owes none. */
-  #rewatch(): void {
-    this.#watch?.cancel();
-    this.#watch = undefined;
-    const job = this.#job;
-    if (!job || job.isOver || job.outputBytes >= OUTPUT_WINDOW_BYTES) return;
-    if (job.inputBytes === 0 && !job.isInputEnded) return;
-    const { clock, stallMsMax } = this.#options;
-    const worker = this.#worker;
-    if (!worker) return;
-    this.#watch = clock.setTimer(stallMsMax, () =>
-      this.#lose(worker, `The thread that decoded the archive did not answer for ${stallMsMax} ms`),
-    );
   }
 }
