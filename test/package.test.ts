@@ -86,6 +86,7 @@ describe('the package', () => {
       'index',
       'simulator/index',
       'logs/archive/archive-worker',
+      'logs/archive/scan-worker',
       'simulator/bzip2/encoder.worker',
     ]) {
       expect(packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));

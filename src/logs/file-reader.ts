@@ -1,4 +1,4 @@
-import { ArchiveError, type ArchiveItem, type BlockLost, type BlockRecovered } from './archive/index.ts';
+import { ArchiveError, type ArchiveItem } from './archive/index.ts';
 import type { BodyFacts } from './contracts.ts';
 import { dispositionOf, isBodyCut, isTooLong, statusOf } from './errors.ts';
 import type { Gap } from './event-records.ts';
@@ -6,6 +6,7 @@ import {
   type FileBeginning,
   FileScan,
   type Scan,
+  type ScanItem,
   type ScanOptions,
   type ScanResult,
   type ScanStart,
@@ -13,7 +14,7 @@ import {
 import { parseStampUtcMs } from './names.ts';
 import type { PrefixProof } from './position/identity.ts';
 import { createFile, type LogFile } from './position/position.ts';
-import type { ReadingEnd, ScanBatch } from './record-builder.ts';
+import type { ScanBatch } from './record-builder.ts';
 import type { CommittedLines, TrackedLog } from './tail/tracked-log.ts';
 import type { ReadPiece } from './tracker/observation.ts';
 import {
@@ -108,8 +109,8 @@ export class FileReader {
   }
 
   /** Takes what was read of a file and is not durable yet. Comes before the tracker learns how the file stands now. */
-  take(scan: Scan, end: ReadingEnd, stamp: string | undefined): TakenLines {
-    return this.#toTaken(scan, scan.takeBatch(end), stamp);
+  take(scan: Scan, stamp: string | undefined): TakenLines {
+    return this.#toTaken(scan, scan.takeBatch(), stamp);
   }
 
   #createAttempt({ candidates, acceptsNew, stamp }: FileRequest, refuted: readonly LogFile[]): Attempt {
@@ -137,7 +138,7 @@ export class FileReader {
       const resync = isBeyondRepair(this.#log.position, stamp);
       const limits = { outputBytesMax: ARCHIVE_BYTES_MAX, ratioMax: ARCHIVE_RATIO_MAX, resync, signal };
       return source.readLog(name, signal, (body) => {
-        const scan = new FileScan(this.#createOptions(request, attempt));
+        const scan = archives.scan(this.#createOptions(request, attempt), signal);
         attempt.scan = scan;
         return scan.read(linesOf(archives.decode(body, limits)));
       });
@@ -197,7 +198,7 @@ export class FileReader {
     // A new `current` that no second listing has confirmed is read again next time; but one that is too long for one
     // download would never be read to its end.
     if (stamp === undefined && !isBegun(this.#log.position, file) && !isTooLong(cause)) return undefined;
-    const taken = this.take(scan, 'more', stamp);
+    const taken = this.take(scan, stamp);
     const isInOrder = trackOf(this.#log.view, file, stamp) === 'live';
     const holds = isInOrder && taken.piece.stream?.held !== undefined;
     return taken.batch.records.length === 0 && !holds ? undefined : taken;
@@ -302,7 +303,7 @@ function toSkipped({ skipped, skippedBytes, first }: ScanBatch, file: string): G
 }
 
 /** The bytes of an archive, what was lost of it, and the places where it goes on. */
-async function* linesOf(items: AsyncIterable<ArchiveItem>): AsyncGenerator<Uint8Array | BlockLost | BlockRecovered> {
+async function* linesOf(items: AsyncIterable<ArchiveItem>): AsyncGenerator<ScanItem> {
   for await (const item of items) {
     if (item instanceof Uint8Array || item.kind !== 'end') yield item;
     // Nothing is rotated before it has a line, and a compressed file has bytes even when it holds none: it is yet to grow.

@@ -62,8 +62,11 @@ export interface Scan {
   readonly lost: readonly BlockLost[];
   /** What the next reading of the log needs; belongs to the batch that was taken last. */
   readonly stream: StreamState | undefined;
-  /** Takes the whole lines that were read and not yet taken; from here on {@link file} stands behind them. */
-  takeBatch(end: ReadingEnd): ScanBatch;
+  /**
+   * Takes the whole lines that were read and not yet taken; from here on {@link file} stands behind them. What the last
+   * line waits for depends on how {@link read} ended.
+   */
+  takeBatch(): ScanBatch;
 }
 
 /**
@@ -91,6 +94,14 @@ const ORDER_LINES_MAX = 200;
 /** Ends of a file within one line that are remembered. */
 const TORN_MAX = 8;
 
+/** The error of a body that is no log. */
+export function createForeignError(name: string): LogError {
+  return new LogError('foreign', `${name} holds no log lines`, {
+    disposition: 'retry',
+    hint: 'The router may have answered with an error page',
+  });
+}
+
 /** What the file turned out to be, and how far it has been checked and read. */
 interface Reading {
   readonly file: LogFileDraft;
@@ -111,6 +122,7 @@ export class FileScan implements Scan {
   #headBytes = 0;
   #reading: Reading | undefined;
   #outcome: ScanResult | undefined;
+  #end: ReadingEnd = 'more';
   #firstWallAsUtcMs: number | undefined;
   #seenBytes = 0;
   #hash = new PrefixHash();
@@ -145,7 +157,7 @@ export class FileScan implements Scan {
         await yieldToLoop();
       }
       if (this.#reading && this.#reading.builder.batchBytes >= this.#options.batchBytes) {
-        this.#options.onBatch(this.takeBatch('more'));
+        this.#options.onBatch(this.takeBatch());
       }
     }
     return this.#finish();
@@ -163,8 +175,8 @@ export class FileScan implements Scan {
     return this.#reading?.builder.stream;
   }
 
-  takeBatch(end: ReadingEnd): ScanBatch {
-    return this.#reading?.isProven ? this.#reading.builder.take(end) : createBatch();
+  takeBatch(): ScanBatch {
+    return this.#reading?.isProven ? this.#reading.builder.take(this.#end) : createBatch();
   }
 
   async #finish(): Promise<ScanResult> {
@@ -173,6 +185,7 @@ export class FileScan implements Scan {
     const reading = this.#reading;
     if (reading?.isProven) {
       const { file, splitter, builder } = reading;
+      this.#end = this.#options.isClosed ? 'closed' : 'open';
       if (this.#options.isClosed) {
         splitter.finish((line) => (this.#lost.length > 0 ? builder.pushHalf(line) : builder.push(line)));
         file.off = splitter.offset;
@@ -184,7 +197,7 @@ export class FileScan implements Scan {
     }
     if (reading) return this.#toUnrelated(reading.file);
     const head = Buffer.concat(this.#head);
-    if (looksForeign(head)) throw this.#toForeignError();
+    if (looksForeign(head)) throw createForeignError(this.#options.name);
     return head.length > 0 && this.#options.candidates.length > 0 ? this.#toUnrelated(undefined) : { kind: 'nothing' };
   }
 
@@ -239,7 +252,8 @@ export class FileScan implements Scan {
     const head: Head | undefined = findHead(bytes, isWhole && isClosed, { order: learnt ?? 'dmy', nearMs: endMs });
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;
-    if (head.firstWallAsUtcMs === undefined && (isStampExpected || looksForeign(bytes))) throw this.#toForeignError();
+    if (head.firstWallAsUtcMs === undefined && (isStampExpected || looksForeign(bytes)))
+      throw createForeignError(this.#options.name);
     const known = candidates.filter(({ key }) => key === head.key).toSorted((a, b) => b.off - a.off)[0];
     const start = known || acceptsNew ? await begin({ ...head, known }) : undefined;
     if (!start) {
@@ -271,13 +285,6 @@ export class FileScan implements Scan {
 
   #toUnrelated(candidate: LogFile | undefined): ScanResult {
     return { kind: 'unrelated', candidate, firstWallAsUtcMs: this.#firstWallAsUtcMs };
-  }
-
-  #toForeignError(): LogError {
-    return new LogError('foreign', `${this.#options.name} holds no log lines`, {
-      disposition: 'retry',
-      hint: 'The router may have answered with an error page',
-    });
   }
 
   #advance(reading: Reading, chunk: Uint8Array): void {

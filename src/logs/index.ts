@@ -13,7 +13,7 @@
  *   position/       where a log stands: identity of its files, and the stored form
  *   evidence/       what rotations and answers show of a router: its zone, and how its files follow each other
  *   time/           stamps of lines, time zones, and the clock of a router
- *   archive/        decompression in worker threads
+ *   archive/        decompression, and the reading of rotated files, in worker threads
  *   line-settings/  settings of log rules and redaction
  *
  * The files beside this one read a file (file-*.ts) and turn its lines into records. docs/log-source.md describes all of it.

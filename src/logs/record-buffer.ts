@@ -8,7 +8,12 @@ const UTF8_BYTES_MAX = 3;
 const LINE_FEED = 0x0a;
 
 const EMPTY = Buffer.alloc(0);
-const kept: Buffer[] = [];
+const kept: Buffer<ArrayBuffer>[] = [];
+
+/** Keeps memory for later batches, if there is not enough of it yet. */
+export function keepMemory(memory: Buffer<ArrayBuffer>): void {
+  if (memory.length > 0 && memory.length <= KEPT_BYTES_MAX && kept.length < KEPT_BUFFERS_MAX) kept.push(memory);
+}
 
 /**
  * Rendered records one behind the other, as bytes in UTF-8 with a line feed between two. Bytes because a record is of
@@ -16,10 +21,28 @@ const kept: Buffer[] = [];
  * is used again once {@link release} has given it back.
  */
 export class RecordBuffer {
-  #memory: Buffer = EMPTY;
+  #memory: Buffer<ArrayBuffer> = EMPTY;
   /** Where the last record ends. */
   #end = 0;
   #length = 0;
+  #onRelease: ((memory: ArrayBuffer) => void) | undefined;
+
+  /** Records that another thread has rendered: in the first `bytes` of `memory`, which goes to `onRelease` afterwards. */
+  static of(
+    memory: Uint8Array<ArrayBuffer>,
+    about: {
+      readonly bytes: number;
+      readonly length: number;
+      readonly onRelease: (memory: ArrayBuffer) => void;
+    },
+  ): RecordBuffer {
+    const records = new RecordBuffer();
+    records.#memory = Buffer.from(memory.buffer, memory.byteOffset, memory.length);
+    records.#end = about.bytes;
+    records.#length = about.length;
+    records.#onRelease = about.onRelease;
+    return records;
+  }
 
   /** Number of records. */
   get length(): number {
@@ -63,11 +86,18 @@ export class RecordBuffer {
 
   /** Empties the buffer and gives its memory to later ones: {@link bytes} of before are not valid any more. */
   release(): void {
+    const memory = this.detach();
+    if (this.#onRelease) this.#onRelease(memory.buffer);
+    else keepMemory(memory);
+  }
+
+  /** Empties the buffer and gives its memory away, with the records at its beginning. */
+  detach(): Buffer<ArrayBuffer> {
     const memory = this.#memory;
     this.#memory = EMPTY;
     this.#end = 0;
     this.#length = 0;
-    if (memory.length > 0 && memory.length <= KEPT_BYTES_MAX && kept.length < KEPT_BUFFERS_MAX) kept.push(memory);
+    return memory.length > 0 ? memory : Buffer.allocUnsafeSlow(0);
   }
 
   #grow(needed: number): void {

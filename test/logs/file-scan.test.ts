@@ -74,7 +74,7 @@ async function scan(content: string | Uint8Array | readonly Uint8Array[], option
   const chunks = typeof content === 'string' || content instanceof Uint8Array ? [Buffer.from(content)] : content;
   const reading = new FileScan(createOptions(options));
   const result = await reading.read(bodyOf(chunks));
-  const batch = reading.takeBatch(options.isClosed ? 'closed' : 'open');
+  const batch = reading.takeBatch();
   const records = [...batch.records].map((json) => JSON.parse(json) as LogRecord);
   return {
     result,
@@ -289,7 +289,7 @@ describe('a body that breaks off', () => {
       throw cause;
     })();
     await expect(reading.read(body)).rejects.toBe(cause);
-    expect(reading.takeBatch('open').records).toHaveLength(2);
+    expect(reading.takeBatch().records).toHaveLength(2);
     const { file } = reading;
     expect(file).toMatchObject({ off: FIRST.length + SECOND.length, proof: proof(FIRST + SECOND) });
     const { messages } = await scan(FIRST + SECOND + THIRD, { candidates: file ? [clone(file)] : [] });
@@ -305,7 +305,7 @@ describe('a body that breaks off', () => {
     })();
     await expect(reading.read(body)).rejects.toThrow('cut');
     expect(reading.file).toBeUndefined();
-    expect(reading.takeBatch('open').records).toHaveLength(0);
+    expect(reading.takeBatch().records).toHaveLength(0);
     expect(begun.off).toBe(FIRST.length + SECOND.length);
   });
 });
@@ -321,7 +321,7 @@ describe('batches', () => {
       batches.push({ records: batch.records.length, file: clone(reading.file ?? createFile('', 0)) });
     };
     await reading.read(bodyOf(cutInto(Buffer.from(text), 64)));
-    const { records } = reading.takeBatch('open');
+    const { records } = reading.takeBatch();
     expect(batches.length).toBeGreaterThan(4);
     let count = 0;
     for (const batch of batches) {
@@ -349,8 +349,8 @@ describe('batches', () => {
   test('FileScan counts the bytes of the lines and those without a time', async () => {
     const reading = new FileScan(createOptions());
     await reading.read(bodyOf([Buffer.from(`${FIRST}2026-13-45 no\n${SECOND}`)]));
-    expect(reading.takeBatch('open')).toMatchObject({ bytes: FIRST.length + SECOND.length + 14, unparsed: 1 });
-    expect(reading.takeBatch('open')).toMatchObject({ records: { length: 0 }, bytes: 0, unparsed: 0 });
+    expect(reading.takeBatch()).toMatchObject({ bytes: FIRST.length + SECOND.length + 14, unparsed: 1 });
+    expect(reading.takeBatch()).toMatchObject({ records: { length: 0 }, bytes: 0, unparsed: 0 });
   });
 });
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createSeededRandom, createSteppedClock, type Random, type SteppedClock } from '../../src/base/index.ts';
 import type { ScanResult } from '../../src/logs/file-scan.ts';
 import {
+  type ArchivePool,
   type LogEvent,
   type LogSource,
   openArchivePool,
@@ -209,11 +210,29 @@ class Wire implements LogSource {
   };
 }
 
-/** One for all lives of a process: threads are dear to start, and it keeps nothing from one archive to the next. */
-const archives = openArchivePool({ workers: 1 });
+/** Where lines of rotated files become records. */
+export type LinesIn = 'main thread' | 'worker thread';
+
+/** Kinds of lives repeat after this many seeds; those of the next ones read rotated files the other way. */
+const WAYS_EVERY = 8;
+
+/**
+ * One of each for all lives of a process: threads are dear to start, and they keep nothing from one archive to the next.
+ * Their clock stands still, so that no idle thread ends.
+ */
+const POOLS: Readonly<Record<LinesIn, ArchivePool>> = {
+  'main thread': openArchivePool({ workers: 1, inlineBytesMax: Infinity, clock: createSteppedClock(START_MS) }),
+  'worker thread': openArchivePool({ workers: 1, inlineBytesMax: 0, clock: createSteppedClock(START_MS) }),
+};
+
+/** The way in which a life reads rotated files. */
+export function wayOf(seed: number): LinesIn {
+  return Math.floor(seed / WAYS_EVERY) % 2 === 0 ? 'main thread' : 'worker thread';
+}
 
 /** Lives the life of this seed. */
-export async function live(seed: number): Promise<Life> {
+export async function live(seed: number, linesIn: LinesIn = wayOf(seed)): Promise<Life> {
+  const archives = POOLS[linesIn];
   const random = createSeededRandom(seed);
   const upTo = (count: number) => Math.floor(random() * count);
   const chance = (share: number) => random() < share;

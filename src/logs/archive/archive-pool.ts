@@ -1,14 +1,18 @@
 import type { Worker } from 'node:worker_threads';
 import { type Clock, createSystemClock } from '../../base/index.ts';
 import type { Bzip2Limits } from '../../bzip2/index.ts';
+import type { Scan, ScanOptions } from '../file-scan.ts';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveEnd, ArchiveFormat, ArchiveItem } from './archive-item.ts';
+import { ArchiveScan } from './archive-scan.ts';
 import { ArchiveThread, startArchiveWorker } from './archive-thread.ts';
 import { inflate } from './inflate.ts';
 import { checkOutput } from './output-meter.ts';
+import { type ScanThread, startScanWorker } from './remote-scan.ts';
 import { SNIFF_BYTES, sniffFormat } from './sniff.ts';
 import { SourceReader } from './source-reader.ts';
 import { Turns } from './turns.ts';
+import { WorkerThread } from './worker-thread.ts';
 
 /** Number of workers and their limits. */
 export interface ArchivePoolOptions {
@@ -18,6 +22,8 @@ export interface ArchivePoolOptions {
   readonly clock?: Clock | undefined;
   /** A thread that owes an answer for this many milliseconds is replaced, and its file fails. Default: 60 s. */
   readonly stallMsMax?: number | undefined;
+  /** Files with no more text are read on the main thread. Default: 256 KiB. */
+  readonly inlineBytesMax?: number | undefined;
 }
 
 /** Limits of one decoding. */
@@ -41,12 +47,20 @@ export interface ArchivePool extends AsyncDisposable {
    * @throws ArchiveError after the good part has been yielded; the signal's reason when aborted.
    */
   decode(source: AsyncIterable<Uint8Array>, options: DecodeOptions): AsyncGenerator<ArchiveItem, void, undefined>;
+  /** Creates the reading of one decoded file: in a thread, or on this one if there is little to read. */
+  scan(options: ScanOptions, signal?: AbortSignal): Scan;
   /** Stops all threads; decodings under way fail with `closed`. Idempotent. */
   close(): Promise<void>;
 }
 
 /** Longest wait for a step of a few hundred milliseconds, on a machine that is very busy. */
 const STALL_MS_MAX = 60_000;
+/** The same where lines are read: the worst of many patterns may take a second for a line. */
+const SCAN_STALL_MS_MAX = 600_000;
+/** A thread that reads lines takes some tens of MB. It ends when it has had nothing to do for this long. Milliseconds. */
+const SCAN_IDLE_MS_MAX = 60_000;
+/** Below this, the way to a thread and back takes longer than the lines. Bytes of text. */
+const INLINE_BYTES_MAX = 256 * 1024;
 /** Compressed bytes gathered before a thread is asked for, so that a slow source of a usual log file does not occupy one. */
 const GATHER_BYTES = 256 * 1024;
 /** Compressed layers: an archive, and the transfer encoding around it. */
@@ -58,21 +72,43 @@ const LAYER_SHARE = 1.02;
 /** What is known of a layer when it has been read to its end. */
 type Totals = Omit<ArchiveEnd, 'kind' | 'formats' | 'inputBytes'>;
 
-/** Opens a pool; no thread runs before the first compressed file. `startWorker` is for tests that break threads. */
-export function openArchivePool(
-  options: ArchivePoolOptions,
-  startWorker: () => Worker = startArchiveWorker,
-): ArchivePool {
-  return new WorkerPool(options, startWorker);
+/** Ways to start threads, for tests that break them. */
+export interface ThreadStarts {
+  /** Starts a thread that decodes. */
+  readonly decoder?: (() => Worker) | undefined;
+  /** Starts a thread that reads lines. */
+  readonly scanner?: (() => Worker) | undefined;
+}
+
+/** Opens a pool; no thread runs before the first compressed file. */
+export function openArchivePool(options: ArchivePoolOptions, starts: ThreadStarts = {}): ArchivePool {
+  return new WorkerPool(options, starts);
 }
 
 class WorkerPool implements ArchivePool {
   readonly #threads: ArchiveThread[];
   readonly #turns: Turns<ArchiveThread>;
+  readonly #scanThreads: readonly ScanThread[];
+  readonly #scanTurns: Turns<ScanThread>;
+  readonly #inlineBytesMax: number;
 
-  constructor(options: ArchivePoolOptions, startWorker: () => Worker) {
-    const { workers, clock = createSystemClock(), stallMsMax = STALL_MS_MAX } = options;
-    this.#threads = Array.from({ length: workers }, () => new ArchiveThread({ clock, stallMsMax, startWorker }));
+  constructor(options: ArchivePoolOptions, { decoder = startArchiveWorker, scanner = startScanWorker }: ThreadStarts) {
+    const { workers, clock = createSystemClock(), stallMsMax, inlineBytesMax = INLINE_BYTES_MAX } = options;
+    const count = { length: workers };
+    this.#inlineBytesMax = inlineBytesMax;
+    this.#threads = Array.from(
+      count,
+      () => new ArchiveThread({ clock, stallMsMax: stallMsMax ?? STALL_MS_MAX, startWorker: decoder }),
+    );
+    const scanOptions = {
+      clock,
+      stallMsMax: stallMsMax ?? SCAN_STALL_MS_MAX,
+      idleMsMax: SCAN_IDLE_MS_MAX,
+      startWorker: scanner,
+      task: 'read the archive',
+    };
+    this.#scanThreads = Array.from(count, (): ScanThread => new WorkerThread(scanOptions));
+    this.#scanTurns = new Turns(this.#scanThreads);
     this.#turns = new Turns(this.#threads);
   }
 
@@ -86,10 +122,15 @@ class WorkerPool implements ArchivePool {
     yield { kind: 'end', formats, inputBytes: reader.bytesRead, ...totals };
   }
 
+  scan(options: ScanOptions, signal?: AbortSignal): Scan {
+    return new ArchiveScan(options, { threads: this.#scanTurns, inlineBytesMax: this.#inlineBytesMax, signal });
+  }
+
   async close(): Promise<void> {
     const error = new ArchiveError('closed', 'The pool of archive decoders was closed');
     this.#turns.close(error);
-    await Promise.all(this.#threads.map((thread) => thread.close(error)));
+    this.#scanTurns.close(error);
+    await Promise.all([...this.#threads, ...this.#scanThreads].map((thread) => thread.close(error)));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -21,6 +21,8 @@ export interface MessageMatcher {
   redact(text: string): string;
   /** Applies the log rules to a redacted message. */
   search(message: string, totals: MatchTotals): void;
+  /** Settings of the {@link LineMatcher} that it belongs to. */
+  readonly text: string;
 }
 
 /** Components whose rules are remembered; a fleet has some tens. */
@@ -41,6 +43,8 @@ interface Removal {
 
 /** Redaction and log rules, compiled once for all routers. Patterns run only on lines that contain their literals. */
 export class LineMatcher {
+  /** The settings, for {@link LineMatcher.parse}. */
+  readonly text: string;
   readonly #rules: readonly CompiledRule[];
   readonly #removals: readonly Removal[];
   /** The removals first, then the rules. */
@@ -50,6 +54,7 @@ export class LineMatcher {
 
   /** Throws `PatternError` if a pattern cannot be compiled. */
   constructor(rules: readonly LogRuleSettings[], redact: readonly RedactSettings[] = []) {
+    this.text = JSON.stringify([rules, redact]);
     this.#removals = redact.map(({ pattern, replacement }) => ({ pattern: compilePattern(pattern), replacement }));
     this.#rules = rules.map((settings) => ({
       settings,
@@ -61,6 +66,12 @@ export class LineMatcher {
     );
   }
 
+  /** Returns the matcher whose {@link text} this is. */
+  static parse(text: string): LineMatcher {
+    const [rules, redact] = JSON.parse(text) as [LogRuleSettings[], RedactSettings[]];
+    return new LineMatcher(rules, redact);
+  }
+
   /** Returns the matcher for the lines of a component; `undefined` if there is nothing to do. */
   of(component: string): MessageMatcher | undefined {
     if (this.#rules.length + this.#removals.length === 0) return undefined;
@@ -69,6 +80,7 @@ export class LineMatcher {
     if (this.#matchers.size >= COMPONENTS_MAX) this.#matchers.clear();
     const rules = [...this.#rules.entries()].filter(([, { settings }]) => isSelected(component, settings.components));
     const matcher: MessageMatcher = {
+      text: this.text,
       redact: (text) => this.#redact(text),
       search: (message, totals) => {
         if (rules.length > 0) this.#search(rules, message, totals);

@@ -201,7 +201,7 @@ export class ComponentTail {
     if (outcome === undefined) return true;
     const { scan, result, etag } = outcome;
     if (result.kind !== 'taken' || !scan) return false;
-    const taken = this.#reader.take(scan, 'open', undefined);
+    const taken = this.#reader.take(scan, undefined);
     const { file } = taken.piece;
     const isTorn = [before, file].some((one) => one !== undefined && one.tornAt.length > 0);
     // Most readings find nothing new, and those cost no write.
@@ -281,7 +281,7 @@ export class ComponentTail {
       const newer = await this.#relist();
       if (isNews(this.#position, newer)) return newer;
     }
-    const taken = this.#reader.take(scan, 'open', undefined);
+    const taken = this.#reader.take(scan, undefined);
     this.#log.record({ type: 'current-opened', piece: taken.piece }, taken);
     this.#noteEnd(etag);
     return undefined;

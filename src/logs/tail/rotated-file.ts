@@ -43,7 +43,7 @@ export async function readRotated(reading: RotatedReading, signal: AbortSignal):
     log.observe({ type: 'file-unrelated', stamp, firstWallAsUtcMs });
     return 'unrelated';
   }
-  const taken = reader.take(scan, 'closed', stamp);
+  const taken = reader.take(scan, stamp);
   const { file } = taken.piece;
   const damage = scan.lost.map((lost) => toDamageGap(lost, name, undefined));
   if (file) log.memory.retention.noteFile(file.off);

@@ -73,7 +73,7 @@ function openWatchedPool(workers: number): { pool: ArchivePool; started: Worker[
     started.push(worker);
     return worker;
   };
-  return { pool: openArchivePool({ workers }, start), started };
+  return { pool: openArchivePool({ workers }, { decoder: start }), started };
 }
 
 /** Resolves when a thread has posted replies of one kind for so many bytes, and the pool has received them. */
@@ -225,7 +225,7 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
   });
 
   test('fails with worker-lost when the thread throws', async () => {
-    await using pool = openArchivePool({ workers: 1 }, startBroken);
+    await using pool = openArchivePool({ workers: 1 }, { decoder: startBroken });
     const reading = readAll(pool.decode(chunksOf(archive), LIMITS));
     await expect(reading).rejects.toMatchObject({ code: 'worker-lost', cause: { message: 'Broken' } });
   });
@@ -238,7 +238,7 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
       started.push(worker);
       return worker;
     };
-    await using pool = openArchivePool({ workers: 1, clock }, start);
+    await using pool = openArchivePool({ workers: 1, clock }, { decoder: start });
     const { source, state } = watch(archive);
     const reading = readAll(pool.decode(source, LIMITS));
     reading.catch(() => {});
@@ -258,7 +258,7 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
       full.resolve(waitForBytes(worker, 'output', OUTPUT_WINDOW_BYTES));
       return worker;
     };
-    await using pool = openArchivePool({ workers: 1, clock }, start);
+    await using pool = openArchivePool({ workers: 1, clock }, { decoder: start });
     const items = pool.decode(chunksOf(archive), LIMITS);
     const { value } = await items.next();
     await full.promise;
@@ -276,7 +276,7 @@ describe.skipIf(BZIP2.isMissing)(`ArchivePool${BZIP2.note}`, () => {
       idle.resolve(waitForBytes(worker, 'consumed', part.length));
       return worker;
     };
-    await using pool = openArchivePool({ workers: 1, clock }, start);
+    await using pool = openArchivePool({ workers: 1, clock }, { decoder: start });
     async function* slow() {
       yield part;
       await idle.promise;

@@ -33,9 +33,14 @@ describe('ArchivePool.decode()', () => {
   const archive = BZIP2.isMissing ? Buffer.alloc(0) : compress(input);
 
   test('passes text unchanged without a thread', async () => {
-    const threadless = openArchivePool({ workers: 1 }, () => {
-      throw new TypeError('A thread was started');
-    });
+    const threadless = openArchivePool(
+      { workers: 1 },
+      {
+        decoder: () => {
+          throw new TypeError('A thread was started');
+        },
+      },
+    );
     const chunks: Uint8Array[] = [];
     for await (const item of threadless.decode(chunksOf(input), { outputBytesMax: input.length })) {
       if (item instanceof Uint8Array) chunks.push(item);
