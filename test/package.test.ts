@@ -21,6 +21,9 @@ const SOURCES = [
   ...['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc', 'docs', 'deploy', 'dashboards', 'test/package.test.ts'],
 ];
 
+/** The compiler on a busy machine, and what npm does around it. */
+const PACKING_MS_MAX = 5 * 60_000;
+
 /** Somebody's project that has the package installed, and its dependencies, and nothing else. */
 let project: string;
 let packed: readonly string[];
@@ -53,7 +56,7 @@ beforeAll(() => {
   }
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(project, 'example.ts'), readExample());
-});
+}, PACKING_MS_MAX);
 afterAll(() => rmSync(dirname(project), { recursive: true, force: true }));
 
 interface SourceMap {
