@@ -40,3 +40,10 @@ test('no module beside the test files registers hooks when it is imported: the n
   // It is a setup file, which runs for each file of tests.
   expect(found.map(([file]) => file)).toEqual(['test/support/leave-nothing.ts']);
 });
+
+test('no test replaces a module: Node.js imports them itself, and would go on with the real one', async () => {
+  const found = [...(await readSources())].filter(([, source]) =>
+    /\bvi\s*\.(mock|doMock|hoisted|importActual)\b/.test(source),
+  );
+  expect(found.map(([file]) => file)).toEqual([]);
+});
