@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongFirst } from './test/support/long-first.ts';
 
 /** Files of tests that need a process of their own, and why. All others share one per worker, which saves starting it for each. */
 const ALONE: Readonly<Record<string, string>> = {
@@ -15,6 +16,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // A loaded machine is slow to start programs; a condition that never comes true still ends well below the test's limit.
     expect: { poll: { timeout: 20_000 } },
+    sequence: { sequencer: LongFirst },
     globalSetup: ['test/support/prepare-run.ts'],
     // Node.js imports sources and tests as it does in the program itself, and no test replaces a module.
     experimental: { viteModuleRunner: false, nodeLoader: false },
