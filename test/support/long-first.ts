@@ -6,6 +6,7 @@ const LASTING = /\/test\/(oracle|scenarios|pages|dashboards)\/|\/flat-memory\.te
 /** Files that last come first; otherwise the order is that of Vitest, which goes by the size where it knows no durations. */
 export class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- not the method of an array
     const sorted = await super.sort(files);
     const isLasting = (file: TestSpecification) => LASTING.test(file.moduleId);
     return [...sorted.filter(isLasting), ...sorted.filter((file) => !isLasting(file))];
