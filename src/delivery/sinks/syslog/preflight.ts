@@ -1,4 +1,4 @@
-import { type Clock, untilAborted } from '../../../base/index.ts';
+import type { Clock } from '../../../base/index.ts';
 import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
 import { createTestRecord, toFailedFinding } from '../../preflight.ts';
@@ -59,7 +59,7 @@ async function* tryStream(collector: SyslogCollector, signal: AbortSignal): Asyn
     const how = protocol === 'tls' ? ' over TLS, and trusts its certificate' : '';
     yield { step: 'connect', verdict: 'ok', message: `Reached ${renderListenAddress({ host, port })}${how}` };
     await stream.send([renderSyslogMessage(createTestRecord(clock).fields, message)], signal);
-    await untilAborted(Promise.race([clock.sleep(graceMs, signal), stream.ended]), signal);
+    await stream.stayOpen(graceMs, signal);
     const sent =
       'Sent, and the connection stayed open. Syslog has no acknowledgements: check that the collector has it';
     yield { step: 'test record', verdict: 'ok', message: sent };

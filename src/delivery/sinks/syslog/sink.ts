@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts';
+import { type Clock, renderDuration } from '../../../base/index.ts';
 import { SYSLOG_FACILITIES } from '../../../model/index.ts';
 import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import { ConnectionEnd } from '../../connection-end.ts';
@@ -102,13 +102,13 @@ class StreamSink extends SyslogSink {
   }
 
   async deliver(records: readonly OutgoingRecord[], signal: AbortSignal, isRepeat = false): Promise<DeliveryReport> {
-    const { clock, host, port, replayMs, graceMs = GRACE_MS } = this.options;
+    const { host, port, replayMs, graceMs = GRACE_MS } = this.options;
     // Process pending socket events before writing more.
     if (!this.connection) await setImmediate();
     const stream = await this.#connect(signal);
     const bytes = await stream.send(this.render(records, isRepeat), signal);
     if (!this.#isProven) {
-      if (graceMs > 0) await untilAborted(Promise.race([clock.sleep(graceMs, signal), stream.ended]), signal);
+      if (graceMs > 0) await stream.stayOpen(graceMs, signal);
       this.#isProven = true;
     }
     this.attempted = new Set();

@@ -101,6 +101,17 @@ export class SyslogStream {
     return frames.length;
   }
 
+  /** Waits for `graceMs`; throws as soon as the connection ends, and leaves no timer then. */
+  async stayOpen(graceMs: number, signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const waited = this.#clock.sleep(graceMs, AbortSignal.any([signal, over.signal]));
+    try {
+      await untilAborted(Promise.race([waited, this.#ended.promise]), signal);
+    } finally {
+      over.abort();
+    }
+  }
+
   /** Closes the connection after all written data is sent. */
   async close(): Promise<void> {
     if (this.#socket.destroyed) return;
