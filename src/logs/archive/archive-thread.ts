@@ -9,6 +9,7 @@ import {
   type Reply,
   type Request,
 } from './archive-protocol.ts';
+import { markOwn } from './own-chunks.ts';
 import type { SourceReader } from './source-reader.ts';
 import { type ThreadJob, WorkerThread, type WorkerThreadOptions } from './worker-thread.ts';
 
@@ -17,6 +18,8 @@ const WORKER_URL = new URL(
   import.meta.url.endsWith('.ts') ? './archive-worker.ts' : './archive-worker.js',
   import.meta.url,
 );
+/** So many bytes are taken before the thread hears of it, if there are more: each message costs time. */
+const TAKEN_BYTES = 256 * 1024;
 /** A decoder's typed arrays do not count; all else that it keeps is small. */
 const WORKER_HEAP_MB_MAX = 64;
 
@@ -39,6 +42,8 @@ class Job implements ThreadJob<Reply> {
   isInputEnded = false;
   /** Decoded bytes received and not taken by the reader. */
   outputBytes = 0;
+  /** Decoded bytes taken by the reader, of which the thread does not know yet. */
+  takenBytes = 0;
   readonly replies: Reply[] = [];
   #failure: unknown;
   #changed = Promise.withResolvers<void>();
@@ -113,9 +118,15 @@ export class ArchiveThread {
         }
         if (reply.kind === 'marker') yield reply.marker;
         if (reply.kind !== 'output') continue;
+        const { length } = reply.bytes;
+        markOwn(reply.bytes);
+        // From here on the reader may have given the memory away.
         yield reply.bytes;
-        job.outputBytes -= reply.bytes.length;
-        this.#thread.post({ kind: 'taken', job: id, bytes: reply.bytes.length });
+        job.outputBytes -= length;
+        job.takenBytes += length;
+        if (job.takenBytes < TAKEN_BYTES && job.replies.length > 0) continue;
+        this.#thread.post({ kind: 'taken', job: id, bytes: job.takenBytes });
+        job.takenBytes = 0;
       }
     } finally {
       job.isOver = true;

@@ -1,5 +1,4 @@
 import { Worker } from 'node:worker_threads';
-import { untilAborted } from '../../base/index.ts';
 import type { BlockLost } from '../../bzip2/index.ts';
 import {
   createForeignError,
@@ -14,6 +13,7 @@ import type { LogFile, StreamState } from '../position/position.ts';
 import { RecordBuffer } from '../record-buffer.ts';
 import { createBatch, type ScanBatch } from '../record-builder.ts';
 import type { ItemReader } from './item-reader.ts';
+import { toOwn } from './own-chunks.ts';
 import {
   type PlainBatch,
   type PlainContext,
@@ -90,18 +90,29 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
 
   /** Reads what `reader` gives. Throws what it throws, and what {@link ScanOptions} throw. */
   async read(reader: ItemReader, signal: AbortSignal | undefined): Promise<ScanResult> {
+    // One listener for all waits: each of them would add and remove its own.
+    const onAbort = () => this.fail(signal?.reason);
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await this.#run(reader);
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  async #run(reader: ItemReader): Promise<ScanResult> {
     const { begin: _, onBatch: __, ...plan } = this.#options;
     this.#thread.post({ kind: 'begin', job: this.id, plan });
     let fault: { readonly cause: unknown } | undefined;
     try {
-      await this.#feed(reader, signal);
+      await this.#feed(reader);
     } catch (cause) {
-      signal?.throwIfAborted();
       fault = { cause };
     }
     this.#isEnded = true;
     if (!this.#isOver) this.#thread.post({ kind: 'ended', job: this.id, isWhole: !fault });
-    while (!this.#isOver) await untilAborted(this.#changed.promise, signal);
+    while (!this.#isOver) await this.#changed.promise;
     if (this.#failure) throw this.#failure.cause;
     if (this.#result) return this.#result;
     throw fault?.cause;
@@ -138,9 +149,9 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   }
 
   /** Posts the body, no faster than it is worked through. */
-  async #feed(reader: ItemReader, signal: AbortSignal | undefined): Promise<void> {
+  async #feed(reader: ItemReader): Promise<void> {
     for (;;) {
-      while (!this.#isOver && this.#textBytes >= TEXT_WINDOW_BYTES) await untilAborted(this.#changed.promise, signal);
+      while (!this.#isOver && this.#textBytes >= TEXT_WINDOW_BYTES) await this.#changed.promise;
       const item = await this.#untilOver(reader);
       if (!item || this.#isOver) return;
       if (item instanceof Uint8Array) this.#postText(item);
@@ -163,8 +174,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   }
 
   #postText(text: Uint8Array): void {
-    // A copy: the chunk may be a part of a buffer that is used for other things too.
-    const bytes = new Uint8Array(text);
+    const bytes = toOwn(text);
     this.#textBytes += bytes.length;
     this.#thread.post({ kind: 'text', job: this.id, bytes, nowMs: this.#nowMs }, [bytes.buffer]);
   }

@@ -20,7 +20,11 @@ import {
   type ScanReply,
   type ScanRequest,
   type ScanState,
+  TEXT_WINDOW_BYTES,
 } from './scan-protocol.ts';
+
+/** So much text is worked through before the other side hears of it, if there is more: each message costs time. */
+const CONSUMED_BYTES = TEXT_WINDOW_BYTES / 4;
 
 /** Ends the reading of a body that has failed, or that nobody wants. */
 class BodyEnded extends RangeError {
@@ -45,6 +49,8 @@ export class ScanJob {
   /** True if the body came to its end, false if it failed. */
   #isWhole: boolean | undefined;
   #isAbandoned = false;
+  /** Text that was worked through, and of which the other side does not know yet. */
+  #consumedBytes = 0;
   #untakenBytes = 0;
   #changed = Promise.withResolvers<void>();
 
@@ -116,6 +122,7 @@ export class ScanJob {
   /** Yields the body as it arrives, and no more of it while too many records are under way. */
   async *#read(): AsyncGenerator<ScanItem, void, undefined> {
     for (;;) {
+      if (this.#consumedBytes >= CONSUMED_BYTES || this.#items.length === 0) this.#postConsumed();
       while (!this.#isAbandoned && !this.#isReady) await this.#changed.promise;
       if (this.#isAbandoned) throw new BodyEnded();
       const next = this.#items.shift();
@@ -123,8 +130,13 @@ export class ScanJob {
       if (!next) return;
       this.#nowMs = next.nowMs ?? this.#nowMs;
       yield next.item;
-      if (next.item instanceof Uint8Array) this.#post({ kind: 'consumed', job: this.id, bytes: next.item.length });
+      if (next.item instanceof Uint8Array) this.#consumedBytes += next.item.length;
     }
+  }
+
+  #postConsumed(): void {
+    if (this.#consumedBytes > 0) this.#post({ kind: 'consumed', job: this.id, bytes: this.#consumedBytes });
+    this.#consumedBytes = 0;
   }
 
   get #isReady(): boolean {
