@@ -22,7 +22,7 @@ export interface ArchivePoolOptions {
   readonly clock?: Clock | undefined;
   /** A thread that owes an answer for this many milliseconds is replaced, and its file fails. Default: 60 s. */
   readonly stallMsMax?: number | undefined;
-  /** Files with no more text are read on the main thread. Default: 256 KiB. */
+  /** Archives with no more text are read on the main thread, like all text from the network. Default: 256 KiB. */
   readonly inlineBytesMax?: number | undefined;
 }
 

@@ -9,13 +9,16 @@ import type { Turns } from './turns.ts';
 export interface ArchiveScanOptions {
   /** Threads in which files are read. */
   readonly threads: Turns<ScanThread>;
-  /** A file with no more text is read on this thread. Bytes. */
+  /** A file with no more decoded text is read on this thread. Bytes. */
   readonly inlineBytesMax: number;
   /** Ends the reading with the signal's reason. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** Reads a file in a worker thread, or on this one if it is too small for the way there. Both come to the same. */
+/**
+ * Reads a file in a worker thread, or on this one; both come to the same. On this one if the file is too small for the way
+ * to the thread, or its text comes straight from the network: slow routers would occupy all threads.
+ */
 export class ArchiveScan implements Scan {
   readonly #file: ScanOptions;
   readonly #options: ArchiveScanOptions;
@@ -45,7 +48,7 @@ export class ArchiveScan implements Scan {
   async read(body: AsyncIterable<ScanItem>): Promise<ScanResult> {
     const reader = new ItemReader(body);
     try {
-      if (!(await reader.gather(this.#options.inlineBytesMax))) return await this.#readInThread(reader);
+      if (await reader.gather(this.#options.inlineBytesMax)) return await this.#readInThread(reader);
       const scan = new FileScan(this.#file);
       this.#scan = scan;
       return await scan.read(reader);

@@ -1,4 +1,5 @@
 import type { ScanItem } from '../file-scan.ts';
+import { isOwn } from './own-chunks.ts';
 
 /** Reads the body of a file item by item, with the first items looked at in advance. */
 export class ItemReader {
@@ -12,16 +13,21 @@ export class ItemReader {
     this.#iterator = body[Symbol.asyncIterator]();
   }
 
-  /** Looks ahead until there are more than `count` bytes. Returns true if the body ends or fails before that. */
+  /**
+   * Looks ahead until there are more than `count` bytes from a decoding thread. Returns false if the body ends or fails
+   * before that, or comes from elsewhere.
+   */
   async gather(count: number): Promise<boolean> {
     let bytes = 0;
     while (bytes <= count) {
       const item = await this.#pull();
-      if (!item) return true;
+      if (!item) return false;
       this.#ahead.push(item);
-      if (item instanceof Uint8Array) bytes += item.length;
+      if (!(item instanceof Uint8Array)) continue;
+      if (!isOwn(item)) return false;
+      bytes += item.length;
     }
-    return false;
+    return true;
   }
 
   /** The next item; `undefined` at the end. Throws what the body throws. */

@@ -1,14 +1,19 @@
-/** Memory that came from a thread, with one chunk in it: nobody else uses that. */
+/** Memory that a decoding thread has filled with one chunk: nobody else uses it. */
 const own = new WeakSet<ArrayBufferLike>();
 
-/** Notes that a chunk is alone in its memory, and that the reader of the chunk may give the memory away. */
+/** Notes that a decoding thread made this chunk: it is alone in its memory, which its reader may give away. */
 export function markOwn(chunk: Uint8Array): void {
   own.add(chunk.buffer);
 }
 
-/** The chunk itself if its memory may be given away, else a copy. */
+/** True if a decoding thread made this chunk. */
+export function isOwn(chunk: Uint8Array): boolean {
+  return own.has(chunk.buffer);
+}
+
+/** The chunk in memory that may be given away: its own, or a copy. */
 export function toOwn(chunk: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer } = chunk;
-  const isOwn = own.has(buffer) && buffer instanceof ArrayBuffer && chunk.byteLength === buffer.byteLength;
-  return isOwn ? new Uint8Array(buffer) : new Uint8Array(chunk);
+  const isWhole = chunk.byteLength === buffer.byteLength && buffer instanceof ArrayBuffer;
+  return isWhole && own.has(buffer) ? new Uint8Array(buffer) : new Uint8Array(chunk);
 }

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createSteppedClock } from '../../../src/base/index.ts';
 import { type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
+import { markOwn, toOwn } from '../../../src/logs/archive/own-chunks.ts';
 import { startScanWorker } from '../../../src/logs/archive/remote-scan.ts';
 import { ScanJob } from '../../../src/logs/archive/scan-job.ts';
 import { RECORDS_WINDOW_BYTES, type ScanReply } from '../../../src/logs/archive/scan-protocol.ts';
@@ -13,6 +14,7 @@ import { createFile, createStreamState, type LogFile } from '../../../src/logs/p
 import type { ScanBatch } from '../../../src/logs/record-builder.ts';
 import { createSkewBounds } from '../../../src/logs/time/log-clock.ts';
 import { Zone } from '../../../src/logs/time/zone.ts';
+import { chunksOf } from '../../support/archives.ts';
 import { countRuns } from '../../support/sampled.ts';
 import { cutInto, cuts } from '../chunking.ts';
 
@@ -52,8 +54,15 @@ function describeBatch(scan: Scan, { records, ...batch }: ScanBatch) {
   return structuredClone(described);
 }
 
+/** A copy in memory of its own, as a decoding thread gives it. */
+function decoded(bytes: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(bytes);
+  markOwn(copy);
+  return copy;
+}
+
 async function* bodyOf(items: readonly ScanItem[], failure?: Error): AsyncGenerator<ScanItem, void, undefined> {
-  yield* items;
+  for (const item of items) yield item instanceof Uint8Array ? decoded(item) : item;
   if (failure) throw failure;
 }
 
@@ -227,7 +236,7 @@ describe('ArchivePool.scan()', () => {
         next() {
           if (isGiven) return new Promise<never>(() => {});
           isGiven = true;
-          return Promise.resolve({ done: false, value: text(MANY) });
+          return Promise.resolve({ done: false, value: decoded(text(MANY)) });
         },
         return() {
           isClosed = true;
@@ -240,7 +249,7 @@ describe('ArchivePool.scan()', () => {
     expect(isClosed).toBe(true);
   });
 
-  test('starts a thread only for a file with much text', async () => {
+  test('starts a thread only for a file with much text that a decoding thread made', async () => {
     const started: Worker[] = [];
     const scanner = () => {
       const worker = startScanWorker();
@@ -250,6 +259,9 @@ describe('ArchivePool.scan()', () => {
     await using pool = openArchivePool({ workers: 1 }, { scanner });
     const small = text(MANY);
     await readAll(pool, [small]);
+    const large = text(MANY.flatMap((one) => Array.from({ length: 6 }, () => one)));
+    const scan = pool.scan({ ...PLAN, begin: ({ key }) => startOf(createFile(key, 0)) });
+    await scan.read(chunksOf(large));
     expect(started).toHaveLength(0);
     await readAll(
       pool,
@@ -305,7 +317,7 @@ describe('a thread that reads lines', () => {
     const scan = pool.scan({ ...PLAN, ...plan, begin: ({ key }) => startOf(createFile(key, 2)) });
     const chunks = cutInto(text(MANY), 1000);
     const hanging = (async function* () {
-      yield* chunks.slice(0, 40);
+      yield* chunks.slice(0, 40).map(decoded);
       await new Promise<never>(() => {});
     })();
     await expect(scan.read(hanging)).rejects.toMatchObject({ code: 'worker-lost' });
@@ -358,7 +370,7 @@ describe('a thread that reads lines', () => {
     const scan = pool.scan({ ...PLAN, begin: ({ key }) => startOf(createFile(key, 0)) }, controller.signal);
     const asked = Promise.withResolvers<void>();
     const body = (async function* () {
-      yield text(MANY);
+      yield decoded(text(MANY));
       asked.resolve();
       await new Promise((_resolve, reject) => {
         controller.signal.addEventListener('abort', () => reject(controller.signal.reason as Error));
@@ -374,7 +386,7 @@ describe('a thread that reads lines', () => {
     const { pool } = openWatched();
     const asked = Promise.withResolvers<void>();
     const body = (async function* () {
-      yield text(MANY);
+      yield decoded(text(MANY));
       asked.resolve();
       await new Promise<never>(() => {});
     })();
@@ -425,6 +437,18 @@ function lastLines(replies: readonly ScanReply[]): number {
   const last = replies.at(-1);
   return last?.kind === 'result' ? last.batch.lines : 0;
 }
+
+test('toOwn() gives memory away only if a decoding thread has filled all of it with this chunk', () => {
+  const chunk = decoded(Buffer.from('some text'));
+  expect(toOwn(chunk).buffer).toBe(chunk.buffer);
+  const others = [chunk.subarray(1), new Uint8Array(9), Buffer.from('some text')];
+  for (const other of others) {
+    const copy = toOwn(other);
+    expect(copy.buffer).not.toBe(other.buffer);
+    expect([...copy]).toEqual([...other]);
+    expect(copy.byteLength).toBe(copy.buffer.byteLength);
+  }
+});
 
 function startOf(file: LogFile): ScanStart {
   return {
