@@ -29,8 +29,8 @@ export type ScanThread = WorkerThread<ScanRequest, ScanReply>;
 
 /** The worker's file stands beside this one, as a source in a checkout and compiled in a package. */
 const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './scan-worker.ts' : './scan-worker.js', import.meta.url);
-/** A chunk of text, a few lines and the compiled patterns; the records do not count. */
-const WORKER_HEAP_MB_MAX = 128;
+/** Mostly it is a few: a chunk of text, and the compiled patterns. A thousand lines of 64 KiB may wait for a clock to be set. */
+const WORKER_HEAP_MB_MAX = 512;
 
 /** Starts the thread that reads files. It needs nothing of the environment and of the flags of this process. */
 export function startScanWorker(): Worker {
