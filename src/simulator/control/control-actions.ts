@@ -74,7 +74,7 @@ const actions: Readonly<Record<string, Action>> = {
     },
   },
   fault: {
-    parameters: ['name', 'path', 'times', 'delay_ms', 'retry_after', 'retry_after_date', 'bytes'],
+    parameters: ['name', 'path', 'times', 'delay_ms', 'retry_after', 'retry_after_date', 'bytes', 'bytes_per_second'],
     async perform(router, given) {
       await router.fault(readFaultName(given), readFaultOptions(given));
       return { faults: router.faults };
@@ -139,6 +139,7 @@ function readFaultOptions(given: Parameters): FaultOptions {
   const max = Number.MAX_SAFE_INTEGER;
   const [times, delayMs] = [readWhole(given, 'times', 1, max), readWhole(given, 'delay_ms', 0, max)];
   const [retryAfterSeconds, bytes] = [readWhole(given, 'retry_after', 0, max), readWhole(given, 'bytes', 0, max)];
+  const bytesPerSecond = readWhole(given, 'bytes_per_second', 1, max);
   return {
     ...(given['path'] !== undefined && { path: readText(given, 'path') }),
     ...(times !== undefined && { times }),
@@ -146,6 +147,7 @@ function readFaultOptions(given: Parameters): FaultOptions {
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
     ...(given['retry_after_date'] === true && { isRetryAfterDate: true }),
     ...(bytes !== undefined && { bytes }),
+    ...(bytesPerSecond !== undefined && { bytesPerSecond }),
   };
 }
 

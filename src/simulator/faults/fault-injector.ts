@@ -29,6 +29,7 @@ type Faults = ReadonlyMap<FaultName, ActiveFault>;
 const BENDING: readonly FaultName[] = [
   'reset_mid_body',
   'truncate_body',
+  'slow_body',
   'corrupt_archive',
   'truncated_archive',
   'archive_as_text',
@@ -68,7 +69,8 @@ export class FaultInjector {
     if (!bent) return;
     if (faults.has('reset_mid_body')) return sendHalf(outgoing, bent, () => listener.reset(incoming));
     if (faults.has('truncate_body')) return sendHalf(outgoing, bent, () => incoming.socket.destroySoon());
-    return sendAnswer(outgoing, bent);
+    const slowBody = faults.get('slow_body');
+    return slowBody ? sendSlowly(outgoing, bent, slowBody.bytesPerSecond, device) : sendAnswer(outgoing, bent);
   }
 
   /** Ends hanging requests by closing their connections. */
@@ -127,6 +129,21 @@ function corrupt(body: Buffer): Buffer {
   const middle = Math.floor(spoilt.length / 2);
   for (let index = middle; index < Math.min(middle + 8, spoilt.length); index++) spoilt[index] = ~(spoilt[index] ?? 0);
   return spoilt;
+}
+
+/** Sends a body second by second. */
+async function sendSlowly(
+  outgoing: ServerResponse,
+  { status, headers, body }: RawAnswer,
+  bytesPerSecond: number,
+  device: Device,
+): Promise<void> {
+  outgoing.writeHead(status, { ...headers, 'Content-Length': String(body.length) });
+  for (let sent = 0; sent < body.length && !outgoing.destroyed; sent += bytesPerSecond) {
+    if (sent > 0) await waitUnlessClosed(device, 1000, outgoing);
+    outgoing.write(body.subarray(sent, sent + bytesPerSecond));
+  }
+  outgoing.end();
 }
 
 function findArchive(path: string): string | undefined {

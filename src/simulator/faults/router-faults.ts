@@ -15,6 +15,7 @@ export const FAULT_NAMES = [
   'garbage_json',
   'html_200',
   'huge_body',
+  'slow_body',
   'corrupt_archive',
   'truncated_archive',
   'archive_as_text',
@@ -46,6 +47,8 @@ export interface FaultOptions {
   readonly isRetryAfterDate?: boolean;
   /** `huge_body`: length of the body. Default 64 MiB. */
   readonly bytes?: number;
+  /** `slow_body`: bytes of the body per second of the router's clock. Default 5000. */
+  readonly bytesPerSecond?: number;
 }
 
 /** An active fault with all defaults filled in. */
@@ -61,6 +64,7 @@ const CONNECTION_FAULTS: readonly FaultName[] = ['down', 'bad_certificate'];
 const DELAY_MS = 2000;
 const RETRY_AFTER_SECONDS = 5;
 const HUGE_BYTES = 64 * 1024 * 1024;
+const BYTES_PER_SECOND = 5000;
 const HUGE_BYTES_MAX = 2 ** 40;
 const DAY_MS = 86_400_000;
 
@@ -82,12 +86,14 @@ export class RouterFaults {
       retryAfterSeconds = RETRY_AFTER_SECONDS,
       isRetryAfterDate = false,
       bytes = HUGE_BYTES,
+      bytesPerSecond = BYTES_PER_SECOND,
     } = options;
     requireWhole('times', times ?? 1, 1, Number.MAX_SAFE_INTEGER);
     requireWhole('delayMs', delayMs, 0, DAY_MS);
     requireWhole('retryAfterSeconds', retryAfterSeconds, 0, DAY_MS);
     requireWhole('bytes', bytes, 0, HUGE_BYTES_MAX);
-    const own = { delayMs, retryAfterSeconds, isRetryAfterDate, bytes };
+    requireWhole('bytesPerSecond', bytesPerSecond, 1, HUGE_BYTES_MAX);
+    const own = { delayMs, retryAfterSeconds, isRetryAfterDate, bytes, bytesPerSecond };
     this.#installed.set(name, { name, path, timesLeft: times ?? Infinity, ...own });
   }
 
