@@ -33,6 +33,8 @@ export interface RouterClientOptions {
   readonly clock?: Clock | undefined;
   /** Called for every event of the session. */
   readonly report?: ((event: SessionEvent) => void) | undefined;
+  /** Limit of the time in which the bytes of one download arrive. Milliseconds, default none. */
+  readonly downloadMsMax?: number | undefined;
   /** Called for every piece of the answer to a GET; an error that it returns ends the answer behind it. */
   readonly onBody?: (() => RouterError | undefined) | undefined;
 }
@@ -87,7 +89,7 @@ const NEVER = new AbortController().signal;
 /**
  * The REST interface of one router, with session handling.
  *
- * One request at a time goes to the router, in the order of asking; what is safe to repeat is repeated ({@link RequestQueue}
+ * One request at a time goes to the router, in the order of asking, but turns before downloads ({@link takeTurn}); what is safe to repeat is repeated ({@link RequestQueue}
  * says when). Every method takes a signal and throws {@link RouterError}, or the signal's reason. Close it to log out.
  *
  * Source of paths, parameters and success codes: the interface document, "Endpoints".
@@ -131,6 +133,19 @@ export class RouterClient implements AsyncDisposable {
    */
   get retryAfter(): RetryAfter | undefined {
     return this.#requests.retryAfter;
+  }
+
+  /** True while a turn waits for the download that is under way. */
+  get isTurnAwaited(): boolean {
+    return this.#requests.isTurnAwaited;
+  }
+
+  /**
+   * Takes a turn of several calls, which goes before downloads until it is disposed of. A download that is under way gives
+   * way if the router can send the rest of the file later; otherwise the turn begins at its end.
+   */
+  takeTurn(signal: AbortSignal): Promise<Disposable> {
+    return this.#requests.takeTurn(signal);
   }
 
   /** Logs in now, unless there is a session; other calls log in when needed. Does nothing without `auth: 'token'`. */

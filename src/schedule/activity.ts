@@ -3,7 +3,8 @@ export interface Activity {
   /** Unique key: adding an activity with an existing key replaces that activity. */
   readonly key: string;
   /**
-   * Name of the router. Activities with the same key never overlap, and the hash of the name fixes their offset within the
+   * Name of the router. Activities with the same key never overlap, but for an urgent
+   * one, and the hash of the name fixes their offset within the
    * interval, which stays the same after a restart. Activities of a router that are due at the same time run one after
    * another, in the order in which they were added.
    */
@@ -16,6 +17,11 @@ export interface Activity {
    * triggered one.
    */
   readonly intervalMultiplier?: (() => number) | undefined;
+  /**
+   * True if it need not wait for another activity with the same `serialKey` that runs, but may run beside it; none starts
+   * while it runs. Default false.
+   */
+  readonly isUrgent?: boolean | undefined;
   /**
    * Checked when a run is about to start: while true, nothing runs, triggered or not, and scheduled times are skipped.
    */

@@ -33,6 +33,8 @@ interface SerialQueue {
   readonly entries: Set<Entry>;
   /** The activity that holds the queue: running, or ready and waiting for a free run. */
   holder: Entry | undefined;
+  /** The urgent activity that runs, or is ready, beside the holder. */
+  urgent: Entry | undefined;
   readonly waiting: Entry[];
 }
 
@@ -43,7 +45,7 @@ interface RunInProgress {
 
 /**
  * Decides when each activity runs: on a fixed schedule (first run plus whole intervals), so that slow runs are late but
- * never pile up; one run at a time per serial key; a failing activity backs off in whole intervals.
+ * never pile up; one run at a time per serial key, and an urgent one beside it; a failing activity backs off in whole intervals.
  *
  * ```
  *   resting ── due, or triggered ──▶ waiting ── queue and a run free ──▶ running ── ended ──▶ resting
@@ -81,6 +83,7 @@ export class Scheduler {
       name: activity.serialKey,
       entries: new Set(),
       holder: undefined,
+      urgent: undefined,
       waiting: [],
     };
     this.#queues.set(queue.name, queue);
@@ -124,7 +127,7 @@ export class Scheduler {
     const run = this.#running.get(entry);
     if (!run) {
       // A run in progress keeps the queue until it has ended: nothing else may be done to the router until then.
-      if (queue.holder === entry || queue.holder === undefined) this.#release(queue);
+      this.#release(queue, entry);
       return;
     }
     run.abort.abort();
@@ -199,11 +202,12 @@ export class Scheduler {
   #enqueue(entry: Entry): void {
     const { queue } = entry;
     entry.state = 'waiting';
-    if (queue.holder) {
+    if (queue.urgent || (queue.holder && entry.activity.isUrgent !== true)) {
       queue.waiting.push(entry);
       return;
     }
-    queue.holder = entry;
+    if (queue.holder) queue.urgent = entry;
+    else queue.holder = entry;
     this.#ready.push(entry);
   }
 
@@ -213,7 +217,7 @@ export class Scheduler {
       if (!entry) break;
       if (entry.activity.isPaused?.()) {
         this.#skip(entry);
-        this.#release(entry.queue);
+        this.#release(entry.queue, entry);
         continue;
       }
       entry.state = 'running';
@@ -252,7 +256,7 @@ export class Scheduler {
     this.#running.delete(entry);
     if (entry.state !== 'removed') this.#rest(entry);
     this.#answer(entry, outcome);
-    this.#release(queue);
+    this.#release(queue, entry);
     this.#proceed();
   }
 
@@ -266,7 +270,11 @@ export class Scheduler {
     entry.awaited = undefined;
   }
 
-  #release(queue: SerialQueue): void {
+  /** Gives up the place of an entry, if it has one, and lets the next one of its queue go on. */
+  #release(queue: SerialQueue, entry: Entry): void {
+    if (queue.holder === entry) queue.holder = undefined;
+    if (queue.urgent === entry) queue.urgent = undefined;
+    if (queue.holder || queue.urgent) return;
     queue.holder = queue.waiting.shift();
     if (queue.holder) this.#ready.push(queue.holder);
     else if (queue.entries.size === 0) this.#queues.delete(queue.name);

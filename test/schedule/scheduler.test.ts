@@ -36,6 +36,21 @@ describe('schedule', () => {
     }
   });
 
+  test('Scheduler runs an urgent activity beside another of its key, and none starts while that runs', async () => {
+    const { clock, scheduler, add, startsOf } = createBench();
+    const serial = { serialKey: 'router', intervalMs: MINUTE_MS };
+    add('status', { ...serial, isUrgent: true, run: lasting(clock, 10_000) });
+    add('logs', { ...serial, run: lasting(clock, 150_000) });
+    add('backup', { ...serial, run: lasting(clock, 1000) });
+    scheduler.start();
+    await clock.advance(4 * MINUTE_MS);
+    const [statusMs = 0] = startsOf('status');
+    expect(startsOf('status').map((ms) => ms - statusMs)).toEqual([0, 60_000, 120_000, 180_000]);
+    // Both after polls that were due at the same time, or had begun.
+    expect(startsOf('logs').map((ms) => ms - statusMs)).toEqual([10_000, 190_000]);
+    expect(startsOf('backup').map((ms) => ms - statusMs)[0]).toBe(160_000);
+  });
+
   test('Scheduler.start() spreads the first runs over no more than the interval', async () => {
     const { clock, scheduler, add, turns, settle } = createBench();
     for (let index = 0; index < 100; index++) add(`router-${index}`, { intervalMs: 100 });

@@ -18,7 +18,7 @@ export const FLEET_FAMILIES = {
     'gauge',
     'router_up',
     '',
-    'Whether the last poll reached the router, logged in and read at least one resource.',
+    'Whether the last poll reached the router, logged in and read at least one resource, or bytes of a download arrive while a poll waits.',
   ),
   lastSuccess: family('gauge', 'router_last_success_timestamp_seconds', '', 'Time of the last successful poll.'),
   pollDuration: family('gauge', 'router_poll_duration_seconds', '', 'Duration of the last poll.'),

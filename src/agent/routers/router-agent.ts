@@ -62,6 +62,8 @@ export interface RouterAgentOptions {
 
 /** Limit of one run over the logs of a router: a slow link carries some megabytes in it, and the next run continues. */
 const LOGS_DEADLINE_MS = 10 * 60_000;
+/** Limit of one download that polls may have to wait for. Milliseconds. */
+const DOWNLOAD_MS_MAX = 5 * 60_000;
 /** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
 const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
 const LOG_FLOOR_MS = 1000;
@@ -108,6 +110,7 @@ export class RouterAgent {
       clock,
       report: (event) => this.#onSession(event),
       onBody: () => this.#onBody(),
+      downloadMsMax: DOWNLOAD_MS_MAX,
     });
     this.#bytes = new ByteAccount({
       router: settings,
@@ -194,6 +197,7 @@ export class RouterAgent {
       {
         key: this.statusKey,
         serialKey: name,
+        isUrgent: true,
         intervalMs: this.#poller.tickMs,
         // Stretched polls leave room for signs of life, so that a dead router shows in time.
         intervalMultiplier: () => Math.min(budget.pollMultiplier(false), this.#countSignTicks()),
@@ -282,6 +286,8 @@ export class RouterAgent {
   async #poll(signal: AbortSignal, current: CurrentRun): Promise<RunOutcome> {
     const { report, clock } = this.#options;
     const { budget } = this.#bytes;
+    using turns = new DisposableStack();
+    turns.use(await this.#client.takeTurn(signal));
     const before = this.#client.wireBytes;
     this.#bytes.payFrom(budget.statusPart ?? 'status');
     const result = await this.#poller
@@ -368,6 +374,7 @@ export class RouterAgent {
   /** Counts bytes at once, so that one long answer cannot use up more than the day's budget. */
   #onBody(): RouterError | undefined {
     this.#bytes.settle();
+    if (this.#client.isTurnAwaited) this.stats.recordReached();
     if (!this.#bytes.isSpent) return undefined;
     return new RouterError('budget', 'The byte budget of this day is used up', { disposition: 'retry' });
   }

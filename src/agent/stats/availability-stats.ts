@@ -59,6 +59,7 @@ const RETRY_AFTER_CAPPED = 'retry-after-capped';
  *   unknown ─┬─ a poll reached it ──▶ up ── a poll did not, or none has ended for as long as values last ──▶ down
  *            └─ a poll did not, or none has ended in the first minute ──▶ down ── a poll reached it ──▶ up
  *
+ *   any ── bytes of a download arrive while a poll waits for its end ──▶ up
  *   any ── the byte budget is used up, or pauses polls for as long as values last ──▶ budget ── the next poll ──▶ up or down
  * ```
  */
@@ -112,6 +113,16 @@ export class AvailabilityStats {
     } else this.#recordFailure(toFailure(result, fault), isPutOff);
     this.#publish();
     exposition.publish(settings, 'poll', [toFamily(F.pollDuration, [[{}, result.durationMs / 1000]])]);
+  }
+
+  /** Records that bytes of a download arrive while a poll waits for its end: the router counts as reached. */
+  recordReached(): void {
+    this.#expectPoll(this.#options.quietMsMax());
+    if (this.#state === 'up') return;
+    this.#failure = undefined;
+    this.#enter('up');
+    this.#options.log.write('info', 'The router is up', { seen: 'a download' });
+    this.#publish();
   }
 
   /** Records the state of the byte budget after a run. */

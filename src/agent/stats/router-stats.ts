@@ -104,6 +104,11 @@ export class RouterStats {
     this.#availability.start(budget);
   }
 
+  /** Records that bytes of a download arrive while a poll waits for its end. */
+  recordReached(): void {
+    this.#availability.recordReached();
+  }
+
   /** Records a poll. `wire`: its bytes on the wire; `isPutOff`: the router asked for a wait. */
   recordPoll(result: PollResult, wire: WireBytes, isPutOff: boolean): void {
     if (result.isIdle) return;

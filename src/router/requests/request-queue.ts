@@ -2,6 +2,7 @@ import { type Clock, Mutex, type Secret } from '../../base/index.ts';
 import { isPlainObject } from '../../net/index.ts';
 import type { WireFacts } from '../connection/connector.ts';
 import { type ErrorDetail, RouterError, type RouterErrorOptions } from '../errors.ts';
+import { PartedDownload } from './parted-download.ts';
 import { type AuthMode, type Credentials, createCredentials, type SessionEvent } from './session.ts';
 import {
   type ConsumeDownload,
@@ -11,6 +12,7 @@ import {
   type TransportRequest,
   type WholeAnswer,
 } from './transport.ts';
+import { Turns } from './turns.ts';
 
 /** Credentials and connection of the requests of one router. */
 export interface RequestQueueOptions extends TransportOptions {
@@ -20,6 +22,8 @@ export interface RequestQueueOptions extends TransportOptions {
   readonly username: string;
   /** Password of the account; not used with `none`. */
   readonly password: Secret;
+  /** Limit of the time in which the bytes of one download arrive. Milliseconds, default none. */
+  readonly downloadMsMax?: number | undefined;
   /** Called for every event of the session. */
   readonly report: (event: SessionEvent) => void;
 }
@@ -63,6 +67,10 @@ export class RequestQueue {
   readonly #credentials: Credentials;
   readonly #clock: Clock;
   readonly #mutex = new Mutex();
+  readonly #turns = new Turns(this.#mutex);
+  readonly #downloadMsMax: number;
+  /** Paths below which the router sends parts of files, or has shown that it does not; few, as paths have no names of files. */
+  readonly #sendsParts = new Map<string, boolean>();
   readonly #refusals: RefusalMemory;
   #retryAfter: RetryAfter | undefined;
   /** True if the router was still busy at the end of the last call. */
@@ -70,6 +78,7 @@ export class RequestQueue {
 
   constructor(options: RequestQueueOptions) {
     this.#clock = options.clock;
+    this.#downloadMsMax = options.downloadMsMax ?? Number.POSITIVE_INFINITY;
     this.#refusals = new RefusalMemory(options.clock);
     this.#transport = new Transport(options);
     this.wire = this.#transport.wire;
@@ -103,25 +112,42 @@ export class RequestQueue {
     });
   }
 
-  /** Passes the body to `consume` while it arrives, with the offset of its first byte. Not repeated once it has begun. */
-  download<T>(call: Call, consume: ConsumeDownload<T>): Promise<T> {
-    let isStarted = false;
-    return this.#run(
-      call,
-      (request) =>
-        this.#transport.download(
-          request,
-          (body, start, facts) => {
-            isStarted = true;
-            return consume(body, start, facts);
-          },
-          (answer) => {
-            throw toAnswerError(answer, request);
-          },
+  /**
+   * Passes the body to `consume` while it arrives, with the offset of its first byte. Not repeated once it has begun. Begins
+   * when no turn goes before it, and gives way to turns where the router sends parts of files.
+   */
+  async download<T>(call: Call, consume: ConsumeDownload<T>): Promise<T> {
+    const { path } = call;
+    const parted = new PartedDownload({
+      request: call,
+      open: (request) =>
+        this.#attempt(request, (one) =>
+          this.#transport.open(one, (answer) => {
+            throw toAnswerError(answer, one);
+          }),
         ),
-      // Bytes already consumed cannot be taken back: from then on the caller decides.
-      () => !isStarted,
-    );
+      turns: this.#turns,
+      sendsParts: () => this.#sendsParts.get(path) ?? false,
+      noteParts: (isSent) => void this.#sendsParts.set(path, isSent && this.#sendsParts.get(path) !== false),
+      timeMsMax: this.#downloadMsMax,
+      clock: this.#clock,
+    });
+    try {
+      const { start, facts } = await parted.open();
+      return await consume(parted.read(), start, facts);
+    } finally {
+      await parted.close();
+    }
+  }
+
+  /** True while a turn waits for the download that is under way. */
+  get isTurnAwaited(): boolean {
+    return this.#turns.isAwaited;
+  }
+
+  /** Takes a turn, which goes before downloads until it is disposed of. */
+  takeTurn(signal: AbortSignal): Promise<Disposable> {
+    return this.#turns.take(signal);
   }
 
   /** Logs in if there are no valid credentials, without a call. */
@@ -138,15 +164,11 @@ export class RequestQueue {
     }
   }
 
-  #run<T>(call: Call, attempt: (request: TransportRequest) => Promise<T>, isRepeatable = () => true): Promise<T> {
-    return this.#mutex.run(() => this.#attempt(call, attempt, isRepeatable), call.signal);
+  #run<T>(call: Call, attempt: (request: TransportRequest) => Promise<T>): Promise<T> {
+    return this.#mutex.run(() => this.#attempt(call, attempt), call.signal);
   }
 
-  async #attempt<T>(
-    call: Call,
-    attempt: (request: TransportRequest) => Promise<T>,
-    isRepeatable: () => boolean,
-  ): Promise<T> {
+  async #attempt<T>(call: Call, attempt: (request: TransportRequest) => Promise<T>): Promise<T> {
     const { signal } = call;
     let refusals = 0;
     let hasReconnected = false;
@@ -164,7 +186,7 @@ export class RequestQueue {
         if (!(cause instanceof RouterError)) throw cause;
         if (cause.isAnswered) this.#refusals.accepted(call);
         this.#noteRetryAfter(cause);
-        if (signal.aborted || !isRepeatable()) throw cause;
+        if (signal.aborted) throw cause;
         const isGet = call.method === 'GET';
         if (cause.disposition === 'login-again') {
           this.#renew(call, authorization, cause, refusals);

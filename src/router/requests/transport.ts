@@ -75,6 +75,18 @@ export interface DownloadFacts {
   readonly encoding: string | undefined;
 }
 
+/** A download whose body has begun. */
+export interface OpenDownload {
+  readonly body: AsyncIterable<Uint8Array>;
+  /** Offset of the first byte. */
+  readonly start: number;
+  readonly facts: DownloadFacts;
+  /** True if the router sends parts of files, by what it did or says. */
+  readonly sendsParts: boolean;
+  /** Drops the rest, and frees the connection. */
+  close(): Promise<void>;
+}
+
 /** Consumes a body while it arrives; `start` is the offset of its first byte. */
 export type ConsumeDownload<T> = (body: AsyncIterable<Uint8Array>, start: number, facts: DownloadFacts) => Promise<T>;
 
@@ -127,37 +139,34 @@ export class Transport {
   }
 
   /**
-   * Sends a request and hands the body to `consume` while it arrives. The connection is free again when `consume` has
-   * ended; what it left unread is dropped. `consume` also gets the offset of the first byte: 0 unless a range was asked
-   * for and given. An answer of another status is read whole and given to `refuse` instead.
+   * Sends a request and resolves when its body begins. The connection is free again when the download is closed; what was
+   * left unread is dropped. The body begins at `start`: 0 unless a range was asked for and given. An answer of another
+   * status is read whole and given to `refuse` instead.
    */
-  async download<T>(
-    options: TransportRequest,
-    consume: ConsumeDownload<T>,
-    refuse: (answer: JsonAnswer) => never,
-  ): Promise<T> {
-    const what = renderAttempt(options);
+  async open(options: TransportRequest, refuse: (answer: JsonAnswer) => never): Promise<OpenDownload> {
     const stall = openStallGuard(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
-    let answer: Dispatcher.ResponseData;
-    let start: number | undefined;
     try {
-      answer = await this.#send(options, stall.signal);
-      start = answer.statusCode === 200 ? 0 : findRangeStart(answer, options);
+      const answer = await this.#send(options, stall.signal);
+      const start = answer.statusCode === 200 ? 0 : findRangeStart(answer, options);
       if (start === undefined) {
         const bytes = await readWhole(this.#watch(answer, options), options, stall.signal);
         return refuse(toJsonAnswer(answer, bytes, this.#options.clock));
       }
+      return {
+        body: this.#readGuarded(answer.body, stall, options),
+        start,
+        facts: decodeFacts(answer),
+        sendsParts: answer.statusCode === 206 || answer.headers['accept-ranges'] === 'bytes',
+        async close() {
+          stall.touch();
+          // A short rest is read to keep the connection; a long one costs more than a new connection.
+          await answer.body.dump({ limit: UNREAD_BYTES_MAX }).catch(() => {});
+          stall.end();
+        },
+      };
     } catch (cause) {
       stall.end();
-      throw toCallerError(cause, what, options.signal, stall.signal);
-    }
-    try {
-      return await consume(this.#readGuarded(answer.body, stall, options), start, decodeFacts(answer));
-    } finally {
-      stall.touch();
-      // A short rest is read to keep the connection; a long one costs more than a new connection.
-      await answer.body.dump({ limit: UNREAD_BYTES_MAX }).catch(() => {});
-      stall.end();
+      throw toCallerError(cause, renderAttempt(options), options.signal, stall.signal);
     }
   }
 
@@ -175,15 +184,19 @@ export class Transport {
     options: TransportRequest,
   ): AsyncGenerator<Uint8Array> {
     const { bytesMax = Number.POSITIVE_INFINITY, signal } = options;
+    const pace = new Pace(this.#options.clock);
     let leftBytes = bytesMax;
     try {
       for await (const chunk of watchBody(body, this.#options.onBody)) {
         // The consumer's own time does not count against the router.
         stall.end();
+        const isTooSlow = pace.isTooSlow(chunk.length);
         yield leftBytes < chunk.length ? chunk.subarray(0, leftBytes) : chunk;
         leftBytes -= chunk.length;
         if (leftBytes < 0) throw toLengthError(options, bytesMax);
+        if (isTooSlow) throw toSlownessError(options);
         stall.touch();
+        pace.wait();
       }
     } catch (cause) {
       throw toCallerError(cause, renderAttempt(options), signal, stall.signal);
@@ -277,6 +290,43 @@ async function* watchBody(
     end = onBody?.();
     yield chunk;
   }
+}
+
+/** A download that gives fewer bytes per second than this, over this time, ends: it would hold the connection for hours. */
+const BYTES_PER_SECOND_MIN = 100;
+const PACE_MS = 30_000;
+
+/** Measures how fast a body arrives while it is waited for. */
+class Pace {
+  readonly #clock: Clock;
+  #askedMs: number;
+  #waitedMs = 0;
+  #bytes = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#askedMs = clock.monotonic();
+  }
+
+  /** The wait for the next piece begins. */
+  wait(): void {
+    this.#askedMs = this.#clock.monotonic();
+  }
+
+  /** Counts a piece that has come; returns true if the last 30 seconds of waiting gave too little. */
+  isTooSlow(bytes: number): boolean {
+    this.#waitedMs += this.#clock.monotonic() - this.#askedMs;
+    this.#bytes += bytes;
+    if (this.#waitedMs < PACE_MS) return false;
+    const isTooSlow = this.#bytes * 1000 < BYTES_PER_SECOND_MIN * this.#waitedMs;
+    [this.#waitedMs, this.#bytes] = [0, 0];
+    return isTooSlow;
+  }
+}
+
+function toSlownessError(options: TransportRequest): RouterError {
+  const what = `${renderAttempt(options)} gave less than ${BYTES_PER_SECOND_MIN} bytes per second`;
+  return new RouterError('timeout', what, { disposition: 'retry', isAnswered: true });
 }
 
 function toLengthError(options: TransportRequest, bytesMax: number): RouterError {

@@ -1,0 +1,78 @@
+import { type Mutex, untilAborted } from '../../base/index.ts';
+
+/**
+ * Lets turns of several requests go before downloads: while one is asked for or taken, no download begins, and one that can
+ * go on later is told to give way.
+ */
+export class Turns {
+  readonly #mutex: Mutex;
+  /** Turns that are asked for or taken. */
+  #wanted = 0;
+  /** Turns that are taken. */
+  #taken = 0;
+  #free = Promise.withResolvers<void>();
+  readonly #listeners = new Set<() => void>();
+
+  /** `mutex`: held by the request that is under way. */
+  constructor(mutex: Mutex) {
+    this.#mutex = mutex;
+    this.#free.resolve();
+  }
+
+  /** True while a turn is asked for and waits for a download. */
+  get isAwaited(): boolean {
+    return this.#wanted > this.#taken;
+  }
+
+  /** Takes a turn as soon as the request that is under way has ended or given way; the turn lasts until it is disposed of. */
+  async take(signal: AbortSignal): Promise<Disposable> {
+    if (this.#wanted++ === 0) this.#free = Promise.withResolvers();
+    for (const listener of this.#listeners) listener();
+    try {
+      await this.#mutex.run(async () => void this.#taken++, signal);
+    } catch (cause) {
+      this.#end();
+      throw cause;
+    }
+    return {
+      [Symbol.dispose]: () => {
+        this.#taken--;
+        this.#end();
+      },
+    };
+  }
+
+  /** Waits until no turn is asked for, and resolves with a function that lets the next request in. */
+  async enter(signal: AbortSignal): Promise<() => void> {
+    for (;;) {
+      await untilAborted(this.#free.promise, signal);
+      const leave = await this.#hold(signal);
+      // One that was asked for while this one waited is next.
+      if (this.#taken === 0) return leave;
+      leave();
+    }
+  }
+
+  /** Calls `give` when a turn is asked for, until the result is disposed of. */
+  watch(give: () => void): Disposable {
+    this.#listeners.add(give);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(give) };
+  }
+
+  #end(): void {
+    if (--this.#wanted === 0) this.#free.resolve();
+  }
+
+  async #hold(signal: AbortSignal): Promise<() => void> {
+    const entered = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    this.#mutex
+      .run(() => {
+        entered.resolve();
+        return left.promise;
+      }, signal)
+      .catch(entered.reject);
+    await entered.promise;
+    return left.resolve;
+  }
+}

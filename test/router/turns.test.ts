@@ -1,0 +1,122 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { RouterClient } from '../../src/router/index.ts';
+import { answerJson, type Handler, openRouter, type RouterBench } from './http-router.ts';
+
+const NEVER = new AbortController().signal;
+const SECOND_MS = 1000;
+const FILE = Array.from({ length: 1000 }, (_, line) => `line ${line}\n`).join('');
+
+/**
+ * Serves {@link FILE} from where it is asked for, and of the first answer only 3000 bytes, until the client leaves. Every
+ * later answer has this status, and is of `later`.
+ */
+function serve(later = FILE, status = 206): Handler {
+  let answers = 0;
+  return (request, response) => {
+    if (!request.url?.includes('/download/')) return answerJson(response, {});
+    if (answers++ === 0) return response.writeHead(200, { 'accept-ranges': 'bytes' }).write(FILE.slice(0, 3000));
+    if (status === 200) return response.end(later);
+    if (status === 416) return response.writeHead(416).end();
+    const start = Number(/^bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0);
+    const range = `bytes ${start}-${later.length - 1}/${later.length}`;
+    return response.writeHead(206, { 'content-range': range }).end(later.slice(start));
+  };
+}
+
+/** Reads a file, and takes a turn with one call when 3000 bytes of it have come. */
+async function readWithTurn(bench: RouterBench) {
+  let text = '';
+  const begun = Promise.withResolvers<void>();
+  const reading = bench.client.readLog('network/current', NEVER, async (body) => {
+    for await (const chunk of body) {
+      text += Buffer.from(chunk).toString('utf8');
+      if (text.length >= 3000) begun.resolve();
+    }
+  });
+  const outcome = reading.then(
+    () => 'read',
+    (cause: unknown) => cause,
+  );
+  await begun.promise;
+  const turn = takeTurn(bench.client);
+  for (let look = 0; look < 20; look++) await setImmediate();
+  await bench.clock.advance(5 * SECOND_MS);
+  await turn;
+  return { outcome: await outcome, text };
+}
+
+async function takeTurn(client: RouterClient): Promise<void> {
+  using turns = new DisposableStack();
+  turns.use(await client.takeTurn(NEVER));
+  await client.readProfiles(NEVER);
+}
+
+test('RouterClient.takeTurn() has a download give way after five seconds, which goes on at the byte', async () => {
+  await using bench = await openRouter(serve());
+  expect(await readWithTurn(bench)).toEqual({ outcome: 'read', text: FILE });
+  expect(bench.lines().filter((line) => !line.includes('/auth/'))).toEqual([
+    'GET /download/log?log_file=network%2Fcurrent',
+    'GET /profiles',
+    'GET /download/log?log_file=network%2Fcurrent',
+  ]);
+});
+
+test.each([
+  ['has other bytes before that place', FILE.replaceAll('line', 'LINE'), 206],
+  ['is shorter than that', FILE.slice(0, 2900), 206],
+  ['ends before that place', FILE, 416],
+  ['is sent as a whole', FILE, 200],
+])(
+  'RouterClient.readLog() throws connect when a file that gave way %s, and hands on nothing of it',
+  async (_, later, status) => {
+    await using bench = await openRouter(serve(later, status));
+    const { outcome, text } = await readWithTurn(bench);
+    expect(outcome).toMatchObject({ code: 'connect', isAnswered: false });
+    expect(text).toBe(FILE.slice(0, 3000));
+  },
+);
+
+test('RouterClient.takeTurn() waits for a download of a router that does not send parts, and comes before the next', async () => {
+  const responses: (() => void)[] = [];
+  await using bench = await openRouter((request, response) => {
+    if (!request.url?.includes('/download/')) return answerJson(response, {});
+    response.write('first ');
+    responses.push(() => response.end('second'));
+  });
+  const read = () =>
+    bench.client.readLog('network/current', NEVER, async (body) => {
+      let text = '';
+      for await (const chunk of body) text += Buffer.from(chunk).toString('utf8');
+      return text;
+    });
+  const first = read();
+  while (responses.length === 0) await setImmediate();
+  const turn = takeTurn(bench.client);
+  const second = read();
+  expect(bench.client.isTurnAwaited).toBe(true);
+  await bench.clock.advance(6 * SECOND_MS);
+  expect(bench.lines().at(-1)).toContain('/download/log');
+  responses[0]?.();
+  expect(await first).toBe('first second');
+  await turn;
+  while (responses.length === 1) await setImmediate();
+  responses[1]?.();
+  expect(await second).toBe('first second');
+  expect(bench.lines().slice(-3)).toEqual([
+    'GET /download/log?log_file=network%2Fcurrent',
+    'GET /profiles',
+    'GET /download/log?log_file=network%2Fcurrent',
+  ]);
+});
+
+test('RouterClient.takeTurn() that is given up keeps no download waiting', async () => {
+  await using bench = await openRouter((request, response) => {
+    if (request.url?.includes('/download/')) response.end('text');
+    else answerJson(response, {});
+  });
+  const gone = AbortSignal.abort(new RangeError('gone'));
+  await expect(bench.client.takeTurn(gone)).rejects.toThrow('gone');
+  expect(bench.client.isTurnAwaited).toBe(false);
+  await bench.client.readLog('network/current', NEVER, async () => {});
+});

@@ -1,0 +1,136 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { type Fleet, type FleetOptions, startFleet } from '../support/fleet.ts';
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const MIB = 1024 * 1024;
+const LINE_BYTES = 512;
+const LOG_FILE = '/download/log?log_file';
+/** Turns of the event loop in which the network brings what it has, between two timers. */
+const TURNS = 40;
+const LOOKS_MAX = 1000;
+
+/** A router with `bytes` of lines in the log `bulk`, and one line in the log `small`. */
+async function startSlowFleet(bytes: number, features: NonNullable<FleetOptions['simulator']>['features'] = {}) {
+  const fleet = await startFleet({
+    isStopped: true,
+    simulator: { plainHttp: true, features, logs: { maxSizeBytes: 32 * MIB } },
+  });
+  const message = 'x'.repeat(LINE_BYTES - 'yyyy-mm-dd hh:mm:ss [bulk] 00000000 \n'.length);
+  for (let line = 0; line < bytes / LINE_BYTES; line++) {
+    fleet.router().appendLog('bulk', `${String(line).padStart(8, '0')} ${message}`);
+  }
+  fleet.router().appendLog('small', 'a line of another log');
+  return fleet;
+}
+
+/** Moves time on while downloads go on, and calls `look` every ten seconds. */
+async function advance(fleet: Fleet, durationMs: number, look: () => Promise<void> = async () => {}): Promise<void> {
+  for (let passedMs = 0; passedMs < durationMs; passedMs += 10 * SECOND_MS) {
+    await fleet.clock.advance(10 * SECOND_MS, takeTurns);
+    await look();
+  }
+}
+
+/** Starts the agent and lets its first poll end. */
+async function startAndPoll(fleet: Fleet): Promise<void> {
+  await fleet.startAgent();
+  await fleet.clock.advance(SECOND_MS);
+  for (let look = 0; look < LOOKS_MAX && Number.isNaN(await readUp(fleet)); look++) await takeTurns();
+}
+
+async function takeTurns(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await setImmediate();
+}
+
+async function readSeries(fleet: Fleet, series: string): Promise<number> {
+  const line = (await fleet.metrics()).split('\n').find((text) => text.startsWith(`${series} `));
+  return Number(line?.slice(series.length + 1) ?? Number.NaN);
+}
+
+const readUp = (fleet: Fleet) => readSeries(fleet, 'router_up{router="sim-1"}');
+const bulkLines = (fleet: Fleet) =>
+  fleet.records.filter(({ component }) => component === 'bulk').map(({ message }) => Number(message?.slice(0, 8)));
+
+/** Watches over ten seconds each: the values of `router_up`, and the longest time without a successful poll. */
+function watch(fleet: Fleet) {
+  const seen = { ups: new Set<number>(), ageMsMax: 0 };
+  const look = async () => {
+    seen.ups.add(await readUp(fleet));
+    const successMs = (await readSeries(fleet, 'router_last_success_timestamp_seconds{router="sim-1"}')) * 1000;
+    seen.ageMsMax = Math.max(seen.ageMsMax, fleet.clock.now() - successMs);
+  };
+  return { seen, look };
+}
+
+test('a slow download gives way to every poll where the router sends parts of files, and every line comes once', async () => {
+  await using fleet = await startSlowFleet(MIB, { rangeRequests: true });
+  await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 5000 });
+  await startAndPoll(fleet);
+  const { seen, look } = watch(fleet);
+  await advance(fleet, 6 * MINUTE_MS, look);
+
+  expect([...seen.ups]).toEqual([1]);
+  expect(seen.ageMsMax).toBeLessThanOrEqual(75 * SECOND_MS);
+  expect(bulkLines(fleet)).toEqual(Array.from({ length: MIB / LINE_BYTES }, (_, line) => line));
+});
+
+test('elsewhere a poll waits for the end of a slow download, meanwhile the router is up, and it comes before the next one', async () => {
+  await using fleet = await startSlowFleet(MIB);
+  await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 5000 });
+  await startAndPoll(fleet);
+  const { seen, look } = watch(fleet);
+  await advance(fleet, 10 * MINUTE_MS, look);
+
+  expect([...seen.ups]).toEqual([1]);
+  expect(seen.ageMsMax).toBeGreaterThan(2 * MINUTE_MS);
+  expect(seen.ageMsMax).toBeLessThan(5 * MINUTE_MS);
+  expect(bulkLines(fleet)).toHaveLength(MIB / LINE_BYTES);
+  expect(fleet.records.some(({ component }) => component === 'small')).toBe(true);
+});
+
+test('a download that takes longer than five minutes ends there, its lines are kept, and the poll and other logs come', async () => {
+  await using fleet = await startSlowFleet(MIB);
+  await fleet.router().fault('slow_body', { path: LOG_FILE, bytesPerSecond: 2000 });
+  await startAndPoll(fleet);
+  const { seen, look } = watch(fleet);
+  await advance(fleet, 7 * MINUTE_MS, look);
+
+  expect([...seen.ups]).toEqual([1]);
+  expect(seen.ageMsMax).toBeLessThan(6 * MINUTE_MS);
+  expect(bulkLines(fleet).length).toBeGreaterThan((280 * 2000) / LINE_BYTES);
+  expect(fleet.records.some(({ component }) => component === 'small')).toBe(true);
+});
+
+test('a download of less than 100 bytes per second ends after half a minute, and polls and other logs go on', async () => {
+  await using fleet = await startSlowFleet(MIB / 8);
+  await fleet.router().fault('slow_body', { path: `${LOG_FILE}=bulk`, bytesPerSecond: 50 });
+  await startAndPoll(fleet);
+  const { seen, look } = watch(fleet);
+  await advance(fleet, 5 * MINUTE_MS, look);
+
+  expect([...seen.ups]).toEqual([1]);
+  expect(seen.ageMsMax).toBeLessThan(105 * SECOND_MS);
+  expect(fleet.ownLog).toContainEqual(
+    expect.objectContaining({
+      message: 'A log file could not be read',
+      fields: expect.objectContaining({ error: expect.stringContaining('less than 100 bytes per second') }),
+    }),
+  );
+  expect(fleet.records.some(({ component }) => component === 'small')).toBe(true);
+  await fleet.router().clearFault('slow_body');
+  await advance(fleet, 5 * MINUTE_MS);
+  expect(bulkLines(fleet)).toHaveLength(MIB / 8 / LINE_BYTES);
+});
+
+test('a router that answers nothing from the start is down with a reason within a minute', async () => {
+  await using fleet = await startSlowFleet(LINE_BYTES);
+  await fleet.router().fault('hang');
+  await fleet.startAgent();
+  await advance(fleet, MINUTE_MS);
+
+  expect(await readUp(fleet)).toBe(0);
+  expect(await readSeries(fleet, 'router_failure_reason{router="sim-1",reason="timeout"}')).toBe(1);
+  await fleet.router().clearFault('hang');
+});
