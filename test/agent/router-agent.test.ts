@@ -168,6 +168,22 @@ test('RouterAgent makes way between two logs, and goes on behind the one that it
   expect(new Set(downloads())).toEqual(new Set('ab'));
 });
 
+test('RouterAgent leaves the other logs to the next run when one has taken five minutes, which begins behind that', async () => {
+  await using bench = await openRouterAgent();
+  bench.answers.set('list_files', (response) => answerJson(response, { log_files: ['a/current', 'b/current'] }));
+  bench.answers.set('log_file=', (response) => response.end('2026-11-21 12:59:00 [app] a line\n'));
+  const { positions } = bench.store;
+  positions.set = (component, text) => {
+    void bench.clock.advance(6 * MINUTE_MS);
+    return Map.prototype.set.call(positions, component, text);
+  };
+  const downloads = () => bench.asked().flatMap((line) => /log_file=(\w)/.exec(line)?.[1] ?? []);
+  await bench.run('logs');
+  expect(new Set(downloads())).toEqual(new Set('a'));
+  await bench.run('logs');
+  expect(downloads()[0]).toBe('b');
+});
+
 test('RouterAgent tells of a gap', async () => {
   await using bench = await openRouterAgent();
   // In a form that nobody can read.

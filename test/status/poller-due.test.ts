@@ -88,6 +88,15 @@ test('stretch of everything leaves idle turns, which say what the last one said'
   expect([await bench.turn(2 * MINUTE, options), await bench.turn(3 * MINUTE, options)]).toEqual([[], ['plain']]);
 });
 
+test('a sign of life is one resource when none is due, and nothing more when one is', async () => {
+  const bench = openBench([PLAIN, SLOW], { plain: body(), slow: body() });
+  const options = { intervalMultiplier: () => 4, isSignWanted: true };
+  expect(await bench.turn(0, options)).toEqual(['plain', 'slow']);
+  expect(await bench.turn(2 * MINUTE, options)).toEqual(['plain']);
+  expect(await bench.turn(6 * MINUTE, options)).toEqual(['plain']);
+  expect(await bench.turn(8 * MINUTE, { intervalMultiplier: () => Infinity, isSignWanted: true })).toEqual(['plain']);
+});
+
 test('a stretch without end leaves modules out, also those that were never read or have failed', async () => {
   const bench = openBench([PLAIN, SLOW], { plain: body(), slow: failure('http', true, 500) });
   const options = { intervalMultiplier: (isSlow: boolean) => (isSlow ? Infinity : 0.5) };

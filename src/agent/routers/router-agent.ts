@@ -62,8 +62,11 @@ export interface RouterAgentOptions {
 
 /** Limit of one run over the logs of a router: a slow link carries some megabytes in it, and the next run continues. */
 const LOGS_DEADLINE_MS = 10 * 60_000;
-/** Limit of one download that polls may have to wait for. Milliseconds. */
-const DOWNLOAD_MS_MAX = 5 * 60_000;
+/**
+ * Limit of one download, which polls may have to wait for. A run goes on with another log for no longer than this, so that
+ * its own limit ends no download. Milliseconds.
+ */
+const DOWNLOAD_MS_MAX = LOGS_DEADLINE_MS / 2;
 /** Logs that grow fast are read up to this many times as often as configured, but no more often than every second. */
 const LOG_FLOOR_PARTS = [6, 5, 4, 3, 2];
 const LOG_FLOOR_MS = 1000;
@@ -330,6 +333,7 @@ export class RouterAgent {
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<RunOutcome> {
     const { settings, clock, records, archives, lines, report } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
+    const beganMs = clock.monotonic();
     try {
       this.#logsAfter = await tailOnce(
         {
@@ -354,7 +358,11 @@ export class RouterAgent {
           serial: this.stats.identity.serial,
           isWanted: (component) => isSelected(component, settings.logs.components),
           report: (event) => this.#onLog(event),
-          shouldYield: () => isAwaited() || this.#bytes.budget.isPaused || this.#client.retryAfter !== undefined,
+          shouldYield: () =>
+            isAwaited() ||
+            clock.monotonic() - beganMs > DOWNLOAD_MS_MAX ||
+            this.#bytes.budget.isPaused ||
+            this.#client.retryAfter !== undefined,
           after: this.#logsAfter,
         },
         deadline.signal,
