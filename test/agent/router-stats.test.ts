@@ -574,6 +574,35 @@ test('RouterStats that is closed waits for nothing', async () => {
   expect(stats.state).toBe('up');
 });
 
+test('RouterStats has a router without a poll in its first 50 seconds down, until one has reached it', async () => {
+  const { clock, stats, budget, poll, changed } = createBench();
+  stats.start(budget);
+  changed();
+  await clock.advance(50 * SECOND_MS - 1);
+  expect(changed()).toEqual([]);
+  await clock.advance(1);
+  expect(changed()).toEqual(expect.arrayContaining(['router_failure_reason{reason="timeout"} 1', 'router_up 0']));
+  expect(stats.summarize().failure).toEqual({ reason: 'timeout', step: null, error: 'No poll has ended for 50s' });
+  poll(up([read('number')]));
+  expect(stats.state).toBe('up');
+});
+
+test('RouterStats has a router down when no poll has ended for stale_after, and up while downloads show that it lives', async () => {
+  const { clock, stats, poll } = createBench();
+  poll(up([read('number')]));
+  await clock.advance(3 * MINUTE_MS - 1);
+  stats.recordReached();
+  await clock.advance(3 * MINUTE_MS - 1);
+  expect(stats.state).toBe('up');
+  await clock.advance(1);
+  expect(stats.summarize()).toMatchObject({
+    state: 'down',
+    failure: { reason: 'timeout', error: 'No poll has ended for 3m' },
+  });
+  stats.recordReached();
+  expect(stats.summarize()).toMatchObject({ state: 'up', failure: null });
+});
+
 test('RouterStats says once a day that the byte budget is used up', async () => {
   const { clock, stats, budget, poll, endTurn, logged, changed } = createBench(1000);
   poll(up([read('number')]));
