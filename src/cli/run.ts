@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { hashToUnit, renderErrorChain } from '../base/index.ts';
-import { type LoadedConfig, watchAlso } from '../config/index.ts';
+import { type CheckedState, type LoadedConfig, watchAlso } from '../config/index.ts';
 import { parseListenAddress, renderFault } from '../settings/index.ts';
+import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
@@ -41,8 +42,15 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     io.stderr.write(`--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}\n`);
   }
   if (wrong.length > 0) return EXIT.usage;
-  const load = async () => applyFlags(await readConfig(flags.configFile), flags);
-  const loaded = await load();
+  const load = async (checkedState?: CheckedState) =>
+    applyFlags(await readConfig(flags.configFile, checkedState), flags);
+  const { storagePath } = flags;
+  const folderFault = storagePath === undefined ? undefined : await findFolderFault(resolve(storagePath));
+  if (folderFault !== undefined) {
+    io.stderr.write(`--storage.path: ${folderFault}\n`);
+    return EXIT.usage;
+  }
+  const loaded = await load(storagePath === undefined ? 'any' : undefined);
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;

@@ -9,6 +9,7 @@
 export type { Config, RouterSettings } from './config.ts';
 export { renderJsonSchema } from './json-schema.ts';
 export {
+  type CheckedState,
   type LoadedConfig,
   type LoadOptions,
   loadConfig,

@@ -15,7 +15,7 @@ import {
   renderPlace,
 } from '../settings/index.ts';
 import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules } from '../status/index.ts';
-import { readDeadLetters, readStorage } from '../store/index.ts';
+import { findFolderFault, readDeadLetters, readStorage } from '../store/index.ts';
 import { readWeb } from '../web/index.ts';
 import type { Config } from './config.ts';
 import { LogRuleList } from './log-rule-list.ts';
@@ -46,6 +46,9 @@ export type LoadedConfig =
   | { readonly ok: true; readonly config: Config; readonly watched: WatchedFiles }
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly watched: WatchedFiles };
 
+/** Folders of the state that are checked; see {@link LoadOptions.checkedState}. */
+export type CheckedState = 'written' | 'any';
+
 /** Shipped modules, rules and families that a configuration may use. */
 export interface LoadOptions {
   /** Folder of the modules that are part of the product; without it there are none, and the default set is empty. */
@@ -54,6 +57,11 @@ export interface LoadOptions {
   readonly agentFamilies?: readonly AgentFamily[] | undefined;
   /** Rules that `default` includes in `log_rules`; none by default. Their metrics are not among `agentFamilies`. */
   readonly shippedRules?: readonly LogRuleSettings[] | undefined;
+  /**
+   * Folder of the state that is a fault if it cannot be used: the one that the file names (`written`), or also the default
+   * (`any`). Default: not checked, because most commands do not use it.
+   */
+  readonly checkedState?: CheckedState | undefined;
 }
 
 /** Copies the environment of this process. Nothing else in the program reads it. */
@@ -109,9 +117,11 @@ async function resolveConfig(
     moduleFamilies: registry.families,
     agentFamilies: options.agentFamilies ?? [],
   });
+  const storage = readStorage(settings.storage, main.folder);
+  await checkState(main, storage.path, options.checkedState);
   return {
     web: await readWeb(main, settings.web, files),
-    storage: readStorage(settings.storage, main.folder),
+    storage,
     routers: await resolveRouters(main, settings, routers, { registry, rules }),
     backup: readBackup(main, settings.backup),
     sinks: await readSinks(main, settings.sinks ?? []),
@@ -119,6 +129,14 @@ async function resolveConfig(
     logRules: rules.rules,
     redact: resolveRedact(main, settings.redact),
   };
+}
+
+async function checkState(main: ConfigFile, path: string, checked: CheckedState | undefined): Promise<void> {
+  const at = ['storage', 'path'];
+  // Without the key, the folder often comes from `--storage.path`.
+  if (checked === undefined || (checked === 'written' && main.source.valueAt(at) === undefined)) return;
+  const fault = await findFolderFault(path);
+  if (fault !== undefined) main.faults.add(at, fault);
 }
 
 interface Named extends Place {

@@ -44,7 +44,7 @@ export function isDiskFault(cause: unknown): boolean {
 export function toStoreError(cause: unknown, where: string): StoreError {
   if (cause instanceof StoreError) return cause;
   const kind = kindOf(cause);
-  const systemCode: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
+  const systemCode = readSystemCode(cause);
   if (BUSY_KINDS.includes(kind)) {
     return new StoreError('locked', `The state in ${where} is in use by another process`, {
       disposition: 'operator',
@@ -71,6 +71,11 @@ export function toStoreError(cause: unknown, where: string): StoreError {
     hint: 'Check that the folder can be written to and that its disk is not full',
     cause,
   });
+}
+
+/** Returns the code of a system error, such as `ENOENT`. */
+export function readSystemCode(cause: unknown): unknown {
+  return cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
 }
 
 /** Returns the primary result code: the low byte of SQLite's extended code. */

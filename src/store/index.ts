@@ -21,3 +21,4 @@ export {
   type StorageSettings,
   storageSchema,
 } from './settings.ts';
+export { examineStateFolder, type FolderFinding, findFolderFault } from './state-folder.ts';

@@ -394,13 +394,14 @@ describe('doctor with many routers', () => {
     expect(lines[5]).toMatch(
       /^dead +failed +connect +TCP to 127\.0\.0\.1 port 1 could not connect: .*ECONNREFUSED.*\. Check host and port/,
     );
-    expect(stdout.match(/^ {2}STEP/gm)).toHaveLength(1);
+    // Besides the router, the folder of the state.
+    expect(stdout.match(/^ {2}STEP/gm)).toHaveLength(2);
     expect(stdout).toContain('\ndead  https://127.0.0.1:1  failed: connect\n');
   });
 
   test('shows whole reports of all of them with --verbose', async () => {
     const { stdout } = await doctor(many(), { caPem: plain.caPem, args: ['--verbose'] });
-    expect(stdout.match(/^ {2}STEP/gm)).toHaveLength(5);
+    expect(stdout.match(/^ {2}STEP/gm)).toHaveLength(6);
   });
 });
 

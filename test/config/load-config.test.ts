@@ -292,4 +292,18 @@ routers: [{ name: a, url: "http://a" }, { name: b, url: "http://b", byte_budget:
     const loaded = await loadConfig(path, {});
     expect(loaded.ok ? [] : loaded.faults.map(renderFault)).toEqual([`${path}:1:1: The configuration file ${reason}`]);
   });
+
+  it('finds a folder of the state that cannot be used, at its key, where that is wanted', async () => {
+    const text = `storage:\n  path: state/deep\n${withRouter()}`;
+    const fault = 'router-exporter.yaml:2:9: storage.path: state/deep cannot be used: a part of the path is a file';
+    const files = { state: '', data: '' };
+    const options = { checkedState: 'written' } as const;
+    expect((await load(text, { files, options })).lines).toEqual([fault]);
+    expect((await load(text, { files })).lines).toEqual([]);
+    expect((await load(withRouter(), { files, options })).lines).toEqual([]);
+    expect((await load(withRouter(), { files, options: { checkedState: 'any' } })).lines).toEqual([
+      'router-exporter.yaml:1:1: storage.path: data is a file; a folder is needed',
+    ]);
+    expect((await load(text, { options })).lines).toEqual([]);
+  });
 });

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
@@ -67,6 +68,22 @@ test('run names every fault of its configuration with file, line and column, and
 
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toBe(`${config.file}.missing:1:1: The configuration file does not exist\n`);
+});
+
+test('run ends with exit code 2 when a file is where the folder of its state should be, and names the flag or the key', async () => {
+  await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+  await using config = await writeRunConfig(simulator);
+  const folder = `${config.file}/state`;
+  const reason = `${folder} cannot be used: a part of the path is a file`;
+  await using flagged = startRouterExporter('run', '--config.file', config.file, '--storage.path', folder);
+  expect(await flagged.ended).toMatchObject({ code: 2, stderr: `--storage.path: ${reason}\n` });
+  const text = await readFile(config.file, 'utf8');
+  await writeFile(config.file, `${text.replace(/^storage:.*$/m, '')}\nstorage: { path: ${folder} }\n`);
+  await using keyed = startRouterExporter('run', '--config.file', config.file);
+  const { code, stderr } = await keyed.ended;
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^\S+:\d+:18: storage\.path: /);
+  expect(stderr).toContain(reason);
 });
 
 test('run with several sinks that do not take their records ends within the bound of one', async () => {

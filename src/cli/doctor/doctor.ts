@@ -9,12 +9,13 @@ import type { RouterReport } from './examination.ts';
 import { renderFleet, renderRouter, toRouterJson } from './report.ts';
 import { examineRouter } from './router.ts';
 import { preflightSinks, type SinkPreflight } from './sinks.ts';
+import { examineState, type StateReport } from './state.ts';
 
 /** Options of `doctor`. */
 export interface DoctorFlags {
   /** Path of the configuration file. */
   readonly configFile: string;
-  /** Names of routers; empty = all of them, then the sinks. */
+  /** Names of routers; empty = all of them, then the folder of the state and the sinks. */
   readonly routers: readonly string[];
   /** True to print JSON. */
   readonly isJson: boolean;
@@ -27,7 +28,7 @@ const ROUTERS_AT_ONCE = 8;
 /** With more routers than this, those without problems are shown in one line each. */
 const WHOLE_REPORTS_MAX = 3;
 
-/** `doctor`: tests routers and sinks step by step as the agent would use them, and reports what fails and what to do. */
+/** `doctor`: tests routers, the folder of the state and sinks step by step as the agent would use them, and reports what fails and what to do. */
 export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCode> {
   const loaded = await readConfig(flags.configFile);
   if (!loaded.ok) {
@@ -37,12 +38,16 @@ export async function doctor(flags: DoctorFlags, io: CommandIo): Promise<ExitCod
   const { config } = loaded;
   const routers = chooseRouters(flags, config, io);
   if (!routers) return EXIT.usage;
-  if (routers.length + config.sinks.length === 0) io.stderr.write(`${flags.configFile} has no routers and no sinks\n`);
+  const isEmpty = routers.length + config.sinks.length === 0;
+  if (isEmpty) io.stderr.write(`${flags.configFile} has no routers and no sinks\n`);
   const reports = await examineRouters(routers, config.sinks.length > 0, io);
   const sinks = flags.routers.length === 0 && !io.signal.aborted ? await trySinks(config, io) : undefined;
-  const text = flags.isJson ? renderJson(reports, sinks) : renderReports(reports, sinks, flags.isVerbose, io);
+  const state = flags.routers.length === 0 && !isEmpty ? await examineState(config, flags.configFile, io) : undefined;
+  const text = flags.isJson
+    ? renderJson(reports, state, sinks)
+    : renderReports(reports, [state?.text, sinks?.text], flags.isVerbose, io);
   await writeResult(text, io);
-  const hasFailed = sinks?.hasFailed === true || reports.some(({ verdict }) => verdict === 'failed');
+  const hasFailed = sinks?.hasFailed || state?.hasFailed || reports.some(({ verdict }) => verdict === 'failed');
   return hasFailed || io.signal.aborted ? EXIT.failed : EXIT.done;
 }
 
@@ -98,7 +103,7 @@ async function trySinks(config: Config, io: CommandIo): Promise<SinkPreflight | 
 
 function renderReports(
   reports: readonly RouterReport[],
-  sinks: SinkPreflight | undefined,
+  others: readonly (string | undefined)[],
   isVerbose: boolean,
   io: CommandIo,
 ): string {
@@ -107,10 +112,15 @@ function renderReports(
   return [
     ...(isMany ? [renderFleet(reports, io)] : []),
     ...shown.map((report) => renderRouter(report, io)),
-    ...(sinks && sinks.text !== '' ? [sinks.text] : []),
+    ...others.filter((text) => text !== undefined && text !== ''),
   ].join('\n');
 }
 
-function renderJson(reports: readonly RouterReport[], sinks: SinkPreflight | undefined): string {
-  return `${JSON.stringify({ routers: reports.map(toRouterJson), ...(sinks && { sinks: sinks.json }) }, null, 2)}\n`;
+function renderJson(
+  reports: readonly RouterReport[],
+  state: StateReport | undefined,
+  sinks: SinkPreflight | undefined,
+): string {
+  const others = { ...(state && { state: state.json }), ...(sinks && { sinks: sinks.json }) };
+  return `${JSON.stringify({ routers: reports.map(toRouterJson), ...others }, null, 2)}\n`;
 }
