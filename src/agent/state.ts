@@ -136,6 +136,10 @@ function openStore({ config: { storage, sinks }, metrics, clock, logger }: State
     sinks,
     canWait: true,
     now: () => clock.now(),
+    onEmpty: (file) =>
+      logger.error('The file of the state was empty; logs are read again, and records that waited in it are lost', {
+        file,
+      }),
     onRebuilt: (rebuilt) => logger.error('The state was damaged and has been rebuilt from what could be read', rebuilt),
     onDamaged: (damaged) => {
       metrics.damagedRecords.inc(damaged.records);
@@ -154,6 +158,7 @@ function openDeadLetters({ config, metrics, clock, logger, refusals }: StateOpti
       metrics.deadLettersDropped.inc({ sink }, records);
       refusals.add(sink, 'dropped', records);
     },
+    onEmpty: (file) => logger.error('The file of the dead letters was empty; those that it held are lost', { file }),
     onRebuilt: (rebuilt) => logger.error('The dead letters could not be read and were put aside', rebuilt),
   });
 }

@@ -27,6 +27,8 @@ export interface EmbeddedStoreOptions {
    * reported.
    */
   readonly onRebuilt?: ((rebuilt: { readonly recordsSaved: number; readonly damagedFile: string }) => void) | undefined;
+  /** Called when the database file existed and was empty, so that everything starts anew. Default: not reported. */
+  readonly onEmpty?: ((file: string) => void) | undefined;
   /**
    * Called when a damaged batch of the spool has been dropped. The position of its log is removed, so that its lines
    * are read again; a batch of the previous format has no router and is lost. Default: not reported.

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isDamage, isDiskFault, StoreError, toStoreError } from './errors.ts';
 import { putAside } from './salvage.ts';
 import { migrate } from './schema.ts';
-import { makeFolder, SqliteFile } from './sqlite-file.ts';
+import { isEmptyFile, makeFolder, SqliteFile } from './sqlite-file.ts';
 
 /** File and limit of the dead letters. */
 export interface DeadLetterOptions {
@@ -26,6 +26,8 @@ export interface DeadLetterOptions {
    * Called when letters are dropped without a request: too many, too old, or damaged on disk. Default: not reported.
    */
   readonly onDropped?: ((sink: string, letters: number) => void) | undefined;
+  /** Called when the file existed and was empty. Default: not reported. */
+  readonly onEmpty?: ((file: string) => void) | undefined;
   /** Called when a damaged file was moved aside and an empty one was created. Default: not reported. */
   readonly onRebuilt?: ((rebuilt: { readonly damagedFile: string }) => void) | undefined;
 }
@@ -70,8 +72,10 @@ export class DeadLetterFile {
   constructor(options: DeadLetterOptions) {
     this.#options = options;
     this.#path = join(options.path, 'dead-letters.db');
+    const isEmpty = isEmptyFile(this.#path);
     try {
       this.attempt(() => {});
+      if (isEmpty) options.onEmpty?.(this.#path);
     } catch (cause) {
       if (!options.canWait || !(cause instanceof StoreError) || cause.disposition !== 'hold-back') throw cause;
     }

@@ -15,7 +15,7 @@ import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { openState, touch } from './schema.ts';
 import { packLines } from './spool-batches.ts';
 import { DamagedBatch, SpoolTable } from './spool-table.ts';
-import { compact, hasReserve, makeFolder, type SqliteFile } from './sqlite-file.ts';
+import { compact, hasReserve, isEmptyFile, makeFolder, type SqliteFile } from './sqlite-file.ts';
 
 /** Default of `diskReserveBytes`: several times the size that the write-ahead log reaches. */
 const DISK_RESERVE_BYTES = 16 * 1024 * 1024;
@@ -72,8 +72,10 @@ export class EmbeddedStore implements Disposable {
     this.#options = options;
     this.#sinks = options.sinks;
     this.#path = join(options.path, 'router-exporter.db');
+    const isEmpty = isEmptyFile(this.#path);
     try {
       this.#opened = this.#open();
+      if (isEmpty) options.onEmpty?.(this.#path);
     } catch (cause) {
       if (isDamage(cause)) this.#rebuild();
       else {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, statfsSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 
@@ -74,6 +74,16 @@ function makeFile(file: string): void {
     closeSync(openSync(file, 'wx', 0o600));
   } catch {
     // It exists already, or SQLite reports why it cannot be created.
+  }
+}
+
+/** True if the file exists and holds nothing: its content was lost, or a crash came right after it was created. */
+export function isEmptyFile(file: string): boolean {
+  try {
+    return statSync(file).size === 0;
+  } catch {
+    // Missing, or SQLite reports what is wrong.
+    return false;
   }
 }
 

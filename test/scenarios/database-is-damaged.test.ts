@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EmbeddedStore } from '../../src/store/index.ts';
+import { startFleet } from '../support/fleet.ts';
 import { openLogBench, SECOND_MS } from '../support/log-bench.ts';
 import { drain, toStarts } from '../support/store-folder.ts';
 
@@ -76,4 +77,25 @@ test('case 46: with a rebuilt database everything is read again with the same ui
   expect([...held.values()].toSorted()).toEqual(messages.toSorted());
   // What had been delivered came again, under the keys that the sink knows.
   expect(repeats).toBeGreaterThan(0);
+});
+
+test('a file of the state that is found empty at a start is told, and the logs are read again', async () => {
+  let path = '';
+  await using fleet = await startFleet({
+    config: (config) => {
+      path = config.storage.path;
+      return config;
+    },
+  });
+  fleet.router().appendLog('network', 'a line');
+  await fleet.advance(120 * SECOND_MS);
+  await fleet.stopAgent();
+  const told = () => fleet.ownLog.filter(({ message }) => message.startsWith('The file of the state was empty'));
+  expect(told()).toEqual([]);
+  await writeFile(join(path, 'router-exporter.db'), '');
+  await fleet.startAgent();
+  await fleet.advance(120 * SECOND_MS);
+  expect(told()).toMatchObject([{ level: 'error', fields: { file: join(path, 'router-exporter.db') } }]);
+  const uids = fleet.records.filter(({ message }) => message === 'a line').map(({ uid }) => uid);
+  expect([uids.length, new Set(uids).size]).toEqual([2, 1]);
 });

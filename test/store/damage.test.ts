@@ -266,3 +266,21 @@ test('EmbeddedStore begins a rebuild again that a crash has ended before it was 
   expect(thrownBy(() => store.readPositions('plant-7')).code).toBe('damaged');
   expect(drain(store, 'a')).toEqual(['saved']);
 });
+
+test('an empty file of the store or of the dead letters is told, and a missing one is not', async () => {
+  await using folder = await createStoreFolder();
+  const onEmpty = vi.fn();
+  folder.open({ onEmpty }).close();
+  folder.openLetters({ onEmpty }).close();
+  expect(onEmpty).not.toHaveBeenCalled();
+  for (const file of [folder.database, folder.letters]) await writeFile(file, '');
+  {
+    using store = folder.open({ onEmpty });
+    expect(store.readPositions('plant-7').size).toBe(0);
+    using letters = folder.openLetters({ onEmpty });
+    expect(letters.count()).toBe(0);
+  }
+  expect(onEmpty.mock.calls).toEqual([[folder.database], [folder.letters]]);
+  folder.open({ onEmpty }).close();
+  expect(onEmpty).toHaveBeenCalledTimes(2);
+});
