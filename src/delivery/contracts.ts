@@ -135,6 +135,11 @@ export interface Sink {
    * the receiver can tell.
    */
   checkPlace?(): Promise<void>;
+  /**
+   * Takes what only one agent may use, and keeps it until `close`; throws `DeliveryError` if another agent has it. Called at
+   * the start; `deliver` does the same. Absent = several agents may deliver to the same place.
+   */
+  claim?(): Promise<void>;
   /** Closes connections and files. Not needed before the first delivery. */
   close(): Promise<void>;
 }

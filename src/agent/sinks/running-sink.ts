@@ -91,6 +91,8 @@ export class RunningSink {
       onFailure: (cause) => this.#noteFailure(cause),
     });
     if (sink.connection) sink.connection.onEnd = () => this.#loop.wake();
+    // Said at the start, although the first delivery would find it as well.
+    void sink.claim?.().catch((cause: unknown) => this.#noteFault(cause));
     metrics.registerSink(this.name);
     // If records are waiting, the first attempt sets the state.
     if (this.#countWaiting(this.#selection.isWanted) === 0) metrics.sinkUp.set({ sink: this.name }, 1);

@@ -63,8 +63,11 @@ function createSink(options: Partial<FileSinkOptions> = {}) {
   return sink;
 }
 
-/** Names beside the file, the file included. */
-const names = () => readdirSync(join(folder, 'logs')).toSorted();
+/** Names beside the file, the file included, without that of the lock. */
+const names = () =>
+  readdirSync(join(folder, 'logs'))
+    .filter((name) => name !== '.router.log.lock')
+    .toSorted();
 const toText = (records: readonly OutgoingRecord[]) => records.map(({ line }) => `${line}\n`).join('');
 const readAll = (file = path) => readFileSync(file, 'utf8');
 const lineBytes = Buffer.byteLength(toText(sampleRecords('a', 1)));
@@ -487,8 +490,10 @@ describe('FileSink, after a crash,', () => {
 
   test('cuts off the NULs that a power cut leaves, and a torn line that is all there is', async () => {
     leave('router.log', `${sampleRecord('a').line}\n${'\0'.repeat(4096)}`);
-    await createSink().deliver([sampleRecord('b')], never);
+    const first = createSink();
+    await first.deliver([sampleRecord('b')], never);
     expect(readAll()).toBe(toText([sampleRecord('a'), sampleRecord('b')]));
+    await first.close();
     leave('router.log', '{"timest');
     await createSink().deliver([sampleRecord('b')], never);
     expect(readAll()).toBe(toText([sampleRecord('b')]));
@@ -654,4 +659,39 @@ test('FileSink.close() before anything was delivered makes no file', async () =>
   await createSink().close();
   appendFileSync(join(folder, 'proof'), '');
   expect(readdirSync(folder)).toEqual(['proof']);
+});
+
+test('FileSink refuses a file that another agent writes, until that one has ended', async () => {
+  const first = createSink();
+  await first.claim?.();
+  const second = createSink();
+  const refusal = { code: 'unwritable', disposition: 'operator', message: `Another agent already writes ${path}` };
+  await expect(second.claim?.()).rejects.toMatchObject(refusal);
+  await first.deliver([sampleRecord('a')], never);
+  await expect(second.deliver([sampleRecord('b')], never)).rejects.toMatchObject(refusal);
+  expect(readAll()).toBe(toText([sampleRecord('a')]));
+  await first.close();
+  await second.deliver([sampleRecord('b')], never);
+  expect(readAll()).toBe(toText([sampleRecord('a'), sampleRecord('b')]));
+  expect(readFileSync(join(folder, 'logs', '.router.log.lock'), 'utf8')).toBe('');
+});
+
+test('FileSink gets a file whose agent was killed', async () => {
+  const lock = new URL('../../../src/delivery/sinks/file/lock.ts', import.meta.url).href;
+  const script = `await (await import(${JSON.stringify(lock)})).FileLock.acquire(${JSON.stringify(path)});
+    setInterval(() => {}, 1000); console.log('held');`;
+  await using agent = startProgram(process.execPath, ['--input-type=module', '-e', script]);
+  await agent.waitFor('stdout', /held/);
+  const sink = createSink();
+  await expect(sink.deliver([sampleRecord('a')], never)).rejects.toThrow('Another agent');
+  agent.process.kill('SIGKILL');
+  await agent.ended;
+  await sink.deliver([sampleRecord('a')], never);
+  expect(readAll()).toBe(toText([sampleRecord('a')]));
+});
+
+test('FileSink writes without a lock where none can be made', async () => {
+  mkdirSync(join(folder, 'logs', '.router.log.lock'), { recursive: true });
+  await createSink().deliver([sampleRecord('a')], never);
+  expect(readAll()).toBe(toText([sampleRecord('a')]));
 });

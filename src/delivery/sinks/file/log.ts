@@ -8,7 +8,8 @@ import { cutTornLine, readTail, splitLines } from './tail.ts';
 
 /** Readable and writable by the owner, readable by the group. */
 export const FILE_MODE = 0o640;
-const FOLDER_MODE = 0o750;
+/** Accessible to the owner, readable by the group. */
+export const FOLDER_MODE = 0o750;
 
 /** Path, size and age at which the file rotates. */
 export interface LogFileOptions {

@@ -4,6 +4,7 @@ import { type RecordFormat, renderRecord } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { FileArchive } from './archive.ts';
 import { toFileError } from './errors.ts';
+import { FileLock } from './lock.ts';
 import { FILE_MODE, LogFile } from './log.ts';
 import { checkFileTarget, checkFileWritable } from './preflight.ts';
 import type { FileSettings } from './schema.ts';
@@ -46,6 +47,7 @@ class FileSink implements Sink {
   readonly #format: RecordFormat;
   readonly #archive: FileArchive;
   #file: LogFile | undefined;
+  #claiming: Promise<FileLock | undefined> | undefined;
   /** Lines that may be delivered again; `undefined` after the first batch without duplicates. */
   #known: ReadonlySet<string> | undefined;
   /** True after a failed or abandoned delivery: the content must be read from the file again. */
@@ -84,10 +86,24 @@ class FileSink implements Sink {
     await checkFileWritable(this.#options.path);
   }
 
+  async claim(): Promise<void> {
+    // One attempt at a time: a second one would run into the lock of the first.
+    this.#claiming ??= FileLock.acquire(this.#options.path);
+    try {
+      await this.#claiming;
+    } catch (cause) {
+      this.#claiming = undefined;
+      throw cause;
+    }
+  }
+
   async close(): Promise<void> {
     await this.#running;
     await this.#archive.close();
     await this.#closeFile();
+    const lock = await this.#claiming?.catch(() => undefined);
+    this.#claiming = undefined;
+    lock?.release();
   }
 
   async #deliver(lines: readonly string[]): Promise<DeliveryReport> {
@@ -137,6 +153,7 @@ class FileSink implements Sink {
 
   async #openFile(): Promise<LogFile> {
     const { path, fsync, batch, clock } = this.#options;
+    await this.claim();
     if (this.#file && (this.#isDoubtful || !(await this.#file.isInPlace()))) await this.#closeFile();
     if (this.#file) return this.#file;
     const tailBytes = Math.max(TAIL_BYTES_MIN, GROWTH * batch.bytesMax);
