@@ -53,11 +53,14 @@ const now: kit.Section = {
     kit.stat({
       title: 'Reading of logs pauses',
       description:
-        'Agents that read no logs because the spool or its disk is full. Check the sinks: one that is down fills the spool.',
+        'Agents that read no logs because the spool or its disk is full, and routers whose logs alone are paused because their records take as much of the spool as is free. Check the sinks: one that is down fills the spool.',
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_ALLOWED,
-      queries: [{ expr: `sum(${of('router_exporter_spool_held_back')})`, legend: 'agents' }],
+      queries: [
+        { expr: `sum(${of('router_exporter_spool_held_back')})`, legend: 'agents' },
+        { expr: `sum(${of('router_exporter_spool_held_back_routers')})`, legend: 'routers' },
+      ],
     }),
     kit.stat({
       title: 'Dead letters',
