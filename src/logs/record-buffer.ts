@@ -25,6 +25,7 @@ export class RecordBuffer {
   /** Where the last record ends. */
   #end = 0;
   #length = 0;
+  #packed: Uint8Array | undefined;
   #onRelease: ((memory: ArrayBuffer) => void) | undefined;
 
   /** Records that another thread has rendered: in the first `bytes` of `memory`, which goes to `onRelease` afterwards. */
@@ -33,6 +34,7 @@ export class RecordBuffer {
     about: {
       readonly bytes: number;
       readonly length: number;
+      readonly packed: Uint8Array;
       readonly onRelease: (memory: ArrayBuffer) => void;
     },
   ): RecordBuffer {
@@ -40,6 +42,7 @@ export class RecordBuffer {
     records.#memory = Buffer.from(memory.buffer, memory.byteOffset, memory.length);
     records.#end = about.bytes;
     records.#length = about.length;
+    records.#packed = about.packed;
     records.#onRelease = about.onRelease;
     return records;
   }
@@ -52,6 +55,11 @@ export class RecordBuffer {
   /** All records. Valid until the buffer is written to or released. */
   get bytes(): Uint8Array {
     return this.#memory.subarray(0, this.#end);
+  }
+
+  /** All records as they are stored, if another thread has packed them. */
+  get packed(): Uint8Array | undefined {
+    return this.#packed;
   }
 
   /** The records as strings. */
@@ -80,6 +88,7 @@ export class RecordBuffer {
   /** Adds the record that was written from {@link start} to `end`. */
   commit(end: number): void {
     if (this.#length > 0) this.#memory[this.#end] = LINE_FEED;
+    this.#packed = undefined;
     this.#end = end;
     this.#length++;
   }
@@ -97,6 +106,7 @@ export class RecordBuffer {
     this.#memory = EMPTY;
     this.#end = 0;
     this.#length = 0;
+    this.#packed = undefined;
     return memory.length > 0 ? memory : Buffer.allocUnsafeSlow(0);
   }
 

@@ -7,6 +7,8 @@ export interface RecordLines extends Iterable<string> {
    * passes them.
    */
   readonly bytes?: Uint8Array | undefined;
+  /** All records as `packLines` of base packs them, if another thread has done that. */
+  readonly packed?: Uint8Array | undefined;
 }
 
 /** Limits of one read from the spool. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { packLines } from '../base/index.ts';
 import type { Slice, SliceBounds } from '../model/index.ts';
 import type { EmbeddedStoreOptions, FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';
 import {
@@ -13,7 +14,6 @@ import {
 import { checkValue, keepRouters, readValue, writeValue } from './router-tables.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { openState, touch } from './schema.ts';
-import { packLines } from './spool-batches.ts';
 import { DamagedBatch, SpoolTable } from './spool-table.ts';
 import { compact, hasReserve, isEmptyFile, makeFolder, type SqliteFile } from './sqlite-file.ts';
 

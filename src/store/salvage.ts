@@ -1,6 +1,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { type BatchEntry, unpackLines } from './spool-batches.ts';
+import { unpackLines } from '../base/index.ts';
+import type { BatchEntry } from './spool-batches.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 
 /** Limit of the damaged rows skipped; each costs a search in the tree. */

@@ -49,3 +49,21 @@ test('RecordBuffer uses memory again that was released, and never that of a buff
   const long = 'x'.repeat(100_000);
   expect([...fill(long)]).toEqual([long]);
 });
+
+test('RecordBuffer knows how its records are packed until one is added, and gives their memory back once', () => {
+  const freed: ArrayBuffer[] = [];
+  const memory = new Uint8Array(Buffer.from('{"a":1}\n{"b":2}...'));
+  const packed = new Uint8Array(4);
+  const create = () =>
+    RecordBuffer.of(memory, { bytes: 15, length: 2, packed, onRelease: (given) => freed.push(given) });
+  const records = create();
+  expect([...records]).toEqual(['{"a":1}', '{"b":2}']);
+  expect(records.packed).toBe(packed);
+  records.release();
+  expect(records).toHaveLength(0);
+  expect(records.packed).toBeUndefined();
+  expect(freed).toEqual([memory.buffer]);
+  const longer = create();
+  longer.push('{}');
+  expect(longer.packed).toBeUndefined();
+});

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { packLines } from '../../src/store/spool-batches.ts';
+import { packLines } from '../../src/base/index.ts';
 import { commitOf, createStoreFolder, drain, noisyLines, runSql } from '../support/store-folder.ts';
 
 const MIB = 1024 * 1024;

@@ -2,7 +2,7 @@ import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
-import { packLines } from '../../src/store/spool-batches.ts';
+import { packLines } from '../../src/base/index.ts';
 import {
   commitOf,
   createStoreFolder,

@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
+import { packLines } from '../../src/base/index.ts';
 import { EmbeddedStore } from '../../src/store/index.ts';
-import { packLines } from '../../src/store/spool-batches.ts';
 import { countRuns } from '../support/sampled.ts';
 import {
   commitOf,

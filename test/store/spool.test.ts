@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
+import { packLines } from '../../src/base/index.ts';
 import type { SinkStart } from '../../src/store/index.ts';
-import { packLines } from '../../src/store/spool-batches.ts';
 import { commitOf, createStoreFolder, drain, NOW_MS, readSlice, runSql, toStarts } from '../support/store-folder.ts';
 
 const isNetwork = (_router: string, component: string) => component === 'network';

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { packLines, UnpackedBatches } from '../../src/store/spool-batches.ts';
+import { packLines } from '../../src/base/index.ts';
+import { UnpackedBatches } from '../../src/store/spool-batches.ts';
 
 const MIB = 1024 * 1024;
 

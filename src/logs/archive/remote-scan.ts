@@ -240,10 +240,10 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
 }
 
 function toBatch(
-  { memory, recordBytes, records, ...batch }: PlainBatch,
+  { memory, recordBytes, packed, records, ...batch }: PlainBatch,
   onRelease: (memory: ArrayBuffer) => void,
 ): ScanBatch {
-  return { ...batch, records: RecordBuffer.of(memory, { bytes: recordBytes, length: records, onRelease }) };
+  return { ...batch, records: RecordBuffer.of(memory, { bytes: recordBytes, length: records, packed, onRelease }) };
 }
 
 function toPlainContext({ context }: ScanStart): PlainContext {

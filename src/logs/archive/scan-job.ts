@@ -1,3 +1,4 @@
+import { packBytes } from '../../base/index.ts';
 import { LogError } from '../errors.ts';
 import {
   type FileBeginning,
@@ -111,12 +112,11 @@ export class ScanJob {
       if (!(error instanceof BodyEnded)) throw error;
     }
     const last = scan.takeBatch();
-    const memory = new Uint8Array(last.records.bytes);
-    const batch = toPlainBatch(last, { memory, recordBytes: memory.length, records: last.records.length });
+    const batch = toPlainBatch(last, new Uint8Array(last.records.bytes));
     last.records.release();
     const state = this.#toState(scan);
     const { lost } = scan;
-    this.#post({ kind: 'result', job: this.id, result, batch, state, lost }, [batch.memory.buffer]);
+    this.#post({ kind: 'result', job: this.id, result, batch, state, lost }, memoryOf(batch));
   }
 
   /** Yields the body as it arrives, and no more of it while too many records are under way. */
@@ -157,16 +157,22 @@ export class ScanJob {
   }
 
   #postBatch(batch: ScanBatch, state: ScanState): void {
-    const recordBytes = batch.records.bytes.length;
-    const records = batch.records.length;
-    this.#untakenBytes += recordBytes;
-    const plain = toPlainBatch(batch, { memory: batch.records.detach(), recordBytes, records });
-    this.#post({ kind: 'batch', job: this.id, batch: plain, state }, [plain.memory.buffer]);
+    const plain = toPlainBatch(batch);
+    this.#untakenBytes += plain.recordBytes;
+    this.#post({ kind: 'batch', job: this.id, batch: plain, state }, memoryOf(plain));
   }
 }
 
-function toPlainBatch(batch: ScanBatch, records: Pick<PlainBatch, 'memory' | 'recordBytes' | 'records'>): PlainBatch {
-  return { ...batch, ...records };
+/** `copy`: the records in other memory. Default: they are given away. */
+function toPlainBatch(batch: ScanBatch, copy?: Uint8Array<ArrayBuffer>): PlainBatch {
+  const { bytes, length } = batch.records;
+  // A copy, because the codec may give a part of a larger buffer.
+  const packed = new Uint8Array(packBytes(bytes));
+  return { ...batch, recordBytes: bytes.length, records: length, packed, memory: copy ?? batch.records.detach() };
+}
+
+function memoryOf({ memory, packed }: PlainBatch): ArrayBuffer[] {
+  return [memory.buffer, packed.buffer];
 }
 
 /** Files of one log follow each other, and zones and patterns take long to make ready. */

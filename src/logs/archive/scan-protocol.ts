@@ -40,6 +40,8 @@ export interface PlainBatch extends Omit<ScanBatch, 'records'> {
   readonly memory: Uint8Array<ArrayBuffer>;
   /** Bytes of the memory that hold records. */
   readonly recordBytes: number;
+  /** The records as they are stored. */
+  readonly packed: Uint8Array<ArrayBuffer>;
   readonly records: number;
 }
 

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createSteppedClock } from '../../../src/base/index.ts';
+import { createSteppedClock, unpackLines } from '../../../src/base/index.ts';
 import { type ArchivePool, openArchivePool } from '../../../src/logs/archive/index.ts';
 import { markOwn, toOwn } from '../../../src/logs/archive/own-chunks.ts';
 import { startScanWorker } from '../../../src/logs/archive/remote-scan.ts';
@@ -49,6 +49,8 @@ interface Situation {
 }
 
 function describeBatch(scan: Scan, { records, ...batch }: ScanBatch) {
+  // What a thread has packed is what the store would have packed.
+  if (records.packed && records.length > 0) expect(unpackLines(records.packed)).toEqual([...records]);
   const described = { ...batch, records: [...records], file: scan.file, stream: scan.stream };
   records.release();
   return structuredClone(described);
@@ -307,6 +309,7 @@ describe('a thread that reads lines', () => {
     const plan: Partial<ScanOptions> = {
       onBatch: (batch) => {
         records.push(...batch.records);
+        expect(batch.records.packed).toBeDefined();
         safe = scan.file;
         if (safe && safe.off > 20_000 && !isKilled) {
           isKilled = true;
