@@ -1,7 +1,7 @@
 import { errors } from 'undici';
 import { classifyCode, readErrorCode } from '../../net/index.ts';
 import { DeliveryError } from '../errors.ts';
-import { findTlsHint } from '../tls.ts';
+import { findTlsFailure } from '../tls.ts';
 
 /** Codes for a peer that does not speak HTTP. */
 const PROTOCOL_CODE = /^(HPE_|UND_ERR_HEADERS_OVERFLOW)/;
@@ -18,13 +18,10 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
     });
   }
   const reason = findReason(cause);
-  const hint = findTlsHint(reason);
-  if (hint !== undefined) {
-    return new DeliveryError('misconfigured', `Sink ${sink} could not establish trust with ${place}`, {
-      disposition: 'operator',
-      hint,
-      cause,
-    });
+  const untrusted = findTlsFailure(reason);
+  if (untrusted) {
+    const message = `Sink ${sink} could not establish trust with ${place}: ${untrusted.reason}`;
+    return new DeliveryError('misconfigured', message, { disposition: 'operator', hint: untrusted.hint });
   }
   const code = readErrorCode(reason);
   if (reason instanceof errors.HTTPParserError || PROTOCOL_CODE.test(code)) {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { explainError } from '../../../src/base/index.ts';
 import { toTransportError } from '../../../src/delivery/http/transport-error.ts';
 
 const failWith = (code: string | undefined, cause?: unknown, message = 'x') =>
@@ -44,5 +45,35 @@ describe('toTransportError()', () => {
   test('knows a port without TLS by what OpenSSL says', () => {
     const error = failWith('EPROTO', undefined, 'write EPROTO 80:error:0A00010B:SSL routines::wrong version number');
     expect(toTransportError(error, 'web', 'x').hint).toBe('Check that this port of the sink uses TLS');
+  });
+
+  test.for([
+    [
+      'EPROTO',
+      '405D27D4D27F0000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:../deps/openssl/openssl/ssl/record/methods/tlsany_meth.c:77:\n',
+      'wrong version number',
+      'Check that this port of the sink uses TLS',
+    ],
+    [
+      'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+      '408DE281D57F0000:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 116\n',
+      'the receiver reports: certificate required',
+      'Check tls.cert_file and tls.key_file of this sink: it may require a client certificate',
+    ],
+    [
+      'ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_EXPIRED',
+      '80:error:0A000415:SSL routines:ssl3_read_bytes:ssl/tls alert certificate expired:../deps/x.c:918:SSL alert number 45\n',
+      'the receiver reports: certificate expired',
+      'Renew the client certificate in tls.cert_file of this sink',
+    ],
+    [
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      'unable to verify the first certificate; if the root CA is installed locally, try running Node.js with --use-system-ca',
+      'unable to verify the first certificate',
+      'Check tls.ca_file, tls.server_name and tls.fingerprint_sha256 of this sink',
+    ],
+  ] as const)('says %s of the TLS library in plain words', ([code, message, reason, hint]) => {
+    const error = toTransportError(failWith(code, undefined, message), 'web', 'x');
+    expect(explainError(error)).toEqual({ reason: `Sink web could not establish trust with x: ${reason}`, hint });
   });
 });

@@ -180,15 +180,15 @@ describe('SyslogSink over TLS', () => {
   });
 
   test.for([
-    ['an unknown authority', {}, 'DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER'],
-    ['another name', { caPem: authority.caPem, serverName: 'other.example' }, 'ERR_TLS_CERT_ALTNAME_INVALID'],
-  ] as const)('does not trust %s', async ([, tls, code]) => {
+    ['an unknown authority', {}, 'self-signed certificate|unable to verify|unable to get local issuer'],
+    ['another name', { caPem: authority.caPem, serverName: 'other.example' }, "does not match certificate's altnames"],
+  ] as const)('does not trust %s', async ([, tls, reason]) => {
     await using server = await openSyslogServer({ protocol: 'tls', certificate });
     const error = await catchError(
       createSink({ port: server.port, protocol: 'tls', tls }).deliver([sampleRecord('a')], never),
     );
     expect(error).toMatchObject({ code: 'misconfigured', disposition: 'operator', hint: expect.any(String) });
-    expect(error).toMatchObject({ cause: { code: expect.stringMatching(code) } });
+    expect(error).toMatchObject({ message: expect.stringMatching(reason) });
     expect(server.messages).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
 import { sanitizeErrorText } from '../../http/error-text.ts';
-import { findTlsHint } from '../../tls.ts';
+import { findTlsFailure } from '../../tls.ts';
 import type { NatsLibrary } from './library.ts';
 
 /** Error codes of the JetStream API (nats-server, server/errors.json). */
@@ -34,8 +34,9 @@ const UNAUTHORIZED_HINT = 'Check the credentials of this sink and the permission
 export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): DeliveryError {
   if (thrown instanceof DeliveryError) return thrown;
   const cause = findReason(thrown);
+  const untrusted = findTlsFailure(cause);
   const fail = (code: DeliveryFailure, options: Omit<DeliveryErrorOptions, 'cause'>) => {
-    const words = cause instanceof Error ? sanitizeErrorText(cause.message) : '';
+    const words = untrusted?.reason ?? (cause instanceof Error ? sanitizeErrorText(cause.message) : '');
     return new DeliveryError(code, words ? `${what}: ${words}` : what, options);
   };
   const { errors } = nats;
@@ -56,8 +57,7 @@ export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): D
     return fail('failed', { disposition: 'retry', hint, answer: '503' });
   }
   if (cause instanceof errors.TimeoutError) return fail('timeout', { disposition: 'retry' });
-  const hint = findTlsHint(cause);
-  if (hint !== undefined) return fail('misconfigured', { disposition: 'operator', hint });
+  if (untrusted) return fail('misconfigured', { disposition: 'operator', hint: untrusted.hint });
   if (cause instanceof SyntaxError) {
     return fail('protocol_error', {
       disposition: 'retry',

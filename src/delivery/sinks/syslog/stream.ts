@@ -4,7 +4,7 @@ import { connect as connectTls, TLSSocket } from 'node:tls';
 import { type Clock, untilAborted } from '../../../base/index.ts';
 import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
-import { FINGERPRINT_HINT, findTlsFault, findTlsHint, toTlsOptions } from '../../tls.ts';
+import { FINGERPRINT_HINT, findTlsFailure, findTlsFault, toTlsOptions } from '../../tls.ts';
 
 /** The collector that takes a stream, and the limits of its connection. */
 export interface SyslogStreamOptions {
@@ -141,7 +141,8 @@ export class SyslogStream {
 /** Converts a socket error to a {@link DeliveryError}; `what` names the failed action. */
 function toSocketError(what: string, cause: unknown): DeliveryError {
   if (cause instanceof DeliveryError) return cause;
-  const hint = findTlsHint(cause);
-  if (hint === undefined) return new DeliveryError('unreachable', what, { disposition: 'retry', cause });
-  return new DeliveryError('misconfigured', what, { disposition: 'operator', hint, cause });
+  const untrusted = findTlsFailure(cause);
+  if (!untrusted) return new DeliveryError('unreachable', what, { disposition: 'retry', cause });
+  const { reason, hint } = untrusted;
+  return new DeliveryError('misconfigured', `${what}: ${reason}`, { disposition: 'operator', hint });
 }
