@@ -11,7 +11,7 @@ const BATCH_BYTES_MAX = 256 * 1024 * 1024;
 export interface PackableLines extends Iterable<string> {
   /** All lines in UTF-8, separated by line feeds. */
   readonly bytes?: Uint8Array | undefined;
-  /** What {@link packLines} gives for them. */
+  /** All lines as {@link packLines} packs them. */
   readonly packed?: Uint8Array | undefined;
 }
 

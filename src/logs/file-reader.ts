@@ -41,7 +41,7 @@ export interface FileRequest {
   readonly stamp?: string | undefined;
   /** Gives the files read before, one of which this may be. */
   readonly candidates: () => readonly LogFile[];
-  /** Whether a file that is none of the candidates is read, from its start. */
+  /** True if a file that is none of the candidates is read, from its start. */
   readonly acceptsNew: boolean;
   /** Lines are made durable in pieces of about this size. Bytes of log text. */
   readonly batchBytes: number;
@@ -52,7 +52,7 @@ export interface TakenLines extends CommittedLines {
   readonly piece: ReadPiece;
 }
 
-/** How a reading ended. `failed`: what could be read before the fault is in `kept`. */
+/** The end of a reading. `failed`: lines that could be read before the fault are in `kept`. */
 export type FileOutcome =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'failed'; readonly cause: unknown; readonly kept: TakenLines | undefined }
@@ -173,7 +173,7 @@ export class FileReader {
     return result;
   }
 
-  /** What an error says of the file. Whole lines that came before it are taken. */
+  /** Finds out what an error says of the file. Takes the whole lines that came before it. */
   #understand({ stamp }: FileRequest, attempt: Attempt, cause: unknown): FileOutcome {
     const { context, memory } = this.#log;
     const { scan, unlessEtag, candidates } = attempt;
@@ -287,7 +287,7 @@ function findOther({ acceptsNew }: FileRequest, { candidates }: Attempt, result:
   return acceptsNew || candidates.some(isOther) ? candidate : undefined;
 }
 
-/** What was passed over at the beginning of a file because it is older than what is wanted. */
+/** The gap of lines that were passed over at the beginning of a file because they are older than what is wanted. */
 function toSkipped({ skipped, skippedBytes, first }: ScanBatch, file: string): Gap | undefined {
   if (skipped === 0) return undefined;
   return {

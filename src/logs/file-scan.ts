@@ -10,17 +10,17 @@ import { copyFile, type LogFile, type LogFileDraft } from './position/position.t
 import { createBatch, type ReadingEnd, RecordBuilder, type RecordContext, type ScanBatch } from './record-builder.ts';
 import { type DateOrder, learnDateOrder } from './time/stamp.ts';
 
-/** What is known of a file before it is read. Plain data. */
+/** Facts about a file before it is read. Plain data. */
 export interface ScanPlan {
   /** As the router lists it. */
   readonly name: string;
   /** Files read before, one of which this may be. */
   readonly candidates: readonly LogFile[];
-  /** Whether a file that is none of the candidates is read, from its start. */
+  /** True if a file that is none of the candidates is read, from its start. */
   readonly acceptsNew: boolean;
-  /** Whether the router writes no more to this file: then an unterminated last line is a line. */
+  /** True if the router writes no more to this file: then an unterminated last line is a line. */
   readonly isClosed: boolean;
-  /** Whether a body without a single time stamp can be no log. */
+  /** True if a body without a single time stamp can be no log. */
   readonly isStampExpected: boolean;
   /** About when the file ends: its rotation or its download. Milliseconds since the Unix epoch. */
   readonly endMs: number;
@@ -60,7 +60,7 @@ export interface Scan {
   readonly file: LogFile | undefined;
   /** Damage of a file in which no line could be read. */
   readonly lost: readonly BlockLost[];
-  /** What the next reading of the log needs; belongs to the batch that was taken last. */
+  /** State that the next reading of the log needs; belongs to the batch that was taken last. */
   readonly stream: StreamState | undefined;
   /**
    * Takes the whole lines that were read and not yet taken; from here on {@link file} stands behind them. What the last
@@ -102,7 +102,7 @@ export function createForeignError(name: string): LogError {
   });
 }
 
-/** What the file turned out to be, and how far it has been checked and read. */
+/** The file as it turned out, and how far it has been checked and read. */
 interface Reading {
   readonly file: LogFileDraft;
   readonly builder: RecordBuilder;
@@ -126,7 +126,7 @@ export class FileScan implements Scan {
   #firstWallAsUtcMs: number | undefined;
   #seenBytes = 0;
   #hash = new PrefixHash();
-  /** Of a file whose proof is of version 1. */
+  /** Only for a file whose proof is of version 1. */
   #plainHash: Hash | undefined;
   /** Damage that no batch tells yet. */
   #lost: BlockLost[] = [];
@@ -222,7 +222,7 @@ export class FileScan implements Scan {
     await this.#identify(false);
   }
 
-  /** What follows stands behind a damaged stretch. */
+  /** The next bytes stand behind a damaged stretch. */
   async #recover({ block, outputOffset }: BlockRecovered): Promise<void> {
     if (!this.#reading) await this.#identify(true);
     const reading = this.#reading;
@@ -312,7 +312,7 @@ export class FileScan implements Scan {
     file.off = splitter.offset;
   }
 
-  /** Whether the bytes so far are those that were read before. */
+  /** True if the bytes so far are those that were read before. */
   #isSame({ proof }: LogFile): boolean {
     if (!('plainSha' in proof)) return this.#hash.prove().sha === proof.sha;
     return this.#plainHash?.digest('hex') === proof.plainSha;

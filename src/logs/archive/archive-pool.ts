@@ -69,7 +69,7 @@ const LAYERS_MAX = 2;
 const LAYER_BYTES_MIN = 64 * 1024;
 const LAYER_SHARE = 1.02;
 
-/** What is known of a layer when it has been read to its end. */
+/** Totals of a layer that was read to its end. */
 type Totals = Omit<ArchiveEnd, 'kind' | 'formats' | 'inputBytes'>;
 
 /** Ways to start threads, for tests that break them. */

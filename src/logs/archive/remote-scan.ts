@@ -47,7 +47,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   readonly id: number;
   readonly #thread: ScanThread;
   readonly #options: ScanOptions;
-  /** What was answered to the question which file it is. */
+  /** The answer to the question which file it is. */
   #start: ScanStart | undefined;
   #state: ScanState | undefined;
   #batch: ScanBatch | undefined;
@@ -134,7 +134,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     this.#notify();
   }
 
-  /** What the thread has not sent is lost, and read again another time. */
+  /** Lines that the thread has not sent are lost here, and read again another time. */
   fail(cause: unknown): void {
     this.#failure ??= { cause };
     this.#state = undefined;

@@ -45,7 +45,7 @@ export interface PlainBatch extends Omit<ScanBatch, 'records'> {
   readonly records: number;
 }
 
-/** How the file and its log stand behind a batch. */
+/** The file and its log as they stand behind a batch. */
 export interface ScanState {
   readonly file: LogFile | undefined;
   readonly stream: StreamState | undefined;

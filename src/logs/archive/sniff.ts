@@ -3,7 +3,7 @@ import type { ArchiveFormat } from './archive-item.ts';
 /** Bytes that suffice to tell what a file is. */
 export const SNIFF_BYTES = 10;
 
-/** What the first bytes show: a format that is decoded, text, or why they cannot be decoded. */
+/** Result for the first bytes: a format that is decoded, text, or why they cannot be decoded. */
 export type Sniffed =
   | { readonly kind: 'format'; readonly format: ArchiveFormat }
   /** The file ends inside the mark of a compressed format. */
@@ -16,7 +16,7 @@ const BZIP2_HEADER = [0x42, 0x5a, 0x68] as const;
 /** The level, at this offset in a bzip2 file, may be any of the digits 1 to 9. */
 const LEVEL_OFFSET = 3;
 const BZIP2_BYTES = 10;
-/** Of the ten bytes that start a bzip2 file. Text agrees with none or a few of them, a damaged archive with most. */
+/** So many of the ten bytes that start a bzip2 file. Text agrees with none or a few of them, a damaged archive with most. */
 const BZIP2_BYTES_LIKE = 7;
 const GZIP = [0x1f, 0x8b, 0x08] as const;
 const ZSTD = [0x28, 0xb5, 0x2f, 0xfd] as const;

@@ -12,7 +12,7 @@ export interface WorkerThreadOptions {
   readonly idleMsMax?: number | undefined;
   /** Starts the worker thread. */
   readonly startWorker: () => Worker;
-  /** What the thread does, for errors. */
+  /** The work of the thread, for errors: `decoded the archive`. */
   readonly task: string;
 }
 
