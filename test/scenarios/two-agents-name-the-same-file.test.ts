@@ -19,14 +19,12 @@ test('of two agents with a sink for the same file, the second says so at its sta
 
   await using second = await start();
   const faults = () => second.ownLog.filter(({ message }) => message === 'A sink failed');
-  await expect
-    .poll(faults)
-    .toMatchObject([
-      {
-        level: 'warn',
-        fields: { sink: 'disk', error: expect.stringContaining(`Another agent already writes ${path}`) },
-      },
-    ]);
+  await expect.poll(faults).toMatchObject([
+    {
+      level: 'warn',
+      fields: { sink: 'disk', error: expect.stringContaining(`Another agent already writes ${path}`) },
+    },
+  ]);
   expect(await second.metrics('/metrics/agent')).toMatch(/^router_exporter_sink_up\{sink="disk"\} 0$/m);
   second.router().appendLog('network', 'of the second');
   await second.advance(5 * MINUTE_MS);
