@@ -168,7 +168,7 @@ export interface SpoolGuardOptions {
   /** Store of records and positions. */
   readonly store: Pick<
     EmbeddedStore,
-    'readPositions' | 'readFacts' | 'commit' | 'spooled' | 'hasShare' | 'checkWritable'
+    'readPositions' | 'readFacts' | 'commit' | 'forgetLogs' | 'spooled' | 'hasShare' | 'checkWritable'
   >;
   /** Maximum size of the spool. Bytes. */
   readonly spoolBytesMax: number;
@@ -238,6 +238,10 @@ export class SpoolGuard implements RecordLog {
 
   readFacts(router: string): string | undefined {
     return this.#options.store.readFacts(router);
+  }
+
+  forgetLogs(router: string, components: readonly string[]): void {
+    this.#options.store.forgetLogs(router, components);
   }
 
   commit(...commits: Parameters<RecordLog['commit']>): void {

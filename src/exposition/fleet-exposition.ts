@@ -1,5 +1,12 @@
 import type { FamilyDescription, Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
-import { type ExpositionFormat, renderHeader, renderSeries, renderValue, toSeriesLabels } from './text.ts';
+import {
+  type ExpositionFormat,
+  escapeLabelValue,
+  renderHeader,
+  renderSeries,
+  renderValue,
+  toSeriesLabels,
+} from './text.ts';
 
 /** Seconds since moments on the monotonic clock; computed at each scrape, so that the age keeps growing. */
 export interface AgeFamily {
@@ -118,6 +125,17 @@ export class FleetExposition {
     const isTooMany = !counters.has(own) && counters.size >= SERIES_PER_ROUTER_MAX;
     const series = isTooMany ? renderSeries(family.name, toSeriesLabels(router, {})) : own;
     counters.set(series, (counters.get(series) ?? 0) + delta);
+  }
+
+  /** Forgets the counters of a router that have one of these values of a label. */
+  forgetCounters(name: string, label: string, values: readonly string[]): void {
+    const marks = values.map((value) => `${label}="${escapeLabelValue(value)}"`);
+    for (const { routers } of this.#families.values()) {
+      const counters = routers.get(name)?.counters;
+      for (const series of counters?.keys() ?? []) {
+        if (marks.some((mark) => series.includes(`,${mark}`) || series.includes(`{${mark}`))) counters?.delete(series);
+      }
+    }
   }
 
   /** Forgets everything about a router except its counters, for example when its settings change. */

@@ -63,6 +63,8 @@ export interface RecordLog {
   readFacts(router: string): string | undefined;
   /** Stores all of `commits` or nothing; throws with disposition `hold-back` when there is no room. */
   commit(...commits: (LogCommit | FactsCommit)[]): void;
+  /** Forgets the positions of logs. Absent: positions are not kept for long. */
+  forgetLogs?(router: string, components: readonly string[]): void;
 }
 
 /** What a line made known; told when its record is safe. All but matches of rules are records of their own too. */
@@ -80,6 +82,8 @@ export type LineEvent =
 /** An event of reading a router's logs. */
 export type LogEvent =
   | LineEvent
+  /** Logs that the router lists no longer, because it has listed more than are remembered. */
+  | { readonly type: 'logs-forgotten'; readonly components: readonly string[] }
   | { readonly type: 'logs-listed'; readonly archives: ReadonlyMap<string, number>; readonly unknown: number }
   | {
       readonly type: 'log-read';

@@ -21,8 +21,8 @@ export interface Listing {
   readonly unknown: number;
 }
 
-/** Most logs of one router; real ones have about twenty. What is beyond counts as unknown. */
-const COMPONENTS_MAX = 256;
+/** Maximum number of logs of one router; real ones have about twenty. What is beyond counts as unknown. */
+export const COMPONENTS_MAX = 256;
 
 const NAME =
   /^([A-Za-z0-9_][A-Za-z0-9._-]{0,63})\/(?:(current)|log-(\d{4}-\d{2}-\d{2}-\d{2}:\d{2}:\d{2})(\.(?:bz2|gz|xz|Z))?)$/;

@@ -135,6 +135,17 @@ export class EmbeddedStore implements Disposable {
     });
   }
 
+  /** Forgets the positions of logs. Records that wait for sinks stay. */
+  forgetLogs(router: string, components: readonly string[]): void {
+    this.#attempt(({ file }) => {
+      file.transact(() => {
+        for (const component of components) {
+          file.run('DELETE FROM log WHERE router = ? AND component = ?', router, component);
+        }
+      });
+    });
+  }
+
   /** Returns the facts learnt about a router as a whole; `undefined` when nothing is stored. */
   readFacts(router: string): string | undefined {
     return this.#attempt(({ file }) => {

@@ -121,6 +121,9 @@ export function createSurroundings(clock: SteppedClock) {
           store.lines.push(...commit.lines);
         }
       },
+      forgetLogs: (_, components) => {
+        for (const component of components) store.positions.delete(component);
+      },
       get spooled() {
         return { records: 0, bytes: store.bytes };
       },

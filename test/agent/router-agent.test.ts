@@ -151,6 +151,31 @@ test('RouterAgent backs off for logs that nobody answers for, and not for a refu
   expect(await bench.run('logs')).toBe('failed');
 });
 
+test('RouterAgent forgets logs of a router that lists new names again and again, with their positions and series', async () => {
+  await using bench = await openRouterAgent();
+  bench.answers.set('log_file=', (response) => response.end('2026-11-21 12:59:00 [app] a line\n'));
+  for (let look = 0; look < 4; look++) {
+    const names = Array.from({ length: 100 }, (_, index) => `log${look}-${index}/current`);
+    bench.answers.set('list_files', (response) => answerJson(response, { log_files: names }));
+    expect(await bench.run('logs')).toBe('done');
+  }
+  expect(bench.store.positions.size).toBe(256);
+  const components = new Set(
+    Array.from(bench.metrics().matchAll(/component="(log[^"]+)"/g), ([, component]) => component),
+  );
+  expect(components.size).toBe(256);
+  expect([...components]).toEqual(expect.arrayContaining(['log3-0', 'log3-99']));
+  expect(bench.ownLog).toContainEqual(expect.objectContaining({ fields: { router: 'plant-7', count: 44 } }));
+  // A log that comes back is read from its start: its lines have the ids that they had.
+  bench.answers.set('list_files', (response) => answerJson(response, { log_files: ['log0-0/current'] }));
+  const uids = () =>
+    bench.store.lines.filter((line) => line.includes('"log0-0"')).map((line) => /"uid":"([^"]+)"/.exec(line)?.[1]);
+  await bench.run('logs');
+  await bench.run('logs');
+  expect(new Set(uids()).size).toBe(1);
+  expect(bench.metrics()).toContain('router_log_lines_total{router="plant-7",component="log0-0"} 1\n');
+}, 30_000);
+
 test('RouterAgent makes way between two logs, and goes on behind the one that it has read', async () => {
   await using bench = await openRouterAgent();
   bench.answers.set('list_files', (response) => answerJson(response, { log_files: ['a/current', 'b/current'] }));

@@ -28,6 +28,7 @@ function createBench() {
       get spooled() {
         return { records: 0, bytes: state.bytes };
       },
+      forgetLogs: () => {},
       hasShare: () => state.hasShare,
       checkWritable: () => {
         state.trials++;

@@ -303,6 +303,21 @@ test('FleetExposition.forgetValues() leaves the counters of the router and nothi
   ]);
 });
 
+test('FleetExposition.forgetCounters() takes the counters with these values of a label, of one router alone', () => {
+  const exposition = new FleetExposition();
+  const family = { name: 'router_c_total', help: 'C.', type: 'counter' } as const;
+  for (const router of [PLANT, HARBOUR]) {
+    for (const component of ['a', 'ab', 'b', 'c"d']) exposition.add(router, family, { component, x: 'y' }, 1);
+  }
+  exposition.forgetCounters('plant-7', 'component', ['a', 'c"d']);
+  const left = parseExposition(render(exposition, 0)).samples;
+  expect(left.map(({ labels }) => `${labels['router']} ${labels['component']}`)).toEqual([
+    'plant-7 ab',
+    'plant-7 b',
+    ...['a', 'ab', 'b', 'c"d'].map((component) => `harbour ${component}`),
+  ]);
+});
+
 test('FleetExposition renders one router alone, with the same text', () => {
   const exposition = new FleetExposition();
   for (const router of [PLANT, HARBOUR]) exposition.publish(router, 'poll', [gauge('router_up', [{}, 1])]);

@@ -67,6 +67,17 @@ test('EmbeddedStore keeps positions by router and component over a restart, the 
   expect(store.readPositions('plant-9')).toEqual(new Map());
 });
 
+test('EmbeddedStore.forgetLogs() removes the positions of logs, and keeps their records for the sinks', async () => {
+  await using folder = await createStoreFolder();
+  using store = folder.open();
+  for (const component of ['network', 'system', 'modem']) store.commit(commitOf(['x'], 'p', component));
+  store.commit({ router: 'plant-8', component: 'network', position: 'eight', lines: [] });
+  store.forgetLogs('plant-7', ['network', 'modem']);
+  expect(store.readPositions('plant-7')).toEqual(new Map([['system', 'p']]));
+  expect(store.readPositions('plant-8')).toEqual(new Map([['network', 'eight']]));
+  expect(drain(store, 'a')).toHaveLength(3);
+});
+
 test('EmbeddedStore hands each sink all records in the order of their commits, over a restart', async () => {
   await using folder = await createStoreFolder();
   const sinks = ['a', 'b'];

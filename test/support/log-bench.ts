@@ -34,6 +34,10 @@ export class MemoryLog implements RecordLog {
     return this.facts;
   }
 
+  forgetLogs(_router: string, components: readonly string[]): void {
+    for (const component of components) this.positions.delete(component);
+  }
+
   commit(...commits: Parameters<RecordLog['commit']>): void {
     for (const commit of commits) {
       if ('facts' in commit) this.facts = commit.facts;

@@ -342,6 +342,7 @@ export class RouterAgent {
           records: {
             readPositions: (router) => records.readPositions(router),
             readFacts: (router) => records.readFacts(router),
+            forgetLogs: (router, components) => records.forgetLogs(router, components),
             commit: (...commits) => {
               records.commit(...commits);
               for (const commit of commits) if ('lines' in commit) this.stats.recordLines(commit.lines);

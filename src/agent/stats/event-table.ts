@@ -79,6 +79,13 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
     shows: (event, { session }) => session.record(event),
   },
 
+  'logs-forgotten': {
+    line: ({ components }) =>
+      warn('The router has listed more logs than are remembered; those that it lists no longer were forgotten', {
+        count: components.length,
+      }),
+    shows: (event, { logs }) => logs.recordForgotten(event),
+  },
   'logs-listed': {
     line: ({ unknown: count }) =>
       count > 0 ? debug('Log files with unknown names are ignored', { count }) : undefined,

@@ -60,6 +60,20 @@ export class LogStats {
     this.#exposition.publish(this.#router, 'log-archives', [toFamily(F.logArchives, samples)]);
   }
 
+  /** Forgets logs, with their series. */
+  recordForgotten({ components }: EventOf<'logs-forgotten'>): void {
+    for (const component of components) {
+      this.#logs.delete(component);
+      for (const part of ['log', 'log-retention']) this.#exposition.publish(this.#router, `${part}:${component}`, []);
+      for (const [metric, values] of this.#ruleValues) {
+        for (const [key, [labels]] of values) if (labels['component'] === component) values.delete(key);
+        this.#publishRuleValues(metric);
+      }
+    }
+    this.#exposition.forgetCounters(this.#router.name, 'component', components);
+    this.#publishLags();
+  }
+
   recordRead({ component, lines, bytes, unparsed, newestUtcMs }: EventOf<'log-read'>): void {
     const log = this.#logOf(component);
     log.lines += lines;
@@ -74,6 +88,10 @@ export class LogStats {
 
   recordCaughtUp({ component }: EventOf<'log-caught-up'>): void {
     this.#logOf(component).caughtUpAtMs = this.#clock.monotonic();
+    this.#publishLags();
+  }
+
+  #publishLags(): void {
     const samples = [...this.#logs.values()].flatMap(({ labels, caughtUpAtMs }) =>
       caughtUpAtMs === undefined ? [] : [{ labels, sinceMs: caughtUpAtMs }],
     );
@@ -110,7 +128,14 @@ export class LogStats {
     if (family?.type !== 'gauge') return;
     const values = this.#ruleValues.get(metric) ?? new Map<string, readonly [Labels, number]>();
     this.#ruleValues.set(metric, values.set(JSON.stringify(labels), [labels, value]));
-    this.#exposition.publish(this.#router, `log-rule:${metric}`, [toFamily(family, [...values.values()])]);
+    this.#publishRuleValues(metric);
+  }
+
+  #publishRuleValues(metric: string): void {
+    const family = this.#ruleFamilies.get(metric);
+    if (!family) return;
+    const samples = [...(this.#ruleValues.get(metric)?.values() ?? [])];
+    this.#exposition.publish(this.#router, `log-rule:${metric}`, [toFamily(family, samples)]);
   }
 
   /** Records the origin of the last stored record. */

@@ -90,6 +90,11 @@ export class TailMemory {
   /** True if new lines had another offset than the one in use: then the router is asked again. */
   isZoneDoubted = false;
 
+  /** Forgets a log. */
+  forget(component: string): void {
+    this.#logs.delete(component);
+  }
+
   of(component: string): LogMemory {
     const known = this.#logs.get(component);
     if (known) return known;

@@ -1,4 +1,4 @@
-import { type ListedLog, type Listing, parseListing } from '../names.ts';
+import { COMPONENTS_MAX, type ListedLog, type Listing, parseListing } from '../names.ts';
 import type { LogPosition } from '../position/position.ts';
 import { parsePosition } from '../position/position-text.ts';
 import { ComponentTail } from './component-tail.ts';
@@ -43,6 +43,15 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   if (context.zone.isAssumed && ((facts === undefined && positions.size === 0) || context.isReplaced))
     await findZone(context, listing, signal);
   context.isWiped = findWiped(listing, positions);
+  const excess = findExcess(listing, positions);
+  if (excess.length > 0) {
+    records.forgetLogs?.(router.name, excess);
+    for (const component of excess) {
+      positions.delete(component);
+      memory.forget(component);
+    }
+    report({ type: 'logs-forgotten', components: excess });
+  }
   const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter((component) =>
     isWanted(component),
   );
@@ -97,6 +106,20 @@ function sortByUrgency(components: readonly string[], after: string, memory: Tai
   const dangerOf = (component: string) => memory.of(component).retention.msToLoss(nowMs) ?? Number.POSITIVE_INFINITY;
   const urgent = inOrder.filter((component) => dangerOf(component) < DANGER_MS);
   return [...urgent.toSorted((a, b) => dangerOf(a) - dangerOf(b)), ...inOrder.filter((one) => !urgent.includes(one))];
+}
+
+/**
+ * Finds the logs to forget, so that a router that lists new names again and again fills neither store nor metrics: those
+ * that it lists no longer, first the ones of which nothing is to be read. A log that comes back is read from its start.
+ */
+function findExcess(listing: Listing, positions: ReadonlyMap<string, LogPosition | undefined>): string[] {
+  const unlisted = [...positions].filter(([component]) => !listing.logs.has(component));
+  const excess = listing.logs.size + unlisted.length - COMPONENTS_MAX;
+  if (excess <= 0) return [];
+  const isUnread = (position: LogPosition | undefined): boolean =>
+    position !== undefined && (position.open !== undefined || Object.keys(position.waiting).length > 0);
+  const sorted = unlisted.toSorted(([, a], [, b]) => Number(isUnread(a)) - Number(isUnread(b)));
+  return sorted.slice(0, excess).map(([component]) => component);
 }
 
 /** The positions of the logs; `undefined` for one that cannot be read. */
