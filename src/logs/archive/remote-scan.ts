@@ -204,6 +204,7 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
         this.#isOver = true;
         break;
       case 'foreign':
+        this.#lost = reply.lost;
         throw createForeignError(this.#options.name);
     }
   }

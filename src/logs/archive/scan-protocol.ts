@@ -69,4 +69,4 @@ export type ScanReply =
       readonly lost: readonly BlockLost[];
     }
   /** The body is no log. */
-  | { readonly kind: 'foreign'; readonly job: number };
+  | { readonly kind: 'foreign'; readonly job: number; readonly lost: readonly BlockLost[] };

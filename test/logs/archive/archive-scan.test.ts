@@ -214,6 +214,8 @@ describe('ArchivePool.scan()', () => {
   test('throws foreign for a page, from a thread too', async () => {
     const { outcome } = await expectSame([Buffer.from('<!doctype html>\n<p>Log in</p>\n')]);
     expect(outcome).toMatchObject({ name: 'LogError', code: 'foreign', disposition: 'retry' });
+    const damaged = await expectSame([...MARKERS, Buffer.from('<html>')]);
+    expect(damaged).toMatchObject({ outcome: { code: 'foreign' }, lost: [{ block: 1 }] });
   });
 
   test.each(['begin', 'onBatch'])(
