@@ -172,9 +172,11 @@ test('a backup that was due while the agent was down is made up for', async () =
     await fleet.stopAgent();
     await fleet.advance(48 * HOUR_MS);
     await fleet.startAgent();
-    await fleet.advance(21 * MINUTE_MS);
+    const last = async () => readSeries(await fleet.metrics(), series);
+    // The agent first reads from the disk when the last backup was, and the clock does not wait for that.
+    for (let minute = 0; minute < 60 && (await last()) === before; minute++) await fleet.advance(MINUTE_MS);
 
-    expect(readSeries(await fleet.metrics(), series)).toBeGreaterThan(before + 2 * 86_400 - 60);
+    expect(await last()).toBeGreaterThan(before + 2 * 86_400 - 60);
   } finally {
     await rm(path, { recursive: true, force: true });
   }
