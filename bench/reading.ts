@@ -1,8 +1,9 @@
-/** Reads one log of one router as the agent does. */
+/** Reads one log of one router as the agent does, with the shipped log rules. */
 import { createSystemClock } from '../src/base/index.ts';
-import { type ArchivePool, type RecordLog, tailOnce, Zone } from '../src/logs/index.ts';
+import { type ArchivePool, LineMatcher, type RecordLog, SHIPPED_RULES, tailOnce, Zone } from '../src/logs/index.ts';
 
 const NAME = 'network/log-2026-11-21-12:00:00.bz2';
+const matcher = new LineMatcher(SHIPPED_RULES);
 
 /** Reads all lines of `body` as records of `router` and passes them to `commit`. */
 export async function readLog(
@@ -22,6 +23,7 @@ export async function readLog(
       archives,
       clock: createSystemClock(),
       zone: new Zone('Europe/Berlin'),
+      matcher,
       isWanted: () => true,
       isOnlyRun: true,
       report: (event) => {

@@ -30,8 +30,8 @@ export interface AgentRunOptions {
   readonly config?: string;
   /** Options of Node.js for the agent, such as `--cpu-prof`. */
   readonly execArgv?: readonly string[];
-  /** Checkout whose agent runs. Default: this one. */
-  readonly checkout?: string;
+  /** Program that is run. Default: the built one of this checkout (`npm run build`). */
+  readonly program?: string;
 }
 
 const TAIL_BYTES = 4096;
@@ -42,7 +42,7 @@ const CLOCK_TICKS_PER_SECOND = 100;
 /** Starts the agent in a process of its own, and waits until every line of every router has reached the file. */
 export async function runAgent(options: AgentRunOptions): Promise<AgentRun> {
   const { archive, lastOffset, config = '' } = options;
-  const checkout = options.checkout ?? fileURLToPath(new URL('..', import.meta.url));
+  const program = options.program ?? fileURLToPath(new URL('../dist/main.js', import.meta.url));
   const folder = mkdtempSync(join(tmpdir(), 'whole-agent-'));
   const authority = await createCertificateAuthority('bench', createSeededRandom(1));
   const begun = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ ${config}
       ...(options.execArgv ?? []),
       '--import',
       join(fileURLToPath(new URL('.', import.meta.url)), 'watch-steps.ts'),
-      join(checkout, 'bin/router-exporter.js'),
+      program,
       'run',
       '--config.file',
       join(folder, 'router-exporter.yaml'),
