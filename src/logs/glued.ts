@@ -1,5 +1,6 @@
 import type { RawLine } from './line-splitter.ts';
 import { findEmbeddedLine } from './parse-line.ts';
+import { findStampEnd } from './time/stamp.ts';
 
 /** A line, or a part of one that turned out to be two. */
 export interface LinePart {
@@ -40,8 +41,8 @@ function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
   const bytes = raw.raw ?? raw.bytes;
   // NUL bytes that were not kept make offsets in the line meaningless.
   if (bytes.length !== raw.length) return undefined;
-  const isWellFormed = beginsLikeLine(bytes);
   const text = bytes.toString('latin1');
+  const isWellFormed = beginsLikeLine(bytes) || hasStampAndBracket(text);
   for (let at = findEmbeddedLine(text); at !== undefined; at = findEmbeddedLine(text, at + 1)) {
     const offset = raw.start + at;
     if (!isWellFormed || bytes[at - 1] === 0 || offset % BLOCK_BYTES === 0 || tornAt.includes(offset)) return at;
@@ -72,6 +73,12 @@ function beginsLikeLine(bytes: Buffer): boolean {
     bytes[STAMP_BYTES] === BLANK &&
     bytes[STAMP_BYTES + 1] === BRACKET
   );
+}
+
+/** True if a text begins with a stamp of any form, and a bracket behind it. */
+function hasStampAndBracket(text: string): boolean {
+  const end = findStampEnd(text);
+  return end !== undefined && text.startsWith(' [', end);
 }
 
 function toRawLine(whole: RawLine, from: number, part: Buffer): RawLine {

@@ -233,6 +233,8 @@ export class ConfigurationReader implements StatusReader {
       return undefined;
     } catch (cause) {
       if (!(cause instanceof SourceError && cause.isAnswered)) throw cause;
+      // The other lists are asked for when the wait is over.
+      if (cause.retryAfterMs !== undefined) throw cause;
       const isForbidden = FORBIDDEN.has(cause.status) && !this.#pass.hasAnswers;
       if (isForbidden) throw cause;
       return this.#putAside(name, cause);

@@ -255,6 +255,23 @@ describe('a look that breaks off', () => {
     expect(bench.asked).toEqual(LISTS);
   });
 
+  test('ends with the first list for which the router asks to wait, and goes on with that one', async () => {
+    const bench = createBench();
+    await bench.read('h1');
+    const busy = new SourceError('http', 'answered with 429', {
+      disposition: 'retry',
+      status: 429,
+      isAnswered: true,
+      retryAfterMs: 30_000,
+    });
+    bench.lists.set(SNAT, busy);
+    await expect(bench.read('h2')).rejects.toBe(busy);
+    expect(bench.asked).toEqual([WANS, SNAT]);
+    bench.lists.set(SNAT, content('c', 'd'));
+    expect(await bench.read('h2')).toEqual([`${WANS} 2/0`, `${SNAT} 2/1`, `${USERS} 0/0`]);
+    expect(bench.asked).toEqual([SNAT, USERS]);
+  });
+
   test('reads again what it had read when the hash is another one by then', async () => {
     const bench = createBench();
     await bench.read('h1');

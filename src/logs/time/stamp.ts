@@ -39,6 +39,11 @@ export function parseStamp(text: string, context: StampContext): Stamp | undefin
   return parseUsualStamp(text) ?? parseAnyStamp(text, context);
 }
 
+/** Returns where the stamp at the beginning of a text ends, whatever its form; `undefined` when there is none. */
+export function findStampEnd(text: string): number | undefined {
+  return STAMP.exec(text)?.[0].length;
+}
+
 /** The usual form with the day of the line before, without a fraction: nearly all lines of a log. */
 function parseUsualStamp(text: string): Stamp | undefined {
   if (!text.startsWith(usualDay.text) || text.charCodeAt(13) !== COLON || text.charCodeAt(16) !== COLON) {

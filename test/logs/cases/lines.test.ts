@@ -155,6 +155,13 @@ test('a glued line with a whole head is split where the file was seen to end, an
   expect(messagesOf(await read(`${filler}${half}${AT} [wan] next\n`)).slice(1)).toEqual(['half a mess', 'next']);
 });
 
+test.each(['21.11.2026 11:00:00', '2026-11-21 11:00:00.250', '11/21/2026 11:00:00', 'Nov 21 11:00:00'])(
+  'a line with the time %s that quotes another line is one line',
+  async (time) => {
+    expect(messagesOf(await read(`${time} [fwd] got: ${AT} [ppp] up\n`))).toEqual([`got: ${AT} [ppp] up`]);
+  },
+);
+
 test('cases 91 and 92: letters that the daemon has scrambled or cut give valid JSON and can be recovered byte for byte', async () => {
   await using bench = await openLogBench();
   bench.router.appendLog('network', 'Äx');
