@@ -73,6 +73,8 @@ ${config}
       'run',
       '--config.file',
       join(folder, 'router-exporter.yaml'),
+      '--log.level',
+      'error',
     ],
     { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], env: { ...process.env, WATCH_STEPS: '1' } },
   );
