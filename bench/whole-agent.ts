@@ -28,10 +28,6 @@ export interface AgentRunOptions {
   readonly routers: number;
   /** More lines of the configuration, such as `log_rules: []`. */
   readonly config?: string;
-  /** Options of Node.js for the agent, such as `--cpu-prof`. */
-  readonly execArgv?: readonly string[];
-  /** Program that is run. Default: the built one of this checkout (`npm run build`). */
-  readonly program?: string;
 }
 
 const TAIL_BYTES = 4096;
@@ -42,7 +38,6 @@ const CLOCK_TICKS_PER_SECOND = 100;
 /** Starts the agent in a process of its own, and waits until every line of every router has reached the file. */
 export async function runAgent(options: AgentRunOptions): Promise<AgentRun> {
   const { archive, lastOffset, config = '' } = options;
-  const program = options.program ?? fileURLToPath(new URL('../dist/main.js', import.meta.url));
   const folder = mkdtempSync(join(tmpdir(), 'whole-agent-'));
   const authority = await createCertificateAuthority('bench', createSeededRandom(1));
   const begun = Promise.withResolvers<void>();
@@ -66,10 +61,10 @@ ${config}
   const agent = spawn(
     process.execPath,
     [
-      ...(options.execArgv ?? []),
       '--import',
       join(fileURLToPath(new URL('.', import.meta.url)), 'watch-steps.ts'),
-      program,
+      // Built by `npm run build`.
+      fileURLToPath(new URL('../dist/main.js', import.meta.url)),
       'run',
       '--config.file',
       join(folder, 'router-exporter.yaml'),
@@ -111,7 +106,7 @@ async function openRouter(
     const { pathname, searchParams } = new URL(request.url ?? '/', 'https://router');
     const json = (body: object, status = 200) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    if (pathname.endsWith('/auth/login')) json({ access: 'a', refresh: 'r', access_token: 'a', refresh_token: 'r' });
+    if (pathname.endsWith('/auth/login')) json({ access: 'a', refresh: 'r' });
     else if (!pathname.endsWith('/download/log')) json({ error: 'not here' }, 404);
     else if (searchParams.has('list_files')) json({ log_files: ['network/log-2024-01-02-12:00:00.bz2'] });
     else {

@@ -67,7 +67,7 @@ export interface RecordLog {
   forgetLogs?(router: string, components: readonly string[]): void;
 }
 
-/** What a line made known; told when its record is safe. All but matches of rules are records of their own too. */
+/** Fact that a line made known; told when its record is safe. All but matches of rules are records of their own too. */
 export type LineEvent =
   | ({ readonly type: 'log-rule-matched'; readonly component: string } & Readonly<RuleMatch>)
   /** A notice that a line was repeated so many times. */

@@ -15,7 +15,7 @@ import {
   section,
 } from '../settings/index.ts';
 
-/** What a user or a token may do, in rising order; each includes the ones before. */
+/** Rights of a user or a token, in rising order; each includes the ones before. */
 export const ROLES = ['metrics', 'read', 'admin'] as const;
 
 /** `metrics`: metrics and service discovery. `read`: also pages and JSON, with log lines. `admin`: also reload and quit. */

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { WebError } from './errors.ts';
 
-/** How a password is compared. */
+/** Comparison of a password. */
 export interface PasswordWork {
   /** Hashes to compare as well when the password does not match, for the time that it takes. */
   readonly fillers: readonly string[];

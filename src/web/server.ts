@@ -17,7 +17,7 @@ import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
 import { RateLimit } from './rate-limit.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 
-/** What a reload can change. */
+/** Settings that a reload can change. */
 export interface WebPolicy {
   /** TLS, users and headers; absent = plain HTTP and open access. */
   readonly security?: WebSecurity | undefined;

@@ -9,9 +9,9 @@ import { ArchiveThread, startArchiveWorker } from './archive-thread.ts';
 import { inflate } from './inflate.ts';
 import { checkOutput } from './output-meter.ts';
 import { type ScanThread, startScanWorker } from './remote-scan.ts';
+import { ResourcePool } from './resource-pool.ts';
 import { SNIFF_BYTES, sniffFormat } from './sniff.ts';
 import { SourceReader } from './source-reader.ts';
-import { Turns } from './turns.ts';
 import { WorkerThread } from './worker-thread.ts';
 
 /** Number of workers and their limits. */
@@ -87,9 +87,9 @@ export function openArchivePool(options: ArchivePoolOptions, starts: ThreadStart
 
 class WorkerPool implements ArchivePool {
   readonly #threads: ArchiveThread[];
-  readonly #turns: Turns<ArchiveThread>;
+  readonly #freeThreads: ResourcePool<ArchiveThread>;
   readonly #scanThreads: readonly ScanThread[];
-  readonly #scanTurns: Turns<ScanThread>;
+  readonly #freeScanThreads: ResourcePool<ScanThread>;
   readonly #inlineBytesMax: number;
 
   constructor(options: ArchivePoolOptions, { decoder = startArchiveWorker, scanner = startScanWorker }: ThreadStarts) {
@@ -108,8 +108,8 @@ class WorkerPool implements ArchivePool {
       task: 'read the archive',
     };
     this.#scanThreads = Array.from(count, (): ScanThread => new WorkerThread(scanOptions));
-    this.#scanTurns = new Turns(this.#scanThreads);
-    this.#turns = new Turns(this.#threads);
+    this.#freeScanThreads = new ResourcePool(this.#scanThreads);
+    this.#freeThreads = new ResourcePool(this.#threads);
   }
 
   async *decode(
@@ -123,13 +123,13 @@ class WorkerPool implements ArchivePool {
   }
 
   scan(options: ScanOptions, signal?: AbortSignal): Scan {
-    return new ArchiveScan(options, { threads: this.#scanTurns, inlineBytesMax: this.#inlineBytesMax, signal });
+    return new ArchiveScan(options, { threads: this.#freeScanThreads, inlineBytesMax: this.#inlineBytesMax, signal });
   }
 
   async close(): Promise<void> {
     const error = new ArchiveError('closed', 'The pool of archive decoders was closed');
-    this.#turns.close(error);
-    this.#scanTurns.close(error);
+    this.#freeThreads.close(error);
+    this.#freeScanThreads.close(error);
     await Promise.all([...this.#threads, ...this.#scanThreads].map((thread) => thread.close(error)));
   }
 
@@ -179,12 +179,12 @@ class WorkerPool implements ArchivePool {
 
   async *#decodeBzip2(reader: SourceReader, options: DecodeOptions): AsyncGenerator<ArchiveItem, Totals, undefined> {
     await reader.peek(GATHER_BYTES);
-    const thread = await this.#turns.acquire(options.signal);
+    const thread = await this.#freeThreads.acquire(options.signal);
     try {
       const { kind: _, ...totals } = yield* thread.decode(reader, options, options.signal);
       return totals;
     } finally {
-      this.#turns.release(thread);
+      this.#freeThreads.release(thread);
     }
   }
 }

@@ -4,11 +4,11 @@ import type { LogFile, StreamState } from '../position/position.ts';
 import { createBatch, type ScanBatch } from '../record-builder.ts';
 import { ItemReader } from './item-reader.ts';
 import { RemoteScan, type ScanThread } from './remote-scan.ts';
-import type { Turns } from './turns.ts';
+import type { ResourcePool } from './resource-pool.ts';
 
 export interface ArchiveScanOptions {
   /** Threads in which files are read. */
-  readonly threads: Turns<ScanThread>;
+  readonly threads: ResourcePool<ScanThread>;
   /** A file with no more decoded text is read on this thread. Bytes. */
   readonly inlineBytesMax: number;
   /** Ends the reading with the signal's reason. */

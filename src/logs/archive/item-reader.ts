@@ -1,5 +1,6 @@
 import type { ScanItem } from '../file-scan.ts';
 import { isOwn } from './own-chunks.ts';
+import { closeIterator } from './source-reader.ts';
 
 /** Reads the body of a file item by item, with the first items looked at in advance. */
 export class ItemReader {
@@ -46,16 +47,8 @@ export class ItemReader {
     this.#ahead = [];
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const closing = this.#tellClosed();
+    const closing = closeIterator(this.#iterator);
     if (!this.#isReading) await closing;
-  }
-
-  async #tellClosed(): Promise<void> {
-    try {
-      await this.#iterator.return?.();
-    } catch {
-      // Nobody needs the body any more, so nobody needs to hear that closing it failed.
-    }
   }
 
   /** A failure reads like the end; it is thrown when everything before it was read. */

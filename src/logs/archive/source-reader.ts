@@ -49,16 +49,8 @@ export class SourceReader {
     this.#ahead = [];
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const closing = this.#tellClosed();
+    const closing = closeIterator(this.#iterator);
     if (!this.#isReading) await closing;
-  }
-
-  async #tellClosed(): Promise<void> {
-    try {
-      await this.#iterator.return?.();
-    } catch {
-      // Nobody needs the source any more, so nobody needs to hear that closing it failed.
-    }
   }
 
   async #pull(): Promise<Uint8Array | undefined> {
@@ -85,5 +77,14 @@ export class SourceReader {
       this.bytesRead += result.value.length;
       if (result.value.length > 0) return result.value;
     }
+  }
+}
+
+/** Closes an iterator whose values nobody needs any more, so nobody needs to hear that closing it failed. */
+export async function closeIterator(iterator: AsyncIterator<unknown>): Promise<void> {
+  try {
+    await iterator.return?.();
+  } catch {
+    // It is over either way.
   }
 }

@@ -71,11 +71,6 @@ export class LiteralScan {
     this.#patternPass = new Float64Array(needs.length);
   }
 
-  /** Patterns whose literals are not known: they can match anything. */
-  get unfiltered(): readonly number[] {
-    return [...this.#isFiltered.keys()].filter((pattern) => !this.#isFiltered[pattern]);
-  }
-
   /** Reads a text. From here on {@link canMatch} is about it. */
   read(text: string): void {
     this.#pass++;

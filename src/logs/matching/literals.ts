@@ -6,7 +6,7 @@ export type LiteralNeeds = readonly LiteralAlternative[];
 /** One way to meet the needs of a pattern: a text of every set. */
 export type LiteralAlternative = readonly (readonly string[])[];
 
-/** Of a shorter text nearly every line has one. Characters. */
+/** Minimum length of a literal: nearly every line contains some shorter text. Characters. */
 const LITERAL_CHARS_MIN = 2;
 /** Bound of a longer text's length: more says little more, and costs states. Characters. */
 const LITERAL_CHARS_MAX = 24;

@@ -83,7 +83,7 @@ export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
   /** Series of the log rules; bounds them. */
   readonly ruleSeries = new RuleSeries();
-  /** How files follow each other, as it was told last. */
+  /** Verdict on how files follow each other, as it was told last. */
   links: LinkVerdict | undefined;
   /** True if the router did not answer a request for its local time: nothing waits for that twice. */
   hasWaitedForTime = false;

@@ -2,7 +2,7 @@ import { untilAborted } from '../../base/index.ts';
 import type { ArchiveError } from './archive-error.ts';
 
 /** Hands out a few things, each to one user at a time: first come, first served. */
-export class Turns<T> {
+export class ResourcePool<T> {
   readonly #idle: T[];
   readonly #waiting: PromiseWithResolvers<T>[] = [];
   #closed: ArchiveError | undefined;
@@ -24,7 +24,7 @@ export class Turns<T> {
     } catch (error) {
       const index = this.#waiting.indexOf(waiting);
       if (index >= 0) this.#waiting.splice(index, 1);
-      // The turn came in the same moment as the abort.
+      // It came in the same moment as the abort.
       else waiting.promise.then((late) => this.release(late)).catch(() => {});
       throw error;
     }
