@@ -132,16 +132,18 @@ test.skipIf(prometheus.isMissing)(
     await server.evaluate(EVALUATIONS);
 
     const failures = await server.value('max(router_consecutive_failures)');
-    expect(await server.alerts()).toMatchObject([
-      {
-        state: 'firing',
-        labels: { alertname: 'RouterDown', severity: 'warning', router: VICTIM.name, job: 'routers' },
-        annotations: {
-          summary: `Router ${VICTIM.name} is down.`,
-          description: `${failures} polls of router ${VICTIM.name} in a row have failed. Its metrics and logs are missing.`,
+    await expect
+      .poll(() => server.alerts(), { timeout: 30_000 })
+      .toMatchObject([
+        {
+          state: 'firing',
+          labels: { alertname: 'RouterDown', severity: 'warning', router: VICTIM.name, job: 'routers' },
+          annotations: {
+            summary: `Router ${VICTIM.name} is down.`,
+            description: `${failures} polls of router ${VICTIM.name} in a row have failed. Its metrics and logs are missing.`,
+          },
         },
-      },
-    ]);
+      ]);
     const rules = (await server.groups()).flatMap((group) => group.rules);
     expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
     expect(rules.length).toBeGreaterThan(80);
@@ -151,9 +153,11 @@ test.skipIf(prometheus.isMissing)(
     await fleet.advance(3 * MINUTE_MS);
     await expect.poll(() => server.value('count(router_failure_reason{reason="auth"} == 1)')).toBe(1);
     await server.evaluate(EVALUATIONS);
-    expect(await server.alerts()).toMatchObject([
-      { state: 'firing', labels: { alertname: 'RouterAuthFailing', severity: 'critical', router: VICTIM.name } },
-    ]);
+    await expect
+      .poll(() => server.alerts(), { timeout: 30_000 })
+      .toMatchObject([
+        { state: 'firing', labels: { alertname: 'RouterAuthFailing', severity: 'critical', router: VICTIM.name } },
+      ]);
 
     await fleet.router(VICTIM.index).clearFault('unauthorized');
     await fleet.advance(10 * MINUTE_MS);
