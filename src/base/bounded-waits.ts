@@ -22,9 +22,19 @@ export interface Deadline extends Disposable {
  */
 export function openDeadline(clock: Clock, limitMs: number, parent?: AbortSignal): Deadline {
   const controller = new AbortController();
+  const { signal } = controller;
   const timer = clock.setTimer(limitMs, () => controller.abort(new DeadlineExceeded(limitMs)));
-  const signal = parent ? AbortSignal.any([parent, controller.signal]) : controller.signal;
-  return { signal, [Symbol.dispose]: () => timer.cancel() };
+  // Cheaper than AbortSignal.any(), and every request has a deadline.
+  const onAbort = () => controller.abort(parent?.reason);
+  if (parent?.aborted === true) onAbort();
+  parent?.addEventListener('abort', onAbort, { once: true });
+  return {
+    signal,
+    [Symbol.dispose]() {
+      timer.cancel();
+      parent?.removeEventListener('abort', onAbort);
+    },
+  };
 }
 
 /**

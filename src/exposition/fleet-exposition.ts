@@ -1,12 +1,5 @@
 import type { FamilyDescription, Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
-import {
-  type ExpositionFormat,
-  escapeLabelValue,
-  renderHeader,
-  renderSeries,
-  renderValue,
-  toSeriesLabels,
-} from './text.ts';
+import { type ExpositionFormat, escapeLabelValue, RouterLabels, renderHeader, renderValue } from './text.ts';
 
 /** Seconds since moments on the monotonic clock; computed at each scrape, so that the age keeps growing. */
 export interface AgeFamily {
@@ -27,7 +20,7 @@ export type ValuesEnd =
 interface ReadyText {
   readonly lines: string;
   readonly count: number;
-  readonly expiresAtMs: number;
+  expiresAtMs: number;
 }
 
 /** All series of one router in one family. */
@@ -40,9 +33,21 @@ interface FamilySeries {
 
 interface RouterSeries {
   readonly identity: RouterIdentity;
+  readonly labels: RouterLabels;
   freshUntilMs: number;
-  /** Parts by name: their families, and the number of series that were dropped. */
-  readonly parts: Map<string, { readonly families: readonly string[]; readonly dropped: number }>;
+  readonly parts: Map<string, Part>;
+  /** Sums over all parts. */
+  count: number;
+  dropped: number;
+}
+
+/** Extent of one part of a router. */
+interface Part {
+  readonly families: readonly string[];
+  /** Number of its series. */
+  readonly count: number;
+  /** Number of series that were left out. */
+  readonly dropped: number;
 }
 
 interface Family {
@@ -95,10 +100,25 @@ export class FleetExposition {
     dropped = 0,
   ): void {
     const series = this.#seriesOf(router);
-    const room = SERIES_PER_ROUTER_MAX - this.#countValues(series, part);
+    const room = SERIES_PER_ROUTER_MAX - series.count + (series.parts.get(part)?.count ?? 0);
+    const before = series.dropped;
     this.#replace(series, part, families, end === 'never' ? Infinity : end, room, dropped);
-    const all = [...series.parts.values()].reduce((sum, one) => sum + one.dropped, 0);
-    this.publish(router, OWN_PART, [{ ...SERIES_DROPPED, samples: [{ labels: {}, value: all }] }]);
+    if (series.dropped === before && series.parts.has(OWN_PART)) return;
+    this.publish(router, OWN_PART, [{ ...SERIES_DROPPED, samples: [{ labels: {}, value: series.dropped }] }]);
+  }
+
+  /** Returns true if a part exists, and nothing of it was left out. */
+  isWhole({ name }: RouterIdentity, part: string): boolean {
+    return this.#routers.get(name)?.parts.get(part)?.dropped === 0;
+  }
+
+  /** Serves the values of a part until another moment. */
+  renewValues(router: RouterIdentity, part: string, end: ValuesEnd): void {
+    const expiresAtMs = end === 'never' ? Infinity : end;
+    for (const name of this.#routers.get(router.name)?.parts.get(part)?.families ?? []) {
+      const text = this.#families.get(name)?.routers.get(router.name)?.parts.get(part);
+      if (text) text.expiresAtMs = expiresAtMs;
+    }
   }
 
   /** Marks a router as healthy: its values may be served until this moment on the monotonic clock. */
@@ -112,18 +132,18 @@ export class FleetExposition {
     const rendered = new Map(target.ages.map(({ labels, series }) => [labels, series]));
     target.ages = family.samples.map(({ labels, sinceMs }) => ({
       labels,
-      series: rendered.get(labels) ?? renderSeries(family.name, toSeriesLabels(router, labels)),
+      series: rendered.get(labels) ?? target.router.labels.renderSeries(family.name, labels),
       sinceMs,
     }));
   }
 
   /** Adds `delta` to a counter of a router; a `delta` of 0 creates the series. */
   add(router: RouterIdentity, family: FamilyDescription, labels: Labels, delta: number): void {
-    const { counters } = this.#familySeries(this.#seriesOf(router), family);
-    const own = renderSeries(family.name, toSeriesLabels(router, labels));
+    const { counters, router: owner } = this.#familySeries(this.#seriesOf(router), family);
+    const own = owner.labels.renderSeries(family.name, labels);
     // Names of logs come from the router. If there are too many, their counts are added up in the shared series.
     const isTooMany = !counters.has(own) && counters.size >= SERIES_PER_ROUTER_MAX;
-    const series = isTooMany ? renderSeries(family.name, toSeriesLabels(router, {})) : own;
+    const series = isTooMany ? owner.labels.renderSeries(family.name, {}) : own;
     counters.set(series, (counters.get(series) ?? 0) + delta);
   }
 
@@ -199,12 +219,13 @@ export class FleetExposition {
     this.#removePart(router, part);
     let left = room;
     let dropped = droppedBefore;
+    let count = 0;
     for (const family of families) {
       const target = this.#familySeries(router, family);
       // Labels that differ only in unprintable characters are the same series, and a duplicate series breaks a scrape.
       const values = new Map<string, string>();
       for (const { labels, value } of family.samples) {
-        const series = renderSeries(family.name, toSeriesLabels(router.identity, labels));
+        const series = router.labels.renderSeries(family.name, labels);
         if (values.has(series)) dropped++;
         else values.set(series, renderValue(value));
       }
@@ -212,6 +233,7 @@ export class FleetExposition {
       const lines = [...values].slice(0, Math.max(0, left)).map(([series, value]) => `${series} ${value}\n`);
       dropped += values.size - lines.length;
       left -= lines.length;
+      count += lines.length;
       const before = target.parts.get(part);
       target.parts.set(part, {
         lines: (before?.lines ?? '') + lines.join(''),
@@ -219,26 +241,18 @@ export class FleetExposition {
         expiresAtMs,
       });
     }
-    router.parts.set(part, { families: [...new Set(families.map(({ name }) => name))], dropped });
+    router.parts.set(part, { families: [...new Set(families.map(({ name }) => name))], count, dropped });
+    router.count += count;
+    router.dropped += dropped;
   }
 
   #removePart(router: RouterSeries, part: string): void {
-    for (const name of router.parts.get(part)?.families ?? []) {
-      this.#families.get(name)?.routers.get(router.identity.name)?.parts.delete(part);
-    }
+    const known = router.parts.get(part);
+    if (!known) return;
+    for (const name of known.families) this.#families.get(name)?.routers.get(router.identity.name)?.parts.delete(part);
     router.parts.delete(part);
-  }
-
-  /** Counts the series of all parts except one. */
-  #countValues(router: RouterSeries, except: string): number {
-    let count = 0;
-    for (const [part, { families }] of router.parts) {
-      if (part === except) continue;
-      for (const name of families) {
-        count += this.#families.get(name)?.routers.get(router.identity.name)?.parts.get(part)?.count ?? 0;
-      }
-    }
-    return count;
+    router.count -= known.count;
+    router.dropped -= known.dropped;
   }
 
   #familySeries(router: RouterSeries, { name, help, type }: FamilyDescription): FamilySeries {
@@ -261,7 +275,14 @@ export class FleetExposition {
   #seriesOf(router: RouterIdentity): RouterSeries {
     const known = this.#routers.get(router.name);
     if (known) return known;
-    const series: RouterSeries = { identity: router, freshUntilMs: Infinity, parts: new Map() };
+    const series: RouterSeries = {
+      identity: router,
+      labels: new RouterLabels(router),
+      freshUntilMs: Infinity,
+      parts: new Map(),
+      count: 0,
+      dropped: 0,
+    };
     this.#routers.set(router.name, series);
     return series;
   }

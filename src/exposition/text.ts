@@ -6,23 +6,54 @@ export type ExpositionFormat = 'text' | 'openmetrics';
 /** A label value is cut to this many characters: no real one comes close, and a hostile router must not fill memory. */
 const LABEL_LENGTH_MAX = 512;
 
+/** A usual label value: nothing in it is escaped. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
 /** Escapes a label value for the text formats; control characters other than line feed become spaces. */
 export function escapeLabelValue(value: string): string {
+  if (value.length <= LABEL_LENGTH_MAX && PLAIN.test(value)) return value;
   const cut = value.length > LABEL_LENGTH_MAX ? value.slice(0, LABEL_LENGTH_MAX) : value;
   return escapeText(cut.toWellFormed().replaceAll(/[\p{Cc}--\n]/gv, ' ')).replaceAll('"', '\\"');
 }
 
-/** Renders `name{a="1",b="2"}`: everything of a sample line that precedes its value. */
-export function renderSeries(name: string, labels: Labels): string {
-  const pairs = Object.entries(labels)
-    .filter(([, value]) => value !== '')
-    .map(([label, value]) => `${label}="${escapeLabelValue(value)}"`);
-  return pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
+/** Renders the labels of one router's series: its name, its configured labels, then those of the sample. */
+export class RouterLabels {
+  readonly #labels: Labels;
+  readonly #text: string;
+
+  constructor(router: RouterIdentity) {
+    this.#labels = { router: router.name, ...router.labels };
+    this.#text = renderPairs(this.#labels);
+  }
+
+  /** Renders `name{router="plant-7",a="1"}`: everything of a sample line that precedes its value. */
+  renderSeries(name: string, labels: Labels): string {
+    for (const label in labels) {
+      // A label of the sample replaces the router's, in its place.
+      if (Object.hasOwn(this.#labels, label)) return renderSeries(name, { ...this.#labels, ...labels });
+    }
+    const own = renderPairs(labels);
+    return wrap(name, own === '' || this.#text === '' ? this.#text + own : `${this.#text},${own}`);
+  }
 }
 
-/** Returns the labels of a router's series: its name, its configured labels, then those of the sample. */
-export function toSeriesLabels(router: RouterIdentity, labels: Labels): Labels {
-  return { router: router.name, ...router.labels, ...labels };
+/** Renders `name{a="1",b="2"}`: everything of a sample line that precedes its value. */
+export function renderSeries(name: string, labels: Labels): string {
+  return wrap(name, renderPairs(labels));
+}
+
+function wrap(name: string, pairs: string): string {
+  return pairs === '' ? name : `${name}{${pairs}}`;
+}
+
+/** Renders `a="1",b="2"`; a label without a value is left out. */
+function renderPairs(labels: Labels): string {
+  let pairs = '';
+  for (const label in labels) {
+    const value = labels[label];
+    if (value !== undefined && value !== '') pairs += `${pairs === '' ? '' : ','}${label}="${escapeLabelValue(value)}"`;
+  }
+  return pairs;
 }
 
 /** Renders a value as both text formats write it. */

@@ -57,6 +57,12 @@ export interface DatedAnswer {
   readonly dateMs: number | undefined;
 }
 
+/** A body with a digest of its bytes; the body is `undefined` if the digest is the known one. */
+export interface DigestedAnswer extends DatedAnswer {
+  /** SHA-256 in base64. */
+  readonly digest: string | undefined;
+}
+
 /** Answer to {@link RouterClient.call}. */
 export interface AnyAnswer {
   readonly status: number;
@@ -166,6 +172,18 @@ export class RouterClient implements AsyncDisposable {
   /** `GET /status/<resource>`: the whole body, undecoded. `resource` is a path such as `device_info` or `sysstat/wan`. */
   async readStatus(resource: string, signal: AbortSignal = NEVER): Promise<unknown> {
     return (await this.#ask({ method: 'GET', path: `/status/${encodePath(resource)}`, signal })).body;
+  }
+
+  /**
+   * {@link readStatus}, or {@link readPath} if `path` starts with a slash, with a digest of the body's bytes. A body whose
+   * digest is `known` is not decoded: its `body` is `undefined`.
+   */
+  async readDocument(path: string, signal: AbortSignal = NEVER, known = ''): Promise<DigestedAnswer> {
+    if (path.startsWith('/') && !isPlainPath(path)) throw toNameError(path);
+    const call = { method: 'GET', path: path.startsWith('/') ? path : `/status/${encodePath(path)}` } as const;
+    const { body, digest, dateMs } = await this.#requests.ask({ ...call, signal, knownDigest: known }, 200);
+    if (body === undefined && digest !== known) throw toShapeError(`GET ${call.path}`, 'JSON');
+    return { body, digest, dateMs };
   }
 
   /** Like {@link readStatus}, with the router's time from the header `Date`. */

@@ -5,12 +5,19 @@ import type { MappingFault } from './mapping/mapping-fault.ts';
  * Reads documents of a router. Throws `SourceError`; any other error counts as that of an unavailable router.
  */
 export interface DocumentSource {
-  /** Returns the body of `GET /status/<resource>`. `resource` is a path such as `device_info` or `sysstat/wan`. */
-  readStatus(resource: string, signal: AbortSignal): Promise<unknown>;
   /**
-   * Returns the body of `GET <path>` below the root of the interface. `path` starts with a slash, as in `/profiles`.
+   * Answers `GET /status/<path>`, such as `device_info` or `sysstat/wan`; or `GET <path>` below the root of the interface if
+   * `path` starts with a slash, as in `/profiles`. `known`: the digest of an earlier answer.
    */
-  readPath(path: string, signal: AbortSignal): Promise<unknown>;
+  readDocument(path: string, signal: AbortSignal, known: string | undefined): Promise<SourceDocument>;
+}
+
+/** The answer for a document. */
+export interface SourceDocument {
+  /** The decoded body; `undefined` if its bytes are those of the known digest. */
+  readonly body: unknown;
+  /** Digest of the bytes of the body; `undefined` if the source has none, so that every answer counts as another one. */
+  readonly digest: string | undefined;
 }
 
 /** Lists the names of the log files; errors as for a {@link DocumentSource}. */

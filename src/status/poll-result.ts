@@ -12,7 +12,9 @@ export interface ResourceResult {
   readonly modules: readonly string[];
   /** `unsupported`: the router does not have it. `forbidden`: the account may not read it. Neither is a failure. */
   readonly state: 'read' | 'failed' | Refusal;
-  /** Families with samples; none unless the resource was read. */
+  /** True if the answer is the same as before, and so are its values, which the caller holds. */
+  readonly isUnchanged: boolean;
+  /** Families with samples; none unless the resource was read and is not unchanged. */
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
   /**

@@ -4,7 +4,7 @@ import { readFirmwareVersion, readSerialNumber, readSystemHash } from './known-f
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceResult } from './poll-result.ts';
-import { readTarget, type TargetReading } from './read-target.ts';
+import { type HeldAnswer, readTarget, type TargetReading } from './read-target.ts';
 import { CapabilityMemory, listCapabilities, TargetTimer } from './target-memory.ts';
 
 /** One router, its modules and what was learnt of it. */
@@ -38,6 +38,11 @@ export interface PollOptions {
   readonly isFresh?: boolean | undefined;
   /** True to read one resource if none is due, to see if the router is alive. Default false. */
   readonly isSignWanted?: boolean | undefined;
+  /**
+   * Returns true if the caller still holds all values of a resource's last answer, so that an equal answer need not be mapped
+   * again. Default: never.
+   */
+  readonly holdsValues?: ((resource: string) => boolean) | undefined;
 }
 
 /** A target and its state. */
@@ -48,6 +53,8 @@ interface Tracked {
   renewal: number;
   /** True if the previous poll ended before reaching it. */
   isLeftOver: boolean;
+  /** The last answer, if an equal one means the same. */
+  held: HeldAnswer | undefined;
 }
 
 /** A poll in progress. */
@@ -98,6 +105,7 @@ export class StatusPoller {
       timer: new TargetTimer(target.intervalMs, this.#plan.tickMs),
       renewal: 0,
       isLeftOver: false,
+      held: undefined,
     }));
   }
 
@@ -201,9 +209,11 @@ export class StatusPoller {
     const { target, timer } = tracked;
     const { source, clock, zone } = this.#options;
     poll.asked.add(tracked);
-    const context = { source, clock, zone, configHash: this.#configHash };
+    const previous = tracked.held && poll.options.holdsValues?.(target.name) ? tracked.held : undefined;
+    const context = { source, clock, zone, configHash: this.#configHash, previous };
     const reading = await readTarget(target, context, poll.deadline.signal);
     signal.throwIfAborted();
+    if (reading.state !== 'failed') tracked.held = reading.held;
     poll.resources.push(this.#toResourceResult(tracked, reading, poll));
     const isAnswered = reading.state !== 'failed' || reading.isAnswered;
     const code = poll.deadline.signal.aborted ? 'timeout' : reading.code;
@@ -221,7 +231,7 @@ export class StatusPoller {
     } else if (reading.state !== 'failed') {
       this.#memory.record(target.name, reading.state === 'read' ? undefined : reading.state, reading.readAtMs);
     }
-    if (reading.state === 'read') this.#learn(target, reading.document);
+    if (reading.state === 'read' && !reading.isUnchanged) this.#learn(target, reading.document);
   }
 
   /** Learns facts from documents that the poller itself uses. */
@@ -242,12 +252,13 @@ export class StatusPoller {
     const { name, modules, isIdentity, isOptional } = target;
     const multiplier = this.#multiplierOf(target, options);
     const intervalMs = timer.intervalMs(Number.isFinite(multiplier) ? multiplier : 1);
-    const { state, families, faults, isUnread, durationMs, readAtMs, error } = reading;
+    const { state, isUnchanged, families, faults, isUnread, durationMs, readAtMs, error } = reading;
     const staleAfterMs = isIdentity ? Infinity : Math.max(this.#options.staleAfterMs, MISSED_READINGS * intervalMs);
     return {
       name,
       modules,
       state,
+      isUnchanged,
       families,
       faults,
       isUnread,

@@ -12,15 +12,28 @@ export interface ReadContext extends ReaderContext {
   readonly source: DocumentSource;
   readonly clock: Clock;
   readonly zone: string | undefined;
+  /** Last answer of the target whose values are still held; an equal one is not mapped again. Default: none. */
+  readonly previous?: HeldAnswer | undefined;
+}
+
+/** An answer with the same bytes as this one means the same, whenever it is read. */
+export interface HeldAnswer {
+  readonly digest: string;
+  readonly faults: readonly MappingFault[];
+  readonly isUnread: boolean;
 }
 
 /** Result of reading one target. */
 export interface TargetReading {
   readonly state: 'read' | 'failed' | Refusal;
-  /** The router's answer; `undefined` unless a document was read. */
+  /** The router's answer; `undefined` unless a document was read and is another one. */
   readonly document: unknown;
+  /** True if the answer is the same as the previous one, and was not mapped again. */
+  readonly isUnchanged: boolean;
   readonly families: readonly MetricFamily[];
   readonly faults: readonly MappingFault[];
+  /** What to compare the next answer with; `undefined` if it has to be mapped anyway. */
+  readonly held: HeldAnswer | undefined;
   /** True if none of the answer's values became a series, for example because another firmware has another format. */
   readonly isUnread: boolean;
   /** True if it was read without an answer from the router. */
@@ -59,8 +72,10 @@ export async function readTarget(
   const startedMs = clock.monotonic();
   const none = {
     document: undefined,
+    isUnchanged: false,
     families: [],
     faults: [],
+    held: undefined,
     isUnread: false,
     isFromMemory: false,
     error: undefined,
@@ -93,10 +108,14 @@ export async function readTarget(
 }
 
 async function readValues(target: PollTarget, context: ReadContext, signal: AbortSignal) {
-  const { source, clock, zone, configHash } = context;
+  const { source, clock, zone, configHash, previous } = context;
   if (target.reader) return target.reader.read({ configHash }, signal);
   const { path, name } = target;
-  const document = await (path.startsWith('/') ? source.readPath(path, signal) : source.readStatus(path, signal));
+  const { body: document, digest } = await source.readDocument(path, signal, previous?.digest);
+  if (previous && digest === previous.digest) {
+    const { faults, isUnread } = previous;
+    return { families: [], isUnchanged: true, faults, isUnread, held: previous };
+  }
   const mapped = { resource: name, readAtMs: clock.now(), zone };
   const mappings = target.resources.map((resource) => resource.map(document, mapped));
   // Single values next to a list may be missing, or the list; a body with neither is something else.
@@ -105,7 +124,10 @@ async function readValues(target: PollTarget, context: ReadContext, signal: Abor
   }
   const merged = mergeMappings(mappings);
   const isRead = merged.families.length > 0 || mappings.some(({ isRecognised }) => isRecognised);
-  return { document, ...merged, isUnread: mappings.length > 0 && !isRead && hasContent(document) };
+  const isUnread = mappings.length > 0 && !isRead && hasContent(document);
+  const isTimeless = digest !== undefined && !mappings.some(({ dependsOnTime }) => dependsOnTime);
+  const held = isTimeless ? { digest, faults: merged.faults, isUnread } : undefined;
+  return { document, ...merged, isUnread, held };
 }
 
 /** Maximum number of values examined; a larger document certainly has content. */

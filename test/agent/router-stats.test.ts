@@ -76,6 +76,7 @@ function read(name: string, changes: Partial<ResourceResult> = {}): ResourceResu
     name,
     modules: ['m'],
     state: 'read',
+    isUnchanged: false,
     families: [{ name: `router_${name}`, help: 'A value.', type: 'gauge', samples: [{ labels: {}, value: 1 }] }],
     faults: [],
     isUnread: false,

@@ -26,11 +26,12 @@ const OTHER_SHAPES = ['wan-in-a-list', 'wan-in-sublists', 'wan-in-rows'];
 
 /** A router that answers what the file says, and does not have anything else. */
 function createSource(documents: GoldenDocuments): DocumentSource {
-  const read = async (path: string) => {
-    if (path in documents) return documents[path];
-    throw new SourceError('http', 'not found', { disposition: 'skip', status: 404, isAnswered: true });
+  return {
+    async readDocument(path) {
+      if (path in documents) return { body: documents[path], digest: undefined };
+      throw new SourceError('http', 'not found', { disposition: 'skip', status: 404, isAnswered: true });
+    },
   };
-  return { readStatus: read, readPath: read };
 }
 
 /** One turn of all shipped modules over the documents of a file. */

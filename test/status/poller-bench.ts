@@ -44,7 +44,11 @@ export function openBench(
     if (document instanceof Error) throw document;
     return document;
   };
-  const source: DocumentSource = { readStatus: read, readPath: read };
+  const source: DocumentSource = {
+    async readDocument(path, signal) {
+      return { body: await read(path, signal), digest: undefined };
+    },
+  };
   const poller = new StatusPoller({
     modules,
     source,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { DeadlineExceeded } from '../../src/base/index.ts';
+import type { DocumentSource } from '../../src/status/index.ts';
 import { body, createModule, DEADLINE_MS, device, failure, hang, openBench } from './poller-bench.ts';
 import { toModule } from './shipped-modules.ts';
 
@@ -30,14 +31,10 @@ test('pollOnce() asks for every resource and gives what each became', async () =
 
 test('pollOnce() asks for status resources by their path, and below the root for one with a slash in front', async () => {
   const asked: string[] = [];
-  const source = {
-    async readStatus(path: string) {
-      asked.push(`status ${path}`);
-      return body();
-    },
-    async readPath(path: string) {
-      asked.push(`root ${path}`);
-      return { profiles: [{ v: 1 }] };
+  const source: DocumentSource = {
+    async readDocument(path) {
+      asked.push(path);
+      return { body: path.startsWith('/') ? { profiles: [{ v: 1 }] } : body(), digest: undefined };
     },
   };
   const metrics = [{ name: 'router_p', value: 'v', labels: { resource: '$resource' } }];
@@ -49,7 +46,7 @@ test('pollOnce() asks for status resources by their path, and below the root for
   });
   const { poller } = openBench([module], {}, { source });
   const { resources } = await poller.pollOnce(SIGNAL);
-  expect(asked).toEqual(['status sysstat/wan', 'root /profiles']);
+  expect(asked).toEqual(['sysstat/wan', '/profiles']);
   expect(resources.map(({ name, families }) => [name, families[0]?.samples])).toEqual([
     ['sysstat/wan', [{ labels: { resource: 'sysstat/wan' }, value: 1 }]],
     ['profiles', [{ labels: { resource: 'profiles' }, value: 1 }]],

@@ -298,6 +298,7 @@ export class RouterAgent {
         intervalMultiplier: (isSlow) => budget.pollMultiplier(isSlow),
         isFresh: current.isTriggered,
         isSignWanted: budget.pollMultiplier(false) > 1,
+        holdsValues: (resource) => this.stats.holdsValues(resource),
       })
       .finally(() => this.#bytes.payFrom('common'));
     const { sent, received } = this.#client.wireBytes;

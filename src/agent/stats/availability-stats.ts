@@ -80,6 +80,9 @@ export class AvailabilityStats {
   /** Set while a router is up or not known: it is down when no poll has ended by then. */
   #staleTimer: Timer | undefined;
   #budget: SharedBudget | undefined;
+  /** What the series about the state and the pauses were made of, so that they are rendered only when it changes. */
+  #published = '';
+  #publishedPauses = '';
 
   constructor(options: AvailabilityOptions) {
     this.#options = options;
@@ -112,7 +115,10 @@ export class AvailabilityStats {
       this.#expectPoll(this.#options.quietMsMax());
     } else this.#recordFailure(toFailure(result, fault), isPutOff);
     this.#publish();
-    exposition.publish(settings, 'poll', [toFamily(F.pollDuration, [[{}, result.durationMs / 1000]])]);
+    exposition.publish(settings, 'poll', [
+      toFamily(F.pollDuration, [[{}, result.durationMs / 1000]]),
+      toFamily(F.lastSuccess, this.#lastSuccessMs === undefined ? [] : [[{}, this.#lastSuccessMs / 1000]]),
+    ]);
   }
 
   /** Records that bytes of a download arrive while a poll waits for its end: the router counts as reached. */
@@ -252,6 +258,9 @@ export class AvailabilityStats {
   #publishPauses(): void {
     const { exposition, settings } = this.#options;
     const pauses = Object.entries(this.#budget?.pauses ?? {});
+    const published = `pauses ${pauses.join(' ')}`;
+    if (published === this.#publishedPauses) return;
+    this.#publishedPauses = published;
     exposition.publish(settings, 'budget-pauses', [
       toFamily(
         F.byteBudgetPausedUntil,
@@ -273,10 +282,12 @@ export class AvailabilityStats {
   #publish(): void {
     const { exposition, settings } = this.#options;
     const applies = this.#failure?.reason;
+    const published = `${this.#state} ${this.#failures} ${applies}`;
+    if (published === this.#published) return;
+    this.#published = published;
     exposition.publish(settings, 'state', [
       toFamily(F.up, [[{}, this.#state === 'up' ? 1 : 0]]),
       toFamily(F.consecutiveFailures, [[{}, this.#failures]]),
-      toFamily(F.lastSuccess, this.#lastSuccessMs === undefined ? [] : [[{}, this.#lastSuccessMs / 1000]]),
       toFamily(
         F.failureReason,
         ROUTER_FAILURES.map((reason): [Labels, number] => [{ reason }, reason === applies ? 1 : 0]),

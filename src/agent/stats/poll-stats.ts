@@ -125,6 +125,8 @@ export class ResourceStats {
   readonly #router: RouterIdentity;
   readonly #exposition: FleetExposition;
   readonly #resources = new Map<string, Resource>();
+  /** What the series about the states were made of. */
+  #published = '';
 
   constructor(router: RouterIdentity, exposition: FleetExposition) {
     this.#router = router;
@@ -136,6 +138,7 @@ export class ResourceStats {
     for (const {
       name,
       state,
+      isUnchanged,
       families,
       faults,
       isUnread,
@@ -157,10 +160,11 @@ export class ResourceStats {
         kept.readAtMs = readAtMs;
         const end = isIdentity ? 'never' : readAtMs + staleAfterMs;
         const dropped = faults.filter(({ reason }) => reason === 'duplicate').length;
-        this.#exposition.publishValues(this.#router, `values:${name}`, families, end, dropped);
+        if (isUnchanged) this.#exposition.renewValues(this.#router, partOf(name), end);
+        else this.#exposition.publishValues(this.#router, partOf(name), families, end, dropped);
       } else if (state !== 'failed') {
         kept.readAtMs = undefined;
-        this.#exposition.publishValues(this.#router, `values:${name}`, [], 'never');
+        this.#exposition.publishValues(this.#router, partOf(name), [], 'never');
       }
     }
     // Slots that do not exist are listed under their pattern only.
@@ -175,6 +179,11 @@ export class ResourceStats {
       kept.isRequired = !isOptional;
     }
     this.#publish();
+  }
+
+  /** Returns true if all values of a resource's last answer can be served. */
+  holdsValues(name: string): boolean {
+    return this.#exposition.isWhole(this.#router, partOf(name));
   }
 
   /** Records the state of something that is not a status resource. */
@@ -217,14 +226,27 @@ export class ResourceStats {
   }
 
   #publish(): void {
-    const samples: Record<'up' | 'supported' | 'permitted' | 'understood' | 'duration', [Labels, number][]> = {
+    this.#publishStates();
+    const durations = [...this.#resources.values()].flatMap(({ labels, state, durationMs }): [Labels, number][] =>
+      (state === 'up' || state === 'failed') && durationMs !== undefined ? [[labels, durationMs / 1000]] : [],
+    );
+    this.#exposition.publish(this.#router, 'durations', [toFamily(F.resourceDuration, durations)]);
+    const ages = [...this.#resources.values()].flatMap(({ labels, readAtMs }) =>
+      readAtMs === undefined ? [] : [{ labels, sinceMs: readAtMs }],
+    );
+    this.#exposition.publishAges(this.#router, { ...F.resourceAge, samples: ages });
+  }
+
+  /** Publishes what rarely changes, when it does. */
+  #publishStates(): void {
+    const samples: Record<'up' | 'supported' | 'permitted' | 'understood', [Labels, number][]> = {
       up: [],
       supported: [],
       permitted: [],
       understood: [],
-      duration: [],
     };
-    for (const { labels, state, readAtMs, durationMs, isUnread, isRequired } of this.#resources.values()) {
+    let published = '';
+    for (const { labels, state, readAtMs, isUnread, isRequired } of this.#resources.values()) {
       const isUp = state === 'up';
       samples.supported.push([labels, state === 'unsupported' ? 0 : 1]);
       samples.permitted.push([labels, state === 'forbidden' ? 0 : 1]);
@@ -232,20 +254,22 @@ export class ResourceStats {
       if (state !== 'forbidden' && (state !== 'unsupported' || isRequired)) samples.up.push([labels, isUp ? 1 : 0]);
       // Logs and the resources of special readers have no values to map.
       if (isUp && readAtMs !== undefined) samples.understood.push([labels, isUnread ? 0 : 1]);
-      if ((isUp || state === 'failed') && durationMs !== undefined) samples.duration.push([labels, durationMs / 1000]);
+      published += `${labels['resource']} ${state} ${readAtMs !== undefined} ${isUnread} ${isRequired}\n`;
     }
+    if (published === this.#published) return;
+    this.#published = published;
     this.#exposition.publish(this.#router, 'resources', [
       toFamily(F.resourceUp, samples.up),
       toFamily(F.resourceSupported, samples.supported),
       toFamily(F.resourcePermitted, samples.permitted),
       toFamily(F.resourceUnderstood, samples.understood),
-      toFamily(F.resourceDuration, samples.duration),
     ]);
-    const ages = [...this.#resources.values()].flatMap(({ labels, readAtMs }) =>
-      readAtMs === undefined ? [] : [{ labels, sinceMs: readAtMs }],
-    );
-    this.#exposition.publishAges(this.#router, { ...F.resourceAge, samples: ages });
   }
+}
+
+/** Returns the part of the exposition that holds the values of a resource. */
+function partOf(resource: string): string {
+  return `values:${resource}`;
 }
 
 /** Describes unexpected content of an answer; `null` if there is none. */

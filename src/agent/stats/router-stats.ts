@@ -126,6 +126,11 @@ export class RouterStats {
     for (const resource of result.resources) this.#logResource(resource, isUp);
   }
 
+  /** Returns true if all values of a resource's last answer can be served. */
+  holdsValues(resource: string): boolean {
+    return this.#resources.holdsValues(resource);
+  }
+
   /** Records, after every run, the byte budget and how long the router asks to be left alone. */
   recordRun(budget: SharedBudget, retryAfter: RetryAfter | undefined): void {
     this.#availability.recordBudget(budget);

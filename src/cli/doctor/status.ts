@@ -39,11 +39,10 @@ export async function examineStatus(examination: Examination): Promise<boolean> 
 async function examineResource(target: PollTarget, examination: Examination, tally: Tally): Promise<boolean> {
   const { client, clock, settings, signal, recorder, learnt } = examination;
   const source: DocumentSource = {
-    readPath: (path, targetSignal) => client.readPath(path, targetSignal),
-    readStatus: async (resource, targetSignal) => {
-      const answer = await client.readDatedStatus(resource, targetSignal);
-      if (resource === TIME_RESOURCE) learnt.time = toRouterTime(answer);
-      return answer.body;
+    readDocument: async (path, targetSignal) => {
+      const answer = await client.readDocument(path, targetSignal);
+      if (path === TIME_RESOURCE) learnt.time = toRouterTime(answer);
+      return answer;
     },
   };
   let isGone = false;

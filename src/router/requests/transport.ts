@@ -1,10 +1,12 @@
-import { type Agent, type Dispatcher, request } from 'undici';
+import { hash } from 'node:crypto';
+import type { Agent, Dispatcher } from 'undici';
 import { type Clock, openDeadline } from '../../base/index.ts';
 import { createOneConnectionAgent, parseRetryAfter, readBounded } from '../../net/index.ts';
 import { toConnectTimeoutMs } from '../connection/connection-attempt.ts';
 import { Connector, type WireFacts } from '../connection/connector.ts';
 import type { RouterTls } from '../connection/trust.ts';
 import { RouterError, toRouterError } from '../errors.ts';
+import { exchange, type WholeResponse } from './exchange.ts';
 
 /** Address, limits and byte counter of one router. */
 export interface TransportOptions {
@@ -40,6 +42,8 @@ export interface TransportRequest {
   readonly rangeLast?: number | undefined;
   /** Requests the body only if its entity tag differs; otherwise a router that supports this answers with 304. */
   readonly unlessEtag?: string | undefined;
+  /** Requests a digest of the answer, whose body is not decoded if its digest is this one. Absent: no digest. */
+  readonly knownDigest?: string | undefined;
   /** A download that is longer fails behind these bytes. Absent: no bound. */
   readonly bytesMax?: number | undefined;
   readonly signal: AbortSignal;
@@ -52,8 +56,10 @@ export interface JsonAnswer {
   readonly retryAfterMs?: number | undefined;
   /** The router's own time (`Date`), milliseconds since the Unix epoch. */
   readonly dateMs?: number | undefined;
-  /** The decoded body; `undefined` when it is empty or no JSON. */
+  /** The decoded body; `undefined` when it is empty, no JSON, or the known one. */
   readonly body: unknown;
+  /** Digest of the body's bytes, if one was requested. */
+  readonly digest?: string | undefined;
 }
 
 /** A JSON answer with its undecoded body. */
@@ -114,14 +120,18 @@ export class Transport {
   readonly #options: TransportOptions;
   readonly #connector: Connector;
   readonly #agent: Agent;
-  readonly #base: string;
+  readonly #origin: string;
+  /** Path of the interface. */
+  readonly #basePath: string;
 
   /** `connector`: shares the TLS sessions of an earlier transport of the same router. Default: a new one. */
   constructor(options: TransportOptions, connector = createConnector(options)) {
     this.#options = options;
     this.#connector = connector;
     this.wire = connector;
-    this.#base = `${options.url.replace(/\/+$/, '')}/api/v2_0`;
+    const { origin, pathname } = new URL(options.url);
+    this.#origin = origin;
+    this.#basePath = `${pathname.replace(/\/+$/, '')}/api/v2_0`;
     this.#agent = createOneConnectionAgent({ keepAliveMs: KEEP_ALIVE_MS, connect: connector.connect });
   }
 
@@ -130,9 +140,13 @@ export class Transport {
     const what = renderAttempt(options);
     using deadline = openDeadline(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
     try {
-      const answer = await this.#send(options, deadline.signal);
-      const bytes = await readWhole(this.#watch(answer, options), options, deadline.signal);
-      return toJsonAnswer(answer, bytes, this.#options.clock);
+      const response = await exchange(this.#agent, this.#toRequest(options), {
+        bytesMax: JSON_BYTES_MAX,
+        onBody: options.method === 'GET' ? this.#options.onBody : undefined,
+        signal: deadline.signal,
+      });
+      if (response.isCut) throw toTooLongError(options, response.statusCode);
+      return toJsonAnswer(response, response.bytes, this.#options.clock, options.knownDigest);
     } catch (cause) {
       throw toCallerError(cause, what, options.signal, deadline.signal);
     }
@@ -146,7 +160,7 @@ export class Transport {
   async open(options: TransportRequest, refuse: (answer: JsonAnswer) => never): Promise<OpenDownload> {
     const stall = openStallGuard(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
     try {
-      const answer = await this.#send(options, stall.signal);
+      const answer = await this.#agent.request({ ...this.#toRequest(options), signal: stall.signal });
       const start = answer.statusCode === 200 ? 0 : findRangeStart(answer, options);
       if (start === undefined) {
         const bytes = await readWhole(this.#watch(answer, options), options, stall.signal);
@@ -210,12 +224,12 @@ export class Transport {
     return { statusCode, body: method === 'GET' ? watchBody(body, this.#options.onBody) : body };
   }
 
-  #send(options: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const query = options.query ? `?${new URLSearchParams(options.query).toString()}` : '';
-    return request(`${this.#base}${options.path}${query}`, {
-      dispatcher: this.#agent,
+  #toRequest(options: TransportRequest): Dispatcher.DispatchOptions {
+    const query = new URLSearchParams(options.query).toString();
+    return {
+      origin: this.#origin,
+      path: `${this.#basePath}${options.path}${query === '' ? '' : `?${query}`}`,
       method: options.method,
-      signal,
       headers: {
         accept: '*/*',
         ...(options.authorization !== undefined && { authorization: options.authorization }),
@@ -226,7 +240,7 @@ export class Transport {
         ...(options.json !== undefined && { 'content-type': 'application/json' }),
       },
       body: options.json === undefined ? null : JSON.stringify(options.json),
-    });
+    };
   }
 }
 
@@ -346,10 +360,14 @@ async function readWhole(
 ): Promise<Buffer> {
   const { bytes, isCut } = await readBounded(body, JSON_BYTES_MAX, signal);
   if (!isCut) return bytes;
-  throw new RouterError('parse', `${renderAttempt(options)} answered with more than ${JSON_BYTES_MAX} bytes`, {
+  throw toTooLongError(options, statusCode);
+}
+
+function toTooLongError(options: TransportRequest, status: number): RouterError {
+  return new RouterError('parse', `${renderAttempt(options)} answered with more than ${JSON_BYTES_MAX} bytes`, {
     disposition: 'skip',
-    status: statusCode,
-    isAnswered: !options.path.startsWith('/auth/') && statusCode !== 401,
+    status,
+    isAnswered: !options.path.startsWith('/auth/') && status !== 401,
   });
 }
 
@@ -381,13 +399,20 @@ function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): Download
   };
 }
 
-function toJsonAnswer({ statusCode, headers }: Dispatcher.ResponseData, bytes: Buffer, clock: Clock): WholeAnswer {
+function toJsonAnswer(
+  { statusCode, headers }: Pick<WholeResponse, 'statusCode' | 'headers'>,
+  bytes: Buffer,
+  clock: Clock,
+  knownDigest?: string,
+): WholeAnswer {
+  const digest = knownDigest === undefined || statusCode !== 200 ? undefined : hash('sha256', bytes, 'base64');
   return {
     status: statusCode,
     // The clock of a router may show its date of manufacture.
     retryAfterMs: parseRetryAfter(headers['retry-after'], clock.now(), headers.date),
     dateMs: parseDate(headers.date),
-    body: parseJson(bytes),
+    body: digest !== undefined && digest === knownDigest ? undefined : parseJson(bytes),
+    digest,
     bytes,
   };
 }

@@ -1,5 +1,4 @@
 import { SourceError } from '../../model/index.ts';
-import type { DocumentSource } from '../contracts.ts';
 import { StatusError } from '../errors.ts';
 import { SilenceCount } from '../silence-count.ts';
 
@@ -41,7 +40,7 @@ const REFUSALS: ReadonlyMap<unknown, ResourceAnswer> = new Map<unknown, Resource
  * it is read.
  */
 export async function askResources(
-  source: Pick<DocumentSource, 'readStatus'>,
+  source: { readStatus(resource: string, signal: AbortSignal): Promise<unknown> },
   resources: readonly string[],
   signal: AbortSignal,
   onAsk: (resource: string, index: number) => void,

@@ -33,6 +33,8 @@ export interface Mapping {
   readonly faults: readonly MappingFault[];
   /** True if a field read by a metric was present, even if its value means "nothing". */
   readonly isRecognised: boolean;
+  /** True if the same document read at another time may give another mapping. */
+  readonly dependsOnTime: boolean;
 }
 
 /** A compiled resource of a module. */
@@ -76,17 +78,28 @@ function compileResource(module: string, definition: ResourceDefinition): Compil
   const metrics = definition.metrics.map((metric) => compileMetric(metric, definition.labels));
   return {
     definition,
-    map(document, { resource, readAtMs, zone }) {
+    map(document, reading) {
       const found = path.find(document);
-      if (!found) return { isFound: false, module, families: [], faults: [], isRecognised: false };
+      if (!found) {
+        return { isFound: false, module, families: [], faults: [], isRecognised: false, dependsOnTime: false };
+      }
       const collector = new FamilyCollector(module);
-      const context = { resource, slot: parseSlot(resource), readAtMs, zone };
+      let dependsOnTime = false;
+      const { resource, zone } = reading;
+      const context = {
+        origin: { resource, slot: parseSlot(resource), match: '' },
+        zone,
+        get readAtMs() {
+          dependsOnTime = true;
+          return reading.readAtMs;
+        },
+      };
       for (const metric of metrics) metric.map(found, context, collector);
       for (const { name, value } of definition.metrics) {
         if (found.isCut && value !== COUNT) collector.addFault(name, 'too_many');
       }
       const { families, faults, isRecognised } = collector;
-      return { isFound: true, module, families, faults, isRecognised };
+      return { isFound: true, module, families, faults, isRecognised, dependsOnTime };
     },
     coversField: (name, levelsUp = 0) => metrics.some((metric) => metric.covers(name, levelsUp)),
   };
@@ -104,8 +117,8 @@ export const UNKNOWN_STATE = 'unknown';
 
 /** Context for mapping the rows of one document. */
 export interface MetricContext extends DateContext {
-  readonly resource: string;
-  readonly slot: string;
+  /** The resource; the field's name matches no star. */
+  readonly origin: SampleOrigin;
 }
 
 /** A metric whose definition has been parsed. */
@@ -144,11 +157,11 @@ export function compileMetric(definition: MetricDefinition, labels: Readonly<Rec
     map({ rows }, context, collector) {
       for (const row of rows) {
         if (!pattern) {
-          add(row, row.read(value), { ...context, match: '' }, context, collector);
+          add(row, row.read(value), context.origin, context, collector);
           continue;
         }
         const { matches, isCut } = row.match(pattern);
-        for (const [match, field] of matches) add(row, field, { ...context, match }, context, collector);
+        for (const [match, field] of matches) add(row, field, { ...context.origin, match }, context, collector);
         if (isCut) collector.addFault(definition.name, 'too_many');
       }
     },
@@ -184,7 +197,7 @@ function compileInfo(definition: MetricDefinition, sources: LabelSources): Compi
     covers: (field, levelsUp) => sources.covers(field, levelsUp),
     map({ rows }, context, collector) {
       for (const row of rows) {
-        const reading = sources.read(row, { ...context, match: '' });
+        const reading = sources.read(row, context.origin);
         if ('fault' in reading) collector.addFault(definition.name, reading.fault);
         else if (reading.isTelling) collector.add(definition, reading.labels, 1);
         else if (sources.isPresent(row)) collector.isRecognised = true;
@@ -197,7 +210,7 @@ function compileCount(definition: MetricDefinition, sources: LabelSources): Comp
   return {
     covers: () => false,
     map({ count }, context, collector) {
-      const reading = sources.read(undefined, { ...context, match: '' });
+      const reading = sources.read(undefined, context.origin);
       if ('labels' in reading) collector.add(definition, reading.labels, count);
     },
   };

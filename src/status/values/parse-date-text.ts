@@ -2,7 +2,7 @@ import { ZoneOffsets } from '../../base/index.ts';
 
 /** Context for reading a date. */
 export interface DateContext {
-  /** Time of reading by this machine's clock. Milliseconds since the Unix epoch. */
+  /** Time of reading by this machine's clock; read only where a result depends on it. Milliseconds since the Unix epoch. */
   readonly readAtMs: number;
   /** IANA name of the router's zone; default UTC. */
   readonly zone: string | undefined;
@@ -54,15 +54,24 @@ function toDate(groups: Groups, context: DateContext): ParsedDate | undefined {
   const offsetMs = parseOffset(groups['zone'] ?? groups['zoneAfter']);
   const zone = offsetMs === undefined ? openZone(context.zone) : undefined;
   const yearText = groups['year'] ?? groups['yearBefore'];
-  const thisYear = new Date(context.readAtMs).getUTCFullYear();
-  const years = yearText === undefined ? [thisYear - 1, thisYear, thisYear + 1] : [Number(yearText)];
+  const years = yearText === undefined ? listNearYears(context.readAtMs) : [Number(yearText)];
   const moments = years.flatMap((year) => {
     const wallMs = toWallMs(year, groups);
     if (wallMs === undefined) return [];
     return zone ? zone.momentsOf(wallMs) : [wallMs - (offsetMs ?? 0)];
   });
-  const [utcMs] = moments.toSorted((a, b) => Math.abs(a - context.readAtMs) - Math.abs(b - context.readAtMs));
+  // A date that has one meaning does not depend on the time of reading.
+  const [utcMs] = moments.length > 1 ? sortByDistance(moments, context.readAtMs) : moments;
   return utcMs === undefined ? undefined : { utcMs, isZoneAssumed: offsetMs === undefined && zone === undefined };
+}
+
+function listNearYears(readAtMs: number): readonly number[] {
+  const thisYear = new Date(readAtMs).getUTCFullYear();
+  return [thisYear - 1, thisYear, thisYear + 1];
+}
+
+function sortByDistance(moments: readonly number[], readAtMs: number): readonly number[] {
+  return moments.toSorted((a, b) => Math.abs(a - readAtMs) - Math.abs(b - readAtMs));
 }
 
 /** Returns the wall time as if it were UTC; `undefined` if it does not exist. */

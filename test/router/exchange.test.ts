@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Agent } from 'undici';
+import { expect, test } from 'vitest';
+import { exchange } from '../../src/router/requests/exchange.ts';
+
+const BYTES_MAX = 10;
+
+/** A server of this machine, and an agent for it. */
+async function openServer(answer: RequestListener) {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const agent = new Agent({ connections: 1 });
+  let connections = 0;
+  server.on('connection', () => connections++);
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    ask: (signal = new AbortController().signal, onBody?: () => Error | undefined) =>
+      exchange(agent, { origin, path: '/', method: 'GET' }, { bytesMax: BYTES_MAX, onBody, signal }),
+    connections: () => connections,
+    async [Symbol.asyncDispose]() {
+      await agent.destroy();
+      server.close().closeAllConnections();
+    },
+  };
+}
+
+test('exchange() gives status, headers and body, and keeps the connection', async () => {
+  await using server = await openServer((_request, response) => {
+    response.writeHead(418, { 'x-own': 'yes' }).write('one');
+    response.end(' two');
+  });
+  for (let turn = 0; turn < 2; turn++) {
+    const { statusCode, headers, bytes, isCut } = await server.ask();
+    expect({ statusCode, own: headers['x-own'], text: bytes.toString(), isCut }).toEqual({
+      statusCode: 418,
+      own: 'yes',
+      text: 'one two',
+      isCut: false,
+    });
+  }
+  expect(server.connections()).toBe(1);
+});
+
+test('exchange() gives the answer behind an interim one', async () => {
+  await using server = await openServer((_request, response) => {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+    response.end('final');
+  });
+  expect(await server.ask()).toMatchObject({ statusCode: 200, bytes: Buffer.from('final') });
+});
+
+test('exchange() cuts a body that is too long, and its connection ends', async () => {
+  const closed = Promise.withResolvers<void>();
+  await using server = await openServer((request, response) => {
+    request.socket.once('close', () => closed.resolve());
+    response.write('0123456789abc');
+  });
+  const { bytes, isCut } = await server.ask();
+  expect([bytes.toString(), isCut]).toEqual(['0123456789', true]);
+  await closed.promise;
+});
+
+test('exchange() ends with the reason of its signal, before, while and after the connection opens', async () => {
+  const asked = Promise.withResolvers<void>();
+  await using server = await openServer((_request, response) => {
+    response.write('0');
+    asked.resolve();
+  });
+  const reason = new RangeError('enough');
+  await expect(server.ask(AbortSignal.abort(reason))).rejects.toBe(reason);
+  const opening = new AbortController();
+  const early = server.ask(opening.signal);
+  opening.abort(reason);
+  await expect(early).rejects.toBe(reason);
+  const reading = new AbortController();
+  const late = server.ask(reading.signal);
+  await asked.promise;
+  reading.abort(reason);
+  await expect(late).rejects.toBe(reason);
+});
+
+test.for([
+  ['a later piece comes', (response: ServerResponse) => response.write('1'), false],
+  ['it was the last one', (response: ServerResponse) => response.end(), true],
+] as const)('exchange() ends behind the piece for which an error is given: %s', async ([, goOn, isWhole]) => {
+  const counted = Promise.withResolvers<void>();
+  await using server = await openServer((_request, response) => {
+    response.write('0');
+    void counted.promise.then(() => goOn(response));
+  });
+  const spent = new RangeError('spent');
+  const answer = server.ask(undefined, () => {
+    counted.resolve();
+    return spent;
+  });
+  if (isWhole) expect((await answer).bytes.toString()).toBe('0');
+  else await expect(answer).rejects.toBe(spent);
+});
