@@ -1,4 +1,5 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { type ByteLine, cutLines } from './byte-line.ts';
 
 /**
  * The fastest level already shrinks JSON lines about eightfold; higher levels cost more time than the space is worth.
@@ -28,6 +29,6 @@ export function packBytes(bytes: Uint8Array | string): Uint8Array {
 }
 
 /** Returns the lines of a body made by {@link packLines}. Throws the codec's error if the checksum is wrong. */
-export function unpackLines(body: Uint8Array): string[] {
-  return zstdDecompressSync(body, { maxOutputLength: BATCH_BYTES_MAX }).toString('utf8').split('\n');
+export function unpackLines(body: Uint8Array): ByteLine[] {
+  return cutLines(zstdDecompressSync(body, { maxOutputLength: BATCH_BYTES_MAX }));
 }

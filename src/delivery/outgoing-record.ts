@@ -1,13 +1,28 @@
+import { ByteLine } from '../base/index.ts';
 import type { LogRecord } from '../model/index.ts';
 
-/** A record to deliver: the stored text, and its fields, parsed on demand. */
+/** A record to deliver: the stored bytes, and its text and fields when somebody asks for them. */
 export class OutgoingRecord {
-  /** One line of JSON without a line end: the format `native`. */
-  readonly line: string;
+  #bytes: ByteLine | undefined;
+  #line: string | undefined;
   #fields: LogRecord | undefined;
 
-  constructor(line: string) {
-    this.line = line;
+  /** `stored`: one line of JSON without a line end. */
+  constructor(stored: ByteLine | string) {
+    if (typeof stored === 'string') this.#line = stored;
+    else this.#bytes = stored;
+  }
+
+  /** One line of JSON: the format `native`. */
+  get bytes(): ByteLine {
+    this.#bytes ??= ByteLine.of(this.line);
+    return this.#bytes;
+  }
+
+  /** One line of JSON without a line end, as text. */
+  get line(): string {
+    this.#line ??= this.#bytes?.text ?? '';
+    return this.#line;
   }
 
   /** Parsed on first access: most sinks of format `native` never need the fields. */

@@ -6,6 +6,8 @@ const KEPT_BYTES_MAX = 4 * 1024 * 1024;
 /** UTF-8 has no more for a code unit of a string. */
 const UTF8_BYTES_MAX = 3;
 const LINE_FEED = 0x0a;
+/** Records are given away with their memory if that is no more than so many times as large; else they are copied. */
+const SHARE_GIVEN = 2;
 
 const EMPTY = Buffer.alloc(0);
 const kept: Buffer<ArrayBuffer>[] = [];
@@ -26,6 +28,8 @@ export class RecordBuffer {
   #end = 0;
   #length = 0;
   #packed: Uint8Array | undefined;
+  /** True if somebody else keeps the memory, so that it is not used again. */
+  #isGiven = false;
   #onRelease: ((memory: ArrayBuffer) => void) | undefined;
 
   /** Records that another thread has rendered: in the first `bytes` of `memory`, which goes to `onRelease` afterwards. */
@@ -95,9 +99,20 @@ export class RecordBuffer {
 
   /** Empties the buffer and gives its memory to later ones: {@link bytes} of before are not valid any more. */
   release(): void {
+    const isGiven = this.#isGiven;
     const memory = this.detach();
+    if (isGiven) return;
     if (this.#onRelease) this.#onRelease(memory.buffer);
     else keepMemory(memory);
+  }
+
+  /** Gives all records to somebody who keeps them: after this, nothing may be added before {@link release}. */
+  giveAway(): Buffer {
+    const bytes = this.#memory.subarray(0, this.#end);
+    // Otherwise a few records would keep the room of many.
+    if (bytes.length * SHARE_GIVEN < this.#memory.length) return Buffer.from(new Uint8Array(bytes).buffer);
+    this.#isGiven = true;
+    return bytes;
   }
 
   /** Empties the buffer and gives its memory away, with the records at its beginning. */
@@ -107,6 +122,7 @@ export class RecordBuffer {
     this.#end = 0;
     this.#length = 0;
     this.#packed = undefined;
+    this.#isGiven = false;
     return memory.length > 0 ? memory : Buffer.allocUnsafeSlow(0);
   }
 

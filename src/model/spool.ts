@@ -1,3 +1,5 @@
+import type { ByteLine } from '../base/index.ts';
+
 /** Rendered records without line feeds. */
 export interface RecordLines extends Iterable<string> {
   /** Number of records. */
@@ -9,6 +11,11 @@ export interface RecordLines extends Iterable<string> {
   readonly bytes?: Uint8Array | undefined;
   /** All records as `packLines` of base packs them, if another thread has done that. */
   readonly packed?: Uint8Array | undefined;
+  /**
+   * Gives away all records in UTF-8, separated by line feeds, in memory that nobody changes any more. May be called once, at
+   * the end of the call that passes them. Absent: they do not exist in that form.
+   */
+  readonly giveAway?: (() => Buffer) | undefined;
 }
 
 /** Limits of one read from the spool. */
@@ -23,7 +30,7 @@ export interface SliceBounds {
 /** The next records for a sink, in commit order. */
 export interface Slice<Cursor> {
   /** Empty if none of the examined records are wanted. */
-  readonly lines: readonly string[];
+  readonly lines: readonly ByteLine[];
   /** The sink's cursor after all of `lines` are settled. */
   readonly next: Cursor;
   /** Commit time of the oldest of `lines`: wall time in milliseconds since the Unix epoch. */

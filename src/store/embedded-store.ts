@@ -194,7 +194,8 @@ export class EmbeddedStore implements Disposable {
               position,
             );
             if (!body) return () => {};
-            return spool.append({ router, component, committedMs, records: lines.length }, body);
+            const { length: records, giveAway } = lines;
+            return spool.append({ router, component, committedMs, records }, body, giveAway?.bind(lines));
           }),
         ];
       });

@@ -1,4 +1,4 @@
-import { unpackLines } from '../base/index.ts';
+import { type ByteLine, cutLines, unpackLines } from '../base/index.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
 
 /** Metadata of a batch. */
@@ -44,7 +44,8 @@ export class SpoolBatches {
     return Number(this.#file.get(`SELECT seq FROM sqlite_sequence WHERE name = 'spool'`)?.['seq'] ?? 0);
   }
 
-  append({ router, component, records, committedMs }: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array): void {
+  /** Adds a batch; returns its number. */
+  append({ router, component, records, committedMs }: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array): number {
     const { lastId } = this.#file.run('INSERT INTO spool (records, body) VALUES (?, ?)', records, body);
     this.#file.run(
       'INSERT INTO batch (id, router, component, committed_ms, records, bytes) VALUES (?, ?, ?, ?, ?, ?)',
@@ -55,6 +56,7 @@ export class SpoolBatches {
       records,
       body.length,
     );
+    return lastId;
   }
 
   remove(batch: number): void {
@@ -87,11 +89,16 @@ export class SpoolBatches {
   }
 
   /** Returns the records of a batch; `undefined` if its body is damaged. */
-  readLines({ id, records }: BatchEntry): readonly string[] | undefined {
+  readLines({ id, records }: BatchEntry): readonly ByteLine[] | undefined {
     return this.#unpacked.take(id, records, () => {
       const body = this.#file.get('SELECT body FROM spool WHERE batch = ?', id)?.['body'];
       return body instanceof Uint8Array ? body : undefined;
     });
+  }
+
+  /** Keeps the records of a batch that was just added, until the sinks have them or others need the room. */
+  keep(batch: number, records: Buffer): void {
+    this.#unpacked.keep(batch, records);
   }
 
   /** Drops a batch from the cache. */
@@ -144,15 +151,20 @@ function toEntry(row: Row): BatchEntry {
   };
 }
 
-/** Cache size in bytes. A batch often takes several slices, and sinks are often at the same position. */
+/**
+ * Cache size in bytes. A sink that keeps up takes a batch right after it was written, a batch often takes several slices, and
+ * sinks are often at the same position.
+ */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 
+/** A batch in memory. */
 interface Unpacked {
-  readonly lines: readonly string[];
-  readonly bytes: number;
+  /** Absent until somebody asks for them. */
+  lines: readonly ByteLine[] | undefined;
+  readonly memory: Buffer;
 }
 
-/** The most recently unpacked batches of the spool. A batch above the limit is kept alone. */
+/** The most recently written or unpacked batches of the spool. A batch above the limit is kept alone. */
 export class UnpackedBatches {
   /** In order of use; the most recently used is last. */
   readonly #kept = new Map<number, Unpacked>();
@@ -162,24 +174,33 @@ export class UnpackedBatches {
    * Returns the records of a batch; `undefined` if its body is damaged. `readBody` is called only if the batch is not
    * cached.
    */
-  take(batch: number, records: number, readBody: () => Uint8Array | undefined): readonly string[] | undefined {
-    let unpacked = this.#kept.get(batch);
-    if (!unpacked) {
-      unpacked = unpack(readBody(), records);
-      if (!unpacked) return undefined;
-    }
+  take(batch: number, records: number, readBody: () => Uint8Array | undefined): readonly ByteLine[] | undefined {
+    const unpacked = this.#kept.get(batch) ?? unpack(readBody(), records);
+    if (!unpacked) return undefined;
+    this.#put(batch, unpacked);
+    unpacked.lines ??= cutLines(unpacked.memory);
+    return unpacked.lines;
+  }
+
+  /** Keeps the records of a batch: its lines, separated by line feeds. */
+  keep(batch: number, memory: Buffer): void {
+    this.#put(batch, { lines: undefined, memory });
+  }
+
+  #put(batch: number, unpacked: Unpacked): void {
     this.forget(batch);
     this.#kept.set(batch, unpacked);
-    this.#bytes += unpacked.bytes;
+    this.#bytes += toSize(unpacked);
     for (const [oldest] of this.#kept) {
       if (this.#bytes <= KEPT_BYTES_MAX || oldest === batch) break;
       this.forget(oldest);
     }
-    return unpacked.lines;
   }
 
   forget(batch: number): void {
-    this.#bytes -= this.#kept.get(batch)?.bytes ?? 0;
+    const kept = this.#kept.get(batch);
+    if (!kept) return;
+    this.#bytes -= toSize(kept);
     this.#kept.delete(batch);
   }
 
@@ -189,12 +210,17 @@ export class UnpackedBatches {
   }
 }
 
+/** Memory of a batch may be larger than its records. */
+function toSize({ memory }: Unpacked): number {
+  return memory.buffer.byteLength;
+}
+
 function unpack(body: Uint8Array | undefined, records: number): Unpacked | undefined {
   if (!body) return undefined;
   try {
     const lines = unpackLines(body);
-    if (lines.length !== records) return undefined;
-    return { lines, bytes: lines.reduce((sum, line) => sum + line.length, 0) };
+    const memory = lines[0]?.memory;
+    return memory && lines.length === records ? { lines, memory } : undefined;
   } catch {
     // Whatever the codec reports: these are not the bytes that were written.
     return undefined;

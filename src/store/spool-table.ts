@@ -1,3 +1,4 @@
+import type { ByteLine } from '../base/index.ts';
 import type { Slice, SliceBounds } from '../model/index.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from './contracts.ts';
 import { isBefore, SinkCursors } from './sink-cursors.ts';
@@ -54,11 +55,15 @@ export class SpoolTable {
     return this.#kept;
   }
 
-  /** Adds a batch. Call inside a transaction; call the returned function after commit to update the totals. */
-  append(entry: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array): () => void {
+  /**
+   * Adds a batch. Call inside a transaction; call the returned function after commit to update the totals. `giveAway`: the
+   * records as bytes, for the sinks.
+   */
+  append(entry: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array, giveAway?: () => Buffer): () => void {
     const { router, component, records } = entry;
-    this.#batches.append(entry, body);
+    const batch = this.#batches.append(entry, body);
     return () => {
+      if (giveAway && this.#backlogs.size > 0) this.#batches.keep(batch, giveAway());
       this.#waiting.add(router, { records, bytes: body.length });
       for (const backlog of this.#backlogs.values()) backlog.add({ router, component, records });
     };
@@ -152,7 +157,7 @@ export class SpoolTable {
     // A redelivery ends where new records start, so that a slice holds only one kind.
     const end = pass ? cursor : undefined;
     let { batch, index } = pass ?? cursor;
-    const lines: string[] = [];
+    const lines: ByteLine[] = [];
     let bytes = 0;
     let oldestMs = 0;
     let skipped = 0;
@@ -176,8 +181,9 @@ export class SpoolTable {
         const all = this.#batches.readLines(entry);
         if (!all) return lines.length > 0 ? toSlice(true) : new DamagedBatch(entry);
         for (; index < stop; index++) {
-          const line = all[index] ?? '';
-          bytes += Buffer.byteLength(line);
+          const line = all[index];
+          if (!line) break;
+          bytes += line.length;
           if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);
           if (lines.length === 0) oldestMs = entry.committedMs;
           lines.push(line);

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { packLines } from '../../src/base/index.ts';
+import { type ByteLine, packLines } from '../../src/base/index.ts';
 import { UnpackedBatches } from '../../src/store/spool-batches.ts';
 
 const MIB = 1024 * 1024;
@@ -8,10 +8,12 @@ function bodyOf(lines: readonly string[]) {
   return vi.fn(() => packLines(lines));
 }
 
+const toTexts = (lines: readonly ByteLine[] | undefined) => lines?.map(({ text }) => text);
+
 test('UnpackedBatches reads a body once, until it is told to forget it', () => {
   const batches = new UnpackedBatches();
   const body = bodyOf(['1', '2']);
-  for (let count = 0; count < 3; count++) expect(batches.take(1, 2, body)).toEqual(['1', '2']);
+  for (let count = 0; count < 3; count++) expect(toTexts(batches.take(1, 2, body))).toEqual(['1', '2']);
   expect(body).toHaveBeenCalledTimes(1);
   batches.forget(1);
   batches.take(1, 2, body);
@@ -55,5 +57,15 @@ test('UnpackedBatches gives nothing for a body that is missing, damaged, or hold
   expect(batches.take(1, 1, () => new Uint8Array([1, 2, 3]))).toBeUndefined();
   expect(batches.take(1, 2, bodyOf(['1']))).toBeUndefined();
   expect(batches.take(1, 1, () => packLines(['x'.repeat(1000)]).subarray(0, 20))).toBeUndefined();
-  expect(batches.take(1, 1, bodyOf(['1']))).toEqual(['1']);
+  expect(toTexts(batches.take(1, 1, bodyOf(['1'])))).toEqual(['1']);
+});
+
+test('UnpackedBatches gives the records that it was told to keep, and reads no body for them', () => {
+  const batches = new UnpackedBatches();
+  const body = bodyOf(['other']);
+  batches.keep(1, Buffer.from('eins\nzwö'));
+  expect(toTexts(batches.take(1, 2, body))).toEqual(['eins', 'zwö']);
+  batches.keep(2, Buffer.alloc(9 * MIB));
+  batches.take(1, 1, body);
+  expect(body).toHaveBeenCalledTimes(1);
 });

@@ -1,3 +1,4 @@
+import { ByteLine } from '../../src/base/index.ts';
 import type { DeadLetter, DeadLetterBox, ReplayedLetter, Spool } from '../../src/delivery/index.ts';
 import type { SliceBounds } from '../../src/model/index.ts';
 
@@ -42,7 +43,7 @@ export class MemorySpool implements Spool<number> {
       if (one && isWanted(one.router, one.component)) taken.push(one);
     }
     return {
-      lines: taken.map(({ line }) => line),
+      lines: taken.map(({ line }) => ByteLine.of(line)),
       next,
       oldestMs: taken[0]?.committedMs ?? 0,
       isFull: taken.length >= recordsMax,

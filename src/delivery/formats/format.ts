@@ -1,3 +1,4 @@
+import { type ByteLine, cutLines } from '../../base/index.ts';
 import type { OutgoingRecord } from '../outgoing-record.ts';
 import { renderEcs } from './ecs.ts';
 import { renderOtel } from './otel.ts';
@@ -19,4 +20,11 @@ export function renderNative(record: OutgoingRecord): string {
 /** Renders a record as one line of JSON without a line end. The same record always gives the same text. */
 export function renderRecord(record: OutgoingRecord, format: RecordFormat): string {
   return RENDERERS[format](record);
+}
+
+/** Renders records as lines of JSON in UTF-8. The same record always gives the same bytes. */
+export function renderLines(records: readonly OutgoingRecord[], format: RecordFormat): readonly ByteLine[] {
+  if (format === 'native') return records.map(({ bytes }) => bytes);
+  if (records.length === 0) return [];
+  return cutLines(Buffer.from(records.map((record) => renderRecord(record, format)).join('\n')));
 }

@@ -15,9 +15,8 @@ const createSink = (output: Writable, options: Partial<StdoutSinkOptions> = {}) 
 function collect() {
   const written: string[] = [];
   const output = new Writable({
-    decodeStrings: false,
-    write(chunk: string, _encoding, done) {
-      written.push(chunk);
+    write(chunk: Buffer, _encoding, done) {
+      written.push(chunk.toString());
       done();
     },
   });

@@ -101,8 +101,7 @@ export class LogFile {
   }
 
   /** Appends whole lines. On failure, truncates the file to its previous size if the system allows it. */
-  async append(text: string): Promise<void> {
-    const bytes = Buffer.from(text);
+  async append(bytes: Buffer): Promise<void> {
     try {
       for (let written = 0; written < bytes.length; ) {
         const { bytesWritten } = await this.#handle.write(bytes, written, bytes.length - written);

@@ -1,6 +1,6 @@
-import { type Clock, untilAborted } from '../../../base/index.ts';
+import { type ByteLine, type Clock, joinLines, untilAborted } from '../../../base/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
-import { type RecordFormat, renderRecord } from '../../formats/format.ts';
+import { type RecordFormat, renderLines } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { FileArchive } from './archive.ts';
 import { toFileError } from './errors.ts';
@@ -68,7 +68,7 @@ class FileSink implements Sink {
     try {
       // The system may still be writing an abandoned delivery.
       await untilAborted(this.#running, signal);
-      const work = this.#deliver(records.map((record) => renderRecord(record, this.#format)));
+      const work = this.#deliver(renderLines(records, this.#format));
       this.#running = work.catch(() => {});
       return await untilAborted(work, signal);
     } catch (cause) {
@@ -106,11 +106,11 @@ class FileSink implements Sink {
     lock?.release();
   }
 
-  async #deliver(lines: readonly string[]): Promise<DeliveryReport> {
+  async #deliver(lines: readonly ByteLine[]): Promise<DeliveryReport> {
     const { clock, bytesMax, ageMs } = this.#options;
     const file = await this.#openFile();
     const known = this.#known;
-    const fresh = known ? lines.filter((line) => !known.has(line)) : lines;
+    const fresh = known ? lines.filter(({ text }) => !known.has(text)) : lines;
     const duplicates = lines.length - fresh.length;
     const nowMs = clock.now();
     if (file.size > 0 && (file.size >= bytesMax || (ageMs > 0 && file.ageMs(nowMs) >= ageMs))) await file.rotate(nowMs);
@@ -127,27 +127,25 @@ class FileSink implements Sink {
   }
 
   /** Appends as many lines at once as fit into the file, and rotates when the next does not. */
-  async #append(file: LogFile, lines: readonly string[]): Promise<number> {
+  async #append(file: LogFile, lines: readonly ByteLine[]): Promise<number> {
     const { bytesMax, clock } = this.#options;
     let total = 0;
-    let text = '';
-    let textBytes = 0;
-    const flush = async () => {
-      if (text !== '') await file.append(text);
-      total += textBytes;
-      text = '';
-      textBytes = 0;
+    let from = 0;
+    let bytes = 0;
+    const flush = async (to: number) => {
+      if (to > from) await file.append(joinLines(lines.slice(from, to)));
+      total += bytes;
+      from = to;
+      bytes = 0;
     };
-    for (const line of lines) {
-      const lineBytes = Buffer.byteLength(line) + 1;
-      if (file.size + textBytes + lineBytes > bytesMax) {
-        await flush();
+    for (const [index, { length }] of lines.entries()) {
+      if (file.size + bytes + length + 1 > bytesMax) {
+        await flush(index);
         if (file.size > 0) await file.rotate(clock.now());
       }
-      text += `${line}\n`;
-      textBytes += lineBytes;
+      bytes += length + 1;
     }
-    await flush();
+    await flush(lines.length);
     return total;
   }
 

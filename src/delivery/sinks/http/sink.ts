@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { joinLines } from '../../../base/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
-import { type RecordFormat, renderRecord } from '../../formats/format.ts';
+import { type RecordFormat, renderLines } from '../../formats/format.ts';
 import { toAnswerError } from '../../http/answer.ts';
 import { type HttpSinkOptions as ClientOptions, SinkHttpClient } from '../../http/sink-http-client.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
@@ -29,7 +30,7 @@ export function createHttpSink(options: HttpSinkOptions): Sink {
       {
         contentType: 'application/x-ndjson',
         headers: { 'idempotency-key': renderIdempotencyKey(records) },
-        body: records.map((record) => `${renderRecord(record, format)}\n`).join(''),
+        body: joinLines(renderLines(records, format)),
         // Only the status matters.
         isAnswerCut: true,
       },

@@ -1,7 +1,8 @@
 import type { Writable } from 'node:stream';
+import { joinLines } from '../../../base/index.ts';
 import type { BatchBounds, Sink } from '../../contracts.ts';
 import { DeliveryError } from '../../errors.ts';
-import { type RecordFormat, renderRecord } from '../../formats/format.ts';
+import { type RecordFormat, renderLines } from '../../formats/format.ts';
 
 /** The stream that records are written to. */
 export interface StdoutSinkOptions {
@@ -27,9 +28,9 @@ export function createStdoutSink({ name, batch, format = 'native', output }: Std
     batch,
     deliver: async (records, signal) => {
       if (records.length === 0) return {};
-      const text = `${records.map((record) => renderRecord(record, format)).join('\n')}\n`;
-      await write(name, output, text, signal);
-      return { bytes: Buffer.byteLength(text) };
+      const bytes = joinLines(renderLines(records, format));
+      await write(name, output, bytes, signal);
+      return { bytes: bytes.length };
     },
     preflight: async () => [
       {
@@ -43,12 +44,12 @@ export function createStdoutSink({ name, batch, format = 'native', output }: Std
   };
 }
 
-function write(name: string, output: Writable, text: string, signal: AbortSignal): Promise<void> {
+function write(name: string, output: Writable, bytes: Buffer, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
-    output.write(text, (cause) => {
+    output.write(bytes, (cause) => {
       signal.removeEventListener('abort', onAbort);
       if (!cause) return resolve();
       reject(
