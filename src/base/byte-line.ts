@@ -1,8 +1,7 @@
 const LINE_FEED = 0x0a;
 const LINE_END = Buffer.from('\n');
-const EMPTY = Buffer.alloc(0);
 
-/** A line of text as UTF-8, in memory that it shares with the lines around it. That memory must not change any more. */
+/** A line of text as UTF-8, in memory that it shares with the lines around it. */
 export class ByteLine {
   readonly memory: Buffer;
   /** First byte of the line in `memory`. */
@@ -45,13 +44,8 @@ export function cutLines(memory: Buffer): ByteLine[] {
   return lines;
 }
 
-/** The lines with a line feed behind each. Lines that are neighbours in memory are not copied. */
-export function joinLines(lines: readonly ByteLine[]): Buffer {
-  const [first = EMPTY, ...rest] = toPieces(lines);
-  return rest.length > 0 ? Buffer.concat([first, ...rest]) : first;
-}
-
-function toPieces(lines: readonly ByteLine[]): Buffer[] {
+/** The lines with a line feed behind each, as few pieces of memory: neighbours stay one piece and are not copied. */
+export function toPieces(lines: readonly ByteLine[]): Buffer[] {
   const pieces: Buffer[] = [];
   for (let index = 0; index < lines.length; ) {
     const { memory, start, end: firstEnd } = lines[index++] as ByteLine;
@@ -63,4 +57,9 @@ function toPieces(lines: readonly ByteLine[]): Buffer[] {
     else pieces.push(memory.subarray(start, end), LINE_END);
   }
   return pieces;
+}
+
+/** The lines with a line feed behind each, in memory of their own. */
+export function joinLines(lines: readonly ByteLine[]): Buffer {
+  return Buffer.concat(toPieces(lines));
 }

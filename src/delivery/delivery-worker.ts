@@ -19,8 +19,12 @@ interface Load {
   readonly settle: (refused: readonly DeadLetter[]) => void;
   /** Number of records to send; the others are certain to be rejected. */
   readonly sendable: number;
+  /** Lets their memory be used again. */
+  readonly free: (() => void) | undefined;
   /** True when the sink has accepted one of them. */
   hasTaken: boolean;
+  /** True when an attempt has failed. */
+  hasFailed: boolean;
   /** Reason for rejections without identified records. */
   unnamedReason?: string | undefined;
 }
@@ -86,12 +90,15 @@ export class DeliveryWorker<Cursor> {
       try {
         await this.#attempt(load, signal);
       } catch (cause) {
+        load.hasFailed = true;
         if (!signal.aborted) this.#recordFailure(cause);
         throw cause;
       }
     }
     if (inFlight.attempt.length > 0) return 'more';
     load.settle(inFlight.letters);
+    // The system may still be at work on bytes of an attempt that was given up.
+    if (!load.hasFailed) load.free?.();
     this.#load = undefined;
     this.#recordSettled(load);
     return 'more';
@@ -177,21 +184,25 @@ export class DeliveryWorker<Cursor> {
     if (!slice.isFull && !isRepeat && !isLast && slice.lines.length > 0) {
       const ageMs = clock.now() - slice.oldestMs;
       // A wall clock that was set back must not delay records beyond `waitMs`.
-      if (ageMs >= 0 && ageMs < waitMs) return { waitMs: waitMs - ageMs };
+      if (ageMs >= 0 && ageMs < waitMs) {
+        slice.free?.();
+        return { waitMs: waitMs - ageMs };
+      }
     }
     const all = slice.lines.map((line) => new OutgoingRecord(line));
     const records = isSelected ? all.filter(({ fields }) => isSelected(fields)) : all;
-    this.#open(isRepeat ? 'repeats' : 'new', records, (refused) => {
+    const settle = (refused: readonly DeadLetter[]) => {
       // In this order: a crash in between repeats the rejection; the reverse order would lose the record.
       if (refused.length > 0 && !isRepeat) deadLetters.add(sink.name, refused);
       spool.acknowledge(sink.name, slice.next);
       const skipped = slice.skipped + all.length - records.length;
       if (skipped > 0 && !isRepeat) report({ type: 'records-skipped', records: skipped });
-    });
+    };
+    this.#open(isRepeat ? 'repeats' : 'new', records, settle, slice.free);
     return 'loaded';
   }
 
-  #open(kind: Load['kind'], records: readonly OutgoingRecord[], settle: Load['settle']): void {
+  #open(kind: Load['kind'], records: readonly OutgoingRecord[], settle: Load['settle'], free?: () => void): void {
     const { sink, clock } = this.#options;
     const nowMs = clock.now();
     const refused: DeadLetter[] = [];
@@ -201,7 +212,7 @@ export class DeliveryWorker<Cursor> {
       return !refusal;
     });
     const inFlight = new InFlightBatch(sendable, refused, sink.batch.recordsMax);
-    this.#load = { kind, inFlight, settle, sendable: sendable.length, hasTaken: false };
+    this.#load = { kind, inFlight, settle, sendable: sendable.length, free, hasTaken: false, hasFailed: false };
   }
 
   async #attempt(load: Load, signal: AbortSignal): Promise<void> {
@@ -237,6 +248,7 @@ export class DeliveryWorker<Cursor> {
     const { inFlight } = load;
     const { attempt } = inFlight;
     if (outcome instanceof DeliveryError) {
+      load.hasFailed = true;
       const refusal = { reason: renderErrorChain(outcome), code: outcome.answer };
       const isSplit = inFlight.refuse(refusal);
       if (isSplit) report({ type: 'batch-split', records: attempt.length, reason: refusal.reason });

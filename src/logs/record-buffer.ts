@@ -1,7 +1,9 @@
+import type { GivenBytes } from '../model/index.ts';
+
 /** Room for the records of one poll, and what a batch at its bound takes. Bytes. */
 const BYTES_MIN = 16 * 1024;
-/** Memory that is given back is kept for the next batches: as much as routers are read at a time, of no more than this. */
-const KEPT_BUFFERS_MAX = 2;
+/** Memory that is given back is kept for the next batches: so much, of no more than this. */
+const KEPT_BUFFERS_MAX = 4;
 const KEPT_BYTES_MAX = 4 * 1024 * 1024;
 /** UTF-8 has no more for a code unit of a string. */
 const UTF8_BYTES_MAX = 3;
@@ -15,6 +17,12 @@ const kept: Buffer<ArrayBuffer>[] = [];
 /** Keeps memory for later batches, if there is not enough of it yet. */
 export function keepMemory(memory: Buffer<ArrayBuffer>): void {
   if (memory.length > 0 && memory.length <= KEPT_BYTES_MAX && kept.length < KEPT_BUFFERS_MAX) kept.push(memory);
+}
+
+/** Gives memory to later batches, here or in the thread that it came from. */
+function giveBack(memory: Buffer<ArrayBuffer>, onRelease: ((memory: ArrayBuffer) => void) | undefined): void {
+  if (onRelease) onRelease(memory.buffer);
+  else keepMemory(memory);
 }
 
 /**
@@ -100,19 +108,22 @@ export class RecordBuffer {
   /** Empties the buffer and gives its memory to later ones: {@link bytes} of before are not valid any more. */
   release(): void {
     const isGiven = this.#isGiven;
+    const onRelease = this.#onRelease;
     const memory = this.detach();
-    if (isGiven) return;
-    if (this.#onRelease) this.#onRelease(memory.buffer);
-    else keepMemory(memory);
+    if (!isGiven) giveBack(memory, onRelease);
   }
 
   /** Gives all records to somebody who keeps them: after this, nothing may be added before {@link release}. */
-  giveAway(): Buffer {
-    const bytes = this.#memory.subarray(0, this.#end);
+  giveAway(): GivenBytes {
+    const memory = this.#memory;
+    const bytes = memory.subarray(0, this.#end);
     // Otherwise a few records would keep the room of many.
-    if (bytes.length * SHARE_GIVEN < this.#memory.length) return Buffer.from(new Uint8Array(bytes).buffer);
+    if (bytes.length * SHARE_GIVEN < memory.length) {
+      return { bytes: Buffer.from(new Uint8Array(bytes).buffer), free: () => {} };
+    }
     this.#isGiven = true;
-    return bytes;
+    const onRelease = this.#onRelease;
+    return { bytes, free: () => giveBack(memory, onRelease) };
   }
 
   /** Empties the buffer and gives its memory away, with the records at its beginning. */

@@ -11,11 +11,15 @@ export interface RecordLines extends Iterable<string> {
   readonly bytes?: Uint8Array | undefined;
   /** All records as `packLines` of base packs them, if another thread has done that. */
   readonly packed?: Uint8Array | undefined;
-  /**
-   * Gives away all records in UTF-8, separated by line feeds, in memory that nobody changes any more. May be called once, at
-   * the end of the call that passes them. Absent: they do not exist in that form.
-   */
-  readonly giveAway?: (() => Buffer) | undefined;
+  /** Gives all records away, once, at the end of the call that passes them. Absent: they do not exist as bytes. */
+  readonly giveAway?: (() => GivenBytes) | undefined;
+}
+
+/** Bytes that their new owner may keep. */
+export interface GivenBytes {
+  readonly bytes: Buffer;
+  /** Lets the memory be used again: nobody may look at `bytes` any more. Not called: it is garbage one day. */
+  readonly free: () => void;
 }
 
 /** Limits of one read from the spool. */
@@ -41,4 +45,6 @@ export interface Slice<Cursor> {
   readonly skipped: number;
   /** True if this is a redelivery of records that the sink has taken before and may have lost. */
   readonly isRepeat: boolean;
+  /** Lets the memory of `lines` be used again: nobody may look at them any more. Not called: it is garbage one day. */
+  readonly free?: (() => void) | undefined;
 }

@@ -1,5 +1,6 @@
-import { type ByteLine, cutLines, unpackLines } from '../base/index.ts';
+import type { GivenBytes } from '../model/index.ts';
 import type { Row, SqliteFile } from './sqlite-file.ts';
+import { type UnpackedBatch, UnpackedBatches } from './unpacked-batches.ts';
 
 /** Metadata of a batch. */
 export interface BatchEntry {
@@ -88,16 +89,16 @@ export class SpoolBatches {
     }
   }
 
-  /** Returns the records of a batch; `undefined` if its body is damaged. */
-  readLines({ id, records }: BatchEntry): readonly ByteLine[] | undefined {
-    return this.#unpacked.take(id, records, () => {
+  /** Returns the records of a batch until they are released; `undefined` if its body is damaged. */
+  use({ id, records }: BatchEntry): UnpackedBatch | undefined {
+    return this.#unpacked.use(id, records, () => {
       const body = this.#file.get('SELECT body FROM spool WHERE batch = ?', id)?.['body'];
       return body instanceof Uint8Array ? body : undefined;
     });
   }
 
   /** Keeps the records of a batch that was just added, until the sinks have them or others need the room. */
-  keep(batch: number, records: Buffer): void {
+  keep(batch: number, records: GivenBytes): void {
     this.#unpacked.keep(batch, records);
   }
 
@@ -149,80 +150,4 @@ function toEntry(row: Row): BatchEntry {
     records: Number(row['records']),
     bytes: Number(row['bytes']),
   };
-}
-
-/**
- * Cache size in bytes. A sink that keeps up takes a batch right after it was written, a batch often takes several slices, and
- * sinks are often at the same position.
- */
-const KEPT_BYTES_MAX = 8 * 1024 * 1024;
-
-/** A batch in memory. */
-interface Unpacked {
-  /** Absent until somebody asks for them. */
-  lines: readonly ByteLine[] | undefined;
-  readonly memory: Buffer;
-}
-
-/** The most recently written or unpacked batches of the spool. A batch above the limit is kept alone. */
-export class UnpackedBatches {
-  /** In order of use; the most recently used is last. */
-  readonly #kept = new Map<number, Unpacked>();
-  #bytes = 0;
-
-  /**
-   * Returns the records of a batch; `undefined` if its body is damaged. `readBody` is called only if the batch is not
-   * cached.
-   */
-  take(batch: number, records: number, readBody: () => Uint8Array | undefined): readonly ByteLine[] | undefined {
-    const unpacked = this.#kept.get(batch) ?? unpack(readBody(), records);
-    if (!unpacked) return undefined;
-    this.#put(batch, unpacked);
-    unpacked.lines ??= cutLines(unpacked.memory);
-    return unpacked.lines;
-  }
-
-  /** Keeps the records of a batch: its lines, separated by line feeds. */
-  keep(batch: number, memory: Buffer): void {
-    this.#put(batch, { lines: undefined, memory });
-  }
-
-  #put(batch: number, unpacked: Unpacked): void {
-    this.forget(batch);
-    this.#kept.set(batch, unpacked);
-    this.#bytes += toSize(unpacked);
-    for (const [oldest] of this.#kept) {
-      if (this.#bytes <= KEPT_BYTES_MAX || oldest === batch) break;
-      this.forget(oldest);
-    }
-  }
-
-  forget(batch: number): void {
-    const kept = this.#kept.get(batch);
-    if (!kept) return;
-    this.#bytes -= toSize(kept);
-    this.#kept.delete(batch);
-  }
-
-  /** Drops batches that no sink will need again. */
-  forgetBefore(batch: number): void {
-    for (const kept of this.#kept.keys()) if (kept < batch) this.forget(kept);
-  }
-}
-
-/** Memory of a batch may be larger than its records. */
-function toSize({ memory }: Unpacked): number {
-  return memory.buffer.byteLength;
-}
-
-function unpack(body: Uint8Array | undefined, records: number): Unpacked | undefined {
-  if (!body) return undefined;
-  try {
-    const lines = unpackLines(body);
-    const memory = lines[0]?.memory;
-    return memory && lines.length === records ? { lines, memory } : undefined;
-  } catch {
-    // Whatever the codec reports: these are not the bytes that were written.
-    return undefined;
-  }
 }

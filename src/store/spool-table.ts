@@ -1,9 +1,10 @@
 import type { ByteLine } from '../base/index.ts';
-import type { Slice, SliceBounds } from '../model/index.ts';
+import type { GivenBytes, Slice, SliceBounds } from '../model/index.ts';
 import type { LogChoice, SinkStart, SpoolCursor } from './contracts.ts';
 import { isBefore, SinkCursors } from './sink-cursors.ts';
 import { type BatchEntry, type LogCount, SpoolBatches, type SpoolTotals } from './spool-batches.ts';
 import type { SqliteFile } from './sqlite-file.ts';
+import type { UnpackedBatch } from './unpacked-batches.ts';
 
 /** A batch whose body does not contain what was put into it. */
 export class DamagedBatch {
@@ -59,7 +60,7 @@ export class SpoolTable {
    * Adds a batch. Call inside a transaction; call the returned function after commit to update the totals. `giveAway`: the
    * records as bytes, for the sinks.
    */
-  append(entry: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array, giveAway?: () => Buffer): () => void {
+  append(entry: Omit<BatchEntry, 'id' | 'bytes'>, body: Uint8Array, giveAway?: () => GivenBytes): () => void {
     const { router, component, records } = entry;
     const batch = this.#batches.append(entry, body);
     return () => {
@@ -162,6 +163,10 @@ export class SpoolTable {
     let oldestMs = 0;
     let skipped = 0;
     let passed = 0;
+    const used: UnpackedBatch[] = [];
+    const free = () => {
+      for (const one of used.splice(0)) one.release();
+    };
     const toSlice = (isFull: boolean) => ({
       lines,
       next: { batch, index },
@@ -169,6 +174,7 @@ export class SpoolTable {
       isFull,
       skipped,
       isRepeat: end !== undefined,
+      free,
     });
     for (const entry of this.#batches.from(batch)) {
       if (entry.id !== batch) [batch, index] = [entry.id, 0];
@@ -178,10 +184,11 @@ export class SpoolTable {
         if (passed++ === PASSED_MAX) return toSlice(true);
         skipped += stop - index;
       } else {
-        const all = this.#batches.readLines(entry);
-        if (!all) return lines.length > 0 ? toSlice(true) : new DamagedBatch(entry);
+        const unpacked = this.#batches.use(entry);
+        if (!unpacked) return lines.length > 0 ? toSlice(true) : new DamagedBatch(entry);
+        used.push(unpacked);
         for (; index < stop; index++) {
-          const line = all[index];
+          const line = unpacked.lines[index];
           if (!line) break;
           bytes += line.length;
           if (lines.length > 0 && (bytes > bytesMax || lines.length >= recordsMax)) return toSlice(true);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ByteLine, cutLines, joinLines } from '../../src/base/index.ts';
+import { ByteLine, cutLines, joinLines, toPieces } from '../../src/base/index.ts';
 
 const LINES = ['{"message":"grüße"}', '', '{"message":"second"}'];
 
@@ -23,7 +23,10 @@ test('joinLines() puts a line feed behind each line, from whatever memory they c
   expect(join(first, first)).toBe(`${LINES[0]}\n${LINES[0]}\n`);
 });
 
-test('joinLines() does not copy neighbours', () => {
+test('toPieces() does not copy neighbours', () => {
   const memory = Buffer.from(LINES.join('\n'));
-  expect(joinLines(cutLines(memory).slice(0, 2)).buffer).toBe(memory.buffer);
+  const [piece, ...more] = toPieces(cutLines(memory).slice(0, 2));
+  expect(piece?.buffer).toBe(memory.buffer);
+  expect(piece?.toString()).toBe(`${LINES[0]}\n\n`);
+  expect(more).toEqual([]);
 });

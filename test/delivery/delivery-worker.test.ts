@@ -437,3 +437,22 @@ test('DeliveryWorker calls a sink misconfigured that refuses every record and do
   );
   expect(bench.spool.cursors.get('archive')).toBe(6);
 });
+
+test('DeliveryWorker lets the memory of records be used again once they are settled, unless an attempt was given up', async () => {
+  let isRefused = false;
+  const { spool, worker, drain } = createBench(() =>
+    isRefused
+      ? Promise.reject(new DeliveryError('unreachable', 'Gone', { disposition: 'retry' }))
+      : Promise.resolve(taken),
+  );
+  spool.add(['a', 'b']);
+  await drain();
+  expect(spool.freed).toBe(1);
+  isRefused = true;
+  spool.add(['c']);
+  await expect(worker.step(never)).rejects.toThrow('Gone');
+  isRefused = false;
+  await drain();
+  expect(spool.cursors.get('archive')).toBe(3);
+  expect(spool.freed).toBe(1);
+});

@@ -67,3 +67,48 @@ test('RecordBuffer knows how its records are packed until one is added, and give
   longer.push('{}');
   expect(longer.packed).toBeUndefined();
 });
+
+/** Takes all memory that earlier tests have given back. */
+const useUpMemory = () => [1, 2, 3, 4].map(() => fill('{}'));
+
+test('RecordBuffer gives records away, and uses their memory again only when the new owner has freed it', () => {
+  useUpMemory();
+  const record = `{"long":"${'東'.repeat(20_000)}"}`;
+  const first = fill(record);
+  const given = first.giveAway();
+  expect(given.bytes.toString()).toBe(record);
+  expect(given.bytes.buffer).toBe(first.bytes.buffer);
+  expect(first).toHaveLength(1);
+  first.release();
+  const second = fill('{"second":2}');
+  expect(second.bytes.buffer).not.toBe(given.bytes.buffer);
+  expect(given.bytes.toString()).toBe(record);
+  given.free();
+  expect(fill('{"third":3}').bytes.buffer).toBe(given.bytes.buffer);
+});
+
+test('RecordBuffer gives few records away in memory of their size, and goes on with its own', () => {
+  useUpMemory();
+  const buffer = fill('{"a":1}', '{"b":2}');
+  const { buffer: memory } = buffer.bytes;
+  const { bytes, free } = buffer.giveAway();
+  expect(bytes.toString()).toBe('{"a":1}\n{"b":2}');
+  expect(bytes.buffer.byteLength).toBe(15);
+  buffer.release();
+  free();
+  const next = fill('{"c":3}');
+  expect(next.bytes.buffer).toBe(memory);
+  expect(bytes.toString()).toBe('{"a":1}\n{"b":2}');
+});
+
+test('RecordBuffer tells the thread that rendered its records when they are freed', () => {
+  const freed: ArrayBuffer[] = [];
+  const memory = new Uint8Array(Buffer.from('{"a":1}'));
+  const onRelease = (given: ArrayBuffer) => freed.push(given);
+  const records = RecordBuffer.of(memory, { bytes: 7, length: 1, packed: new Uint8Array(4), onRelease });
+  const { free } = records.giveAway();
+  records.release();
+  expect(freed).toEqual([]);
+  free();
+  expect(freed).toEqual([memory.buffer]);
+});

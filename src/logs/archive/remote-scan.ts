@@ -227,16 +227,11 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
     if (skew) Object.assign(skew, state.skew);
   }
 
-  /** Hands on a batch; the worker may then use its memory again. */
+  /** Hands on a batch; the worker uses its memory again when nobody here needs it any more. */
   #takeBatch(batch: PlainBatch): void {
-    let memory: ArrayBuffer | undefined;
     const { recordBytes: bytes } = batch;
-    this.#options.onBatch(
-      toBatch(batch, (freed) => {
-        memory = freed;
-      }),
-    );
-    this.#thread.post({ kind: 'taken', job: this.id, bytes, memory }, memory ? [memory] : []);
+    this.#options.onBatch(toBatch(batch, (memory) => this.#thread.post({ kind: 'memory', memory }, [memory])));
+    this.#thread.post({ kind: 'taken', job: this.id, bytes });
   }
 }
 

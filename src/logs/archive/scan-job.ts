@@ -9,7 +9,6 @@ import {
   type ScanStart,
 } from '../file-scan.ts';
 import { LineMatcher } from '../matching/line-matcher.ts';
-import { keepMemory } from '../record-buffer.ts';
 import type { RecordContext, ScanBatch } from '../record-builder.ts';
 import type { SkewBounds } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
@@ -63,7 +62,7 @@ export class ScanJob {
     this.#start.promise.catch(() => {});
   }
 
-  handle(request: ScanRequest): void {
+  handle(request: Exclude<ScanRequest, { readonly kind: 'memory' }>): void {
     switch (request.kind) {
       case 'begin':
         break;
@@ -82,7 +81,6 @@ export class ScanJob {
         break;
       case 'taken':
         this.#untakenBytes -= request.bytes;
-        if (request.memory) keepMemory(Buffer.from(request.memory));
         break;
       case 'abandon':
         this.#isAbandoned = true;

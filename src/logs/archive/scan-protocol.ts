@@ -29,8 +29,10 @@ export type ScanRequest =
   | { readonly kind: 'marker'; readonly job: number; readonly marker: BlockLost | BlockRecovered }
   /** `isWhole` is false if the body has failed: then only whole lines before that are wanted. */
   | { readonly kind: 'ended'; readonly job: number; readonly isWhole: boolean }
-  /** So many bytes of records have been taken; `memory` may be used again. */
-  | { readonly kind: 'taken'; readonly job: number; readonly bytes: number; readonly memory: ArrayBuffer | undefined }
+  /** So many bytes of records have been taken. */
+  | { readonly kind: 'taken'; readonly job: number; readonly bytes: number }
+  /** Memory of records may be used again, whatever job it came from. */
+  | { readonly kind: 'memory'; readonly memory: ArrayBuffer }
   /** Nobody wants the rest. */
   | { readonly kind: 'abandon'; readonly job: number };
 

@@ -101,11 +101,13 @@ export class LogFile {
   }
 
   /** Appends whole lines. On failure, truncates the file to its previous size if the system allows it. */
-  async append(bytes: Buffer): Promise<void> {
+  async append(pieces: readonly Buffer[]): Promise<void> {
+    let written = 0;
     try {
-      for (let written = 0; written < bytes.length; ) {
-        const { bytesWritten } = await this.#handle.write(bytes, written, bytes.length - written);
+      for (let left = pieces; left.length > 0; ) {
+        const { bytesWritten } = await this.#handle.writev(left);
         written += bytesWritten;
+        left = dropBytes(left, bytesWritten);
       }
       if (this.#options.fsync === 'batch') await this.#handle.datasync();
     } catch (cause) {
@@ -113,7 +115,7 @@ export class LogFile {
       await this.#handle.truncate(this.#size).catch(() => {});
       throw cause;
     }
-    this.#size += bytes.length;
+    this.#size += written;
   }
 
   /** Renames the file to a name with the time and starts a new one. */
@@ -138,6 +140,19 @@ export class LogFile {
       await this.#handle.close();
     }
   }
+}
+
+/** What is left of the pieces when the system has taken the first `count` bytes. */
+function dropBytes(pieces: readonly Buffer[], count: number): readonly Buffer[] {
+  let bytes = count;
+  const first = pieces.findIndex((piece) => {
+    if (bytes < piece.length) return true;
+    bytes -= piece.length;
+    return false;
+  });
+  if (first < 0) return [];
+  const [cut, ...rest] = pieces.slice(first);
+  return cut ? [cut.subarray(bytes), ...rest] : rest;
 }
 
 interface Opened {

@@ -1,4 +1,4 @@
-import { type ByteLine, type Clock, joinLines, untilAborted } from '../../../base/index.ts';
+import { type ByteLine, type Clock, toPieces, untilAborted } from '../../../base/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
 import { type RecordFormat, renderLines } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
@@ -133,7 +133,7 @@ class FileSink implements Sink {
     let from = 0;
     let bytes = 0;
     const flush = async (to: number) => {
-      if (to > from) await file.append(joinLines(lines.slice(from, to)));
+      if (to > from) await file.append(toPieces(lines.slice(from, to)));
       total += bytes;
       from = to;
       bytes = 0;
