@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { type Clock, Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
+import { type Clock, Lifecycle, type Logger, type Random, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import type { StoreError } from '../store/index.ts';
 import { openWebServer, type ReloadResult, toWebPolicy, type WebServer } from '../web/index.ts';
@@ -64,6 +64,8 @@ export interface Agent {
   /** Aborts when the agent cannot continue; the reason is the cause. Stop it then. */
   readonly failed: AbortSignal;
   summary(): AgentSummary;
+  /** Returns why the agent needs a restart: no run has started or ended for longer than any run may take. `undefined` while it is well. */
+  findStall(): string | undefined;
   /** Loads the configuration again: all of it or nothing. Faults are in the result and in the log. */
   reload(): Promise<ReloadResult>;
   /** Resolves when no run is in progress and no record is in flight. */
@@ -128,6 +130,14 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   return createAgent({ ...stations, urls: web.urls, reloader, failed, quit, readiness, lifecycle, logger });
 }
 
+/** Above the time limit of every run; the longest, a backup, has 15 minutes. Milliseconds. */
+const STALL_MS = 20 * 60_000;
+
+function describeStall(stalledMs: number): string | undefined {
+  if (stalledMs < STALL_MS) return undefined;
+  return `No poll or other run has started or ended for ${renderDuration(Math.round(stalledMs / 1000) * 1000)}`;
+}
+
 const NOT_RUNNING = 'The agent is starting or stopping; try again later.';
 
 function describeFault(fault: StoreError | undefined): string | undefined {
@@ -151,6 +161,7 @@ function createAgent(parts: AgentParts): Agent {
     quit: quit.signal,
     failed: failed.signal,
     summary: () => ({ routers: fleet.routers.length, routersUp: fleet.countStates().up, ...counts }),
+    findStall: () => describeStall(scheduler.stalledMs),
     reload: () => reloader.reload(),
     async whenIdle() {
       await scheduler.whenIdle();

@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
-import { hashToUnit, renderErrorChain } from '../base/index.ts';
-import { type CheckedState, type LoadedConfig, watchAlso } from '../config/index.ts';
+import { createSystemClock, hashToUnit, renderErrorChain } from '../base/index.ts';
+import { type CheckedState, type LoadedConfig, readEnvironment, watchAlso } from '../config/index.ts';
 import { parseListenAddress, renderFault } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
 import { type LogFlags, openLogger, serve } from './serve.ts';
+import { openServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 
 /** Options of `run`. */
@@ -73,6 +74,12 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
       logger,
       io,
       web: flags.web,
+      serviceManager: openServiceManager({
+        environment: readEnvironment(),
+        pid: process.pid,
+        clock: createSystemClock(),
+        logger,
+      }),
       reload,
       onConfigured(next) {
         running = next;

@@ -12,6 +12,7 @@ import {
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { DeliveryError } from '../delivery/index.ts';
 import { findSecrets } from './configuration.ts';
+import type { ServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
 import { readVersion } from './version.ts';
 
@@ -69,6 +70,8 @@ export interface ServeOptions {
   readonly logger: Logger;
   /** Streams and signals of the process. */
   readonly io: CommandIo;
+  /** Told about the start, reloads at SIGHUP and the end; absent = nobody. */
+  readonly serviceManager?: ServiceManager;
   /** Called once, when the agent has started. */
   readonly onStarted?: (agent: Agent) => void;
   /** True when a disconnected reader of stdout is a normal end. Default false: a supervisor must notice it. */
@@ -79,13 +82,24 @@ export interface ServeOptions {
 
 /** Runs the agent until it must end or fails, then shuts it down gracefully. Throws errors that prevent the start. */
 export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode; summary: AgentSummary }> {
-  const { config, watched, reload, onConfigured, web, logger, io, onStarted, until = waitForAbort } = options;
+  const {
+    config,
+    watched,
+    reload,
+    onConfigured,
+    web,
+    logger,
+    io,
+    onStarted,
+    serviceManager,
+    until = waitForAbort,
+  } = options;
   // Listen from the beginning: SIGHUP without a listener would end the process.
-  const hangups = { isAsked: false, reload: () => {} };
+  const hangups = { isAsked: false, reload: async () => {} };
   if (reload) {
     io.onHangup(() => {
       hangups.isAsked = true;
-      hangups.reload();
+      void hangups.reload();
     });
   }
   const agent = await startAgent({
@@ -100,18 +114,26 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
     random: systemRandom,
     stdout: io.stdout,
   });
-  hangups.reload = () => void agent.reload();
-  if (hangups.isAsked) hangups.reload();
+  serviceManager?.ready(agent);
+  hangups.reload = async () => {
+    serviceManager?.reloading();
+    await agent.reload();
+    // Also after a fault: the running configuration stays in force.
+    if (!io.signal.aborted) serviceManager?.ready(agent);
+  };
+  if (hangups.isAsked) void hangups.reload();
   onStarted?.(agent);
   const end = AbortSignal.any([io.signal, agent.failed, agent.quit]);
   await until(end).catch(() => {});
   const summary = agent.summary();
   logger.info('Stopping');
+  serviceManager?.stopping();
   const { reason } = agent.failed;
   const isReaderGone = options.endsWithReader === true && reason instanceof DeliveryError && reason.code === 'closed';
   const isFailed = agent.failed.aborted && !isReaderGone;
   if (isFailed) logger.error('The agent cannot continue', { error: renderErrorChain(reason) });
   await agent.stop();
+  await serviceManager?.close();
   logger.info('Stopped');
   return {
     exitCode: isFailed ? EXIT.failed : EXIT.done,

@@ -66,9 +66,12 @@ export class Scheduler {
   #isStarted = false;
   #isStopped = false;
   #timer: Timer | undefined;
+  /** When a run last started or ended. Monotonic milliseconds. */
+  #progressedMs: number;
 
   constructor(options: SchedulerOptions) {
     this.#clock = options.clock;
+    this.#progressedMs = options.clock.monotonic();
     this.#report = options.report;
     this.#runsMax = options.runsMax ?? RUNS_MAX;
   }
@@ -163,6 +166,17 @@ export class Scheduler {
     await this.whenIdle();
   }
 
+  /**
+   * How long no run has started or ended although one is due or in progress, milliseconds; 0 if there is none. Every run
+   * has a time limit, so a value above the longest of them means that something hangs.
+   */
+  get stalledMs(): number {
+    if (!this.#isStarted || this.#isStopped) return 0;
+    const isBusy = this.#running.size > 0 || this.#ready.length > 0;
+    const dueMs = isBusy ? this.#progressedMs : (this.#dueTimes.nextDueMs ?? Infinity);
+    return Math.max(0, this.#clock.monotonic() - Math.max(this.#progressedMs, dueMs));
+  }
+
   /** Resolves when nothing is running. */
   async whenIdle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ ended }) => ended));
@@ -238,6 +252,7 @@ export class Scheduler {
   async #run(entry: Entry, signal: AbortSignal): Promise<void> {
     const { activity, schedule, queue } = entry;
     const startedMs = this.#clock.monotonic();
+    this.#progressedMs = startedMs;
     const lagMs = schedule.lagAt(startedMs);
     const isTriggered = entry.awaited !== undefined;
     let outcome: RunOutcome = 'failed';
@@ -248,6 +263,7 @@ export class Scheduler {
       error = cause;
     }
     const endedMs = this.#clock.monotonic();
+    this.#progressedMs = endedMs;
     if (!signal.aborted) {
       const durationMs = endedMs - startedMs;
       this.#report({ type: 'run-ended', key: activity.key, outcome, isTriggered, lagMs, durationMs, error });

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Activity } from '../../src/schedule/index.ts';
-import { createBench, differences, lasting, MINUTE_MS } from './scheduler-bench.ts';
+import { createBench, createGate, differences, lasting, MINUTE_MS } from './scheduler-bench.ts';
 
 describe('schedule', () => {
   test('Scheduler gives each activity a run per interval, on a schedule of its own', async () => {
@@ -236,6 +236,38 @@ describe('serial keys and the cap', () => {
     await scheduler.whenIdle();
     expect(turns).toHaveLength(5);
     expect(runningMost).toBe(2);
+  });
+});
+
+describe('Scheduler.stalledMs', () => {
+  test('is zero while runs start and end, and before, after and without them', async () => {
+    const { clock, scheduler, add, settle } = createBench();
+    await clock.advance(MINUTE_MS);
+    expect(scheduler.stalledMs).toBe(0);
+    scheduler.start();
+    await clock.advance(MINUTE_MS);
+    expect(scheduler.stalledMs).toBe(0);
+    add('a', { intervalMs: 60 * MINUTE_MS });
+    await clock.advance(59 * MINUTE_MS, settle);
+    // Between two runs nothing is due.
+    expect(scheduler.stalledMs).toBe(0);
+    add('b', { run: lasting(clock, 5 * MINUTE_MS) });
+    await clock.advance(4 * MINUTE_MS);
+    await scheduler.stop();
+    expect(scheduler.stalledMs).toBe(0);
+  });
+
+  test('grows while a run hangs and no other starts or ends', async () => {
+    const { clock, scheduler, add } = createBench(1);
+    const gate = createGate();
+    add('hangs', { run: gate.run });
+    add('waits');
+    scheduler.start();
+    await clock.advance(10 * MINUTE_MS);
+    expect(scheduler.stalledMs).toBeGreaterThan(9 * MINUTE_MS);
+    gate.open('done');
+    await scheduler.whenIdle();
+    expect(scheduler.stalledMs).toBe(0);
   });
 });
 
