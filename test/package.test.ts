@@ -17,7 +17,7 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 };
 /** What packing needs of a checkout. The rest is left out, so that a package that depends on it does not come about. */
 const SOURCES = [
-  ...['bin', 'src', 'tools', 'package.json', 'tsconfig.json', 'tsconfig.build.json'],
+  ...['bin', 'src', 'tools', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'bench/RESULTS.md'],
   ...['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc', 'docs', 'deploy', 'dashboards', 'test/package.test.ts'],
 ];
 
@@ -38,14 +38,11 @@ beforeAll(() => {
   for (const name of SOURCES) cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
   const env = { ...process.env, npm_config_update_notifier: 'false', npm_config_offline: 'true' };
-  const npm = spawnSync('npm', ['pack', '--json', '--loglevel=error'], { cwd: checkout, encoding: 'utf8', env });
-  if (npm.status !== 0) throw new RangeError(`npm pack failed: ${npm.stderr}${npm.stdout}`);
-  // What the scripts of the package print stands before the result.
-  const [{ filename, files }] = JSON.parse(npm.stdout.slice(npm.stdout.indexOf('[\n'))) as [
-    { filename: string; files: { path: string }[] },
-  ];
-  packed = files.map(({ path }) => path);
-  tarball = join(checkout, filename);
+  const npm = spawnSync('npm', ['run', '--silent', 'package'], { cwd: checkout, encoding: 'utf8', env });
+  if (npm.status !== 0) throw new RangeError(`npm run package failed: ${npm.stderr}${npm.stdout}`);
+  tarball = join(checkout, npm.stdout.trim());
+  const listed = spawnSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).stdout.trim().split('\n');
+  packed = listed.map((path) => path.replace('package/', ''));
   const modules = join(project, 'node_modules');
   mkdirSync(modules, { recursive: true });
   spawnSync('tar', ['-xzf', tarball, '-C', modules]);
@@ -59,11 +56,6 @@ beforeAll(() => {
 }, PACKING_MS_MAX);
 afterAll(() => rmSync(dirname(project), { recursive: true, force: true }));
 
-interface SourceMap {
-  readonly sources: readonly string[];
-  readonly sourcesContent?: unknown;
-}
-
 /** The example of the README. */
 function readExample(): string {
   const section = readFileSync(join(ROOT, 'README.md'), 'utf8').split('## As a library\n')[1] ?? '';
@@ -73,10 +65,12 @@ function readExample(): string {
 /** Every kind of file that there may be. */
 const KINDS = [
   /^(bin\/router-exporter\.js|package\.json|[A-Z]+(\.md)?)$/,
-  /^dist\/[\w/.-]+\.(js|js\.map|d\.ts)$/,
+  /^dist\/[\w/.-]+\.(js|d\.ts)$/,
   /^dist\/status\/modules\/\w+\.yaml$/,
   /^docs\/([\w-]+\/)?[\w-]+\.md$/,
   /^docs\/router-exporter\.example\.yaml$/,
+  /^docs\/images\/[\w-]+\.png$/,
+  /^bench\/RESULTS\.md$/,
   /^dashboards\/json\/[\w-]+\.json$/,
   /^deploy\/(loki|prometheus|prometheus\/examples|sidecar|systemd)\/[\w-]+\.(yaml|sh|service)$/,
 ];
@@ -109,14 +103,45 @@ describe('the package', () => {
     );
   });
 
-  test('holds no sources inside its source maps, and no path or secret of the machine that made it', () => {
+  test('has a manifest without anything that only a checkout needs, and no address that is not known', () => {
+    const folder = join(project, 'node_modules/router-exporter');
+    const keys = Object.keys(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as object);
+    const known = [
+      'name',
+      'version',
+      'description',
+      'license',
+      'type',
+      'bin',
+      'exports',
+      'files',
+      'engines',
+      'dependencies',
+    ];
+    expect(keys).toEqual(known);
+  });
+
+  test('is not made by `npm pack` or published from a checkout by mistake', () => {
+    const npm = spawnSync('npm', ['pack', '--dry-run'], { cwd: dirname(tarball), encoding: 'utf8' });
+    expect(npm).toMatchObject({ status: 1, stderr: expect.stringContaining('npm run package') });
+    expect(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))).toMatchObject({ private: true });
+  });
+
+  test('has documents whose links lead to files that it brings', () => {
+    const folder = join(project, 'node_modules/router-exporter');
+    const pages = packed.filter((path) => path.endsWith('.md'));
+    const links = pages.flatMap((page) => {
+      const text = readFileSync(join(folder, page), 'utf8');
+      return [...text.matchAll(/\]\(([^)#\s:]+)(#[^)]*)?\)/g)].map(([, path = '']) => join(dirname(page), path));
+    });
+    expect(links.length).toBeGreaterThan(100);
+    expect([...new Set(links)].filter((path) => !existsSync(join(folder, path)))).toEqual([]);
+  });
+
+  test('holds no source maps, whose sources are not there, and no path or secret of the machine that made it', () => {
     const folder = join(project, 'node_modules/router-exporter');
     const read = (path: string) => readFileSync(join(folder, path), 'utf8');
-    const maps = packed.filter((path) => path.endsWith('.map')).map((path) => JSON.parse(read(path)) as SourceMap);
-    expect(maps.length).toBeGreaterThan(100);
-    expect(
-      maps.filter(({ sourcesContent, sources }) => sourcesContent || sources.some((path) => /^\/|:/.test(path))),
-    ).toEqual([]);
+    expect(packed.filter((path) => path.endsWith('.js') && read(path).includes('sourceMappingURL'))).toEqual([]);
     const checkout = dirname(tarball);
     const homes = [ROOT.replace(/\/$/, ''), checkout, homedir() === '/' ? checkout : homedir()];
     const leaks = packed.filter((path) => {

@@ -1,5 +1,5 @@
 /**
- * Builds dist/, the content of the package. `npm run build` and `npm pack` run it.
+ * Builds dist/, the compiled program of the packages. `npm run build` runs it.
  *
  * The compiler changes `.ts` imports to `.js` in the code but not in the declarations, so this script does.
  */
@@ -10,7 +10,7 @@ import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 const RELATIVE_IMPORT = /((?:from |import\()(['"])\.\.?\/[^'"]*)\.ts\2/g;
 
 rmSync('dist', { recursive: true, force: true });
-const { status } = spawnSync('tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
+const { status } = spawnSync('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
 process.exitCode = status ?? 1;
 // Files that the program reads at run time.
 cpSync('src/status/modules', 'dist/status/modules', { recursive: true });
