@@ -2,7 +2,7 @@ import type * as typed from '@commander-js/extra-typings';
 import * as commander from 'commander';
 
 /** Commander with the types of a command's options and arguments inferred from their declaration. These types are all that is added to it. */
-export const { Command, InvalidArgumentError, Option } = commander as unknown as typeof typed;
+export const { Argument, Command, InvalidArgumentError, Option } = commander as unknown as typeof typed;
 
 /** The command line, to which commands are added. */
 export type Program = typed.Command;

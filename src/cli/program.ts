@@ -1,9 +1,10 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
+import { renderCompletion, SHELLS } from './completion.ts';
 import { addDeadLetterCommands } from './dead-letters/commands.ts';
-import { Command, collect, configOption, Option, type Program, parseWholeNumber } from './options.ts';
+import { Argument, Command, collect, configOption, Option, type Program, parseWholeNumber } from './options.ts';
 import { addRouterCommands } from './routers/commands.ts';
-import { type CommandIo, EXIT, type ExitCode, endWithReader } from './terminal/io.ts';
+import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './terminal/io.ts';
 import { readVersion } from './version.ts';
 
 /** Maximum routers of a demo: each is a listening socket and a log writer in this process. */
@@ -165,6 +166,14 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
 
   addRouterCommands(program, endWithReader(io), finish);
   addDeadLetterCommands(program, endWithReader(io), finish);
+  program
+    .command('completion')
+    .description('Print the completion of commands and flags for a shell.')
+    .addArgument(new Argument('<shell>', 'shell').choices(SHELLS))
+    .action(async (shell) => {
+      await writeResult(renderCompletion(shell, program, 'run'), io);
+      finish(EXIT.done);
+    });
   return program;
 }
 
