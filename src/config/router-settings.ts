@@ -5,6 +5,7 @@ import {
   type ConfigFiles,
   checkSettings,
   type Environment,
+  isWritten,
   NamedFileReader,
   orDefaults,
   type Place,
@@ -132,6 +133,7 @@ export async function resolveRouters(
 ): Promise<Config['routers']> {
   const layers: PlacedLayer[] = [{ file: main, path: ['defaults'], layer: settings.defaults ?? {} }, ...routers];
   for (const layer of layers) refuseBoth(layer, 'password', 'password_file');
+  for (const router of routers) refuseIdleTls(router);
   const contents = await readNamedFiles(layers);
   const [defaults, ...own] = layers.map((layer, index) => ({ ...layer, files: contents[index] ?? {} }));
   // Perhaps no router inherits them.
@@ -205,6 +207,13 @@ function resolveRouter(
     byteBudget: keys.byte_budget.perDay,
     byteBudgetStatusShare: keys.byte_budget.statusShare,
   };
+}
+
+/** Rejects `tls` of a router that is asked without TLS. That of `defaults` is for the other routers. */
+function refuseIdleTls({ file, path, layer }: PlacedRouter): void {
+  if (layer.url?.startsWith('http:') !== true || !isWritten({ file, path }, 'tls')) return;
+  const message = '"tls" has no effect here, because "url" begins with http://; write https://, or remove "tls"';
+  file.faults.add([...path, 'tls'], message, { aim: 'key' });
 }
 
 /** Rejects a client certificate without its key, and a key without its certificate. */

@@ -211,4 +211,16 @@ describe('loadConfig() on files of routers', () => {
     ]);
     expect((await load(withRouter('').replace('routers:', 'router_files: []\nrouters:'))).lines).toEqual([]);
   });
+
+  it('refuses "tls" of a router that is asked without it, and leaves that of defaults to the others', async () => {
+    const main =
+      'router_files: [r.yaml]\ndefaults: { username: u, password: p, tls: { insecure_skip_verify: true } }\n';
+    const idle = '- name: a\n  url: http://a\n  tls:\n    insecure_skip_verify: true\n- { name: b, url: "http://b" }\n';
+    const { lines } = await load(main, { files: { 'r.yaml': idle } });
+    expect(lines).toEqual([
+      'r.yaml:3:3: [0].tls: "tls" has no effect here, because "url" begins with http://; write https://, or remove "tls"',
+    ]);
+    const { config } = await load(main, { files: { 'r.yaml': '- { name: b, url: "http://b" }' } });
+    expect(config?.routers).toHaveLength(1);
+  });
 });

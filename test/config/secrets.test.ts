@@ -60,6 +60,21 @@ describe('loadConfig() on secrets', () => {
   });
 
   it.each([
+    ['${DIR}/pw', '"${DIR}/pw" (before the environment was filled in), does not exist'],
+    ['${DIR}/a/b-1.pw', '"${DIR}/a/b-1.pw" (before the environment was filled in), does not exist'],
+    // A password that was written here by mistake may have such a part.
+    [`${SECRET}\${DIR}`, 'text, does not exist'],
+    [`\${DIR}${SECRET}`, 'text, does not exist'],
+    [`\${DIR}/${SECRET}:x`, 'text, does not exist'],
+  ])('names the file of a password by its variable, without what it stands for: %s', async (written, expected) => {
+    const { lines } = await load(`routers: [{ name: a, url: "http://a", username: u, password_file: "${written}" }]`, {
+      env: { DIR: `/nonexistent/${SECRET}` },
+    });
+    expect(lines).toEqual([expect.stringContaining(`routers[0].password_file: The file named here, ${expected}`)]);
+    expect(lines.join()).not.toContain(SECRET);
+  });
+
+  it.each([
     ['no space behind its colon', ':', '1:52: routers[0].…: Unknown key; valid here: '],
     ['a comma instead of its colon', ', ', '1:62: routers[0].…: Unknown key; valid here: '],
   ])('does not repeat a password that has %s', async (_, separator, expected) => {

@@ -45,7 +45,7 @@ export function text(about: About) {
 
 /** The path of a file with a secret, which a person may mistake for the secret itself. */
 export function secretPath(description: string) {
-  return withSecrecy('possible', text({ description, kind: 'path' }));
+  return withSecrecy('path', text({ description, kind: 'path' }));
 }
 
 /** Text that is converted to a {@link Secret}. */
@@ -256,10 +256,10 @@ export function wholeNumber(about: About, least: number, most: number) {
 }
 
 /**
- * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL or
- * instead of the name of a file. Messages repeat neither.
+ * Secrecy of a value. `secret`: it is a secret. `possible`: an operator may put a secret there by mistake, as in a URL.
+ * `path`: as well, instead of the name of a file. Messages repeat none of them, except a path that begins with a variable.
  */
-type Secrecy = 'secret' | 'possible';
+type Secrecy = 'secret' | 'possible' | 'path';
 
 const SECRECIES = z.registry<{ readonly secrecy: Secrecy }>();
 
@@ -275,6 +275,8 @@ export interface SecretKeys {
   isSensitive(path: KeyPath): boolean;
   /** True if the value at a path, or a value that contains it, is a secret. */
   isSecret(path: KeyPath): boolean;
+  /** True if the value at a path is the name of a file with a secret. */
+  isSecretPath(path: KeyPath): boolean;
   /** True for a map of secrets with names chosen by the operator, such as headers, and for its content. */
   isInMap(path: KeyPath): boolean;
 }
@@ -292,16 +294,23 @@ function collectKeys(root: z.core.$ZodType): SecretKeys {
   const sensitive = new Set<unknown>();
   const secrets = new Set<unknown>();
   const maps = new Set<unknown>();
+  const paths = new Set<unknown>();
   const visit = (schema: z.core.$ZodType, key: string, isInMap: boolean) => {
     const secrecy = SECRECIES.get(schema)?.secrecy;
     if (secrecy !== undefined) sensitive.add(key);
     if (secrecy === 'secret') secrets.add(key);
+    if (secrecy === 'path') paths.add(key);
     if (secrecy === 'secret' && isInMap) maps.add(key);
     for (const [step, part] of listParts(schema)) visit(part, step ?? key, schema instanceof z.ZodRecord);
   };
   visit(root, '', false);
   const has = (keys: ReadonlySet<unknown>) => (path: KeyPath) => path.some((step) => keys.has(step));
-  return { isSensitive: has(sensitive), isSecret: has(secrets), isInMap: has(maps) };
+  return {
+    isSensitive: has(sensitive),
+    isSecret: has(secrets),
+    isInMap: has(maps),
+    isSecretPath: (path) => paths.has(path.at(-1)),
+  };
 }
 
 /** Lists the parts of a schema, with their key in a map. */

@@ -8,11 +8,18 @@ const UNPRINTABLE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Describes the value at `path` in the file, before the environment is substituted. Never repeats a secret. */
 export function describeValue(value: unknown, path: KeyPath, keys: SecretKeys): string {
-  if (keys.isSensitive(path)) return describeKind(value);
+  if (keys.isSensitive(path) && !(keys.isSecretPath(path) && isPathOfVariable(value))) return describeKind(value);
   if (typeof value === 'string') return describeText(value);
   if (typeof value === 'number') return `the number ${value}`;
   if (typeof value === 'boolean') return String(value);
   return describeKind(value);
+}
+
+/** A variable, and behind it what names of files are made of: nobody writes a password like that. */
+const PATH_OF_VARIABLE = /^\$\{[A-Za-z_]\w*\}(\/[\w.-]+)*\/?$/;
+
+function isPathOfVariable(value: unknown): boolean {
+  return typeof value === 'string' && PATH_OF_VARIABLE.test(value);
 }
 
 /** Describes the kind of a value without its content. */
