@@ -136,6 +136,35 @@ describe('JSON calls', () => {
     expect(bench.lines()).toEqual(['POST /auth/login', 'GET /profiles']);
   });
 
+  test.each(['token', 'basic'] as const)(
+    'RouterClient keeps its credentials out of everything that a router quotes, with auth: %s',
+    async (auth) => {
+      // In base64, it has a slash, which some encoders escape.
+      const password = 'canary?~?';
+      await using bench = await openRouter(
+        (request, response) => {
+          const quoted = request.headers.authorization ?? '';
+          const text = JSON.stringify({ error: [{ [quoted]: `you sent ${quoted}` }], list: [quoted] });
+          response.writeHead(request.url?.includes('device_info') === true ? 200 : 400);
+          response.end(request.url?.includes('escaped') === true ? text.replaceAll('/', String.raw`\/`) : text);
+        },
+        { auth, password },
+      );
+      const base64 = Buffer.from(`monitor:${password}`).toString('base64');
+      expect(base64).toContain('/');
+      const shown = [JSON.stringify(await bench.client.readStatus('device_info'))];
+      for (const resource of ['plain', 'escaped']) {
+        const error: unknown = await bench.client.readStatus(resource).catch((cause: unknown) => cause);
+        shown.push(renderErrorChain(error));
+      }
+      for (const text of shown) {
+        expect(text).toContain('[secret]');
+        expect(text).not.toMatch(/access-1/);
+        expect(text).not.toContain(base64);
+      }
+    },
+  );
+
   test('RouterClient puts the words of the router into its error, bounded and without control characters', async () => {
     await using bench = await openRouter(
       refuse(404, { error: [{ 'log\u001b[31m_file': `no\r\nsuch ${'x'.repeat(9999)}` }] }),

@@ -146,7 +146,7 @@ export class Transport {
         signal: deadline.signal,
       });
       if (response.isCut) throw toTooLongError(options, response.statusCode);
-      return toJsonAnswer(response, response.bytes, this.#options.clock, options.knownDigest);
+      return toJsonAnswer(response, response.bytes, options, this.#options.clock);
     } catch (cause) {
       throw toCallerError(cause, what, options.signal, deadline.signal);
     }
@@ -164,7 +164,7 @@ export class Transport {
       const start = answer.statusCode === 200 ? 0 : findRangeStart(answer, options);
       if (start === undefined) {
         const bytes = await readWhole(this.#watch(answer, options), options, stall.signal);
-        return refuse(toJsonAnswer(answer, bytes, this.#options.clock));
+        return refuse(toJsonAnswer(answer, bytes, options, this.#options.clock));
       }
       return {
         body: this.#readGuarded(answer.body, stall, options),
@@ -402,8 +402,8 @@ function decodeFacts({ statusCode, headers }: Dispatcher.ResponseData): Download
 function toJsonAnswer(
   { statusCode, headers }: Pick<WholeResponse, 'statusCode' | 'headers'>,
   bytes: Buffer,
+  { authorization, knownDigest }: TransportRequest,
   clock: Clock,
-  knownDigest?: string,
 ): WholeAnswer {
   const digest = knownDigest === undefined || statusCode !== 200 ? undefined : hash('sha256', bytes, 'base64');
   return {
@@ -411,7 +411,7 @@ function toJsonAnswer(
     // The clock of a router may show its date of manufacture.
     retryAfterMs: parseRetryAfter(headers['retry-after'], clock.now(), headers.date),
     dateMs: parseDate(headers.date),
-    body: digest !== undefined && digest === knownDigest ? undefined : parseJson(bytes),
+    body: digest !== undefined && digest === knownDigest ? undefined : parseJson(bytes, authorization),
     digest,
     bytes,
   };
@@ -422,10 +422,18 @@ function parseDate(header: string | string[] | undefined): number | undefined {
   return Number.isNaN(dateMs) ? undefined : dateMs;
 }
 
-function parseJson(bytes: Buffer): unknown {
+/**
+ * Decodes a body. The credentials of its request are masked: some servers quote the request in their errors, which reach pages
+ * and the agent's log.
+ */
+function parseJson(bytes: Buffer, authorization = ''): unknown {
   if (bytes.length === 0) return undefined;
+  const [, credentials = ''] = authorization.split(' ', 2);
+  // Some encoders escape the slash, which base64 has.
+  const forms = credentials === '' ? [] : [credentials, credentials.replaceAll('/', String.raw`\/`)];
   try {
-    return JSON.parse(bytes.toString('utf8')) as unknown;
+    const text = forms.reduce((rest, form) => rest.replaceAll(form, '[secret]'), bytes.toString('utf8'));
+    return JSON.parse(text) as unknown;
   } catch {
     return undefined;
   }
