@@ -241,7 +241,7 @@ const allRouters: kit.Section = {
         },
         {
           title: 'Log gaps',
-          expr: `sum by (job, router, site) (${of('router_log_gaps_total')})`,
+          expr: `sum by (job, router, site) (${of('router_log_gaps_total', kit.LOST)})`,
           unit: units.NoUnit,
           limits: kit.NONE_WANTED,
         },
@@ -409,7 +409,9 @@ const logs: kit.Section = {
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
       links: [linkToLogs('label')],
-      queries: [{ expr: `topk(10, sum by (job, router) (${of('router_log_gaps_total')}) > 0)`, legend: '{{router}}' }],
+      queries: [
+        { expr: `topk(10, sum by (job, router) (${of('router_log_gaps_total', kit.LOST)}) > 0)`, legend: '{{router}}' },
+      ],
     }),
     kit.trend({
       title: 'Lag of sinks',

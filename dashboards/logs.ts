@@ -48,7 +48,7 @@ const reading: kit.Section = {
       width: 4,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
-      queries: [{ expr: `sum(${of('router_log_gaps_total')}) or vector(0)`, legend: 'gaps' }],
+      queries: [{ expr: `sum(${of('router_log_gaps_total', kit.LOST)}) or vector(0)`, legend: 'gaps' }],
     }),
     kit.stat({
       title: 'Unparsed',
@@ -125,7 +125,7 @@ const reading: kit.Section = {
       min: 0,
       limits: kit.NONE_WANTED,
       queries: [
-        { expr: `sum by (certainty) (${of('router_log_gaps_total')})`, legend: 'gaps, {{certainty}}' },
+        { expr: `sum by (certainty) (${of('router_log_gaps_total', kit.LOST)})`, legend: 'gaps, {{certainty}}' },
         { expr: `sum(${of('router_log_resets_total')})`, legend: 'resets' },
         { expr: `sum(${of('router_log_repeats_total')})`, legend: 'repeats' },
       ],
@@ -145,12 +145,12 @@ const reading: kit.Section = {
         { label: 'certainty', title: 'Certainty' },
         {
           title: 'Gaps',
-          expr: `topk(100, max by (job, router, site, component, certainty) (${of('router_log_gaps_total')}))`,
+          expr: `topk(100, max by (job, router, site, component, certainty) (${of('router_log_gaps_total', kit.LOST)}))`,
           unit: units.NoUnit,
         },
         {
           title: 'Bytes, at least',
-          expr: `max by (job, router, site, component, certainty) (${of('router_log_gap_bytes_total')}) and on (job, router, component, certainty) topk(100, max by (job, router, site, component, certainty) (${of('router_log_gaps_total')}))`,
+          expr: `max by (job, router, site, component, certainty) (${of('router_log_gap_bytes_total', kit.LOST)}) and on (job, router, component, certainty) topk(100, max by (job, router, site, component, certainty) (${of('router_log_gaps_total', kit.LOST)}))`,
           unit: units.BytesIEC,
         },
       ],

@@ -28,6 +28,8 @@ export const BY_JOB = 'job=~"$job"';
 export const BY_SITE = 'site=~"$site"';
 export const BY_ROUTER = 'router=~"$router"';
 export const BY_INSTANCE = 'instance=~"$instance"';
+/** Matches gaps of missing lines, and not those that `logs.start` leaves out. */
+export const LOST = 'reason!="skipped"';
 
 /** Returns the average over the shown time range, sampled at the interval of the panel. */
 export function averageShown(expr: string): string {

@@ -51,7 +51,7 @@ export const logs: kit.Section = {
         { title: 'Rotated files', expr: `max by (component) (${of('router_log_archives')})`, unit: units.NoUnit },
         {
           title: 'Gaps',
-          expr: `sum by (component) (${of('router_log_gaps_total')})`,
+          expr: `sum by (component) (${of('router_log_gaps_total', kit.LOST)})`,
           unit: units.NoUnit,
           limits: kit.NONE_WANTED,
         },

@@ -79,7 +79,7 @@ export const now: kit.Section = {
       width: 3,
       unit: units.NoUnit,
       limits: kit.NONE_WANTED,
-      queries: [{ expr: `sum(${of('router_log_gaps_total')}) or vector(0)`, legend: 'gaps' }],
+      queries: [{ expr: `sum(${of('router_log_gaps_total', kit.LOST)}) or vector(0)`, legend: 'gaps' }],
     }),
   ],
 };

@@ -154,7 +154,7 @@ const EVENTS: readonly (readonly [
     [
       'router_log_archives{component="network"} 3',
       ...['certain', 'likely', 'possible'].map(
-        (one) => `router_log_gaps_total{component="network",certainty="${one}"} 0`,
+        (one) => `router_log_gaps_total{component="network",certainty="${one}",reason="missing"} 0`,
       ),
     ],
     { logs: [{ component, archives: 3 }] },
@@ -197,8 +197,8 @@ const EVENTS: readonly (readonly [
     },
     [['warn: Log lines are missing', { component, certainty: 'likely', reason: 'expired' }]],
     [
-      'router_log_gap_bytes_total{component="network",certainty="likely"} 7',
-      'router_log_gaps_total{component="network",certainty="likely"} 1',
+      'router_log_gap_bytes_total{component="network",certainty="likely",reason="missing"} 7',
+      'router_log_gaps_total{component="network",certainty="likely",reason="missing"} 1',
     ],
     {
       logs: [{ component, gaps: 1 }],
@@ -206,6 +206,23 @@ const EVENTS: readonly (readonly [
         { at: '2026-11-21T00:00:00.000Z', component, certainty: 'likely', reason: 'expired', bytesMin: 7, until: null },
       ],
     },
+  ],
+  [
+    {
+      type: 'log-gap-found',
+      component,
+      certainty: 'certain',
+      reason: 'skipped',
+      bytesMin: 7,
+      uid: 's',
+      untilUtcMs: undefined,
+    },
+    [['info: Older log lines are left out, as logs.start says', { component }]],
+    [
+      'router_log_gap_bytes_total{component="network",certainty="certain",reason="skipped"} 7',
+      'router_log_gaps_total{component="network",certainty="certain",reason="skipped"} 1',
+    ],
+    { logs: [{ component, gaps: 0 }] },
   ],
   [
     { type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: Date.UTC(2026, 10, 20) },

@@ -51,7 +51,9 @@ test('a file that cannot be found for 15 minutes becomes one gap, as a record an
     details: { certainty: 'possible', reason: 'not-found', from_uid: fleet.records[0]?.uid },
   });
   const counted = [
-    ...(await fleet.metrics()).matchAll(/^router_log_gaps_total\{.*component="network",certainty="(\w+)"\} (\d+)$/gm),
+    ...(await fleet.metrics()).matchAll(
+      /^router_log_gaps_total\{.*component="network",certainty="(\w+)",reason="missing"\} (\d+)$/gm,
+    ),
   ];
   expect(counted.map(([, certainty, count]) => [certainty, count])).toEqual([
     ['certain', '0'],

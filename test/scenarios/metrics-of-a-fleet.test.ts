@@ -51,7 +51,7 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_location_info gauge router,location",
       "router_log_archives gauge router,component",
       "router_log_bytes_total counter router,component",
-      "router_log_gaps_total counter router,component,certainty",
+      "router_log_gaps_total counter router,component,certainty,reason",
       "router_log_lag_seconds gauge router,component",
       "router_log_lines_total counter router,component",
       "router_log_newest_timestamp_seconds gauge router,component",

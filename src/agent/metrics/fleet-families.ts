@@ -124,12 +124,17 @@ export const FLEET_FAMILIES = {
     'component',
     'Log lines without a readable timestamp, shipped unchanged.',
   ),
-  logGaps: family('counter', 'router_log_gaps_total', 'component certainty', 'Gaps in logs, by certainty.'),
+  logGaps: family(
+    'counter',
+    'router_log_gaps_total',
+    'component certainty reason',
+    'Gaps in logs, by certainty. `reason`: `missing`, or `skipped` for lines that `logs.start` leaves out.',
+  ),
   logGapBytes: family(
     'counter',
     'router_log_gap_bytes_total',
-    'component certainty',
-    'Bytes of missing log lines, if known.',
+    'component certainty reason',
+    'Bytes of missing log lines, if known; `reason` as in `router_log_gaps_total`.',
   ),
   logRepeats: family(
     'counter',

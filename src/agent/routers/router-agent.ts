@@ -397,7 +397,7 @@ export class RouterAgent {
 
   #onLog(event: LogEvent): void {
     this.stats.record(event);
-    if (event.type === 'log-gap-found') this.#options.report({ type: 'gap-found' });
+    if (event.type === 'log-gap-found' && event.reason !== 'skipped') this.#options.report({ type: 'gap-found' });
   }
 }
 

@@ -113,11 +113,17 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
     counts: ({ component }) => one(F.logRepeats, { component }),
   },
   'log-gap-found': {
-    line: ({ component, certainty, reason }) => warn('Log lines are missing', { component, certainty, reason }),
-    counts: ({ component, certainty, bytesMin }) => [
-      [F.logGaps, { component, certainty }, 1],
-      [F.logGapBytes, { component, certainty }, bytesMin ?? 0],
-    ],
+    line: ({ component, certainty, reason }) =>
+      reason === 'skipped'
+        ? info('Older log lines are left out, as logs.start says', { component })
+        : warn('Log lines are missing', { component, certainty, reason }),
+    counts: ({ component, certainty, reason, bytesMin }) => {
+      const labels = { component, certainty, reason: toCountedReason(reason) };
+      return [
+        [F.logGaps, labels, 1],
+        [F.logGapBytes, labels, bytesMin ?? 0],
+      ];
+    },
     shows: (event, { logs }) => logs.recordGap(event),
   },
   'log-gap-ended': {
@@ -171,6 +177,11 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
       }),
   },
 };
+
+/** Returns the label `reason` of the counters of gaps: what the configuration leaves out is not missing. */
+function toCountedReason(reason: StationEventOf<'log-gap-found'>['reason']): 'missing' | 'skipped' {
+  return reason === 'skipped' ? 'skipped' : 'missing';
+}
 
 /** Logged only if the verdict changes, not at every rotation. */
 function renderLinks(verdict: LinkVerdict, { logs }: EventPages): EventLine | undefined {

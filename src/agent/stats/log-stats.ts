@@ -103,7 +103,7 @@ export class LogStats {
     const until = renderTime(untilUtcMs);
     this.#gaps.unshift({ uid, summary: { at, component, certainty, reason, bytesMin: bytesMin ?? null, until } });
     this.#gaps.splice(GAPS_MAX);
-    this.#logOf(component).gaps++;
+    this.#logOf(component).gaps += reason === 'skipped' ? 0 : 1;
   }
 
   recordGapEnd({ gapUid, untilUtcMs }: EventOf<'log-gap-ended'>): void {
@@ -201,7 +201,7 @@ export class LogStats {
     this.#logs.set(component, log);
     // Starts at zero, so that increase() shows the first gap.
     for (const certainty of GAP_CERTAINTIES) {
-      this.#exposition.add(this.#router, F.logGaps, { component, certainty }, 0);
+      this.#exposition.add(this.#router, F.logGaps, { component, certainty, reason: 'missing' }, 0);
     }
     return log;
   }
