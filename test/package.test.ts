@@ -84,6 +84,7 @@ describe('the package', () => {
       'simulator/index',
       'logs/archive/archive-worker',
       'logs/archive/scan-worker',
+      'settings/source/yaml-worker',
       'simulator/bzip2/encoder.worker',
     ]) {
       expect(packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));

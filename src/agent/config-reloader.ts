@@ -23,6 +23,9 @@ export interface ConfigReloaderOptions {
   readonly metrics: SelfMetrics;
 }
 
+/** Faults of a refused configuration that have a line of their own in the log. */
+const LOGGED_FAULTS_MAX = 10;
+
 /** Reloads the configuration on request and when a file of routers changes: all of it or nothing. */
 export class ConfigReloader {
   readonly #options: ConfigReloaderOptions;
@@ -72,7 +75,13 @@ export class ConfigReloader {
       faults = [renderErrorChain(cause)];
     }
     metrics.reloadSuccessful.set(0);
-    for (const fault of faults) logger.error('The configuration was not loaded again', { fault });
+    for (const fault of faults.slice(0, LOGGED_FAULTS_MAX)) {
+      logger.error('The configuration was not loaded again', { fault });
+    }
+    const more = faults.length - LOGGED_FAULTS_MAX;
+    if (more > 0) {
+      logger.error('The configuration has more faults; router-exporter check lists them', { faults: more });
+    }
     return { ok: false, faults };
   }
 

@@ -100,6 +100,34 @@ export function yieldToLoop(): Promise<void> {
   return setImmediate();
 }
 
+/** Longest piece of work between two turns of everybody else. Milliseconds. */
+const STEP_MS_MAX = 4;
+
+/**
+ * Divides work that cannot wait for anything into steps of a few milliseconds:
+ * `for (const one of many) { work(one); if (steps.isDue) await steps.next(); }`.
+ */
+export class Steps {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  #beganMs: number;
+
+  constructor(clock: Pick<Clock, 'monotonic'> = createSystemClock()) {
+    this.#clock = clock;
+    this.#beganMs = clock.monotonic();
+  }
+
+  /** True if this step has taken long enough. */
+  get isDue(): boolean {
+    return this.#clock.monotonic() - this.#beganMs >= STEP_MS_MAX;
+  }
+
+  /** Ends the step; the next one begins when everybody else had a turn. */
+  async next(): Promise<void> {
+    await yieldToLoop();
+    this.#beganMs = this.#clock.monotonic();
+  }
+}
+
 /** Implements `Clock.sleep` with the timers of any clock. */
 export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -14,6 +14,7 @@ export {
   createSteppedClock,
   createSystemClock,
   type SteppedClock,
+  Steps,
   sleepOn,
   type Timer,
   yieldToLoop,

@@ -81,9 +81,9 @@ const MAIN_ROOT: RootExpected = {
  * Never rejects. Relative paths inside a file start at its folder.
  */
 export async function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Promise<LoadedConfig> {
-  const files = new ConfigFiles();
+  await using files = new ConfigFiles();
   const main = await openMain(path, files);
-  const settings = main ? (checkSettings(main, env, configSchema) ?? {}) : undefined;
+  const settings = main ? ((await checkSettings(main, env, configSchema)) ?? {}) : undefined;
   if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };
   checkUnique(toNamed(settings.sinks ?? [], main, 'sinks'), 'sinks');
   const routers = await readListedRouters(main, settings, env, files);

@@ -1,4 +1,4 @@
-import { Secret } from '../base/index.ts';
+import { Secret, Steps } from '../base/index.ts';
 import { resolveLogs } from '../logs/index.ts';
 import {
   type ConfigFile,
@@ -63,10 +63,11 @@ export async function readListedRouters(
   const matched = await readPatternFiles(main, 'router_files', settings.router_files ?? [], bounds);
   const routers = toPlaced(settings.routers ?? [], main, ['routers']);
   for (const { name, path, text } of matched.files) {
-    const file = files.parse(name, path, text, LIST_ROOT);
+    const file = await files.parse(name, path, text, LIST_ROOT);
+    if (!file) continue;
+    const listed = (await checkSettings(file, env, routerListSchema)) ?? [];
     // Not spread into one call: a list may be longer than the arguments that a call can have.
-    if (file)
-      for (const router of toPlaced(checkSettings(file, env, routerListSchema) ?? [], file, [])) routers.push(router);
+    for (const router of toPlaced(listed, file, [])) routers.push(router);
   }
   return { routers, watched: { patterns: matched.patterns, digests: matched.digests } };
 }
@@ -99,6 +100,7 @@ async function readNamedFiles(layers: readonly PlacedLayer[]): Promise<LayerFile
   const reader = new NamedFileReader();
   const files: LayerFiles[] = layers.map(() => ({}));
   const queue = layers.entries();
+  const steps = new Steps();
   const work = async () => {
     for (const [index, { file, path, layer }] of queue) {
       const password = layer.password_file;
@@ -107,6 +109,7 @@ async function readNamedFiles(layers: readonly PlacedLayer[]): Promise<LayerFile
         ...(await reader.readTls({ file, path: [...path, 'tls'] }, layer.tls ?? {})),
         password: password === undefined ? undefined : await reader.readSecret(passwordPlace, password),
       };
+      if (steps.isDue) await steps.next();
     }
   };
   await Promise.all(Array.from({ length: FILE_READS_MAX }, work));
@@ -132,17 +135,24 @@ export async function resolveRouters(
   context: FleetContext,
 ): Promise<Config['routers']> {
   const layers: PlacedLayer[] = [{ file: main, path: ['defaults'], layer: settings.defaults ?? {} }, ...routers];
-  for (const layer of layers) refuseBoth(layer, 'password', 'password_file');
+  const steps = new Steps();
+  for (const layer of layers) {
+    refuseBoth(layer, 'password', 'password_file');
+    if (steps.isDue) await steps.next();
+  }
   for (const router of routers) refuseIdleTls(router);
   const contents = await readNamedFiles(layers);
   const [defaults, ...own] = layers.map((layer, index) => ({ ...layer, files: contents[index] ?? {} }));
   // Perhaps no router inherits them.
   if (settings.defaults?.modules !== undefined) context.registry.select(defaults);
-  return routers.flatMap(({ layer: router }, index) => {
+  const resolved: RouterSettings[] = [];
+  for (const [index, { layer: router }] of routers.entries()) {
     const layer = own[index];
-    if (!layer || !defaults) return [];
-    return resolveRouter(router, layer, defaults, context) ?? [];
-  });
+    const one = layer && defaults && resolveRouter(router, layer, defaults, context);
+    if (one) resolved.push(one);
+    if (steps.isDue) await steps.next();
+  }
+  return resolved;
 }
 
 /** Merges a router over `defaults` and checks the outcome. `undefined` when something that is required is missing. */

@@ -81,8 +81,8 @@ export {
   ConfigFiles,
   isWritten,
   type Place,
+  type RootExpected,
   refuseBoth,
   renderPlace,
 } from './source/config-file.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './source/fault.ts';
-export type { RootExpected } from './source/parse-source.ts';

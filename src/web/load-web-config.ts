@@ -54,7 +54,7 @@ const CLIENT_AUTH: Readonly<Record<NonNullable<TlsServer['client_auth_type']>, W
  * Never rejects. Environment variables are not expanded, because other programs read such files as they are.
  */
 export async function loadWebConfig(path: string): Promise<LoadedWebConfig> {
-  const files = new ConfigFiles();
+  await using files = new ConfigFiles();
   const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
   if (!text.ok) files.refuse(path, `The web configuration file ${text.reason}`);
   const { security, watched } = text.ok
@@ -78,8 +78,8 @@ export async function readWebSecurity(main: ConfigFile, name: string, files: Con
 }
 
 async function parseWebSecurity(name: string, path: string, text: string, files: ConfigFiles): Promise<ReadWebConfig> {
-  const file = files.parse(name, path, text, WEB_ROOT);
-  const settings = file && checkSettings(file, undefined, webSchema);
+  const file = await files.parse(name, path, text, WEB_ROOT);
+  const settings = file && (await checkSettings(file, undefined, webSchema));
   if (!file || !settings) return { security: undefined, watched: [path] };
   const headers = Object.entries(settings.http_server_config?.headers ?? {}).flatMap(([header, value]) =>
     value === undefined || value === '' ? [] : [[header, value] as const],

@@ -88,6 +88,22 @@ test('ConfigReloader prepares nothing of a configuration with faults, and tells 
   expect(await readMetric('success_timestamp_seconds')).toBe((clock.now() - SECOND_MS) / SECOND_MS);
 });
 
+test('ConfigReloader has a line in the log for the first faults, and a number for the rest', async () => {
+  const { state, reloader, ownLog } = createBench();
+  state.loaded = {
+    ok: false,
+    faults: Array.from({ length: 12 }, (_, line) => ({ ...FAULT, line })),
+    watched: NO_FILES,
+  };
+  expect(await reloader.reload()).toMatchObject({ ok: false, faults: { length: 12 } });
+  expect(ownLog).toHaveLength(11);
+  expect(ownLog.at(-1)).toEqual({
+    level: 'error',
+    message: 'The configuration has more faults; router-exporter check lists them',
+    fields: { faults: 2 },
+  });
+});
+
 test('ConfigReloader commits nothing that could not be prepared, and a later reload makes it well', async () => {
   const { state, reloader, happened, readMetric } = createBench();
   state.held = Promise.reject(new TypeError('No room'));

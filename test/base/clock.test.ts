@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import { createSteppedClock, createSystemClock, yieldToLoop } from '../../src/base/index.ts';
+import { createSteppedClock, createSystemClock, Steps, yieldToLoop } from '../../src/base/index.ts';
 
 const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
 
@@ -11,6 +11,19 @@ test('yieldToLoop() resolves after what was due before it', async () => {
   await yieldToLoop();
   order.push('on');
   expect(order).toEqual(['due', 'on']);
+});
+
+test('Steps lets everybody else have a turn between two steps of a few milliseconds', async () => {
+  const clock = createSteppedClock(START_MS);
+  const steps = new Steps(clock);
+  expect(steps.isDue).toBe(false);
+  await clock.advance(4);
+  expect(steps.isDue).toBe(true);
+  const due = vi.fn();
+  setImmediate(due);
+  await steps.next();
+  expect(due).toHaveBeenCalled();
+  expect(steps.isDue).toBe(false);
 });
 
 test('SteppedClock stands still until it is told to move', async () => {

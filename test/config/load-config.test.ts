@@ -166,7 +166,7 @@ defaults:
 routers:
   - { name: a, url: "http://a" }
   - name: b
-    url: http://b
+    url: https://b
     password: own
     tls: { server_name: own }
     labels: { floor: "2", owner: "" }

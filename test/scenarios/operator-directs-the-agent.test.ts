@@ -91,6 +91,39 @@ router_files: ["routers-*.yaml"]
   await expect.poll(() => listNames(url), { timeout: 20_000 }).toEqual(['sim-2', 'sim-3']);
 });
 
+test('run answers while a watched file with slow YAML is read, says once what is wrong, and goes on as before', {
+  timeout: 60_000,
+}, async () => {
+  await using simulator = await startSimulated(1);
+  await using config = await writeRunConfig(simulator);
+  const routers = join(dirname(config.file), 'routers.yaml');
+  await writeFile(
+    config.file,
+    'web: { listen: ["127.0.0.1:0"] }\ndefaults: { username: monitor, password_file: password, tls: { ca_file: ca.pem } }\nrouter_files: [routers.yaml]\n',
+  );
+  await writeRouters(routers, simulator, ['sim-1']);
+  await using agent = startRun(config.file);
+  const [, url = ''] = await agent.waitFor('stderr', URL_PATTERN);
+
+  await writeFile(routers, '- [{'.repeat(500_000));
+  await agent.waitFor('stderr', /A watched file of the configuration has changed/);
+  const state = { isRefused: false, answers: 0 };
+  const refused = agent.waitFor('stderr', /was not loaded again/).then(() => {
+    state.isRefused = true;
+  });
+  while (!state.isRefused) {
+    expect((await fetch(`${url}/-/healthy`)).status).toBe(200);
+    state.answers++;
+  }
+  await refused;
+  // On the thread that answers, one or two would come before the file is read.
+  expect(state.answers).toBeGreaterThan(10);
+  expect(await listNames(url)).toEqual(['sim-1']);
+  agent.process.kill('SIGTERM');
+  const { stderr } = await agent.ended;
+  expect(stderr.match(/was not loaded again|more faults/g)).toHaveLength(1);
+});
+
 test('run reloads and ends over HTTP when its lifecycle is enabled, and not otherwise', async () => {
   await using simulator = await startSimulated(1);
   await using config = await writeRunConfig(simulator);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Steps } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import type { Scheduler } from '../../schedule/index.ts';
@@ -21,6 +22,11 @@ export interface FleetWish {
   readonly common: object;
   /** Creates the agent of one router; does not throw. */
   readonly create: (settings: RouterSettings) => RouterAgent;
+}
+
+interface Wanted {
+  readonly settings: RouterSettings;
+  readonly hash: string;
 }
 
 interface Member {
@@ -57,13 +63,24 @@ export class Fleet {
    */
   async apply({ routers, common, create }: FleetWish, signal: AbortSignal): Promise<FleetChange> {
     const commonHash = JSON.stringify(common);
-    const wanted = new Map(routers.map((one) => [one.name, { settings: one, hash: hashRouter(one) + commonHash }]));
+    const steps = new Steps();
+    const wanted = new Map<string, Wanted>();
+    for (const one of routers) {
+      wanted.set(one.name, { settings: one, hash: hashRouter(one) + commonHash });
+      if (steps.isDue) await steps.next();
+    }
     const leaving = [...this.#members].filter(([name, { hash }]) => wanted.get(name)?.hash !== hash);
-    await Promise.all(
-      leaving.map(([, { agent }]) => this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal)),
-    );
+    const removals: Promise<void>[] = [];
+    for (const [, { agent }] of leaving) {
+      removals.push(this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal));
+      if (steps.isDue) await steps.next();
+    }
+    await Promise.all(removals);
     const added = [...wanted.values()].filter(({ settings: { name } }) => !this.#members.has(name));
-    for (const { settings: one, hash } of added) this.#add(create(one), hash);
+    for (const { settings: one, hash } of added) {
+      this.#add(create(one), hash);
+      if (steps.isDue) await steps.next();
+    }
     const gone = leaving.filter(([name]) => !wanted.has(name)).length;
     const changed = leaving.length - gone;
     return { added: added.length - changed, changed, removed: gone };

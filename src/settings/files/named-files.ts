@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Secret } from '../../base/index.ts';
@@ -10,7 +10,16 @@ import { describeValue } from '../source/describe-value.ts';
 import type { KeyPath } from '../source/fault.ts';
 
 /** The text of a file, or the reason why it cannot be read: `The file X <reason>`. */
-export type TextFile = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };
+export type TextFile =
+  | {
+      readonly ok: true;
+      readonly text: string;
+      /** SHA-256 of its bytes, in hexadecimal. */
+      readonly digest: string;
+      /** Permission bits. */
+      readonly mode: number;
+    }
+  | { readonly ok: false; readonly reason: string };
 
 /** Reads at most `bytesMax` bytes of UTF-8 text. Never rejects; the reason never quotes the content. */
 export async function readTextFile(path: string, bytesMax: number): Promise<TextFile> {
@@ -19,19 +28,23 @@ export async function readTextFile(path: string, bytesMax: number): Promise<Text
     if (info.isDirectory()) return refuse('is a folder');
     // A pipe or a device could keep the start waiting for ever.
     if (!info.isFile()) return refuse('is not a regular file');
-    const bytes = await readAtMost(path, bytesMax + 1);
-    if (bytes.length > bytesMax) return refuse(`is larger than the limit of ${bytesMax} bytes`);
-    return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+    const isTooLarge = `is larger than the limit of ${bytesMax} bytes`;
+    if (info.size > bytesMax) return refuse(isTooLarge);
+    await using handle = await open(path);
+    const decoder = new TextDecoder('utf-8', { fatal: true });
+    const hash = createHash('sha256');
+    let [content, bytes] = ['', 0];
+    for await (const chunk of handle.createReadStream({ end: bytesMax, autoClose: false }) as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      content += decoder.decode(chunk, { stream: true });
+      hash.update(chunk);
+    }
+    if (bytes > bytesMax) return refuse(isTooLarge);
+    content += decoder.decode();
+    return { ok: true, text: content, digest: hash.digest('hex'), mode: info.mode & 0o777 };
   } catch (cause) {
     return refuse(describeFailure(cause));
   }
-}
-
-async function readAtMost(path: string, bytesMax: number): Promise<Uint8Array> {
-  await using handle = await open(path);
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of handle.createReadStream({ end: bytesMax - 1, autoClose: false })) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }
 
 function refuse(reason: string): TextFile {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { glob, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CONFIG_FILE_BYTES_MAX, type ConfigFile } from '../source/config-file.ts';
@@ -110,7 +109,7 @@ export async function listMatches(pattern: string, filesMax: number): Promise<st
 
 /** Returns a digest of the content of a file, or of the reason why it cannot be read. */
 export function digest(file: TextFile): string {
-  return file.ok ? createHash('sha256').update(file.text).digest('hex') : `! ${file.reason}`;
+  return file.ok ? file.digest : `! ${file.reason}`;
 }
 
 /** Reads a file and returns the digest of its content. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Steps } from '../../base/index.ts';
 import { findNearest } from '../schema/nearest.ts';
 import { describeOwners, findSchema, type Issue, readSound, type SoundOf, unwrap } from '../schema/parts.ts';
 import type { ConfigFile } from './config-file.ts';
@@ -8,21 +9,84 @@ import { type KeyPath, renderKey } from './fault.ts';
 /** Maximum number of unknown keys of a map that are reported one by one. */
 const UNKNOWN_KEYS_MAX = 20;
 
+/** Lists that are longer are checked item by item. */
+const SHORT_LIST_MAX = 50;
+
 /**
  * Checks a file against its schema, after substituting the environment if there is one. Returns the valid part, so that checks
- * of several keys can run on it; it is complete when no fault was added.
+ * of several keys can run on it; it is complete when no fault was added. Long lists are checked in steps, between which other
+ * work gets its turn.
  */
-export function checkSettings<Schema extends z.core.$ZodType>(
+export async function checkSettings<Schema extends z.core.$ZodType>(
   file: ConfigFile,
   env: Environment | undefined,
   schema: Schema,
+): Promise<SoundOf<Schema> | undefined> {
+  const steps = new Steps();
+  const { value } = file.source;
+  const list = findLongList(schema, value);
+  if (list) return (await checkItems(list, [], file, env, steps)) as SoundOf<Schema>;
+  if (!(schema instanceof z.ZodObject && isMap(value))) return checkPart(file, env, schema, value, []);
+  const lists = Object.entries(schema.shape).flatMap(([key, part]) => {
+    const found = findLongList(part, value[key]);
+    return found ? [[key, found] as const] : [];
+  });
+  if (lists.length === 0) return checkPart(file, env, schema, value, []);
+  const short = { ...value, ...Object.fromEntries(lists.map(([key]) => [key, []])) };
+  const sound: object = checkPart(file, env, schema, short, []) ?? {};
+  for (const [key, found] of lists) Reflect.set(sound, key, await checkItems(found, [key], file, env, steps));
+  return sound as SoundOf<Schema>;
+}
+
+/** A list, and the schema of its items. */
+interface LongList {
+  readonly element: z.core.$ZodType;
+  readonly items: readonly unknown[];
+}
+
+/** Finds a long list whose schema says nothing of the list as a whole. */
+function findLongList(schema: z.core.$ZodType, value: unknown): LongList | undefined {
+  if (!Array.isArray(value) || value.length <= SHORT_LIST_MAX) return undefined;
+  const inner = unwrap(schema, value);
+  if (!(inner instanceof z.ZodArray && unwrap(inner.element, undefined) instanceof z.ZodObject)) return undefined;
+  return (inner.def.checks ?? []).length === 0 ? { element: inner.element, items: value } : undefined;
+}
+
+async function checkItems(
+  { element, items }: LongList,
+  path: KeyPath,
+  file: ConfigFile,
+  env: Environment | undefined,
+  steps: Steps,
+): Promise<unknown[]> {
+  const sound: unknown[] = [];
+  for (const [index, item] of items.entries()) {
+    if (file.faults.isFull) {
+      file.faults.add([...path, index], 'The file has so many faults that it was not checked from here on');
+      break;
+    }
+    sound.push(checkPart(file, env, element, item, [...path, index]) ?? {});
+    if (steps.isDue) await steps.next();
+  }
+  return sound;
+}
+
+/** Checks the value at `base`. */
+function checkPart<Schema extends z.core.$ZodType>(
+  file: ConfigFile,
+  env: Environment | undefined,
+  schema: Schema,
+  written: unknown,
+  base: KeyPath,
 ): SoundOf<Schema> | undefined {
-  const { source } = file;
-  const value = env ? fillIn(source.value, env, file) : source.value;
+  const value = env ? fillIn(written, env, file, base) : written;
   const result = z.safeParse(schema, value);
   if (result.success) return result.data as SoundOf<Schema>;
   const issues = result.error.issues.flatMap((issue) => toInnerIssues(issue, schema, value));
-  for (const issue of issues) addFaults(issue, schema, value, file);
+  for (const issue of issues) {
+    if (file.faults.isFull) break;
+    addFaults(issue, schema, value, file, base);
+  }
   return readSound(schema, value, issues);
 }
 
@@ -45,11 +109,11 @@ function listUntaggedIssues(issue: Issue, schema: z.core.$ZodType, value: unknow
   return result?.error?.issues.map((inner) => ({ ...inner, path: [...path, ...inner.path] })) ?? [issue];
 }
 
-function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: ConfigFile): void {
+function addFaults(issue: Issue, schema: z.core.$ZodType, value: unknown, file: ConfigFile, base: KeyPath): void {
   const { source, faults, secretKeys } = file;
-  const path = issue.path as KeyPath;
+  const path = [...base, ...(issue.path as KeyPath)];
   if (issue.code === 'unrecognized_keys') {
-    const map = findSchema(schema, path, value);
+    const map = findSchema(schema, issue.path as KeyPath, value);
     const keys = map ? listKeys(map.schema) : [];
     const excess = issue.keys.length - UNKNOWN_KEYS_MAX;
     for (const [index, key] of issue.keys.slice(0, UNKNOWN_KEYS_MAX + 1).entries()) {

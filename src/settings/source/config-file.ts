@@ -1,10 +1,19 @@
 import { dirname, resolve } from 'node:path';
+import type { z } from 'zod';
 import { listSecretKeys, type SecretKeys } from '../schema/values.ts';
+import { ConfigSource } from './config-source.ts';
 import { type Aim, type ConfigFault, type KeyPath, type Locator, renderKeyPath } from './fault.ts';
-import { type ConfigSource, parseSource, type RootExpected } from './parse-source.ts';
+import { type ParsedText, parseSource, type RootKind } from './parse-source.ts';
+import { YamlThread } from './yaml-thread.ts';
 
 /** Maximum size of a configuration file: enough for tens of thousands of routers. */
 export const CONFIG_FILE_BYTES_MAX = 16 * 1024 ** 2;
+
+/** Expected content of a file. */
+export interface RootExpected extends RootKind {
+  /** Schema of the file. */
+  readonly schema: z.core.$ZodType;
+}
 
 /** A file of the configuration while it is checked, with its positions and faults. */
 export interface ConfigFile {
@@ -18,26 +27,51 @@ export interface ConfigFile {
   readonly secretKeys: SecretKeys;
 }
 
+/** Number of faults after which a file is not checked further: more than anybody reads. */
+const FAULTS_MAX = 1000;
+
 /** Position of a key or value in one of the files. */
 export interface Place {
   readonly file: ConfigFile;
   readonly path: KeyPath;
 }
 
-/** The files of one configuration in parsing order, with their faults. */
-export class ConfigFiles {
+/** The files of one configuration in parsing order, with their faults. Dispose of it when all are parsed. */
+export class ConfigFiles implements AsyncDisposable {
   readonly #faults: (() => readonly ConfigFault[])[] = [];
+  readonly #thread = new YamlThread();
 
-  /** Parses the text of a file; `undefined`, with its faults recorded, when it cannot be checked further. */
-  parse(name: string, path: string, text: string, root: RootExpected): ConfigFile | undefined {
-    const { source, faults: known } = parseSource(name, text, root);
-    if (!source) {
+  /**
+   * Parses the text of a file, in a thread unless it is short; `undefined`, with its faults recorded, when it cannot be checked
+   * further.
+   */
+  async parse(name: string, path: string, text: string, root: RootExpected): Promise<ConfigFile | undefined> {
+    return this.#open(name, path, await this.#thread.parse(name, text, root), root);
+  }
+
+  /** The same at once, for files that are part of the product. */
+  parseOwn(name: string, path: string, text: string, root: RootExpected): ConfigFile | undefined {
+    return this.#open(name, path, parseSource(name, text, root), root);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#thread[Symbol.asyncDispose]();
+  }
+
+  #open(
+    name: string,
+    path: string,
+    { content, faults: known }: ParsedText,
+    { schema }: RootExpected,
+  ): ConfigFile | undefined {
+    if (!content) {
       this.#faults.push(() => known);
       return undefined;
     }
+    const source = new ConfigSource(content);
     const faults = new FaultList(name, source, known);
     this.#faults.push(() => faults.toSorted());
-    return { name, folder: dirname(resolve(path)), source, faults, secretKeys: listSecretKeys(root.schema) };
+    return { name, folder: dirname(resolve(path)), source, faults, secretKeys: listSecretKeys(schema) };
   }
 
   /** Adds a fault of a file that could not even be read. */
@@ -96,6 +130,11 @@ export class FaultList {
     return this.#faults.size;
   }
 
+  /** True if the file has so many faults that it is not checked further. */
+  get isFull(): boolean {
+    return this.#faults.size >= FAULTS_MAX;
+  }
+
   /** Adds a fault. A fault that several routers inherit from `defaults` is kept once. */
   add(path: KeyPath, message: string, options: FaultOptions = {}): void {
     const { line, column } = this.#locator.locate(path, options.aim ?? 'value');
@@ -107,6 +146,7 @@ export class FaultList {
 
   /** True if the value at `path`, or a value that contains it, already has a fault. */
   covers(path: KeyPath): boolean {
+    if (this.#paths.size === 0) return false;
     return path.some((_, index) => this.#paths.has(JSON.stringify(path.slice(0, index + 1))));
   }
 

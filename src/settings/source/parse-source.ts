@@ -1,23 +1,18 @@
 import {
   type Document,
   type ErrorCode,
-  isAlias,
   isMap,
-  isNode,
   isPair,
   isScalar,
   isSeq,
   LineCounter,
-  type Pair,
-  type ParsedNode,
   parseDocument,
   visit,
   type YAMLError,
-  type YAMLMap,
 } from 'yaml';
-import type { z } from 'zod';
 import { describeKind } from './describe-value.ts';
-import { type Aim, type ConfigFault, type KeyPath, type Locator, type Position, renderKeyPath } from './fault.ts';
+import { type ConfigFault, type KeyPath, renderKeyPath } from './fault.ts';
+import { listPositions, type PositionTable, toOffset, toPosition } from './positions.ts';
 
 /** Maximum expansion of one value by YAML aliases; `defaults` is the way to share settings. */
 export const YAML_ALIASES_MAX = 50;
@@ -33,29 +28,31 @@ export const YAML_SYNTAX_FAULTS_MAX = 10;
 /** Maximum number of reported duplicate keys. */
 const DUPLICATES_MAX = 100;
 
-/** A source, if the text can be checked further, and the faults found so far. */
-export interface ParsedSource {
-  readonly source?: ConfigSource;
+/** Values and positions of a text, if it can be checked further, and the faults found so far. */
+export interface ParsedText {
+  readonly content?: {
+    /** Aliased values are one object. */
+    readonly value: unknown;
+    readonly positions: PositionTable;
+  };
   readonly faults: readonly ConfigFault[];
 }
 
-/** Expected root of a file, with the texts for other content. */
-export interface RootExpected {
+/** Expected root of a text, with the messages for other content. */
+export interface RootKind {
   readonly kind: 'map' | 'list';
   /** Completes "Expected …". */
   readonly expected: string;
   /** Completes "The file is empty; …". */
   readonly ifEmpty: string;
-  /** Schema of the file. */
-  readonly schema: z.core.$ZodType;
 }
 
 /** Parses YAML text. Never throws. `file` is only for the faults. */
-export function parseSource(file: string, text: string, root: RootExpected): ParsedSource {
+export function parseSource(file: string, text: string, root: RootKind): ParsedText {
   const lines = new LineCounter();
   const refuse = (offset: number, message: string, path: KeyPath = []): ConfigFault => ({
     file,
-    ...toPosition(lines, offset),
+    ...toPosition(lines.lineStarts, offset),
     keyPath: renderKeyPath(path),
     message,
   });
@@ -110,13 +107,13 @@ export function parseSource(file: string, text: string, root: RootExpected): Par
   }
   const excess = findExcess(value);
   if (excess) return { faults: [...duplicates, refuse(alias.first ?? 0, excess)] };
-  return { source: new ConfigSource(document, lines, value), faults: duplicates };
+  return { content: { value, positions: listPositions(document, lines) }, faults: duplicates };
 }
 
 function keepFirstPerLine(problems: readonly YAMLError[], lines: LineCounter): YAMLError[] {
   const perLine = new Map<number, YAMLError>();
   for (const problem of problems.toSorted((a, b) => a.pos[0] - b.pos[0])) {
-    const { line } = toPosition(lines, problem.pos[0]);
+    const { line } = toPosition(lines.lineStarts, problem.pos[0]);
     if (!perLine.has(line)) perLine.set(line, problem);
   }
   return [...perLine.values()].slice(0, YAML_SYNTAX_FAULTS_MAX);
@@ -183,78 +180,6 @@ function findExcess(root: unknown): string | undefined {
     for (const value of Object.values(next.value)) pending.push({ value, depth: next.depth + 1 });
   }
   return undefined;
-}
-
-/** A parsed file: its value, and the position of each part. */
-export class ConfigSource implements Locator {
-  /** Content of the file before the environment is substituted. Aliased values are one object. */
-  readonly value: unknown;
-  readonly #document: Document.Parsed;
-  readonly #lines: LineCounter;
-  /** Pairs of the maps that were looked into, by key. */
-  readonly #pairs = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
-
-  constructor(document: Document.Parsed, lines: LineCounter, value: unknown) {
-    this.value = value;
-    this.#document = document;
-    this.#lines = lines;
-  }
-
-  /** Returns the value at `path`; `undefined` if there is none. */
-  valueAt(path: KeyPath): unknown {
-    let value = this.value;
-    for (const step of path) {
-      if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
-      value = Reflect.get(value, step);
-    }
-    return value;
-  }
-
-  /** Finds the deepest part of `path` that exists: a missing key is located at the map that lacks it. */
-  locate(path: KeyPath, aim: Aim): Position {
-    let node: unknown = this.#document.contents;
-    let offset = toOffset(node) ?? 0;
-    for (const [index, step] of path.entries()) {
-      const holder = isAlias(node) ? node.resolve(this.#document) : node;
-      if (isSeq(holder) && typeof step === 'number') {
-        node = holder.items[step];
-        offset = toOffset(node) ?? offset;
-      } else {
-        const pair = isMap(holder) ? this.#pairsOf(holder).get(String(step)) : undefined;
-        if (!pair) break;
-        node = pair.value;
-        const keyOffset = toOffset(pair.key) ?? offset;
-        const isKeyMeant = index === path.length - 1 && aim === 'key';
-        offset = isKeyMeant || isEmpty(node) ? keyOffset : (toOffset(node) ?? keyOffset);
-      }
-    }
-    return toPosition(this.#lines, offset);
-  }
-
-  /** The pairs of a map by key; of duplicates the last, as the parser does. */
-  #pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
-    const known = this.#pairs.get(map);
-    if (known) return known;
-    const pairs = new Map(map.items.flatMap((pair) => (isScalar(pair.key) ? [[String(pair.key.value), pair]] : [])));
-    this.#pairs.set(map, pairs);
-    return pairs;
-  }
-}
-
-/** Converts an offset of the parser. */
-function toPosition(lines: LineCounter, offset: number): Position {
-  const { line, col } = lines.linePos(offset);
-  // The counter answers 0 before the first line is known, which is so in an empty file.
-  return { line: Math.max(1, line), column: Math.max(1, col) };
-}
-
-function toOffset(node: unknown): number | undefined {
-  return isNode(node) ? (node as ParsedNode).range?.[0] : undefined;
-}
-
-/** True for a key without a value, whose value has a position but no text. */
-function isEmpty(node: unknown): boolean {
-  return isScalar(node) && node.range !== undefined && node.range !== null && node.range[0] === node.range[1];
 }
 
 /**

@@ -28,8 +28,8 @@ export async function readListedModules(
   const matched = await readPatternFiles(main, 'module_files', settings.module_files ?? [], bounds);
   const listed = place(settings.modules ?? {}, main, ['modules']);
   for (const { name, path, text } of matched.files) {
-    const file = files.parse(name, path, text, MODULES_ROOT);
-    if (file) listed.push(...place(checkSettings(file, env, modulesSchema) ?? {}, file, []));
+    const file = await files.parse(name, path, text, MODULES_ROOT);
+    if (file) listed.push(...place((await checkSettings(file, env, modulesSchema)) ?? {}, file, []));
   }
   return listed;
 }

@@ -39,7 +39,7 @@ export type LoadedModules =
 
 /** Reads and checks the shipped modules alone: each `NAME.yaml` in `folder` is the module `NAME`. Never rejects. */
 export async function loadShippedModules(folder: URL | string): Promise<LoadedModules> {
-  const files = new ConfigFiles();
+  await using files = new ConfigFiles();
   const { modules } = new ModuleRegistry(await readShippedModules(folder, files), []);
   const { faults } = files;
   return faults.length === 0 ? { ok: true, modules } : { ok: false, faults };
@@ -56,10 +56,10 @@ export async function readShippedModules(folder: URL | string, files: ConfigFile
       files.refuse(filePath, `The file of a shipped module ${text.reason}`);
       continue;
     }
-    const file = files.parse(filePath, filePath, text.text, MODULE_ROOT);
+    const file = files.parseOwn(filePath, filePath, text.text, MODULE_ROOT);
     if (!file) continue;
     // Nothing of the environment belongs into what is shipped.
-    const settings = checkSettings(file, undefined, shippedModuleSchema) ?? {};
+    const settings = (await checkSettings(file, undefined, shippedModuleSchema)) ?? {};
     const name = basename(fileName, EXTENSION);
     if (!modulesSchema.keyType.safeParse(name).success) {
       file.faults.add([], `The name of the file is the name of the module, and "${name}" cannot be one`);

@@ -136,16 +136,16 @@ it.each(PERHAPS_SECRET)('a sink of type %s says of its key %s that messages must
   expect(listSecretKeys(schema).isSensitive(['sinks', 0, key])).toBe(true);
 });
 
-it('hides a secret key by its schema alone, also where it is misplaced', () => {
+it('hides a secret key by its schema alone, also where it is misplaced', async () => {
   const schema = section('', {
     door: section('', { pin: secret({ description: '' }) }),
     size: secret({ description: '' }),
   });
   const root = { kind: 'map', expected: '', ifEmpty: '', schema } as const;
-  const files = new ConfigFiles();
-  const file = files.parse('a.yaml', '/a.yaml', 'door: { pin: 90210 }\nsize: { pin: 90210 }', root);
+  await using files = new ConfigFiles();
+  const file = await files.parse('a.yaml', '/a.yaml', 'door: { pin: 90210 }\nsize: { pin: 90210 }', root);
   if (!file) return expect.unreachable('the text can be parsed');
-  checkSettings(file, {}, schema);
+  await checkSettings(file, {}, schema);
   expect(files.faults.map(({ keyPath }) => keyPath)).toEqual(['door.pin', 'size']);
   expect(JSON.stringify(files.faults)).not.toContain('90210');
   expect(describeValue(90_210, ['size', 'pin'], file.secretKeys)).toBe('a number');

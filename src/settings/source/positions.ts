@@ -1,0 +1,143 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  type LineCounter,
+  type Node,
+  type ParsedNode,
+} from 'yaml';
+import type { Aim, KeyPath, Locator, Position } from './fault.ts';
+
+/** Positions of all values of a file, in a form that threads can hand over without copying. */
+export interface PositionTable {
+  /** {@link COLUMNS} numbers for each value, in the order of the file. */
+  readonly nodes: Int32Array<ArrayBuffer>;
+  /** Offset of the first character of each line. */
+  readonly lineStarts: Int32Array<ArrayBuffer>;
+}
+
+/** Kinds of values. */
+const KIND = { scalar: 0, empty: 1, map: 2, list: 3, alias: 4 } as const;
+/** Columns of a value. Offsets are in UTF-16 units, -1 without one. */
+const COLUMN = {
+  kind: 0,
+  /** Row behind the last value inside of this one. */
+  end: 1,
+  /** Hash of its key in a map. */
+  keyHash: 2,
+  keyOffset: 3,
+  offset: 4,
+  /** Of an alias: the row of the value that it repeats. */
+  target: 5,
+} as const;
+const COLUMNS = Object.keys(COLUMN).length;
+
+/** Lists the positions of the values of a document whose aliases are all known. */
+export function listPositions(document: Document.Parsed, lines: LineCounter): PositionTable {
+  const rows: number[] = [];
+  const rowOf = new Map<unknown, number>();
+  const add = (node: unknown, key: unknown): void => {
+    const row = rows.length / COLUMNS;
+    const target = isAlias(node) ? rowOf.get(node.resolve(document)) : undefined;
+    const keyHash = isScalar(key) ? hashKey(String(key.value)) : 0;
+    rows.push(kindOf(node), 0, keyHash, toOffset(key) ?? -1, toOffset(node) ?? -1, target ?? -1);
+    rowOf.set(node, row);
+    if (isSeq(node)) for (const item of node.items) add(item, undefined);
+    if (isMap(node)) for (const { key: itsKey, value } of node.items) if (isScalar(itsKey)) add(value, itsKey);
+    rows[row * COLUMNS + COLUMN.end] = rows.length / COLUMNS;
+  };
+  add(document.contents, undefined);
+  return { nodes: Int32Array.from(rows), lineStarts: Int32Array.from(lines.lineStarts) };
+}
+
+function kindOf(node: unknown): number {
+  if (isMap(node)) return KIND.map;
+  if (isSeq(node)) return KIND.list;
+  if (isAlias(node)) return KIND.alias;
+  return isEmpty(node) ? KIND.empty : KIND.scalar;
+}
+
+/** True for a key without a value, whose value has a position but no text. */
+function isEmpty(node: unknown): boolean {
+  return isScalar(node) && node.range !== undefined && node.range !== null && node.range[0] === node.range[1];
+}
+
+/** Offset of a node of the parser. */
+export function toOffset(node: unknown): number | undefined {
+  return isNode(node) ? (node as Node as ParsedNode).range?.[0] : undefined;
+}
+
+/** FNV-1a. Two keys of a map with one hash would only give a wrong position. */
+function hashKey(key: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
+  return hash | 0;
+}
+
+/** Finds the positions of keys and values in a file. */
+export class Positions implements Locator {
+  readonly #table: PositionTable;
+  /** Rows inside of the maps, by hash of the key, and of the lists, by index, that were looked into. */
+  readonly #inner = new Map<number, ReadonlyMap<number, number>>();
+
+  constructor(table: PositionTable) {
+    this.#table = table;
+  }
+
+  /** Finds the deepest part of `path` that exists: a missing key is located at the map that lacks it. */
+  locate(path: KeyPath, aim: Aim): Position {
+    let row = 0;
+    let offset = Math.max(0, this.#read(row, COLUMN.offset));
+    for (const [index, step] of path.entries()) {
+      const holder = this.#read(row, COLUMN.kind) === KIND.alias ? this.#read(row, COLUMN.target) : row;
+      const kind = this.#read(holder, COLUMN.kind);
+      const isItem = kind === KIND.list && typeof step === 'number';
+      if (!isItem && kind !== KIND.map) break;
+      const inner = this.#innerOf(holder).get(isItem ? step : hashKey(String(step)));
+      if (inner === undefined) break;
+      row = inner;
+      const own = this.#read(row, COLUMN.offset);
+      if (isItem) {
+        offset = own < 0 ? offset : own;
+        continue;
+      }
+      const keyOffset = this.#read(row, COLUMN.keyOffset);
+      const isKeyMeant = index === path.length - 1 && aim === 'key';
+      offset = isKeyMeant || own < 0 || this.#read(row, COLUMN.kind) === KIND.empty ? keyOffset : own;
+    }
+    return toPosition(this.#table.lineStarts, offset);
+  }
+
+  #innerOf(row: number): ReadonlyMap<number, number> {
+    const known = this.#inner.get(row);
+    if (known) return known;
+    const isList = this.#read(row, COLUMN.kind) === KIND.list;
+    const inner = new Map<number, number>();
+    const end = this.#read(row, COLUMN.end);
+    for (let next = row + 1; next < end; next = this.#read(next, COLUMN.end)) {
+      // Of duplicates the last, as the parser does.
+      inner.set(isList ? inner.size : this.#read(next, COLUMN.keyHash), next);
+    }
+    this.#inner.set(row, inner);
+    return inner;
+  }
+
+  #read(row: number, column: number): number {
+    return this.#table.nodes[row * COLUMNS + column] ?? -1;
+  }
+}
+
+/** Converts an offset to a line and a column. */
+export function toPosition(lineStarts: ArrayLike<number>, offset: number): Position {
+  let [low, high] = [0, lineStarts.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((lineStarts[middle] ?? 0) <= offset) low = middle + 1;
+    else high = middle;
+  }
+  // An empty file has no line.
+  return { line: Math.max(1, low), column: offset - (lineStarts[low - 1] ?? 0) + 1 };
+}

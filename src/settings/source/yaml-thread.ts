@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { createSystemClock, openDeadline, untilAborted } from '../../base/index.ts';
+import { type ParsedText, parseSource, type RootKind } from './parse-source.ts';
+import { ValueBuilder } from './value-pieces.ts';
+import type { YamlReply, YamlRequest } from './yaml-worker.ts';
+
+/** The worker is in the same folder: a source file in a checkout, compiled in a package. */
+const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './yaml-worker.ts' : './yaml-worker.js', import.meta.url);
+/** Shorter texts are parsed at once: the worst of them take some 15 ms. Characters. */
+const SHORT_CHARS_MAX = 2048;
+/** Twenty times what the largest legal file takes. Milliseconds. */
+const PARSE_MS_MAX = 120_000;
+/** Heap of the thread; the largest legal file takes half of it. */
+const HEAP_MB_MAX = 2048;
+
+/**
+ * Parses texts of configuration files in a thread, one after the other, because a text may take seconds. The thread starts with
+ * the first text that is not short.
+ */
+export class YamlThread implements AsyncDisposable {
+  #worker: Worker | undefined;
+
+  /** Parses a text. Never rejects: what goes wrong is a fault. */
+  async parse(file: string, text: string, root: RootKind): Promise<ParsedText> {
+    if (text.length <= SHORT_CHARS_MAX) return parseSource(file, text, root);
+    using deadline = openDeadline(createSystemClock(), PARSE_MS_MAX);
+    try {
+      return await this.#parse(file, text, root, deadline.signal);
+    } catch (cause) {
+      await this[Symbol.asyncDispose]();
+      const reason = deadline.signal.aborted ? 'time' : 'memory';
+      const isStarted = deadline.signal.aborted || Object(cause).code === 'ERR_WORKER_OUT_OF_MEMORY';
+      const message = isStarted
+        ? `This file takes too much ${reason} to be read; divide it`
+        : 'The thread that reads this file could not be started or has ended; check the memory of this machine';
+      return { faults: [{ file, line: 1, column: 1, keyPath: '', message }] };
+    }
+  }
+
+  /** Ends the thread. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.terminate();
+  }
+
+  async #parse(file: string, text: string, root: RootKind, signal: AbortSignal): Promise<ParsedText> {
+    const worker = this.#start();
+    const { kind, expected, ifEmpty } = root;
+    const value = new ValueBuilder();
+    let request: YamlRequest = { kind: 'parse', file, text, root: { kind, expected, ifEmpty } };
+    for (;;) {
+      const reply = await exchange(worker, request, signal);
+      if (reply.kind === 'piece') value.add(reply.piece);
+      else return toParsed(reply, value);
+      request = { kind: 'next' };
+    }
+  }
+
+  #start(): Worker {
+    if (this.#worker) return this.#worker;
+    const resourceLimits = { maxOldGenerationSizeMb: HEAP_MB_MAX };
+    const worker = new Worker(WORKER_URL, { name: 'yaml', env: {}, execArgv: [], resourceLimits });
+    // Who waits for an answer hears of it, too.
+    worker.on('error', () => {});
+    this.#worker = worker;
+    return worker;
+  }
+}
+
+async function exchange(worker: Worker, request: YamlRequest, signal: AbortSignal): Promise<YamlReply> {
+  const [reply] = await untilAborted(awaitReply(worker, request), signal);
+  return reply as YamlReply;
+}
+
+/** Rejects when the thread dies. */
+async function awaitReply(worker: Worker, request: YamlRequest): Promise<unknown[]> {
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  worker.once('exit', end);
+  try {
+    const reply = once(worker, 'message', { signal: ended.signal });
+    worker.postMessage(request, []);
+    return await reply;
+  } finally {
+    worker.off('exit', end);
+  }
+}
+
+function toParsed({ faults, positions }: YamlReply & { kind: 'done' }, { value }: ValueBuilder): ParsedText {
+  return { faults, ...(positions && { content: { value, positions } }) };
+}

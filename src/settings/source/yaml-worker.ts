@@ -1,0 +1,35 @@
+import { parentPort } from 'node:worker_threads';
+import type { ConfigFault } from './fault.ts';
+import { parseSource, type RootKind } from './parse-source.ts';
+import type { PositionTable } from './positions.ts';
+import { cutValue, type ValuePiece } from './value-pieces.ts';
+
+/** A text to parse, or the wish for the next piece of its value. */
+export type YamlRequest =
+  | { readonly kind: 'parse'; readonly file: string; readonly text: string; readonly root: RootKind }
+  | { readonly kind: 'next' };
+
+/** A piece of the value, or the rest; `positions` are absent if the text cannot be checked further. */
+export type YamlReply =
+  | { readonly kind: 'piece'; readonly piece: ValuePiece }
+  | { readonly kind: 'done'; readonly faults: readonly ConfigFault[]; readonly positions: PositionTable | undefined };
+
+let pieces: Iterator<ValuePiece, void, undefined> | undefined;
+let rest: YamlReply & { readonly kind: 'done' } = { kind: 'done', faults: [], positions: undefined };
+
+parentPort?.on('message', (request: YamlRequest) => {
+  if (request.kind === 'parse') {
+    const { content, faults } = parseSource(request.file, request.text, request.root);
+    pieces = content && cutValue(content.value);
+    rest = { kind: 'done', faults, positions: content?.positions };
+  }
+  const next = pieces?.next();
+  // One at a time, so that the other side does something else between them.
+  if (next?.done === false) {
+    parentPort?.postMessage({ kind: 'piece', piece: next.value } satisfies YamlReply, []);
+    return;
+  }
+  const { positions } = rest;
+  pieces = undefined;
+  parentPort?.postMessage(rest, positions ? [positions.nodes.buffer, positions.lineStarts.buffer] : []);
+});

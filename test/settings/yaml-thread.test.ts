@@ -1,0 +1,106 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { type ConfigFile, ConfigFiles, checkSettings } from '../../src/settings/index.ts';
+import { cutValue, ValueBuilder } from '../../src/settings/source/value-pieces.ts';
+import { countRuns } from '../support/sampled.ts';
+
+const ROOT = { kind: 'list', expected: 'a list', ifEmpty: 'write "[]"', schema: z.unknown() } as const;
+/** Makes a text long enough for the thread, without moving anything in it. */
+const PADDING = `\n# ${'x'.repeat(3000)}\n`;
+
+/** What somebody who checks a file gets to see of it. */
+function describe(file: ConfigFile | undefined) {
+  if (!file) return undefined;
+  const { source } = file;
+  const paths = listPaths(source.value);
+  const places = paths.flatMap((path) => [source.locate(path, 'key'), source.locate(path, 'value')]);
+  return { value: source.value, paths, places, missing: source.locate([...(paths.at(-1) ?? []), 'none'], 'value') };
+}
+
+function listPaths(value: unknown, path: (string | number)[] = []): (string | number)[][] {
+  if (typeof value !== 'object' || value === null) return [path];
+  const steps = Array.isArray(value) ? [...value.keys()] : Object.keys(value);
+  return [path, ...steps.flatMap((step) => listPaths(Reflect.get(value, step), [...path, step]))];
+}
+
+test('ConfigFiles reads a long text in its thread as it reads a short one', async () => {
+  await using files = new ConfigFiles();
+  const texts = [
+    '- a: 1\n  b: [x, y]\n- &anchor { c: ~, "d e": {} }\n- *anchor\n- ? f\n- g:\n- { "10": 1, b: 2, "9": 3 }',
+    '- a: 1\n  a: 2\n- { __proto__: x }',
+    'a: [',
+    '- *x',
+    'text',
+    '- !vault x',
+  ];
+  for (const text of texts) {
+    await using here = new ConfigFiles();
+    const known = here.parseOwn('f.yaml', '/f.yaml', text + PADDING, ROOT);
+    await using there = new ConfigFiles();
+    const found = await there.parse('f.yaml', '/f.yaml', text + PADDING, ROOT);
+    expect(describe(found)).toEqual(describe(known));
+    expect(there.faults).toEqual(here.faults);
+  }
+  // The thread serves one text after the other, also behind one with faults.
+  for (const text of texts) await files.parse('f.yaml', '/f.yaml', text + PADDING, ROOT);
+  expect(files.faults.length).toBeGreaterThan(0);
+});
+
+test('ValueBuilder puts together what cutValue() has cut, in the same order', () => {
+  const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null));
+  const wide = fc
+    .tuple(leaf, fc.integer({ min: 0, max: 5000 }))
+    .map(([value, count]) => Array.from({ length: count }, () => ({ value })));
+  const { root } = fc.letrec((tie) => ({
+    root: fc.oneof({ maxDepth: 3 }, leaf, wide, fc.array(tie('root')), fc.dictionary(fc.string(), tie('root'))),
+  }));
+  fc.assert(
+    fc.property(root, (value) => {
+      const builder = new ValueBuilder();
+      for (const piece of cutValue(value)) builder.add(structuredClone(piece));
+      expect(JSON.stringify(builder.value)).toBe(JSON.stringify(value));
+    }),
+    { numRuns: countRuns(200) },
+  );
+});
+
+test('cutValue() leaves no piece with much more than a list or map of the size of a piece', () => {
+  const value = { routers: Array.from({ length: 10_000 }, (_, name) => ({ name, labels: { site: 'x' } })), one: 1 };
+  const sizes = [...cutValue(value)].map((piece) => JSON.stringify(piece).length);
+  expect(sizes.length).toBeGreaterThan(10);
+  expect(Math.max(...sizes)).toBeLessThan(JSON.stringify(value).length / 10);
+});
+
+test('checkSettings() stops at a thousand faults, and says where', async () => {
+  const schema = z.array(z.strictObject({ a: z.string({ error: 'text' }) }), { error: 'a list' });
+  await using files = new ConfigFiles();
+  const file = await files.parse('f.yaml', '/f.yaml', '- a: 1\n'.repeat(5000), { ...ROOT, schema });
+  if (!file) return expect.unreachable('the text can be parsed');
+  await checkSettings(file, undefined, schema);
+  expect(files.faults).toHaveLength(1001);
+  expect(files.faults.at(-1)).toMatchObject({
+    line: 1001,
+    keyPath: '[1000]',
+    message: 'The file has so many faults that it was not checked from here on',
+  });
+});
+
+test('checkSettings() tells the same of a long list as of a short one', async () => {
+  const schema = z.strictObject({
+    many: z.array(z.strictObject({ a: z.string({ error: 'text' }).optional() }), { error: 'a list' }).optional(),
+    b: z.number({ error: 'a number' }).optional(),
+  });
+  const root = { ...ROOT, kind: 'map', schema } as const;
+  const check = async (items: number) => {
+    await using files = new ConfigFiles();
+    const text = `many:\n- { a: 1 }\n- { c: x }\n${'- { a: x }\n'.repeat(items)}b: text\n`;
+    const file = await files.parse('f.yaml', '/f.yaml', text, root);
+    if (!file) return expect.unreachable('the text can be parsed');
+    const sound = await checkSettings(file, {}, schema);
+    expect(sound?.many).toHaveLength(items + 2);
+    expect(sound?.many?.slice(0, 3)).toEqual([{}, {}, { a: 'x' }]);
+    return files.faults.map(({ keyPath, message, column }) => ({ keyPath, message, column }));
+  };
+  expect(await check(200)).toEqual(await check(2));
+});
