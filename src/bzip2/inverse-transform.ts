@@ -124,12 +124,15 @@ export class InverseTransform {
       text.set(strand, from);
       cut = this.#followers[cut] as number;
     } while (cut !== 0);
-    // A text that repeats itself has several equal rows, and the chain through one of them is only a part of it.
-    while (from > 0) {
-      const known = length - from;
-      const copied = Math.min(from, known);
-      text.copyWithin(from - copied, from - copied + known, from + known);
-      from -= copied;
+    // A text that repeats itself has several equal rows, and the chain through one of them is only a part of it. It counts
+    // from the start: in what no writer makes, the part need not fit into the block a whole number of times.
+    if (from > 0) {
+      let known = length - from;
+      text.copyWithin(0, from, length);
+      for (let copied = 0; known < length; known += copied) {
+        copied = Math.min(known, length - known);
+        text.copyWithin(known, 0, copied);
+      }
     }
     return text.subarray(0, length);
   }

@@ -3,6 +3,7 @@ import { Bzip2Workspace } from '../../src/bzip2/index.ts';
 import { decodeBzip2 } from '../support/archives.ts';
 import { CRC_OF_A, renderTable, writeArchive } from './block-writer.ts';
 
+const CRC_OF_ABA = 0x6d0e801d;
 const workspace = new Bzip2Workspace();
 const decode = (archive: Buffer) => decodeBzip2(archive, { workspace });
 
@@ -20,6 +21,12 @@ describe('Bzip2Decoder, fed with what no writer makes,', () => {
   test('decodes a block that announces more selectors than any block needs', () => {
     const archive = writeArchive({ selectors: Array.from({ length: 32_767 }, () => 0) });
     expect(decode(archive)).toMatchObject({ output: Buffer.from('a'), error: undefined });
+  });
+
+  test('repeats a part of a block from its start, as bzip2 does, also if it does not fit a whole number of times', () => {
+    // The last column `aba` leads from row 1 to row 2 and back: two bytes for a block of three.
+    const fields = { origin: 1, used: [0x61, 0x62], lengths: [2, 2, 2, 2], symbols: '00101011', crc: CRC_OF_ABA };
+    expect(decode(writeArchive(fields))).toMatchObject({ output: Buffer.from('aba'), error: undefined });
   });
 
   test('fails with corrupt, after the blocks, when the CRC of the stream is wrong', () => {
