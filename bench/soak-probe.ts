@@ -26,10 +26,11 @@ let heapLive = 0;
 
 if (process.env['SOAK_PROBE'] === '1' && process.send) {
   const observer = new PerformanceObserver((list) => {
-    const isComplete = list.getEntries().some((entry) => {
-      const { kind } = entry.detail as { readonly kind?: number };
-      return kind === constants.NODE_PERFORMANCE_GC_MAJOR;
-    });
+    const isComplete = list
+      .getEntries()
+      .some(
+        (entry) => Reflect.get(Object(Reflect.get(entry, 'detail')), 'kind') === constants.NODE_PERFORMANCE_GC_MAJOR,
+      );
     if (isComplete) heapLive = process.memoryUsage().heapUsed;
   });
   observer.observe({ entryTypes: ['gc'] });
