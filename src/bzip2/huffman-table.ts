@@ -16,8 +16,11 @@ export class HuffmanTable {
   /** Symbols in the order of their codes. */
   readonly symbols = new Uint16Array(SYMBOLS_MAX);
 
-  /** Assigns canonical codes. Returns false if the lengths require more codes than exist. */
-  assign(lengths: Uint8Array, symbolCount: number): boolean {
+  /**
+   * Assigns canonical codes. If the lengths require more codes than exist, the last symbols get none, as in bzip2: such a
+   * table may be one that is never used, and what comes of one that is used has a checksum.
+   */
+  assign(lengths: Uint8Array, symbolCount: number): void {
     const { look, limits, offsets, symbols } = this;
     let code = 0;
     let index = 0;
@@ -27,7 +30,7 @@ export class HuffmanTable {
       offsets[length] = index - code;
       for (let symbol = 0; symbol < symbolCount; symbol++) {
         if (lengths[symbol] !== length) continue;
-        if (code >= 2 ** length) return false;
+        if (code >= 2 ** length) break;
         if (length <= LOOK_BITS) {
           const first = code << (LOOK_BITS - length);
           look.fill((symbol << 5) | length, first, first + (1 << (LOOK_BITS - length)));
@@ -37,6 +40,5 @@ export class HuffmanTable {
       }
       limits[length] = code << (CODE_BITS_MAX - length);
     }
-    return true;
   }
 }

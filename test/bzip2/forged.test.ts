@@ -23,6 +23,11 @@ describe('Bzip2Decoder, fed with what no writer makes,', () => {
     expect(decode(archive)).toMatchObject({ output: Buffer.from('a'), error: undefined });
   });
 
+  test('decodes a block with a table of more codes than fit that is not used, as bzip2 does', () => {
+    const tables = `${renderTable([1, 2, 2])}${renderTable([1, 1, 1])}`;
+    expect(decode(writeArchive({ tables }))).toMatchObject({ output: Buffer.from('a'), error: undefined });
+  });
+
   test('repeats a part of a block from its start, as bzip2 does, also if it does not fit a whole number of times', () => {
     // The last column `aba` leads from row 1 to row 2 and back: two bytes for a block of three.
     const fields = { origin: 1, used: [0x61, 0x62], lengths: [2, 2, 2, 2], symbols: '00101011', crc: CRC_OF_ABA };
@@ -51,7 +56,7 @@ describe('Bzip2Decoder, fed with what no writer makes,', () => {
     ['a selector names a table that is not there', { selectors: [2] }],
     ['a code has no length', { lengths: [0, 1, 2] }],
     ['a code is too long', { lengths: [1, 2, 21] }],
-    ['more codes are there than fit', { lengths: [1, 1, 1] }],
+    ['more codes are there than fit, so that the end has none', { lengths: [1, 1, 1] }],
     ['a length goes to and fro', { tables: `00001${'1011'.repeat(12)}0100`.repeat(2) }],
     ['a code is not assigned', { lengths: [1, 2, 3], symbols: '111111111111111111111' }],
     ['the block holds nothing', { symbols: '11' }],
