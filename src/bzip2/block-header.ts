@@ -83,14 +83,19 @@ export class BlockHeader {
     let length = window.readBits(5);
     for (let symbol = 0; symbol < this.symbolCount; symbol++) {
       for (let steps = 0; window.readBits(1) === 1; steps++) {
+        checkLength(window, length);
         length += window.readBits(1) === 1 ? -1 : 1;
         if (steps >= LENGTH_STEPS_MAX) throw corruptAt(window, 'A Huffman code length goes to and fro');
       }
-      if (length < 1 || length > CODE_BITS_MAX) throw corruptAt(window, 'A Huffman code length is impossible');
+      checkLength(window, length);
       this.#lengths[symbol] = length;
     }
     this.tables[table]?.assign(this.#lengths, this.symbolCount);
   }
+}
+
+function checkLength(window: BitWindow, length: number): void {
+  if (length < 1 || length > CODE_BITS_MAX) throw corruptAt(window, 'A Huffman code length is impossible');
 }
 
 /** Returns an error `corrupt` at the position just read. */

@@ -8,7 +8,7 @@ import { PrefixHash } from './position/identity.ts';
 import type { StreamState } from './position/position.ts';
 import { copyFile, type LogFile, type LogFileDraft } from './position/position.ts';
 import { createBatch, type ReadingEnd, RecordBuilder, type RecordContext, type ScanBatch } from './record-builder.ts';
-import { type DateOrder, learnDateOrder } from './time/stamp.ts';
+import { type DateOrder, learnDateOrder, needsDateOrder } from './time/stamp.ts';
 
 /** Facts about a file before it is read. Plain data. */
 export interface ScanPlan {
@@ -89,8 +89,8 @@ export type ScanResult =
 const LINE_FEED = 0x0a;
 /** Lines of so many bytes are worked through at once, or the chunk that came: a few milliseconds. */
 const STEP_BYTES = 96 * 1024;
-/** Lines of a head that are looked at for the order of their dates. */
-const ORDER_LINES_MAX = 200;
+/** The beginning of a file that is looked at for the order of its dates, however the bytes arrive. */
+const ORDER_BYTES = 4096;
 /** Ends of a file within one line that are remembered. */
 const TORN_MAX = 8;
 
@@ -247,8 +247,11 @@ export class FileScan implements Scan {
   async #identify(isWhole: boolean): Promise<void> {
     const { candidates, acceptsNew, isClosed, begin, isStampExpected, order, endMs } = this.#options;
     const bytes = Buffer.concat(this.#head, this.#headBytes);
-    const lines = bytes.toString('latin1').split('\n', ORDER_LINES_MAX);
-    const learnt = order ?? learnDateOrder(lines, endMs);
+    const lines = bytes.toString('latin1', 0, ORDER_BYTES).split('\n');
+    const needsOrder = order === undefined && needsDateOrder(isWhole ? lines : lines.slice(0, -1), endMs);
+    // The first chunk may hold one line or fifty: what is learnt from it must not depend on that.
+    if (needsOrder && !isWhole && bytes.length < ORDER_BYTES) return;
+    const learnt = needsOrder ? learnDateOrder(lines, endMs) : order;
     const head: Head | undefined = findHead(bytes, isWhole && isClosed, { order: learnt ?? 'dmy', nearMs: endMs });
     if (!head) return;
     this.#firstWallAsUtcMs = head.firstWallAsUtcMs;

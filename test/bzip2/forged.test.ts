@@ -55,6 +55,7 @@ describe('Bzip2Decoder, fed with what no writer makes,', () => {
     ['there are no selectors', { selectors: [] }],
     ['a selector names a table that is not there', { selectors: [2] }],
     ['a code has no length', { lengths: [0, 1, 2] }],
+    ['a length is 0 on its way to another', { tables: `0000111100${renderTable([1, 2, 2]).slice(6)}`.repeat(2) }],
     ['a code is too long', { lengths: [1, 2, 21] }],
     ['more codes are there than fit, so that the end has none', { lengths: [1, 1, 1] }],
     ['a length goes to and fro', { tables: `00001${'1011'.repeat(12)}0100`.repeat(2) }],

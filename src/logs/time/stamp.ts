@@ -96,6 +96,15 @@ export function isLikeStamp(text: string): boolean {
   return LIKE_STAMP.test(text);
 }
 
+/** A date whose day and month are told apart only by what other lines show. */
+const AMBIGUOUS = /^\d\d[/-]\d\d[/-]\d{4}/;
+
+/** True if the first of `lines` with a date has one whose order is not known. */
+export function needsDateOrder(lines: readonly string[], endMs: number): boolean {
+  const dated = lines.find((line) => AMBIGUOUS.test(line) || parseStamp(line, { order: 'dmy', nearMs: endMs }));
+  return dated !== undefined && AMBIGUOUS.test(dated);
+}
+
 /**
  * Finds out from the first lines of a file in which order its dates are; `undefined` when they say nothing about it. A
  * number above twelve decides; else the order in which the lines do not go back; else the one that ends closest before
@@ -115,7 +124,7 @@ export function learnDateOrder(lines: readonly string[], endMs: number): DateOrd
 function judgeOrder(lines: readonly string[], order: DateOrder, endMs: number) {
   let [ambiguous, unreadable, steps, last] = [0, 0, 0, Number.NEGATIVE_INFINITY];
   for (const line of lines) {
-    if (!/^\d\d[/-]\d\d[/-]\d{4}/.test(line)) continue;
+    if (!AMBIGUOUS.test(line)) continue;
     ambiguous++;
     const time = parseStamp(line, { order, nearMs: endMs })?.asUtcMs;
     if (time === undefined) unreadable++;
