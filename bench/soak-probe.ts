@@ -10,6 +10,8 @@ import { writeHeapSnapshot } from 'node:v8';
 export interface HeldFigures {
   /** Of the heap, garbage included. Bytes. */
   readonly heapUsed: number;
+  /** Of the heap, with what V8 keeps free for later. Bytes. */
+  readonly heapTotal: number;
   /** Of the heap after the last complete collection: what is really held. Bytes. */
   readonly heapLive: number;
   /** Memory of the objects of C++ that belong to those of the heap, array buffers included. Bytes. */
@@ -37,9 +39,10 @@ if (process.env['SOAK_PROBE'] === '1' && process.send) {
   process.on('message', (message) => {
     const [, file] = /^snapshot (.+)$/.exec(String(message)) ?? [];
     if (file !== undefined) writeHeapSnapshot(file);
-    const { heapUsed, external, arrayBuffers } = process.memoryUsage();
+    const { heapUsed, heapTotal, external, arrayBuffers } = process.memoryUsage();
     const figures: HeldFigures = {
       heapUsed,
+      heapTotal,
       heapLive,
       external,
       arrayBuffers,

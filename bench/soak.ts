@@ -108,6 +108,7 @@ ended.catch(() => {});
 const columns = [
   'minute',
   'RSS',
+  'heap committed',
   'heap',
   'live heap',
   'external',
@@ -158,6 +159,7 @@ try {
     const cells = [
       minute,
       mib(rss),
+      mib(held.heapTotal),
       mib(held.heapUsed),
       mib(held.heapLive),
       mib(held.external),

@@ -247,10 +247,12 @@ export class FileScan implements Scan {
   async #identify(isWhole: boolean): Promise<void> {
     const { candidates, acceptsNew, isClosed, begin, isStampExpected, order, endMs } = this.#options;
     const bytes = Buffer.concat(this.#head, this.#headBytes);
-    const lines = bytes.toString('latin1', 0, ORDER_BYTES).split('\n');
+    // A power cut leaves NUL bytes before the first line.
+    const text = bytes.subarray(bytes[0] === 0 ? bytes.findIndex((byte) => byte !== 0) : 0);
+    const lines = text.toString('latin1', 0, ORDER_BYTES).split('\n');
     const needsOrder = order === undefined && needsDateOrder(isWhole ? lines : lines.slice(0, -1), endMs);
     // The first chunk may hold one line or fifty: what is learnt from it must not depend on that.
-    if (needsOrder && !isWhole && bytes.length < ORDER_BYTES) return;
+    if (needsOrder && !isWhole && text.length < ORDER_BYTES) return;
     const learnt = needsOrder ? learnDateOrder(lines, endMs) : order;
     const head: Head | undefined = findHead(bytes, isWhole && isClosed, { order: learnt ?? 'dmy', nearMs: endMs });
     if (!head) return;

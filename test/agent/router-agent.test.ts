@@ -176,6 +176,19 @@ test('RouterAgent forgets logs of a router that lists new names again and again,
   expect(bench.metrics()).toContain('router_log_lines_total{router="plant-7",component="log0-0"} 1\n');
 }, 30_000);
 
+test('RouterAgent forgets logs of which nothing could ever be read', async () => {
+  await using bench = await openRouterAgent();
+  bench.answers.set('log_file=', (response) => response.end('no line of a log\n'));
+  const countLogs = () => new Set(bench.metrics().match(/component="log[^"]+"/g)).size;
+  for (let look = 0; look < 4; look++) {
+    const names = Array.from({ length: 200 }, (_, index) => `log${look}-${index}/current`);
+    bench.answers.set('list_files', (response) => answerJson(response, { log_files: names }));
+    expect(await bench.run('logs')).toBe('done');
+    expect(countLogs()).toBe(Math.min(256, 200 * (look + 1)));
+  }
+  expect(bench.store.positions.size).toBe(0);
+}, 30_000);
+
 test('RouterAgent makes way between two logs, and goes on behind the one that it has read', async () => {
   await using bench = await openRouterAgent();
   bench.answers.set('list_files', (response) => answerJson(response, { log_files: ['a/current', 'b/current'] }));

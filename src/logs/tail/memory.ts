@@ -81,6 +81,8 @@ export function createLogMemory(): LogMemory {
 /** State of one router's logs that is kept between runs, in memory only. */
 export class TailMemory {
   readonly #logs = new Map<string, LogMemory>();
+  /** Logs that were told of and not forgotten, whether or not anything was read of them. */
+  readonly told = new Set<string>();
   /** Series of the log rules; bounds them. */
   readonly ruleSeries = new RuleSeries();
   /** Verdict on how files follow each other, as it was told last. */
@@ -93,6 +95,7 @@ export class TailMemory {
   /** Forgets a log. */
   forget(component: string): void {
     this.#logs.delete(component);
+    this.told.delete(component);
   }
 
   of(component: string): LogMemory {

@@ -28,11 +28,13 @@ const NOT_LISTED: ListedLog = { current: undefined, rotated: [] };
 export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): Promise<string | undefined> {
   const { source, records, router, clock, report, isWanted, memory = new TailMemory() } = options;
   const { shouldYield = () => false, after = '' } = options;
-  const list = async (): Promise<Listing> => {
-    const listing = parseListing(await source.listLogs(signal));
-    const archives = [...listing.logs].map(([component, log]): [string, number] => [component, log.rotated.length]);
-    report({ type: 'logs-listed', archives: new Map(archives), unknown: listing.unknown });
-    return listing;
+  const list = async (): Promise<Listing> => parseListing(await source.listLogs(signal));
+  const tell = ({ logs, unknown }: Listing) => {
+    // Within a run only of the logs that it began with: the next run bounds how many there are.
+    const archives = [...logs].flatMap(([component, { rotated }]) =>
+      memory.told.has(component) ? [[component, rotated.length] as const] : [],
+    );
+    report({ type: 'logs-listed', archives: new Map(archives), unknown });
   };
   const stored = records.readPositions(router.name);
   const facts = records.readFacts(router.name);
@@ -43,7 +45,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   if (context.zone.isAssumed && ((facts === undefined && positions.size === 0) || context.isReplaced))
     await findZone(context, listing, signal);
   context.isWiped = findWiped(listing, positions);
-  const excess = findExcess(listing, positions);
+  const excess = findExcess(listing, positions, memory.told);
   if (excess.length > 0) {
     records.forgetLogs?.(router.name, excess);
     for (const component of excess) {
@@ -52,9 +54,10 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     }
     report({ type: 'logs-forgotten', components: excess });
   }
-  const components = [...new Set([...listing.logs.keys(), ...positions.keys()])].filter((component) =>
-    isWanted(component),
-  );
+  const known = [...new Set([...listing.logs.keys(), ...positions.keys()])];
+  for (const component of known) memory.told.add(component);
+  tell(listing);
+  const components = known.filter((component) => isWanted(component));
   const settled: typeof tails = [];
   const noteListing = () => {
     for (const { component, tail } of tails) tail.noteListed(listing.logs.get(component) ?? NOT_LISTED, false);
@@ -62,6 +65,7 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
   };
   const relist = async (component: string) => {
     listing = await list();
+    tell(listing);
     noteListing();
     return listing.logs.get(component) ?? NOT_LISTED;
   };
@@ -112,8 +116,16 @@ function sortByUrgency(components: readonly string[], after: string, memory: Tai
  * Finds the logs to forget, so that a router that lists new names again and again fills neither store nor metrics: those
  * that it lists no longer, first the ones of which nothing is to be read. A log that comes back is read from its start.
  */
-function findExcess(listing: Listing, positions: ReadonlyMap<string, LogPosition | undefined>): string[] {
-  const unlisted = [...positions].filter(([component]) => !listing.logs.has(component));
+function findExcess(
+  listing: Listing,
+  positions: ReadonlyMap<string, LogPosition | undefined>,
+  told: ReadonlySet<string>,
+): string[] {
+  // Those that were only told of come first: nothing was ever read of them.
+  const known = [...[...told].filter((component) => !positions.has(component)), ...positions.keys()];
+  const unlisted = known
+    .filter((component) => !listing.logs.has(component))
+    .map((component) => [component, positions.get(component)] as const);
   const excess = listing.logs.size + unlisted.length - COMPONENTS_MAX;
   if (excess <= 0) return [];
   const isUnread = (position: LogPosition | undefined): boolean =>
