@@ -407,6 +407,17 @@ describe('any file', () => {
     }
   });
 
+  test.for([
+    ['', '11/12/2026 09:36:49 [wan] x\n11/21/2026 09:36:50 [wan] y\n'],
+    ['behind a line of another form', '2026-11-21 09:36:49 [wan] x\n11/21/2026 09:36:50 [wan] y\n'],
+    ['behind what a power cut has left', '\0\0\x002026-11-21 09:36:49 [wan] x\n11/21/2026 09:36:50 [wan] y\n'],
+  ])('FileScan learns the order of day and month alike for every way to cut a body %s', async ([, text = '']) => {
+    const bytes = Buffer.from(text);
+    const stream = createStreamState();
+    const whole = await outcome([bytes], { stream });
+    for (const size of [1, 10, 40]) expect(await outcome(cutInto(bytes, size), { stream })).toEqual(whole);
+  });
+
   test('FileScan gives each line once however often a growing file is read, then closed', () =>
     fc.assert(
       fc.asyncProperty(content, cuts, async (bytes, places) => {

@@ -31,6 +31,12 @@ test.each([
   expect(rest).toEqual({ tag, severity: undefined, message });
 });
 
+test('parseLine() gives two lines of one day the same time, also before 1970', () => {
+  const line = '0999-01-01 00:00:03 [boot] clock';
+  const times = [line, line].map((text) => parse(text, { order: 'dmy', nearMs: 0 }).time?.asUtcMs);
+  expect(times).toEqual([-30_641_759_997_000, -30_641_759_997_000]);
+});
+
 test('parseLine() says whether the text resolves less than a second', () => {
   expect(parseLine('2026-11-21 09:36:49 [w] x').time?.hasFraction).toBe(false);
   expect(parseLine('2026-11-21 09:36:49.0 [w] x').time?.hasFraction).toBe(true);

@@ -78,7 +78,7 @@ function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
   if (y1 !== undefined) {
     wholeMs = toWallMs(Number(y1), Number(m1), Number(d1), time);
     if (wholeMs !== undefined && text[10] === ' ')
-      usualDay = { text: text.slice(0, 11), ms: wholeMs - (wholeMs % DAY_MS) };
+      usualDay = { text: text.slice(0, 11), ms: Math.floor(wholeMs / DAY_MS) * DAY_MS };
   } else if (name !== undefined) wholeMs = toNearWallMs(MONTHS.indexOf(name) + 1, Number(d3), time, context.nearMs);
   else {
     // Dots are for days first, everywhere.
