@@ -112,7 +112,7 @@ test(`any answer of a router becomes a document or a RouterError that says why: 
   timeout: limitMs(SHARE.answers, 40),
 }, async () => {
   const originals = DOCUMENTS.map((document) => Buffer.from(JSON.stringify(document)));
-  let answer = { status: 200, headers: {} as Record<string, string>, body: Buffer.alloc(0) };
+  let answer = { status: 200, headers: {} as Record<string, string>, body: Buffer.alloc(0) as Buffer };
   await using bench = await openRouter((_request, response) => {
     response.writeHead(answer.status, answer.headers).end(answer.body);
   });
