@@ -106,7 +106,7 @@ async function openRouter(
     const { pathname, searchParams } = new URL(request.url ?? '/', 'https://router');
     const json = (body: object, status = 200) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    if (pathname.endsWith('/auth/login')) json({ access: 'a', refresh: 'r' });
+    if (pathname.endsWith('/auth/login')) json({ access: 'an-access-token', refresh: 'a-refresh-token' });
     else if (!pathname.endsWith('/download/log')) json({ error: 'not here' }, 404);
     else if (searchParams.has('list_files')) json({ log_files: ['network/log-2024-01-02-12:00:00.bz2'] });
     else {

@@ -165,6 +165,15 @@ describe('JSON calls', () => {
     },
   );
 
+  test('RouterClient keeps an answer as it is when its own credentials are short enough to be parts of words', async () => {
+    await using bench = await openRouter((_request, response) => response.end('{"quoted": "YTo= is short"}'), {
+      auth: 'basic',
+      username: 'a',
+      password: '',
+    });
+    expect(await bench.client.readStatus('device_info')).toEqual({ quoted: 'YTo= is short' });
+  });
+
   test('RouterClient puts the words of the router into its error, bounded and without control characters', async () => {
     await using bench = await openRouter(
       refuse(404, { error: [{ 'log\u001b[31m_file': `no\r\nsuch ${'x'.repeat(9999)}` }] }),

@@ -422,6 +422,9 @@ function parseDate(header: string | string[] | undefined): number | undefined {
   return Number.isNaN(dateMs) ? undefined : dateMs;
 }
 
+/** Shorter credentials are no secret, but parts of words that a router answers with. Characters. */
+const MASKED_LENGTH_MIN = 8;
+
 /**
  * Decodes a body. The credentials of its request are masked: some servers quote the request in their errors, which reach pages
  * and the agent's log.
@@ -430,7 +433,7 @@ function parseJson(bytes: Buffer, authorization = ''): unknown {
   if (bytes.length === 0) return undefined;
   const [, credentials = ''] = authorization.split(' ', 2);
   // Some encoders escape the slash, which base64 has.
-  const forms = credentials === '' ? [] : [credentials, credentials.replaceAll('/', String.raw`\/`)];
+  const forms = credentials.length < MASKED_LENGTH_MIN ? [] : [credentials, credentials.replaceAll('/', String.raw`\/`)];
   try {
     const text = forms.reduce((rest, form) => rest.replaceAll(form, '[secret]'), bytes.toString('utf8'));
     return JSON.parse(text) as unknown;
