@@ -77,7 +77,10 @@ const server = createServer(authority.issue(['127.0.0.1']), (request, response) 
   const [path = ''] = url.slice(url.indexOf('/api/v2_0') + '/api/v2_0'.length).split('?', 1);
   if (url.startsWith('/bare-')) bareRequests++;
   else requests[path] = (requests[path] ?? 0) + 1;
-  if (path === '/auth/login') return void response.writeHead(200, HEADERS).end('{"access":"an-access-token-of-a-router","refresh":"a-refresh-token"}');
+  if (path === '/auth/login')
+    return void response
+      .writeHead(200, HEADERS)
+      .end('{"access":"an-access-token-of-a-router","refresh":"a-refresh-token"}');
   let body = first.get(path);
   if (changing.has(path)) {
     const count = (answered.get(url) ?? 0) + 1;

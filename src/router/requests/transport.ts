@@ -433,7 +433,8 @@ function parseJson(bytes: Buffer, authorization = ''): unknown {
   if (bytes.length === 0) return undefined;
   const [, credentials = ''] = authorization.split(' ', 2);
   // Some encoders escape the slash, which base64 has.
-  const forms = credentials.length < MASKED_LENGTH_MIN ? [] : [credentials, credentials.replaceAll('/', String.raw`\/`)];
+  const forms =
+    credentials.length < MASKED_LENGTH_MIN ? [] : [credentials, credentials.replaceAll('/', String.raw`\/`)];
   try {
     const text = forms.reduce((rest, form) => rest.replaceAll(form, '[secret]'), bytes.toString('utf8'));
     return JSON.parse(text) as unknown;
