@@ -4,6 +4,7 @@ import { readFirmwareVersion, readSerialNumber, readSystemHash } from './known-f
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceResult } from './poll-result.ts';
+import { parseState, renderState } from './poller-state.ts';
 import { type HeldAnswer, readTarget, type TargetReading } from './read-target.ts';
 import { CapabilityMemory, listCapabilities, TargetTimer } from './target-memory.ts';
 
@@ -25,6 +26,8 @@ export interface StatusPollerOptions {
   readonly staleAfterMs: number;
   /** IANA name of the router's zone; `undefined` if unknown. */
   readonly zone: string | undefined;
+  /** What an earlier poller of this router knew ({@link StatusPoller.takeState}). Default: nothing. */
+  readonly previous?: string | undefined;
 }
 
 /** Deadline and extent of one poll. */
@@ -90,6 +93,8 @@ export class StatusPoller {
   readonly #plan: PollPlan;
   readonly #tracked: readonly Tracked[];
   readonly #memory = new CapabilityMemory();
+  /** Revision of the memory that was handed out last. */
+  #takenRevision = 0;
   /** Increases when the router may have been replaced. */
   #renewal = 0;
   #isUp = false;
@@ -107,6 +112,33 @@ export class StatusPoller {
       isLeftOver: false,
       held: undefined,
     }));
+    const known = parseState(options.previous);
+    this.#firmwareVersion = known.firmware;
+    this.#serialNumber = known.serial;
+    const { clock } = options;
+    const names = new Set(this.#plan.targets.map(({ name }) => name));
+    for (const { resource, untilMs } of known.lacks) {
+      if (names.has(resource)) this.#memory.restoreLack(resource, untilMs - clock.now(), clock.monotonic());
+    }
+  }
+
+  /**
+   * Returns what the router is known to lack, for the next poller of this router, if that has changed since the last call. It
+   * holds until the router reports another firmware or serial number, and no longer than within one poller. Missing rights are
+   * no part of it: who grants them restarts the agent to see the effect.
+   */
+  takeState(): string | undefined {
+    const { revision } = this.#memory;
+    if (revision === this.#takenRevision) return undefined;
+    this.#takenRevision = revision;
+    const { clock } = this.#options;
+    return renderState({
+      firmware: this.#firmwareVersion,
+      serial: this.#serialNumber,
+      lacks: this.#memory.listLacks(clock.monotonic()).map(({ resource, leftMs }) => {
+        return { resource, untilMs: Math.round(clock.now() + leftMs) };
+      }),
+    });
   }
 
   /** The interval at which polls are needed: the shortest interval of the modules. Milliseconds. */
@@ -239,9 +271,9 @@ export class StatusPoller {
     if (path === 'sysdetail/system') this.#configHash = readSystemHash(document);
     if (path !== 'device_info') return;
     const version = readFirmwareVersion(document);
-    this.#serialNumber = readSerialNumber(document) ?? this.#serialNumber;
-    const hasChanged =
-      this.#firmwareVersion !== undefined && version !== undefined && version !== this.#firmwareVersion;
+    const serial = readSerialNumber(document);
+    const hasChanged = isOther(this.#firmwareVersion, version) || isOther(this.#serialNumber, serial);
+    this.#serialNumber = serial ?? this.#serialNumber;
     this.#firmwareVersion = version ?? this.#firmwareVersion;
     if (!hasChanged) return;
     const refused = new Set(this.#memory.forget());
@@ -286,6 +318,11 @@ export class StatusPoller {
       configHash: this.#configHash,
     };
   }
+}
+
+/** Returns true if both texts are known and differ. */
+function isOther(before: string | undefined, now: string | undefined): boolean {
+  return before !== undefined && now !== undefined && before !== now;
 }
 
 /** Values outlive this many intervals of their resource before they expire. */

@@ -11,10 +11,32 @@ const ASK_AGAIN_MS: Readonly<Record<Refusal, number>> = { unsupported: 24 * HOUR
  */
 export class CapabilityMemory {
   readonly #known = new Map<string, { readonly refusal: Refusal | undefined; readonly untilMs: number }>();
+  #revision = 0;
+
+  /** Increases when what the router lacks may have changed. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Restores that the router lacks a resource, for another `leftMs`, at most as long as if it had just said so. */
+  restoreLack(resource: string, leftMs: number, nowMs: number): void {
+    this.#known.set(resource, {
+      refusal: 'unsupported',
+      untilMs: nowMs + Math.min(leftMs, ASK_AGAIN_MS.unsupported),
+    });
+  }
+
+  /** Lists what the router lacks, with the remaining time for which it is not asked for. Milliseconds. */
+  listLacks(nowMs: number): readonly { readonly resource: string; readonly leftMs: number }[] {
+    return [...this.#known].flatMap(([resource, { refusal, untilMs }]) =>
+      refusal === 'unsupported' ? [{ resource, leftMs: untilMs - nowMs }] : [],
+    );
+  }
 
   /** Records an answer; without a refusal the resource exists. Monotonic time in milliseconds. */
   record(resource: string, refusal: Refusal | undefined, nowMs: number): void {
     const untilMs = refusal ? nowMs + ASK_AGAIN_MS[refusal] : 0;
+    if (refusal || this.#known.get(resource)?.refusal) this.#revision++;
     this.#known.set(resource, { refusal, untilMs });
   }
 
@@ -33,6 +55,7 @@ export class CapabilityMemory {
   forget(): readonly string[] {
     const refused = [...this.#known].filter(([, { refusal }]) => refusal).map(([resource]) => resource);
     for (const resource of refused) this.#known.delete(resource);
+    this.#revision++;
     return refused;
   }
 }

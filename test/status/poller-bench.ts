@@ -89,8 +89,9 @@ export function body(v: unknown = 1): object {
 }
 
 /** A `device_info` whose main board has this firmware. */
-export function device(firmware: string): object {
-  return { status: { unique: { v: 1 }, list: [{ firmware_version: firmware }, { firmware_version: '' }] } };
+export function device(firmware: string, serial = ''): object {
+  const main = { firmware_version: firmware, serial_number: serial };
+  return { status: { unique: { v: 1 }, list: [main, { firmware_version: '' }] } };
 }
 
 /** Never answers. */

@@ -135,3 +135,49 @@ test('a device_info that says no firmware changes nothing', async () => {
   expect(await bench.turn(MINUTE)).toEqual(['device_info']);
   expect((await bench.poller.pollOnce(SIGNAL)).firmwareVersion).toBe('6.1');
 });
+
+test('what a router lacks is known to the next poller of it, until its day is over', async () => {
+  const script = { device_info: device('6.1'), plain: body(), lte2: body(), forbidden: FORBIDDEN };
+  const modules = [WHO, PLAIN, MODEM, createModule('m', ['forbidden'])];
+  const first = openBench(modules, script);
+  await first.turn(0);
+  const state = first.poller.takeState();
+  expect(first.poller.takeState()).toBeUndefined();
+  await first.turn(MINUTE);
+  expect(first.poller.takeState()).toBeUndefined();
+
+  const next = openBench(modules, script, { previous: state });
+  // Rights may have been granted meanwhile.
+  expect(await next.turn(HOUR)).toEqual(['device_info', 'plain', 'lte2', 'forbidden']);
+  expect(capabilitiesOf(await next.poller.pollOnce(SIGNAL))).toContain('lte2 supported optional');
+  expect(await next.turn(24 * HOUR)).toEqual(expect.arrayContaining(['lte3', 'lte4', 'lte5']));
+  expect(next.poller.takeState()).toBeDefined();
+});
+
+test.for([
+  ['another firmware', { device_info: device('9.5') }],
+  ['another device', { device_info: device('6.1', 'SN-2') }],
+] as const)('the next poller asks for everything if it meets %s', async ([, other]) => {
+  const first = openBench([WHO, MODEM], { device_info: device('6.1', 'SN-1'), lte2: body() });
+  await first.turn(0);
+  const next = openBench([WHO, MODEM], { ...other, lte2: body() }, { previous: first.poller.takeState() });
+  expect(await next.turn(0)).toEqual(['device_info', 'lte2', 'lte3', 'lte4', 'lte5']);
+});
+
+test.for([
+  '',
+  '{',
+  '[]',
+  '{"version":2,"lacks":[]}',
+  '{"version":1,"lacks":[null,3,{"resource":"lte2","untilMs":"1"}]}',
+])('a state that is none of these is as good as none: %s', async (previous) => {
+  const bench = openBench([MODEM], { lte2: body() }, { previous });
+  expect(await bench.turn(0)).toEqual(['lte2', 'lte3', 'lte4', 'lte5']);
+});
+
+test('a state lasts no longer than a day, whatever the clock of this machine said when it was written', async () => {
+  const lacks = [{ resource: 'lte3', untilMs: Date.UTC(2099, 0) }];
+  const bench = openBench([MODEM], { lte2: body() }, { previous: JSON.stringify({ version: 1, lacks }) });
+  expect(await bench.turn(0)).toEqual(['lte2', 'lte4', 'lte5']);
+  expect(await bench.turn(24 * HOUR)).toContain('lte3');
+});

@@ -80,6 +80,9 @@ const MISSED_POLLS = 3;
 /** Key of the known configuration of a router, so that a change during a restart is detected. */
 const CONFIGURATION_KEY = 'configuration';
 
+/** Key of the resources that a router lacks, so that a restart does not ask for them. */
+const CAPABILITIES_KEY = 'capabilities';
+
 /** One router of the fleet: its client and its recurring activities. */
 export class RouterAgent {
   readonly stats: RouterStats;
@@ -156,6 +159,7 @@ export class RouterAgent {
       deadlineMs: settings.poll.deadlineMs,
       staleAfterMs: settings.poll.staleAfterMs,
       zone: settings.timezone,
+      previous: values.read(settings.name, CAPABILITIES_KEY),
     });
     this.#backup =
       options.backup &&
@@ -302,6 +306,8 @@ export class RouterAgent {
       })
       .finally(() => this.#bytes.payFrom('common'));
     const { sent, received } = this.#client.wireBytes;
+    const state = this.#poller.takeState();
+    if (state !== undefined) this.#options.values.write(this.settings.name, CAPABILITIES_KEY, state);
     const isPutOff = this.#client.retryAfter !== undefined;
     this.stats.recordPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
     // A module that is read more often than the others makes polls that leave those out.

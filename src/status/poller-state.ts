@@ -1,0 +1,56 @@
+/** What a poller knows of its router that is worth keeping over a restart. */
+export interface PollerState {
+  readonly firmware: string | undefined;
+  readonly serial: string | undefined;
+  readonly lacks: readonly KnownLack[];
+}
+
+/** A resource that the router does not have. */
+export interface KnownLack {
+  readonly resource: string;
+  /** Time until which it is not asked for. Milliseconds since the Unix epoch. */
+  readonly untilMs: number;
+}
+
+const STATE_VERSION = 1;
+/** More than the modules of one router have resources. */
+const LACKS_MAX = 1000;
+const NOTHING: PollerState = { firmware: undefined, serial: undefined, lacks: [] };
+
+/** Renders a state as {@link parseState} reads it. */
+export function renderState({ firmware, serial, lacks }: PollerState): string {
+  return JSON.stringify({ version: STATE_VERSION, firmware, serial, lacks });
+}
+
+/** Parses a state; any other text means a first contact. */
+export function parseState(text: string | undefined): PollerState {
+  const json = parseJson(text);
+  const lacks = readField(json, 'lacks');
+  if (readField(json, 'version') !== STATE_VERSION || !Array.isArray(lacks)) return NOTHING;
+  return {
+    firmware: toText(readField(json, 'firmware')),
+    serial: toText(readField(json, 'serial')),
+    lacks: lacks.slice(0, LACKS_MAX).flatMap(toLack),
+  };
+}
+
+function toLack(entry: unknown): readonly KnownLack[] {
+  const [resource, untilMs] = [readField(entry, 'resource'), readField(entry, 'untilMs')];
+  return typeof resource === 'string' && typeof untilMs === 'number' ? [{ resource, untilMs }] : [];
+}
+
+function toText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function readField(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function parseJson(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as unknown);
+  } catch {
+    return undefined;
+  }
+}
