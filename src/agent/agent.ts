@@ -1,11 +1,13 @@
 import type { Writable } from 'node:stream';
 import { type Clock, Lifecycle, type Logger, type Random, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
+import type { SecretKeeper } from '../settings/index.ts';
 import type { StoreError } from '../store/index.ts';
 import { openWebServer, type ReloadResult, toWebPolicy, type WebServer } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan } from './plan.ts';
+import { SecretWatch } from './secret-watch.ts';
 import { RefusalLog } from './sinks/refusal-log.ts';
 import { openState } from './state.ts';
 import { createStations, type Stations } from './stations.ts';
@@ -34,6 +36,8 @@ export interface AgentOptions {
   readonly onConfigured?: ((config: Config) => void) | undefined;
   /** Output of sinks of type `stdout`. */
   readonly stdout: Writable;
+  /** The secrets of the configuration that can be read again. Default: none. */
+  readonly secrets?: SecretKeeper | undefined;
 }
 
 /** Settings of the web server from the command line. */
@@ -75,7 +79,7 @@ export interface Agent {
 }
 
 /** Bounds of the steps of stopping, milliseconds; with those of the stations below the ten seconds that service managers allow. */
-const STOP_MS = { configuration: 500, web: 500 };
+const STOP_MS = { configuration: 500, secrets: 100, web: 500 };
 
 /**
  * Starts the agent. Throws if it cannot, with everything released. While the disk cannot be written, the
@@ -112,6 +116,10 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const commit = (plan: Plan) => supervisor.commit(plan);
   const reloader = new ConfigReloader({ ...options, load: options.reload, prepare, commit, metrics });
   lifecycle.onStop('configuration', STOP_MS.configuration, () => reloader.close());
+  if (options.secrets) {
+    const watch = new SecretWatch({ secrets: options.secrets, clock, logger });
+    lifecycle.onStop('secrets', STOP_MS.secrets, () => watch.close());
+  }
   state.opening.whenOpen(() => stations.sinks.wake());
   const readiness = { isReady: true };
   web.serve(

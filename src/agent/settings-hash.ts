@@ -10,7 +10,8 @@ export function renderSettingsHash(settings: unknown): string {
 
 /** Copies a value with secrets in clear text, for the digest only. */
 function toPlain(value: unknown): unknown {
-  if (value instanceof Secret) return { secret: value.reveal() };
+  // One that can be read again is the same secret, whatever its value is now.
+  if (value instanceof Secret) return value.source ? { source: value.source.id } : { secret: value.reveal() };
   if (Array.isArray(value)) return value.map(toPlain);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toPlain(item)]));

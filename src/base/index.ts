@@ -26,6 +26,6 @@ export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './
 export { packBytes, packLines, unpackLines } from './packed-lines.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
-export { Secret } from './secret.ts';
+export { Secret, type SecretSource } from './secret.ts';
 export { parseByteSize, parseDuration, renderDuration } from './units.ts';
 export { ZoneOffsets } from './zone-offsets.ts';

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { createSystemClock, hashToUnit, renderErrorChain } from '../base/index.ts';
 import { type CheckedState, type LoadedConfig, readEnvironment, watchAlso } from '../config/index.ts';
-import { parseListenAddress, renderFault } from '../settings/index.ts';
+import { parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
@@ -43,8 +43,9 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     io.stderr.write(`--web.listen-address: expected host:port, :port or [::1]:port, found ${JSON.stringify(text)}\n`);
   }
   if (wrong.length > 0) return EXIT.usage;
+  const secrets = new SecretKeeper();
   const load = async (checkedState?: CheckedState) =>
-    applyFlags(await readConfig(flags.configFile, checkedState), flags);
+    applyFlags(await readConfig(flags.configFile, checkedState, secrets), flags);
   const { storagePath } = flags;
   const folderFault = storagePath === undefined ? undefined : await findFolderFault(resolve(storagePath));
   if (folderFault !== undefined) {
@@ -57,8 +58,11 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     return EXIT.usage;
   }
   const { config } = loaded;
-  const { logger, useSecretsOf } = openLogger(flags.log, io);
+  const { logger, useSecretsOf, onSecretChanged } = openLogger(flags.log, io);
   useSecretsOf(config);
+  secrets.onEvent((event) => {
+    if (event.type === 'secret-changed') onSecretChanged(event.before);
+  });
   if (config.sinks.length === 0) logger.info('No sink is configured, so the logs of the routers are not read');
   let running = config;
   try {
@@ -71,6 +75,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     const { exitCode } = await serve({
       config,
       watched: loaded.watched,
+      secrets,
       logger,
       io,
       web: flags.web,

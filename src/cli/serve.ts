@@ -11,6 +11,7 @@ import {
 } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { DeliveryError } from '../delivery/index.ts';
+import type { SecretKeeper } from '../settings/index.ts';
 import { findSecrets } from './configuration.ts';
 import type { ServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
@@ -27,27 +28,47 @@ export interface LogFlags {
   readonly format: 'text' | 'json' | undefined;
 }
 
+/** Number of former values of secrets that are masked: they may be on their way still. */
+const FORMER_MAX = 100;
+
+/** The agent's own log, and what is masked in it. */
+interface OwnLog {
+  readonly logger: Logger;
+  /** Masks the secrets of these configurations, and of no others. */
+  readonly useSecretsOf: (...configs: readonly Config[]) => void;
+  /** A secret has changed; the former value stays masked. */
+  readonly onSecretChanged: (before: string) => void;
+}
+
 /** Opens the agent's own log on stderr. Secrets of the running configuration are masked in it. */
-export function openLogger(
-  flags: LogFlags,
-  io: CommandIo,
-): { readonly logger: Logger; readonly useSecretsOf: (...configs: readonly Config[]) => void } {
+export function openLogger(flags: LogFlags, io: CommandIo): OwnLog {
   let secrets: readonly string[] = [];
+  let used: readonly Config[] = [];
+  const former: string[] = [];
   const logger = createLogger({
     level: flags.level,
     format: flags.format ?? (io.stderr.isTTY ? 'text' : 'json'),
     output: io.stderr,
     secrets: () => secrets,
   });
-  const useSecretsOf = (...configs: readonly Config[]) => {
-    const held = configs.flatMap(({ routers, sinks, web }) => [
+  const mask = () => {
+    const held = used.flatMap(({ routers, sinks, web }) => [
       ...findSecrets(web.access),
       ...routers.map(({ password }) => password),
       ...sinks.flatMap((sink) => findSecrets('query' in sink ? { ...sink, query: sink.query.filter(isLong) } : sink)),
     ]);
-    secrets = [...new Set(held.map((secret) => secret.reveal()))];
+    secrets = [...new Set([...held.map((secret) => secret.reveal()), ...former])];
   };
-  return { logger, useSecretsOf };
+  const useSecretsOf = (...configs: readonly Config[]) => {
+    used = configs;
+    mask();
+  };
+  const onSecretChanged = (before: string) => {
+    former.push(before);
+    former.splice(0, former.length - FORMER_MAX);
+    mask();
+  };
+  return { logger, useSecretsOf, onSecretChanged };
 }
 
 function isLong(piece: string | Secret): boolean {
@@ -66,6 +87,8 @@ export interface ServeOptions {
   readonly onConfigured?: (config: Config) => void;
   /** Options of the web server that the configuration does not have. */
   readonly web?: AgentWebOptions;
+  /** The secrets of the configuration that can be read again; absent = none. */
+  readonly secrets?: SecretKeeper;
   /** The agent's own log. */
   readonly logger: Logger;
   /** Streams and signals of the process. */
@@ -88,6 +111,7 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
     reload,
     onConfigured,
     web,
+    secrets,
     logger,
     io,
     onStarted,
@@ -108,6 +132,7 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
     reload,
     onConfigured,
     web,
+    secrets,
     logger,
     version: readVersion(),
     clock: createSystemClock(),

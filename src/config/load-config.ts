@@ -13,6 +13,7 @@ import {
   readDigest,
   readTextFile,
   renderPlace,
+  SecretKeeper,
 } from '../settings/index.ts';
 import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules } from '../status/index.ts';
 import { findFolderFault, readDeadLetters, readStorage } from '../store/index.ts';
@@ -62,6 +63,8 @@ export interface LoadOptions {
    * (`any`). Default: not checked, because most commands do not use it.
    */
   readonly checkedState?: CheckedState | undefined;
+  /** Reads the secrets, and keeps them up to date. Default: they are read once. */
+  readonly secrets?: SecretKeeper | undefined;
 }
 
 /** Copies the environment of this process. Nothing else in the program reads it. */
@@ -74,6 +77,7 @@ const MAIN_ROOT: RootExpected = {
   expected: 'a map of keys such as "routers:"',
   ifEmpty: 'write at least "routers:" with one router',
   schema: configSchema,
+  isMain: true,
 };
 
 /**
@@ -81,7 +85,8 @@ const MAIN_ROOT: RootExpected = {
  * Never rejects. Relative paths inside a file start at its folder.
  */
 export async function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Promise<LoadedConfig> {
-  await using files = new ConfigFiles();
+  const { secrets = new SecretKeeper() } = options;
+  await using files = new ConfigFiles({ secrets, credentialsFolder: env['CREDENTIALS_DIRECTORY'] });
   const main = await openMain(path, files);
   const settings = main ? ((await checkSettings(main, env, configSchema)) ?? {}) : undefined;
   if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };

@@ -20,7 +20,8 @@ const INTRODUCTION = `# Configuration
 - Durations need a unit: \`30s\`, \`5m\`, \`1h30m\`. So do sizes: \`512KiB\`, \`20MiB\`, \`1GiB\`.
 - \`\${NAME}\` and \`\${NAME:-default}\` are replaced from the environment in every text value; \`$\${\` stands for \`\${\`.
 - Relative paths start at the folder of the file that contains them.
-- Secrets can be in separate files: \`password_file\` instead of \`password\`. They are never printed.
+- Secrets are never printed. Instead of \`password\`, write one of: \`password_file\` (a file); \`password_credential\` (a credential of systemd, \`LoadCredential=\`); \`password_command\` (a program with its arguments that writes the password, run without a shell in the folder of the file, 10 s at most; in the main file only). The same holds for \`bearer_token\`, \`api_key\` and \`token\`.
+- A secret is read again, without a reload, within seconds after its file has changed, and when a router or sink refuses it: a request with a changed secret is then sent once more. A command runs at the start, at a reload and after a refusal, at most every 10 s. What cannot be read leaves the secret as it was, with a warning.
 - The agent reads files that the configuration refers to at the start and at a reload. A reload is all or nothing: with any error, the running configuration stays in force.
 
 ## Keys

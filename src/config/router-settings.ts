@@ -5,13 +5,14 @@ import {
   type ConfigFiles,
   checkSettings,
   type Environment,
+  findSecretForm,
   isWritten,
   NamedFileReader,
   orDefaults,
   type Place,
   type RootExpected,
   readPatternFiles,
-  refuseBoth,
+  refuseSecretForms,
   type TlsFiles,
   toTlsSettings,
 } from '../settings/index.ts';
@@ -90,7 +91,7 @@ function toPlaced(routers: readonly ListedRouter[], file: ConfigFile, path: read
 /** Enough to hide the latency of a network share, far below the limit of open files. */
 const FILE_READS_MAX = 16;
 
-/** Content of the files that a layer refers to. */
+/** Content of the files that a layer refers to, and its password, whatever its form. */
 interface LayerFiles extends TlsFiles {
   readonly password?: Secret | undefined;
 }
@@ -103,11 +104,9 @@ async function readNamedFiles(layers: readonly PlacedLayer[]): Promise<LayerFile
   const steps = new Steps();
   const work = async () => {
     for (const [index, { file, path, layer }] of queue) {
-      const password = layer.password_file;
-      const passwordPlace = { file, path: [...path, 'password_file'] };
       files[index] = {
         ...(await reader.readTls({ file, path: [...path, 'tls'] }, layer.tls ?? {})),
-        password: password === undefined ? undefined : await reader.readSecret(passwordPlace, password),
+        password: await reader.readSecret({ file, path }, 'password', layer),
       };
       if (steps.isDue) await steps.next();
     }
@@ -137,7 +136,7 @@ export async function resolveRouters(
   const layers: PlacedLayer[] = [{ file: main, path: ['defaults'], layer: settings.defaults ?? {} }, ...routers];
   const steps = new Steps();
   for (const layer of layers) {
-    refuseBoth(layer, 'password', 'password_file');
+    refuseSecretForms(layer, 'password');
     if (steps.isDue) await steps.next();
   }
   for (const router of routers) refuseIdleTls(router);
@@ -174,23 +173,21 @@ function resolveRouter(
   }
 
   // A layer that is not a map already has its fault.
-  const isSet = (key: keyof Layer) =>
-    own.file.faults.covers(own.path) ||
-    layers.some(({ file, path }) => file.source.valueAt([...path, key]) !== undefined);
+  const isSet = (isIn: (layer: Place) => boolean) => own.file.faults.covers(own.path) || layers.some(isIn);
   // An invalid value may have been meant as "none".
   const isAuthKnown = !layers.some(({ file, path }) => file.faults.covers([...path, 'auth']));
   const needsAccount = keys.auth !== 'none';
-  if (needsAccount && isAuthKnown && !isSet('username')) {
+  if (needsAccount && isAuthKnown && !isSet((layer) => isWritten(layer, 'username'))) {
     const message = 'Missing key; expected the account to log in with, here or in "defaults"';
     own.file.faults.add([...own.path, 'username'], message);
   }
-  if (needsAccount && isAuthKnown && !isSet('password') && !isSet('password_file')) {
+  if (needsAccount && isAuthKnown && !isSet((layer) => findSecretForm(layer, 'password') !== undefined)) {
     const message = 'Missing key; expected either "password" or "password_file", here or in "defaults"';
     own.file.faults.add([...own.path, 'password'], message);
   }
   // A router's own password replaces that of `defaults` in either form.
   const nobody = needsAccount ? undefined : { username: '', password: new Secret('') };
-  const password = passwordOf(own) ?? passwordOf(defaults) ?? nobody?.password;
+  const password = own.files.password ?? defaults.files.password ?? nobody?.password;
   const username = merged.username ?? nobody?.username;
   checkClientCertificate(merged, layers);
   const modules = context.registry.select(layers.find(({ layer }) => layer.modules !== undefined));
@@ -264,10 +261,6 @@ function mergeLayers(defaults: Layer, own: Layer): Layer {
     poll: { ...defaults.poll, ...own.poll },
     logs: { ...defaults.logs, ...own.logs },
   };
-}
-
-function passwordOf({ layer, files }: ReadLayer) {
-  return layer.password ?? files.password;
 }
 
 /** Returns the position of the first of `keys` that is set, in the router or else in `defaults`. */

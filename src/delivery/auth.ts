@@ -19,6 +19,18 @@ export function renderAuthorization(auth: SinkAuth): string {
   }
 }
 
+/** Returns the secret of credentials. */
+export function secretOf(auth: SinkAuth): Secret {
+  switch (auth.kind) {
+    case 'basic':
+      return auth.password;
+    case 'bearer':
+      return auth.token;
+    case 'api-key':
+      return auth.key;
+  }
+}
+
 /** Lists all texts that must never be shown. */
 export function listSecrets(auth: SinkAuth): readonly string[] {
   const [, credentials = ''] = renderAuthorization(auth).split(' ', 2);

@@ -1,4 +1,4 @@
-import { choice, routerUrl, secret, secretPath, text, tlsSection } from '../settings/index.ts';
+import { choice, routerUrl, secretShape, text, tlsSection } from '../settings/index.ts';
 import { AUTH_MODES } from './requests/session.ts';
 
 /** The key `url` of a router. */
@@ -22,13 +22,11 @@ export const connectionShape = {
   username: text({
     description: 'Account on the router. Required here or in `defaults`, except with `auth: none`.',
   }).optional(),
-  password: secret({
+  ...secretShape('password', {
     description:
-      'Password of the account. This or `password_file` is required, here or in `defaults`, except with `auth: none`.',
-  }).optional(),
-  password_file: secretPath(
-    'File with the password; one trailing line end is ignored. Replaces `password`.',
-  ).optional(),
+      'Password of the account. This, or one of the three keys that replace it, is required, here or in `defaults`, except with `auth: none`.',
+    what: 'password',
+  }),
   auth: choice(
     {
       description:

@@ -12,21 +12,20 @@
  */
 export {
   type ClientTls,
-  describeFailure,
   NamedFileReader,
-  readTextFile,
   readTls,
   renderFileFault,
   renderTls,
   revealTls,
-  type SecretKind,
-  type TextFile,
   type TlsFiles,
   type TlsSettings,
   tlsSection,
   toTlsSettings,
 } from './files/named-files.ts';
 export { listMatches, type MatchedFiles, readDigest, readPatternFiles } from './files/pattern-files.ts';
+export { type SecretEvent, SecretKeeper, type SecretKind } from './files/secret-keeper.ts';
+export { findSecretForm, refuseSecretForms, secretShape } from './files/secret-keys.ts';
+export { describeFailure, readTextFile, type TextFile } from './files/text-file.ts';
 export {
   filePatterns,
   findNameFault,
@@ -79,6 +78,7 @@ export {
   CONFIG_FILE_BYTES_MAX,
   type ConfigFile,
   ConfigFiles,
+  type FileSurroundings,
   isWritten,
   type Place,
   type RootExpected,

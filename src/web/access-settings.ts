@@ -1,17 +1,16 @@
-import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Secret } from '../base/index.ts';
 import {
   asSecret,
   type ConfigFile,
   choice,
+  findSecretForm,
   flag,
-  isWritten,
   NamedFileReader,
   name,
-  refuseBoth,
+  refuseSecretForms,
   type SoundOf,
-  secretPath,
+  secretShape,
   section,
 } from '../settings/index.ts';
 
@@ -21,8 +20,8 @@ export const ROLES = ['metrics', 'read', 'admin'] as const;
 /** `metrics`: metrics and service discovery. `read`: also pages and JSON, with log lines. `admin`: also reload and quit. */
 export type Role = (typeof ROLES)[number];
 
-/** Who may do what, with tokens as secrets or in clear text. */
-export interface AccessRules<Token = string> {
+/** Who may do what. */
+export interface AccessRules<Token = string | Secret> {
   /** True when `/-/healthy` and `/-/ready` need no credentials. */
   readonly isHealthOpen: boolean;
   /** Roles of users of the web configuration file; one that is not named is `admin`. */
@@ -51,13 +50,16 @@ const ROLE =
 const tokenSchema = section('A bearer token.', {
   name: name({ description: 'Name of the token, for people. Unique.' }),
   role: role(ROLE),
-  token: asSecret(
-    z
-      .string({ error: TOKEN })
-      .regex(TOKEN_PATTERN, { error: TOKEN })
-      .meta({ kind: 'secret text', description: 'The token.' }),
-  ).optional(),
-  token_file: secretPath('File with the token; one trailing line end is ignored. Replaces `token`.').optional(),
+  ...secretShape('token', {
+    description: 'The token.',
+    what: 'token',
+    written: asSecret(
+      z
+        .string({ error: TOKEN })
+        .regex(TOKEN_PATTERN, { error: TOKEN })
+        .meta({ kind: 'secret text', description: 'The token.' }),
+    ),
+  }),
 });
 
 /** The section `web.access`. */
@@ -86,11 +88,11 @@ export const accessSchema = section(
 
 type TokenKeys = NonNullable<NonNullable<SoundOf<typeof accessSchema>['tokens']>[number]>;
 
-/** The rules of the section with the tokens of the files that it names, and these files. */
+/** The rules of the section, with the tokens wherever they come from. */
 export async function readAccess(
   main: ConfigFile,
   keys: SoundOf<typeof accessSchema> = {},
-): Promise<{ readonly access: AccessRules<Secret>; readonly watched: readonly string[] }> {
+): Promise<AccessRules<Secret>> {
   const reader = new NamedFileReader();
   const tokens: AccessRules<Secret>['tokens'][number][] = [];
   const names = new Set<string>();
@@ -103,34 +105,22 @@ export async function readAccess(
     if (token) tokens.push({ name: one.name, role: one.role, token });
   }
   const users = Object.entries(keys.users ?? {}).flatMap(([user, its]) => (its ? [[user, its] as const] : []));
-  const files = (keys.tokens ?? []).flatMap((one) => (one?.token_file === undefined ? [] : [one.token_file]));
-  return {
-    access: { isHealthOpen: keys.open_health ?? false, users: new Map(users), tokens },
-    watched: files.map((file) => resolve(main.folder, file)),
-  };
+  return { isHealthOpen: keys.open_health ?? false, users: new Map(users), tokens };
 }
 
 async function readToken(
   main: ConfigFile,
   index: number,
-  { token, token_file: file }: Partial<TokenKeys>,
+  keys: Partial<TokenKeys>,
   reader: NamedFileReader,
 ): Promise<Secret | undefined> {
   const place = { file: main, path: ['web', 'access', 'tokens', index] };
-  refuseBoth(place, 'token', 'token_file');
-  if (file !== undefined) {
-    const at = { file: main, path: [...place.path, 'token_file'] };
-    return reader.readSecret(at, file, { expected: TOKEN, isValid: (text) => TOKEN_PATTERN.test(text) });
+  refuseSecretForms(place, 'token');
+  if (findSecretForm(place, 'token') === undefined) {
+    const message = 'Missing key; expected "token" or "token_file", "token_credential" or "token_command"';
+    main.faults.add([...place.path, 'token'], message);
   }
-  if (!isWritten(place, 'token') && !isWritten(place, 'token_file')) {
-    main.faults.add([...place.path, 'token'], 'Missing key; expected "token" or "token_file"');
-  }
-  return token;
-}
-
-/** Converts rules to those that the server takes, with tokens in clear text. */
-export function revealAccess({ tokens, ...rules }: AccessRules<Secret>): AccessRules {
-  return { ...rules, tokens: tokens.map((one) => ({ ...one, token: one.token.reveal() })) };
+  return reader.readSecret(place, 'token', keys, { expected: TOKEN, isValid: (text) => TOKEN_PATTERN.test(text) });
 }
 
 /** Renders the section with tokens as `[secret]`. */

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import type { Secret } from '../base/index.ts';
 import { type AccessRules, ROLES, type Role } from './access-settings.ts';
 import { type BasicAuth, parseBasic } from './basic-auth.ts';
 
@@ -7,24 +8,32 @@ const METRICS_ROUTES: ReadonlySet<string> = new Set(['/metrics', '/metrics/agent
 const ADMIN_ROUTES: ReadonlySet<string> = new Set(['/-/reload', '/-/quit']);
 const HEALTH_ROUTES: ReadonlySet<string> = new Set(['/-/healthy', '/-/ready']);
 
+/** A token with its digest, so that the time of a look-up tells nothing about the token. */
+interface KnownToken {
+  readonly token: string | Secret;
+  readonly role: Role;
+  /** The value that `digest` is of. */
+  value: string;
+  digest: string;
+}
+
 /** Identifies who sends a request, by password or bearer token, and decides what it may do. */
 export class Access {
   readonly #rules: AccessRules;
   readonly #passwords: BasicAuth | undefined;
   readonly #key = randomBytes(32);
-  /** By digest, so that the time of a look-up tells nothing about a token. */
-  readonly #tokens: ReadonlyMap<string, Role>;
+  readonly #tokens: readonly KnownToken[];
 
   /** `passwords` is absent when there are no users. */
   constructor(rules: AccessRules, passwords: BasicAuth | undefined) {
     this.#rules = rules;
     this.#passwords = passwords;
-    this.#tokens = new Map(rules.tokens.map(({ token, role }) => [this.#digest(token), role]));
+    this.#tokens = rules.tokens.map(({ token, role }) => ({ token, role, value: '', digest: '' }));
   }
 
   /** True when neither users nor tokens are configured: everybody may do everything. */
   get isOpen(): boolean {
-    return !this.#passwords && this.#tokens.size === 0;
+    return !this.#passwords && this.#tokens.length === 0;
   }
 
   /** Value of `WWW-Authenticate`. */
@@ -40,9 +49,18 @@ export class Access {
   /** Finds the role of the value of an `Authorization` header; `undefined` when it is not valid. Throws what {@link BasicAuth.admits} throws. */
   async identify(authorization: string | undefined, client: string): Promise<Role | undefined> {
     const token = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
-    if (token !== undefined) return this.#tokens.get(this.#digest(token));
+    if (token !== undefined) return this.#findRole(this.#digest(token));
     if (!this.#passwords || !(await this.#passwords.admits(authorization, client))) return undefined;
     return this.#rules.users.get(parseBasic(authorization)?.user ?? '') ?? 'admin';
+  }
+
+  #findRole(digest: string): Role | undefined {
+    for (const known of this.#tokens) {
+      const value = typeof known.token === 'string' ? known.token : known.token.reveal();
+      // A token of a file changes with it.
+      if (value !== known.value) [known.value, known.digest] = [value, this.#digest(value)];
+    }
+    return this.#tokens.find((known) => known.digest === digest)?.role;
   }
 
   #digest(token: string): string {

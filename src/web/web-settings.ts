@@ -14,7 +14,7 @@ import {
   section,
   text,
 } from '../settings/index.ts';
-import { type AccessRules, accessSchema, readAccess, renderAccess, revealAccess } from './access-settings.ts';
+import { type AccessRules, accessSchema, readAccess, renderAccess } from './access-settings.ts';
 import { type Network, parseNetwork, renderNetwork } from './address.ts';
 import { readWebSecurity } from './load-web-config.ts';
 import { revealSecurity, type WebSecuritySettings } from './security.ts';
@@ -125,7 +125,7 @@ export async function readWeb(
   files: ConfigFiles,
 ): Promise<WebSettings> {
   const web = keys.config_file === undefined ? undefined : await readWebSecurity(main, keys.config_file, files);
-  const { access, watched } = await readAccess(main, keys.access);
+  const access = await readAccess(main, keys.access);
   if (web?.security) checkUsers(main, access, web.security);
   return {
     listen: keys.listen ?? [{ host: undefined, port: PORT_DEFAULT }],
@@ -134,7 +134,7 @@ export async function readWeb(
     trustedProxies: keys.trusted_proxies ?? [],
     access,
     security: web?.security,
-    watched: [...(web?.watched ?? []), ...watched],
+    watched: web?.watched ?? [],
   };
 }
 
@@ -152,7 +152,7 @@ function checkUsers(main: ConfigFile, access: AccessRules<Secret>, { users }: We
 
 /** Converts the settings to what the server takes, with secrets in clear text. */
 export function toWebPolicy({ security, access, allowedHosts, trustedProxies }: WebSettings): WebPolicy {
-  return { security: revealSecurity(security), access: access && revealAccess(access), allowedHosts, trustedProxies };
+  return { security: revealSecurity(security), access, allowedHosts, trustedProxies };
 }
 
 /** Renders the section with the content of its file inlined and secrets as `[secret]`. */

@@ -22,6 +22,8 @@ export interface Surroundings {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Content by path relative to the configuration file. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
+  /** Folder of the credentials of systemd, relative to the configuration file. Default: none. */
+  readonly credentials?: string;
   /** The folder of shipped modules is relative to the configuration file. */
   readonly options?: LoadOptions & { readonly shippedModules?: string };
 }
@@ -37,7 +39,7 @@ export async function load(text: string | Uint8Array, around: Surroundings = {})
     const path = join(folder, 'router-exporter.yaml');
     await writeFile(path, text);
     const { shippedModules, ...options } = around.options ?? {};
-    const loaded = await loadConfig(path, around.env ?? {}, {
+    const loaded = await loadConfig(path, toEnvironment(around, folder), {
       ...options,
       shippedModules: shippedModules === undefined ? undefined : resolve(folder, shippedModules),
     });
@@ -50,6 +52,10 @@ export async function load(text: string | Uint8Array, around: Surroundings = {})
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function toEnvironment({ env, credentials }: Surroundings, folder: string) {
+  return { ...env, ...(credentials !== undefined && { CREDENTIALS_DIRECTORY: join(folder, credentials) }) };
 }
 
 /** A sound configuration of one router, with `more` as further keys of the router. */

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readTextFile } from '../../src/settings/files/named-files.ts';
+import { readTextFile } from '../../src/settings/files/text-file.ts';
 import { CERTIFICATE, load } from './configuration-folder.ts';
 
 const router = (line: string) => `routers:\n  - name: a\n    url: https://a\n    username: u\n    ${line}\n`;

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
-import { createSeededRandom, renderErrorChain } from '../../src/base/index.ts';
+import { createSeededRandom, renderErrorChain, Secret } from '../../src/base/index.ts';
 import { RouterError } from '../../src/router/index.ts';
 import { createCertificateAuthority } from '../../src/simulator/tls/certificate-authority.ts';
 import { answerJson, type Handler, inTurn, openRouter, REQUEST_TIMEOUT_MS, type RouterBench } from './http-router.ts';
@@ -134,6 +134,23 @@ describe('JSON calls', () => {
     const error = await thrownBy(bench.client.readProfiles(never));
     expect(error).toMatchObject({ ...expected, status });
     expect(bench.lines()).toEqual(['POST /auth/login', 'GET /profiles']);
+  });
+
+  test('RouterClient reads refused basic credentials again, and sends the request once more if they have changed', async () => {
+    const values = ['first', 'second'];
+    const password: Secret = new Secret('first', {
+      id: 'x',
+      renew: async () => password.replace(values.shift() ?? 'second'),
+    });
+    const good = `Basic ${Buffer.from('monitor:second').toString('base64')}`;
+    await using bench = await openRouter(
+      (request, response) => answerJson(response, {}, request.headers.authorization === good ? 200 : 401),
+      { auth: 'basic', password },
+    );
+    await expect(bench.client.readStatus('device_info')).rejects.toMatchObject({ status: 401 });
+    expect(bench.lines()).toHaveLength(1);
+    expect(await bench.client.readStatus('device_info')).toEqual({});
+    expect(bench.lines()).toHaveLength(3);
   });
 
   test.each(['token', 'basic'] as const)(

@@ -319,3 +319,44 @@ describe('close', () => {
     expect(types()).toEqual(['session-opened']);
   });
 });
+
+test('Session reads a refused password again, tries another one at once, and the same one not before its wait is over', async () => {
+  const clock = createSteppedClock(0);
+  const values = ['second', 'second', 'third'];
+  const password: Secret = new Secret('first', {
+    id: 'x',
+    renew: async () => password.replace(values.shift() ?? 'third'),
+  });
+  const replies = [refused(), tokens(1)];
+  const used: unknown[] = [];
+  const session = new Session({
+    username: 'monitor',
+    password,
+    clock,
+    ask: async ({ json }) => {
+      used.push(Object(json).password);
+      return replies.shift() ?? refused();
+    },
+    report: () => {},
+  });
+  expect(await session.token(never)).toBe('access-1');
+  expect(used.splice(0)).toEqual(['first', 'second']);
+
+  const other = new Session({
+    username: 'monitor',
+    password,
+    clock,
+    ask: async ({ json }) => {
+      used.push(Object(json).password);
+      return refused();
+    },
+    report: () => {},
+  });
+  await expect(other.token(never)).rejects.toMatchObject({ code: 'auth' });
+  await expect(other.token(never)).rejects.toMatchObject({ code: 'auth' });
+  expect(used.splice(0)).toEqual(['second']);
+  // Changed by the watch of its file.
+  password.replace('fourth');
+  await expect(other.token(never)).rejects.toMatchObject({ code: 'auth' });
+  expect(used).toEqual(['fourth', 'third']);
+});

@@ -1,4 +1,4 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { hashSync } from 'bcryptjs';
 import { expect, test } from 'vitest';
@@ -108,7 +108,7 @@ test('run answers while a watched file with slow YAML is read, says once what is
   await writeFile(routers, '- [{'.repeat(500_000));
   await agent.waitFor('stderr', /A watched file of the configuration has changed/);
   const state = { isRefused: false, answers: 0 };
-  const refused = agent.waitFor('stderr', /was not loaded again/).then(() => {
+  const refused = agent.waitFor('stderr', /was not loaded again/).finally(() => {
     state.isRefused = true;
   });
   while (!state.isRefused) {
@@ -192,4 +192,26 @@ test('shards of a fleet take every router once', async () => {
 
   expect(names.every((share) => share.length > 0)).toBe(true);
   expect(names.flat().toSorted()).toEqual(simulator.routers.map(({ name }) => name).toSorted());
+});
+
+test('run uses a password that was corrected in its file from the next login on, without a reload', {
+  timeout: 60_000,
+}, async () => {
+  await using simulator = await startSimulated(1);
+  await using config = await writeRunConfig(simulator);
+  const password = join(dirname(config.file), 'password');
+  const right = await readFile(password, 'utf8');
+  await writeFile(password, 'wrong-password');
+  await using agent = startRun(config.file);
+  const [, url = ''] = await agent.waitFor('stderr', URL_PATTERN);
+  await agent.waitFor('stderr', /refused to log in/);
+  await writeFile(password, right);
+  await agent.waitFor('stderr', /A secret has changed and is used from now on/);
+  await expect
+    .poll(async () => (await fetch(`${url}/probe?target=sim-1&fresh=1`)).text(), { timeout: 30_000 })
+    .toMatch(/^router_up\{.*\} 1$/m);
+  agent.process.kill('SIGTERM');
+  const { stderr } = await agent.ended;
+  expect(stderr).not.toMatch(/Loaded the configuration again/);
+  expect(stderr).not.toMatch(/wrong-password|"simulated"/);
 });

@@ -1,5 +1,6 @@
 import { hashSync } from 'bcryptjs';
 import { describe, expect, test, vi } from 'vitest';
+import { Secret } from '../../src/base/index.ts';
 import type { AccessRules, Role } from '../../src/web/access-settings.ts';
 import { type WebContent, WebError, type WebSecurity } from '../../src/web/index.ts';
 import { DETAIL, openBench, toBasic } from './bench.ts';
@@ -120,6 +121,16 @@ test('tokens alone close a server, which then asks for one', async () => {
   const refused = await bench.get('/metrics');
   expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, 'Bearer realm="router-exporter"']);
   expect((await bench.get('/metrics', { headers: toBearer('token-of-a-scraper') })).status).toBe(200);
+});
+
+test('a token that has changed where it comes from is valid from the next request on, and the former one is not', async () => {
+  const token = new Secret('token-of-yesterday');
+  const access = { ...RULES, users: new Map(), tokens: [{ name: 'a', role: 'read' as const, token }] };
+  await using bench = await openBench({}, { access });
+  const ask = async (one: string) => (await bench.get('/metrics', { headers: toBearer(one) })).status;
+  expect([await ask('token-of-yesterday'), await ask('token-of-today')]).toEqual([200, 401]);
+  token.replace('token-of-today');
+  expect([await ask('token-of-yesterday'), await ask('token-of-today')]).toEqual([401, 200]);
 });
 
 test('a reload changes roles and tokens from the next request on, and compares no known password again', async () => {

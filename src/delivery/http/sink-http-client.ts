@@ -4,7 +4,7 @@ import { type Agent, type Dispatcher, request } from 'undici';
 import type { Clock, Secret } from '../../base/index.ts';
 import { createOneConnectionAgent, parseRetryAfter, readBounded } from '../../net/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
-import { listSecrets, type SinkAuth } from '../auth.ts';
+import { listSecrets, type SinkAuth, secretOf } from '../auth.ts';
 import { ConnectionEnd } from '../connection-end.ts';
 import { DeliveryError } from '../errors.ts';
 import type { HttpAnswer } from './answer.ts';
@@ -53,6 +53,7 @@ export interface HttpPost {
 }
 
 const ANSWER_BYTES_MAX = 64 * 1024;
+const UNAUTHORIZED = 401;
 /** Upper bound of the wait that a sink may request. Milliseconds. */
 const RETRY_AFTER_MS_MAX = 24 * 3600 * 1000;
 /**
@@ -75,8 +76,6 @@ const compressGzip = promisify<Uint8Array | string, { level: number }, Buffer>(g
 export class SinkHttpClient {
   readonly #options: HttpSinkOptions;
   readonly #url: URL;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #secrets: readonly string[];
   readonly #connector: SinkConnector;
   readonly #agent: Agent;
   /** Ends of idle connections that carried records; absent without `replayMs`. */
@@ -87,15 +86,10 @@ export class SinkHttpClient {
   /** Throws `misconfigured` for headers and credentials that cannot be sent. */
   constructor(options: HttpSinkOptions) {
     this.#options = options;
-    const { url, query = [], auth } = options;
+    const { url, query = [] } = options;
     this.#url = new URL(url);
     if (query.length > 0) this.#url.search = query.map(reveal).join('');
-    const headers = revealHeaders(options.name, options.headers);
-    this.#secrets = [...Object.values(headers), ...(auth ? listSecrets(auth) : []), ...listQuerySecrets(query)]
-      .filter(({ length }) => length >= BLANKED_LENGTH_MIN)
-      // One may be part of another.
-      .toSorted((one, other) => other.length - one.length);
-    this.#headers = { ...headers, ...revealAuthorization(options) };
+    this.#revealHeaders();
     const { replayMs = 0, clock } = options;
     this.connection = replayMs > 0 ? new ConnectionEnd() : undefined;
     this.#connector = new SinkConnector(options.tls ?? {}, (isOrderly) => {
@@ -164,6 +158,44 @@ export class SinkHttpClient {
     signal: AbortSignal,
     sentBytes: number,
   ): Promise<HttpAnswer> {
+    const own = this.#revealHeaders();
+    const answer = await this.#requestOnce(
+      method,
+      url,
+      { headers: { ...own, ...headers }, body, ...limits },
+      signal,
+      sentBytes,
+    );
+    if (answer.status !== UNAUTHORIZED || !(await this.#renewSecrets(own))) return answer;
+    return this.#requestOnce(
+      method,
+      url,
+      { headers: { ...this.#revealHeaders(), ...headers }, body, ...limits },
+      signal,
+      sentBytes,
+    );
+  }
+
+  /** The headers of every request, with the secrets as they are now. Throws `misconfigured` for one that cannot be sent. */
+  #revealHeaders(): Record<string, string> {
+    return { ...revealHeaders(this.#options.name, this.#options.headers), ...revealAuthorization(this.#options) };
+  }
+
+  /** Reads the secrets again that were refused with `own`; resolves to true if one of them has changed. */
+  async #renewSecrets(own: Readonly<Record<string, string>>): Promise<boolean> {
+    const { auth, headers } = this.#options;
+    const secrets = [...Object.values(headers), ...(auth ? [secretOf(auth)] : [])];
+    for (const secret of secrets) await secret.renew(secret.reveal());
+    return JSON.stringify(this.#revealHeaders()) !== JSON.stringify(own);
+  }
+
+  async #requestOnce(
+    method: 'GET' | 'POST',
+    url: URL,
+    { headers, body, ...limits }: RequestParts,
+    signal: AbortSignal,
+    sentBytes: number,
+  ): Promise<HttpAnswer> {
     signal.throwIfAborted();
     // A connection attempt that never ends would block the next request.
     const onAbort = () => this.#connector.cancelAttempts();
@@ -174,7 +206,7 @@ export class SinkHttpClient {
         dispatcher: this.#agent,
         method,
         signal,
-        headers: { ...this.#headers, accept: '*/*', 'accept-encoding': 'identity', ...headers },
+        headers: { accept: '*/*', 'accept-encoding': 'identity', ...headers },
         body: body ?? null,
       });
       const { answerBytesMax = ANSWER_BYTES_MAX, isAnswerCut = false } = limits;
@@ -219,7 +251,15 @@ export class SinkHttpClient {
   }
 
   #blank(text: string): string {
-    return this.#secrets.reduce((blanked, secret) => blanked.replaceAll(secret, '[secret]'), text);
+    const { auth, query = [], headers } = this.#options;
+    const secrets = [
+      ...Object.values(headers).map(reveal),
+      ...(auth ? listSecrets(auth) : []),
+      ...listQuerySecrets(query),
+    ].filter(({ length }) => length >= BLANKED_LENGTH_MIN);
+    // One may be part of another.
+    const longestFirst = secrets.toSorted((one, other) => other.length - one.length);
+    return longestFirst.reduce((blanked, secret) => blanked.replaceAll(secret, '[secret]'), text);
   }
 }
 

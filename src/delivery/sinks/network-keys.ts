@@ -1,15 +1,14 @@
 import type { z } from 'zod';
-import type { Secret } from '../../base/index.ts';
 import {
+  findSecretForm,
   isWritten,
   type NamedFileReader,
   type Place,
   readTls,
-  refuseBoth,
+  refuseSecretForms,
   type SecretKind,
   type SoundOf,
-  secret,
-  secretPath,
+  secretShape,
   type TlsSettings,
   text,
   tlsSection,
@@ -61,52 +60,47 @@ export async function readSinkTls(
 
 /** Keys of the authentication methods; a sink uses at most one method. */
 export const accountShape = {
-  username: text({ description: 'Account, with `password` or `password_file`.' }).optional(),
-  password: secret({ description: 'Password of the account.' }).optional(),
-  password_file: secretPath(
-    'File with the password; one trailing line end is ignored. Replaces `password`.',
-  ).optional(),
-  bearer_token: token({ description: 'Bearer token, instead of an account.' }).optional(),
-  bearer_token_file: secretPath(
-    'File with the token; one trailing line end is ignored. Replaces `bearer_token`.',
-  ).optional(),
+  username: text({ description: 'Account, with a password.' }).optional(),
+  ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
+  ...secretShape('bearer_token', {
+    description: 'Bearer token, instead of an account.',
+    what: 'token',
+    written: token({ description: 'Bearer token, instead of an account.' }),
+  }),
 };
 
 /** The authentication method of Elasticsearch. */
-export const apiKeyShape = {
-  api_key: token({ description: 'API key in its encoded form, instead of an account.' }).optional(),
-  api_key_file: secretPath('File with the API key; one trailing line end is ignored. Replaces `api_key`.').optional(),
-};
+export const apiKeyShape = secretShape('api_key', {
+  description: 'API key in its encoded form, instead of an account.',
+  what: 'API key',
+  written: token({ description: 'API key in its encoded form, instead of an account.' }),
+});
 
 /** The valid authentication keys of a configuration. */
 type WrittenAccount = SoundOf<z.ZodObject<typeof accountShape & typeof apiKeyShape>>;
 
-/** The keys of each authentication method. Messages name the first key. */
-const WAYS = [
-  ['username', 'password', 'password_file'],
-  ['bearer_token', 'bearer_token_file'],
-  ['api_key', 'api_key_file'],
-] as const;
+/** The secret of each authentication method. */
+const WAYS = ['password', 'bearer_token', 'api_key'] as const;
 
 /** Returns the first configured key of each authentication method. `own`: keys of methods that only this sink has. */
 export function listWays(place: Place, ...own: readonly string[]): string[] {
-  const ways: readonly (readonly string[])[] = [...WAYS, ...own.map((key) => [key])];
-  return ways.flatMap((keys) => keys.find((key) => isWritten(place, key)) ?? []);
+  const [account, ...others] = WAYS.map((name) => findSecretForm(place, name));
+  const first = isWritten(place, 'username') ? 'username' : account;
+  const written = [first, ...others, ...own.filter((key) => isWritten(place, key))];
+  return written.filter((key) => key !== undefined);
 }
 
 /** Rejects a second authentication method, and a user name without a password or vice versa. */
 export function checkAccount(place: Place, ...own: readonly string[]): void {
   const { file, path } = place;
-  refuseBoth(place, 'password', 'password_file');
-  refuseBoth(place, 'bearer_token', 'bearer_token_file');
-  refuseBoth(place, 'api_key', 'api_key_file');
+  for (const name of WAYS) refuseSecretForms(place, name);
   const [first, ...others] = listWays(place, ...own);
   for (const key of others) {
     file.faults.add([...path, key], `Both "${first}" and "${key}" are set; a sink uses one authentication method`, {
       aim: 'key',
     });
   }
-  const password = (['password', 'password_file'] as const).find((key) => isWritten(place, key));
+  const password = findSecretForm(place, 'password');
   if (password === undefined && isWritten(place, 'username')) {
     file.faults.add([...path, 'username'], '"username" needs "password" or "password_file" beside it', { aim: 'key' });
   }
@@ -123,15 +117,10 @@ export async function readAccount(
   keys: WrittenAccount,
   reader: NamedFileReader,
 ): Promise<SinkAuth | undefined> {
-  const read = async (key: 'password' | 'bearer_token' | 'api_key', kind?: SecretKind): Promise<Secret | undefined> => {
-    const name = keys[`${key}_file`];
-    const at = { file: place.file, path: [...place.path, `${key}_file`] };
-    return (name === undefined ? undefined : await reader.readSecret(at, name, kind)) ?? keys[key];
-  };
   // Read all before choosing one, so that every fault is reported.
-  const password = await read('password');
-  const bearer = await read('bearer_token', TOKEN_FILE);
-  const key = await read('api_key', TOKEN_FILE);
+  const password = await reader.readSecret(place, 'password', keys);
+  const bearer = await reader.readSecret(place, 'bearer_token', keys, TOKEN_FILE);
+  const key = await reader.readSecret(place, 'api_key', keys, TOKEN_FILE);
   if (keys.username !== undefined && password) return { kind: 'basic', username: keys.username, password };
   if (bearer) return { kind: 'bearer', token: bearer };
   return key && { kind: 'api-key', key };

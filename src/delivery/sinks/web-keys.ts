@@ -136,7 +136,7 @@ export async function readWebSecrets(place: Place, keys: WrittenWeb, reader: Nam
   const headers: Record<string, Secret> = { ...keys.headers };
   for (const [name, path] of Object.entries(keys.header_files ?? {})) {
     const at = { file: place.file, path: [...place.path, 'header_files', name] };
-    const value = await reader.readSecret(at, path, HEADER_FILE);
+    const value = await reader.readSecretFile(at, path, HEADER_FILE);
     if (value) headers[name] = value;
   }
   return { ...secrets, headers };

@@ -189,7 +189,7 @@ export class RequestQueue {
         if (signal.aborted) throw cause;
         const isGet = call.method === 'GET';
         if (cause.disposition === 'login-again') {
-          this.#renew(call, authorization, cause, refusals);
+          await this.#renew(call, authorization, cause, refusals);
           refusals++;
         } else if (isGet && isSent && isStaleConnection(cause) && !hasReconnected) {
           hasReconnected = true;
@@ -207,9 +207,9 @@ export class RequestQueue {
   }
 
   /** Drops the token after a 401; throws if no other token can help. `refusals`: of this call so far. */
-  #renew(call: Call, authorization: string | undefined, cause: RouterError, refusals: number): void {
+  async #renew(call: Call, authorization: string | undefined, cause: RouterError, refusals: number): Promise<void> {
     if (this.#refusals.isVain(call)) throw toRefusalError(cause);
-    if (refusals < REFUSALS_MAX && this.#credentials.lost(authorization, cause, refusals > 0)) return;
+    if (refusals < REFUSALS_MAX && (await this.#credentials.lost(authorization, cause, refusals > 0))) return;
     // Fixed credentials cannot be renewed.
     if (refusals === 0) throw cause;
     this.#refusals.refused(call);

@@ -63,7 +63,8 @@ type State =
  * - A refresh token is never sent twice. When it is unknown whether the router saw it, it counts as used and the next
  *   step is a login; only a request that certainly never left keeps it.
  * - After a 401 the refresh token is tried before a login: logins lock accounts and fill the router's own log.
- * - Refused credentials are not tried again before a growing wait has passed.
+ * - Refused credentials are read again where they come from, and tried again if they have changed; otherwise not before a
+ *   growing wait has passed.
  */
 export class Session {
   readonly #options: SessionOptions;
@@ -71,6 +72,7 @@ export class Session {
   #refusals = 0;
   #refusedUntilMs = 0;
   #refusal: RouterError | undefined;
+  #refusedPassword = '';
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -161,25 +163,39 @@ export class Session {
   }
 
   async #login(signal: AbortSignal): Promise<Tokens> {
-    const { clock, username, password } = this.#options;
-    if (this.#refusal && clock.monotonic() < this.#refusedUntilMs) throw this.#refusal;
+    const { clock, password } = this.#options;
+    const used = password.reveal();
+    if (this.#refusal && used === this.#refusedPassword && clock.monotonic() < this.#refusedUntilMs) {
+      throw this.#refusal;
+    }
     try {
-      const json = { username, password: password.reveal() };
-      const answer = await this.#options.ask({ method: 'POST', path: '/auth/login', json }, signal);
-      const tokens = this.#decode(answer, true);
-      if (!tokens) throw toLoginError(answer, username);
+      const tokens = await this.#askForTokens(signal, used);
       this.#refusals = 0;
       this.#refusal = undefined;
+      this.#refusedPassword = '';
       this.#options.report({ type: 'session-opened' });
       return tokens;
     } catch (cause) {
       if (!signal.aborted) this.#options.report({ type: 'login-failed', cause });
       if (cause instanceof RouterError && cause.code === 'auth') {
         this.#refusal = cause;
+        this.#refusedPassword = password.reveal();
         const waitMs = Math.min(REFUSED_WAIT_MS * 2 ** this.#refusals++, REFUSED_WAIT_MS_MAX);
         this.#refusedUntilMs = clock.monotonic() + waitMs;
       }
       throw cause;
+    }
+  }
+
+  /** Logs in; once more if the password that was refused has changed meanwhile. */
+  async #askForTokens(signal: AbortSignal, used: string): Promise<Tokens> {
+    const { ask, username, password } = this.#options;
+    for (let value = used, isSecond = false; ; value = password.reveal(), isSecond = true) {
+      const answer = await ask({ method: 'POST', path: '/auth/login', json: { username, password: value } }, signal);
+      const tokens = this.#decode(answer, true);
+      if (tokens) return tokens;
+      const error = toLoginError(answer, username);
+      if (isSecond || error.code !== 'auth' || !(await password.renew(value))) throw error;
     }
   }
 
@@ -231,7 +247,7 @@ export interface Credentials {
   /** Value of the header `Authorization` for the next request. */
   authorization(signal: AbortSignal): Promise<string | undefined>;
   /** Records that the router refused it, perhaps not for the first time in one request; returns true if a retry may work. */
-  lost(authorization: string | undefined, cause: RouterError, isRepeated: boolean): boolean;
+  lost(authorization: string | undefined, cause: RouterError, isRepeated: boolean): boolean | Promise<boolean>;
   close(signal: AbortSignal): Promise<void>;
 }
 
@@ -243,9 +259,9 @@ export function createCredentials(mode: AuthMode, options: SessionOptions): Cred
     case 'token':
       return createTokenCredentials(new Session(options));
     case 'basic':
-      return createFixedCredentials(renderBasic(options.username, options.password));
+      return createBasicCredentials(options);
     case 'none':
-      return createFixedCredentials(undefined);
+      return NO_CREDENTIALS;
   }
 }
 
@@ -258,13 +274,23 @@ function createTokenCredentials(session: Session): Credentials {
   };
 }
 
-function createFixedCredentials(authorization: string | undefined): Credentials {
+function createBasicCredentials({ username, password }: SessionOptions): Credentials {
+  const render = () => renderBasic(username, password);
   return {
-    authorization: () => Promise.resolve(authorization),
-    lost: () => false,
+    authorization: () => Promise.resolve(render()),
+    async lost(authorization) {
+      if (authorization !== render()) return true;
+      return await password.renew(password.reveal());
+    },
     close: () => Promise.resolve(),
   };
 }
+
+const NO_CREDENTIALS: Credentials = {
+  authorization: () => Promise.resolve(undefined),
+  lost: () => false,
+  close: () => Promise.resolve(),
+};
 
 function renderBasic(username: string, password: Secret): string {
   return `Basic ${Buffer.from(`${username}:${password.reveal()}`, 'utf8').toString('base64')}`;

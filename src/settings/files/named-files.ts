@@ -1,6 +1,5 @@
-import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
-import { open, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { join, resolve } from 'node:path';
 import { Secret } from '../../base/index.ts';
 import { fingerprint } from '../schema/names.ts';
 import type { SoundOf } from '../schema/parts.ts';
@@ -8,70 +7,11 @@ import { flag, secretPath, section, text } from '../schema/values.ts';
 import type { ConfigFile, Place } from '../source/config-file.ts';
 import { describeValue } from '../source/describe-value.ts';
 import type { KeyPath } from '../source/fault.ts';
-
-/** The text of a file, or the reason why it cannot be read: `The file X <reason>`. */
-export type TextFile =
-  | {
-      readonly ok: true;
-      readonly text: string;
-      /** SHA-256 of its bytes, in hexadecimal. */
-      readonly digest: string;
-      /** Permission bits. */
-      readonly mode: number;
-    }
-  | { readonly ok: false; readonly reason: string };
-
-/** Reads at most `bytesMax` bytes of UTF-8 text. Never rejects; the reason never quotes the content. */
-export async function readTextFile(path: string, bytesMax: number): Promise<TextFile> {
-  try {
-    const info = await stat(path);
-    if (info.isDirectory()) return refuse('is a folder');
-    // A pipe or a device could keep the start waiting for ever.
-    if (!info.isFile()) return refuse('is not a regular file');
-    const isTooLarge = `is larger than the limit of ${bytesMax} bytes`;
-    if (info.size > bytesMax) return refuse(isTooLarge);
-    await using handle = await open(path);
-    const decoder = new TextDecoder('utf-8', { fatal: true });
-    const hash = createHash('sha256');
-    let [content, bytes] = ['', 0];
-    for await (const chunk of handle.createReadStream({ end: bytesMax, autoClose: false }) as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      content += decoder.decode(chunk, { stream: true });
-      hash.update(chunk);
-    }
-    if (bytes > bytesMax) return refuse(isTooLarge);
-    content += decoder.decode();
-    return { ok: true, text: content, digest: hash.digest('hex'), mode: info.mode & 0o777 };
-  } catch (cause) {
-    return refuse(describeFailure(cause));
-  }
-}
-
-function refuse(reason: string): TextFile {
-  return { ok: false, reason };
-}
-
-/** Completes "The file …" for an error of the file system. */
-export function describeFailure(cause: unknown): string {
-  const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
-  switch (code) {
-    case 'ENOENT':
-    case 'ENOTDIR':
-      return 'does not exist';
-    case 'EACCES':
-    case 'EPERM':
-      return 'may not be read by the user that runs this program';
-    case 'ERR_ENCODING_INVALID_ENCODED_DATA':
-      return 'is not UTF-8 text';
-    default:
-      return `cannot be read (${typeof code === 'string' ? code : 'unknown reason'})`;
-  }
-}
+import type { ReadSecret, SecretKind, SecretOrigin } from './secret-keeper.ts';
+import { readTextFile, type TextFile } from './text-file.ts';
 
 /** Four times the size of the usual bundle of all public authorities. */
 export const CA_FILE_BYTES_MAX = 1024 ** 2;
-/** Longer than any password a router accepts. */
-export const PASSWORD_FILE_BYTES_MAX = 4096;
 
 /** Files of the key `tls`. */
 interface NamedTlsFiles {
@@ -87,19 +27,12 @@ export interface TlsFiles {
   readonly keyPem?: Secret | undefined;
 }
 
-/** Requirements on the content of a file with a secret. */
-export interface SecretKind {
-  /** Completes "Expected a file that holds …". */
-  readonly expected: string;
-  readonly isValid?: (text: string) => boolean;
-  readonly bytesMax?: number;
-}
-
 const PASSWORD: SecretKind = { expected: 'the password' };
 
 /** Reads the files that values refer to, each once. A fault is at the value. */
 export class NamedFileReader {
   readonly #texts = new Map<string, Promise<TextFile>>();
+  readonly #secrets = new Map<string, Promise<ReadSecret>>();
   readonly #certificates = new Map<string, string | undefined>();
 
   async readCertificates(place: Place, name: string): Promise<string | undefined> {
@@ -137,16 +70,84 @@ export class NamedFileReader {
     };
   }
 
-  /** Reads a secret of one line, without its line end. */
-  async readSecret(place: Place, name: string, kind: SecretKind = PASSWORD): Promise<Secret | undefined> {
-    const content = (await this.#read(place, name, kind.bytesMax ?? PASSWORD_FILE_BYTES_MAX))?.replace(/\r?\n$/, '');
-    if (content === '') {
-      place.file.faults.add(place.path, `Expected a file that holds ${kind.expected}; found an empty one`);
-    } else if (content !== undefined && kind.isValid?.(content) === false) {
-      place.file.faults.add(place.path, `Expected a file that holds ${kind.expected}; found other content`);
+  /**
+   * Reads the secret `name` of the map at `place`, in the form in which it is written: see {@link secretShape}. `keys` are
+   * the valid keys of the map.
+   */
+  async readSecret(place: Place, name: string, keys: object, kind: SecretKind = PASSWORD): Promise<Secret | undefined> {
+    const { file, path } = place;
+    const at = (suffix: string): Place => ({ file, path: [...path, `${name}${suffix}`] });
+    const writtenAs = (suffix: string): unknown => Reflect.get(keys, `${name}${suffix}`);
+    const [written, secretFile] = [writtenAs(''), writtenAs('_file')];
+    if (typeof secretFile === 'string') return await this.readSecretFile(at('_file'), secretFile, kind);
+    const credential = writtenAs('_credential');
+    if (typeof credential === 'string') return await this.#readCredential(at('_credential'), credential, kind);
+    const command: unknown = writtenAs('_command');
+    if (Array.isArray(command)) return await this.#runCommand(at('_command'), command.map(String), kind);
+    return written instanceof Secret ? written : undefined;
+  }
+
+  /** Reads a secret from the file that the value at `place` names, without its last line end. */
+  async readSecretFile(place: Place, name: string, kind: SecretKind = PASSWORD): Promise<Secret | undefined> {
+    const { file, path } = place;
+    const absolute = resolve(file.folder, name);
+    const found = await this.#readOrigin(file, { kind: 'file', path: absolute }, kind);
+    if (found.ok) return found.secret;
+    const { fault, reason } = found;
+    file.faults.add(
+      path,
+      fault === 'unreadable'
+        ? renderFileFault(file, path, absolute !== name, reason)
+        : renderContentFault('a file that holds', kind, fault),
+    );
+    return undefined;
+  }
+
+  async #readCredential({ file, path }: Place, name: string, kind: SecretKind): Promise<Secret | undefined> {
+    const { credentialsFolder } = file.surroundings;
+    if (credentialsFolder === undefined) {
+      const message =
+        'There are no credentials: systemd sets CREDENTIALS_DIRECTORY for a service with LoadCredential= or SetCredential=';
+      file.faults.add(path, message);
       return undefined;
     }
-    return content ? new Secret(content) : undefined;
+    const found = await this.#readOrigin(file, { kind: 'file', path: join(credentialsFolder, name) }, kind);
+    if (found.ok) return found.secret;
+    const { fault, reason } = found;
+    file.faults.add(
+      path,
+      fault === 'unreadable'
+        ? `The credential named here ${reason} (${credentialsFolder}); see LoadCredential= of the service`
+        : renderContentFault('a credential that holds', kind, fault),
+    );
+    return undefined;
+  }
+
+  async #runCommand({ file, path }: Place, args: readonly string[], kind: SecretKind): Promise<Secret | undefined> {
+    if (!file.isMain) {
+      const message =
+        'Commands are legal in the main file only: otherwise, whoever may list routers could run programs here';
+      file.faults.add(path, message, { aim: 'key' });
+      return undefined;
+    }
+    const found = await this.#readOrigin(file, { kind: 'command', args, folder: file.folder }, kind);
+    if (found.ok) return found.secret;
+    const { fault, reason } = found;
+    file.faults.add(
+      path,
+      fault === 'unreadable'
+        ? `The command ${reason}; it is run without a shell, in ${file.folder}`
+        : renderContentFault('a command that writes', kind, fault),
+    );
+    return undefined;
+  }
+
+  /** Reads each origin once. */
+  #readOrigin({ surroundings }: ConfigFile, origin: SecretOrigin, kind: SecretKind): Promise<ReadSecret> {
+    const key = JSON.stringify([origin, kind.expected]);
+    const reading = this.#secrets.get(key) ?? surroundings.secrets.read(origin, kind);
+    this.#secrets.set(key, reading);
+    return reading;
   }
 
   async #read({ file, path }: Place, name: string, bytesMax: number): Promise<string | undefined> {
@@ -159,6 +160,10 @@ export class NamedFileReader {
     file.faults.add(path, renderFileFault(file, path, absolute !== name, result.reason));
     return undefined;
   }
+}
+
+function renderContentFault(expected: string, kind: SecretKind, fault: 'empty' | 'other'): string {
+  return `Expected ${expected} ${kind.expected}; found ${fault === 'empty' ? 'an empty one' : 'other content'}`;
 }
 
 /** Renders the fault of a file that a value refers to. */

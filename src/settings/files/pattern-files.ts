@@ -1,7 +1,8 @@
 import { glob, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { CONFIG_FILE_BYTES_MAX, type ConfigFile } from '../source/config-file.ts';
-import { readTextFile, renderFileFault, type TextFile } from './named-files.ts';
+import { renderFileFault } from './named-files.ts';
+import { readTextFile, type TextFile } from './text-file.ts';
 
 /** A file that a list of paths and globs matches. */
 export interface MatchedFile {

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
+import { SecretKeeper } from '../files/secret-keeper.ts';
 import { listSecretKeys, type SecretKeys } from '../schema/values.ts';
 import { ConfigSource } from './config-source.ts';
 import { type Aim, type ConfigFault, type KeyPath, type Locator, renderKeyPath } from './fault.ts';
@@ -13,6 +14,8 @@ export const CONFIG_FILE_BYTES_MAX = 16 * 1024 ** 2;
 export interface RootExpected extends RootKind {
   /** Schema of the file. */
   readonly schema: z.core.$ZodType;
+  /** True for the main file. Default: false. */
+  readonly isMain?: boolean;
 }
 
 /** A file of the configuration while it is checked, with its positions and faults. */
@@ -25,6 +28,17 @@ export interface ConfigFile {
   readonly faults: FaultList;
   /** The keys whose values no message repeats. */
   readonly secretKeys: SecretKeys;
+  readonly surroundings: FileSurroundings;
+  /** True for the main file, which alone may name commands. */
+  readonly isMain: boolean;
+}
+
+/** What files of a configuration refer to, beside other files. */
+export interface FileSurroundings {
+  /** Reads secrets, and keeps them up to date. */
+  readonly secrets: SecretKeeper;
+  /** Folder of the credentials of systemd (`CREDENTIALS_DIRECTORY`); absent: this is not such a service. */
+  readonly credentialsFolder?: string | undefined;
 }
 
 /** Number of faults after which a file is not checked further: more than anybody reads. */
@@ -40,6 +54,11 @@ export interface Place {
 export class ConfigFiles implements AsyncDisposable {
   readonly #faults: (() => readonly ConfigFault[])[] = [];
   readonly #thread = new YamlThread();
+  readonly #surroundings: FileSurroundings;
+
+  constructor(surroundings: FileSurroundings = { secrets: new SecretKeeper() }) {
+    this.#surroundings = surroundings;
+  }
 
   /**
    * Parses the text of a file, in a thread unless it is short; `undefined`, with its faults recorded, when it cannot be checked
@@ -62,7 +81,7 @@ export class ConfigFiles implements AsyncDisposable {
     name: string,
     path: string,
     { content, faults: known }: ParsedText,
-    { schema }: RootExpected,
+    { schema, isMain = false }: RootExpected,
   ): ConfigFile | undefined {
     if (!content) {
       this.#faults.push(() => known);
@@ -71,7 +90,9 @@ export class ConfigFiles implements AsyncDisposable {
     const source = new ConfigSource(content);
     const faults = new FaultList(name, source, known);
     this.#faults.push(() => faults.toSorted());
-    return { name, folder: dirname(resolve(path)), source, faults, secretKeys: listSecretKeys(schema) };
+    const folder = dirname(resolve(path));
+    const secretKeys = listSecretKeys(schema);
+    return { name, folder, source, faults, secretKeys, surroundings: this.#surroundings, isMain };
   }
 
   /** Adds a fault of a file that could not even be read. */
@@ -95,6 +116,12 @@ export function renderPlace({ file, path }: Place, from: ConfigFile): string {
 /** True if a key of a map is present, valid or not. */
 export function isWritten({ file, path }: Place, key: string): boolean {
   return file.source.valueAt([...path, key]) !== undefined;
+}
+
+/** Rejects all but the first of several keys of a map that exclude each other. */
+export function refuseSeveral(map: Place, keys: readonly string[]): void {
+  const [first, ...others] = keys.filter((key) => isWritten(map, key));
+  for (const other of others) refuseBoth(map, first ?? other, other);
 }
 
 /** Rejects the second of two keys of a map that exclude each other. */

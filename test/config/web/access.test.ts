@@ -10,7 +10,7 @@ const loadAccess = (access: string, files: Record<string, string> = FILES) =>
   load(`web:\n  config_file: web.yaml\n  access:\n${access}\n${withRouter()}`, { files });
 
 describe('loadConfig() on web.access', () => {
-  it('reads roles of users, and tokens here and in files, which are watched', async () => {
+  it('reads roles of users, and tokens here and in files', async () => {
     const { config, lines, watched } = await loadAccess(`    open_health: true
     users: { alice: metrics }
     tokens:
@@ -23,7 +23,7 @@ describe('loadConfig() on web.access', () => {
       ['prometheus', 'metrics', TOKEN],
       ['operator', 'admin', `${TOKEN}0`],
     ]);
-    expect(watched.patterns.map((path) => path.split('/').at(-1))).toEqual(['web.yaml', 'scraper.token']);
+    expect(watched.patterns.map((path) => path.split('/').at(-1))).toEqual(['web.yaml']);
     const shown = config ? renderEffectiveConfig(config) : '';
     expect(shown).toContain('token: "[secret]"');
     expect(shown + JSON.stringify(config)).not.toContain(TOKEN);

@@ -40,6 +40,25 @@ async function failureOf(work: Promise<unknown>): Promise<DeliveryError> {
 }
 
 describe('SinkHttpClient', () => {
+  test('reads refused secrets again, and sends the request once more if one has changed', async () => {
+    const server = await openMisbehavingServer(({ headers }) => ({
+      status: headers['authorization'] === 'Bearer second' ? 200 : 401,
+      body: `you sent ${headers['authorization']}`,
+    }));
+    onTestFinished(() => server.close());
+    const values = ['first', 'second'];
+    const token: Secret = new Secret('first', { id: 'x', renew: async () => token.replace(values.shift() ?? 'third') });
+    const client = openClient(server.url, { auth: { kind: 'bearer', token } });
+    expect(await post(client)).toMatchObject({ status: 401, body: 'you sent Bearer [secret]' });
+    expect(server.requests).toHaveLength(1);
+    expect((await post(client)).status).toBe(200);
+    expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([
+      'Bearer first',
+      'Bearer first',
+      'Bearer second',
+    ]);
+  });
+
   test('posts over one kept connection and gives the whole answer', async () => {
     const server = await openServer({ status: 202, body: 'grüße', headers: { 'X-Thing': 'a' } });
     const client = openClient(`${server.url}/in`);

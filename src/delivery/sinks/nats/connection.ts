@@ -1,7 +1,7 @@
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import { type Clock, openDeadline, type Secret, untilAborted } from '../../../base/index.ts';
 import type { ClientTls } from '../../../settings/index.ts';
-import type { SinkAuth } from '../../auth.ts';
+import { type SinkAuth, secretOf } from '../../auth.ts';
 import { DeliveryError } from '../../errors.ts';
 import { toTlsOptions } from '../../tls.ts';
 import { toNatsError } from './errors.ts';
@@ -30,7 +30,7 @@ const CONNECT_MS_MAX = 10_000;
 const PING_MS = 30_000;
 
 /**
- * Connects to the first server that accepts the agent. Throws the {@link DeliveryError} of the attempt that got furthest.
+ * Connects to the first server that accepts the agent; once more if the credentials that were refused have changed meanwhile. Throws the {@link DeliveryError} of the attempt that got furthest.
  *
  * The library must not reconnect by itself, because it would buffer published messages without a bound. Nor may it use
  * servers announced by others: only those of the configuration are trusted.
@@ -39,14 +39,20 @@ export async function connectToNats(
   nats: NatsLibrary,
   options: NatsServers,
   signal: AbortSignal,
+  isSecond = false,
 ): Promise<NatsConnection> {
   let worst: DeliveryError | undefined;
   for (const server of options.servers) {
+    const { auth, credentials = auth && secretOf(auth) } = options;
+    const used = credentials?.reveal() ?? '';
     try {
       return await connectToServer(nats, options, server, signal);
     } catch (cause) {
       signal.throwIfAborted();
       const error = toNatsError(nats, `Sink ${options.name} could not connect to ${server}`, cause);
+      if (!isSecond && error.code === 'unauthorized' && (await credentials?.renew(used)) === true) {
+        return await connectToNats(nats, options, signal, true);
+      }
       // The error of a server that responds is more useful than that of one that does not.
       if (!worst || (worst.code === 'unreachable' && error.code !== 'unreachable')) worst = error;
     }

@@ -113,7 +113,7 @@ export async function readNatsSecrets(place: Place, keys: SoundNats, reader: Nam
     tls: await readSinkTls(place, keys.tls, reader),
     auth: await readAccount(place, keys, reader),
     /** Content of the credentials file: JWT and seed of a user. Excludes `auth`. */
-    credentials: file === undefined ? undefined : await reader.readSecret(at, file, CREDENTIALS),
+    credentials: file === undefined ? undefined : await reader.readSecretFile(at, file, CREDENTIALS),
   };
 }
 

@@ -1,0 +1,114 @@
+import { mkdtempDisposable, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { type SecretEvent, SecretKeeper, type SecretKind } from '../../src/settings/index.ts';
+
+const PASSWORD: SecretKind = { expected: 'the password' };
+
+async function createBench(options: { readonly commandMsMax?: number } = {}) {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'secret-keeper-'));
+  const clock = createSteppedClock(0);
+  const keeper = new SecretKeeper({ clock, ...options });
+  const events: SecretEvent[] = [];
+  keeper.onEvent((event) => void events.push(event));
+  const path = join(folder.path, 'pw');
+  const read = async (kind = PASSWORD) => {
+    const found = await keeper.read({ kind: 'file', path }, kind);
+    if (!found.ok) throw new RangeError(found.reason);
+    return found.secret;
+  };
+  /** Runs a program of Node.js as a command. */
+  const run = (script: string, ...args: string[]) =>
+    keeper.read(
+      { kind: 'command', args: [process.execPath, '-e', script, ...args], folder: folder.path },
+      { ...PASSWORD, bytesMax: 64 },
+    );
+  return { folder, path, clock, keeper, events, read, run, [Symbol.asyncDispose]: () => folder.remove() };
+}
+
+test('SecretKeeper reads a file again when it has changed, and everybody who holds the secret has the new value', async () => {
+  await using bench = await createBench();
+  await writeFile(bench.path, 'first\n');
+  const secret = await bench.read();
+  expect(await bench.read()).toBe(secret);
+  await bench.keeper.refresh();
+  expect([secret.reveal(), bench.events]).toEqual(['first', []]);
+  await writeFile(bench.path, 'second\r\n');
+  await bench.keeper.refresh();
+  expect(secret.reveal()).toBe('second');
+  expect(bench.events).toEqual([{ type: 'secret-changed', name: bench.path, before: 'first' }]);
+});
+
+test('SecretKeeper keeps the value of a file that is gone, empty or wrong, and says so once', async () => {
+  await using bench = await createBench();
+  await writeFile(bench.path, 'first');
+  const secret = await bench.read({ ...PASSWORD, isValid: (text) => !text.includes(' ') });
+  const unreadable = (reason: string) => [{ type: 'secret-unreadable', name: bench.path, reason }];
+  await rm(bench.path);
+  await bench.keeper.refresh();
+  await writeFile(bench.path, '');
+  await bench.keeper.refresh();
+  expect(bench.events.splice(0)).toEqual(unreadable('does not exist'));
+  await writeFile(bench.path, 'first again');
+  await bench.keeper.refresh();
+  expect([secret.reveal(), bench.events]).toEqual(['first', []]);
+  await writeFile(bench.path, 'third');
+  await bench.keeper.refresh();
+  await writeFile(bench.path, 'with a blank');
+  await bench.keeper.refresh();
+  expect(secret.reveal()).toBe('third');
+  expect(bench.events.slice(1)).toEqual(unreadable('holds something else than the password'));
+});
+
+test('Secret.renew() reads it again at once, and tells whether another one is worth a try', async () => {
+  await using bench = await createBench();
+  await writeFile(bench.path, 'first');
+  const secret = await bench.read();
+  expect(await secret.renew('first')).toBe(false);
+  await writeFile(bench.path, 'second');
+  expect(await secret.renew('first')).toBe(true);
+  // Somebody else has read it meanwhile.
+  expect(await secret.renew('first')).toBe(true);
+  expect(secret.reveal()).toBe('second');
+});
+
+test('SecretKeeper runs a command without a shell, again when asked, but not again at once', async () => {
+  await using bench = await createBench();
+  const count = join(bench.folder.path, 'count');
+  await writeFile(count, '1');
+  const script = 'console.log(process.argv[1] + fs.readFileSync(process.argv[2]))';
+  const found = await bench.run(script, '$HOME;`id`', count);
+  if (!found.ok) return expect.unreachable(found.reason);
+  const { secret } = found;
+  const first = '$HOME;`id`1';
+  expect(secret.reveal()).toBe(first);
+  await writeFile(count, '2');
+  await bench.keeper.refresh();
+  expect(secret.reveal()).toBe(first);
+  expect(await Promise.all([secret.renew(first), secret.renew(first)])).toEqual([true, true]);
+  const second = '$HOME;`id`2';
+  expect(secret.reveal()).toBe(second);
+  await writeFile(count, '3');
+  expect(await secret.renew(second)).toBe(false);
+  await bench.clock.advance(10_000);
+  expect(await secret.renew(second)).toBe(true);
+});
+
+test.each([
+  ['process.exit(3)', 'unreadable', 'ends with exit code 3'],
+  ["process.stdout.write('x'.repeat(10_000))", 'unreadable', 'writes more than 64 bytes'],
+  ["process.kill(process.pid, 'SIGTERM')", 'unreadable', 'cannot be run (a signal has ended it)'],
+  ["console.error('only an error')", 'empty', 'is empty; expected the password'],
+])('SecretKeeper says how a command has failed, and nothing that it wrote: %s', async (script, fault, reason) => {
+  await using bench = await createBench();
+  expect(await bench.run(script)).toEqual({ ok: false, fault, reason });
+});
+
+test('SecretKeeper ends a command that takes too long, and does not find one that does not exist', async () => {
+  await using bench = await createBench({ commandMsMax: 100 });
+  expect(await bench.run('setInterval(() => {}, 1000)')).toMatchObject({ reason: 'takes longer than 0.1 s' });
+  const origin = { kind: 'command', args: ['/nonexistent/program'], folder: bench.folder.path } as const;
+  expect(await bench.keeper.read(origin, PASSWORD)).toMatchObject({ reason: 'cannot be run (ENOENT)' });
+});
