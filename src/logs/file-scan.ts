@@ -313,7 +313,11 @@ export class FileScan implements Scan {
     if (lineEnd > 0) file.proof = this.#hash.prove();
     this.#hash.update(fresh.subarray(lineEnd));
     this.#seenBytes += fresh.length;
-    splitter.push(fresh, (line) => builder.push(line));
+    splitter.push(
+      fresh,
+      (line) => builder.push(line),
+      (bytes, from, start) => builder.takeRun(bytes, from, start),
+    );
     file.off = splitter.offset;
   }
 

@@ -11,7 +11,7 @@ export interface LinePart {
 }
 
 /** The log daemon's buffer, if it has one: what a crash leaves ends at a multiple of this. */
-const BLOCK_BYTES = 4096;
+export const BLOCK_BYTES = 4096;
 const STAMP_BYTES = 'YYYY-MM-DD hh:mm:ss'.length;
 const [BLANK, BRACKET, DASH, ZERO, NINE] = [0x20, 0x5b, 0x2d, 0x30, 0x39];
 

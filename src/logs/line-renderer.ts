@@ -1,5 +1,6 @@
 import type { RecordFlag, Severity } from '../model/index.ts';
 import { type RecordFrame, renderHead, renderShared, renderText } from './entry.ts';
+import { isPlainByte } from './matching/literal-scan.ts';
 import { renderUid } from './position/identity.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 import { renderTimestamp, toNanoseconds, toSecond } from './time/stamp.ts';
@@ -21,6 +22,25 @@ export interface UsualLine {
   readonly isPlain: boolean;
 }
 
+/** What all records with one tag begin with. */
+export interface TagHead {
+  readonly tag: string;
+  readonly tagBytes: Buffer;
+  /** Up to the text of the message, with room for the time. */
+  readonly bytes: Buffer;
+}
+
+/** A usual line as it stands in a chunk, without a severity. */
+export interface PlainLine {
+  readonly bytes: Buffer;
+  /** Where the line starts in the file. */
+  readonly start: number;
+  readonly tag: TagHead;
+  /** The message: plain bytes. */
+  readonly messageFrom: number;
+  readonly messageTo: number;
+}
+
 /** Offsets come in two halves: the high one stays the same for many lines. */
 const LOW_DECIMAL = 1_000_000;
 const LOW_DECIMAL_DIGITS = 6;
@@ -33,6 +53,13 @@ const ZERO = 0x30;
 const DIGITS_36 = Buffer.from('0123456789abcdefghijklmnopqrstuvwxyz');
 /** Tags are a few dozen, unless somebody makes them up. */
 const TAGS_MAX = 1000;
+/** Tags that are found by their bytes; a power of two. */
+const TAG_SLOTS = 256;
+/** Where the time stands in a record. */
+const TIME_FROM = '{"timestamp":"'.length;
+/** A longer message is copied by the system's own function, which takes longer to call. */
+const COPIED_BYTES_MAX = 160;
+const BRACKET = 0x5d;
 const EMPTY = Buffer.alloc(0);
 
 /**
@@ -45,19 +72,24 @@ export class LineRenderer {
   readonly #file: string;
   readonly #uidPrefix: string;
   readonly #flags: readonly RecordFlag[];
-  readonly #tags = new Map<string, Buffer>();
-  /** From the beginning to the decimals of the time. */
-  readonly #time = Buffer.from('{"timestamp":"YYYY-MM-DDThh:mm:ss.');
+  readonly #tags = new Map<string, TagHead>();
+  /** The tags of bytes, by a hash of them. */
+  readonly #tagsByHash: (TagHead | undefined)[] = Array.from({ length: TAG_SLOTS });
+  /** `YYYY-MM-DDThh:mm:ss.` */
+  readonly #time = Buffer.from('YYYY-MM-DDThh:mm:ss.');
   #minute = Number.NaN;
   #moment: LineMoment | undefined;
   /** What follows the offset, and the flags in it. */
   #end = EMPTY;
   #endFlags: readonly RecordFlag[] | undefined;
-  /** From behind the message to the low digits of the uid, and from there to those of the offset. */
+  /** From behind the message to the end, with the uid and the offset of the last line. */
+  #tail = EMPTY;
   #uidHigh = -1;
-  #uid = EMPTY;
   #offsetHigh = -1;
-  #offset = EMPTY;
+  #offsetDigits = 0;
+  /** Where in the tail the low digits of the uid and of the offset end. */
+  #uidEnd = 0;
+  #offsetEnd = 0;
 
   /** `flags`: those of every line. */
   constructor(options: {
@@ -76,34 +108,61 @@ export class LineRenderer {
 
   /** Adds the record of a line to `records`. */
   render({ start, tag, severity, message, isPlain }: UsualLine, moment: LineMoment, records: RecordBuffer): void {
-    if (moment !== this.#moment) this.#begin(moment);
-    const uidLow = this.#splitUid(start);
-    const offsetLow = this.#splitOffset(start);
-    const tagged = this.#tagged(tag, severity);
+    this.#prepare(start, moment);
+    const head = this.#headOf(tag, severity);
     const text = isPlain ? message : renderText(message).slice(1, -1);
-    const [time, uid, offset, end] = [this.#time, this.#uid, this.#offset, this.#end];
-    const digits = NANOSECOND_DIGITS + LOW_BASE36_DIGITS + LOW_DECIMAL_DIGITS;
-    const pieces = time.length + tagged.length + uid.length + offset.length + end.length;
-    const memory = records.reserve(pieces + digits + text.length * UTF8_BYTES_MAX);
-    let at = records.start;
-    memory.set(time, at);
-    at += time.length;
-    writeDigits(memory, at, toNanoseconds(start, moment.isFirstSecond), NANOSECOND_DIGITS);
-    at += NANOSECOND_DIGITS;
-    memory.set(tagged, at);
-    at += tagged.length;
-    at += memory.write(text, at, isPlain ? 'latin1' : 'utf8');
-    memory.set(uid, at);
-    at += uid.length;
-    writeBase36(memory, at, uidLow, LOW_BASE36_DIGITS);
-    at += LOW_BASE36_DIGITS;
-    memory.set(offset, at);
-    at += offset.length;
-    const offsetDigits = start < LOW_DECIMAL ? countDigits(start) : LOW_DECIMAL_DIGITS;
-    writeDigits(memory, at, offsetLow, offsetDigits);
-    at += offsetDigits;
-    memory.set(end, at);
-    records.commit(at + end.length);
+    const memory = records.reserve(head.bytes.length + text.length * UTF8_BYTES_MAX + this.#tail.length);
+    const at = this.#writeHead(memory, records.start, head, start, moment);
+    records.commit(this.#writeTail(memory, at + memory.write(text, at, isPlain ? 'latin1' : 'utf8'), start));
+  }
+
+  /** Adds the record of a line whose message stands in plain bytes. */
+  renderBytes(line: PlainLine, moment: LineMoment, records: RecordBuffer): void {
+    const { bytes, start, tag, messageFrom, messageTo } = line;
+    this.#prepare(start, moment);
+    const memory = records.reserve(tag.bytes.length + messageTo - messageFrom + this.#tail.length);
+    let at = this.#writeHead(memory, records.start, tag, start, moment);
+    if (messageTo - messageFrom > COPIED_BYTES_MAX) at += bytes.copy(memory, at, messageFrom, messageTo);
+    else for (let from = messageFrom; from < messageTo; from++) memory[at++] = bytes[from] as number;
+    records.commit(this.#writeTail(memory, at, start));
+  }
+
+  /** Finds the tag of plain bytes that stands between `from` and the next closing bracket; `undefined` without one. */
+  findTag(bytes: Buffer, from: number, lengthMax: number): TagHead | undefined {
+    let hash = 0;
+    const last = Math.min(bytes.length - 1, from + lengthMax);
+    for (let at = from; at <= last; at++) {
+      const byte = bytes[at] as number;
+      if (byte === BRACKET) {
+        const slot = hash & (TAG_SLOTS - 1);
+        const known = this.#tagsByHash[slot];
+        if (known && isAt(bytes, from, at, known.tagBytes)) return known;
+        const head = this.#headOf(bytes.toString('latin1', from, at), undefined);
+        this.#tagsByHash[slot] = head;
+        return head;
+      }
+      if (!isPlainByte(byte)) return undefined;
+      hash = (hash * 31 + byte) | 0;
+    }
+    return undefined;
+  }
+
+  /** Makes time and tail ready. */
+  #prepare(start: number, moment: LineMoment): void {
+    if (moment !== this.#moment) this.#begin(moment);
+    const uidHigh = Math.floor(start / LOW_BASE36);
+    const offsetHigh = Math.floor(start / LOW_DECIMAL);
+    const digits = start < LOW_DECIMAL ? countDigits(start) : LOW_DECIMAL_DIGITS;
+    if (uidHigh !== this.#uidHigh || offsetHigh !== this.#offsetHigh || digits !== this.#offsetDigits) {
+      this.#uidHigh = uidHigh;
+      this.#offsetHigh = offsetHigh;
+      this.#offsetDigits = digits;
+      const uid = `","uid":"${renderUid(this.#uidPrefix, start)}`;
+      const offset = `${uid}","file":"${this.#file}","offset":${start}`;
+      this.#uidEnd = Buffer.byteLength(uid);
+      this.#offsetEnd = Buffer.byteLength(offset);
+      this.#tail = Buffer.concat([Buffer.from(offset), this.#end]);
+    }
   }
 
   #begin(moment: LineMoment): void {
@@ -113,37 +172,34 @@ export class LineRenderer {
     if (minute === this.#minute) writeDigits(this.#time, this.#time.length - 'ss.'.length, second - minute * 60, 2);
     else {
       this.#minute = minute;
-      const from = '{"timestamp":"'.length;
-      this.#time.write(renderTimestamp(moment.utcMs, false, 0, false), from, this.#time.length - from, 'latin1');
+      this.#time.write(renderTimestamp(moment.utcMs, false, 0, false), 0, this.#time.length, 'latin1');
     }
-    if (this.#endFlags?.length === 0 && moment.flags.length === 0) return;
+    if (moment.flags === this.#endFlags || (this.#endFlags?.length === 0 && moment.flags.length === 0)) return;
     this.#endFlags = moment.flags;
     this.#end = Buffer.from(`${renderShared(this.#frame, [...this.#flags, ...moment.flags])}}`);
+    this.#tail = Buffer.concat([this.#tail.subarray(0, this.#offsetEnd), this.#end]);
   }
 
-  /** The low part of an offset in a uid; the piece before it is ready then. */
-  #splitUid(start: number): number {
-    const high = Math.floor(start / LOW_BASE36);
-    if (high !== this.#uidHigh) {
-      this.#uidHigh = high;
-      const uid = renderUid(this.#uidPrefix, high * LOW_BASE36);
-      this.#uid = Buffer.from(`","uid":"${uid.slice(0, -LOW_BASE36_DIGITS)}`);
-    }
-    return start - high * LOW_BASE36;
+  #writeHead(memory: Buffer, from: number, { bytes }: TagHead, start: number, { isFirstSecond }: LineMoment): number {
+    memory.set(bytes, from);
+    const time = this.#time;
+    let at = from + TIME_FROM;
+    for (let index = 0; index < time.length; index++) memory[at++] = time[index] as number;
+    writeDigits(memory, at, toNanoseconds(start, isFirstSecond), NANOSECOND_DIGITS);
+    return from + bytes.length;
   }
 
-  /** The low part of an offset as a number; the piece before it is ready then. */
-  #splitOffset(start: number): number {
-    const high = Math.floor(start / LOW_DECIMAL);
-    if (high !== this.#offsetHigh) {
-      this.#offsetHigh = high;
-      this.#offset = Buffer.from(`","file":"${this.#file}","offset":${high > 0 ? high : ''}`);
-    }
-    return start - high * LOW_DECIMAL;
+  #writeTail(memory: Buffer, at: number, start: number): number {
+    const tail = this.#tail;
+    writeBase36(tail, this.#uidEnd - LOW_BASE36_DIGITS, start - this.#uidHigh * LOW_BASE36, LOW_BASE36_DIGITS);
+    const digits = this.#offsetDigits;
+    writeDigits(tail, this.#offsetEnd - digits, start - this.#offsetHigh * LOW_DECIMAL, digits);
+    memory.set(tail, at);
+    return at + tail.length;
   }
 
-  /** From behind the decimals of the time to the message. */
-  #tagged(tag: string, severity: Severity | undefined): Buffer {
+  /** From the beginning to the message, with room for the time. */
+  #headOf(tag: string, severity: Severity | undefined): TagHead {
     // A tag has no closing bracket.
     const key = severity === undefined ? tag : `${tag}]${severity}`;
     const known = this.#tags.get(key);
@@ -151,11 +207,21 @@ export class LineRenderer {
     if (this.#tags.size >= TAGS_MAX) this.#tags.clear();
     const ofSeverity = severity === undefined ? '' : `,"severity":"${severity}"`;
     const head = renderHead(this.#frame, this.#observedMs);
-    const bytes = Buffer.from(`Z",${head},"tag":${renderText(tag)}${ofSeverity},"message":"`);
     // A copy of the key: a part of a chunk's text would keep all of it.
-    this.#tags.set(Buffer.from(key).toString(), bytes);
-    return bytes;
+    const tagBytes = Buffer.from(tag);
+    const time = `{"timestamp":"YYYY-MM-DDThh:mm:ss.NNNNNNNNNZ"`;
+    const bytes = Buffer.from(`${time},${head},"tag":${renderText(tag)}${ofSeverity},"message":"`);
+    const created = { tag: tagBytes.toString(), tagBytes, bytes };
+    this.#tags.set(Buffer.from(key).toString(), created);
+    return created;
   }
+}
+
+/** True if these bytes stand between two places. */
+function isAt(bytes: Buffer, from: number, to: number, wanted: Buffer): boolean {
+  if (to - from !== wanted.length) return false;
+  for (let index = 0; index < wanted.length; index++) if (bytes[from + index] !== wanted[index]) return false;
+  return true;
 }
 
 function countDigits(number: number): number {

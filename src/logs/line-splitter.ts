@@ -26,8 +26,9 @@ export interface RawLine {
 /** Longest line that is kept whole; the device cuts messages at 8 KiB, so a longer one is damage. Bytes. */
 export const LINE_BYTES_MAX = 64 * 1024;
 
-/** What JSON would escape, and what is not ASCII. */
-const SPECIAL = /[^\n !#-[\]-~]/g;
+/** Text without anything that JSON would escape, and all ASCII. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+const LINE_FEED = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
 /** Cuts a stream of chunks at its line feeds. Holds at most {@link LINE_BYTES_MAX} bytes, however long a line is. */
@@ -59,25 +60,38 @@ export class LineSplitter {
     return this.#length;
   }
 
-  /** Hands each line that ends in `chunk` to `onLine`, in order. The lines refer to the memory of `chunk`. */
-  push(chunk: Uint8Array, onLine: (line: RawLine) => void): void {
+  /**
+   * Hands each line that ends in `chunk` to `onLine`, in order. The lines refer to the memory of `chunk`. `takeRun` is asked
+   * first where a line begins: it takes lines itself, the first of which begins at `from` in the bytes and at `start` in the
+   * file, and returns where in the bytes the first one begins that it did not take. Default: it takes none.
+   */
+  push(
+    chunk: Uint8Array,
+    onLine: (line: RawLine) => void,
+    takeRun: (bytes: Buffer, from: number, start: number) => number = (_, from) => from,
+  ): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     // One string for all lines: each of them is a view of it, and nothing is decoded twice.
-    const text = bytes.toString('latin1');
-    let special = -1;
+    let text: string | undefined;
     let from = 0;
     for (;;) {
-      const end = text.indexOf('\n', from);
+      if (this.#length === 0) {
+        const to = takeRun(bytes, from, this.#start);
+        this.#start += to - from;
+        from = to;
+      }
+      const end = bytes.indexOf(LINE_FEED, from);
       if (end < 0) break;
-      if (special < from) special = findSpecial(text, from);
-      const isPlain = special > end;
+      text ??= bytes.toString('latin1');
+      const lineText = text.slice(from, end);
+      const isPlain = PLAIN.test(lineText);
       if (this.#length > 0 || end - from > LINE_BYTES_MAX || !(isPlain || isAsciiText(bytes.subarray(from, end)))) {
         this.#keep(bytes.subarray(from, end));
         this.#emit(onLine, 1);
       } else {
         const start = this.#start;
         this.#start += end - from + 1;
-        onLine(new TextLine(start, text.slice(from, end), isPlain, bytes, from));
+        onLine(new TextLine(start, lineText, isPlain, bytes, from));
       }
       from = end + 1;
     }
@@ -142,6 +156,16 @@ export class LineSplitter {
   }
 }
 
+/** A plain line, from a place in a chunk on. */
+export function createPlainLine(
+  bytes: Buffer,
+  from: number,
+  to: number,
+  start: number,
+): RawLine & { readonly text: string } {
+  return new TextLine(start, bytes.toString('latin1', from, to), true, bytes, from);
+}
+
 /** A line within a chunk that needs no work: its bytes are cut out only when somebody asks for them. */
 class TextLine implements RawLine {
   readonly start: number;
@@ -181,12 +205,6 @@ class TextLine implements RawLine {
   get sha256(): undefined {
     return undefined;
   }
-}
-
-/** The place of the next character that is not plain; infinite when there is none. */
-function findSpecial(text: string, from: number): number {
-  SPECIAL.lastIndex = from;
-  return SPECIAL.test(text) ? SPECIAL.lastIndex - 1 : Number.POSITIVE_INFINITY;
 }
 
 function isAsciiText(bytes: Buffer): boolean {

@@ -23,7 +23,7 @@ const SEVERITIES: ReadonlyMap<string, Severity> = new Map([
 ]);
 
 /** A longer word in brackets is no tag. Characters. */
-const TAG_LENGTH_MAX = 256;
+export const TAG_LENGTH_MAX = 256;
 const SEVERITY = /^\[([A-Z]+)\]/;
 const EMBEDDED = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[/;
 const REPEAT = /^ {16}- Last output repeated (?:twice|(\d{1,9}) times) -$/;

@@ -1,7 +1,7 @@
 import { compilePattern, isSelected, type Pattern } from '../../base/index.ts';
 import type { LogRuleSettings, RedactSettings } from '../line-settings/log-rule-schema.ts';
 import { LiteralScan } from './literal-scan.ts';
-import { findLiterals } from './literals.ts';
+import { findLiterals, type LiteralNeeds } from './literals.ts';
 
 /** Value that a rule found in lines of one batch, with its labels. */
 export interface RuleMatch {
@@ -21,10 +21,21 @@ export interface MessageMatcher {
   redact(text: string): string;
   /** Applies the log rules to a redacted message. */
   search(message: string, totals: MatchTotals): void;
+  /**
+   * Reads a message of plain bytes (printable ASCII that JSON does not escape) that begins at a place. Returns the place of the
+   * first other byte. From here on {@link mayChange} and {@link mayMatch} are about this message.
+   */
+  readPlain(bytes: Uint8Array, from: number): number;
+  /** False if {@link redact} would leave the message as it is, and it is not about a request of this program. */
+  readonly mayChange: boolean;
+  /** False if {@link search} would find nothing. */
+  readonly mayMatch: boolean;
   /** Settings of the {@link LineMatcher} that it belongs to. */
   readonly text: string;
 }
 
+/** A request of this program has one of these. */
+const OWN_REQUEST: LiteralNeeds = [[['get ']], [['post ']]];
 /** Components whose rules are remembered; a fleet has some tens. */
 const COMPONENTS_MAX = 1000;
 const LABEL_CHARS_MAX = 128;
@@ -47,7 +58,10 @@ export class LineMatcher {
   readonly text: string;
   readonly #rules: readonly CompiledRule[];
   readonly #removals: readonly Removal[];
-  /** The removals first, then the rules. */
+  /** For messages that nothing is done with. */
+  static readonly none: MessageMatcher = new LineMatcher([]).#create('');
+
+  /** The removals first, then the rules, then requests of this program. */
   readonly #scan: LiteralScan;
   #scanned: string | undefined;
   readonly #matchers = new Map<string, MessageMatcher>();
@@ -61,9 +75,8 @@ export class LineMatcher {
       pattern: compilePattern(settings.pattern),
       isPlain: settings.labels.length === 0 && settings.value === undefined,
     }));
-    this.#scan = new LiteralScan(
-      [...this.#removals, ...this.#rules].map(({ pattern }) => findLiterals(pattern.source)),
-    );
+    const patterns = [...this.#removals, ...this.#rules].map(({ pattern }) => findLiterals(pattern.source));
+    this.#scan = new LiteralScan([...patterns, OWN_REQUEST]);
   }
 
   /** Returns the matcher whose {@link text} this is. */
@@ -78,16 +91,37 @@ export class LineMatcher {
     const known = this.#matchers.get(component);
     if (known) return known;
     if (this.#matchers.size >= COMPONENTS_MAX) this.#matchers.clear();
+    const matcher = this.#create(component);
+    this.#matchers.set(component, matcher);
+    return matcher;
+  }
+
+  #create(component: string): MessageMatcher {
     const rules = [...this.#rules.entries()].filter(([, { settings }]) => isSelected(component, settings.components));
-    const matcher: MessageMatcher = {
+    const scan = this.#scan;
+    const removals = this.#removals.length;
+    const ownRequest = removals + this.#rules.length;
+    // A pattern that runs on every line may match one without any literal.
+    const alwaysChanges = this.#removals.some((_, index) => !scan.isFiltered(index));
+    const alwaysMatches = rules.some(([index]) => !scan.isFiltered(removals + index));
+    return {
       text: this.text,
       redact: (text) => this.#redact(text),
       search: (message, totals) => {
         if (rules.length > 0) this.#search(rules, message, totals);
       },
+      readPlain: (bytes, from) => {
+        this.#scanned = undefined;
+        return scan.readPlain(bytes, from);
+      },
+      get mayChange() {
+        if (alwaysChanges) return true;
+        return scan.hasMet && (scan.canMatch(ownRequest) || scan.canMatchAny(0, removals));
+      },
+      get mayMatch() {
+        return alwaysMatches || (scan.hasMet && scan.canMatchAny(removals, ownRequest));
+      },
     };
-    this.#matchers.set(component, matcher);
-    return matcher;
   }
 
   #redact(text: string): string {

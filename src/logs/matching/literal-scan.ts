@@ -3,6 +3,7 @@ import type { LiteralNeeds } from './literals.ts';
 /** Bound of the automaton; patterns beyond it are tried on every line. Two bytes per state and class of characters. */
 const STATES_MAX = 8000;
 const ASCII = 128;
+const BYTES = 256;
 /** The two characters outside ASCII that RE2 takes for an ASCII letter (`s` and `k`) where case is ignored. */
 const LONG_S = 0x17f;
 const KELVIN = 0x212a;
@@ -15,11 +16,15 @@ const KELVIN = 0x212a;
 export class LiteralScan {
   readonly #isFiltered: readonly boolean[];
   readonly #classes = new Uint8Array(ASCII);
+  /** The same for bytes; what is not plain has a class of its own. */
+  readonly #byteClasses = new Uint8Array(BYTES);
   readonly #next: Uint16Array;
   /** A row of the table has 2 to the power of this many columns. */
   readonly #shift: number;
   /** From this state on, literals end. */
   readonly #firstEnd: number;
+  /** The state behind a byte that is not plain: the last one. */
+  readonly #stop: number;
   /** Sets of the literals that end in a state, from {@link #firstEnd} on. */
   readonly #setsOfEnd: readonly (readonly number[])[];
   readonly #alternativeOf: readonly number[];
@@ -33,6 +38,8 @@ export class LiteralScan {
   /** Sets that were met in {@link #alternativePass}. */
   readonly #met: Uint8Array;
   #pass = 0;
+  /** The pass in which a literal was met last. */
+  #metPass = 0;
 
   /** `needs`: of every pattern; `undefined` for one that can match anything. */
   constructor(needs: readonly (LiteralNeeds | undefined)[]) {
@@ -57,11 +64,15 @@ export class LiteralScan {
       this.#classes[char.charCodeAt(0)] = index + 1;
       this.#classes[char.toUpperCase().charCodeAt(0)] = index + 1;
     }
+    for (const byte of this.#byteClasses.keys()) {
+      this.#byteClasses[byte] = isPlainByte(byte) ? (this.#classes[byte] ?? 0) : chars.length + 1;
+    }
     const table = trie.build(chars);
     this.#next = table.next;
     this.#shift = table.shift;
     this.#firstEnd = table.firstEnd;
     this.#setsOfEnd = table.setsOfEnd;
+    this.#stop = table.stop;
     this.#alternativeOf = alternativeOf;
     this.#sizes = sizes;
     this.#patternOf = patternOf;
@@ -88,6 +99,44 @@ export class LiteralScan {
     }
   }
 
+  /**
+   * Reads the plain bytes from a place on: printable ASCII that JSON does not escape. Returns the place of the first other
+   * byte, or the length of `bytes`. From here on {@link canMatch} is about them.
+   */
+  readPlain(bytes: Uint8Array, from: number): number {
+    this.#pass++;
+    const next = this.#next;
+    const classes = this.#byteClasses;
+    const shift = this.#shift;
+    const firstEnd = this.#firstEnd;
+    const { length } = bytes;
+    let state = 0;
+    let at = from;
+    for (; at < length; at++) {
+      state = next[(state << shift) | (classes[bytes[at] as number] as number)] as number;
+      if (state < firstEnd) continue;
+      if (state === this.#stop) break;
+      this.#meet(this.#setsOfEnd[state - firstEnd] ?? []);
+    }
+    return at;
+  }
+
+  /** True if a pattern has literals; otherwise it can match any text. */
+  isFiltered(pattern: number): boolean {
+    return this.#isFiltered[pattern] ?? false;
+  }
+
+  /** False if no pattern from `from` on and before `to` can match the text that was read last. */
+  canMatchAny(from: number, to: number): boolean {
+    for (let pattern = from; pattern < to; pattern++) if (this.canMatch(pattern)) return true;
+    return false;
+  }
+
+  /** False if the text that was read last holds no literal at all. */
+  get hasMet(): boolean {
+    return this.#metPass === this.#pass;
+  }
+
   /** False if the pattern with this number cannot match the text that was read last. */
   canMatch(pattern: number): boolean {
     return this.#patternPass[pattern] === this.#pass || !this.#isFiltered[pattern];
@@ -95,6 +144,7 @@ export class LiteralScan {
 
   #meet(sets: readonly number[]): void {
     const pass = this.#pass;
+    this.#metPass = pass;
     for (const set of sets) {
       if (this.#setPass[set] === pass) continue;
       this.#setPass[set] = pass;
@@ -112,12 +162,18 @@ export class LiteralScan {
   }
 }
 
+/** True if a byte is printable ASCII that JSON does not escape. */
+export function isPlainByte(byte: number): boolean {
+  return byte >= 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x5c;
+}
+
 /** Table of the automaton. */
 interface Table {
   /** Next state, by state and class of characters; class 0 is all that no literal has. */
   readonly next: Uint16Array;
   readonly shift: number;
   readonly firstEnd: number;
+  readonly stop: number;
   readonly setsOfEnd: readonly (readonly number[])[];
 }
 
@@ -154,7 +210,8 @@ class Trie {
   }
 
   build(chars: readonly string[]): Table {
-    const shift = Math.ceil(Math.log2(chars.length + 1));
+    // One column for all characters that no literal has, and one for bytes that are not plain.
+    const shift = Math.ceil(Math.log2(chars.length + 2));
     const table = new Uint16Array(this.#children.length << shift);
     const fallbacks = new Uint16Array(this.#children.length);
     const queue = [0];
@@ -170,11 +227,11 @@ class Trie {
         queue.push(child);
       }
     }
-    return this.#renumber(table, shift);
+    return this.#renumber(table, shift, chars.length + 1);
   }
 
   /** Puts the states in which literals end behind all others, so that one comparison tells them. */
-  #renumber(table: Uint16Array, shift: number): Table {
+  #renumber(table: Uint16Array, shift: number, stopColumn: number): Table {
     const isEnd = this.#ends.map((sets) => sets.size > 0);
     const states = [...isEnd.keys()];
     const order = [...states.filter((state) => !isEnd[state]), ...states.filter((state) => isEnd[state])];
@@ -184,9 +241,10 @@ class Trie {
     for (const [number, state] of order.entries()) {
       const row = table.subarray(state << shift, (state + 1) << shift);
       for (const [column, to] of row.entries()) next[(number << shift) | column] = numbers[to] ?? 0;
+      next[(number << shift) | stopColumn] = order.length;
     }
     const ends = order.filter((state) => isEnd[state]);
     const setsOfEnd = ends.map((state) => [...(this.#ends[state] ?? [])]);
-    return { next, shift, firstEnd: order.length - ends.length, setsOfEnd };
+    return { next, shift, firstEnd: order.length - ends.length, stop: order.length, setsOfEnd };
   }
 }

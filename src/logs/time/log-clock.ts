@@ -93,6 +93,15 @@ export class LogClock {
     };
   }
 
+  /** True if {@link judge} would find a set clock that runs on. */
+  isOrdinary(utcMs: number, { notBeforeMs, notAfterMs }: LineWindow): boolean {
+    const { lastUtcMs, unsyncedBelowMs, isAhead } = this.state;
+    if (lastUtcMs === undefined || unsyncedBelowMs !== undefined || isAhead || lastUtcMs < FLOOR_MS) return false;
+    if (utcMs < FLOOR_MS || utcMs < lastUtcMs - BACKWARD_SLACK_MS) return false;
+    if (isFuture(utcMs, notAfterMs, this.#isZoneKnown)) return false;
+    return notBeforeMs === undefined || !this.#isOutside(utcMs - notAfterMs, utcMs - notBeforeMs);
+  }
+
   /** Nothing has set the clock until the end of a file: what fell back was right, as far as anybody can tell. */
   trust(): void {
     this.state.unsyncedBelowMs = undefined;
@@ -103,10 +112,15 @@ export class LogClock {
     if (notBeforeMs === undefined) return false;
     const skew = this.#skew;
     const [minMs, maxMs] = [utcMs - notAfterMs, utcMs - notBeforeMs];
-    const isOutside = minMs > skew.maxMs + DRIFT_MS || maxMs < skew.minMs - DRIFT_MS;
+    const isOutside = this.#isOutside(minMs, maxMs);
     const narrowed = { minMs: Math.max(skew.minMs, minMs), maxMs: Math.min(skew.maxMs, maxMs) };
     Object.assign(skew, isOutside || narrowed.minMs > narrowed.maxMs ? { minMs, maxMs } : narrowed);
     return isOutside;
+  }
+
+  /** True if a lead between these bounds contradicts what is known. */
+  #isOutside(minMs: number, maxMs: number): boolean {
+    return minMs > this.#skew.maxMs + DRIFT_MS || maxMs < this.#skew.minMs - DRIFT_MS;
   }
 }
 
