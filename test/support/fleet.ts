@@ -155,9 +155,8 @@ async function createConfig(simulator: Simulator, folder: string, options: Fleet
 
 function createRecordCollector(records: LogRecord[]): Writable {
   return new Writable({
-    decodeStrings: false,
-    write(chunk: string, _encoding, done) {
-      for (const line of chunk.split('\n')) if (line) records.push(JSON.parse(line) as LogRecord);
+    write(chunk: Buffer, _encoding, done) {
+      for (const line of chunk.toString().split('\n')) if (line) records.push(JSON.parse(line) as LogRecord);
       done();
     },
   });
