@@ -68,9 +68,8 @@ async function openAgent(
       random: createSeededRandom(7),
       logger: createCollectingLogger(ownLog),
       stdout: new Writable({
-        decodeStrings: false,
-        write(chunk: string, _encoding, done) {
-          for (const line of chunk.split('\n')) if (line) records.push(JSON.parse(line) as LogRecord);
+        write(chunk: Buffer, _encoding, done) {
+          for (const line of chunk.toString().split('\n')) if (line) records.push(JSON.parse(line) as LogRecord);
           done();
         },
       }),

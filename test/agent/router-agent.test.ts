@@ -264,7 +264,7 @@ test('RouterAgent writes down what it learns of the configuration, and goes on w
   const written: string[] = [];
   const values = {
     read: (_router: string, key: string) => (key === 'configuration' ? written.at(-1) : undefined),
-    write: (_router: string, _key: string, text: string) => void written.push(text),
+    write: (_router: string, key: string, text: string) => void (key === 'configuration' && written.push(text)),
   };
   const isOfConfiguration = (line: string) => line.includes('/configuration');
   for (const isFirst of [true, false]) {

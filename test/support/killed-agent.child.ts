@@ -13,8 +13,7 @@ const loaded = await loadConfig(file, {});
 if (!loaded.ok) process.exit(2);
 
 const stdout = new Writable({
-  decodeStrings: false,
-  write(chunk: string) {
+  write(chunk: Buffer) {
     if (moment === 'after') writeSync(1, chunk);
     process.kill(process.pid, 'SIGKILL');
   },
