@@ -47,15 +47,22 @@ export function cutLines(memory: Buffer): ByteLine[] {
 /** The lines with a line feed behind each, as few pieces of memory: neighbours stay one piece and are not copied. */
 export function toPieces(lines: readonly ByteLine[]): Buffer[] {
   const pieces: Buffer[] = [];
-  for (let index = 0; index < lines.length; ) {
-    const { memory, start, end: firstEnd } = lines[index++] as ByteLine;
-    let end = firstEnd;
-    for (; lines[index]?.memory === memory && lines[index]?.start === end + 1; index++) {
-      end = lines[index]?.end ?? end;
-    }
+  let first: ByteLine | undefined;
+  let end = -1;
+  const cut = () => {
+    if (!first) return;
+    const { memory, start } = first;
     if (end < memory.length) pieces.push(memory.subarray(start, end + 1));
     else pieces.push(memory.subarray(start, end), LINE_END);
+  };
+  for (const line of lines) {
+    if (line.memory !== first?.memory || line.start !== end + 1) {
+      cut();
+      first = line;
+    }
+    ({ end } = line);
   }
+  cut();
   return pieces;
 }
 

@@ -206,11 +206,13 @@ export class DeliveryWorker<Cursor> {
     const { sink, clock } = this.#options;
     const nowMs = clock.now();
     const refused: DeadLetter[] = [];
-    const sendable = records.filter((record) => {
-      const refusal = sink.findRefusal?.(record, nowMs);
+    const findRefusal = sink.findRefusal?.bind(sink);
+    const isSendable = (record: OutgoingRecord) => {
+      const refusal = findRefusal?.(record, nowMs);
       if (refusal) refused.push({ uid: record.fields.uid, line: record.line, ...refusal });
       return !refusal;
-    });
+    };
+    const sendable = findRefusal ? records.filter(isSendable) : records;
     const inFlight = new InFlightBatch(sendable, refused, sink.batch.recordsMax);
     this.#load = { kind, inFlight, settle, sendable: sendable.length, free, hasTaken: false, hasFailed: false };
   }

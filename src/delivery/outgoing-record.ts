@@ -2,26 +2,19 @@ import { ByteLine } from '../base/index.ts';
 import type { LogRecord } from '../model/index.ts';
 
 /** A record to deliver: the stored bytes, and its text and fields when somebody asks for them. */
-export class OutgoingRecord {
-  #bytes: ByteLine | undefined;
+export class OutgoingRecord extends ByteLine {
   #line: string | undefined;
   #fields: LogRecord | undefined;
 
   /** `stored`: one line of JSON without a line end. */
   constructor(stored: ByteLine | string) {
-    if (typeof stored === 'string') this.#line = stored;
-    else this.#bytes = stored;
+    const { memory, start, end } = typeof stored === 'string' ? ByteLine.of(stored) : stored;
+    super(memory, start, end);
   }
 
-  /** One line of JSON: the format `native`. */
-  get bytes(): ByteLine {
-    this.#bytes ??= ByteLine.of(this.line);
-    return this.#bytes;
-  }
-
-  /** One line of JSON without a line end, as text. */
+  /** One line of JSON without a line end, as text: the format `native`. Decoded on first access. */
   get line(): string {
-    this.#line ??= this.#bytes?.text ?? '';
+    this.#line ??= this.text;
     return this.#line;
   }
 

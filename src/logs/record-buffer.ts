@@ -2,6 +2,9 @@ import type { GivenBytes } from '../model/index.ts';
 
 /** Room for the records of one poll, and what a batch at its bound takes. Bytes. */
 const BYTES_MIN = 16 * 1024;
+/** From here on, memory grows by an eighth and in these steps. Bytes. */
+const STEP_BYTES = 256 * 1024;
+const GROWTH = 9 / 8;
 /** Memory that is given back is kept for the next batches: so much, of no more than this. */
 const KEPT_BUFFERS_MAX = 4;
 const KEPT_BYTES_MAX = 4 * 1024 * 1024;
@@ -12,15 +15,30 @@ const LINE_FEED = 0x0a;
 const SHARE_GIVEN = 2;
 
 const EMPTY = Buffer.alloc(0);
-const kept: Buffer<ArrayBuffer>[] = [];
+const kept: Buffer[] = [];
+let createMemory = (size: number): Buffer => Buffer.allocUnsafeSlow(size);
+
+/**
+ * From here on, memory of records is shared memory. For threads whose records another thread keeps for a while: memory that
+ * is handed over counts as new in the heap on each side each time, which has the whole heap searched for garbage.
+ */
+export function shareMemory(): void {
+  createMemory = (size) => Buffer.from(new SharedArrayBuffer(size));
+}
 
 /** Keeps memory for later batches, if there is not enough of it yet. */
-export function keepMemory(memory: Buffer<ArrayBuffer>): void {
+export function keepMemory(memory: Buffer): void {
   if (memory.length > 0 && memory.length <= KEPT_BYTES_MAX && kept.length < KEPT_BUFFERS_MAX) kept.push(memory);
 }
 
+/** Twice as much each time at first, then a little more: what is kept for sinks should not be half empty. */
+function toSize(needed: number): number {
+  if (needed > STEP_BYTES) return Math.ceil((needed * GROWTH) / STEP_BYTES) * STEP_BYTES;
+  return Math.max(BYTES_MIN, 2 ** Math.ceil(Math.log2(needed)));
+}
+
 /** Gives memory to later batches, here or in the thread that it came from. */
-function giveBack(memory: Buffer<ArrayBuffer>, onRelease: ((memory: ArrayBuffer) => void) | undefined): void {
+function giveBack(memory: Buffer, onRelease: ((memory: ArrayBufferLike) => void) | undefined): void {
   if (onRelease) onRelease(memory.buffer);
   else keepMemory(memory);
 }
@@ -31,23 +49,23 @@ function giveBack(memory: Buffer<ArrayBuffer>, onRelease: ((memory: ArrayBuffer)
  * is used again once {@link release} has given it back.
  */
 export class RecordBuffer {
-  #memory: Buffer<ArrayBuffer> = EMPTY;
+  #memory: Buffer = EMPTY;
   /** Where the last record ends. */
   #end = 0;
   #length = 0;
   #packed: Uint8Array | undefined;
   /** True if somebody else keeps the memory, so that it is not used again. */
   #isGiven = false;
-  #onRelease: ((memory: ArrayBuffer) => void) | undefined;
+  #onRelease: ((memory: ArrayBufferLike) => void) | undefined;
 
   /** Records that another thread has rendered: in the first `bytes` of `memory`, which goes to `onRelease` afterwards. */
   static of(
-    memory: Uint8Array<ArrayBuffer>,
+    memory: Uint8Array,
     about: {
       readonly bytes: number;
       readonly length: number;
       readonly packed: Uint8Array;
-      readonly onRelease: (memory: ArrayBuffer) => void;
+      readonly onRelease: (memory: ArrayBufferLike) => void;
     },
   ): RecordBuffer {
     const records = new RecordBuffer();
@@ -127,7 +145,7 @@ export class RecordBuffer {
   }
 
   /** Empties the buffer and gives its memory away, with the records at its beginning. */
-  detach(): Buffer<ArrayBuffer> {
+  detach(): Buffer {
     const memory = this.#memory;
     this.#memory = EMPTY;
     this.#end = 0;
@@ -143,8 +161,7 @@ export class RecordBuffer {
       this.#memory = spare;
       return;
     }
-    const size = Math.max(BYTES_MIN, 2 ** Math.ceil(Math.log2(needed)));
-    const memory = Buffer.allocUnsafeSlow(size);
+    const memory = createMemory(toSize(needed));
     this.#memory.copy(memory, 0, 0, this.#end);
     this.#memory = memory;
   }

@@ -3,9 +3,10 @@ import type { GivenBytes } from '../model/index.ts';
 
 /**
  * Cache size in bytes. A sink that keeps up takes a batch right after it was written, a batch often takes several slices, and
- * sinks are often at the same position.
+ * sinks are often at the same position. Room for five batches of a long archive, so that a slow disk makes no sink unpack
+ * them again.
  */
-const KEPT_BYTES_MAX = 8 * 1024 * 1024;
+const KEPT_BYTES_MAX = 12 * 1024 * 1024;
 
 /** A batch in memory. */
 export class UnpackedBatch {

@@ -51,7 +51,7 @@ test('RecordBuffer uses memory again that was released, and never that of a buff
 });
 
 test('RecordBuffer knows how its records are packed until one is added, and gives their memory back once', () => {
-  const freed: ArrayBuffer[] = [];
+  const freed: ArrayBufferLike[] = [];
   const memory = new Uint8Array(Buffer.from('{"a":1}\n{"b":2}...'));
   const packed = new Uint8Array(4);
   const create = () =>
@@ -102,9 +102,9 @@ test('RecordBuffer gives few records away in memory of their size, and goes on w
 });
 
 test('RecordBuffer tells the thread that rendered its records when they are freed', () => {
-  const freed: ArrayBuffer[] = [];
+  const freed: ArrayBufferLike[] = [];
   const memory = new Uint8Array(Buffer.from('{"a":1}'));
-  const onRelease = (given: ArrayBuffer) => freed.push(given);
+  const onRelease = (given: ArrayBufferLike) => freed.push(given);
   const records = RecordBuffer.of(memory, { bytes: 7, length: 1, packed: new Uint8Array(4), onRelease });
   const { free } = records.giveAway();
   records.release();

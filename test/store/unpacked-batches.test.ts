@@ -23,9 +23,9 @@ test('UnpackedBatches reads a body once, until it is told to forget it', () => {
   expect(body).toHaveBeenCalledTimes(3);
 });
 
-test('UnpackedBatches keeps what was asked for last, up to 8 MiB', () => {
+test('UnpackedBatches keeps what was asked for last, up to 12 MiB', () => {
   const batches = new UnpackedBatches();
-  const bodies = [1, 2, 3].map((batch) => bodyOf([String(batch).repeat(3 * MIB)]));
+  const bodies = [1, 2, 3].map((batch) => bodyOf([String(batch).repeat(5 * MIB)]));
   const take = (batch: number) => batches.use(batch, 1, bodies[batch - 1] ?? bodyOf([]));
   take(1);
   take(2);
@@ -41,7 +41,7 @@ test('UnpackedBatches keeps what was asked for last, up to 8 MiB', () => {
 test('UnpackedBatches keeps a batch above its bound alone', () => {
   const batches = new UnpackedBatches();
   const small = bodyOf(['1']);
-  const huge = bodyOf(['x'.repeat(9 * MIB)]);
+  const huge = bodyOf(['x'.repeat(13 * MIB)]);
   batches.use(1, 1, small);
   batches.use(2, 1, huge);
   batches.use(2, 1, huge);
@@ -65,7 +65,7 @@ test('UnpackedBatches gives the records that it was told to keep, and reads no b
   const body = bodyOf(['other']);
   batches.keep(1, { bytes: Buffer.from('eins\nzwö'), free: () => {} });
   expect(toTexts(batches.use(1, 2, body))).toEqual(['eins', 'zwö']);
-  batches.keep(2, { bytes: Buffer.alloc(9 * MIB), free: () => {} });
+  batches.keep(2, { bytes: Buffer.alloc(13 * MIB), free: () => {} });
   batches.use(1, 1, body);
   expect(body).toHaveBeenCalledTimes(1);
 });

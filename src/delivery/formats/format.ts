@@ -24,7 +24,7 @@ export function renderRecord(record: OutgoingRecord, format: RecordFormat): stri
 
 /** Renders records as lines of JSON in UTF-8. The same record always gives the same bytes. */
 export function renderLines(records: readonly OutgoingRecord[], format: RecordFormat): readonly ByteLine[] {
-  if (format === 'native') return records.map(({ bytes }) => bytes);
+  if (format === 'native') return records;
   if (records.length === 0) return [];
   return cutLines(Buffer.from(records.map((record) => renderRecord(record, format)).join('\n')));
 }

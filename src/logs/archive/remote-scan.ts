@@ -230,14 +230,16 @@ export class RemoteScan implements Omit<Scan, 'read'>, ThreadJob<ScanReply> {
   /** Hands on a batch; the worker uses its memory again when nobody here needs it any more. */
   #takeBatch(batch: PlainBatch): void {
     const { recordBytes: bytes } = batch;
-    this.#options.onBatch(toBatch(batch, (memory) => this.#thread.post({ kind: 'memory', memory }, [memory])));
+    const giveBack = (memory: ArrayBufferLike) =>
+      this.#thread.post({ kind: 'memory', memory }, memory instanceof ArrayBuffer ? [memory] : []);
+    this.#options.onBatch(toBatch(batch, giveBack));
     this.#thread.post({ kind: 'taken', job: this.id, bytes });
   }
 }
 
 function toBatch(
   { memory, recordBytes, packed, records, ...batch }: PlainBatch,
-  onRelease: (memory: ArrayBuffer) => void,
+  onRelease: (memory: ArrayBufferLike) => void,
 ): ScanBatch {
   return { ...batch, records: RecordBuffer.of(memory, { bytes: recordBytes, length: records, packed, onRelease }) };
 }

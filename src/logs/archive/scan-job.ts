@@ -162,7 +162,7 @@ export class ScanJob {
 }
 
 /** `copy`: the records in other memory. Default: they are given away. */
-function toPlainBatch(batch: ScanBatch, copy?: Uint8Array<ArrayBuffer>): PlainBatch {
+function toPlainBatch(batch: ScanBatch, copy?: Uint8Array): PlainBatch {
   const { bytes, length } = batch.records;
   // A copy, because the codec may give a part of a larger buffer.
   const packed = new Uint8Array(packBytes(bytes));
@@ -170,7 +170,8 @@ function toPlainBatch(batch: ScanBatch, copy?: Uint8Array<ArrayBuffer>): PlainBa
 }
 
 function memoryOf({ memory, packed }: PlainBatch): ArrayBuffer[] {
-  return [memory.buffer, packed.buffer];
+  // Shared memory is not handed over: this side leaves it alone until it comes back.
+  return memory.buffer instanceof ArrayBuffer ? [memory.buffer, packed.buffer] : [packed.buffer];
 }
 
 /** Files of one log follow each other, and zones and patterns take long to make ready. */

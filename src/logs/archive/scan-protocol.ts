@@ -6,8 +6,11 @@ import type { SkewBounds } from '../time/log-clock.ts';
 
 /** Text under way to the worker: enough to go on with while this side is busy. Bytes. */
 export const TEXT_WINDOW_BYTES = 1024 * 1024;
-/** Records under way from the worker; it stops at that, so at most one batch more is under way. Bytes. */
-export const RECORDS_WINDOW_BYTES = 2 * 1024 * 1024;
+/**
+ * Records under way from the worker; it stops at that, so at most one batch more is under way. A batch is about 2 MiB of
+ * JSON: the worker goes on while the main thread commits one and has another one waiting. Bytes.
+ */
+export const RECORDS_WINDOW_BYTES = 4 * 1024 * 1024;
 
 /** A {@link RecordContext} in a form that survives the way between threads. */
 export interface PlainContext extends Omit<RecordContext, 'zone' | 'matcher' | 'now'> {
@@ -32,14 +35,14 @@ export type ScanRequest =
   /** So many bytes of records have been taken. */
   | { readonly kind: 'taken'; readonly job: number; readonly bytes: number }
   /** Memory of records may be used again, whatever job it came from. */
-  | { readonly kind: 'memory'; readonly memory: ArrayBuffer }
+  | { readonly kind: 'memory'; readonly memory: ArrayBufferLike }
   /** Nobody wants the rest. */
   | { readonly kind: 'abandon'; readonly job: number };
 
 /** A {@link ScanBatch} in a form that survives the way between threads. */
 export interface PlainBatch extends Omit<ScanBatch, 'records'> {
   /** All of the memory is given away. */
-  readonly memory: Uint8Array<ArrayBuffer>;
+  readonly memory: Uint8Array;
   /** Bytes of the memory that hold records. */
   readonly recordBytes: number;
   /** The records as they are stored. */

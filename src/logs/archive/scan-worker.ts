@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
-import { keepMemory } from '../record-buffer.ts';
+import { keepMemory, shareMemory } from '../record-buffer.ts';
 import { ScanJob } from './scan-job.ts';
 import type { ScanRequest } from './scan-protocol.ts';
 
@@ -15,4 +15,7 @@ function serve(port: MessagePort): void {
   });
 }
 
-if (parentPort) serve(parentPort);
+if (parentPort) {
+  shareMemory();
+  serve(parentPort);
+}

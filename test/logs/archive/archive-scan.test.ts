@@ -302,6 +302,31 @@ describe('a thread that reads lines', () => {
     return { pool, clock, started };
   }
 
+  test('renders into shared memory, again into that which was given back, and never into that which is kept', async () => {
+    const { pool } = openWatched();
+    await using _ = pool;
+    const kept: { readonly bytes: Buffer; readonly text: string }[] = [];
+    const MARK = 0xff;
+    let usedAgain = 0;
+    const onBatch: ScanOptions['onBatch'] = ({ records }) => {
+      const last = new Uint8Array(records.bytes.buffer).subarray(-1);
+      if (last[0] === MARK) usedAgain++;
+      const { bytes, free } = records.giveAway();
+      records.release();
+      if (kept.length < 3) {
+        kept.push({ bytes, text: bytes.toString() });
+        expect(bytes.buffer).toBeInstanceOf(SharedArrayBuffer);
+        return;
+      }
+      last[0] = MARK;
+      free();
+    };
+    const scan = pool.scan({ ...PLAN, batchBytes: 8000, onBatch, begin: ({ key }) => startOf(createFile(key, 2)) });
+    await scan.read(bodyOf(cutInto(text(MANY), 1000).map(decoded)));
+    expect(usedAgain).toBeGreaterThan(0);
+    for (const one of kept) expect(one.bytes.toString()).toBe(one.text);
+  });
+
   test('that dies in the middle of a file fails it; from where its lines are safe, the next one gives the rest', async () => {
     const { pool, started } = openWatched();
     await using _ = pool;

@@ -133,17 +133,19 @@ class FileSink implements Sink {
     let from = 0;
     let bytes = 0;
     const flush = async (to: number) => {
-      if (to > from) await file.append(toPieces(lines.slice(from, to)));
+      if (to > from) await file.append(toPieces(to - from < lines.length ? lines.slice(from, to) : lines));
       total += bytes;
       from = to;
       bytes = 0;
     };
-    for (const [index, { length }] of lines.entries()) {
+    let index = 0;
+    for (const { length } of lines) {
       if (file.size + bytes + length + 1 > bytesMax) {
         await flush(index);
         if (file.size > 0) await file.rotate(clock.now());
       }
       bytes += length + 1;
+      index++;
     }
     await flush(lines.length);
     return total;
