@@ -34,8 +34,13 @@ export async function check({ configFile, triesSinks }: CheckFlags, io: CommandI
   return hasFailed ? EXIT.failed : EXIT.done;
 }
 
-function renderCost({ metric, pattern, lineUs }: CostlyPattern): string {
+function renderCost({ metric, pattern, reason, lineUs }: CostlyPattern): string {
   const owner = metric === undefined ? 'redact' : `log rule ${metric}`;
   const cost = `about ${lineUs.toFixed(1)} µs for a line of ${SAMPLE_LINE_CHARS} characters on this machine`;
-  return `${owner}: no text stands in every match of ${JSON.stringify(pattern)}, so it runs on every line (${cost})`;
+  const text = JSON.stringify(pattern);
+  const why = {
+    'no-literal': `no text stands in every match of ${text}`,
+    'no-room': `the patterns before it take all room for texts to look for, and none is left for ${text}`,
+  };
+  return `${owner}: ${why[reason]}, so it runs on every line (${cost})`;
 }

@@ -85,7 +85,7 @@ const LOG_RULES = `
 
 A log rule turns log lines into a metric: it searches the message of every line of some components for a pattern. Patterns in \`redact\` are removed from messages first, so that they reach neither records nor metrics.
 
-A pattern runs only on lines that contain a text which stands in all of its matches, such as \`DHCPACK on\`; hundreds of such patterns cost little. A pattern without such a text, such as \`\\d{4}\` or that of a MAC address, runs on every line: \`router-exporter check\` names these, with their cost on this machine.
+A pattern runs only on lines that contain a text which stands in all of its matches, such as \`DHCPACK on\`; hundreds of such patterns cost little. A pattern without such a text, such as \`\\d{4}\` or that of a MAC address, runs on every line: \`router-exporter check\` names these, and those for whose texts no room is left (8,000 characters in all), with their cost on this machine.
 
 \`\`\`yaml
 log_rules:

@@ -191,16 +191,16 @@ test('RecordBuilder.takeRun() takes usual lines, also where rules match, and lea
     end: 'closed',
     off: 0,
   };
-  const usual = (second: number, text = 'chain wan1 connected') =>
+  const lineAt = (second: number, text = 'chain wan1 connected') =>
     `2026-10-26 09:00:${String(second).padStart(2, '0')} [wan] ${text}\n`;
-  const lines = [10, 11, 12, 13].map((second) => usual(second)).join('');
-  const [batch] = read(Buffer.from(lines + usual(14, 'user admin') + usual(15)), [], about, true);
+  const lines = [10, 11, 12, 13].map((second) => lineAt(second)).join('');
+  const [batch] = read(Buffer.from(lines + lineAt(14, 'user admin') + lineAt(15)), [], about, true);
   expect(batch?.lines).toBe(6);
   // The first one shows the day, and the last one waits for lines that continue it.
   expect(taken).toHaveBeenCalledTimes(4);
   expect(batch?.events).toMatchObject([{ type: 'log-rule-matched', labels: { user: 'admin' } }]);
   taken.mockClear();
-  read(Buffer.from(usual(10) + usual(11, 'password=secret') + usual(12, 'ü') + usual(13, '"')), [], about, true);
+  read(Buffer.from(lineAt(10) + lineAt(11, 'password=secret') + lineAt(12, 'ü') + lineAt(13, '"')), [], about, true);
   expect(taken).not.toHaveBeenCalled();
   taken.mockRestore();
 });

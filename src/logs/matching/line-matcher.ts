@@ -102,7 +102,7 @@ export class LineMatcher {
     const removals = this.#removals.length;
     const ownRequest = removals + this.#rules.length;
     // A pattern that runs on every line may match one without any literal.
-    const alwaysChanges = this.#removals.some((_, index) => !scan.isFiltered(index));
+    const alwaysChanges = !scan.isFiltered(ownRequest) || this.#removals.some((_, index) => !scan.isFiltered(index));
     const alwaysMatches = rules.some(([index]) => !scan.isFiltered(removals + index));
     return {
       text: this.text,

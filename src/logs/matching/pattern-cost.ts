@@ -1,12 +1,15 @@
 import { type Clock, compilePattern } from '../../base/index.ts';
 import type { LogRuleSettings, RedactSettings } from '../line-settings/log-rule-schema.ts';
+import { LiteralScan } from './literal-scan.ts';
 import { findLiterals } from './literals.ts';
 
-/** A pattern that runs on every line, because no text stands in all of its matches. */
+/** A pattern that runs on every line. */
 export interface CostlyPattern {
   /** Metric of the log rule; `undefined` for a pattern of `redact`. */
   readonly metric: string | undefined;
   readonly pattern: string;
+  /** `no-literal`: no text stands in all of its matches; `no-room`: the patterns before it take all room for such texts. */
+  readonly reason: 'no-literal' | 'no-room';
   /** Measured time for a line of {@link SAMPLE_LINE_CHARS} characters, in microseconds. */
   readonly lineUs: number;
 }
@@ -31,9 +34,13 @@ export function listCostlyPatterns(
     ...redact.map(({ pattern }) => ({ metric: undefined, pattern })),
     ...rules.map(({ name, pattern }) => ({ metric: name, pattern })),
   ];
-  return patterns
-    .filter(({ pattern }) => findLiterals(pattern) === undefined)
-    .map(({ metric, pattern }) => ({ metric, pattern, lineUs: measure(pattern, clock) }));
+  const needs = patterns.map(({ pattern }) => findLiterals(pattern));
+  const scan = new LiteralScan(needs);
+  return patterns.flatMap((one, index) => {
+    if (scan.isFiltered(index)) return [];
+    const reason = needs[index] ? 'no-room' : 'no-literal';
+    return [{ ...one, reason, lineUs: measure(one.pattern, clock) } as const];
+  });
 }
 
 function measure(source: string, clock: Clock): number {

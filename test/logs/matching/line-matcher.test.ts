@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { compilePattern, createSeededRandom } from '../../../src/base/index.ts';
-import { LineMatcher, type LogRuleSettings, MatchTotals, SHIPPED_RULES } from '../../../src/logs/index.ts';
+import { compilePattern, createSeededRandom, createSteppedClock } from '../../../src/base/index.ts';
+import {
+  LineMatcher,
+  type LogRuleSettings,
+  listCostlyPatterns,
+  MatchTotals,
+  SHIPPED_RULES,
+} from '../../../src/logs/index.ts';
 import { findLiterals } from '../../../src/logs/matching/literals.ts';
 
 const WORDS = 'login|logins|success|failed|ok|wan_chain|WAN2|up|UP|ſuccess|\u212aernel|reboot|ing|Modem|x|ö|[|]|.|*|42';
@@ -131,3 +137,55 @@ function isValid(pattern: string): boolean {
     return false;
   }
 }
+
+/** Patterns with more characters of literals than there is room for: the last ones run on every line. */
+const CROWD = Array.from({ length: 500 }, (_, index) => `${String(index).padStart(4, 'word')} is written here`);
+
+describe('Patterns beyond the room for literals', () => {
+  it('are listed, and find their lines nevertheless', () => {
+    const rules = CROWD.map((pattern) => createRule(pattern));
+    const costly = listCostlyPatterns(rules, [], createSteppedClock(0));
+    expect(costly.length).toBeGreaterThan(10);
+    expect(costly.map(({ pattern }) => pattern)).toEqual(CROWD.slice(-costly.length));
+    expect(new Set(costly.map(({ reason }) => reason))).toEqual(new Set(['no-room']));
+    const matcher = new LineMatcher(rules).of('network');
+    const totals = new MatchTotals();
+    matcher?.search(`now ${CROWD[0]} and ${CROWD.at(-1)}`, totals);
+    expect(totals.list().map(({ metric }) => metric)).toEqual([`r_${CROWD[0]}`, `r_${CROWD.at(-1)}`]);
+  });
+
+  it('leave no line out that is read as bytes', () => {
+    const last = CROWD.at(-1) ?? '';
+    const lines = ['nothing at all', `GET /api/v2_0/status/wan`, last].map((text) => Buffer.from(`${text}\n`));
+    const matcher = new LineMatcher(CROWD.map((pattern) => createRule(pattern))).of('network');
+    for (const line of lines) {
+      expect(matcher?.readPlain(line, 0)).toBe(line.length - 1);
+      expect(matcher).toMatchObject({ mayChange: true, mayMatch: true });
+    }
+    const redacting = new LineMatcher(
+      [],
+      CROWD.map((pattern) => ({ pattern, replacement: '' })),
+    ).of('network');
+    redacting?.readPlain(Buffer.from(`${last}\n`), 0);
+    expect(redacting?.mayChange).toBe(true);
+  });
+});
+
+describe('MessageMatcher.readPlain()', () => {
+  const matcher = new LineMatcher([createRule('wan chain')], [{ pattern: 'password=', replacement: '' }]).of('network');
+
+  it.each([
+    ['nothing here\nwan chain', 12, false, false],
+    ['the WAN Chain is up\n', 19, false, true],
+    ['a password="x"\n', 11, true, false],
+    ['GET /status\n', 11, true, false],
+    ['wan chäin\n', 6, false, false],
+    ['wan chain', 9, false, true],
+    ['tab\t', 3, false, false],
+    ['\\', 0, false, false],
+    ['', 0, false, false],
+  ])('tells of %j where it ends and what is in it', (text, end, mayChange, mayMatch) => {
+    expect(matcher?.readPlain(Buffer.from(`xx${text}`), 2)).toBe(end + 2);
+    expect(matcher).toMatchObject({ mayChange, mayMatch });
+  });
+});
