@@ -1,6 +1,10 @@
 import { ByteLine } from '../base/index.ts';
 import type { LogRecord } from '../model/index.ts';
 
+/** How the uid begins: in texts before it the quotation marks would be escaped, and labels and details come behind it. */
+const UID_KEY = Buffer.from(',"uid":"');
+const QUOTE = 0x22;
+
 /** A record to deliver: the stored bytes, and its text and fields when somebody asks for them. */
 export class OutgoingRecord extends ByteLine {
   #line: string | undefined;
@@ -16,6 +20,17 @@ export class OutgoingRecord extends ByteLine {
   get line(): string {
     this.#line ??= this.text;
     return this.#line;
+  }
+
+  /** The uid, found without parsing the record. */
+  get uid(): string {
+    if (this.#fields) return this.#fields.uid;
+    const from = this.memory.indexOf(UID_KEY, this.start) + UID_KEY.length;
+    const to = this.memory.indexOf(QUOTE, from);
+    // What an earlier version or a person has written may have another form.
+    return from < UID_KEY.length || to < 0 || to > this.end
+      ? this.fields.uid
+      : this.memory.toString('latin1', from, to);
   }
 
   /** Parsed on first access: most sinks of format `native` never need the fields. */

@@ -65,6 +65,6 @@ export function createHttpSink(options: HttpSinkOptions): Sink {
 /** Returns the SHA-256, in hexadecimal, of the uids in order, each followed by a line feed. */
 function renderIdempotencyKey(records: readonly OutgoingRecord[]): string {
   const hash = createHash('sha256');
-  for (const { fields } of records) hash.update(`${fields.uid}\n`);
+  for (const { uid } of records) hash.update(`${uid}\n`);
   return hash.digest('hex');
 }
