@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSystemClock } from '../src/base/index.ts';
 import { startSimulator } from '../src/simulator/index.ts';
+import { copyCheckout } from './support/checkout.ts';
 import { startProgram } from './support/child.ts';
 import { sampled, sampleNote } from './support/sampled.ts';
 
@@ -15,12 +16,6 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
   readonly version: string;
   readonly dependencies: Readonly<Record<string, string>>;
 };
-/** What packing needs of a checkout. The rest is left out, so that a package that depends on it does not come about. */
-const SOURCES = [
-  ...['bin', 'src', 'tools', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'bench/RESULTS.md'],
-  ...['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc', 'docs', 'deploy', 'dashboards', 'test/package.test.ts'],
-];
-
 /** The compiler on a busy machine, and what npm does around it. */
 const PACKING_MS_MAX = 5 * 60_000;
 
@@ -35,8 +30,7 @@ beforeAll(() => {
   const folder = mkdtempSync(join(tmpdir(), 'router-exporter-package-'));
   const checkout = join(folder, 'checkout');
   project = join(folder, 'project');
-  for (const name of SOURCES) cpSync(join(ROOT, name), join(checkout, name), { recursive: true });
-  symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
+  copyCheckout(checkout);
   const env = { ...process.env, npm_config_update_notifier: 'false', npm_config_offline: 'true' };
   const npm = spawnSync('npm', ['run', '--silent', 'package'], { cwd: checkout, encoding: 'utf8', env });
   if (npm.status !== 0) throw new RangeError(`npm run package failed: ${npm.stderr}${npm.stdout}`);
@@ -72,6 +66,7 @@ const KINDS = [
   /^docs\/images\/[\w-]+\.png$/,
   /^bench\/RESULTS\.md$/,
   /^dashboards\/json\/[\w-]+\.json$/,
+  /^deploy\/helm\/(templates\/)?[\w.-]+\.(yaml|json|md|tpl|txt)$/,
   /^deploy\/(loki|prometheus|prometheus\/examples|sidecar|systemd)\/[\w-]+\.(yaml|sh|service)$/,
 ];
 

@@ -4,12 +4,19 @@
  * `npm pack` alone would also publish what only a checkout needs: its scripts, its development dependencies and `private`.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Keys of package.json that mean something in a checkout only. */
 const OF_CHECKOUT = ['private', 'scripts', 'devDependencies', 'overrides'] as const;
+
+interface Lock {
+  readonly version: string;
+  readonly packages: Readonly<Record<string, { readonly version: string; readonly integrity: string }>>;
+}
+/** The lock file of the checkout. */
+export const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as Lock;
 
 /** Runs a program and returns its output. Throws if it fails. */
 export function run(program: string, args: readonly string[], cwd = '.'): string {
@@ -39,6 +46,35 @@ export function stagePackage(folder: string): void {
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   for (const key of OF_CHECKOUT) delete manifest[key];
   writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** Installs the run-time dependencies of the lock file into `folder`, which is created: package.json and node_modules. */
+export function installDependencies(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  for (const name of ['package.json', 'package-lock.json', '.npmrc']) cpSync(name, join(folder, name));
+  run('npm', ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', '--loglevel=error'], folder);
+}
+
+/**
+ * Returns the folder of the Node.js of the lock file, for this or another architecture. The latter is fetched into `work`, and
+ * checked against the lock file.
+ */
+export function fetchRuntime(architecture: 'x64' | 'arm64', work: string): string {
+  const name = `node-linux-${architecture}`;
+  if (architecture === process.arch) return join('node_modules', name);
+  const { version, integrity } = lock.packages[`node_modules/${name}`] ?? {};
+  const options = ['--json', '--prefer-offline', '--loglevel=error', `--pack-destination=${work}`];
+  const [packed] = JSON.parse(run('npm', ['pack', `${name}@${version}`, ...options])) as {
+    filename: string;
+    integrity: string;
+  }[];
+  if (packed === undefined || packed.integrity !== integrity) {
+    throw new RangeError(`${name} ${version} is not what package-lock.json has`);
+  }
+  const folder = join(work, name);
+  mkdirSync(folder);
+  run('tar', ['-xzf', join(work, packed.filename), '--strip-components=1', '-C', folder]);
+  return folder;
 }
 
 if (import.meta.main) {

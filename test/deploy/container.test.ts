@@ -47,7 +47,9 @@ describe('the Dockerfile', () => {
     const [, major] = /^ARG NODE_IMAGE=node:(\d+)-\w+-slim$/m.exec(text) ?? [];
     const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } };
     expect(manifest.engines.node).toBe(`>=${major}`);
-    expect(text.match(/^FROM .*/gm)).toEqual(stages.map(() => expect.stringMatching(/^FROM \$\{NODE_IMAGE\}/)));
+    expect(text.match(/^FROM .*/gm)).toEqual(
+      stages.map(() => expect.stringMatching(/^FROM (--platform=\$BUILDPLATFORM )?\$\{NODE_IMAGE\}/)),
+    );
     expect(lastOf('USER')).toEqual([expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)]);
     expect(last.findIndex(({ keyword }) => keyword === 'USER')).toBeGreaterThan(
       last.findLastIndex(({ keyword }) => keyword === 'RUN' || keyword === 'COPY'),

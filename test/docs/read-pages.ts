@@ -26,10 +26,13 @@ export interface Page {
 
 const FENCE = /^( *)```(\w*)\n([\s\S]*?)^\1```$/gm;
 
-/** Reads the README and every page below `docs`. */
+/** Pages outside `docs`. */
+const TOP = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+
+/** Reads the pages at the top and every page below `docs`. */
 export function readPages(): readonly Page[] {
   const names = readdirSync(join(PROJECT, 'docs'), { recursive: true, encoding: 'utf8' });
-  const paths = ['README.md', ...names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
+  const paths = [...TOP, ...names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
   return paths.toSorted().map((path) => parsePage(path, readFileSync(join(PROJECT, path), 'utf8')));
 }
 

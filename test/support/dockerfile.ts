@@ -49,14 +49,14 @@ export function readWords(text: string): readonly string[] {
 /**
  * Carries out WORKDIR, COPY and RUN of all stages, each in a folder of its own below `folder`, as an engine would in images.
  * The context is `context`, as far as its .dockerignore lets it in. `runs` may carry out a RUN itself and say so.
- * A RUN that names an absolute path is left to an engine: here it would mean this machine. The answer is the folder of the
- * last stage.
+ * A RUN that names an absolute path and was not carried out by `runs` is left to an engine: here it would mean this machine.
+ * A folder `stage-NAME` that is there already is the image that a stage begins with. The answer is the folder of the last stage.
  */
 export function buildInFolder(
   stages: readonly DockerStage[],
   context: string,
   folder: string,
-  runs: (command: string, cwd: string) => boolean,
+  runs: (command: string, cwd: string, root: string) => boolean,
 ): string {
   const isLetIn = readIgnoreRules(context);
   const rootOf = (name: string) => join(folder, `stage-${name}`);
@@ -78,7 +78,7 @@ export function buildInFolder(
           const to = target.endsWith('/') && !isFolder ? join(inside(target), basename(source)) : inside(target);
           cpSync(from, to, { recursive: true, verbatimSymlinks: true });
         }
-      } else if (keyword === 'RUN' && !/(^|[\s='"])\//.test(text) && !runs(text, inside('.'))) {
+      } else if (keyword === 'RUN' && !runs(text, inside('.'), rootOf(name)) && !/(^|[\s='"])\//.test(text)) {
         const { status, stdout, stderr } = spawnSync('sh', ['-c', text], { cwd: inside('.'), encoding: 'utf8' });
         if (status !== 0) throw new RangeError(`RUN ${text} failed: ${stdout}${stderr}`);
       }

@@ -9,6 +9,8 @@ export const SAMPLES = {
   'routers that a Prometheus scrapes': '40 of 200',
   'installation by npm': 'none',
   'container image': 'not built',
+  'Debian package': 'not built',
+  'list of dependencies': 'not made',
   'levels of bzip2': 'the first and the last of nine',
   'pages in dark colours': 'one of six',
   'processes of the program': 'from a bundle of the sources',

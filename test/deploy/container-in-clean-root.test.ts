@@ -1,0 +1,185 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import { startSimulator } from '../../src/simulator/index.ts';
+import { fetchRuntime } from '../../tools/package.ts';
+import { startProgram } from '../support/child.ts';
+import { arm64Root, cleanRoot, layOutRoot, openCleanRoot } from '../support/clean-root.ts';
+import { buildInFolder, parseDockerfile, readWords } from '../support/dockerfile.ts';
+import { listElf } from '../support/elf.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
+import { findTool } from '../support/tools.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const DOCKERFILE = join(ROOT, 'deploy/container/Dockerfile');
+const hadolint = findTool('hadolint');
+const stages = parseDockerfile(readFileSync(DOCKERFILE, 'utf8'));
+const last = stages.at(-1)?.instructions ?? [];
+/** What stands behind a keyword of the last stage. */
+const lastOf = (keyword: string) => last.find((one) => one.keyword === keyword)?.text ?? '';
+const STATE = lastOf('VOLUME');
+/** Three systems, two installations, and a compiler, on a busy machine. */
+const BUILD_MS_MAX = 10 * 60_000;
+
+describe.skipIf(hadolint.isMissing)(`hadolint${hadolint.note}`, () => {
+  const lint = (text: string) => spawnSync('hadolint', ['-'], { encoding: 'utf8', input: text });
+
+  test('finds no fault in the Dockerfile', () => {
+    expect(lint(readFileSync(DOCKERFILE, 'utf8'))).toMatchObject({ status: 0, stdout: '' });
+  });
+
+  test.for([
+    ['an image without a version', (text: string) => text.replace('node:24-bookworm-slim', 'node:latest'), 'DL3007'],
+    ['a relative WORKDIR', (text: string) => text.replace('WORKDIR /opt', 'WORKDIR opt'), 'DL3000'],
+    [
+      'an ENTRYPOINT that starts a shell',
+      (text: string) => text.replace(/^ENTRYPOINT .*$/m, 'ENTRYPOINT node'),
+      'DL3025',
+    ],
+  ] as const)('would find %s', ([, change, code]) => {
+    const { status, stdout } = lint(change(readFileSync(DOCKERFILE, 'utf8')));
+    expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringContaining(code) });
+  });
+});
+
+/**
+ * Starts a program as the container engine does, on the arguments behind the root `$0`: as process 1, as the user of the image,
+ * with a root that cannot be written, and a volume.
+ */
+const ENTER_IMAGE = `set -e
+mount --bind "$0" "$0"
+mount -o remount,bind,ro "$0"
+mount -t proc proc "$0/proc"
+mount -t tmpfs tmp "$0/tmp"
+mount -t tmpfs -o uid=10001,gid=10001,mode=0700 state "$0${STATE}"
+exec chroot --userspec=${lastOf('USER')} "$0" "$@"`;
+
+describe.skipIf(sampled('container image', false, true) || cleanRoot.isMissing)(
+  `the image, built in a bare Debian 12${sampleNote('container image')}${cleanRoot.note}`,
+  () => {
+    let folder: string;
+    let image: string;
+
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), 'router-exporter-image-'));
+      for (const { name } of stages) layOutBase(join(folder, `stage-${name}`));
+      image = buildInFolder(stages, ROOT, folder, (command, cwd, root) => {
+        runInStage(command, relative(root, cwd), root);
+        return true;
+      });
+    }, BUILD_MS_MAX);
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+    const words = (keyword: string) => readWords(lastOf(keyword).replace(/^.*CMD /, ''));
+    const startInImage = (...command: readonly string[]) =>
+      startProgram(
+        'unshare',
+        ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', ENTER_IMAGE, image, ...command],
+        {
+          PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
+        },
+      );
+
+    test('has no package manager of Node.js, and no file of another user in what it may write', () => {
+      expect(readdirSync(join(image, 'usr/local/bin'))).toEqual(['node']);
+      const owned = spawnSync('find', ['.', '-xdev', '-user', '10001', '-printf', String.raw`%P %m\n`], {
+        cwd: image,
+        encoding: 'utf8',
+      });
+      expect(owned.stdout).toBe(`${STATE.slice(1)} 700\n`);
+      // What is not the program is that of the base.
+      expect(listElf(join(image, 'opt'))).toEqual([]);
+    });
+
+    test('runs its own command as its own user with a root that cannot be written, answers its health check, and ends at SIGTERM', async () => {
+      await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+      const settings = join(image, 'etc/router-exporter');
+      writeFileSync(join(settings, 'ca.pem'), simulator.caPem);
+      writeFileSync(
+        join(settings, 'router-exporter.yaml'),
+        `web: { listen: ["127.0.0.1:9847"] }
+defaults: { username: monitor, password: simulated, tls: { ca_file: ca.pem } }
+routers: [{ name: sim-1, url: "${simulator.routers[0]?.url}" }]
+sinks: [{ name: console, type: stdout }]
+`,
+      );
+      await using agent = startInImage(...words('ENTRYPOINT'), ...words('CMD'));
+      await agent.waitFor('stderr', /Started/);
+      simulator.routers[0]?.appendLog('network', 'a line');
+      await agent.waitFor('stdout', /"message":"a line"/);
+      await using health = startInImage(...words('HEALTHCHECK'));
+      expect(await health.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/answers 200\n$/) });
+
+      const parent = agent.process.pid ?? 0;
+      const child = Number(readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8'));
+      const status = readFileSync(`/proc/${child}/status`, 'utf8');
+      expect(status).toMatch(/^Uid:\s+10001\s+10001\s/m);
+      expect(status).toMatch(/^NSpid:\s+\d+\s+1$/m);
+      process.kill(child, 'SIGTERM');
+      expect(await agent.ended).toMatchObject({ code: 0 });
+      expect(simulator.routers[0]?.counters).toMatchObject({ logouts: 1 });
+    });
+
+    test.skipIf(arm64Root.isMissing)(
+      `is the same program on arm64, in an emulator${arm64Root.note}`,
+      { timeout: BUILD_MS_MAX },
+      () => {
+        using root = openCleanRoot('arm64');
+        const runtime = fetchRuntime('arm64', folder);
+        cpSync(join(runtime, 'bin/node'), join(root.folder, 'usr/local/bin/node'));
+        cpSync(join(image, 'opt'), join(root.folder, 'opt'), { recursive: true, verbatimSymlinks: true });
+        expect(new Set(listElf(root.folder).map(([, machine]) => machine))).toEqual(new Set(['arm64', 'amd64']));
+        // The emulator itself is the only one of this machine.
+        const foreign = listElf(root.folder).filter(([, machine]) => machine === 'amd64');
+        expect(foreign).toEqual([['usr/bin/qemu-aarch64-static', 'amd64']]);
+        const [node = '', ...entry] = words('ENTRYPOINT');
+        const demo = ['demo', '--for', '15s', '--routers', '1', '--web.listen-address', '127.0.0.1:0'];
+        expect(root.run(`/usr/local/bin/${node}`, ...entry, ...demo)).toMatchObject({
+          status: 0,
+          stderr: expect.stringMatching(/1 of 1 routers up/),
+        });
+      },
+    );
+  },
+);
+
+/** Lays out what the base image has: a bare Debian with Node.js and npm in /usr/local. */
+function layOutBase(root: string): void {
+  layOutRoot(root, 'amd64');
+  const local = join(root, 'usr/local');
+  cpSync(process.execPath, join(local, 'bin/node'));
+  const npm = spawnSync('npm', ['root', '--global'], { encoding: 'utf8' }).stdout.trim();
+  cpSync(join(npm, 'npm'), join(local, 'lib/node_modules/npm'), { recursive: true, verbatimSymlinks: true });
+  for (const name of ['npm', 'npx'])
+    symlinkSync(`../lib/node_modules/npm/bin/${name}-cli.js`, join(local, 'bin', name));
+  for (const name of ['etc/resolv.conf', 'etc/ssl/certs/ca-certificates.crt']) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    cpSync(join('/', name), join(root, name), { dereference: true });
+  }
+}
+
+/** Carries out a RUN in a stage, with the cache of npm of this machine. */
+function runInStage(command: string, cwd: string, root: string): void {
+  const script = `set -e
+mount -t proc proc "$0/proc"
+mkdir -p "$0/root/.npm"
+mount --bind "$1" "$0/root/.npm"
+exec chroot "$0" sh -c 'cd "/$0" && eval "$1"' "$2" "$3"`;
+  const env = {
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    HOME: '/root',
+    npm_config_prefer_offline: 'true',
+    npm_config_update_notifier: 'false',
+    NODE_EXTRA_CA_CERTS: '/etc/ssl/certs/ca-certificates.crt',
+  };
+  const cache = process.env['npm_config_cache'] ?? join(homedir(), '.npm');
+  const done = spawnSync('unshare', ['--mount', 'sh', '-c', script, root, cache, cwd, command], {
+    encoding: 'utf8',
+    env,
+  });
+  if (done.status !== 0) throw new RangeError(`RUN ${command} failed: ${done.stdout}${done.stderr}`);
+}

@@ -1,0 +1,190 @@
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { copyCheckout } from '../support/checkout.ts';
+import { arm64Root, cleanRoot, openCleanRoot } from '../support/clean-root.ts';
+import { listElf, listFiles } from '../support/elf.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
+import { findTool } from '../support/tools.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const dpkg = findTool('dpkg-deb');
+const lintian = findTool('lintian');
+const NEXT_VERSION = '99.0.0';
+const CONFIG = 'etc/router-exporter/router-exporter.yaml';
+const LIB = 'usr/lib/router-exporter';
+/** Compiling, installing the dependencies twice, and compressing a Node.js, on a busy machine. */
+const BUILD_MS_MAX = 10 * 60_000;
+
+describe('the scripts of the Debian package', () => {
+  test.for(['postinst', 'prerm', 'postrm', 'router-exporter'])('%s is plain sh', (name) => {
+    const file = join(ROOT, 'deploy/debian', name);
+    expect(spawnSync('sh', ['-n', file], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+    expect(readFileSync(file, 'utf8')).toMatch(/^#!\/bin\/sh\n/);
+  });
+});
+
+describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
+  `the Debian package${sampleNote('Debian package')}${dpkg.note}`,
+  () => {
+    let folder: string;
+    /** Makes the package as docs/install.md says, in a checkout of its own, and returns the file. */
+    const make = (...flags: string[]) => {
+      const env = { ...process.env, SOURCE_DATE_EPOCH: '1795435200', npm_config_update_notifier: 'false' };
+      const made = spawnSync('npm', ['run', '--silent', 'deb', '--', ...flags], {
+        cwd: join(folder, 'checkout'),
+        encoding: 'utf8',
+        env,
+      });
+      if (made.status !== 0) throw new RangeError(`npm run deb failed: ${made.stderr}${made.stdout}`);
+      return join(folder, 'checkout', made.stdout.trim());
+    };
+    let file: string;
+
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), 'router-exporter-debian-'));
+      copyCheckout(join(folder, 'checkout'));
+      file = make('--arch', 'amd64');
+    }, BUILD_MS_MAX);
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+    test.skipIf(lintian.isMissing)(`passes lintian${lintian.note}`, { timeout: BUILD_MS_MAX }, () => {
+      const { status, stdout } = spawnSync('lintian', ['--fail-on', 'error,warning', file], { encoding: 'utf8' });
+      expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+    });
+
+    test('holds compiled code for one machine only, its Node.js, and no path of the machine that made it', () => {
+      const content = join(folder, 'content');
+      spawnSync('dpkg-deb', ['--extract', file, content]);
+      expect(listElf(content)).toEqual([[`${LIB}/node`, 'amd64']]);
+      const texts = listFiles(content).filter((path) => /\.(js|json|service|yaml|md)$/.test(path));
+      expect(texts.filter((path) => readFileSync(join(content, path), 'utf8').includes(folder))).toEqual([]);
+      const licences = readFileSync(join(content, 'usr/share/doc/router-exporter/licences.md'), 'utf8');
+      expect(licences).toMatch(/^\| undici \| [\d.]+ \| MIT \|$/m);
+      expect(existsSync(join(content, LIB, 'node_modules/undici/LICENSE'))).toBe(true);
+      expect(existsSync(join(content, 'usr/share/doc/router-exporter/node-LICENSE.gz'))).toBe(true);
+    });
+
+    test.skipIf(cleanRoot.isMissing)(
+      `is installed, upgraded, removed and purged in a bare Debian 12${cleanRoot.note}`,
+      { timeout: BUILD_MS_MAX },
+      () => {
+        using root = openCleanRoot();
+        const before = listFiles(root.folder);
+        const at = (path: string) => join(root.folder, path);
+        cpSync(file, at('first.deb'));
+        cpSync(raiseVersion(file, folder), at('next.deb'));
+
+        root.expect('dpkg', '--install', '/first.deb');
+        expect(root.expect('router-exporter', '--version')).toBe(`${version}\n`);
+        // Debian 12 has no Node.js of its own in this root.
+        expect(root.run('sh', '-c', 'command -v node').status).not.toBe(0);
+        const asNobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'];
+        const demo = ['demo', '--for', '3s', '--routers', '1', '--web.listen-address', '127.0.0.1:0'];
+        expect(root.run(...asNobody, 'router-exporter', ...demo)).toMatchObject({
+          status: 0,
+          stderr: expect.stringMatching(/1 of 1 routers up/),
+        });
+        expect(
+          root.expect('bash', '-c', `source /usr/share/bash-completion/completions/router-exporter && complete -p`),
+        ).toContain('_router_exporter');
+        const unit = readFileSync(at('usr/lib/systemd/system/router-exporter.service'), 'utf8');
+        expect(unit).not.toContain('/opt/');
+        const [program = '', script = '', ...flags] = /^ExecStart=(.*)$/m.exec(unit)?.[1]?.split(' ') ?? [];
+        expect([statSync(at(program)).mode.toString(8), existsSync(at(script)), flags[0]]).toEqual([
+          '100755',
+          true,
+          'run',
+        ]);
+        // The configuration of the package as the unit would use it: only the address of the CA is missing.
+        writeFileSync(at('etc/router-exporter/router-password'), 'simulated\n', { mode: 0o600 });
+        const variables = [
+          'env',
+          'CREDENTIALS_DIRECTORY=/etc/router-exporter',
+          'STATE_DIRECTORY=/var/lib/router-exporter',
+        ];
+        const check = root.run(...variables, 'router-exporter', 'check', '--config.file', `/${CONFIG}`);
+        expect(check).toMatchObject({ status: 2, stdout: expect.stringMatching(/^[^\n]*device-ca\.pem[^\n]*\n/) });
+
+        // What the administrator wrote, and what the agent did.
+        const ours = 'routers: [{ name: plant-7, url: "https://192.0.2.10", username: monitor, password: secret }]\n';
+        writeFileSync(at(CONFIG), ours);
+        mkdirSync(at('var/lib/private/router-exporter'), { recursive: true });
+        writeFileSync(at('var/lib/private/router-exporter/state.db'), 'positions');
+        // Nothing is started before there is a configuration.
+        expect(existsSync(at('etc/systemd/system/multi-user.target.wants/router-exporter.service'))).toBe(false);
+
+        root.expect('dpkg', '--force-confold', '--install', '/next.deb');
+        expect(root.expect('dpkg-query', '--show', '--showformat=${Version}', 'router-exporter')).toBe(NEXT_VERSION);
+        expect(root.expect('router-exporter', 'check', '--config.file', `/${CONFIG}`)).not.toBe('');
+        expect(readFileSync(at(CONFIG), 'utf8')).toBe(ours);
+        expect(readFileSync(at(`${CONFIG}.dpkg-dist`), 'utf8')).toContain('# changed in the next version');
+        expect(existsSync(at('var/lib/private/router-exporter/state.db'))).toBe(true);
+        expect(root.expect('dpkg', '--verify', 'router-exporter')).toMatch(
+          /^\S+ c \/etc\/router-exporter\/router-exporter\.yaml\n$/,
+        );
+
+        root.expect('dpkg', '--remove', 'router-exporter');
+        expect(existsSync(at(LIB))).toBe(false);
+        expect(existsSync(at('usr/bin/router-exporter'))).toBe(false);
+        expect(readFileSync(at(CONFIG), 'utf8')).toBe(ours);
+        expect(existsSync(at('var/lib/private/router-exporter/state.db'))).toBe(true);
+
+        root.expect('dpkg', '--purge', 'router-exporter');
+        const left = listFiles(root.folder).filter((path) => !before.includes(path));
+        expect(left.filter((path) => !/^(first|next)\.deb$|^var\/(lib\/dpkg|log|cache)\//.test(path))).toEqual([]);
+      },
+    );
+
+    test.skipIf(arm64Root.isMissing)(
+      `runs on arm64 as well, in an emulator${arm64Root.note}`,
+      { timeout: BUILD_MS_MAX },
+      () => {
+        using root = openCleanRoot('arm64');
+        const other = make('--arch', 'arm64');
+        expect(readField(other, 'Architecture')).toBe('arm64');
+        const before = new Set(listFiles(root.folder));
+        spawnSync('dpkg-deb', ['--extract', other, root.folder]);
+        const added = listElf(root.folder).filter(([path]) => !before.has(path));
+        expect(added).toEqual([[`${LIB}/node`, 'arm64']]);
+        const program = [`/${LIB}/node`, `/${LIB}/bin/router-exporter.js`];
+        expect(root.expect(...program, '--version')).toBe(`${version}\n`);
+        const demo = ['demo', '--for', '15s', '--routers', '1', '--web.listen-address', '127.0.0.1:0'];
+        expect(root.run(...program, ...demo)).toMatchObject({
+          status: 0,
+          stderr: expect.stringMatching(/1 of 1 routers up/),
+        });
+      },
+    );
+  },
+);
+
+function readField(file: string, field: string): string {
+  return spawnSync('dpkg-deb', ['--field', file, field], { encoding: 'utf8' }).stdout.trim();
+}
+
+/** Makes the same package in a later version, with another configuration. */
+function raiseVersion(file: string, folder: string): string {
+  const [content, next] = [join(folder, 'next'), join(folder, 'next.deb')];
+  spawnSync('dpkg-deb', ['--raw-extract', file, content]);
+  const control = join(content, 'DEBIAN/control');
+  writeFileSync(control, readFileSync(control, 'utf8').replace(/^Version: .*/m, `Version: ${NEXT_VERSION}`));
+  appendFileSync(join(content, CONFIG), '# changed in the next version\n');
+  const made = spawnSync('dpkg-deb', ['--root-owner-group', '-Znone', '--build', content, next], { encoding: 'utf8' });
+  expect(made).toMatchObject({ status: 0 });
+  return next;
+}
