@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,7 +33,7 @@ describe.skipIf(hadolint.isMissing)(`hadolint${hadolint.note}`, () => {
   });
 
   test.for([
-    ['an image without a version', (text: string) => text.replace('node:24-bookworm-slim', 'node:latest'), 'DL3007'],
+    ['an image without a version', (text: string) => text.replace(/^FROM \S+$/m, 'FROM node'), 'DL3006'],
     ['a relative WORKDIR', (text: string) => text.replace('WORKDIR /opt', 'WORKDIR opt'), 'DL3000'],
     [
       'an ENTRYPOINT that starts a shell',
@@ -71,8 +71,9 @@ describe.skipIf(sampled('container image', false, true) || cleanRoot.isMissing)(
         runInStage(command, relative(root, cwd), root);
         return true;
       });
+      for (const name of readdirSync(folder)) if (join(folder, name) !== image) removeAll(join(folder, name));
     }, BUILD_MS_MAX);
-    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+    afterAll(() => removeAll(folder), BUILD_MS_MAX);
 
     const words = (keyword: string) => readWords(lastOf(keyword).replace(/^.*CMD /, ''));
     const startInImage = (...command: readonly string[]) =>
@@ -146,6 +147,11 @@ sinks: [{ name: console, type: stdout }]
     );
   },
 );
+
+/** Removes a root: several times as fast as Node.js does it. */
+function removeAll(folder: string): void {
+  expect(spawnSync('rm', ['--recursive', '--force', '--one-file-system', folder]).status).toBe(0);
+}
 
 /** Lays out what the base image has: a bare Debian with Node.js and npm in /usr/local. */
 function layOutBase(root: string): void {

@@ -99,7 +99,7 @@ describe('the unit', () => {
 
   test('gives the agent more time to end than it takes', () => {
     expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThan(END_SECONDS_MAX);
-    expect(valuesOf('ExecReload')).toEqual(['/bin/kill -HUP $MAINPID']);
+    expect(valuesOf('ExecReload')).toEqual(["/bin/sh -c 'kill -HUP $MAINPID'"]);
     expect(valuesOf('KillSignal')).toEqual([]);
     expect(valuesOf('RestartForceExitStatus')).toEqual(['SIGHUP']);
   });
