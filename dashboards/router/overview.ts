@@ -126,7 +126,10 @@ export const reachability: kit.Section = {
       min: 0,
       queries: [
         { expr: `3600 * rate(${of('router_api_logins_total')}[$__rate_interval])`, legend: 'logins per hour' },
-        { expr: `3600 * rate(${of('router_api_login_failures_total')}[$__rate_interval])`, legend: 'failed per hour' },
+        {
+          expr: `3600 * rate(${of('router_api_login_failures_total')}[$__rate_interval])`,
+          legend: '{{reason}} per hour',
+        },
         {
           expr: `3600 * rate(${of('router_api_token_refreshes_total')}[$__rate_interval])`,
           legend: 'refreshes per hour',

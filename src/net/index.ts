@@ -1,7 +1,7 @@
 /**
  * net: tools of every network client, whatever the peer.
  *
- * Owns: error codes of failed connections, bodies read up to a bound, fields of JSON bodies, `Retry-After`, descriptors left for others,
+ * Owns: error codes of failed connections, failures of TLS in words, bodies read up to a bound, fields of JSON bodies, `Retry-After`, descriptors left for others,
  * trusted and pinned certificates, kept connections.
  * Does not own: the opening of a connection, and what a failure means to its caller (router, delivery).
  * Start reading at: error-codes.ts.
@@ -19,3 +19,4 @@ export {
   toAddress,
 } from './http.ts';
 export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions } from './tls.ts';
+export { explainTls, type Peer, TLS_KINDS, type TlsFailure } from './tls-failure.ts';

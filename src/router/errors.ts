@@ -1,6 +1,6 @@
 import { DeadlineExceeded } from '../base/index.ts';
 import { SourceError, type SourceErrorOptions } from '../model/index.ts';
-import { classifyCode, readErrorCode } from '../net/index.ts';
+import { classifyCode, explainTls, readErrorCode, type TlsFailure } from '../net/index.ts';
 
 /**
  * Reasons why a router could not be used; also the values of the label `reason`. `budget` = not asked, or an answer not read to
@@ -40,8 +40,14 @@ export class RouterError extends SourceError<RouterFailure> {
 
 const BROKEN_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT']);
 const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
-/** Alerts of the peer about the client certificate, or its absence. */
-const CLIENT_REFUSED = /_ALERT_(NO_|BAD_|UNSUPPORTED_)?CERTIFICATE|_ALERT_UNKNOWN_CA$/;
+/** Converts a failure of TLS; `what` names the attempt. */
+export function toTlsError({ subject, reason, hint }: TlsFailure, what: string): RouterError {
+  const message =
+    subject === 'certificate'
+      ? `The router's certificate is not trusted: ${reason}`
+      : `${what} failed at TLS: ${reason}`;
+  return new RouterError('tls', message, { disposition: 'operator', hint, isUnsent: true });
+}
 
 /** Converts an error of the HTTP client to a {@link RouterError}; `what` names the attempt, as in "GET /profiles". */
 export function toRouterError(cause: unknown, what: string): RouterError {
@@ -64,12 +70,8 @@ export function toRouterError(cause: unknown, what: string): RouterError {
       isUnsent: true,
     });
   }
-  if (fault === 'untrusted') {
-    const hint = CLIENT_REFUSED.test(code)
-      ? 'The router wants a certificate of its client, or another one: see tls.cert_file and tls.key_file of this router'
-      : 'Check tls.ca_file and tls.server_name of this router';
-    return new RouterError('tls', `${what} was not trusted`, { disposition: 'operator', hint, cause, isUnsent: true });
-  }
+  const untrusted = explainTls(findCoded(cause), 'router');
+  if (untrusted) return toTlsError(untrusted, what);
   if (fault === 'unreachable' || BROKEN_CODES.has(code)) {
     return new RouterError('connect', `${what} lost its connection`, { disposition: 'retry', cause });
   }
@@ -77,6 +79,12 @@ export function toRouterError(cause: unknown, what: string): RouterError {
     return new RouterError('timeout', `${what} was not answered in time`, { disposition: 'retry', cause });
   }
   return new RouterError('http', `${what} failed`, { disposition: 'retry', cause });
+}
+
+/** Returns the innermost error with a code. */
+function findCoded(cause: unknown): unknown {
+  if (cause instanceof AggregateError && cause.errors.length > 0) return findCoded(cause.errors[0]);
+  return cause instanceof Error && readErrorCode(cause) === '' ? findCoded(cause.cause) : cause;
 }
 
 /** Returns the system's error code, and whether the connection was established before. */

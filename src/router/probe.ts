@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, openDeadline, untilAborted } from '../base/index.ts';
-import { toAddress, toNameOptions } from '../net/index.ts';
+import { explainTls, toAddress, toNameOptions } from '../net/index.ts';
 import { toConnectError, toConnectTimeoutMs, toTcpOptions, toTimeoutError } from './connection/connection-attempt.ts';
 import { type WireBytes, WireMeter } from './connection/connector.ts';
 import {
@@ -139,10 +139,12 @@ export class RouterProbe {
     } catch (cause) {
       signal.throwIfAborted();
       const { host, port } = this.#address;
-      throw new RouterError('tls', `What answers at ${host} port ${port} does not complete a TLS handshake`, {
+      const failure = explainTls(cause, 'router');
+      const what = `What answers at ${host} port ${port} does not complete a TLS handshake`;
+      throw new RouterError('tls', failure ? `${what}: ${failure.reason}` : what, {
         disposition: 'operator',
-        hint: 'Check scheme and port in the url of this router, and whether it asks for a certificate (tls.cert_file, tls.key_file)',
-        cause,
+        hint: failure?.hint ?? 'Check scheme and port in the url of this router',
+        cause: failure ? undefined : cause,
         isUnsent: true,
       });
     }

@@ -145,7 +145,7 @@ const EVENTS: readonly (readonly [
   [
     { type: 'login-failed', cause: refused },
     [['debug: Could not log in', { error: 'Refused' }]],
-    ['router_api_login_failures_total 1'],
+    ['router_api_login_failures_total{reason="refused"} 1'],
     { session: { state: 'failed', loginFailures: 1 } },
   ],
   [
@@ -342,7 +342,8 @@ test.for(EVENTS)('RouterStats knows what $0.type means', ([event, logged, change
 
 test('RouterStats has the counters of a session from the start, so that their first increase is seen', () => {
   expect(createBench().changed()).toEqual([
-    'router_api_login_failures_total 0',
+    'router_api_login_failures_total{reason="refused"} 0',
+    'router_api_login_failures_total{reason="unanswered"} 0',
     'router_api_logins_total 0',
     'router_api_token_refreshes_total 0',
   ]);

@@ -37,3 +37,11 @@ test('SessionStats follows the session, since when it is so, and counts', async 
 test('SessionStats without a failed login knows no error', () => {
   expect(new SessionStats(createSteppedClock(0)).isFailureOf(undefined)).toBe(false);
 });
+
+test('SessionStats knows the error of every login of a poll, also behind another one', () => {
+  const stats = new SessionStats(createSteppedClock(0));
+  const [first, second] = [new Error('first'), new Error('second')];
+  for (const cause of [first, second]) stats.record({ type: 'login-failed', cause });
+  expect([first, second, new Error('third')].map((error) => stats.isFailureOf(error))).toEqual([true, true, false]);
+  expect(stats.isFailureOf(new Error('No poll', { cause: first }))).toBe(true);
+});

@@ -258,7 +258,7 @@ describe('doctor with a router that cannot be reached', () => {
     expect(code).toBe(1);
     expect(listSteps(steps).slice(0, 4)).toEqual(['resolve ok', 'connect ok', 'tls failed', 'login skipped']);
     expect(find('tls')?.message).toMatch(/ does not complete a TLS handshake: /);
-    expect(find('tls')?.hint).toContain('scheme and port in the url');
+    expect(find('tls')?.hint).toBe('Check scheme and port of this router');
   });
 
   test('waits no longer than poll.timeout for a handshake that nobody answers', async () => {

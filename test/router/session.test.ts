@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createSteppedClock, Secret } from '../../src/base/index.ts';
+import { createSteppedClock, DeadlineExceeded, Secret } from '../../src/base/index.ts';
 import { RouterError } from '../../src/router/index.ts';
 import { Session, type SessionEvent, type SessionOptions } from '../../src/router/requests/session.ts';
 import type { JsonAnswer } from '../../src/router/requests/transport.ts';
@@ -359,4 +359,26 @@ test('Session reads a refused password again, tries another one at once, and the
   password.replace('fourth');
   await expect(other.token(never)).rejects.toMatchObject({ code: 'auth' });
   expect(used).toEqual(['fourth', 'third']);
+});
+
+test('Session reports a login that the time limit of its caller ends, and not one that the end of the agent does', async () => {
+  for (const [reason, types] of [
+    [new DeadlineExceeded(45_000), ['login-failed']],
+    [new Error('The agent ends'), []],
+  ] as const) {
+    const caller = new AbortController();
+    const events: string[] = [];
+    const session = new Session({
+      username: 'monitor',
+      password: new Secret('simulated'),
+      clock: createSteppedClock(0),
+      ask: async (_request, signal) => {
+        caller.abort(reason);
+        throw signal.reason;
+      },
+      report: ({ type }) => void events.push(type),
+    });
+    await expect(session.token(caller.signal)).rejects.toBe(reason);
+    expect(events).toEqual(types);
+  }
 });

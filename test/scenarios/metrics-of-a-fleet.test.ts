@@ -23,7 +23,7 @@ test('the families of a fleet and of the agent, their types and labels are those
 
   expect(catalogue(metrics)).toMatchInlineSnapshot(`
     [
-      "router_api_login_failures_total counter router",
+      "router_api_login_failures_total counter router,reason",
       "router_api_logins_total counter router",
       "router_api_received_bytes_total counter router",
       "router_api_sent_bytes_total counter router",

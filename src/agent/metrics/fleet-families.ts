@@ -109,7 +109,12 @@ export const FLEET_FAMILIES = {
     "Expiry time of the router's TLS certificate, as of the last handshake.",
   ),
   logins: family('counter', 'router_api_logins_total', '', 'Successful logins.'),
-  loginFailures: family('counter', 'router_api_login_failures_total', '', 'Failed logins, rejected or unanswered.'),
+  loginFailures: family(
+    'counter',
+    'router_api_login_failures_total',
+    'reason',
+    'Failed logins. `reason`: `refused` by the router, or `unanswered` (no answer, or none that a login has).',
+  ),
   tokenRefreshes: family('counter', 'router_api_token_refreshes_total', '', 'Successful token refreshes.'),
   logLines: family('counter', 'router_log_lines_total', 'component', 'Log lines made durable for delivery.'),
   logBytes: family(

@@ -1,7 +1,7 @@
 import { type Logger, renderDuration, renderErrorChain } from '../../base/index.ts';
 import type { LinkVerdict, LogEvent } from '../../logs/index.ts';
 import type { FamilyDescription, Labels } from '../../model/index.ts';
-import type { SessionEvent } from '../../router/index.ts';
+import { RouterError, type SessionEvent } from '../../router/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { LogStats } from './log-stats.ts';
 import type { SessionStats } from './session-stats.ts';
@@ -75,7 +75,7 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
   },
   'login-failed': {
     line: ({ cause }) => debug('Could not log in', { error: renderErrorChain(cause) }),
-    counts: () => one(F.loginFailures),
+    counts: ({ cause }) => one(F.loginFailures, { reason: toLoginReason(cause) }),
     shows: (event, { session }) => session.record(event),
   },
 
@@ -177,6 +177,14 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
       }),
   },
 };
+
+/** Returns the label `reason` of the counter of failed logins: only what the router refuses may lock the account. */
+export function toLoginReason(cause: unknown): (typeof LOGIN_REASONS)[number] {
+  return cause instanceof RouterError && cause.code === 'auth' ? 'refused' : 'unanswered';
+}
+
+/** Values of this label. */
+export const LOGIN_REASONS = ['refused', 'unanswered'] as const;
 
 /** Returns the label `reason` of the counters of gaps: what the configuration leaves out is not missing. */
 function toCountedReason(reason: StationEventOf<'log-gap-found'>['reason']): 'missing' | 'skipped' {

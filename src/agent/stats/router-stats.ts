@@ -10,7 +10,7 @@ import type { LogRotationSummary, PollFault, RouterDetail, RouterLogSummary, Rou
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
 import { AvailabilityStats, toFailure, toTime } from './availability-stats.ts';
-import { EVENT_TABLE, RouterLog, type StationEventOf, type StationEventType } from './event-table.ts';
+import { EVENT_TABLE, LOGIN_REASONS, RouterLog, type StationEventOf, type StationEventType } from './event-table.ts';
 import { LogStats, type RecentRecords } from './log-stats.ts';
 import { findStep, PollHistory, PollSamples, ResourceStats } from './poll-stats.ts';
 import { SessionStats } from './session-stats.ts';
@@ -72,7 +72,8 @@ export class RouterStats {
     this.#session = new SessionStats(clock);
     this.#logs = new LogStats(settings, exposition, clock, ruleFamilies);
     // Counters exist from the start, so that their first increase is seen.
-    for (const family of [F.logins, F.loginFailures, F.tokenRefreshes]) exposition.add(settings, family, {}, 0);
+    for (const family of [F.logins, F.tokenRefreshes]) exposition.add(settings, family, {}, 0);
+    for (const reason of LOGIN_REASONS) exposition.add(settings, F.loginFailures, { reason }, 0);
   }
 
   get state(): RouterStateName {

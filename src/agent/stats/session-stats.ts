@@ -18,7 +18,8 @@ export class SessionStats {
   #logins = 0;
   #loginFailures = 0;
   #refreshes = 0;
-  #loginFailure: unknown;
+  /** The errors of failed logins that somebody still holds. */
+  readonly #failedLogins = new WeakSet<object>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -27,7 +28,7 @@ export class SessionStats {
   record(event: SessionEvent): void {
     if (event.type === 'session-opened') this.#logins++;
     if (event.type === 'login-failed') this.#loginFailures++;
-    if (event.type === 'login-failed') this.#loginFailure = event.cause;
+    if (event.type === 'login-failed') this.#failedLogins.add(Object(event.cause));
     if (event.type === 'session-refreshed') {
       this.#refreshes++;
       return;
@@ -38,9 +39,10 @@ export class SessionStats {
     this.#state = state;
   }
 
-  /** Returns true if this is the error of the last failed login. */
+  /** Returns true if this is the error of a failed login, or was caused by one. */
   isFailureOf(error: unknown): boolean {
-    return error !== undefined && error === this.#loginFailure;
+    if (!(error instanceof Error)) return false;
+    return this.#failedLogins.has(error) || this.isFailureOf(error.cause);
   }
 
   describe(): SessionSummary {

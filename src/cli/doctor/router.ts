@@ -134,9 +134,13 @@ function judgeCertificate(
 
 function logIn({ recorder, client, probe, signal, settings }: Examination): Promise<boolean> {
   const { auth, username } = settings;
-  const suspicion = probe.isTls
-    ? 'The router may require a client certificate: see tls.cert_file and tls.key_file of this router'
-    : 'The router may expect TLS on this port: see scheme and port in the url of this router';
+  const suspect = (error: unknown) => {
+    // A router that is slow or busy, or another device, says nothing about TLS.
+    if (!(error instanceof RouterError) || error.code !== 'connect') return undefined;
+    return probe.isTls
+      ? 'The router may require a client certificate: see tls.cert_file and tls.key_file of this router'
+      : 'The router may expect TLS on this port: see scheme and port in the url of this router';
+  };
   return recorder.run(
     'login',
     async () => {
@@ -152,7 +156,7 @@ function logIn({ recorder, client, probe, signal, settings }: Examination): Prom
           : 'The router requires authentication: set auth, username and password of this router';
       return { message: 'The router refused the request with 401', verdict: 'failed', hint };
     },
-    suspicion,
+    suspect,
   );
 }
 

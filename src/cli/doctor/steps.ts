@@ -58,9 +58,13 @@ export class StepRecorder {
 
   /**
    * Runs a step and records its result. Resolves to false when it failed; rejects only when the command must end. `hint` is
-   * for errors without their own hint.
+   * for errors without their own hint; a function chooses it by the error.
    */
-  async run(step: string, work: () => Promise<Finding>, hint?: string): Promise<boolean> {
+  async run(
+    step: string,
+    work: () => Promise<Finding>,
+    hint?: string | ((error: unknown) => string | undefined),
+  ): Promise<boolean> {
     const { clock, countBytes, signal, onStep } = this.#options;
     onStep(step);
     const startedMs = clock.monotonic();
@@ -71,7 +75,7 @@ export class StepRecorder {
       signal.throwIfAborted();
     } catch (error) {
       signal.throwIfAborted();
-      finding = toFailure(error, hint);
+      finding = toFailure(error, typeof hint === 'function' ? hint(error) : hint);
     }
     const cost = { durationMs: clock.monotonic() - startedMs, bytes: countBytes() - startedBytes };
     return this.#add(step, finding, cost);

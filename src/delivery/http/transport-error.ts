@@ -1,7 +1,7 @@
 import { errors } from 'undici';
 import { classifyCode, readErrorCode } from '../../net/index.ts';
 import { DeliveryError } from '../errors.ts';
-import { findTlsFailure } from '../tls.ts';
+import { toTlsError } from '../tls.ts';
 
 /** Codes for a peer that does not speak HTTP. */
 const PROTOCOL_CODE = /^(HPE_|UND_ERR_HEADERS_OVERFLOW)/;
@@ -18,11 +18,8 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
     });
   }
   const reason = findReason(cause);
-  const untrusted = findTlsFailure(reason);
-  if (untrusted) {
-    const message = `Sink ${sink} could not establish trust with ${place}: ${untrusted.reason}`;
-    return new DeliveryError('misconfigured', message, { disposition: 'operator', hint: untrusted.hint });
-  }
+  const untrusted = toTlsError(reason, sink, place);
+  if (untrusted) return untrusted;
   const code = readErrorCode(reason);
   if (reason instanceof errors.HTTPParserError || PROTOCOL_CODE.test(code)) {
     return new DeliveryError('protocol_error', `The server at ${place} does not speak HTTP to sink ${sink}`, {

@@ -1,8 +1,14 @@
 import type { X509Certificate } from 'node:crypto';
 import type { SecureContext, TLSSocket } from 'node:tls';
-import { findOtherFingerprint, isAuthorityNeeded, openSecureContext } from '../../net/index.ts';
+import {
+  explainTls,
+  findOtherFingerprint,
+  isAuthorityNeeded,
+  openSecureContext,
+  type TlsFailure,
+} from '../../net/index.ts';
 import type { ClientTls } from '../../settings/index.ts';
-import { RouterError } from '../errors.ts';
+import { RouterError, toTlsError } from '../errors.ts';
 
 /** TLS settings of a router: how its certificate is verified, and the client certificate. */
 export type RouterTls = ClientTls;
@@ -99,20 +105,6 @@ function clean(text: string | undefined): string {
   return line.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, TEXT_LENGTH_MAX);
 }
 
-const WRONG_NAME = 'ERR_TLS_CERT_ALTNAME_INVALID';
-/** Explanations of the codes of the TLS library. */
-const REASONS: Readonly<Record<string, string>> = {
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'it is signed by itself, not by an authority',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its authority is not a trusted one',
-  UNABLE_TO_GET_ISSUER_CERT: 'its authority is not a trusted one',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its authority is not a trusted one',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its authority is not a trusted one',
-  CERT_SIGNATURE_FAILURE: 'its authority is not a trusted one, although it has the same name',
-  CERT_HAS_EXPIRED: 'it has expired',
-  CERT_NOT_YET_VALID: 'it is not valid yet; perhaps a clock is wrong',
-  [WRONG_NAME]: 'it is for another name',
-};
-
 /**
  * Returns the reason why the client would reject the certificate of this connection; `undefined` if it would accept it. The
  * connection was opened with `rejectUnauthorized: false` and otherwise like the client's own.
@@ -126,13 +118,26 @@ export function judgeTrust(
   if (isOtherOne || !isAuthorityNeeded(tls) || socket.authorized) return isOtherOne;
   // Declared as an Error, but it is an error code.
   const code = String(socket.authorizationError);
+  const failure = explainTls(Object.assign(new Error(code), { code }), 'router');
   const shown = decodeShownCertificate(certificate);
-  return new RouterError('tls', `The router's certificate is not trusted: ${REASONS[code] ?? code}`, {
-    disposition: 'operator',
-    hint: code === WRONG_NAME && shown ? renderNameHint(shown) : renderTrustHint(tls, shown),
-    isUnsent: true,
-  });
+  if (!failure) return new RouterError('tls', `The router's certificate is not trusted: ${code}`, UNTRUSTED);
+  return toTlsError({ ...failure, hint: renderHint(failure, tls, shown) }, CHECK);
 }
+
+function renderHint({ cure, hint }: TlsFailure, tls: RouterTls, shown: ShownCertificate | undefined): string {
+  if (cure === 'name' && shown) return renderNameHint(shown);
+  if (cure === 'authority') return renderTrustHint(tls, shown);
+  if (cure !== 'renewal' || !shown || tls.caPem !== undefined) return hint;
+  return `${hint}. Until then, trust this one alone: ${renderPin(shown)}`;
+}
+
+function renderPin({ fingerprintSha256 }: ShownCertificate): string {
+  return `tls: { fingerprint_sha256: "${fingerprintSha256}" }`;
+}
+
+/** Name of the check in errors that are not about the certificate. */
+const CHECK = 'The check of the certificate';
+const UNTRUSTED = { disposition: 'operator', isUnsent: true } as const;
 
 function renderNameHint({ names, subject }: ShownCertificate): string {
   if (names.length === 0) return `Put the name in ${subject} into tls.server_name of this router`;
@@ -145,5 +150,5 @@ function renderTrustHint({ caPem, fingerprintSha256 }: RouterTls, shown: ShownCe
   // With tls.ca_file an authority must sign the certificate even if the fingerprint is pinned.
   const instead = caPem === undefined ? 'or' : 'or, without tls.ca_file,';
   if (fingerprintSha256 !== undefined) return `${authority}, or leave tls.ca_file away: the fingerprint is enough`;
-  return `${authority}, ${instead} trust this one: tls: { fingerprint_sha256: "${shown.fingerprintSha256}" }`;
+  return `${authority}, ${instead} trust this one: ${renderPin(shown)}`;
 }

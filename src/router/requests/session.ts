@@ -1,4 +1,4 @@
-import type { Clock, Secret } from '../../base/index.ts';
+import { type Clock, DeadlineExceeded, type Secret } from '../../base/index.ts';
 import { RouterError } from '../errors.ts';
 import type { JsonAnswer, TransportRequest } from './transport.ts';
 
@@ -176,7 +176,8 @@ export class Session {
       this.#options.report({ type: 'session-opened' });
       return tokens;
     } catch (cause) {
-      if (!signal.aborted) this.#options.report({ type: 'login-failed', cause });
+      // The caller's time limit is a failure of the login, the end of the agent is not.
+      if (!signal.aborted || cause instanceof DeadlineExceeded) this.#options.report({ type: 'login-failed', cause });
       if (cause instanceof RouterError && cause.code === 'auth') {
         this.#refusal = cause;
         this.#refusedPassword = password.reveal();

@@ -13,7 +13,7 @@ import {
 } from './quantities.ts';
 import { renderRouterLogs } from './router-logs.ts';
 import { type Column, renderTable } from './table.ts';
-import { renderStep, STEP_HINTS, STEP_NAMES } from './words.ts';
+import { hintFor, renderStep, STEP_NAMES } from './words.ts';
 
 const SESSIONS: Readonly<Record<RouterDetail['session']['state'], string>> = {
   none: 'none yet, or none needed',
@@ -72,7 +72,7 @@ function renderNotice({ name, failure, fault }: RouterDetail): Html | string {
   if (!step) return html`<div class="notice"><p><strong>Not asked:</strong> ${toShown(error)}</p></div>`;
   const where = fault ? renderStep(fault) : STEP_NAMES[step];
   return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Fails in part'} at ${where}:</strong> ${toShown(error)}</p>
-<p>${STEP_HINTS[step]}</p>
+<p>${hintFor(step, failure?.reason ?? 'auth')}</p>
 <p>Step by step: <code>router-exporter doctor ${name}</code></p></div>`;
 }
 

@@ -12,7 +12,7 @@ export const STEP_NAMES: Readonly<Record<PollStep, string>> = {
 };
 
 /** Hints for failed steps. */
-export const STEP_HINTS: Readonly<Record<PollStep, string>> = {
+const STEP_HINTS: Readonly<Record<PollStep, string>> = {
   dns: 'The host name does not resolve. Check the name in "url", and the DNS server of this machine.',
   tcp: 'No connection could be opened, or it broke. Is the router switched on and reachable, and its HTTPS or HTTP access enabled on this port? If "url" has a host name, an unresponsive DNS server looks the same.',
   tls: 'The address answers, but its certificate is not trusted or it does not speak TLS. Check "tls", and the scheme in "url".',
@@ -23,6 +23,15 @@ export const STEP_HINTS: Readonly<Record<PollStep, string>> = {
   parse:
     'The response is not what this resource should return. Is another device at this address, or new firmware installed?',
 };
+
+/** Hint for a login that failed for another reason than that the router refused it. */
+const LOGIN_UNANSWERED =
+  'The router did not answer the login, or answered with something else. Is it busy or slow ("poll.timeout"), or is another device at this address?';
+
+/** Returns the hint for a failed step; `reason` is that of the router. */
+export function hintFor(step: PollStep, reason: string): string {
+  return step === 'login' && reason !== 'auth' ? LOGIN_UNANSWERED : STEP_HINTS[step];
+}
 
 /** Renders the step, and the resource if there is one. */
 export function renderStep({ step, resource }: PollFault): string {
@@ -53,7 +62,7 @@ export const FILTERS: Readonly<
   down: { title: 'down', fits: ({ state }) => state === 'down' },
   part: { title: 'up in part', fits: ({ state, fault }) => state === 'up' && fault !== null },
   stale: { title: 'stale', fits: ({ isStale }) => isStale },
-  refused: { title: 'login refused', fits: ({ failure }) => failure?.step === 'login' },
+  refused: { title: 'login refused', fits: ({ failure }) => failure?.step === 'login' && failure.reason === 'auth' },
   budget: { title: 'out of budget', fits: ({ state }) => state === 'budget' },
   unknown: { title: 'not polled yet', fits: ({ state }) => state === 'unknown' },
 };

@@ -475,7 +475,7 @@ describe('SinkHttpClient over TLS', () => {
     const error = await failureOf(post(openClient(server.url.replace('http:', 'https:'))));
     expect(error).toMatchObject({
       code: 'misconfigured',
-      hint: 'Check that this port of the sink uses TLS',
+      hint: 'Check scheme and port of this sink',
     });
   });
 });

@@ -16,11 +16,11 @@ describe('toTransportError()', () => {
     [undefined, 'unreachable', 'lost its connection to', undefined],
     ['UND_ERR_HEADERS_OVERFLOW', 'protocol_error', 'does not speak HTTP', 'Check host, port and scheme'],
     ['HPE_INVALID_CONSTANT', 'protocol_error', 'does not speak HTTP', 'Check host, port and scheme'],
-    ['CERT_HAS_EXPIRED', 'misconfigured', 'could not establish trust with', 'Renew'],
-    ['CERT_NOT_YET_VALID', 'misconfigured', 'could not establish trust with', 'Check the clock'],
-    ['SELF_SIGNED_CERT_IN_CHAIN', 'misconfigured', 'could not establish trust with', 'Check tls.ca_file'],
-    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'misconfigured', 'could not establish trust', 'Check tls.cert_file'],
-    ['ERR_OSSL_PEM_NO_START_LINE', 'misconfigured', 'could not establish trust with', 'Check tls.ca_file'],
+    ['CERT_HAS_EXPIRED', 'misconfigured', 'does not trust the certificate of', 'Renew'],
+    ['CERT_NOT_YET_VALID', 'misconfigured', 'does not trust the certificate of', 'Check the clock'],
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'misconfigured', 'does not trust the certificate of', 'Check tls.ca_file'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'misconfigured', 'could not establish TLS', 'Check tls.cert_file'],
+    ['ERR_OSSL_PEM_NO_START_LINE', 'misconfigured', 'could not establish TLS with', 'Check tls.ca_file'],
   ] as const)('calls %s %s', ([code, expected, words, hint]) => {
     const error = toTransportError(failWith(code), 'web', 'http://sink/');
     expect([error.code, error.disposition]).toEqual([expected, expected === 'misconfigured' ? 'operator' : 'retry']);
@@ -44,36 +44,36 @@ describe('toTransportError()', () => {
 
   test('knows a port without TLS by what OpenSSL says', () => {
     const error = failWith('EPROTO', undefined, 'write EPROTO 80:error:0A00010B:SSL routines::wrong version number');
-    expect(toTransportError(error, 'web', 'x').hint).toBe('Check that this port of the sink uses TLS');
+    expect(toTransportError(error, 'web', 'x').hint).toBe('Check scheme and port of this sink');
   });
 
   test.for([
     [
       'EPROTO',
       '405D27D4D27F0000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:../deps/openssl/openssl/ssl/record/methods/tlsany_meth.c:77:\n',
-      'wrong version number',
-      'Check that this port of the sink uses TLS',
+      'could not establish TLS with x: this port does not speak TLS',
+      'Check scheme and port of this sink',
     ],
     [
       'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
       '408DE281D57F0000:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 116\n',
-      'the receiver reports: certificate required',
-      'Check tls.cert_file and tls.key_file of this sink: it may require a client certificate',
+      'could not establish TLS with x: a certificate of the agent is required',
+      'Check tls.cert_file and tls.key_file of this sink: it requires a client certificate',
     ],
     [
       'ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_EXPIRED',
       '80:error:0A000415:SSL routines:ssl3_read_bytes:ssl/tls alert certificate expired:../deps/x.c:918:SSL alert number 45\n',
-      'the receiver reports: certificate expired',
+      'could not establish TLS with x: the certificate of the agent has expired, the other side says',
       'Renew the client certificate in tls.cert_file of this sink',
     ],
     [
       'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
       'unable to verify the first certificate; if the root CA is installed locally, try running Node.js with --use-system-ca',
-      'unable to verify the first certificate',
-      'Check tls.ca_file, tls.server_name and tls.fingerprint_sha256 of this sink',
+      'does not trust the certificate of x: its authority is not a trusted one',
+      'Check tls.ca_file of this sink: it must hold the certificate of the authority',
     ],
   ] as const)('says %s of the TLS library in plain words', ([code, message, reason, hint]) => {
     const error = toTransportError(failWith(code, undefined, message), 'web', 'x');
-    expect(explainError(error)).toEqual({ reason: `Sink web could not establish trust with x: ${reason}`, hint });
+    expect(explainError(error)).toEqual({ reason: `Sink web ${reason}`, hint });
   });
 });

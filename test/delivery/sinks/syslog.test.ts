@@ -180,8 +180,8 @@ describe('SyslogSink over TLS', () => {
   });
 
   test.for([
-    ['an unknown authority', {}, 'self-signed certificate|unable to verify|unable to get local issuer'],
-    ['another name', { caPem: authority.caPem, serverName: 'other.example' }, "does not match certificate's altnames"],
+    ['an unknown authority', {}, 'its authority is not a trusted one$'],
+    ['another name', { caPem: authority.caPem, serverName: 'other.example' }, 'it is for another name$'],
   ] as const)('does not trust %s', async ([, tls, reason]) => {
     await using server = await openSyslogServer({ protocol: 'tls', certificate });
     const error = await catchError(

@@ -239,3 +239,13 @@ test.for([
   expect(none.status).toBe(404);
   expect(none.text).toContain(`<a href="${below}logs">Logs</a>`);
 });
+
+test('the filter "login refused" leaves out logins that were not answered, or not as a login is', async () => {
+  const changes = [
+    createDown('login', 'Refused'),
+    createDown('login', 'Busy', 'http'),
+    createDown('login', 'Late', 'timeout'),
+  ];
+  const page = await read('/?state=refused', { listRouters: () => createRouters(3, (index) => changes[index] ?? {}) });
+  expect(readNames(page)).toEqual(['r-0001']);
+});

@@ -15,11 +15,12 @@ export function createRouters(count: number, change: (index: number) => Partial<
 export function createDown(
   step: 'dns' | 'tcp' | 'tls' | 'login' | 'resource' | 'parse',
   error: string,
+  reason = 'auth',
 ): Partial<RouterSummary> {
   const resource = step === 'resource' || step === 'parse' ? 'lte2' : null;
   return {
     state: 'down',
-    failure: { reason: step, step, error },
+    failure: { reason: step === 'login' ? reason : step, step, error },
     fault: { step, resource, error },
     consecutiveFailures: 3,
   };

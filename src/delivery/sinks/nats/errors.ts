@@ -1,6 +1,6 @@
+import { explainTls, type TlsFailure } from '../../../net/index.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
 import { sanitizeErrorText } from '../../http/error-text.ts';
-import { findTlsFailure } from '../../tls.ts';
 import type { NatsLibrary } from './library.ts';
 
 /** Error codes of the JetStream API (nats-server, server/errors.json). */
@@ -34,9 +34,10 @@ const UNAUTHORIZED_HINT = 'Check the credentials of this sink and the permission
 export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): DeliveryError {
   if (thrown instanceof DeliveryError) return thrown;
   const cause = findReason(thrown);
-  const untrusted = findTlsFailure(cause);
+  const untrusted = explainTls(cause, 'sink');
   const fail = (code: DeliveryFailure, options: Omit<DeliveryErrorOptions, 'cause'>) => {
-    const words = untrusted?.reason ?? (cause instanceof Error ? sanitizeErrorText(cause.message) : '');
+    const words =
+      (untrusted && renderTls(untrusted)) ?? (cause instanceof Error ? sanitizeErrorText(cause.message) : '');
     return new DeliveryError(code, words ? `${what}: ${words}` : what, options);
   };
   const { errors } = nats;
@@ -65,6 +66,10 @@ export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): D
     });
   }
   return fail('unreachable', { disposition: 'retry' });
+}
+
+function renderTls({ subject, reason }: TlsFailure): string {
+  return subject === 'certificate' ? `its certificate is not trusted: ${reason}` : reason;
 }
 
 /** Returns the innermost error: the library wraps the server's error into others. */

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { type Clock, untilAborted } from '../../../base/index.ts';
+import { explainTls } from '../../../net/index.ts';
 import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
-import { FINGERPRINT_HINT, findTlsFailure, findTlsFault, toTlsOptions } from '../../tls.ts';
+import { FINGERPRINT_HINT, findTlsFault, toTlsError, toTlsOptions } from '../../tls.ts';
 
 /** The collector that takes a stream, and the limits of its connection. */
 export interface SyslogStreamOptions {
@@ -65,7 +66,7 @@ export class SyslogStream {
       // An error without a listener would end the process.
       socket.on('error', () => {}).destroy();
       if (signal.aborted) throw signal.reason;
-      throw toSocketError(`Sink ${name} could not connect to ${place}`, cause);
+      throw toTlsError(cause, name, place) ?? toSocketError(`Sink ${name} could not connect to ${place}`, cause);
     }
   }
 
@@ -141,7 +142,7 @@ export class SyslogStream {
 /** Converts a socket error to a {@link DeliveryError}; `what` names the failed action. */
 function toSocketError(what: string, cause: unknown): DeliveryError {
   if (cause instanceof DeliveryError) return cause;
-  const untrusted = findTlsFailure(cause);
+  const untrusted = explainTls(cause, 'sink');
   if (!untrusted) return new DeliveryError('unreachable', what, { disposition: 'retry', cause });
   const { reason, hint } = untrusted;
   return new DeliveryError('misconfigured', `${what}: ${reason}`, { disposition: 'operator', hint });

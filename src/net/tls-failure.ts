@@ -1,0 +1,160 @@
+import { classifyCode, readErrorCode } from './error-codes.ts';
+
+/** Other side of a connection, whose settings an advice names. */
+export type Peer = 'router' | 'sink';
+
+/** A failure of TLS in words for people. */
+export interface TlsFailure {
+  /** The subject of `reason`: the certificate of the other side, or the handshake. */
+  readonly subject: 'certificate' | 'handshake';
+  /** Cause of the failure: `it has expired` of a certificate, else a clause of its own. No line of the TLS library. */
+  readonly reason: string;
+  /** Advice for the operator. */
+  readonly hint: string;
+  /** What would help with a certificate, for callers who know it. */
+  readonly cure: 'authority' | 'name' | 'renewal' | undefined;
+}
+
+/** One kind of failure: codes and texts of the TLS library, and what they mean. */
+interface Kind extends Omit<TlsFailure, 'hint' | 'cure'> {
+  readonly pattern: RegExp;
+  /** `{}` stands for `router` or `sink`. */
+  readonly hint: string;
+  readonly cure?: TlsFailure['cure'];
+}
+
+const AUTHORITY_HINT = 'Check tls.ca_file of this {}: it must hold the certificate of the authority';
+const CLIENT_HINT = 'Check tls.cert_file and tls.key_file of this {}';
+
+/** The first one that fits counts. */
+export const TLS_KINDS: readonly Kind[] = [
+  {
+    pattern: /^CERT_HAS_EXPIRED/,
+    subject: 'certificate',
+    reason: 'it has expired',
+    hint: 'Renew the certificate of this {}, or the one in tls.ca_file if that has expired, and check the clock of this machine',
+    cure: 'renewal',
+  },
+  {
+    pattern: /^CERT_NOT_YET_VALID/,
+    subject: 'certificate',
+    reason: 'it is not valid yet; perhaps a clock is wrong',
+    hint: 'Check the clock of this machine, and that of the one that issued the certificate',
+  },
+  {
+    pattern: /^(ERR_TLS_CERT_ALTNAME|HOSTNAME_MISMATCH)/,
+    subject: 'certificate',
+    reason: 'it is for another name',
+    hint: 'Set tls.server_name of this {} to a name in the certificate',
+    cure: 'name',
+  },
+  {
+    pattern: /^DEPTH_ZERO_SELF_SIGNED_CERT/,
+    subject: 'certificate',
+    reason: 'it is signed by itself, not by an authority',
+    hint: 'Put this certificate into the file of tls.ca_file of this {}, or its fingerprint into tls.fingerprint_sha256',
+    cure: 'authority',
+  },
+  {
+    pattern: /^CERT_SIGNATURE_FAILURE/,
+    subject: 'certificate',
+    reason: 'its authority is not a trusted one, although it has the same name',
+    hint: AUTHORITY_HINT,
+    cure: 'authority',
+  },
+  {
+    pattern: /^(SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER|UNABLE_TO_VERIFY_LEAF|CERT_UNTRUSTED|CERT_REJECTED)/,
+    subject: 'certificate',
+    reason: 'its authority is not a trusted one',
+    hint: AUTHORITY_HINT,
+    cure: 'authority',
+  },
+  {
+    pattern: /^(INVALID_CA|INVALID_PURPOSE|CERT_CHAIN_TOO_LONG|PATH_LENGTH_EXCEEDED)/,
+    subject: 'certificate',
+    reason: 'it, or its authority, is not made for this use',
+    hint: 'Let the authority issue a certificate for servers to this {}',
+  },
+  {
+    pattern: /^(CERT_REVOKED)/,
+    subject: 'certificate',
+    reason: 'it is revoked',
+    hint: 'Renew the certificate of this {}',
+  },
+  {
+    pattern: /WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL|BAD_RECORD_TYPE/,
+    subject: 'handshake',
+    reason: 'this port does not speak TLS',
+    hint: 'Check scheme and port of this {}',
+  },
+  {
+    pattern: /ALERT_CERTIFICATE_REQUIRED/,
+    subject: 'handshake',
+    reason: 'a certificate of the agent is required',
+    hint: `${CLIENT_HINT}: it requires a client certificate`,
+  },
+  {
+    pattern: /ALERT_CERTIFICATE_EXPIRED/,
+    subject: 'handshake',
+    reason: 'the certificate of the agent has expired, the other side says',
+    hint: 'Renew the client certificate in tls.cert_file of this {}',
+  },
+  {
+    pattern:
+      /ALERT_(NO|BAD|UNSUPPORTED|REVOKED)?_?CERTIFICATE|ALERT_UNKNOWN_CA|CERTIFICATE_(UNKNOWN|REVOKED)|ALERT_ACCESS_DENIED/,
+    subject: 'handshake',
+    reason: 'the other side does not accept the certificate of the agent, or wants one',
+    hint: CLIENT_HINT,
+  },
+  {
+    pattern: /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|VERSION_TOO_LOW|NO_PROTOCOLS_AVAILABLE/,
+    subject: 'handshake',
+    reason: 'both sides have no TLS version in common',
+    hint: 'Enable TLS 1.2 or 1.3 on this {}',
+  },
+  {
+    pattern: /HANDSHAKE_FAILURE|NO_SHARED_CIPHER|INSUFFICIENT_SECURITY/,
+    subject: 'handshake',
+    reason: 'the other side ended it: no cipher in common, or it requires a certificate of the agent',
+    hint: `${CLIENT_HINT}, and the TLS settings of the other side`,
+  },
+  {
+    pattern: /DH_KEY_TOO_SMALL|EE_KEY_TOO_SMALL|CA_KEY_TOO_SMALL|CA_MD_TOO_WEAK/,
+    subject: 'handshake',
+    reason: 'its key or signature is too weak',
+    hint: 'Renew the certificate of this {} with a longer key',
+  },
+  {
+    pattern: /PEM|KEY_VALUES_MISMATCH|^ERR_OSSL_|BAD_BASE64/,
+    subject: 'handshake',
+    reason: 'the certificates or the key in the settings cannot be used',
+    hint: 'Check tls.ca_file, tls.cert_file and tls.key_file of this {}',
+  },
+];
+
+/** Explains an error of the TLS library; `undefined` for errors that are not about TLS. */
+export function explainTls(cause: unknown, peer: Peer): TlsFailure | undefined {
+  const code = readErrorCode(cause);
+  if (classifyCode(code) !== 'untrusted') return undefined;
+  const message = cause instanceof Error ? cause.message : '';
+  // Node.js reports OpenSSL's error of a failed handshake only in the message.
+  const text =
+    code === 'EPROTO'
+      ? findReason(message)
+          .toUpperCase()
+          .replaceAll(/[^A-Z0-9]+/g, '_')
+      : code;
+  const kind = TLS_KINDS.find(({ pattern }) => pattern.test(text));
+  if (kind) return { ...kind, hint: kind.hint.replace('{}', peer), cure: kind.cure };
+  const reason = `the TLS library reports: ${findReason(message) || code}`;
+  const hint = `Check tls.ca_file, tls.server_name and tls.fingerprint_sha256 of this ${peer}`;
+  return { subject: 'handshake', reason, hint, cure: undefined };
+}
+
+/** `thread:error:code:library:function:reason:file:line:data`, as OpenSSL prints its errors. */
+const OPENSSL_LINE = /[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:\n]+)/;
+
+/** Returns the reason in an error of OpenSSL, without advice about the start of Node.js. */
+function findReason(message: string): string {
+  return (OPENSSL_LINE.exec(message)?.[1] ?? message.replace(/; if the root CA is .*$/s, '')).trim();
+}
