@@ -303,6 +303,23 @@ const inventory: kit.Section = {
         },
       ],
     }),
+    kit.stat({
+      title: 'Certificates not verified',
+      description: 'Routers of which any certificate is accepted (`tls.insecure_skip_verify` without a fingerprint).',
+      width: 6,
+      unit: units.NoUnit,
+      limits: kit.NONE_WANTED,
+      queries: [{ expr: `sum(${of('router_tls_unverified')})` }],
+    }),
+    kit.stat({
+      title: 'Accounts that may write',
+      description:
+        'Routers whose account for the agent is in the group `readwrite`. The agent only reads; `read` is enough.',
+      width: 6,
+      unit: units.NoUnit,
+      limits: kit.NONE_WANTED,
+      queries: [{ expr: `sum(${of('router_account_writable')})` }],
+    }),
     kit.table({
       title: 'Profiles that are changed and not activated',
       description: 'The running configuration differs from the profile until the profile is activated. At most 100.',

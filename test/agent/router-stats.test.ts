@@ -130,6 +130,20 @@ const EVENTS: readonly (readonly [
     { session: { state: 'open', logins: 1 } },
   ],
   [
+    { type: 'session-opened', group: 'readwrite' },
+    [['info: Logged in', {}]],
+    ['router_account_writable 1', 'router_api_logins_total 1'],
+    {},
+  ],
+  [
+    { type: 'session-refreshed', group: 'read' },
+    [['debug: Refreshed the session', {}]],
+    ['router_account_writable 0', 'router_api_token_refreshes_total 1'],
+    {},
+  ],
+  // The router may have groups of its own.
+  [{ type: 'session-opened', group: 'service' }, [['info: Logged in', {}]], ['router_api_logins_total 1'], {}],
+  [
     { type: 'session-refreshed' },
     [['debug: Refreshed the session', {}]],
     ['router_api_token_refreshes_total 1'],
@@ -346,6 +360,7 @@ test('RouterStats has the counters of a session from the start, so that their fi
     'router_api_login_failures_total{reason="unanswered"} 0',
     'router_api_logins_total 0',
     'router_api_token_refreshes_total 0',
+    'router_tls_unverified 0',
   ]);
 });
 

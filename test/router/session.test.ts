@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock, DeadlineExceeded, Secret } from '../../src/base/index.ts';
 import { RouterError } from '../../src/router/index.ts';
-import { Session, type SessionEvent, type SessionOptions } from '../../src/router/requests/session.ts';
+import { readGroup, Session, type SessionEvent, type SessionOptions } from '../../src/router/requests/session.ts';
 import type { JsonAnswer } from '../../src/router/requests/transport.ts';
 
 const SECOND_MS = 1000;
@@ -382,3 +382,20 @@ test('Session reports a login that the time limit of its caller ends, and not on
     expect(events).toEqual(types);
   }
 });
+
+test.each([
+  [{ group: 'readwrite', name: 'monitor' }, { group: 'readwrite' }],
+  [{ group: 7 }, {}],
+  [{ group: 'x'.repeat(65) }, {}],
+  [['group'], {}],
+  [null, {}],
+])('readGroup() reads the group from a token of %j, if there is one', (claims, expected) => {
+  expect(readGroup(`x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.y`)).toEqual(expected);
+});
+
+test.each(['access-1', '', '..', 'a.b.c', `a.${'%'.repeat(9)}.c`])(
+  'readGroup() makes nothing of the token %j',
+  (token) => {
+    expect(readGroup(token)).toEqual({});
+  },
+);

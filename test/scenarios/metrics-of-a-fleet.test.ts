@@ -23,6 +23,7 @@ test('the families of a fleet and of the agent, their types and labels are those
 
   expect(catalogue(metrics)).toMatchInlineSnapshot(`
     [
+      "router_account_writable gauge router",
       "router_api_login_failures_total counter router,reason",
       "router_api_logins_total counter router",
       "router_api_received_bytes_total counter router",
@@ -86,6 +87,7 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_supply_active gauge router,resource,slot,input",
       "router_supply_volts gauge router,resource,slot,input",
       "router_tls_certificate_not_after_timestamp_seconds gauge router",
+      "router_tls_unverified gauge router",
       "router_up gauge router",
       "router_uptime_seconds gauge router",
       "router_wan_active_info gauge router,chain",
@@ -99,6 +101,7 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_exporter_mapping_errors_total counter",
       "router_exporter_sink_records_total counter sink,result",
       "router_exporter_sink_up gauge sink",
+      "router_exporter_sink_tls_unverified gauge",
       "router_exporter_sink_failures_total counter",
       "router_exporter_sink_warnings_total counter sink",
       "router_exporter_sink_sent_bytes_total counter sink",

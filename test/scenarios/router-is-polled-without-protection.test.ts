@@ -7,7 +7,10 @@ test('a router whose url says http is polled, and the log warns that anybody can
   await using fleet = await startFleet({ simulator: { plainHttp: true } });
   await fleet.advance(MINUTE_MS);
 
-  expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
+  const metrics = await fleet.metrics();
+  expect(metrics).toContain('router_up{router="sim-1"} 1\n');
+  // RouterUnencryptedAccess tells these.
+  expect(metrics).not.toContain('router_tls_unverified{');
   expect(fleet.ownLog).toContainEqual({
     level: 'warn',
     message: 'Polling over plain HTTP: anyone on the network path can read the password',
@@ -19,7 +22,10 @@ test('a router whose certificate is not checked is polled, and the log warns', a
   await using fleet = await startFleet({ tls: { insecureSkipVerify: true } });
   await fleet.advance(MINUTE_MS);
 
-  expect(await fleet.metrics()).toContain('router_up{router="sim-1"} 1\n');
+  const metrics = await fleet.metrics();
+  expect(metrics).toContain('router_up{router="sim-1"} 1\n');
+  expect(metrics).toContain('router_tls_unverified{router="sim-1"} 1\n');
+  expect(metrics).toContain('router_account_writable{router="sim-1"} 0\n');
   expect(fleet.ownLog.map(({ message }) => message)).toContain(
     'Any certificate is accepted: anyone on the network path can read the password',
   );

@@ -108,6 +108,18 @@ export const FLEET_FAMILIES = {
     '',
     "Expiry time of the router's TLS certificate, as of the last handshake.",
   ),
+  tlsUnverified: family(
+    'gauge',
+    'router_tls_unverified',
+    '',
+    'Whether any certificate of the router is accepted (`insecure_skip_verify` without a fingerprint); absent with plain HTTP.',
+  ),
+  accountWritable: family(
+    'gauge',
+    'router_account_writable',
+    '',
+    'Whether the account on the router may change it (group `readwrite`), which the agent never needs; absent if the router does not tell.',
+  ),
   logins: family('counter', 'router_api_logins_total', '', 'Successful logins.'),
   loginFailures: family(
     'counter',

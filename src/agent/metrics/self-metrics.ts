@@ -44,6 +44,7 @@ export class SelfMetrics {
   readonly mappingErrors: Counter<'module' | 'metric'>;
   readonly sinkRecords: Counter<'sink' | 'result'>;
   readonly sinkUp: Gauge<'sink'>;
+  readonly sinkTlsUnverified: Gauge<'sink'>;
   readonly sinkWarnings: Counter<'sink'>;
   readonly sinkSentBytes: Counter<'sink'>;
   readonly damagedRecords: Counter;
@@ -102,6 +103,12 @@ export class SelfMetrics {
     this.sinkUp = new Gauge({
       name: 'router_exporter_sink_up',
       help: 'Whether the last delivery to the sink succeeded.',
+      labelNames: ['sink'],
+      registers,
+    });
+    this.sinkTlsUnverified = new Gauge({
+      name: 'router_exporter_sink_tls_unverified',
+      help: 'Whether any certificate of the sink is accepted (`insecure_skip_verify` without a fingerprint).',
       labelNames: ['sink'],
       registers,
     });
@@ -215,6 +222,7 @@ export class SelfMetrics {
   /** Removes the series of a removed sink. */
   unregisterSink(sink: string): void {
     this.sinkUp.remove({ sink });
+    this.sinkTlsUnverified.remove({ sink });
     this.sinkSentBytes.remove({ sink });
     this.sinkWarnings.remove({ sink });
     this.deadLettersDropped.remove({ sink });

@@ -94,6 +94,11 @@ export class RunningSink {
     // Said at the start, although the first delivery would find it as well.
     void sink.claim?.().catch((cause: unknown) => this.#noteFault(cause));
     metrics.registerSink(this.name);
+    if ('tls' in settings) {
+      const { insecureSkipVerify, fingerprintSha256 } = settings.tls;
+      const isUnverified = insecureSkipVerify && fingerprintSha256 === undefined;
+      metrics.sinkTlsUnverified.set({ sink: this.name }, isUnverified ? 1 : 0);
+    }
     // If records are waiting, the first attempt sets the state.
     if (this.#countWaiting(this.#selection.isWanted) === 0) metrics.sinkUp.set({ sink: this.name }, 1);
   }

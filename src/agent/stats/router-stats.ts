@@ -2,7 +2,7 @@ import { type Clock, type Logger, renderErrorChain } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { LinkVerdict } from '../../logs/index.ts';
-import type { FamilyDescription, RecordLines } from '../../model/index.ts';
+import type { FamilyDescription, Labels, RecordLines } from '../../model/index.ts';
 import { type RetryAfter, type RouterCertificate, RouterError } from '../../router/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
@@ -10,7 +10,14 @@ import type { LogRotationSummary, PollFault, RouterDetail, RouterLogSummary, Rou
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
 import { AvailabilityStats, toFailure, toTime } from './availability-stats.ts';
-import { EVENT_TABLE, LOGIN_REASONS, RouterLog, type StationEventOf, type StationEventType } from './event-table.ts';
+import {
+  EVENT_TABLE,
+  LOGIN_REASONS,
+  RouterLog,
+  type StationEvent,
+  type StationEventOf,
+  type StationEventType,
+} from './event-table.ts';
 import { LogStats, type RecentRecords } from './log-stats.ts';
 import { findStep, PollHistory, PollSamples, ResourceStats } from './poll-stats.ts';
 import { SessionStats } from './session-stats.ts';
@@ -74,6 +81,10 @@ export class RouterStats {
     // Counters exist from the start, so that their first increase is seen.
     for (const family of [F.logins, F.tokenRefreshes]) exposition.add(settings, family, {}, 0);
     for (const reason of LOGIN_REASONS) exposition.add(settings, F.loginFailures, { reason }, 0);
+    const { url, tls } = settings;
+    if (!url.startsWith('https:')) return;
+    const isUnverified = tls.insecureSkipVerify && tls.fingerprintSha256 === undefined;
+    exposition.publish(settings, 'tls-check', [toFamily(F.tlsUnverified, [[{}, isUnverified ? 1 : 0]])]);
   }
 
   get state(): RouterStateName {
@@ -90,6 +101,8 @@ export class RouterStats {
     const { shows, counts, mends, line } = EVENT_TABLE[event.type];
     const { exposition, settings } = this.#options;
     const pages = { session: this.#session, logs: this.#logs };
+    const any: StationEvent = event;
+    if (any.type === 'session-opened' || any.type === 'session-refreshed') this.#publishRights(any.group);
     const told = line?.(event, pages);
     shows?.(event, pages);
     for (const [family, labels, delta] of counts?.(event) ?? []) exposition.add(settings, family, labels, delta);
@@ -249,6 +262,13 @@ export class RouterStats {
     }
   }
 
+  #publishRights(group: string | undefined): void {
+    const { exposition, settings } = this.#options;
+    const isWritable = group === undefined ? undefined : WRITABLE.get(group);
+    const samples: [Labels, number][] = isWritable === undefined ? [] : [[{}, isWritable]];
+    exposition.publish(settings, 'account', [toFamily(F.accountWritable, samples)]);
+  }
+
   #publishCertificate(): void {
     const { exposition, settings, certificate } = this.#options;
     const shown = certificate();
@@ -256,6 +276,13 @@ export class RouterStats {
     exposition.publish(settings, 'tls', [toFamily(F.certificateNotAfter, [[{}, shown.notAfterMs / 1000]])]);
   }
 }
+
+/** Value of the metric by the group of the account; of another group nothing is known. */
+const WRITABLE: ReadonlyMap<string, number> = new Map([
+  ['status', 0],
+  ['read', 0],
+  ['readwrite', 1],
+]);
 
 function toRotation({ holds, matches, misses, chance, refuted }: LinkVerdict): LogRotationSummary {
   return { linksProven: holds, matches, misses, chance, contradictedBy: refuted };

@@ -1,11 +1,15 @@
 import { type Clock, DeadlineExceeded, type Secret } from '../../base/index.ts';
+import { isPlainObject, readString } from '../../net/index.ts';
 import { RouterError } from '../errors.ts';
 import type { JsonAnswer, TransportRequest } from './transport.ts';
 
 /** Event of the session with a router. */
 export type SessionEvent =
-  | { readonly type: 'session-opened' }
-  | { readonly type: 'session-refreshed' }
+  | {
+      readonly type: 'session-opened' | 'session-refreshed';
+      /** Group of the account, as the token says; absent if it does not. */
+      readonly group?: string | undefined;
+    }
   | { readonly type: 'session-lost'; readonly cause: unknown }
   | { readonly type: 'session-closed' }
   | { readonly type: 'login-failed'; readonly cause: unknown };
@@ -145,7 +149,7 @@ export class Session {
     }
     const fresh = this.#decode(answer, false);
     if (fresh) {
-      report({ type: 'session-refreshed' });
+      report({ type: 'session-refreshed', ...readGroup(fresh.access) });
       return fresh;
     }
     this.#state = { name: 'none' };
@@ -173,7 +177,7 @@ export class Session {
       this.#refusals = 0;
       this.#refusal = undefined;
       this.#refusedPassword = '';
-      this.#options.report({ type: 'session-opened' });
+      this.#options.report({ type: 'session-opened', ...readGroup(tokens.access) });
       return tokens;
     } catch (cause) {
       // The caller's time limit is a failure of the login, the end of the agent is not.
@@ -216,6 +220,20 @@ const TOKEN_LENGTH_MAX = 8192;
 /** Returns true if a value can be sent as a token: it becomes part of a header, so it must not contain line breaks. */
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && value.length <= TOKEN_LENGTH_MAX && /^[\x21-\x7e]+$/.test(value);
+}
+
+/** Longest name of a group that is believed. */
+const GROUP_LENGTH_MAX = 64;
+
+/** Reads the group of the account from a JSON Web Token; nothing from another token. */
+export function readGroup(token: string): { readonly group?: string } {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split('.', 3)[1] ?? '', 'base64url').toString('utf8'));
+    const group = isPlainObject(claims) ? readString(claims, 'group') : undefined;
+    return group !== undefined && group.length <= GROUP_LENGTH_MAX ? { group } : {};
+  } catch {
+    return {};
+  }
 }
 
 function toLoginError(answer: JsonAnswer, username: string): RouterError {
