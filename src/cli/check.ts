@@ -13,7 +13,7 @@ export interface CheckFlags {
 }
 
 /**
- * `check`: prints all faults of a configuration, one per line, or that there are none; then the patterns that run on every
+ * `check`: prints all faults of a configuration, one per line, or that there are none; then warnings, and the patterns that run on every
  * log line, with their cost.
  */
 export async function check({ configFile, triesSinks }: CheckFlags, io: CommandIo): Promise<ExitCode> {
@@ -24,6 +24,7 @@ export async function check({ configFile, triesSinks }: CheckFlags, io: CommandI
   }
   const { routers, sinks, logRules, redact } = loaded.config;
   await writeResult(`${configFile}: no faults (routers: ${routers.length}, sinks: ${sinks.length})\n`, io);
+  for (const warning of loaded.warnings ?? []) await writeResult(`${renderFault(warning)}\n`, io);
   for (const costly of listCostlyPatterns(logRules, redact, createSystemClock())) {
     await writeResult(`${configFile}: ${renderCost(costly)}\n`, io);
   }

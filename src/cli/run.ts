@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { createSystemClock, hashToUnit, renderErrorChain } from '../base/index.ts';
 import { type CheckedState, type LoadedConfig, readEnvironment, watchAlso } from '../config/index.ts';
-import { parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
+import { type ConfigFault, parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
@@ -65,11 +65,22 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   });
   if (config.sinks.length === 0) logger.info('No sink is configured, so the logs of the routers are not read');
   let running = config;
+  const warned = new Set<string>();
+  const warn = (warnings: readonly ConfigFault[]) => {
+    for (const warning of warnings.map(renderFault)) {
+      if (!warned.has(warning)) logger.warn('The configuration is not safe from other users', { warning });
+      warned.add(warning);
+    }
+  };
+  warn(loaded.warnings ?? []);
   try {
     const reload = async () => {
       const fresh = await load();
       // The old secrets stay in use until the reload has succeeded, and permanently if it fails.
-      if (fresh.ok) useSecretsOf(running, fresh.config);
+      if (fresh.ok) {
+        useSecretsOf(running, fresh.config);
+        warn(fresh.warnings ?? []);
+      }
       return fresh;
     };
     const { exitCode } = await serve({
@@ -109,6 +120,7 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   return {
     ...loaded,
     watched,
+    warnings: [...(loaded.warnings ?? []), ...(web?.warnings ?? [])],
     config: {
       ...config,
       web: {

@@ -44,7 +44,13 @@ export async function watchAlso({ patterns, digests }: WatchedFiles, paths: read
  * main file cannot be read.
  */
 export type LoadedConfig =
-  | { readonly ok: true; readonly config: Config; readonly watched: WatchedFiles }
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      readonly watched: WatchedFiles;
+      /** What is not as it should be, such as files that others may read. Default: nothing. */
+      readonly warnings?: readonly ConfigFault[];
+    }
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly watched: WatchedFiles };
 
 /** Folders of the state that are checked; see {@link LoadOptions.checkedState}. */
@@ -95,12 +101,12 @@ export async function loadConfig(path: string, env: Environment, options: LoadOp
   const config = await resolveConfig(main, settings, routers, env, files, options);
   const { faults } = files;
   const watched = await watchAlso(routers.watched, config.web.watched ?? []);
-  return faults.length === 0 ? { ok: true, config, watched } : { ok: false, faults, watched };
+  return faults.length === 0 ? { ok: true, config, watched, warnings: files.warnings } : { ok: false, faults, watched };
 }
 
 async function openMain(path: string, files: ConfigFiles): Promise<ConfigFile | undefined> {
   const file = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
-  if (file.ok) return files.parse(path, path, file.text, MAIN_ROOT);
+  if (file.ok) return files.parse(path, path, file, MAIN_ROOT);
   files.refuse(path, `The configuration file ${file.reason}`);
   return undefined;
 }

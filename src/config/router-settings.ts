@@ -63,8 +63,8 @@ export async function readListedRouters(
   const bounds = { filesMax: ROUTER_FILES_MAX, bytesMax: ROUTER_FILES_BYTES_MAX };
   const matched = await readPatternFiles(main, 'router_files', settings.router_files ?? [], bounds);
   const routers = toPlaced(settings.routers ?? [], main, ['routers']);
-  for (const { name, path, text } of matched.files) {
-    const file = await files.parse(name, path, text, LIST_ROOT);
+  for (const matchedFile of matched.files) {
+    const file = await files.parse(matchedFile.name, matchedFile.path, matchedFile, LIST_ROOT);
     if (!file) continue;
     const listed = (await checkSettings(file, env, routerListSchema)) ?? [];
     // Not spread into one call: a list may be longer than the arguments that a call can have.

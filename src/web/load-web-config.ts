@@ -9,6 +9,7 @@ import {
   NamedFileReader,
   readTextFile,
   renderFileFault,
+  type TextFile,
 } from '../settings/index.ts';
 import type { RateLimitSettings } from './rate-limit.ts';
 import type { WebClientAuth, WebSecuritySettings, WebTlsSettings } from './security.ts';
@@ -22,7 +23,12 @@ interface WebFiles {
 
 /** The security settings of the server, or all faults of the file in line order; `watched`: the files to read again when they change. */
 export type LoadedWebConfig =
-  | ({ readonly ok: true; readonly security: WebSecuritySettings } & WebFiles)
+  | ({
+      readonly ok: true;
+      readonly security: WebSecuritySettings;
+      /** What is not as it should be, such as files that others may write. */
+      readonly warnings: readonly ConfigFault[];
+    } & WebFiles)
   | ({ readonly ok: false; readonly faults: readonly ConfigFault[] } & WebFiles);
 
 interface ReadWebConfig extends WebFiles {
@@ -58,10 +64,12 @@ export async function loadWebConfig(path: string): Promise<LoadedWebConfig> {
   const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
   if (!text.ok) files.refuse(path, `The web configuration file ${text.reason}`);
   const { security, watched } = text.ok
-    ? await parseWebSecurity(path, path, text.text, files)
+    ? await parseWebSecurity(path, path, text, files)
     : { security: undefined, watched: [path] };
   const { faults } = files;
-  return security && faults.length === 0 ? { ok: true, security, watched } : { ok: false, faults, watched };
+  return security && faults.length === 0
+    ? { ok: true, security, watched, warnings: files.warnings }
+    : { ok: false, faults, watched };
 }
 
 /** Reads the `web.config_file` of the main file. */
@@ -70,14 +78,19 @@ export async function readWebSecurity(main: ConfigFile, name: string, files: Con
   const text = await readTextFile(path, CONFIG_FILE_BYTES_MAX);
   if (text.ok) {
     const shownName = isAbsolute(name) ? name : join(dirname(main.name), name);
-    return parseWebSecurity(shownName, path, text.text, files);
+    return parseWebSecurity(shownName, path, text, files);
   }
   const place = ['web', 'config_file'];
   main.faults.add(place, renderFileFault(main, place, !isAbsolute(name), text.reason));
   return { security: undefined, watched: [path] };
 }
 
-async function parseWebSecurity(name: string, path: string, text: string, files: ConfigFiles): Promise<ReadWebConfig> {
+async function parseWebSecurity(
+  name: string,
+  path: string,
+  text: TextFile & { readonly ok: true },
+  files: ConfigFiles,
+): Promise<ReadWebConfig> {
   const file = await files.parse(name, path, text, WEB_ROOT);
   const settings = file && (await checkSettings(file, undefined, webSchema));
   if (!file || !settings) return { security: undefined, watched: [path] };

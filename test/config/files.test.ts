@@ -28,7 +28,12 @@ describe('readPatternFiles()', () => {
   const read = async (bounds: { filesMax: number; bytesMax: number }) => {
     await using files = new ConfigFiles();
     const root = { kind: 'map', expected: '', ifEmpty: '', schema: z.unknown() } as const;
-    const main = await files.parse('main.yaml', join(folder, 'main.yaml'), 'router_files: [a.yaml, "*.yaml"]', root);
+    const main = await files.parse(
+      'main.yaml',
+      join(folder, 'main.yaml'),
+      { text: 'router_files: [a.yaml, "*.yaml"]' },
+      root,
+    );
     if (!main) throw new TypeError('The text can be parsed');
     const matched = await readPatternFiles(main, 'router_files', ['a.yaml', '*.yaml'], bounds);
     return {

@@ -38,12 +38,12 @@ test('ConfigFiles reads a long text in its thread as it reads a short one', asyn
     await using here = new ConfigFiles();
     const known = here.parseOwn('f.yaml', '/f.yaml', text + PADDING, ROOT);
     await using there = new ConfigFiles();
-    const found = await there.parse('f.yaml', '/f.yaml', text + PADDING, ROOT);
+    const found = await there.parse('f.yaml', '/f.yaml', { text: text + PADDING }, ROOT);
     expect(describe(found)).toEqual(describe(known));
     expect(there.faults).toEqual(here.faults);
   }
   // The thread serves one text after the other, also behind one with faults.
-  for (const text of texts) await files.parse('f.yaml', '/f.yaml', text + PADDING, ROOT);
+  for (const text of texts) await files.parse('f.yaml', '/f.yaml', { text: text + PADDING }, ROOT);
   expect(files.faults.length).toBeGreaterThan(0);
 });
 
@@ -75,7 +75,7 @@ test('cutValue() leaves no piece with much more than a list or map of the size o
 test('checkSettings() stops at a thousand faults, and says where', async () => {
   const schema = z.array(z.strictObject({ a: z.string({ error: 'text' }) }), { error: 'a list' });
   await using files = new ConfigFiles();
-  const file = await files.parse('f.yaml', '/f.yaml', '- a: 1\n'.repeat(5000), { ...ROOT, schema });
+  const file = await files.parse('f.yaml', '/f.yaml', { text: '- a: 1\n'.repeat(5000) }, { ...ROOT, schema });
   if (!file) return expect.unreachable('the text can be parsed');
   await checkSettings(file, undefined, schema);
   expect(files.faults).toHaveLength(1001);
@@ -95,7 +95,7 @@ test('checkSettings() tells the same of a long list as of a short one', async ()
   const check = async (items: number) => {
     await using files = new ConfigFiles();
     const text = `many:\n- { a: 1 }\n- { c: x }\n${'- { a: x }\n'.repeat(items)}b: text\n`;
-    const file = await files.parse('f.yaml', '/f.yaml', text, root);
+    const file = await files.parse('f.yaml', '/f.yaml', { text: text }, root);
     if (!file) return expect.unreachable('the text can be parsed');
     const sound = await checkSettings(file, {}, schema);
     expect(sound?.many).toHaveLength(items + 2);

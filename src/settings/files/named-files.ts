@@ -7,6 +7,7 @@ import { flag, secretPath, section, text } from '../schema/values.ts';
 import type { ConfigFile, Place } from '../source/config-file.ts';
 import { describeValue } from '../source/describe-value.ts';
 import type { KeyPath } from '../source/fault.ts';
+import { describeExcessRights } from './file-rights.ts';
 import type { ReadSecret, SecretKind, SecretOrigin } from './secret-keeper.ts';
 import { readTextFile, type TextFile } from './text-file.ts';
 
@@ -49,7 +50,7 @@ export class NamedFileReader {
   }
 
   async readKey(place: Place, name: string): Promise<Secret | undefined> {
-    const content = await this.#read(place, name, CA_FILE_BYTES_MAX);
+    const content = await this.#read(place, name, CA_FILE_BYTES_MAX, true);
     if (content === undefined) return undefined;
     if (isPrivateKey(content)) return new Secret(content);
     const message = 'Expected a PEM file with a private key that has no passphrase; found other content';
@@ -92,7 +93,10 @@ export class NamedFileReader {
     const { file, path } = place;
     const absolute = resolve(file.folder, name);
     const found = await this.#readOrigin(file, { kind: 'file', path: absolute }, kind);
-    if (found.ok) return found.secret;
+    if (found.ok) {
+      await warnOfRights(place, absolute, found.mode, true);
+      return found.secret;
+    }
     const { fault, reason } = found;
     file.faults.add(
       path,
@@ -150,16 +154,26 @@ export class NamedFileReader {
     return reading;
   }
 
-  async #read({ file, path }: Place, name: string, bytesMax: number): Promise<string | undefined> {
+  async #read(place: Place, name: string, bytesMax: number, isSecret = false): Promise<string | undefined> {
+    const { file, path } = place;
     const absolute = resolve(file.folder, name);
     const key = `${bytesMax} ${absolute}`;
     const reading = this.#texts.get(key) ?? readTextFile(absolute, bytesMax);
     this.#texts.set(key, reading);
     const result = await reading;
-    if (result.ok) return result.text;
+    if (result.ok) {
+      await warnOfRights(place, absolute, result.mode, isSecret);
+      return result.text;
+    }
     file.faults.add(path, renderFileFault(file, path, absolute !== name, result.reason));
     return undefined;
   }
+}
+
+/** Warns of rights that others have on a file that a value names. */
+async function warnOfRights({ file, path }: Place, absolute: string, mode: number, isSecret: boolean): Promise<void> {
+  const excess = await describeExcessRights(absolute, mode, isSecret);
+  if (excess !== undefined) file.faults.warn(path, excess);
 }
 
 function renderContentFault(expected: string, kind: SecretKind, fault: 'empty' | 'other'): string {

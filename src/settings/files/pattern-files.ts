@@ -11,6 +11,8 @@ export interface MatchedFile {
   /** Absolute. */
   readonly path: string;
   readonly text: string;
+  /** Permission bits. */
+  readonly mode: number;
 }
 
 /** Limits on the files that patterns may match. */
@@ -69,7 +71,7 @@ export async function readPatternFiles(
         main.faults.add(place, `The files that are named here and before hold more than ${bytesMax} bytes`);
         return { files, patterns: absolute, digests };
       }
-      files.push({ name, path, text: text.text });
+      files.push({ name, path, text: text.text, mode: text.mode });
     }
   }
   return { files, patterns: absolute, digests };

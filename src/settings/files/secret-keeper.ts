@@ -11,7 +11,14 @@ interface Unread {
 }
 
 /** A secret as it was read, or why it could not be. */
-export type ReadSecret = { readonly ok: true; readonly secret: Secret } | Unread;
+export type ReadSecret =
+  | {
+      readonly ok: true;
+      readonly secret: Secret;
+      /** Permission bits of its file; 0 for a command. */
+      readonly mode: number;
+    }
+  | Unread;
 
 /** Requirements on a secret that is read. */
 export interface SecretKind {
@@ -50,7 +57,7 @@ interface Kept {
   isReported: boolean;
 }
 
-type Content = { readonly ok: true; readonly value: string } | Unread;
+type Content = { readonly ok: true; readonly value: string; readonly mode: number } | Unread;
 
 /** Clock and limits of a keeper. */
 export interface SecretKeeperOptions {
@@ -93,11 +100,11 @@ export class SecretKeeper {
     if (kept && known) {
       kept.stamp = stamp;
       this.#take(kept, known, content);
-      return { ok: true, secret: known };
+      return { ok: true, secret: known, mode: content.mode };
     }
     const secret = new Secret(content.value, { id: key, renew: () => this.#renew(key) });
     this.#kept.set(key, { secret: new WeakRef(secret), origin, read, stamp, isReported: false });
-    return { ok: true, secret };
+    return { ok: true, secret, mode: content.mode };
   }
 
   /** Reads those again whose file has changed. Never rejects. */
@@ -169,7 +176,7 @@ async function readContent(origin: SecretOrigin, kind: SecretKind, commandMsMax:
   if (isValid?.(value) === false) {
     return { ok: false, fault: 'other', reason: `holds something else than ${expected}` };
   }
-  return { ok: true, value };
+  return { ok: true, value, mode: text.mode };
 }
 
 /** Text that differs when a file has changed; empty for a command. */
@@ -183,7 +190,7 @@ async function readStamp(origin: SecretOrigin): Promise<string> {
   }
 }
 
-type Output = Pick<TextFile & { readonly ok: true }, 'ok' | 'text'> | (TextFile & { readonly ok: false });
+type Output = Pick<TextFile & { readonly ok: true }, 'ok' | 'text' | 'mode'> | (TextFile & { readonly ok: false });
 
 /** Runs a program without a shell, and returns what it writes. Messages never quote its output. */
 function runCommand(
@@ -194,7 +201,7 @@ function runCommand(
   const { promise, resolve } = Promise.withResolvers<Output>();
   const options = { cwd: folder, timeout: msMax, killSignal: 'SIGKILL', maxBuffer: bytesMax } as const;
   const child = execFile(program, args, options, (error, stdout) => {
-    resolve(error ? { ok: false, reason: explainEnd(error, bytesMax, msMax) } : { ok: true, text: stdout });
+    resolve(error ? { ok: false, reason: explainEnd(error, bytesMax, msMax) } : { ok: true, text: stdout, mode: 0 });
   });
   child.stdin?.end();
   return promise;

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
+import { describeExcessRights } from '../files/file-rights.ts';
 import { SecretKeeper } from '../files/secret-keeper.ts';
 import { listSecretKeys, type SecretKeys } from '../schema/values.ts';
 import { ConfigSource } from './config-source.ts';
@@ -41,6 +42,8 @@ export interface FileSurroundings {
   readonly credentialsFolder?: string | undefined;
 }
 
+/** Number of warnings of a file that are kept: it may name thousands of others. */
+const WARNINGS_MAX = 20;
 /** Number of faults after which a file is not checked further: more than anybody reads. */
 const FAULTS_MAX = 1000;
 
@@ -53,6 +56,7 @@ export interface Place {
 /** The files of one configuration in parsing order, with their faults. Dispose of it when all are parsed. */
 export class ConfigFiles implements AsyncDisposable {
   readonly #faults: (() => readonly ConfigFault[])[] = [];
+  readonly #warnings: (() => readonly ConfigFault[])[] = [];
   readonly #thread = new YamlThread();
   readonly #surroundings: FileSurroundings;
 
@@ -62,10 +66,18 @@ export class ConfigFiles implements AsyncDisposable {
 
   /**
    * Parses the text of a file, in a thread unless it is short; `undefined`, with its faults recorded, when it cannot be checked
-   * further.
+   * further. Rights of others on the file are a warning.
    */
-  async parse(name: string, path: string, text: string, root: RootExpected): Promise<ConfigFile | undefined> {
-    return this.#open(name, path, await this.#thread.parse(name, text, root), root);
+  async parse(
+    name: string,
+    path: string,
+    { text, mode = 0 }: { readonly text: string; readonly mode?: number },
+    root: RootExpected,
+  ): Promise<ConfigFile | undefined> {
+    const file = this.#open(name, path, await this.#thread.parse(name, text, root), root);
+    const excess = file && (await describeExcessRights(resolve(path), mode, holdsSecret(file)));
+    if (excess !== undefined) file?.faults.warn([], excess);
+    return file;
   }
 
   /** The same at once, for files that are part of the product. */
@@ -90,6 +102,7 @@ export class ConfigFiles implements AsyncDisposable {
     const source = new ConfigSource(content);
     const faults = new FaultList(name, source, known);
     this.#faults.push(() => faults.toSorted());
+    this.#warnings.push(() => faults.warnings);
     const folder = dirname(resolve(path));
     const secretKeys = listSecretKeys(schema);
     return { name, folder, source, faults, secretKeys, surroundings: this.#surroundings, isMain };
@@ -101,10 +114,25 @@ export class ConfigFiles implements AsyncDisposable {
     this.#faults.push(() => [fault]);
   }
 
+  /** What is not as it should be, but no reason to refuse the configuration. */
+  get warnings(): ConfigFault[] {
+    return this.#warnings.flatMap((warnings) => warnings());
+  }
+
   /** All faults: file by file, each in the order of its lines. */
   get faults(): ConfigFault[] {
     return this.#faults.flatMap((faults) => faults());
   }
+}
+
+/** True if a secret stands in the file itself, and not in the environment. */
+function holdsSecret({ source, secretKeys }: ConfigFile): boolean {
+  const holds = (value: unknown, isSecret: boolean): boolean => {
+    if (typeof value === 'string') return isSecret && !value.includes('${');
+    if (typeof value !== 'object' || value === null) return false;
+    return Object.entries(value).some(([key, part]) => holds(part, isSecret || secretKeys.isSecret([key])));
+  };
+  return holds(source.value, false);
 }
 
 /** Renders a position for a message about the file `from`: `on line 3`, `in b.yaml on line 3`. */
@@ -145,6 +173,8 @@ export class FaultList {
   readonly #locator: Locator;
   readonly #faults = new Map<string, ConfigFault>();
   readonly #paths = new Set<string>();
+  readonly #warnings: ConfigFault[] = [];
+  #more = 0;
 
   /** `known` are the faults of parsing, which {@link covers} ignores. */
   constructor(file: string, locator: Locator, known: readonly ConfigFault[]) {
@@ -169,6 +199,19 @@ export class FaultList {
     const { nearest } = options;
     this.#paths.add(JSON.stringify(path));
     this.#keep({ file: this.#file, line, column, keyPath, message, ...(nearest === undefined ? {} : { nearest }) });
+  }
+
+  /** Adds a warning; those beyond twenty are only counted. */
+  warn(path: KeyPath, message: string): void {
+    const warning = { file: this.#file, ...this.#locator.locate(path, 'value'), keyPath: renderKeyPath(path), message };
+    if (this.#warnings.length < WARNINGS_MAX) this.#warnings.push(warning);
+    else this.#more++;
+  }
+
+  get warnings(): readonly ConfigFault[] {
+    if (this.#more === 0) return this.#warnings;
+    const message = `There are ${this.#more} more warnings of this kind`;
+    return [...this.#warnings, { file: this.#file, line: 1, column: 1, keyPath: '', message }];
   }
 
   /** True if the value at `path`, or a value that contains it, already has a fault. */

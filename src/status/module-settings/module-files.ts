@@ -27,8 +27,8 @@ export async function readListedModules(
   const bounds = { filesMax: MODULE_FILES_MAX, bytesMax: MODULE_FILES_BYTES_MAX };
   const matched = await readPatternFiles(main, 'module_files', settings.module_files ?? [], bounds);
   const listed = place(settings.modules ?? {}, main, ['modules']);
-  for (const { name, path, text } of matched.files) {
-    const file = await files.parse(name, path, text, MODULES_ROOT);
+  for (const matchedFile of matched.files) {
+    const file = await files.parse(matchedFile.name, matchedFile.path, matchedFile, MODULES_ROOT);
     if (file) listed.push(...place((await checkSettings(file, env, modulesSchema)) ?? {}, file, []));
   }
   return listed;

@@ -143,7 +143,7 @@ it('hides a secret key by its schema alone, also where it is misplaced', async (
   });
   const root = { kind: 'map', expected: '', ifEmpty: '', schema } as const;
   await using files = new ConfigFiles();
-  const file = await files.parse('a.yaml', '/a.yaml', 'door: { pin: 90210 }\nsize: { pin: 90210 }', root);
+  const file = await files.parse('a.yaml', '/a.yaml', { text: 'door: { pin: 90210 }\nsize: { pin: 90210 }' }, root);
   if (!file) return expect.unreachable('the text can be parsed');
   await checkSettings(file, {}, schema);
   expect(files.faults.map(({ keyPath }) => keyPath)).toEqual(['door.pin', 'size']);
