@@ -17,6 +17,7 @@ export const SAMPLES = {
   'long properties': 'a fifth of the runs',
   'real receivers': 'none',
   'fuzz cases': '4,000 of 40,000',
+  'kills of the agent': '3 of 12',
 } as const;
 
 export type SampleName = keyof typeof SAMPLES;
