@@ -4,7 +4,7 @@
  *   npx node bench/pipeline.ts [folder with node_modules of seek-bzip and unbzip2-stream [rounds, default 5]]
  *
  * Takes five to eight minutes. Prints Markdown for RESULTS.md. Wants bash and bzip2; what else is absent is skipped:
- * lbzip2 and gawk (apt-get install lbzip2 gawk), the npm decoders (npm i --prefix <folder> seek-bzip@2.0.0 unbzip2-stream@1.4.3).
+ * lbzip2, gawk and rsyslogd (apt-get install lbzip2 gawk rsyslog), the npm decoders (npm i --prefix <folder> seek-bzip@2.0.0 unbzip2-stream@1.4.3).
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,6 +29,7 @@ import {
 import { createLogText } from './log-text.ts';
 import { cut, findNpmDecoders, type NpmDecoder } from './npm-decoders.ts';
 import { readLog } from './reading.ts';
+import { findRsyslog, runRsyslog } from './rsyslog.ts';
 import { watchSteps } from './watch-steps.ts';
 import { runAgent } from './whole-agent.ts';
 
@@ -171,6 +172,21 @@ async function compareAgent(archive: Buffer, text: Buffer, folder: string): Prom
       print(`| ${row.join(' | ')} |`);
     }
   }
+  await compareRsyslog(env.ARCHIVE, text.toString('latin1', lastOffset).trimEnd().split('] ', 2)[1] ?? '');
+}
+
+/** A row of the table of agents. */
+async function compareRsyslog(archive: string, lastMessage: string): Promise<void> {
+  const version = findRsyslog();
+  if (version === undefined) {
+    print('', 'Skipped: rsyslogd, because it is not installed.');
+    return;
+  }
+  const runs: Awaited<ReturnType<typeof runRsyslog>>[] = [];
+  for (let round = 0; round < ROUNDS; round++) runs.push(await runRsyslog(archive, lastMessage));
+  const [seconds, processor] = [runs.map((run) => run.seconds), runs.map((run) => run.processorSeconds)];
+  const name = `one archive, \`bzcat\` to rsyslogd ${version}, JSON in a file (no uid, no zone, no labels, no rules)`;
+  print(`| ${name} | ${median(seconds).toFixed(2)} | | ${median(processor).toFixed(2)} | | | |`);
 }
 
 /** Runs in a process of its own. Without workers it only waits, which shows what the machine does to everybody. */

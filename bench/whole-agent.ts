@@ -150,7 +150,8 @@ function readFrom(path: string, from: number, to: number): string {
   return bytes.toString('latin1');
 }
 
-function processorSecondsOf({ pid }: ChildProcess): number {
+/** Processor time of a process since its start, all threads. Seconds. */
+export function processorSecondsOf({ pid }: Pick<ChildProcess, 'pid'>): number {
   const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
   const fields = rest.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
