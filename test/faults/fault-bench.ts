@@ -46,6 +46,10 @@ export interface FaultBenchOptions {
   readonly routers?: number;
   /** Folder of the state. Default: `data` beside the configuration. */
   readonly storagePath?: string;
+  /** Size at which a log is rotated. Default 16 KiB, five seconds of {@link FaultBench.keepWriting}. Bytes. */
+  readonly fileBytes?: number;
+  /** How far the clocks of the routers are behind at the start. Default 0. Milliseconds. */
+  readonly behindMs?: number;
   /** Host in the URLs of routers and receiver. Default `127.0.0.1`. */
   readonly host?: string;
 }
@@ -134,7 +138,7 @@ export class KeyedReceiver implements AsyncDisposable {
 
 /** Opens routers and receiver; the agent is started by the test. */
 export async function openFaultBench(options: FaultBenchOptions = {}): Promise<FaultBench> {
-  const { routers: count = 2, host = '127.0.0.1' } = options;
+  const { routers: count = 2, host = '127.0.0.1', fileBytes = 16 * 1024, behindMs = 0 } = options;
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-faults-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
@@ -145,7 +149,8 @@ export async function openFaultBench(options: FaultBenchOptions = {}): Promise<F
       seed: 1,
       plainHttp: true,
       // Rotations come while the agent is away, and no file is deleted before it is back.
-      logs: { maxSizeBytes: 16 * 1024, compressionMs: 500, maxFiles: 1000 },
+      logs: { maxSizeBytes: fileBytes, compressionMs: 500, maxFiles: 1000 },
+      clockOffsetMs: -behindMs,
     }),
   );
   const receiver = opened.use(new KeyedReceiver());

@@ -18,6 +18,7 @@ export const SAMPLES = {
   'real receivers': 'none',
   'fuzz cases': '4,000 of 40,000',
   'kills of the agent': '3 of 12',
+  'faults of the machine': 'on one of two stores, with a shorter history',
 } as const;
 
 export type SampleName = keyof typeof SAMPLES;

@@ -1,0 +1,234 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { sampled, sampleNote } from '../support/sampled.ts';
+import { findNoDiskReason, findNoLimitReason, limitFileBytes, openSmallDisk } from '../support/small-disk.ts';
+import { findTool } from '../support/tools.ts';
+import { openFaultBench, type RunningAgent, untilMetric } from './fault-bench.ts';
+
+const run = promisify(execFile);
+const MIB = 1024 ** 2;
+const DAY_SECONDS = 86_400;
+const LINES = 40;
+/** Files of the history of each log, and their lines: a megabyte for each file of the four logs. */
+const [HISTORY_FILES, HISTORY_LINES] = [sampled('faults of the machine', 9, 3), 4000];
+const ROTATION_MS = 2000;
+/** The minute of the issue takes `FAULT_STOP_MS=60000`; three seconds are more than every time limit of the configuration. */
+const STOP_MS = Number(process.env['FAULT_STOP_MS'] ?? 3000);
+const noDisk = findNoDiskReason();
+const noLimit = findNoLimitReason();
+const faketime = findTool('faketime');
+const unshare = findTool('unshare');
+
+/** The two files of the state: records and positions, and the dead letters of a sink that refuses every tenth record. */
+const STORES = sampled(
+  'faults of the machine',
+  [
+    { store: 'records', refuses: false },
+    { store: 'dead letters', refuses: true },
+  ],
+  [{ store: 'records', refuses: false }],
+);
+const limits = { timeout: 180_000 };
+const UP = /^router_up\{router="sim-1"\} 1$/m;
+
+/** Ends the agent in the way of a service manager. */
+async function stop(agent: RunningAgent): Promise<void> {
+  agent.process.kill('SIGTERM');
+  expect(await agent.ended).toMatchObject({ code: 0 });
+}
+
+const pidOf = ({ process: { pid = 0 } }: RunningAgent) => pid;
+
+describe(`the whole agent, in a process of its own${sampleNote('faults of the machine')},`, () => {
+  test.for(STORES)(
+    'goes on by itself when its full disk has room again: $store',
+    limits,
+    async ({ refuses }, context) => {
+      context.skip(noDisk !== undefined, noDisk);
+      await using disk = await openSmallDisk(48 * MIB);
+      await using bench = await openFaultBench({ storagePath: join(disk.path, 'data') });
+      bench.receiver.refuses = refuses;
+      await using agent = await bench.startAgent();
+      bench.write(LINES);
+      await bench.expectComplete();
+      const filler = join(disk.path, 'filler');
+      await run('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k']).catch(() => {});
+      bench.write(LINES);
+      await untilMetric(agent, /^router_exporter_spool_held_back 1$/m);
+      expect(await agent.readMetrics()).toMatch(UP);
+      await rm(filler);
+      await bench.expectComplete();
+      await untilMetric(agent, /^router_exporter_spool_held_back 0$/m);
+      await expectLetters(agent, refuses ? bench.receiver.refused.size : 0);
+      await stop(agent);
+    },
+  );
+
+  test.for(STORES)(
+    'goes on by itself when its disk, which became read-only while it was down, can be written again: $store',
+    limits,
+    async ({ refuses }, context) => {
+      context.skip(noDisk !== undefined, noDisk);
+      await using disk = await openSmallDisk(48 * MIB);
+      await using bench = await openFaultBench({ storagePath: join(disk.path, 'data') });
+      bench.receiver.refuses = refuses;
+      {
+        await using agent = await bench.startAgent();
+        bench.write(LINES);
+        await bench.expectComplete();
+        await stop(agent);
+      }
+      await disk.remount('ro');
+      await using agent = await bench.startAgent();
+      bench.write(LINES);
+      await untilMetric(agent, UP);
+      await untilMetric(agent, /^router_exporter_spool_held_back 1$/m);
+      await disk.remount('rw');
+      await bench.expectComplete();
+      await expectLetters(agent, refuses ? bench.receiver.refused.size : 0);
+      await stop(agent);
+    },
+  );
+
+  test.for(STORES)(
+    'goes on by itself when the system fails its writes for a while: $store',
+    limits,
+    async ({ refuses }, context) => {
+      context.skip(noLimit !== undefined, noLimit);
+      await using bench = await openFaultBench();
+      bench.receiver.refuses = refuses;
+      await using agent = await bench.startAgent();
+      bench.write(LINES);
+      await bench.expectComplete();
+      await limitFileBytes(pidOf(agent), 1);
+      bench.write(LINES);
+      await untilMetric(agent, /^router_exporter_spool_held_back 1$/m);
+      await limitFileBytes(pidOf(agent), 'unlimited');
+      await bench.expectComplete();
+      await expectLetters(agent, refuses ? bench.receiver.refused.size : 0);
+      await stop(agent);
+    },
+  );
+
+  test('reaches its routers and its sink again when there are file descriptors again', limits, async (context) => {
+    context.skip(noLimit !== undefined, noLimit);
+    await using bench = await openFaultBench();
+    await using agent = await bench.startAgent();
+    bench.write(LINES);
+    await bench.expectComplete();
+    const open = (await readdir(`/proc/${pidOf(agent)}/fd`)).map(Number);
+    await run('prlimit', ['--pid', String(pidOf(agent)), `--nofile=3:${Math.max(...open) + 1000}`]);
+    for (const router of bench.routers) await router.fault('down');
+    for (const router of bench.routers) await router.clearFault('down');
+    bench.receiver.disconnect();
+    bench.write(LINES);
+    await agent.waitFor('stderr', /no more open files/);
+    await run('prlimit', ['--pid', String(pidOf(agent)), `--nofile=${Math.max(...open) + 1000}`]);
+    await bench.expectComplete();
+    await untilMetric(agent, UP);
+    await stop(agent);
+  });
+
+  test('reads a history of many files in a heap of 48 MiB', limits, async () => {
+    await using bench = await openFaultBench({ fileBytes: 256 * 1024, behindMs: HISTORY_FILES * ROTATION_MS });
+    for (let file = 0; file < HISTORY_FILES; file++) {
+      bench.write(HISTORY_LINES);
+      // Two files of one second would have one name.
+      for (const router of bench.routers) router.jumpClock(ROTATION_MS);
+    }
+    await Promise.all(bench.routers.map((router) => router.whenQuiet()));
+    await using agent = await bench.startAgent([], { NODE_OPTIONS: '--max-old-space-size=48' });
+    await bench.expectComplete();
+    await stop(agent);
+  });
+
+  test.for(['+', '-'])(
+    `goes on when the clock is set by a day (%s1 d), there and back${faketime.note}`,
+    limits,
+    async (sign, context) => {
+      context.skip(faketime.isMissing, 'faketime is not installed');
+      await using bench = await openFaultBench();
+      const clock = join(bench.folder, 'clock');
+      await writeFile(clock, '+0\n');
+      await using agent = await bench.startAgent([], {
+        LD_PRELOAD: findFaketime(),
+        FAKETIME_TIMESTAMP_FILE: clock,
+        FAKETIME_NO_CACHE: '1',
+        FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      });
+      bench.write(LINES);
+      await bench.expectComplete();
+      for (const step of [`${sign}${DAY_SECONDS}\n`, '+0\n']) {
+        await writeFile(clock, step);
+        bench.write(LINES);
+        await bench.expectComplete();
+        await untilMetric(agent, UP);
+      }
+      // It was the agent's own clock that jumped, and no router's: nothing is missing.
+      expect(await agent.readMetrics()).not.toMatch(/^router_log_gaps_total\{.*\} [1-9]/m);
+      await stop(agent);
+    },
+  );
+
+  test(`goes on when names are resolved again${unshare.note}`, limits, async (context) => {
+    context.skip(unshare.isMissing || noDisk !== undefined, 'this user may not mount a file over /etc/hosts');
+    await using bench = await openFaultBench({ host: 'fault-bench.test' });
+    const hosts = join(bench.folder, 'hosts');
+    const resolver = join(bench.folder, 'resolv.conf');
+    await writeFile(hosts, '127.0.0.1 localhost fault-bench.test\n');
+    // Nobody listens there.
+    await writeFile(resolver, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
+    const mounts = `mount --bind ${hosts} /etc/hosts && mount --bind ${resolver} /etc/resolv.conf && exec "$0" "$@"`;
+    await using agent = await bench.startAgent(['unshare', '--mount', 'sh', '-c', mounts]);
+    bench.write(LINES);
+    await bench.expectComplete();
+    await writeFile(hosts, '127.0.0.1 localhost\n');
+    for (const router of bench.routers) await router.fault('down');
+    for (const router of bench.routers) await router.clearFault('down');
+    bench.receiver.disconnect();
+    bench.write(LINES);
+    await untilMetric(agent, /^router_failure_reason\{router="sim-1",reason="dns"\} 1$/m);
+    await writeFile(hosts, '127.0.0.1 localhost fault-bench.test\n');
+    await bench.expectComplete();
+    await untilMetric(agent, UP);
+    await stop(agent);
+  });
+
+  test(`goes on after it was stopped for ${STOP_MS} ms, longer than all of its time limits`, limits, async () => {
+    await using bench = await openFaultBench();
+    const end = bench.keepWriting();
+    await using agent = await bench.startAgent();
+    await bench.receiver.untilArrived(LINES);
+    agent.process.kill('SIGSTOP');
+    const continued = new Promise<void>((resolve) => {
+      setTimeout(() => {
+        agent.process.kill('SIGCONT');
+        resolve();
+      }, STOP_MS);
+    });
+    await continued;
+    await bench.receiver.untilArrived(LINES);
+    end();
+    await bench.expectComplete();
+    await untilMetric(agent, UP);
+    await stop(agent);
+  });
+});
+
+/** Every record that the receiver refused for good is a dead letter, and nothing else is. */
+async function expectLetters(agent: RunningAgent, records: number): Promise<void> {
+  const pattern = new RegExp(`^router_exporter_dead_letters\\{sink="keyed"\\} ${records}$`, 'm');
+  await untilMetric(agent, pattern);
+}
+
+function findFaketime(): string {
+  const folders = ['/usr/lib/x86_64-linux-gnu/faketime', '/usr/lib/aarch64-linux-gnu/faketime', '/usr/lib/faketime'];
+  const found = folders.map((folder) => join(folder, 'libfaketime.so.1')).find((file) => existsSync(file));
+  if (found === undefined)
+    throw new RangeError('faketime is installed, and its library is in none of the usual folders');
+  return found;
+}
