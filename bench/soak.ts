@@ -13,6 +13,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { renderErrorChain } from '../src/base/index.ts';
 import { describeMachine, print } from './contest.ts';
 import type { FleetAddress, FleetCounts } from './soak-fleet.ts';
 import type { HeldFigures } from './soak-probe.ts';
@@ -120,6 +121,7 @@ const columns = [
   'up',
   'records',
   'hostile requests',
+  'failed scrapes',
   'own log',
   'CPU s',
   'load',
@@ -127,14 +129,16 @@ const columns = [
 try {
   const url = await Promise.race([started.promise, ended]);
   let scraped = '';
-  const scrapes = setInterval(() => {
-    fetch(`${url}/metrics`)
-      .then((answer) => answer.text())
-      .then(
-        (text) => (scraped = text),
-        () => (scraped = ''),
-      );
-  }, SCRAPE_MS);
+  let failedScrapes = 0;
+  const scrape = async () => {
+    try {
+      scraped = await (await fetch(`${url}/metrics`)).text();
+    } catch (cause) {
+      failedScrapes++;
+      process.stderr.write(`${new Date().toISOString()} no scrape: ${renderErrorChain(cause)}\n`);
+    }
+  };
+  const scrapes = setInterval(() => void scrape(), SCRAPE_MS);
   print(
     `${describeMachine()}; ${routers} routers, ${hostile} of them hostile (${address.hostile.map(({ name }) => name.slice(8)).join(', ')}); sizes in MiB.`,
     '',
@@ -171,6 +175,7 @@ try {
       series.filter((line) => /^router_up\{.* 1$/.test(line)).length,
       counts.records,
       counts.hostileRequests,
+      failedScrapes,
       ownLines,
       (processorSeconds - before).toFixed(0),
       loadavg()[0]?.toFixed(1),

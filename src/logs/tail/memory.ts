@@ -117,17 +117,17 @@ export class TailMemory {
   }
 }
 
-/** The growth of a log between two looks, by the agent's clock. */
+/** The growth of a log from one look to another, by the agent's clock. */
 interface Growth {
   readonly fromMs: number;
-  readonly toMs: number;
-  readonly bytes: number;
+  toMs: number;
+  bytes: number;
 }
 
 /** Growth further back than this says little about now. */
 const WINDOW_MS = 60 * 60_000;
-/** Looks within {@link WINDOW_MS} that are kept. */
-const GROWTHS_MAX = 720;
+/** Looks within this time become one growth: a fleet has thousands of logs, and each is looked at twice a minute. */
+const GROWTH_MS = WINDOW_MS / 12;
 /** Growth over less than this is a burst and no rate. */
 const SPAN_MS_MIN = 10_000;
 /** Assumed size of a rotated file before one was read: the log daemon's usual limit. Bytes. */
@@ -156,10 +156,18 @@ export class Retention {
   noteLook(nowMs: number, bytes: number): void {
     const fromMs = this.#lookedAtMs;
     this.#lookedAtMs = nowMs;
+    // The agent's clock was set back: spans to before that mean nothing.
+    if (fromMs !== undefined && nowMs < fromMs) this.#growths = [];
     // The first look says how much there is, not how fast it grows.
     if (fromMs === undefined || nowMs <= fromMs) return;
+    const last = this.#growths.at(-1);
+    if (last && nowMs - last.fromMs <= GROWTH_MS) {
+      last.toMs = nowMs;
+      last.bytes += bytes;
+      return;
+    }
     this.#growths.push({ fromMs, toMs: nowMs, bytes });
-    this.#growths = this.#growths.filter(({ toMs }) => nowMs - toMs < WINDOW_MS).slice(-GROWTHS_MAX);
+    this.#growths = this.#growths.filter(({ toMs }) => nowMs - toMs < WINDOW_MS);
   }
 
   /** Time from the writing of a line to its deletion by the router, at the present growth. Milliseconds. */
