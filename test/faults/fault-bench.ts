@@ -108,8 +108,8 @@ export class KeyedReceiver implements AsyncDisposable {
     const lines = Buffer.concat(chunks).toString().split('\n');
     const items: unknown[] = [];
     for (let index = 0; index + 1 < lines.length; index += 2) {
-      const { create } = JSON.parse(lines[index] ?? '') as { readonly create: { readonly _id: string } };
-      items.push({ create: this.#store(create._id, lines[index + 1] ?? '') });
+      const { create } = JSON.parse(lines[index] ?? '') as { readonly create: Readonly<Record<string, string>> };
+      items.push({ create: this.#store(create['_id'] ?? '', lines[index + 1] ?? '') });
     }
     const errors = items.some((item) => JSON.stringify(item).includes('error'));
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ errors, items }));
@@ -211,16 +211,9 @@ async function startAgent(
   around: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<RunningAgent> {
-  const [file = '', ...args] = [
-    ...around,
-    process.execPath,
-    PROGRAM,
-    'run',
-    '--config.file',
-    configFile,
-    '--log.format',
-    'json',
-  ];
+  const command = [process.execPath, PROGRAM, 'run', '--config.file', configFile, '--log.format', 'json'];
+  const [file, ...args] = [...around, ...command];
+  if (file === undefined) throw new RangeError('There is no command');
   const program = startProgram(file, args, env);
   const [, url = ''] = await program.waitFor('stderr', /"urls":\["([^"]+)"/).catch(async (cause: unknown) => {
     await program[Symbol.asyncDispose]();
