@@ -27,6 +27,11 @@ export class FixedRateSchedule {
     return this.#dueMs;
   }
 
+  /** True if the last scheduled run failed. */
+  get isFailing(): boolean {
+    return this.#failures > 0;
+  }
+
   /** Sets the time of the first run. A schedule with an infinite interval has none. */
   begin(firstMs: number): void {
     this.#dueMs = Number.isFinite(this.#intervalMs) ? firstMs : Number.POSITIVE_INFINITY;

@@ -9,6 +9,7 @@
 export type { Activity, CurrentRun, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
 export { type BudgetedActivity, ByteBudget, type ByteBudgetOptions, type BytesUsed } from './byte-budget.ts';
 export { RetryLoop, type RetryLoopOptions, type RetryLoopOutcome } from './retry-loop.ts';
+export type { RunLoad } from './run-shares.ts';
 export { Scheduler, type SchedulerOptions } from './scheduler.ts';
 export {
   type BudgetPart,

@@ -1,6 +1,7 @@
 import { type Clock, hashToUnit, type Timer } from '../base/index.ts';
 import type { Activity, RunEnded, RunOutcome, TriggerOutcome } from './activity.ts';
 import { DueQueue, FixedRateSchedule } from './due-times.ts';
+import { type RunLoad, RunShares } from './run-shares.ts';
 
 /** Clock and limits of the runs. */
 export interface SchedulerOptions {
@@ -12,7 +13,6 @@ export interface SchedulerOptions {
   readonly runsMax?: number;
 }
 
-/** Enough for thousands of healthy routers, and a bound on sockets and memory if many are slow at once. */
 const RUNS_MAX = 256;
 /** First runs are spread over at most this long per activity, so that a small fleet starts quickly. */
 const START_SPREAD_MS = 20;
@@ -56,12 +56,10 @@ interface RunInProgress {
 export class Scheduler {
   readonly #clock: Clock;
   readonly #report: (event: RunEnded) => void;
-  readonly #runsMax: number;
+  readonly #shares: RunShares<Entry>;
   readonly #entries = new Map<string, Entry>();
   readonly #queues = new Map<string, SerialQueue>();
   readonly #dueTimes = new DueQueue<Entry>();
-  /** Activities that hold their queue and wait for a free run. */
-  readonly #ready: Entry[] = [];
   readonly #running = new Map<Entry, RunInProgress>();
   #isStarted = false;
   #isStopped = false;
@@ -73,7 +71,7 @@ export class Scheduler {
     this.#clock = options.clock;
     this.#progressedMs = options.clock.monotonic();
     this.#report = options.report;
-    this.#runsMax = options.runsMax ?? RUNS_MAX;
+    this.#shares = new RunShares(options.runsMax ?? RUNS_MAX);
   }
 
   /**
@@ -125,7 +123,7 @@ export class Scheduler {
     entry.state = 'removed';
     this.#dueTimes.remove(entry);
     takeOut(queue.waiting, entry);
-    takeOut(this.#ready, entry);
+    this.#shares.remove(entry);
     this.#answer(entry, 'gone');
     const run = this.#running.get(entry);
     if (!run) {
@@ -172,9 +170,20 @@ export class Scheduler {
    */
   get stalledMs(): number {
     if (!this.#isStarted || this.#isStopped) return 0;
-    const isBusy = this.#running.size > 0 || this.#ready.length > 0;
+    const isBusy = this.#running.size > 0 || this.#shares.load.waiting > 0;
     const dueMs = isBusy ? this.#progressedMs : (this.#dueTimes.nextDueMs ?? Infinity);
     return Math.max(0, this.#clock.monotonic() - Math.max(this.#progressedMs, dueMs));
+  }
+
+  /** Runs under way and runs that wait because too many are under way. */
+  get load(): RunLoad {
+    return this.#shares.load;
+  }
+
+  /** Changes the limit of concurrent runs. Runs under way go on. */
+  limitRuns(runsMax: number): void {
+    this.#shares.setMax(runsMax);
+    if (this.#isStarted) this.#proceed();
   }
 
   /** Resolves when nothing is running. */
@@ -222,14 +231,23 @@ export class Scheduler {
     }
     if (queue.holder) queue.urgent = entry;
     else queue.holder = entry;
-    this.#ready.push(entry);
+    this.#wait(entry);
+  }
+
+  /** Waits for a free run. */
+  #wait(entry: Entry): void {
+    this.#shares.push(
+      entry,
+      entry.schedule.isFailing ? 'failing' : entry.activity.isUrgent === true ? 'status' : 'work',
+    );
   }
 
   #proceed(): void {
-    while (this.#running.size < this.#runsMax && !this.#isStopped) {
-      const entry = this.#ready.shift();
+    while (!this.#isStopped) {
+      const entry = this.#shares.take();
       if (!entry) break;
       if (entry.activity.isPaused?.()) {
+        this.#shares.release(entry);
         this.#skip(entry);
         this.#release(entry.queue, entry);
         continue;
@@ -270,6 +288,7 @@ export class Scheduler {
     }
     schedule.settle(startedMs, endedMs, outcome);
     this.#running.delete(entry);
+    this.#shares.release(entry);
     if (entry.state !== 'removed') this.#rest(entry);
     this.#answer(entry, outcome);
     this.#release(queue, entry);
@@ -292,7 +311,7 @@ export class Scheduler {
     if (queue.urgent === entry) queue.urgent = undefined;
     if (queue.holder || queue.urgent) return;
     queue.holder = queue.waiting.shift();
-    if (queue.holder) this.#ready.push(queue.holder);
+    if (queue.holder) this.#wait(queue.holder);
     else if (queue.entries.size === 0) this.#queues.delete(queue.name);
   }
 }
