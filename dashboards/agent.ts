@@ -116,6 +116,18 @@ const polling: kit.Section = {
       queries: [lagQuantile(0.5), lagQuantile(0.95), lagQuantile(0.99)],
     }),
     kit.trend({
+      title: 'Concurrent runs',
+      description:
+        'Polls, readings of logs and backups that are running, and those that wait because too many are. If some wait for minutes, raise `schedule.concurrent_runs`.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      queries: [
+        { expr: `sum by (state) (${of('router_exporter_runs')})`, legend: '{{state}}' },
+        { expr: `sum(${of('router_exporter_runs_max')})`, legend: 'limit' },
+      ],
+    }),
+    kit.trend({
       title: 'Duration of polls',
       description:
         'Over all routers of the jobs. If all are slow, the agent, its network or its machine is the cause; if only the slowest are, their links.',

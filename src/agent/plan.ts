@@ -1,6 +1,7 @@
 import { BackupCalendar, type BackupSettings, ProfileArchive } from '../backup/index.ts';
 import type { Clock, Logger } from '../base/index.ts';
 import type { Config, RouterSettings } from '../config/index.ts';
+import type { Scheduler } from '../schedule/index.ts';
 import { type EmbeddedStore, StoreError } from '../store/index.ts';
 import { toWebPolicy, type WebServer } from '../web/index.ts';
 import { LineProcessing } from './line-processing.ts';
@@ -18,6 +19,10 @@ export interface PlanOptions {
   readonly web: Pick<WebServer, 'prepare'>;
   /** Runner whose sinks are replaced. */
   readonly sinks: Pick<SinkSupervisor, 'prepare'>;
+  /** Scheduler whose limit is replaced. */
+  readonly scheduler: Pick<Scheduler, 'limitRuns'>;
+  /** Limit of concurrent runs without a configured one. */
+  readonly runsMaxDefault: number;
   /** Fleet whose routers are replaced. */
   readonly fleet: Pick<Fleet, 'apply'>;
   /** Store that drops the positions of removed routers. */
@@ -47,7 +52,7 @@ export interface Plan {
  * backups may have been created by then. Sinks come last, because preparing them writes to the store.
  */
 export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {
-  const { web, sinks, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
+  const { web, sinks, scheduler, runsMaxDefault, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
   const lines = new LineProcessing(config.logRules, config.redact);
   const switchWeb = web.prepare(toWebPolicy(config.web));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
@@ -59,6 +64,7 @@ export async function preparePlan(config: Config, options: PlanOptions): Promise
     config,
     async commit(signal) {
       switchWeb();
+      scheduler.limitRuns(config.schedule.runsMax ?? runsMaxDefault);
       if (backup) sayWhere(backup, logger);
       await sinkChange.commit(signal);
       const change = await fleet.apply(

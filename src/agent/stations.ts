@@ -1,9 +1,11 @@
+import { totalmem } from 'node:os';
 import type { Writable } from 'node:stream';
 import { type Clock, type Lifecycle, type Logger, type Random, renderErrorChain } from '../base/index.ts';
 import { createSink } from '../delivery/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
-import { type RunEnded, Scheduler } from '../schedule/index.ts';
+import { readDescriptorLimit } from '../net/index.ts';
+import { findRunsMax, type RunEnded, Scheduler } from '../schedule/index.ts';
 import type { StoreError } from '../store/index.ts';
 import type { SpoolSummary } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
@@ -49,6 +51,8 @@ export interface Stations extends Omit<State, 'opening'> {
   readonly metrics: SelfMetrics;
   readonly exposition: FleetExposition;
   readonly scheduler: Scheduler;
+  /** Limit of concurrent runs without a configured one. */
+  readonly runsMaxDefault: number;
   readonly fleet: Fleet;
   readonly sinks: SinkSupervisor;
   readonly counts: Readonly<AgentCounts>;
@@ -114,6 +118,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     sinkLags: () => sinks.measureLags(),
     deadLetters: () => sinks.countLetters(),
     routers: () => fleet.countStates(),
+    runs: () => scheduler.load,
   });
   return {
     store,
@@ -121,6 +126,10 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     metrics,
     exposition,
     scheduler,
+    runsMaxDefault: findRunsMax({
+      descriptors: readDescriptorLimit(),
+      memoryBytes: process.constrainedMemory() || totalmem(),
+    }),
     fleet,
     sinks,
     counts,

@@ -4,6 +4,7 @@ import type { Secret } from '../base/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
 import type { LogRuleSettings, LogSettings, RedactSettings } from '../logs/index.ts';
 import type { RouterIdentity } from '../model/index.ts';
+import type { ScheduleSettings } from '../schedule/index.ts';
 import type { TlsSettings } from '../settings/index.ts';
 import type { ModuleDefinition, PollSettings } from '../status/index.ts';
 import type { DeadLetterSettings, StorageSettings } from '../store/index.ts';
@@ -14,6 +15,7 @@ import type { routerKeysSchema } from './router-schema.ts';
 export interface Config {
   readonly web: WebSettings;
   readonly storage: StorageSettings;
+  readonly schedule: ScheduleSettings;
   /** Routers of the main file, then those of each file in `router_files`. Empty only with `router_files`. */
   readonly routers: readonly RouterSettings[];
   /** Absent: profiles are not backed up. */

@@ -1,6 +1,7 @@
 import { readBackup } from '../backup/index.ts';
 import { readSinks } from '../delivery/index.ts';
 import { type LogRuleSettings, resolveRedact } from '../logs/index.ts';
+import { readSchedule } from '../schedule/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
   type ConfigFault,
@@ -133,6 +134,7 @@ async function resolveConfig(
   return {
     web: await readWeb(main, settings.web, files),
     storage,
+    schedule: readSchedule(settings.schedule),
     routers: await resolveRouters(main, settings, routers, { registry, rules }),
     backup: readBackup(main, settings.backup),
     sinks: await readSinks(main, settings.sinks ?? []),

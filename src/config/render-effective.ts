@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { Secret } from '../base/index.ts';
 import { renderSink } from '../delivery/index.ts';
 import { renderLogRule, renderLogs } from '../logs/index.ts';
+import { renderSchedule } from '../schedule/index.ts';
 import { renderByteBudget, renderTls } from '../settings/index.ts';
 import { renderPoll } from '../status/index.ts';
 import { renderDeadLetters, renderStorage } from '../store/index.ts';
@@ -12,10 +13,20 @@ import type { Config, RouterSettings } from './config.ts';
  * Renders the running configuration as YAML with the keys of the configuration file, defaults applied, routers left out, and
  * `[secret]` for every secret. Content that came from a file is summarised in brackets.
  */
-export function renderEffectiveConfig({ web, storage, backup, sinks, deadLetters, logRules, redact }: Config): string {
+export function renderEffectiveConfig({
+  web,
+  storage,
+  schedule,
+  backup,
+  sinks,
+  deadLetters,
+  logRules,
+  redact,
+}: Config): string {
   return render({
     web: renderWeb(web),
     storage: renderStorage(storage),
+    schedule: renderSchedule(schedule),
     backup,
     sinks: sinks.map(renderSink),
     dead_letters: renderDeadLetters(deadLetters),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { backupSchema } from '../backup/index.ts';
 import { sinksSchema } from '../delivery/index.ts';
 import { logRulesSchema, redactSchema } from '../logs/index.ts';
+import { scheduleSchema } from '../schedule/index.ts';
 import type { SoundOf } from '../settings/index.ts';
 import { filePatterns, section } from '../settings/index.ts';
 import { modulesSchema } from '../status/index.ts';
@@ -17,6 +18,7 @@ export const AT_LEAST_ONE_ROUTER =
 export const configSchema = section('Configuration of router-exporter.', {
   web: webSectionSchema.optional(),
   storage: storageSchema.optional(),
+  schedule: scheduleSchema.optional(),
   defaults: layerSchema.optional(),
   routers: z
     .array(routerSchema, { error: AT_LEAST_ONE_ROUTER })

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 
 /**
  * Descriptors that connections to routers leave for the connections of the agent's own server, for three threads of five
@@ -34,5 +34,15 @@ function areDescriptorsFree(count: number): boolean {
     return !(cause instanceof Error && 'code' in cause && (cause.code === 'EMFILE' || cause.code === 'ENFILE'));
   } finally {
     for (const descriptor of held) closeSync(descriptor);
+  }
+}
+
+/** Returns how many files this process may have open; `undefined` if the system does not say. */
+export function readDescriptorLimit(): number | undefined {
+  try {
+    const limit = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return limit === undefined ? undefined : Number(limit);
+  } catch {
+    return undefined;
   }
 }

@@ -6,7 +6,7 @@
  * Does not own: the opening of a connection, and what a failure means to its caller (router, delivery).
  * Start reading at: error-codes.ts.
  */
-export { claimDescriptor } from './descriptors.ts';
+export { claimDescriptor, readDescriptorLimit } from './descriptors.ts';
 export { classifyCode, type NetworkFault, readErrorCode } from './error-codes.ts';
 export {
   createOneConnectionAgent,

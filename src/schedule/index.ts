@@ -11,6 +11,7 @@ export { type BudgetedActivity, ByteBudget, type ByteBudgetOptions, type BytesUs
 export { RetryLoop, type RetryLoopOptions, type RetryLoopOutcome } from './retry-loop.ts';
 export type { RunLoad } from './run-shares.ts';
 export { Scheduler, type SchedulerOptions } from './scheduler.ts';
+export { findRunsMax, readSchedule, renderSchedule, type ScheduleSettings, scheduleSchema } from './settings.ts';
 export {
   type BudgetPart,
   SharedBudget,

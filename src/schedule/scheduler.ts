@@ -175,7 +175,7 @@ export class Scheduler {
     return Math.max(0, this.#clock.monotonic() - Math.max(this.#progressedMs, dueMs));
   }
 
-  /** Runs under way and runs that wait because too many are under way. */
+  /** Runs under way and runs that wait because too many are. An urgent run beside another one of its router does not count. */
   get load(): RunLoad {
     return this.#shares.load;
   }
@@ -229,9 +229,15 @@ export class Scheduler {
       queue.waiting.push(entry);
       return;
     }
-    if (queue.holder) queue.urgent = entry;
-    else queue.holder = entry;
-    this.#wait(entry);
+    if (!queue.holder) {
+      queue.holder = entry;
+      this.#wait(entry);
+      return;
+    }
+    queue.urgent = entry;
+    // It shares the connection of the holder, and mostly waits for it: a place of its own would be one less for the others.
+    if (this.#running.has(queue.holder) && !this.#isStopped) this.#begin(entry);
+    else this.#wait(entry);
   }
 
   /** Waits for a free run. */
@@ -246,18 +252,22 @@ export class Scheduler {
     while (!this.#isStopped) {
       const entry = this.#shares.take();
       if (!entry) break;
-      if (entry.activity.isPaused?.()) {
-        this.#shares.release(entry);
-        this.#skip(entry);
-        this.#release(entry.queue, entry);
-        continue;
-      }
-      entry.state = 'running';
-      const run = { abort: new AbortController(), ended: Promise.resolve() };
-      this.#running.set(entry, run);
-      run.ended = this.#run(entry, run.abort.signal);
+      this.#begin(entry);
     }
     this.#arm();
+  }
+
+  #begin(entry: Entry): void {
+    if (entry.activity.isPaused?.()) {
+      this.#shares.release(entry);
+      this.#skip(entry);
+      this.#release(entry.queue, entry);
+      return;
+    }
+    entry.state = 'running';
+    const run = { abort: new AbortController(), ended: Promise.resolve() };
+    this.#running.set(entry, run);
+    run.ended = this.#run(entry, run.abort.signal);
   }
 
   /** Skips a run and puts the entry back to rest. */

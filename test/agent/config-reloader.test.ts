@@ -18,6 +18,7 @@ const FAULT: ConfigFault = { file: 'f.yaml', line: 3, column: 5, keyPath: 'route
 function createConfig(sinks: Config['sinks'] = []): Config {
   return {
     web: { listen: [] },
+    schedule: { runsMax: undefined },
     storage: { path: '', spoolBytesMax: 1 },
     routers: [],
     backup: undefined,

@@ -16,6 +16,7 @@ const broken = new StoreError('broken', 'The state could not be used', { disposi
 function createConfig(changes: Partial<Config> = {}): Config {
   return {
     web: { listen: [] },
+    schedule: { runsMax: undefined },
     storage: { path: '', spoolBytesMax: 1 },
     routers: [createRouterSettings('https://192.0.2.7', { name: 'a' })],
     backup: undefined,
@@ -43,6 +44,8 @@ function createBench(changes: Partial<PlanOptions> = {}) {
         return () => void happened.push('commit web');
       },
     },
+    scheduler: { limitRuns: (runsMax) => void happened.push(`limit runs to ${runsMax}`) },
+    runsMaxDefault: 256,
     sinks: {
       prepare: async (settings) => {
         happened.push(`prepare sinks ${settings.map(({ name }) => name).join()}`);
@@ -91,7 +94,10 @@ test('preparePlan() changes nothing, and its plan then changes the web server, t
   expect(bench.happened).toEqual(['prepare web', 'prepare sinks console']);
   bench.happened.length = 0;
   expect(await plan.commit(NEVER)).toEqual({ added: 1, changed: 0, removed: 0 });
-  expect(bench.happened).toEqual(['commit web', 'commit sinks', 'commit routers', 'keep a']);
+  expect(bench.happened).toEqual(['commit web', 'limit runs to 256', 'commit sinks', 'commit routers', 'keep a']);
+  bench.happened.length = 0;
+  await (await bench.prepare(createConfig({ schedule: { runsMax: 12 } }))).commit(NEVER);
+  expect(bench.happened).toContain('limit runs to 12');
 });
 
 test('preparePlan() begins nothing that would have to be committed when something before it fails', async () => {

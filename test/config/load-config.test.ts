@@ -24,6 +24,7 @@ describe('loadConfig()', () => {
         watched: [],
       },
       storage: { path: join(folder, 'data'), spoolBytesMax: 1_073_741_824 },
+      schedule: { runsMax: undefined },
       routers: [
         {
           name: 'plant-7',

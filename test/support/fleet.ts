@@ -139,6 +139,7 @@ async function createConfig(simulator: Simulator, folder: string, options: Fleet
     logRules: SHIPPED_RULES,
     redact: [],
     web: { listen: [{ host: '127.0.0.1', port: 0 }] },
+    schedule: { runsMax: undefined },
     storage: { path: folder, spoolBytesMax: 64 * 1024 * 1024 },
     sinks: [createStdoutSettings('console')],
     deadLetters: { bytesMax: 64 * 1024 * 1024, keepMs: 30 * 86_400_000 },

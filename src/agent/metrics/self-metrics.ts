@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ExpositionFormat } from '../../exposition/index.ts';
+import type { RunLoad } from '../../schedule/index.ts';
 import type { SpoolSummary } from '../../web/index.ts';
 
 /** Default families of prom-client whose names break the naming rules that promtool checks. */
@@ -23,6 +24,8 @@ export interface SelfReadings {
   readonly sinkLags: () => ReadonlyMap<string, number>;
   readonly deadLetters: () => ReadonlyMap<string, number>;
   readonly routers: () => Readonly<Record<RouterStateName, number>>;
+  /** Runs of all routers: polls, readings of logs, backups. */
+  readonly runs: () => RunLoad;
 }
 
 /** Fields that every metric of prom-client has, missing in its types. */
@@ -190,6 +193,23 @@ export class SelfMetrics {
       help: 'Size on disk of the records not acknowledged by every sink.',
       registers,
       collect: this.#collect((gauge, { spool }) => gauge.set(spool().bytes)),
+    });
+    new Gauge({
+      name: 'router_exporter_runs',
+      help: 'Number of polls, readings of logs and backups that are running, or waiting because too many are running; a poll during a download of the same router is not counted.',
+      labelNames: ['state'],
+      registers,
+      collect: this.#collect((gauge, { runs }) => {
+        const { running, waiting } = runs();
+        gauge.set({ state: 'running' }, running);
+        gauge.set({ state: 'waiting' }, waiting);
+      }),
+    });
+    new Gauge({
+      name: 'router_exporter_runs_max',
+      help: 'Maximum of running router_exporter_runs.',
+      registers,
+      collect: this.#collect((gauge, { runs }) => gauge.set(runs().max)),
     });
     new Gauge({
       name: 'router_exporter_routers',

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { orDefaults, type SoundOf, section, wholeNumber } from '../settings/index.ts';
+
+const RUNS_LEAST = 1;
+const RUNS_MOST = 100_000;
+
+/** Schema of the section `schedule`. */
+export const scheduleSchema = section('What runs at the same time.', {
+  concurrent_runs: wholeNumber(
+    {
+      description:
+        'Maximum number of status polls, readings of logs and backups at a time, over all routers. Default: half of the open files that the process may have, at most one for each MiB of memory, and 4096.',
+    },
+    RUNS_LEAST,
+    RUNS_MOST,
+  ).optional(),
+});
+
+/** The key `schedule`, checked. */
+export type ScheduleSettings = Readonly<ReturnType<typeof readSchedule>>;
+
+/** Converts the section to settings. */
+export function readSchedule(keys: SoundOf<typeof scheduleSchema> | undefined) {
+  const { concurrent_runs: runsMax } = orDefaults(scheduleSchema, keys);
+  return { runsMax };
+}
+
+/** Renders settings as the section; `undefined` if it would be empty. */
+export function renderSchedule({ runsMax }: ScheduleSettings): object | undefined {
+  return runsMax === undefined ? undefined : z.encode(scheduleSchema, { concurrent_runs: runsMax });
+}
+
+/** Resources of the process that bound concurrent runs. */
+export interface RunResources {
+  /** Number of files that the process may have open; `undefined` if unknown. */
+  readonly descriptors: number | undefined;
+  /** Memory of the machine or the container. Bytes. */
+  readonly memoryBytes: number;
+}
+
+/** At 0.4 s a request, ten thousand routers with their logs need about a thousand. */
+const DEFAULT_MOST = 4096;
+const DEFAULT_LEAST = 16;
+const MEBIBYTE = 1024 ** 2;
+
+/** Returns the limit of concurrent runs without a configured one. */
+export function findRunsMax({ descriptors = Infinity, memoryBytes }: RunResources): number {
+  const most = Math.min(DEFAULT_MOST, Math.floor(descriptors / 2), Math.floor(memoryBytes / MEBIBYTE));
+  return Math.max(DEFAULT_LEAST, most);
+}
