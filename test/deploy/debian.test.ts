@@ -14,9 +14,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import { startSimulator } from '../../src/simulator/index.ts';
+import { bootedRoot, bootSystemd } from '../support/booted-root.ts';
 import { copyCheckout } from '../support/checkout.ts';
 import { arm64Root, cleanRoot, openCleanRoot } from '../support/clean-root.ts';
 import { listElf, listFiles } from '../support/elf.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { findTool } from '../support/tools.ts';
 
@@ -147,6 +151,83 @@ describe.skipIf(sampled('Debian package', false, true) || dpkg.isMissing)(
         root.expect('dpkg', '--purge', 'router-exporter');
         const left = listFiles(root.folder).filter((path) => !before.includes(path));
         expect(left.filter((path) => !/^(first|next)\.deb$|^var\/(lib\/dpkg|log|cache)\//.test(path))).toEqual([]);
+      },
+    );
+
+    test.skipIf(cleanRoot.isMissing || bootedRoot.isMissing)(
+      `runs as a service of a real systemd: start, status, reload, watchdog, upgrade and removal${cleanRoot.note || bootedRoot.note}`,
+      { timeout: BUILD_MS_MAX },
+      async () => {
+        await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 1 });
+        using root = openCleanRoot();
+        const at = (path: string) => join(root.folder, path);
+        cpSync(file, at('first.deb'));
+        cpSync(raiseVersion(file, folder), at('next.deb'));
+        await using booted = await bootSystemd(root);
+        const expectRun = (...command: readonly string[]) => {
+          const end = booted.run(...command);
+          expect(end, booted.run('journalctl', '--no-pager', '--lines=50').stdout).toMatchObject({ status: 0 });
+          return end.stdout;
+        };
+        const show = (property: string) =>
+          expectRun('systemctl', 'show', '--value', '--property', property, 'router-exporter').trim();
+
+        expectRun('dpkg', '--install', '/first.deb');
+        expect(show('ActiveState')).toBe('inactive');
+        const port = await findFreePort();
+        writeFileSync(at('etc/router-exporter/router-password'), 'simulated\n', { mode: 0o600 });
+        writeFileSync(at('etc/router-exporter/device-ca.pem'), simulator.caPem);
+        const config = readFileSync(at(CONFIG), 'utf8').replace('https://192.0.2.10', simulator.routers[0]?.url ?? '');
+        writeFileSync(at(CONFIG), `${config}web: { listen: ["127.0.0.1:${port}"] }\n`);
+        // Shorter than that of the unit, for this test.
+        mkdirSync(at('etc/systemd/system/router-exporter.service.d'), { recursive: true });
+        writeFileSync(
+          at('etc/systemd/system/router-exporter.service.d/test.conf'),
+          '[Service]\nWatchdogSec=6\nRestartSec=100ms\n',
+        );
+        expectRun('systemctl', 'daemon-reload');
+        expectRun('systemctl', 'enable', '--now', 'router-exporter');
+
+        // `start` has waited until the agent serves its pages.
+        expect((await fetch(`http://127.0.0.1:${port}/-/ready`)).status).toBe(200);
+        await expect.poll(() => show('StatusText')).toBe('1 of 1 routers up');
+        const first = show('MainPID');
+        const status = expectRun('cat', `/proc/${first}/status`);
+        // A user that exists only while it runs, no capabilities, no new privileges, and the filter of system calls.
+        const user = Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]);
+        expect(user).toBeGreaterThanOrEqual(61_184);
+        expect(status).toMatch(/^CapEff:\s+0+$/m);
+        expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+        expect(status).toMatch(/^Seccomp:\s+2$/m);
+        simulator.routers[0]?.appendLog('network', 'a line');
+        const records = '/var/lib/private/router-exporter/records.jsonl';
+        await expect.poll(() => booted.run('cat', records).stdout, { timeout: 60_000 }).toContain('"message":"a line"');
+
+        expectRun('systemctl', 'reload', 'router-exporter');
+        await expect
+          .poll(() => expectRun('journalctl', '--no-pager', '--unit=router-exporter'))
+          .toContain('Loaded the configuration again');
+        expect([show('MainPID'), show('ActiveState'), show('NRestarts')]).toEqual([first, 'active', '0']);
+
+        // An agent whose event loop stands still.
+        expectRun('sh', '-c', `kill -STOP ${first}`);
+        await expect.poll(() => show('NRestarts'), { timeout: 120_000 }).toBe('1');
+        await expect.poll(() => show('StatusText'), { timeout: 60_000 }).toBe('1 of 1 routers up');
+        const second = show('MainPID');
+        expect(second).not.toBe(first);
+
+        expectRun('dpkg', '--force-confold', '--install', '/next.deb');
+        await expect.poll(() => show('StatusText'), { timeout: 60_000 }).toBe('1 of 1 routers up');
+        expect(show('MainPID')).not.toBe(second);
+        // The state went on: no line is there twice.
+        expect(expectRun('grep', '--count', '"message":"a line"', records)).toBe('1\n');
+
+        expectRun('dpkg', '--remove', 'router-exporter');
+        await expect(fetch(`http://127.0.0.1:${port}/-/healthy`)).rejects.toThrow();
+        const wants = '/etc/systemd/system/multi-user.target.wants/router-exporter.service';
+        expect(booted.run('test', '-L', wants).status).toBe(1);
+        expectRun('dpkg', '--purge', 'router-exporter');
+        expect(booted.run('test', '-e', '/var/lib/private/router-exporter').status).toBe(1);
       },
     );
 
