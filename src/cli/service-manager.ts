@@ -37,6 +37,8 @@ export interface ServiceManager {
 
 /** `systemd-notify` waits until systemd has read the message, which takes a moment on a busy machine. Milliseconds. */
 const SEND_MS_MAX = 5000;
+/** How long the end of the process waits for what is being sent: part of the ten seconds that the agent may take. Milliseconds. */
+const CLOSE_MS_MAX = 500;
 /** Messages per time of the watchdog: one may be lost. */
 const BEATS = 3;
 const MICROSECONDS = 1000;
@@ -104,9 +106,10 @@ export function openServiceManager(options: ServiceManagerOptions): ServiceManag
       beat = undefined;
       tell('STOPPING=1', 'STATUS=Stopping');
     },
-    close() {
+    async close() {
       beat?.cancel();
-      return mutex.run(async () => {});
+      using deadline = openDeadline(clock, CLOSE_MS_MAX);
+      await mutex.run(async () => {}, deadline.signal).catch(() => {});
     },
   };
 }

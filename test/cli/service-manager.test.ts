@@ -127,8 +127,13 @@ test('a message that hangs ends after five seconds and holds up no queue of othe
   await advance(1200);
   expect(sent.map(([first]) => first)).toEqual(['READY=1', 'WATCHDOG=1']);
   manager.stopping();
-  const closed = manager.close();
-  await advance(10_000);
-  await closed;
-  expect(sent.at(-1)?.[0]).toBe('STOPPING=1');
+  let isClosed = false;
+  const closed = manager.close().then(() => {
+    isClosed = true;
+    return isClosed;
+  });
+  await advance(499);
+  expect(isClosed).toBe(false);
+  await advance(1);
+  expect(await closed).toBe(true);
 });
