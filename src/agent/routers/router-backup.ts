@@ -54,6 +54,8 @@ export class RouterBackup {
   /** Wall time, milliseconds since the Unix epoch. */
   #dueMs: number | undefined;
   #isClosed = false;
+  /** Backups that were begun. */
+  #runs = 0;
 
   constructor(options: RouterBackupOptions) {
     this.#options = options;
@@ -76,6 +78,7 @@ export class RouterBackup {
   /** Backs up all profiles once. */
   async run(signal: AbortSignal): Promise<RunOutcome> {
     const { router, source, plan, clock, logger } = this.#options;
+    this.#runs++;
     const reason = this.#reason;
     this.#reason = 'schedule';
     using deadline = openDeadline(clock, DEADLINE_MS, signal);
@@ -107,7 +110,11 @@ export class RouterBackup {
     try {
       await this.#publish();
       const lastMs = await plan.archive.readLastAttemptMs(router.name);
-      this.#wait(plan.calendar.dueMs(router.name, lastMs ?? clock.now()));
+      // A backup that ran meanwhile, after a change, has set the next date.
+      if (this.#runs > 0) return;
+      // One that was asked for meanwhile may be due before.
+      const dueMs = plan.calendar.dueMs(router.name, lastMs ?? clock.now());
+      this.#wait(dueMs === undefined ? this.#dueMs : Math.min(dueMs, this.#dueMs ?? Infinity));
     } catch (cause) {
       logger.warn('The kept profiles could not be read', { router: router.name, error: renderErrorChain(cause) });
       this.#wait(plan.calendar.dueMs(router.name, clock.now()));
@@ -131,7 +138,9 @@ export class RouterBackup {
   async #publish(): Promise<void> {
     const { router, plan, exposition, logger } = this.#options;
     try {
-      exposition.publish(router, 'backup', await describeBackups(plan.archive, router.name));
+      const families = await describeBackups(plan.archive, router.name);
+      // The series of a router that was removed meanwhile are gone.
+      if (!this.#isClosed) exposition.publish(router, 'backup', families);
     } catch (cause) {
       logger.warn('The kept profiles could not be read', { router: router.name, error: renderErrorChain(cause) });
     }

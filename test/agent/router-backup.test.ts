@@ -1,0 +1,97 @@
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { RouterBackup } from '../../src/agent/routers/router-backup.ts';
+import { BackupCalendar, type KeptProfile, ProfileArchive } from '../../src/backup/index.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { FleetExposition } from '../../src/exposition/index.ts';
+import { createCollectingLogger } from '../support/collecting-logger.ts';
+
+const DAY_MS = 86_400_000;
+const START_MS = Date.UTC(2026, 10, 21, 12);
+const router = { name: 'plant-7', labels: {} };
+const never = new AbortController().signal;
+
+const KEPT = {
+  profile: 'Profile',
+  isListed: true,
+  lastSuccessMs: START_MS,
+  lastAttempt: { isSuccess: true, atMs: START_MS },
+  versions: [],
+} as unknown as KeptProfile;
+
+/** An archive that tells its profiles and its last attempt when the test lets it. */
+class HeldArchive extends ProfileArchive {
+  readonly told = Promise.withResolvers<number | undefined>();
+  readonly listed = Promise.withResolvers<readonly KeptProfile[]>();
+  override listProfiles(): Promise<readonly KeptProfile[]> {
+    return this.listed.promise;
+  }
+  override readLastAttemptMs(): Promise<number | undefined> {
+    return this.told.promise;
+  }
+}
+
+async function createBench() {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'router-backup-'));
+  const clock = createSteppedClock(START_MS);
+  const archive = new HeldArchive({ path: folder.path, keep: 3, clock });
+  await archive.prepare();
+  const exposition = new FleetExposition();
+  const requests: number[] = [];
+  const backup = new RouterBackup({
+    router,
+    source: {
+      listProfiles: () => Promise.resolve([]),
+      downloadProfile: () => Promise.reject(new TypeError('There is no profile')),
+    },
+    plan: { archive, calendar: new BackupCalendar('0 3 * * *'), format: 'binary' },
+    exposition,
+    clock,
+    logger: createCollectingLogger([]),
+    request: () => void requests.push(clock.now()),
+  });
+  const settle = async () => {
+    for (let turn = 0; turn < 20; turn++) await setImmediate();
+  };
+  return { folder, clock, archive, exposition, requests, backup, settle };
+}
+
+test('RouterBackup runs a missed backup at once', async () => {
+  const { folder, clock, archive, requests, backup } = await createBench();
+  await using _ = folder;
+  archive.listed.resolve([]);
+  backup.start();
+  archive.told.resolve(START_MS - 2 * DAY_MS);
+  await expect.poll(() => clock.advance(1).then(() => requests.length)).toBe(1);
+  backup.close();
+});
+
+test('RouterBackup does not repeat a backup that ran while it looked up the last one', async () => {
+  const { folder, clock, archive, requests, backup, settle } = await createBench();
+  await using _ = folder;
+  archive.listed.resolve([]);
+  backup.start();
+  await backup.run(never);
+  archive.told.resolve(START_MS - 2 * DAY_MS);
+  await settle();
+  await clock.advance(60_000);
+  expect(requests).toEqual([]);
+  backup.close();
+});
+
+test('RouterBackup that is closed while it looks up the last backup leaves neither series nor a timer', async () => {
+  const { folder, clock, archive, exposition, requests, backup, settle } = await createBench();
+  await using _ = folder;
+  backup.start();
+  backup.close();
+  exposition.forget(router.name);
+  archive.listed.resolve([KEPT]);
+  archive.told.resolve(START_MS - 2 * DAY_MS);
+  await settle();
+  await clock.advance(2 * DAY_MS);
+  expect(requests).toEqual([]);
+  expect([...exposition.render('text', clock.monotonic())].join('')).toBe('');
+});
