@@ -27,6 +27,12 @@ export function isOwnFault(cause: unknown): boolean {
   return cause instanceof SourceError && cause.isAnswered;
 }
 
+/** True if the router asks for patience (429, 503), which says nothing about the file. */
+export function isBusy(cause: unknown): boolean {
+  const status = statusOf(cause);
+  return status === 429 || status === 503;
+}
+
 /** True if a connection ended within a body, which is worth another attempt at once. */
 export function isBodyCut(cause: unknown): boolean {
   return cause instanceof SourceError && cause.code === 'connect' && !cause.isUnsent;

@@ -169,10 +169,13 @@ export async function openFileBench(files: Map<string, Buffer | string>, turns: 
   const clock = createSteppedClock(START_MS);
   const archives = openArchivePool({ workers: 1 });
   const asked: string[] = [];
+  /** Errors with which files are refused, by name. */
+  const refusals = new Map<string, unknown>();
   const source: LogSource = {
     listLogs: () => Promise.resolve([...files.keys()]),
     readLog(name, _signal, consume) {
       asked.push(name);
+      if (refusals.has(name)) return Promise.reject(refusals.get(name));
       const content = files.get(name) ?? '';
       return consume(
         (async function* () {
@@ -185,6 +188,7 @@ export async function openFileBench(files: Map<string, Buffer | string>, turns: 
     clock,
     files,
     asked,
+    refusals,
     reader: new LogReader(source, archives, { ...turns, clock }),
     [Symbol.asyncDispose]: () => archives.close(),
   };

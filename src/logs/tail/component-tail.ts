@@ -225,7 +225,7 @@ export class ComponentTail {
     if (kept) this.#log.record({ type: 'lines-read', piece: kept.piece }, kept);
     this.#hasFailed = true;
     this.#context.report({ type: 'log-failed', component: this.#component, file: name, cause });
-    if (!isOwnFault(cause)) throw cause;
+    if (!isOwnFault(cause) || this.#log.isPutOff(cause)) throw cause;
   }
 
   /** Reads the rotated files that continue nothing, oldest first. */
@@ -309,6 +309,7 @@ export class ComponentTail {
     if (pending.length > 0 || isBehind) return;
     // Only now was no older line left unread: lines that come from now on were written since.
     if (this.#isAtEnd) memory.lookedAtMs = observedMs;
+    memory.busySinceMs = undefined;
     report({ type: 'log-caught-up', component, isWaitingForLineEnd: (open?.tornAt.length ?? 0) > 0 });
   }
 

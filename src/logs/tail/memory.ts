@@ -69,13 +69,21 @@ export interface LogMemory {
   etag: string | undefined;
   /** When the log was last read to its end, by the agent's wall clock. */
   lookedAtMs: number | undefined;
+  /** Since when the router answers that it is busy instead of giving a file of the log. Monotonic, milliseconds. */
+  busySinceMs: number | undefined;
   readonly skew: SkewBounds;
   readonly retention: Retention;
 }
 
 /** Returns the memory of a log that was never read. */
 export function createLogMemory(): LogMemory {
-  return { etag: undefined, lookedAtMs: undefined, skew: createSkewBounds(), retention: new Retention() };
+  return {
+    etag: undefined,
+    lookedAtMs: undefined,
+    busySinceMs: undefined,
+    skew: createSkewBounds(),
+    retention: new Retention(),
+  };
 }
 
 /** State of one router's logs that is kept between runs, in memory only. */

@@ -62,7 +62,7 @@ function noteFault(
   const type = code === 'truncated' ? 'archive-unfinished' : 'log-failed';
   log.context.report({ type, component: log.component, file: rotated.name, cause });
   const piece = kept?.piece;
-  if (!isOwnFault(cause)) {
+  if (!isOwnFault(cause) || log.isPutOff(cause)) {
     if (piece) log.record({ type: 'lines-read', piece }, kept);
     throw cause;
   }

@@ -1,3 +1,4 @@
+import { isBusy } from '../errors.ts';
 import { COMPONENTS_MAX, type ListedLog, type Listing, parseListing } from '../names.ts';
 import type { LogPosition } from '../position/position.ts';
 import { parsePosition } from '../position/position-text.ts';
@@ -86,12 +87,22 @@ export async function tailOnce(options: TailOnceOptions, signal: AbortSignal): P
     for (let next = tails.shift(); next; next = tails.shift()) {
       if (last !== undefined && shouldYield()) return last;
       last = next.component;
-      const outcome = await next.tail.run(listing.logs.get(last) ?? NOT_LISTED, signal);
-      (outcome === 'more' ? tails : settled).push(next);
+      const outcome = await runUnlessBusy(next.tail, listing.logs.get(last) ?? NOT_LISTED, signal);
+      if (outcome !== 'busy') (outcome === 'more' ? tails : settled).push(next);
     }
     return undefined;
   } finally {
     if (!signal.aborted && !context.hasLostCommit) context.commit();
+  }
+}
+
+/** Reads a log; `busy` when the router gives none of its files now, which is no reason to read no other log. */
+async function runUnlessBusy(tail: ComponentTail, listed: ListedLog, signal: AbortSignal): Promise<string> {
+  try {
+    return await tail.run(listed, signal);
+  } catch (cause) {
+    if (signal.aborted || !isBusy(cause)) throw cause;
+    return 'busy';
   }
 }
 

@@ -1,6 +1,7 @@
 import type { RecordLines } from '../../model/index.ts';
 import type { LineEvent, LogCommit, LogEvent } from '../contracts.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from '../entry.ts';
+import { isBusy } from '../errors.ts';
 import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } from '../event-records.ts';
 import { createPosition, type LogPosition } from '../position/position.ts';
 import { renderPosition } from '../position/position-text.ts';
@@ -12,6 +13,9 @@ import { createLogState, type LogState, type View } from '../tracker/state.ts';
 import { type Step, takeStep } from '../tracker/step.ts';
 import type { LogMemory } from './memory.ts';
 import type { TailContext } from './tail-context.ts';
+
+/** A router that gives no file of a log for longer is not busy. Milliseconds. */
+const BUSY_MS_MAX = 60 * 60_000;
 
 /** Lines of one file that were read, and what they say of it. */
 export interface CommittedLines {
@@ -58,6 +62,17 @@ export class TrackedLog {
       isOnlyRun: isOnlyRun,
     };
     return { ...this.#state, rules };
+  }
+
+  /**
+   * True if the router is busy, and the log is to wait as it is: what cannot be looked at is not missing. After an hour a file
+   * that is always refused is one that cannot be read, so that it holds up nothing for ever.
+   */
+  isPutOff(cause: unknown): boolean {
+    if (!isBusy(cause) || this.context.isOnlyRun) return false;
+    const nowMs = this.context.clock.monotonic();
+    this.memory.busySinceMs ??= nowMs;
+    return nowMs - this.memory.busySinceMs < BUSY_MS_MAX;
   }
 
   /** Takes a step in memory; what it tells has to be committed. */
