@@ -62,6 +62,9 @@ const COMPLETE_MS_MAX = 90_000;
 const REFUSED_EVERY = 10;
 const LINE = /numbered line (\d+) of [\w/-]+/;
 
+/** Of a request: nothing of it was kept, all of it was kept and nobody was told, or it was answered. */
+export type Moment = 'unread' | 'stored' | 'answered';
+
 /** Keeps documents by their id, as Elasticsearch does, and refuses every tenth for good when it is told to. */
 export class KeyedReceiver implements AsyncDisposable {
   /** By the text of the line. */
@@ -69,7 +72,7 @@ export class KeyedReceiver implements AsyncDisposable {
   /** Texts of lines that it refused for good. */
   readonly refused = new Set<string>();
   refuses = false;
-  #watched: { left: number; readonly resolve: () => void } | undefined;
+  #watched: { left: number; readonly moment: Moment; readonly resolve: () => void } | undefined;
   readonly #server = createServer((request, response) => void this.#answer(request, response));
 
   async open(): Promise<number> {
@@ -78,10 +81,10 @@ export class KeyedReceiver implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Resolves once so many more documents have come, in the middle of the request that brings them. */
-  untilArrived(count: number): Promise<void> {
+  /** Resolves once so many more documents have come, at this moment of the request that brings the last of them. */
+  untilArrived(count: number, moment: Moment = 'answered'): Promise<void> {
     return new Promise((resolve) => {
-      this.#watched = { left: count, resolve };
+      this.#watched = { left: count, moment, resolve };
     });
   }
 
@@ -106,11 +109,20 @@ export class KeyedReceiver implements AsyncDisposable {
     }
     response.on('error', () => {});
     const lines = Buffer.concat(chunks).toString().split('\n');
+    const watched = this.#watched;
+    if (watched) watched.left -= Math.floor(lines.length / 2);
+    const isMoment = watched !== undefined && watched.left <= 0;
+    if (isMoment) {
+      this.#watched = undefined;
+      watched.resolve();
+      if (watched.moment === 'unread') return;
+    }
     const items: unknown[] = [];
     for (let index = 0; index + 1 < lines.length; index += 2) {
       const { create } = JSON.parse(lines[index] ?? '') as { readonly create: Readonly<Record<string, string>> };
       items.push({ create: this.#store(create['_id'] ?? '', lines[index + 1] ?? '') });
     }
+    if (isMoment && watched.moment === 'stored') return;
     const errors = items.some((item) => JSON.stringify(item).includes('error'));
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ errors, items }));
   }
@@ -118,10 +130,6 @@ export class KeyedReceiver implements AsyncDisposable {
   #store(id: string, document: string): object {
     const [text, number] = LINE.exec(document) ?? [];
     if (text === undefined) return { status: 201 };
-    if (this.#watched && --this.#watched.left <= 0) {
-      this.#watched.resolve();
-      this.#watched = undefined;
-    }
     if (this.refuses && Number(number) % REFUSED_EVERY === 0) {
       this.refused.add(text);
       return { status: 400, error: { type: 'mapper_parsing_exception', reason: 'refused by the test' } };

@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Short files that last: a worker that begins with one at the end of a run leaves the others with nothing to do. */
-const LASTING = /\/test\/(oracle|scenarios|pages|dashboards)\/|\/flat-memory\.test\.ts$/;
+const LASTING = /\/test\/(oracle|scenarios|pages|dashboards|faults)\/|\/flat-memory\.test\.ts$/;
 
 /** Files that last come first; otherwise the order is that of Vitest, which goes by the size where it knows no durations. */
 export class LongFirst extends BaseSequencer {
