@@ -241,6 +241,8 @@ export class FleetExposition {
         expiresAtMs,
       });
     }
+    // A part without anything is gone: a router may have other names of parts again and again.
+    if (families.length === 0 && dropped === 0) return;
     router.parts.set(part, { families: [...new Set(families.map(({ name }) => name))], count, dropped });
     router.count += count;
     router.dropped += dropped;

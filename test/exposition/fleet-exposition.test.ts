@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type ExpositionFormat, FleetExposition } from '../../src/exposition/index.ts';
@@ -45,6 +47,25 @@ test('FleetExposition renders families in the order of their names, whenever the
     'router_b',
     'router_c_total',
   ]);
+});
+
+test('FleetExposition.publish() remembers nothing of a part that is empty again, however many names parts have had', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const exposition = new FleetExposition();
+  const publishAll = (from: number, count: number) => {
+    for (let index = from; index < from + count; index++) {
+      exposition.publish(PLANT, `log:${index}`, [gauge('router_log', [{ component: String(index) }, 1])]);
+      exposition.publish(PLANT, `log:${index}`, []);
+    }
+  };
+  publishAll(0, 1000);
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  publishAll(1000, 50_000);
+  collect();
+  expect((process.memoryUsage().heapUsed - before) / 50_000).toBeLessThan(20);
+  expect(render(exposition, 0)).not.toContain('router_log{');
 });
 
 test('FleetExposition.publish() replaces a part as a whole and leaves the others', () => {
