@@ -65,6 +65,7 @@ async function measure(file: string): Promise<void> {
       // A sink that keeps up; otherwise the spool on disk would grow.
       for (let slice = store.readSlice(SINK, BOUNDS); slice; slice = store.readSlice(SINK, BOUNDS)) {
         store.acknowledge(SINK, slice.next);
+        slice.free?.();
       }
       while (textBytes >= samples.length * SAMPLE_BYTES) samples.push(process.memoryUsage.rss() / 1e6);
     },
