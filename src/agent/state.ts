@@ -233,26 +233,36 @@ export class SpoolGuard implements RecordLog {
   }
 
   readPositions(router: string): ReadonlyMap<string, string> {
-    return this.#options.store.readPositions(router);
+    return this.#attempt(() => this.#options.store.readPositions(router));
   }
 
   readFacts(router: string): string | undefined {
-    return this.#options.store.readFacts(router);
+    return this.#attempt(() => this.#options.store.readFacts(router));
   }
 
   forgetLogs(router: string, components: readonly string[]): void {
-    this.#options.store.forgetLogs(router, components);
+    this.#attempt(() => this.#options.store.forgetLogs(router, components));
   }
 
   commit(...commits: Parameters<RecordLog['commit']>): void {
     try {
-      this.#options.store.commit(...commits);
+      this.#attempt(() => this.#options.store.commit(...commits));
     } catch (cause) {
       if (cause instanceof StoreError && cause.code === 'share') this.#holdBackRouters(commits, cause);
-      else if (cause instanceof StoreError && cause.disposition === 'hold-back') this.#holdBack(cause);
       throw cause;
     }
     if (commits.some((one) => 'lines' in one && one.lines.length > 0)) this.#options.onSpooled();
+  }
+
+  /** A disk that fails may do so at a read already, when the files are opened again. */
+  #attempt<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (cause) {
+      const isHeldBack = cause instanceof StoreError && cause.code !== 'share' && cause.disposition === 'hold-back';
+      if (isHeldBack) this.#holdBack(cause);
+      throw cause;
+    }
   }
 
   #holdBackRouters(commits: Parameters<RecordLog['commit']>, cause: StoreError): void {

@@ -12,6 +12,7 @@ function createBench() {
   const logger: Logger = { debug: log, info: log, warn: log, error: log };
   const state = {
     fault: undefined as StoreError | undefined,
+    readFault: undefined as StoreError | undefined,
     diskFault: undefined as StoreError | undefined,
     bytes: 0,
     trials: 0,
@@ -20,7 +21,10 @@ function createBench() {
   };
   const guard = new SpoolGuard({
     store: {
-      readPositions: () => new Map([['network', 'p']]),
+      readPositions: () => {
+        if (state.readFault) throw state.readFault;
+        return new Map([['network', 'p']]);
+      },
       readFacts: () => 'facts',
       commit: () => {
         if (state.fault) throw state.fault;
@@ -52,6 +56,20 @@ test('SpoolGuard passes commits and positions on, and holds nothing back while t
   guard.commit(commit);
   expect(guard.readPositions('plant-7')).toEqual(new Map([['network', 'p']]));
   expect([guard.isHeldBack, messages, state.trials]).toEqual([false, [], 0]);
+});
+
+test('SpoolGuard holds reading back when positions cannot be read, and goes on when the disk can be written', async () => {
+  const { guard, state, clock } = createBench();
+  state.readFault = new StoreError('unwritable', 'disk I/O error', { disposition: 'hold-back' });
+  expect(() => guard.readPositions('plant-7')).toThrow('disk I/O error');
+  state.diskFault = state.readFault;
+  await clock.advance(10_000);
+  expect(guard.isHeldBack).toBe(true);
+  state.readFault = undefined;
+  state.diskFault = undefined;
+  await clock.advance(10_000);
+  expect(guard.isHeldBack).toBe(false);
+  expect(guard.readPositions('plant-7')).toEqual(new Map([['network', 'p']]));
 });
 
 test('SpoolGuard holds reading back when there is no room, says so once, and goes on when a tenth of the spool is free', async () => {

@@ -14,7 +14,7 @@ const MIB = 1024 ** 2;
 const DAY_SECONDS = 86_400;
 const LINES = 40;
 /** Files of the history of each log, and their lines: a megabyte for each file of the four logs. */
-const [HISTORY_FILES, HISTORY_LINES] = [sampled('faults of the machine', 9, 3), 4000];
+const [HISTORY_FILES, HISTORY_LINES] = [sampled('faults of the machine', 5, 3), 4000];
 const ROTATION_MS = 2000;
 /** The minute of the issue takes `FAULT_STOP_MS=60000`; three seconds are more than every time limit of the configuration. */
 const STOP_MS = Number(process.env['FAULT_STOP_MS'] ?? 3000);
