@@ -19,4 +19,4 @@ export {
   toAddress,
 } from './http.ts';
 export { findOtherFingerprint, isAuthorityNeeded, openSecureContext, toNameOptions } from './tls.ts';
-export { explainTls, type Peer, TLS_KINDS, type TlsFailure } from './tls-failure.ts';
+export { adviseUnreached, explainTls, type Peer, TLS_KINDS, type TlsFailure } from './tls-failure.ts';

@@ -132,6 +132,22 @@ export const TLS_KINDS: readonly Kind[] = [
   },
 ];
 
+const REACHED: Readonly<Record<Peer, string>> = {
+  router: 'that its HTTPS or HTTP access is active',
+  sink: 'that it is running',
+};
+
+/** Returns the advice for a connection that could not be opened, by {@link classifyCode}; `undefined` for another failure. */
+export function adviseUnreached(code: string, peer: Peer): string | undefined {
+  const fault = classifyCode(code);
+  if (fault === 'no-address') {
+    return `Check the host name in the address of this ${peer}, and the name server of this machine`;
+  }
+  return fault === 'unreachable'
+    ? `Check host and port in the address of this ${peer}, and ${REACHED[peer]}`
+    : undefined;
+}
+
 /** Explains an error of the TLS library; `undefined` for errors that are not about TLS. */
 export function explainTls(cause: unknown, peer: Peer): TlsFailure | undefined {
   const code = readErrorCode(cause);

@@ -1,6 +1,6 @@
 import { DeadlineExceeded } from '../base/index.ts';
 import { SourceError, type SourceErrorOptions } from '../model/index.ts';
-import { classifyCode, explainTls, readErrorCode, type TlsFailure } from '../net/index.ts';
+import { adviseUnreached, classifyCode, explainTls, readErrorCode, type TlsFailure } from '../net/index.ts';
 
 /**
  * Reasons why a router could not be used; also the values of the label `reason`. `budget` = not asked, or an answer not read to
@@ -58,11 +58,11 @@ export function toRouterError(cause: unknown, what: string): RouterError {
   const { code, isUnderWay } = findReason(cause);
   const fault = classifyCode(code);
   if (fault === 'no-address') {
-    const hint = 'Check the host name in the url of this router, and the name server of this machine';
+    const hint = adviseUnreached(code, 'router');
     return new RouterError('dns', `${what} found no address`, { disposition: 'retry', hint, cause, isUnsent: true });
   }
   if (fault === 'unreachable' && !isUnderWay) {
-    const hint = 'Check host and port in the url of this router, and that its HTTPS or HTTP access is active';
+    const hint = adviseUnreached(code, 'router');
     return new RouterError('connect', `${what} could not connect`, {
       disposition: 'retry',
       hint,

@@ -234,7 +234,7 @@ describe('doctor with a router that cannot be reached', () => {
     ]);
     expect(find('resolve')).toMatchObject({
       message: expect.stringMatching(/^The name plant-7\.invalid found no address: getaddrinfo E/) as string,
-      hint: expect.stringContaining('host name in the url') as string,
+      hint: expect.stringContaining('host name in the address') as string,
     });
     expect(find('connect')).toEqual({ step: 'connect', result: 'skipped', message: 'not tried after resolve' });
   });
@@ -247,7 +247,7 @@ describe('doctor with a router that cannot be reached', () => {
     expect(listSteps(steps).slice(0, 3)).toEqual(['resolve ok', 'connect failed', 'tls skipped']);
     expect(find('connect')).toMatchObject({
       message: expect.stringMatching(`^TCP to localhost port ${port} could not connect: .*ECONNREFUSED`) as string,
-      hint: expect.stringContaining('host and port in the url') as string,
+      hint: expect.stringContaining('host and port in the address') as string,
     });
   });
 

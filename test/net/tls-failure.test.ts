@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { explainTls, TLS_KINDS } from '../../src/net/index.ts';
+import { adviseUnreached, explainTls, TLS_KINDS } from '../../src/net/index.ts';
 
 const fail = (code: string, message = 'x') => Object.assign(new Error(message), { code });
 
@@ -57,4 +57,17 @@ test('explainTls() knows nothing of other errors', () => {
 test('the troubleshooting page quotes every failure of TLS', async () => {
   const page = await readFile(new URL('../../docs/troubleshooting.md', import.meta.url), 'utf8');
   expect(TLS_KINDS.map(({ reason }) => reason).filter((reason) => !page.includes(`\`${reason}\``))).toEqual([]);
+});
+
+test('adviseUnreached() gives the same advice for routers and sinks, and none for what ended under way', () => {
+  const advise = (code: string) => (['router', 'sink'] as const).map((peer) => adviseUnreached(code, peer));
+  expect(advise('ENOTFOUND')).toEqual([
+    'Check the host name in the address of this router, and the name server of this machine',
+    'Check the host name in the address of this sink, and the name server of this machine',
+  ]);
+  expect(advise('ECONNREFUSED')).toEqual([
+    'Check host and port in the address of this router, and that its HTTPS or HTTP access is active',
+    'Check host and port in the address of this sink, and that it is running',
+  ]);
+  expect(advise('ECONNRESET')).toEqual([undefined, undefined]);
 });

@@ -1,5 +1,5 @@
 import { errors } from 'undici';
-import { classifyCode, readErrorCode } from '../../net/index.ts';
+import { adviseUnreached, classifyCode, readErrorCode } from '../../net/index.ts';
 import { DeliveryError } from '../errors.ts';
 import { toTlsError } from '../tls.ts';
 
@@ -32,7 +32,7 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
   if (fault === 'no-address') {
     return new DeliveryError('unreachable', `Sink ${sink} could not resolve the host name of ${place}`, {
       disposition: 'retry',
-      hint: 'Check the host name in the url of this sink, and the DNS settings of this machine',
+      hint: adviseUnreached(code, 'sink'),
       cause,
     });
   }
@@ -42,7 +42,7 @@ export function toTransportError(cause: unknown, sink: string, place: string): D
     `Sink ${sink} ${isUnreachable ? 'could not connect' : 'lost its connection'} to ${place}`,
     {
       disposition: 'retry',
-      ...(isUnreachable && { hint: 'Check host and port in the url of this sink, and that it is running' }),
+      hint: adviseUnreached(code, 'sink'),
       cause,
     },
   );

@@ -293,7 +293,7 @@ describe('SinkHttpClient', () => {
       code: 'unreachable',
       disposition: 'retry',
       message: `Sink web could not connect to ${server.url}/`,
-      hint: 'Check host and port in the url of this sink, and that it is running',
+      hint: 'Check host and port in the address of this sink, and that it is running',
     });
     expect(await failureOf(post(openClient('http://me:hidden@nowhere.invalid:9')))).toMatchObject({
       code: 'unreachable',

@@ -152,7 +152,7 @@ describe('createHttpSink() in a preflight', () => {
         step: 'connect',
         verdict: 'failed',
         message: expect.stringMatching(/^Sink web could not connect to http:.*: connect ECONNREFUSED/),
-        hint: 'Check host and port in the url of this sink, and that it is running',
+        hint: 'Check host and port in the address of this sink, and that it is running',
       },
     ]);
   });

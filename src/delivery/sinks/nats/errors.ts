@@ -1,4 +1,4 @@
-import { explainTls, type TlsFailure } from '../../../net/index.ts';
+import { adviseUnreached, explainTls, readErrorCode, type TlsFailure } from '../../../net/index.ts';
 import { DeliveryError, type DeliveryErrorOptions, type DeliveryFailure } from '../../errors.ts';
 import { sanitizeErrorText } from '../../http/error-text.ts';
 import type { NatsLibrary } from './library.ts';
@@ -65,7 +65,7 @@ export function toNatsError(nats: NatsLibrary, what: string, thrown: unknown): D
       hint: 'Another service responds on this subject',
     });
   }
-  return fail('unreachable', { disposition: 'retry' });
+  return fail('unreachable', { disposition: 'retry', hint: adviseUnreached(readErrorCode(cause), 'sink') });
 }
 
 function renderTls({ subject, reason }: TlsFailure): string {

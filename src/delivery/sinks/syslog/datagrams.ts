@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { untilAborted } from '../../../base/index.ts';
-import { readErrorCode } from '../../../net/index.ts';
+import { adviseUnreached, readErrorCode } from '../../../net/index.ts';
 import { renderListenAddress } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
 
@@ -86,5 +86,6 @@ export class SyslogDatagrams {
 }
 
 function toUnreachable(what: string, cause: unknown): DeliveryError {
-  return new DeliveryError('unreachable', what, { disposition: 'retry', cause });
+  const hint = adviseUnreached(readErrorCode(cause), 'sink');
+  return new DeliveryError('unreachable', what, { disposition: 'retry', hint, cause });
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { type Clock, untilAborted } from '../../../base/index.ts';
-import { explainTls } from '../../../net/index.ts';
+import { adviseUnreached, explainTls, readErrorCode } from '../../../net/index.ts';
 import { type ClientTls, renderListenAddress } from '../../../settings/index.ts';
 import { DeliveryError } from '../../errors.ts';
 import { FINGERPRINT_HINT, findTlsFault, toTlsError, toTlsOptions } from '../../tls.ts';
@@ -143,7 +143,10 @@ export class SyslogStream {
 function toSocketError(what: string, cause: unknown): DeliveryError {
   if (cause instanceof DeliveryError) return cause;
   const untrusted = explainTls(cause, 'sink');
-  if (!untrusted) return new DeliveryError('unreachable', what, { disposition: 'retry', cause });
+  if (!untrusted) {
+    const hint = adviseUnreached(readErrorCode(cause), 'sink');
+    return new DeliveryError('unreachable', what, { disposition: 'retry', hint, cause });
+  }
   const { reason, hint } = untrusted;
   return new DeliveryError('misconfigured', `${what}: ${reason}`, { disposition: 'operator', hint });
 }
