@@ -114,6 +114,8 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_exporter_spool_held_back_routers gauge",
       "router_exporter_spool_records gauge",
       "router_exporter_spool_bytes gauge",
+      "router_exporter_runs gauge state",
+      "router_exporter_runs_max gauge",
       "router_exporter_routers gauge state",
     ]
   `);
