@@ -10,13 +10,17 @@ export interface SecretSource {
 
 /** A value that cannot leak by accident: every string form of it is `[secret]`. */
 export class Secret {
-  /** Absent: it stands in the configuration, and a reload makes another one. */
-  readonly source: SecretSource | undefined;
+  readonly #source: SecretSource | undefined;
   #value: string;
 
   constructor(value: string, source?: SecretSource) {
     this.#value = value;
-    this.source = source;
+    this.#source = source;
+  }
+
+  /** Absent: it stands in the configuration, and a reload makes another one. */
+  get source(): SecretSource | undefined {
+    return this.#source;
   }
 
   /** Returns the value itself, for the code that sends it: each time anew, because it may change. */
@@ -31,7 +35,7 @@ export class Secret {
 
   /** Reads it again, after `used` was refused. Resolves to true if it is another one now. Never rejects. */
   async renew(used: string): Promise<boolean> {
-    if (this.#value === used) await this.source?.renew();
+    if (this.#value === used) await this.#source?.renew();
     return this.#value !== used;
   }
 

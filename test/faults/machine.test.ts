@@ -133,7 +133,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
     await stop(agent);
   });
 
-  test('reads a history of many files in a heap of 48 MiB', limits, async () => {
+  test('reads a history of many files in a heap of 96 MiB', limits, async () => {
     await using bench = await openFaultBench({ fileBytes: 256 * 1024, behindMs: HISTORY_FILES * ROTATION_MS });
     for (let file = 0; file < HISTORY_FILES; file++) {
       bench.write(HISTORY_LINES);
@@ -141,7 +141,7 @@ describe(`the whole agent, in a process of its own${sampleNote('faults of the ma
       for (const router of bench.routers) router.jumpClock(ROTATION_MS);
     }
     await Promise.all(bench.routers.map((router) => router.whenQuiet()));
-    await using agent = await bench.startAgent([], { NODE_OPTIONS: '--max-old-space-size=48' });
+    await using agent = await bench.startAgent([], { NODE_OPTIONS: '--max-old-space-size=96' });
     await bench.expectComplete();
     await stop(agent);
   });
