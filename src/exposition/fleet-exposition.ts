@@ -39,6 +39,8 @@ interface RouterSeries {
   /** Sums over all parts. */
   count: number;
   dropped: number;
+  /** Value of {@link SERIES_DROPPED}; `undefined` while it is not shown. */
+  shownDropped: number | undefined;
 }
 
 /** Extent of one part of a router. */
@@ -101,9 +103,9 @@ export class FleetExposition {
   ): void {
     const series = this.#seriesOf(router);
     const room = SERIES_PER_ROUTER_MAX - series.count + (series.parts.get(part)?.count ?? 0);
-    const before = series.dropped;
     this.#replace(series, part, families, end === 'never' ? Infinity : end, room, dropped);
-    if (series.dropped === before && series.parts.has(OWN_PART)) return;
+    if (series.dropped === series.shownDropped) return;
+    series.shownDropped = series.dropped;
     this.publish(router, OWN_PART, [{ ...SERIES_DROPPED, samples: [{ labels: {}, value: series.dropped }] }]);
   }
 
@@ -163,6 +165,7 @@ export class FleetExposition {
     const router = this.#routers.get(name);
     if (!router) return;
     for (const part of router.parts.keys()) this.#removePart(router, part);
+    router.shownDropped = undefined;
     for (const { routers } of this.#families.values()) {
       const series = routers.get(name);
       if (series) series.ages = [];
@@ -284,6 +287,7 @@ export class FleetExposition {
       parts: new Map(),
       count: 0,
       dropped: 0,
+      shownDropped: undefined,
     };
     this.#routers.set(router.name, series);
     return series;

@@ -74,6 +74,7 @@ export class RunShares<T> {
   }
 
   #mostOf(kind: RunKind): number {
-    return Math.max(1, Math.ceil(this.#max * SHARES[kind]));
+    const most = Math.ceil(this.#max * SHARES[kind]);
+    return Math.max(1, kind === 'status' ? most : Math.min(most, this.#max - 1));
   }
 }

@@ -268,6 +268,10 @@ export class Scheduler {
     const run = { abort: new AbortController(), ended: Promise.resolve() };
     this.#running.set(entry, run);
     run.ended = this.#run(entry, run.abort.signal);
+    const { holder, urgent } = entry.queue;
+    if (holder !== entry || urgent?.state !== 'waiting') return;
+    this.#shares.remove(urgent);
+    this.#begin(urgent);
   }
 
   /** Skips a run and puts the entry back to rest. */

@@ -4,7 +4,7 @@ import { readFirmwareVersion, readSerialNumber, readSystemHash } from './known-f
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceResult } from './poll-result.ts';
-import { parseState, renderState } from './poller-state.ts';
+import { type PollerState, parseState, renderState } from './poller-state.ts';
 import { type HeldAnswer, readTarget, type TargetReading } from './read-target.ts';
 import { CapabilityMemory, listCapabilities, TargetTimer } from './target-memory.ts';
 
@@ -93,8 +93,10 @@ export class StatusPoller {
   readonly #plan: PollPlan;
   readonly #tracked: readonly Tracked[];
   readonly #memory = new CapabilityMemory();
-  /** Revision of the memory that was handed out last. */
-  #takenRevision = 0;
+  /** The router that the memory is of: as it was read, or as an earlier poller knew it. */
+  #memoryOf: Pick<PollerState, 'firmware' | 'serial'>;
+  /** Memory and router that were handed out last. */
+  #takenRevision = '';
   /** Increases when the router may have been replaced. */
   #renewal = 0;
   #isUp = false;
@@ -113,8 +115,9 @@ export class StatusPoller {
       held: undefined,
     }));
     const known = parseState(options.previous);
-    this.#firmwareVersion = known.firmware;
-    this.#serialNumber = known.serial;
+    this.#memoryOf = known;
+    // Nothing would say that it is another router by now.
+    if (known.firmware === undefined && known.serial === undefined) return;
     const { clock } = options;
     const names = new Set(this.#plan.targets.map(({ name }) => name));
     for (const { resource, untilMs } of known.lacks) {
@@ -128,13 +131,14 @@ export class StatusPoller {
    * no part of it: who grants them restarts the agent to see the effect.
    */
   takeState(): string | undefined {
-    const { revision } = this.#memory;
-    if (revision === this.#takenRevision) return undefined;
+    const { firmware, serial } = this.#memoryOf;
+    const revision = JSON.stringify([this.#memory.revision, firmware, serial]);
+    if (revision === this.#takenRevision || this.#memory.revision === 0) return undefined;
     this.#takenRevision = revision;
     const { clock } = this.#options;
     return renderState({
-      firmware: this.#firmwareVersion,
-      serial: this.#serialNumber,
+      firmware,
+      serial,
       lacks: this.#memory.listLacks(clock.monotonic()).map(({ resource, leftMs }) => {
         return { resource, untilMs: Math.round(clock.now() + leftMs) };
       }),
@@ -272,7 +276,9 @@ export class StatusPoller {
     if (path !== 'device_info') return;
     const version = readFirmwareVersion(document);
     const serial = readSerialNumber(document);
-    const hasChanged = isOther(this.#firmwareVersion, version) || isOther(this.#serialNumber, serial);
+    const of = this.#memoryOf;
+    const hasChanged = isOther(of.firmware, version) || isOther(of.serial, serial);
+    this.#memoryOf = { firmware: version ?? of.firmware, serial: serial ?? of.serial };
     this.#serialNumber = serial ?? this.#serialNumber;
     this.#firmwareVersion = version ?? this.#firmwareVersion;
     if (!hasChanged) return;

@@ -43,6 +43,12 @@ test('downloads that hold all the places they may have leave the rest to polls',
   expect(takeAll(shares)).toEqual(['status 0', 'status 1']);
 });
 
+test.for([2, 3])('of %d places, one is left to polls', (max) => {
+  const shares = new RunShares<string>(max);
+  pushMany(shares, 'work', 5);
+  expect(takeAll(shares)).toHaveLength(max - 1);
+});
+
 test('a kind has at least one place, and one that no longer waits gets none', () => {
   const shares = new RunShares<string>(1);
   pushMany(shares, 'failing', 2);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PollResult } from '../../src/status/index.ts';
-import { body, createModule, device, FORBIDDEN, failure, NOT_FOUND, openBench } from './poller-bench.ts';
+import { body, createModule, device, FORBIDDEN, failure, NOT_FOUND, openBench, type Script } from './poller-bench.ts';
 import { toModule } from './shipped-modules.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -177,7 +177,33 @@ test.for([
 
 test('a state lasts no longer than a day, whatever the clock of this machine said when it was written', async () => {
   const lacks = [{ resource: 'lte3', untilMs: Date.UTC(2099, 0) }];
-  const bench = openBench([MODEM], { lte2: body() }, { previous: JSON.stringify({ version: 1, lacks }) });
+  const bench = openBench(
+    [MODEM],
+    { lte2: body() },
+    { previous: JSON.stringify({ version: 1, serial: 'SN-1', lacks }) },
+  );
   expect(await bench.turn(0)).toEqual(['lte2', 'lte4', 'lte5']);
   expect(await bench.turn(24 * HOUR)).toContain('lte3');
+});
+
+test('what a router lacks is not known to the next poller without the identity of the router, and is handed over with it once it is read', async () => {
+  const script: Script = { device_info: failure('http', true, 503), lte2: body() };
+  const first = openBench([WHO, MODEM], script);
+  await first.turn(0);
+  const early = openBench(
+    [WHO, MODEM],
+    { device_info: device('9.5'), lte2: body() },
+    { previous: first.poller.takeState() },
+  );
+  expect(await early.turn(0)).toEqual(['device_info', 'lte2', 'lte3', 'lte4', 'lte5']);
+
+  first.script['device_info'] = device('6.1', 'SN-1');
+  await first.turn(2 * MINUTE);
+  const previous = first.poller.takeState();
+  const next = openBench([WHO, MODEM], script, { previous });
+  next.script['device_info'] = failure('http', true, 503);
+  expect(await next.poller.pollOnce(SIGNAL)).toMatchObject({ serialNumber: undefined, firmwareVersion: undefined });
+  next.script['device_info'] = device('9.5', 'SN-1');
+  next.poller.renewIdentity();
+  expect(await next.turn(HOUR)).toEqual(['device_info', 'lte2', 'lte3', 'lte4', 'lte5']);
 });

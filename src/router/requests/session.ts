@@ -77,6 +77,8 @@ export class Session {
   #refusedUntilMs = 0;
   #refusal: RouterError | undefined;
   #refusedPassword = '';
+  /** The password that was sent last. */
+  #triedPassword = '';
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -184,7 +186,7 @@ export class Session {
       if (!signal.aborted || cause instanceof DeadlineExceeded) this.#options.report({ type: 'login-failed', cause });
       if (cause instanceof RouterError && cause.code === 'auth') {
         this.#refusal = cause;
-        this.#refusedPassword = password.reveal();
+        this.#refusedPassword = this.#triedPassword;
         const waitMs = Math.min(REFUSED_WAIT_MS * 2 ** this.#refusals++, REFUSED_WAIT_MS_MAX);
         this.#refusedUntilMs = clock.monotonic() + waitMs;
       }
@@ -196,6 +198,7 @@ export class Session {
   async #askForTokens(signal: AbortSignal, used: string): Promise<Tokens> {
     const { ask, username, password } = this.#options;
     for (let value = used, isSecond = false; ; value = password.reveal(), isSecond = true) {
+      this.#triedPassword = value;
       const answer = await ask({ method: 'POST', path: '/auth/login', json: { username, password: value } }, signal);
       const tokens = this.#decode(answer, true);
       if (tokens) return tokens;

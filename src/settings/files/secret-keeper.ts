@@ -136,7 +136,8 @@ export class SecretKeeper {
 
   async #readAgain(kept: Kept, secret: Secret, stamp: string): Promise<void> {
     const content = await kept.read();
-    kept.stamp = stamp;
+    // A file that cannot be read at this moment is looked at again.
+    if (content.ok) kept.stamp = stamp;
     this.#take(kept, secret, content);
   }
 
