@@ -140,15 +140,15 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
     stdout: io.stdout,
   });
   serviceManager?.ready(agent);
+  const end = AbortSignal.any([io.signal, agent.failed, agent.quit]);
   hangups.reload = async () => {
     serviceManager?.reloading();
     await agent.reload();
     // Also after a fault: the running configuration stays in force.
-    if (!io.signal.aborted) serviceManager?.ready(agent);
+    if (!end.aborted) serviceManager?.ready(agent);
   };
   if (hangups.isAsked) void hangups.reload();
   onStarted?.(agent);
-  const end = AbortSignal.any([io.signal, agent.failed, agent.quit]);
   await until(end).catch(() => {});
   const summary = agent.summary();
   logger.info('Stopping');

@@ -358,7 +358,11 @@ test('Session reads a refused password again, tries another one at once, and the
   // Changed by the watch of its file.
   password.replace('fourth');
   await expect(other.token(never)).rejects.toMatchObject({ code: 'auth' });
-  expect(used).toEqual(['fourth', 'third']);
+  expect(used.splice(0)).toEqual(['fourth', 'third']);
+  // A source that gives another value each time must not lock the account.
+  password.replace('fifth');
+  await expect(other.token(never)).rejects.toMatchObject({ code: 'auth' });
+  expect(used).toEqual([]);
 });
 
 test('Session reports a login that the time limit of its caller ends, and not one that the end of the agent does', async () => {

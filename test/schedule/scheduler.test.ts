@@ -221,6 +221,7 @@ describe('serial keys and the cap', () => {
     const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>());
     for (const [index, gate] of gates.entries()) {
       add(`router-${index}`, {
+        isUrgent: true,
         run: async () => {
           runningMost = Math.max(runningMost, ++running);
           await gate.promise;

@@ -112,3 +112,14 @@ test('SecretKeeper ends a command that takes too long, and does not find one tha
   const origin = { kind: 'command', args: ['/nonexistent/program'], folder: bench.folder.path } as const;
   expect(await bench.keeper.read(origin, PASSWORD)).toMatchObject({ reason: 'cannot be run (ENOENT)' });
 });
+
+test('SecretKeeper does not count what a command says of itself, and refuses arguments that no program can have', async () => {
+  await using bench = await createBench();
+  const found = await bench.run("console.error('x'.repeat(10_000)); console.log('pw')");
+  expect(found.ok && found.secret.reveal()).toBe('pw');
+  expect(await bench.run('', 'hush\0hush')).toEqual({
+    ok: false,
+    fault: 'unreadable',
+    reason: 'cannot be run (ERR_INVALID_ARG_VALUE)',
+  });
+});

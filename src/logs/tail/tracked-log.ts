@@ -108,6 +108,7 @@ export class TrackedLog {
     const { bytes, lines: count, own, records } = lines.batch;
     records.release();
     this.readBytes += bytes;
+    this.memory.busySinceMs = undefined;
     if (own > 0) this.ownBytes += Math.round((bytes * own) / count);
   }
 

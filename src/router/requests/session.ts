@@ -171,7 +171,9 @@ export class Session {
   async #login(signal: AbortSignal): Promise<Tokens> {
     const { clock, password } = this.#options;
     const used = password.reveal();
-    if (this.#refusal && used === this.#refusedPassword && clock.monotonic() < this.#refusedUntilMs) {
+    // Another password is tried at once, but only the first one: one that differs each time must not lock the account.
+    const isWorthTrying = used !== this.#refusedPassword && this.#refusals <= 1;
+    if (this.#refusal && !isWorthTrying && clock.monotonic() < this.#refusedUntilMs) {
       throw this.#refusal;
     }
     try {

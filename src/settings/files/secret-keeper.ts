@@ -46,6 +46,10 @@ export type SecretEvent =
 export const PASSWORD_FILE_BYTES_MAX = 4096;
 /** Time limit of a command. Milliseconds. */
 const COMMAND_MS_MAX = 10_000;
+/** More output of a command, errors included, ends it. */
+const OUTPUT_BYTES_MAX = 64 * 1024;
+/** A carriage return and a line feed. */
+const LINE_END_BYTES = 2;
 /** A command is not run again sooner: a refused login of many routers is one reason. Milliseconds. */
 const COMMAND_INTERVAL_MS = 10_000;
 
@@ -129,9 +133,12 @@ export class SecretKeeper {
     if (kept.origin.kind === 'command' && this.#clock.monotonic() - ranMs < COMMAND_INTERVAL_MS) return;
     const underWay = this.#underWay.get(key) ?? this.#readAgain(kept, secret, kept.stamp);
     this.#underWay.set(key, underWay);
-    await underWay;
-    this.#underWay.delete(key);
-    if (kept.origin.kind === 'command') this.#ranMs.set(key, this.#clock.monotonic());
+    try {
+      await underWay;
+    } finally {
+      this.#underWay.delete(key);
+      if (kept.origin.kind === 'command') this.#ranMs.set(key, this.#clock.monotonic());
+    }
   }
 
   async #readAgain(kept: Kept, secret: Secret, stamp: string): Promise<void> {
@@ -200,11 +207,22 @@ function runCommand(
   msMax: number,
 ): Promise<Output> {
   const { promise, resolve } = Promise.withResolvers<Output>();
-  const options = { cwd: folder, timeout: msMax, killSignal: 'SIGKILL', maxBuffer: bytesMax } as const;
-  const child = execFile(program, args, options, (error, stdout) => {
-    resolve(error ? { ok: false, reason: explainEnd(error, bytesMax, msMax) } : { ok: true, text: stdout, mode: 0 });
-  });
-  child.stdin?.end();
+  // What it says besides does not count against the secret.
+  const options = { cwd: folder, timeout: msMax, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX } as const;
+  const refuse = (reason: string) => resolve({ ok: false, reason });
+  try {
+    const child = execFile(program, args, options, (error, stdout) => {
+      if (error) refuse(explainEnd(error, OUTPUT_BYTES_MAX, msMax));
+      else if (Buffer.byteLength(stdout) > bytesMax + LINE_END_BYTES) refuse(`writes more than ${bytesMax} bytes`);
+      else resolve({ ok: true, text: stdout, mode: 0 });
+    });
+    child.stdin?.on('error', () => {});
+    child.stdin?.end();
+  } catch (cause) {
+    // Some failures are thrown, in words that may quote an argument.
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'its arguments are not valid';
+    refuse(`cannot be run (${code})`);
+  }
   return promise;
 }
 

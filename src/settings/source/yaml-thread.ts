@@ -64,6 +64,9 @@ export class YamlThread implements AsyncDisposable {
     const worker = new Worker(WORKER_URL, { name: 'yaml', env: {}, execArgv: [], resourceLimits });
     // Who waits for an answer hears of it, too.
     worker.on('error', () => {});
+    worker.once('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined;
+    });
     this.#worker = worker;
     return worker;
   }
