@@ -105,19 +105,7 @@ export interface ServeOptions {
 
 /** Runs the agent until it must end or fails, then shuts it down gracefully. Throws errors that prevent the start. */
 export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode; summary: AgentSummary }> {
-  const {
-    config,
-    watched,
-    reload,
-    onConfigured,
-    web,
-    secrets,
-    logger,
-    io,
-    onStarted,
-    serviceManager,
-    until = waitForAbort,
-  } = options;
+  const { reload, logger, io, onStarted, serviceManager, until = waitForAbort } = options;
   // Listen from the beginning: SIGHUP without a listener would end the process.
   const hangups = { isAsked: false, reload: async () => {} };
   if (reload) {
@@ -127,13 +115,7 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
     });
   }
   const agent = await startAgent({
-    config,
-    watched,
-    reload,
-    onConfigured,
-    web,
-    secrets,
-    logger,
+    ...options,
     version: readVersion(),
     clock: createSystemClock(),
     random: systemRandom,

@@ -3,6 +3,7 @@ import type { Clock } from '../base/index.ts';
 import { type FamilyDescription, type MetricFamily, type Sample, SourceError } from '../model/index.ts';
 import type { ReaderContext, StatusReader } from './contracts.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
+import { parseStored, readField } from './stored-state.ts';
 
 /**
  * Reads the running profile's configuration; `resource` is a path such as `netfilter/nat/snat`. Errors as for a
@@ -328,7 +329,7 @@ interface State {
 
 /** Parses a state; any other text means a first contact. */
 function parseState(text: string | undefined): State {
-  const json = parseJson(text);
+  const json = parseStored(text);
   const key = readText(json, 'key', 2 * KEY_BYTES);
   if (readField(json, 'version') !== STATE_VERSION || key === undefined) {
     return { key: undefined, hash: undefined, vainLooks: 0, contentsReadMs: 0, lists: new Map() };
@@ -352,14 +353,6 @@ function decodeList(json: unknown): List {
   };
 }
 
-function parseJson(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) as unknown);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Returns a field that is a hexadecimal text of this length. */
 function readText(value: unknown, name: string, length: number): string | undefined {
   const field = readField(value, name);
@@ -370,8 +363,4 @@ function readText(value: unknown, name: string, length: number): string | undefi
 function readNumber(value: unknown, name: string): number | undefined {
   const field = readField(value, name);
   return typeof field === 'number' && Number.isSafeInteger(field) && field >= 0 ? field : undefined;
-}
-
-function readField(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

@@ -1,3 +1,5 @@
+import { parseStored, readField } from './stored-state.ts';
+
 /** What a poller knows of its router that is worth keeping over a restart. */
 export interface PollerState {
   readonly firmware: string | undefined;
@@ -24,7 +26,7 @@ export function renderState({ firmware, serial, lacks }: PollerState): string {
 
 /** Parses a state; any other text means a first contact. */
 export function parseState(text: string | undefined): PollerState {
-  const json = parseJson(text);
+  const json = parseStored(text);
   const lacks = readField(json, 'lacks');
   if (readField(json, 'version') !== STATE_VERSION || !Array.isArray(lacks)) return NOTHING;
   return {
@@ -41,16 +43,4 @@ function toLack(entry: unknown): readonly KnownLack[] {
 
 function toText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
-}
-
-function readField(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-}
-
-function parseJson(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) as unknown);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,26 +1,17 @@
 import { expect, test } from 'vitest';
-import { type Clock, createSteppedClock } from '../../src/base/index.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
 import { type DeliveryEvent, DeliveryWorker, type Sink } from '../../src/delivery/index.ts';
 import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
 import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
 import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
 import { createOtlpSink } from '../../src/delivery/sinks/otlp/sink.ts';
 import { MemoryLetters, MemorySpool } from '../support/memory-spool.ts';
+import type { CommonSinkOptions } from '../support/sinks/common-options.ts';
 import { type ArrivedRequest, openMisbehavingServer, type Reply } from '../support/sinks/misbehaving-server.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12);
 const never = new AbortController().signal;
 const BATCH = 4;
-
-interface Common {
-  readonly name: string;
-  readonly batch: Sink['batch'];
-  readonly timeoutMs: number;
-  readonly clock: Clock;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, never>>;
-  readonly compress: 'none';
-}
 
 const refuseWhole = (): Reply => ({ status: 400, body: 'no such field' });
 /** Elasticsearch judges records one by one: an action and a document are two lines. */
@@ -35,7 +26,11 @@ const refuseEach = ({ body }: ArrivedRequest): Reply => {
 };
 
 const LOKI = { layout: 'auto', streamLimit: 100, shards: 1, maxAgeMs: 0, routers: () => 1 } as const;
-const RECEIVERS: readonly (readonly [string, (common: Common) => Sink, (request: ArrivedRequest) => Reply])[] = [
+const RECEIVERS: readonly (readonly [
+  string,
+  (common: CommonSinkOptions) => Sink,
+  (request: ArrivedRequest) => Reply,
+])[] = [
   ['http', (common) => createHttpSink(common), refuseWhole],
   ['loki', (common) => createLokiSink({ ...common, ...LOKI }), refuseWhole],
   ['otlp', (common) => createOtlpSink(common), refuseWhole],

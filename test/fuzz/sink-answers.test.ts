@@ -3,13 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { type Clock, createSystemClock } from '../../src/base/index.ts';
+import { createSystemClock } from '../../src/base/index.ts';
 import { DeliveryError, type DeliveryEvent, DeliveryWorker, type Sink } from '../../src/delivery/index.ts';
 import { createElasticsearchSink } from '../../src/delivery/sinks/elasticsearch/sink.ts';
 import { createHttpSink } from '../../src/delivery/sinks/http/sink.ts';
 import { createLokiSink } from '../../src/delivery/sinks/loki/sink.ts';
 import { createOtlpSink } from '../../src/delivery/sinks/otlp/sink.ts';
 import { MemoryLetters, MemorySpool } from '../support/memory-spool.ts';
+import type { CommonSinkOptions } from '../support/sinks/common-options.ts';
 import { Choices, countCases, describeCases, limitMs } from './random-cases.ts';
 
 const SHARE = 0.005;
@@ -21,18 +22,8 @@ const HOSTILE_ANSWERS = 30;
 const STEPS_MAX = 400;
 const never = new AbortController().signal;
 
-interface Common {
-  readonly name: string;
-  readonly batch: Sink['batch'];
-  readonly timeoutMs: number;
-  readonly clock: Clock;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, never>>;
-  readonly compress: 'none';
-}
-
 const LOKI = { layout: 'auto', streamLimit: 100, shards: 1, maxAgeMs: 0, routers: () => 1 } as const;
-const SINKS: readonly (readonly [string, (common: Common) => Sink])[] = [
+const SINKS: readonly (readonly [string, (common: CommonSinkOptions) => Sink])[] = [
   ['http', (common) => createHttpSink(common)],
   ['loki', (common) => createLokiSink({ ...common, ...LOKI })],
   ['otlp', (common) => createOtlpSink(common)],
