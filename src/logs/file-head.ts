@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { parseLine } from './parse-line.ts';
+import { parseLine } from './lines/parse-line.ts';
 import type { StampContext } from './time/stamp.ts';
 
 /** What the beginning of a file says about it. */

@@ -11,10 +11,10 @@ import {
   type ScanResult,
   type ScanStart,
 } from './file-scan.ts';
+import type { ScanBatch } from './lines/record-builder.ts';
 import { parseStampUtcMs } from './names.ts';
 import type { PrefixProof } from './position/identity.ts';
 import { createFile, type LogFile } from './position/position.ts';
-import type { ScanBatch } from './record-builder.ts';
 import type { CommittedLines, TrackedLog } from './tail/tracked-log.ts';
 import type { ReadPiece } from './tracker/observation.ts';
 import {

@@ -3,11 +3,17 @@ import { yieldToLoop } from '../base/index.ts';
 import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import { LogError } from './errors.ts';
 import { findHead, type Head, looksForeign } from './file-head.ts';
-import { LineSplitter } from './line-splitter.ts';
+import { LineSplitter } from './lines/line-splitter.ts';
+import {
+  createBatch,
+  type ReadingEnd,
+  RecordBuilder,
+  type RecordContext,
+  type ScanBatch,
+} from './lines/record-builder.ts';
 import { PrefixHash } from './position/identity.ts';
 import type { StreamState } from './position/position.ts';
 import { copyFile, type LogFile, type LogFileDraft } from './position/position.ts';
-import { createBatch, type ReadingEnd, RecordBuilder, type RecordContext, type ScanBatch } from './record-builder.ts';
 import { type DateOrder, learnDateOrder, needsDateOrder } from './time/stamp.ts';
 
 /** Facts about a file before it is read. Plain data. */

@@ -5,18 +5,18 @@
  * formats, lines and their times, the identity of lines, gaps.
  * Does not own: where records and positions are kept, and when a router is read.
  * Start reading at: tail/tail-once.ts and tail/component-tail.ts, then the diagram in position/position.ts and
- * tracker/step.ts; for lines file-scan.ts and record-builder.ts; for gaps and other
- * events event-records.ts.
+ * tracker/step.ts; for lines file-scan.ts and lines/record-builder.ts; for gaps and other events event-records.ts.
  *
  *   tail/           one run over the logs of a router: what is asked for, in which order, and what becomes durable
  *   tracker/        decisions: the next position of a log, what may be read now, and what is lost
  *   position/       where a log stands: identity of its files, and the stored form
  *   evidence/       what rotations and answers show of a router: its zone, and how its files follow each other
+ *   lines/          from the bytes of a file to lines, and from lines to records
  *   time/           stamps of lines, time zones, and the clock of a router
  *   archive/        decompression, and the reading of rotated files, in worker threads
  *   line-settings/  settings of log rules and redaction
  *
- * The files beside this one read a file (file-*.ts) and turn its lines into records. docs/log-source.md describes all of it.
+ * The files beside this one read a file (file-*.ts) and describe events. docs/log-source.md describes all of it.
  */
 export { type ArchivePool, openArchivePool, SNIFF_BYTES, sniffFormat } from './archive/index.ts';
 export type {

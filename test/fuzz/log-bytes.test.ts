@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { LogError } from '../../src/logs/errors.ts';
 import { FileScan } from '../../src/logs/file-scan.ts';
+import type { ScanBatch } from '../../src/logs/lines/record-builder.ts';
 import { parseListing } from '../../src/logs/names.ts';
 import { createFile, createStreamState, type StreamState } from '../../src/logs/position/position.ts';
-import type { ScanBatch } from '../../src/logs/record-builder.ts';
 import { Zone } from '../../src/logs/time/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { bodyOf, cutInto } from '../logs/chunking.ts';

@@ -9,9 +9,9 @@ import {
   type ScanResult,
   type ScanStart,
 } from '../../src/logs/file-scan.ts';
+import type { ScanBatch } from '../../src/logs/lines/record-builder.ts';
 import { PrefixHash } from '../../src/logs/position/identity.ts';
 import { createFile, createStreamState, type LogFile, type StreamState } from '../../src/logs/position/position.ts';
-import type { ScanBatch } from '../../src/logs/record-builder.ts';
 import { Zone } from '../../src/logs/time/zone.ts';
 import type { LogRecord } from '../../src/model/index.ts';
 import { countRuns } from '../support/sampled.ts';

@@ -9,9 +9,9 @@ import {
   type ScanResult,
   type ScanStart,
 } from '../file-scan.ts';
+import { RecordBuffer } from '../lines/record-buffer.ts';
+import { createBatch, type ScanBatch } from '../lines/record-builder.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
-import { RecordBuffer } from '../record-buffer.ts';
-import { createBatch, type ScanBatch } from '../record-builder.ts';
 import type { ItemReader } from './item-reader.ts';
 import { toOwn } from './own-chunks.ts';
 import {

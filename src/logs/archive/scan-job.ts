@@ -8,8 +8,8 @@ import {
   type ScanResult,
   type ScanStart,
 } from '../file-scan.ts';
+import type { RecordContext, ScanBatch } from '../lines/record-builder.ts';
 import { LineMatcher } from '../matching/line-matcher.ts';
-import type { RecordContext, ScanBatch } from '../record-builder.ts';
 import type { SkewBounds } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
 import {

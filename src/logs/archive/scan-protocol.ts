@@ -1,7 +1,7 @@
 import type { BlockLost, BlockRecovered } from '../../bzip2/index.ts';
 import type { FileBeginning, ScanPlan, ScanResult } from '../file-scan.ts';
+import type { RecordContext, ScanBatch } from '../lines/record-builder.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
-import type { RecordContext, ScanBatch } from '../record-builder.ts';
 import type { SkewBounds } from '../time/log-clock.ts';
 
 /** Text under way to the worker: enough to go on with while this side is busy. Bytes. */

@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
-import { keepMemory, shareMemory } from '../record-buffer.ts';
+import { keepMemory, shareMemory } from '../lines/record-buffer.ts';
 import { ScanJob } from './scan-job.ts';
 import type { ScanRequest } from './scan-protocol.ts';
 

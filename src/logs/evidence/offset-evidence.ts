@@ -1,7 +1,7 @@
 import type { RouterTime } from '../contracts.ts';
 import { findHead } from '../file-head.ts';
+import { parseLine } from '../lines/parse-line.ts';
 import { type ListedLog, parseStampUtcMs, renderStamp } from '../names.ts';
-import { parseLine } from '../parse-line.ts';
 import { FLOOR_MS } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
 import {

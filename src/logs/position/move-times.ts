@@ -1,5 +1,5 @@
-import type { HeldEntry } from '../entry.ts';
 import type { GapEdge } from '../event-records.ts';
+import type { HeldEntry } from '../lines/entry.ts';
 import { isFuture } from '../time/log-clock.ts';
 import type { Zone } from '../time/zone.ts';
 import type { LogFile, LogPosition, StreamState } from './position.ts';

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { RecordFlag, Severity } from '../../model/index.ts';
-import type { HeldEntry } from '../entry.ts';
 import type { GapEdge, OpenGap, Track } from '../event-records.ts';
+import type { HeldEntry } from '../lines/entry.ts';
 import type { ClockState } from '../time/log-clock.ts';
 import type { PrefixProof } from './identity.ts';
 import {

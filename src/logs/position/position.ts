@@ -1,6 +1,6 @@
-import type { HeldEntry } from '../entry.ts';
 import type { GapEdge, OpenGap, Track } from '../event-records.ts';
 import type { Pace } from '../evidence/link-rule.ts';
+import type { HeldEntry } from '../lines/entry.ts';
 import { type ClockState, createClockState } from '../time/log-clock.ts';
 import type { DateOrder } from '../time/stamp.ts';
 import { createUidPrefix, EMPTY_PROOF, type PrefixProof, renderRecoveredUid, renderUid } from './identity.ts';

@@ -1,9 +1,9 @@
 import { ArchiveError } from '../archive/index.ts';
 import { isOwnFault, toFileFault } from '../errors.ts';
 import type { FileReader, TakenLines } from '../file-reader.ts';
+import { toDamageGap } from '../lines/record-builder.ts';
 import type { RotatedFile } from '../names.ts';
 import type { LogFile } from '../position/position.ts';
-import { toDamageGap } from '../record-builder.ts';
 import { listBegun, listRemembered } from '../tracker/state.ts';
 import type { TrackedLog } from './tracked-log.ts';
 

@@ -1,11 +1,11 @@
 import type { RecordLines } from '../../model/index.ts';
 import type { LineEvent, LogCommit, LogEvent } from '../contracts.ts';
-import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from '../entry.ts';
 import { isBusy } from '../errors.ts';
 import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } from '../event-records.ts';
+import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from '../lines/entry.ts';
+import type { ScanBatch } from '../lines/record-builder.ts';
 import { createPosition, type LogPosition } from '../position/position.ts';
 import { renderPosition } from '../position/position-text.ts';
-import type { ScanBatch } from '../record-builder.ts';
 import { createSkewBounds } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';
 import type { Observation, Told } from '../tracker/observation.ts';

@@ -1,5 +1,5 @@
-import type { HeldEntry } from '../entry.ts';
 import type { Gap, GapEdge, OpenGap, Track } from '../event-records.ts';
+import type { HeldEntry } from '../lines/entry.ts';
 import type { ListedLog, RotatedFile } from '../names.ts';
 import type { FileFault, LogFile, StreamState } from '../position/position.ts';
 

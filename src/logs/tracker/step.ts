@@ -1,6 +1,6 @@
-import type { HeldEntry } from '../entry.ts';
 import type { Gap, GapEdge, Track } from '../event-records.ts';
 import type { LinkObservation } from '../evidence/link-rule.ts';
+import type { HeldEntry } from '../lines/entry.ts';
 import { moveTimes } from '../position/move-times.ts';
 import type { LogPosition } from '../position/position.ts';
 import { Zone } from '../time/zone.ts';

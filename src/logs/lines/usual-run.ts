@@ -1,7 +1,7 @@
+import type { MessageMatcher } from '../matching/line-matcher.ts';
 import { BLOCK_BYTES } from './glued.ts';
 import type { LineRenderer, TagHead } from './line-renderer.ts';
 import { LINE_BYTES_MAX } from './line-splitter.ts';
-import type { MessageMatcher } from './matching/line-matcher.ts';
 import { isOwnRequest } from './own-request.ts';
 import { findEmbeddedLine, TAG_LENGTH_MAX } from './parse-line.ts';
 

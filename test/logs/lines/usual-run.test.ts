@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { LineRenderer } from '../../src/logs/line-renderer.ts';
-import { LineSplitter } from '../../src/logs/line-splitter.ts';
-import { LineMatcher } from '../../src/logs/matching/line-matcher.ts';
-import { createFile, createStreamState, type LogFileDraft } from '../../src/logs/position/position.ts';
-import { type ReadingEnd, RecordBuilder, type RecordContext } from '../../src/logs/record-builder.ts';
-import { createSkewBounds } from '../../src/logs/time/log-clock.ts';
-import { Zone } from '../../src/logs/time/zone.ts';
+import { LineRenderer } from '../../../src/logs/lines/line-renderer.ts';
+import { LineSplitter } from '../../../src/logs/lines/line-splitter.ts';
+import { type ReadingEnd, RecordBuilder, type RecordContext } from '../../../src/logs/lines/record-builder.ts';
+import { LineMatcher } from '../../../src/logs/matching/line-matcher.ts';
+import { createFile, createStreamState, type LogFileDraft } from '../../../src/logs/position/position.ts';
+import { createSkewBounds } from '../../../src/logs/time/log-clock.ts';
+import { Zone } from '../../../src/logs/time/zone.ts';
 
 const OBSERVED_MS = Date.UTC(2026, 9, 26, 12, 0, 0, 412);
 const RULES = [

@@ -1,5 +1,5 @@
-import type { Severity } from '../model/index.ts';
-import { parseStamp, type Stamp, type StampContext } from './time/stamp.ts';
+import type { Severity } from '../../model/index.ts';
+import { parseStamp, type Stamp, type StampContext } from '../time/stamp.ts';
 
 /** A line taken apart. Lines without a time stamp have only a message. */
 export interface ParsedLine {

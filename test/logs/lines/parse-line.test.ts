@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseLine as parse, parseRepeatNotice } from '../../src/logs/parse-line.ts';
-import { learnDateOrder } from '../../src/logs/time/stamp.ts';
+import { parseLine as parse, parseRepeatNotice } from '../../../src/logs/lines/parse-line.ts';
+import { learnDateOrder } from '../../../src/logs/time/stamp.ts';
 
 const CONTEXT = { order: 'dmy', nearMs: Date.UTC(2026, 10, 21) } as const;
 const parseLine = (text: string) => parse(text, CONTEXT);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LINE_BYTES_MAX, LineSplitter, type RawLine } from '../../src/logs/line-splitter.ts';
-import { cutInto, cuts } from './chunking.ts';
+import { LINE_BYTES_MAX, LineSplitter, type RawLine } from '../../../src/logs/lines/line-splitter.ts';
+import { cutInto, cuts } from '../chunking.ts';
 
 interface Line {
   readonly start: number;

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createFrame, renderEntry } from '../../src/logs/entry.ts';
-import { LineRenderer } from '../../src/logs/line-renderer.ts';
-import { renderUid } from '../../src/logs/position/identity.ts';
-import { RecordBuffer } from '../../src/logs/record-buffer.ts';
-import { renderTimestamp } from '../../src/logs/time/stamp.ts';
-import type { RecordFlag } from '../../src/model/index.ts';
+import { createFrame, renderEntry } from '../../../src/logs/lines/entry.ts';
+import { LineRenderer } from '../../../src/logs/lines/line-renderer.ts';
+import { RecordBuffer } from '../../../src/logs/lines/record-buffer.ts';
+import { renderUid } from '../../../src/logs/position/identity.ts';
+import { renderTimestamp } from '../../../src/logs/time/stamp.ts';
+import type { RecordFlag } from '../../../src/model/index.ts';
 
 const OBSERVED_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 412);
 const FILE = 'network/log-2026-11-21-12:00:00.bz2';

@@ -1,24 +1,10 @@
-import type { BlockLost } from '../bzip2/index.ts';
-import type { RecordFlag, RouterIdentity } from '../model/index.ts';
-import type { LineEvent } from './contracts.ts';
-import {
-  createFrame,
-  type Entry,
-  fromHeldEntry,
-  joinLine,
-  type RecordFrame,
-  renderEntry,
-  toHeldEntry,
-} from './entry.ts';
-import { type Gap, type GapEdge, renderClockJump, renderGap, renderRepeat } from './event-records.ts';
-import { addToPace } from './evidence/link-rule.ts';
-import { mayBeGlued, splitGlued } from './glued.ts';
-import { LineRenderer, type PlainLine, type UsualLine } from './line-renderer.ts';
-import { createPlainLine, type RawLine } from './line-splitter.ts';
-import { LineMatcher, MatchTotals, type MessageMatcher } from './matching/line-matcher.ts';
-import { isOwnRequest } from './own-request.ts';
-import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
-import { createUidPrefix, renderRecoveredUid, renderUid } from './position/identity.ts';
+import type { BlockLost } from '../../bzip2/index.ts';
+import type { RecordFlag, RouterIdentity } from '../../model/index.ts';
+import type { LineEvent } from '../contracts.ts';
+import { type Gap, type GapEdge, renderClockJump, renderGap, renderRepeat } from '../event-records.ts';
+import { addToPace } from '../evidence/link-rule.ts';
+import { LineMatcher, MatchTotals, type MessageMatcher } from '../matching/line-matcher.ts';
+import { createUidPrefix, renderRecoveredUid, renderUid } from '../position/identity.ts';
 import {
   copyStreamState,
   createStreamState,
@@ -27,10 +13,8 @@ import {
   type StreamDraft,
   type StreamState,
   toLastEdge,
-} from './position/position.ts';
-import { RecordBuffer } from './record-buffer.ts';
-import { isScrambled } from './scrambled.ts';
-import { type ClockVerdict, type LineWindow, LogClock, type SkewBounds } from './time/log-clock.ts';
+} from '../position/position.ts';
+import { type ClockVerdict, type LineWindow, LogClock, type SkewBounds } from '../time/log-clock.ts';
 import {
   type DateOrder,
   isLikeStamp,
@@ -40,8 +24,24 @@ import {
   type StampContext,
   toSecond,
   type WallTime,
-} from './time/stamp.ts';
-import type { UtcTime, Zone } from './time/zone.ts';
+} from '../time/stamp.ts';
+import type { UtcTime, Zone } from '../time/zone.ts';
+import {
+  createFrame,
+  type Entry,
+  fromHeldEntry,
+  joinLine,
+  type RecordFrame,
+  renderEntry,
+  toHeldEntry,
+} from './entry.ts';
+import { mayBeGlued, splitGlued } from './glued.ts';
+import { LineRenderer, type PlainLine, type UsualLine } from './line-renderer.ts';
+import { createPlainLine, type RawLine } from './line-splitter.ts';
+import { isOwnRequest } from './own-request.ts';
+import { type ParsedLine, parseLine, parseRepeatNotice, parseRest } from './parse-line.ts';
+import { RecordBuffer } from './record-buffer.ts';
+import { isScrambled } from './scrambled.ts';
 import { STAMP_CHARS, UsualRun } from './usual-run.ts';
 
 /** What all records of one reading of one file share. */

@@ -1,4 +1,4 @@
-import type { RecordFlag, Severity } from '../model/index.ts';
+import type { RecordFlag, Severity } from '../../model/index.ts';
 
 /** One record about lines in the making: a line, and the lines without a time that continue it. */
 export interface Entry {

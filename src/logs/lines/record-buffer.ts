@@ -1,4 +1,4 @@
-import type { GivenBytes } from '../model/index.ts';
+import type { GivenBytes } from '../../model/index.ts';
 
 /** Room for the records of one poll, and what a batch at its bound takes. Bytes. */
 const BYTES_MIN = 16 * 1024;

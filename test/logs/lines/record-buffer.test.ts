@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecordBuffer } from '../../src/logs/record-buffer.ts';
+import { RecordBuffer } from '../../../src/logs/lines/record-buffer.ts';
 
 function fill(...records: readonly string[]): RecordBuffer {
   const buffer = new RecordBuffer();

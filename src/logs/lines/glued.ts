@@ -1,6 +1,6 @@
+import { findStampEnd } from '../time/stamp.ts';
 import type { RawLine } from './line-splitter.ts';
 import { findEmbeddedLine } from './parse-line.ts';
-import { findStampEnd } from './time/stamp.ts';
 
 /** A line, or a part of one that turned out to be two. */
 export interface LinePart {

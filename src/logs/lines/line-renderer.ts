@@ -1,9 +1,9 @@
-import type { RecordFlag, Severity } from '../model/index.ts';
+import type { RecordFlag, Severity } from '../../model/index.ts';
+import { isPlainByte } from '../matching/literal-scan.ts';
+import { renderUid } from '../position/identity.ts';
+import { renderTimestamp, toNanoseconds, toSecond } from '../time/stamp.ts';
 import { type RecordFrame, renderHead, renderShared, renderText } from './entry.ts';
-import { isPlainByte } from './matching/literal-scan.ts';
-import { renderUid } from './position/identity.ts';
 import type { RecordBuffer } from './record-buffer.ts';
-import { renderTimestamp, toNanoseconds, toSecond } from './time/stamp.ts';
 
 /** What all lines of one second share. */
 export interface LineMoment {

@@ -1,18 +1,18 @@
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { type EventContext, type Gap, renderGap } from '../../src/logs/event-records.ts';
-import { LineSplitter } from '../../src/logs/line-splitter.ts';
+import { type EventContext, type Gap, renderGap } from '../../../src/logs/event-records.ts';
+import { LineSplitter } from '../../../src/logs/lines/line-splitter.ts';
+import { RecordBuffer } from '../../../src/logs/lines/record-buffer.ts';
+import { RecordBuilder, type RecordContext, type ScanBatch } from '../../../src/logs/lines/record-builder.ts';
 import {
   createFile as createFreshFile,
   createStreamState,
   type LogFile,
   type LogFileDraft,
   type StreamState,
-} from '../../src/logs/position/position.ts';
-import { RecordBuffer } from '../../src/logs/record-buffer.ts';
-import { RecordBuilder, type RecordContext, type ScanBatch } from '../../src/logs/record-builder.ts';
-import { Zone } from '../../src/logs/time/zone.ts';
-import type { LogRecord } from '../../src/model/index.ts';
+} from '../../../src/logs/position/position.ts';
+import { Zone } from '../../../src/logs/time/zone.ts';
+import type { LogRecord } from '../../../src/model/index.ts';
 
 const OBSERVED_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 412);
 
