@@ -1,3 +1,4 @@
+import type { BlockLost } from '../bzip2/index.ts';
 import type { GapCertainty, LogRecord, RecordFlag, RouterIdentity } from '../model/index.ts';
 import { renderEventUid } from './position/identity.ts';
 import type { ClockJump } from './time/log-clock.ts';
@@ -193,4 +194,20 @@ function renderBase(
 
 function renderMoment(utcMs: number | undefined): string | null {
   return utcMs === undefined ? null : new Date(utcMs).toISOString();
+}
+
+/** The gap of what could not be decompressed of an archive; `from`: the last line before. */
+export function toDamageGap(
+  { block, startBit, endBit, outputOffset }: BlockLost,
+  file: string,
+  from: GapEdge | undefined,
+): Gap {
+  return {
+    certainty: 'certain',
+    reason: 'damaged',
+    from,
+    file,
+    offset: outputOffset,
+    damage: { block, startBit, endBit },
+  };
 }

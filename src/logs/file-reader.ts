@@ -11,7 +11,7 @@ import {
   type ScanResult,
   type ScanStart,
 } from './file-scan.ts';
-import type { ScanBatch } from './lines/record-builder.ts';
+import type { ScanBatch } from './lines/scan-batch.ts';
 import { parseStampUtcMs } from './names.ts';
 import type { PrefixProof } from './position/identity.ts';
 import { createFile, type LogFile } from './position/position.ts';

@@ -4,13 +4,9 @@ import type { BlockLost, BlockRecovered } from '../bzip2/index.ts';
 import { LogError } from './errors.ts';
 import { findHead, type Head, looksForeign } from './file-head.ts';
 import { LineSplitter } from './lines/line-splitter.ts';
-import {
-  createBatch,
-  type ReadingEnd,
-  RecordBuilder,
-  type RecordContext,
-  type ScanBatch,
-} from './lines/record-builder.ts';
+import { RecordBuilder, type RecordContext } from './lines/record-builder.ts';
+import { createBatch, type ScanBatch } from './lines/scan-batch.ts';
+import type { ReadingEnd } from './lines/waiting-entries.ts';
 import { PrefixHash } from './position/identity.ts';
 import type { StreamState } from './position/position.ts';
 import { copyFile, type LogFile, type LogFileDraft } from './position/position.ts';

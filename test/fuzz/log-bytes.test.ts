@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LogError } from '../../src/logs/errors.ts';
 import { FileScan } from '../../src/logs/file-scan.ts';
-import type { ScanBatch } from '../../src/logs/lines/record-builder.ts';
+import type { ScanBatch } from '../../src/logs/lines/scan-batch.ts';
 import { parseListing } from '../../src/logs/names.ts';
 import { createFile, createStreamState, type StreamState } from '../../src/logs/position/position.ts';
 import { Zone } from '../../src/logs/time/zone.ts';

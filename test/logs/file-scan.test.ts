@@ -9,7 +9,7 @@ import {
   type ScanResult,
   type ScanStart,
 } from '../../src/logs/file-scan.ts';
-import type { ScanBatch } from '../../src/logs/lines/record-builder.ts';
+import type { ScanBatch } from '../../src/logs/lines/scan-batch.ts';
 import { PrefixHash } from '../../src/logs/position/identity.ts';
 import { createFile, createStreamState, type LogFile, type StreamState } from '../../src/logs/position/position.ts';
 import { Zone } from '../../src/logs/time/zone.ts';

@@ -1,6 +1,6 @@
 import type { BlockLost } from '../../bzip2/index.ts';
 import { FileScan, type Scan, type ScanItem, type ScanOptions, type ScanResult } from '../file-scan.ts';
-import { createBatch, type ScanBatch } from '../lines/record-builder.ts';
+import { createBatch, type ScanBatch } from '../lines/scan-batch.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
 import { ItemReader } from './item-reader.ts';
 import { RemoteScan, type ScanThread } from './remote-scan.ts';

@@ -10,7 +10,7 @@ import {
   type ScanStart,
 } from '../file-scan.ts';
 import { RecordBuffer } from '../lines/record-buffer.ts';
-import { createBatch, type ScanBatch } from '../lines/record-builder.ts';
+import { createBatch, type ScanBatch } from '../lines/scan-batch.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
 import type { ItemReader } from './item-reader.ts';
 import { toOwn } from './own-chunks.ts';

@@ -8,7 +8,8 @@ import {
   type ScanResult,
   type ScanStart,
 } from '../file-scan.ts';
-import type { RecordContext, ScanBatch } from '../lines/record-builder.ts';
+import type { RecordContext } from '../lines/record-builder.ts';
+import type { ScanBatch } from '../lines/scan-batch.ts';
 import { LineMatcher } from '../matching/line-matcher.ts';
 import type { SkewBounds } from '../time/log-clock.ts';
 import { Zone } from '../time/zone.ts';

@@ -1,6 +1,7 @@
 import type { BlockLost, BlockRecovered } from '../../bzip2/index.ts';
 import type { FileBeginning, ScanPlan, ScanResult } from '../file-scan.ts';
-import type { RecordContext, ScanBatch } from '../lines/record-builder.ts';
+import type { RecordContext } from '../lines/record-builder.ts';
+import type { ScanBatch } from '../lines/scan-batch.ts';
 import type { LogFile, StreamState } from '../position/position.ts';
 import type { SkewBounds } from '../time/log-clock.ts';
 

@@ -1,7 +1,7 @@
 import { ArchiveError } from '../archive/index.ts';
 import { isOwnFault, toFileFault } from '../errors.ts';
+import { toDamageGap } from '../event-records.ts';
 import type { FileReader, TakenLines } from '../file-reader.ts';
-import { toDamageGap } from '../lines/record-builder.ts';
 import type { RotatedFile } from '../names.ts';
 import type { LogFile } from '../position/position.ts';
 import { listBegun, listRemembered } from '../tracker/state.ts';

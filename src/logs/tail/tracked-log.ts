@@ -3,7 +3,7 @@ import type { LineEvent, LogCommit, LogEvent } from '../contracts.ts';
 import { isBusy } from '../errors.ts';
 import { type EventContext, type Gap, renderGap, renderGapEnd, renderReset } from '../event-records.ts';
 import { createFrame, fromHeldEntry, type HeldEntry, renderEntry } from '../lines/entry.ts';
-import type { ScanBatch } from '../lines/record-builder.ts';
+import type { ScanBatch } from '../lines/scan-batch.ts';
 import { createPosition, type LogPosition } from '../position/position.ts';
 import { renderPosition } from '../position/position-text.ts';
 import { createSkewBounds } from '../time/log-clock.ts';

@@ -10,7 +10,7 @@ import { ScanJob } from '../../../src/logs/archive/scan-job.ts';
 import { RECORDS_WINDOW_BYTES, type ScanReply } from '../../../src/logs/archive/scan-protocol.ts';
 import type { FileBeginning, Scan, ScanItem, ScanOptions, ScanStart } from '../../../src/logs/file-scan.ts';
 import { LineMatcher, type LogRuleSettings } from '../../../src/logs/index.ts';
-import type { ScanBatch } from '../../../src/logs/lines/record-builder.ts';
+import type { ScanBatch } from '../../../src/logs/lines/scan-batch.ts';
 import { createFile, createStreamState, type LogFile } from '../../../src/logs/position/position.ts';
 import { createSkewBounds } from '../../../src/logs/time/log-clock.ts';
 import { Zone } from '../../../src/logs/time/zone.ts';

@@ -3,7 +3,8 @@ import { expect, test, vi } from 'vitest';
 import { type EventContext, type Gap, renderGap } from '../../../src/logs/event-records.ts';
 import { LineSplitter } from '../../../src/logs/lines/line-splitter.ts';
 import { RecordBuffer } from '../../../src/logs/lines/record-buffer.ts';
-import { RecordBuilder, type RecordContext, type ScanBatch } from '../../../src/logs/lines/record-builder.ts';
+import { RecordBuilder, type RecordContext } from '../../../src/logs/lines/record-builder.ts';
+import type { ScanBatch } from '../../../src/logs/lines/scan-batch.ts';
 import {
   createFile as createFreshFile,
   createStreamState,
