@@ -29,7 +29,10 @@ const now: kit.Section = {
       description: 'Agent processes that answer scrapes. If one is missing, a shard has no data.',
       width: 3,
       unit: units.NoUnit,
-      queries: [{ expr: `count(${of('router_exporter_build_info')})`, legend: 'agents' }],
+      queries: [
+        { expr: `count(${of('router_exporter_shard')})`, legend: 'agents' },
+        { expr: `max(${of('router_exporter_total_shards')})`, legend: 'processes of the fleet' },
+      ],
     }),
     kit.stat({
       title: 'Configuration loaded',

@@ -107,7 +107,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   lifecycle.onStop('pages', STOP_MS.web, () => web.serve(undefined));
   const { spoolBytesMax } = config.storage;
   const stations = createStations({ ...options, ...state, metrics, refusals, spoolBytesMax, fail }, lifecycle);
-  const parts = { ...stations, web, clock, logger };
+  const parts = { ...stations, web, metrics, clock, logger };
   const prepare = (next: Config) => preparePlan(next, parts);
   const supervisor = new Supervisor({ ...options, prepare });
   // Delivers first what an earlier process left in the spool.

@@ -5,6 +5,7 @@ import type { Scheduler } from '../schedule/index.ts';
 import { type EmbeddedStore, StoreError } from '../store/index.ts';
 import { toWebPolicy, type WebServer } from '../web/index.ts';
 import { LineProcessing } from './line-processing.ts';
+import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet, FleetChange } from './routers/fleet.ts';
 import type { RouterAgent, RouterAgentOptions } from './routers/router-agent.ts';
 import type { BackupPlan } from './routers/router-backup.ts';
@@ -23,6 +24,8 @@ export interface PlanOptions {
   readonly scheduler: Pick<Scheduler, 'limitRuns'>;
   /** Limit of concurrent runs without a configured one. */
   readonly runsMaxDefault: number;
+  /** Metrics that show the share of this process. */
+  readonly metrics: Pick<SelfMetrics, 'setShard'>;
   /** Fleet whose routers are replaced. */
   readonly fleet: Pick<Fleet, 'apply'>;
   /** Store that drops the positions of removed routers. */
@@ -52,7 +55,8 @@ export interface Plan {
  * backups may have been created by then. Sinks come last, because preparing them writes to the store.
  */
 export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {
-  const { web, sinks, scheduler, runsMaxDefault, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
+  const { web, sinks, scheduler, runsMaxDefault, metrics, fleet, store, createRouter, onStoreFailed, clock, logger } =
+    options;
   const lines = new LineProcessing(config.logRules, config.redact);
   const switchWeb = web.prepare(toWebPolicy(config.web));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
@@ -64,6 +68,7 @@ export async function preparePlan(config: Config, options: PlanOptions): Promise
     config,
     async commit(signal) {
       switchWeb();
+      metrics.setShard(config.shards?.index ?? 0, config.shards?.total ?? 1);
       scheduler.limitRuns(config.schedule.runsMax ?? runsMaxDefault);
       if (backup) sayWhere(backup, logger);
       await sinkChange.commit(signal);

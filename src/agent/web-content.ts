@@ -50,6 +50,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
   return {
     renderMetrics: (format, scope) => renderMetrics(options, format, scope),
     listModules: (router) => listModules(fleet, router).map(({ name }) => name),
+    describeShards: () => options.config().shards,
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
       const router = fleet.find(name);

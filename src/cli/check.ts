@@ -17,7 +17,7 @@ export interface CheckFlags {
  * log line, with their cost.
  */
 export async function check({ configFile, triesSinks }: CheckFlags, io: CommandIo): Promise<ExitCode> {
-  const loaded = await readConfig(configFile, 'written');
+  const loaded = await readConfig(configFile, { checkedState: 'written' });
   if (!loaded.ok) {
     for (const fault of loaded.faults) await writeResult(`${renderFault(fault)}\n`, io);
     return EXIT.usage;

@@ -1,21 +1,19 @@
 import { AGENT_FAMILIES } from '../agent/index.ts';
 import { Secret } from '../base/index.ts';
-import { type CheckedState, type LoadedConfig, loadConfig, readEnvironment } from '../config/index.ts';
+import { type LoadedConfig, type LoadOptions, loadConfig, readEnvironment } from '../config/index.ts';
 import { SHIPPED_RULES } from '../logs/index.ts';
-import type { SecretKeeper } from '../settings/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../status/index.ts';
 
-/**
- * Loads a configuration file with the environment of this process and the built-in modules. `checkedState`: folder of the
- * state that is checked as well; default: none. `secrets` keeps the secrets up to date; default: they are read once.
- */
-export function readConfig(path: string, checkedState?: CheckedState, secrets?: SecretKeeper): Promise<LoadedConfig> {
+/** Loads a configuration file with the environment of this process and the built-in modules. */
+export function readConfig(
+  path: string,
+  options: Pick<LoadOptions, 'checkedState' | 'secrets' | 'shard'> = {},
+): Promise<LoadedConfig> {
   return loadConfig(path, readEnvironment(), {
     shippedModules: SHIPPED_MODULES_FOLDER,
     agentFamilies: AGENT_FAMILIES,
     shippedRules: SHIPPED_RULES,
-    checkedState,
-    secrets,
+    ...options,
   });
 }
 

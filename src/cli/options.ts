@@ -17,6 +17,16 @@ export function configOption() {
   return new Option('--config.file <path>', 'configuration file').default('router-exporter.yaml');
 }
 
+/** Maximum of `--total-shards`; more processes for one fleet are certainly a mistake. */
+export const SHARDS_MAX = 1000;
+
+/** Parses `--shard`: the index of a process, or a name with it behind the last hyphen, as pods of a StatefulSet have. */
+export function parseShard(text: string): number {
+  const index = Number(/^(?:.*-)?(\d{1,4})$/.exec(text)?.[1] ?? Number.NaN);
+  if (index < SHARDS_MAX) return index;
+  throw new InvalidArgumentError(`Expected a whole number from 0 to ${SHARDS_MAX - 1}, or a name such as exporter-0.`);
+}
+
 /** Creates a parser for flags that are whole numbers within bounds. */
 export function parseWholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {

@@ -2,7 +2,17 @@ import { CommanderError, InvalidArgumentError } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
 import { renderCompletion, SHELLS } from './completion.ts';
 import { addDeadLetterCommands } from './dead-letters/commands.ts';
-import { Argument, Command, collect, configOption, Option, type Program, parseWholeNumber } from './options.ts';
+import {
+  Argument,
+  Command,
+  collect,
+  configOption,
+  Option,
+  type Program,
+  parseShard,
+  parseWholeNumber,
+  SHARDS_MAX,
+} from './options.ts';
 import { addRouterCommands } from './routers/commands.ts';
 import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './terminal/io.ts';
 import { readVersion } from './version.ts';
@@ -11,9 +21,6 @@ import { readVersion } from './version.ts';
 const DEMO_ROUTERS_MAX = 1000;
 /** Maximum simulated routers without an agent: each needs a port. */
 const SIMULATED_ROUTERS_MAX = 10_000;
-
-/** Maximum of `--total-shards`; more processes for one fleet are certainly a mistake. */
-const SHARDS_MAX = 1000;
 
 /** Parses the arguments after the program's name, runs the command and resolves with its exit code. Never rejects for wrong usage. */
 export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -59,17 +66,21 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     .option('--storage.path <folder>', 'folder for positions and spool; replaces storage.path of the file')
     .option(
       '--shard <index>',
-      'index of this process among --total-shards, from 0',
-      parseWholeNumber(0, SHARDS_MAX - 1),
+      'index of this process among --total-shards, from 0, or a name that ends in it, such as exporter-0',
+      parseShard,
       0,
     )
-    .option('--total-shards <count>', 'number of processes that share the routers', parseWholeNumber(1, SHARDS_MAX), 1)
+    .option(
+      '--total-shards <count>',
+      'number of processes that share the routers (default: those of web.peers, or 1)',
+      parseWholeNumber(1, SHARDS_MAX),
+    )
     .action(async (options, command) => {
       // Because `run` is the default, a misspelt command arrives here as its argument.
       const [unknown] = command.args;
       if (unknown !== undefined) program.error(await renderUnknownCommand(program, unknown));
       const shard = { index: options.shard, total: options.totalShards };
-      if (shard.index >= shard.total) {
+      if (shard.total !== undefined && shard.index >= shard.total) {
         program.error(`error: --shard ${shard.index} is not below --total-shards ${shard.total}`);
       }
       const { run } = await import('./run.ts');

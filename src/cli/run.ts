@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
-import { createSystemClock, hashToUnit, renderErrorChain } from '../base/index.ts';
-import { type CheckedState, type LoadedConfig, readEnvironment, watchAlso } from '../config/index.ts';
+import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import { type CheckedState, type LoadedConfig, readEnvironment, type Shard, watchAlso } from '../config/index.ts';
 import { type ConfigFault, parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig } from '../web/index.ts';
@@ -28,14 +28,6 @@ export interface RunFlags {
   readonly log: LogFlags;
 }
 
-/** One of several processes that share a fleet. */
-export interface Shard {
-  /** Index of this process, from 0. */
-  readonly index: number;
-  /** Number of processes. */
-  readonly total: number;
-}
-
 /** `run`: runs the agent until SIGTERM or SIGINT. SIGHUP reloads the configuration. */
 export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   const wrong = flags.listenAddresses.filter((text) => parseListenAddress(text) === undefined);
@@ -45,7 +37,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   if (wrong.length > 0) return EXIT.usage;
   const secrets = new SecretKeeper();
   const load = async (checkedState?: CheckedState) =>
-    applyFlags(await readConfig(flags.configFile, checkedState, secrets), flags);
+    applyFlags(await readConfig(flags.configFile, { checkedState, secrets, shard: flags.shard }), flags);
   const { storagePath } = flags;
   const folderFault = storagePath === undefined ? undefined : await findFolderFault(resolve(storagePath));
   if (folderFault !== undefined) {
@@ -116,7 +108,7 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
   const web = flags.webConfigFile === undefined ? undefined : await loadWebConfig(resolve(flags.webConfigFile));
   const watched = web ? await watchAlso(loaded.watched, web.watched) : loaded.watched;
   if (web && !web.ok) return { ...web, watched };
-  const { shard, storagePath } = flags;
+  const { storagePath } = flags;
   return {
     ...loaded,
     watched,
@@ -129,12 +121,6 @@ async function applyFlags(loaded: LoadedConfig, flags: RunFlags): Promise<Loaded
         ...(web && { security: web.security }),
       },
       storage: storagePath === undefined ? config.storage : { ...config.storage, path: resolve(storagePath) },
-      routers: config.routers.filter(({ name }) => belongsTo(name, shard)),
     },
   };
-}
-
-/** True when a router belongs to the shard. Depends only on its name, so that all processes agree. */
-function belongsTo(router: string, { index, total }: Shard): boolean {
-  return Math.floor(hashToUnit(`shard/${router}`) * total) === index;
 }

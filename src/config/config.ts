@@ -8,7 +8,7 @@ import type { ScheduleSettings } from '../schedule/index.ts';
 import type { TlsSettings } from '../settings/index.ts';
 import type { ModuleDefinition, PollSettings } from '../status/index.ts';
 import type { DeadLetterSettings, StorageSettings } from '../store/index.ts';
-import type { WebSettings } from '../web/index.ts';
+import type { FleetShards, WebSettings } from '../web/index.ts';
 import type { routerKeysSchema } from './router-schema.ts';
 
 /** The whole configuration: defaults applied, files read, paths absolute. Times are milliseconds, sizes bytes. */
@@ -18,6 +18,8 @@ export interface Config {
   readonly schedule: ScheduleSettings;
   /** Routers of the main file, then those of each file in `router_files`. Empty only with `router_files`. */
   readonly routers: readonly RouterSettings[];
+  /** The processes that share the fleet; `routers` are those of this one. Default: this process is the only one. */
+  readonly shards?: FleetShards | undefined;
   /** Absent: profiles are not backed up. */
   readonly backup: BackupSettings | undefined;
   /** Empty: logs are not read. */

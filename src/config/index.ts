@@ -19,4 +19,5 @@ export {
 } from './load-config.ts';
 export { renderConfigReference } from './reference.ts';
 export { renderEffectiveConfig, renderEffectiveRouter } from './render-effective.ts';
+export { findShard, type Shard } from './shards.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';

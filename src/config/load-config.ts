@@ -23,6 +23,7 @@ import type { Config } from './config.ts';
 import { LogRuleList } from './log-rule-list.ts';
 import { type ListedRouters, readListedRouters, resolveRouters } from './router-settings.ts';
 import { configSchema, type Settings } from './schema.ts';
+import { type Shard, selectShare } from './shards.ts';
 
 /** Files whose changes trigger a reload, as they were read. */
 export interface WatchedFiles {
@@ -72,6 +73,8 @@ export interface LoadOptions {
   readonly checkedState?: CheckedState | undefined;
   /** Reads the secrets, and keeps them up to date. Default: they are read once. */
   readonly secrets?: SecretKeeper | undefined;
+  /** The process of a fleet whose routers are wanted. Default: all routers. */
+  readonly shard?: Shard | undefined;
 }
 
 /** Copies the environment of this process. Nothing else in the program reads it. */
@@ -131,11 +134,15 @@ async function resolveConfig(
   });
   const storage = readStorage(settings.storage, main.folder);
   await checkState(main, storage.path, options.checkedState);
+  const web = await readWeb(main, settings.web, files);
+  const resolved = await resolveRouters(main, settings, routers, { registry, rules });
+  const share = options.shard && selectShare(resolved, options.shard, web.peers ?? [], main);
   return {
-    web: await readWeb(main, settings.web, files),
+    web,
     storage,
     schedule: readSchedule(settings.schedule),
-    routers: await resolveRouters(main, settings, routers, { registry, rules }),
+    routers: share?.routers ?? resolved,
+    shards: share?.shards,
     backup: readBackup(main, settings.backup),
     sinks: await readSinks(main, settings.sinks ?? []),
     deadLetters: readDeadLetters(settings.dead_letters),

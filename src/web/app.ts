@@ -13,6 +13,7 @@ import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { createScrapeHandlers } from './scrape.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
+import { answerForOther } from './shards.ts';
 import type { Handler, WebContext, WebDependencies, WebEnv } from './web-dependencies.ts';
 
 /** Access policy and response headers. A reload replaces them. */
@@ -161,9 +162,12 @@ function boundPage(clock: Clock, gate: ConcurrencyLimit, handler: Handler): Hand
   };
 }
 
-function describeRouter(dependencies: WebDependencies, context: WebContext): Response | Promise<Response> {
-  const router = dependencies.content.describeRouter(context.req.param('name') ?? '');
+function describeRouter({ content }: WebDependencies, context: WebContext): Response | Promise<Response> {
+  const name = context.req.param('name') ?? '';
+  const router = content.describeRouter(name);
   if (router) return answerJson(context, withoutCredentials(router));
+  const elsewhere = answerForOther(content, context, name, `/api/v1/routers/${name}`);
+  if (elsewhere) return elsewhere;
   return context.json({ error: 'No router of this name is configured' }, 404);
 }
 

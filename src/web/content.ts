@@ -21,6 +21,28 @@ export interface LogRow extends RouterLogSummary {
   readonly router: string;
 }
 
+/** A router that another process of the fleet polls. */
+export interface ForeignRouter {
+  readonly name: string;
+  readonly url: string;
+  /** Its configured labels. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Index of its process. */
+  readonly shard: number;
+}
+
+/** The processes that share a fleet, from the view of one of them. */
+export interface FleetShards {
+  /** Index of this process, from 0. */
+  readonly index: number;
+  /** Number of processes. */
+  readonly total: number;
+  /** Base URL of each process by its index, without a slash at the end; empty if they are not configured. */
+  readonly peers: readonly string[];
+  /** The routers of the other processes, by name. */
+  readonly others: ReadonlyMap<string, ForeignRouter>;
+}
+
 /** The content that the server shows. Everything but {@link refresh} comes from memory, so no request waits for a router. */
 export interface WebContent {
   /**
@@ -30,6 +52,8 @@ export interface WebContent {
   renderMetrics(format: MetricsFormat, scope: MetricsScope): AsyncIterable<string> | Iterable<string>;
   /** True when a router of this name is configured. */
   hasRouter(name: string): boolean;
+  /** The processes that share the fleet; `undefined` when this one is the only one. */
+  describeShards(): FleetShards | undefined;
   /** Names of the modules of one router, or of all routers. */
   listModules(router?: string): readonly string[];
   /**

@@ -26,7 +26,15 @@ export type {
   SinkSummary,
   SpoolSummary,
 } from './api-types.ts';
-export type { LogRow, MetricsFormat, MetricsScope, ReloadResult, WebContent } from './content.ts';
+export type {
+  FleetShards,
+  ForeignRouter,
+  LogRow,
+  MetricsFormat,
+  MetricsScope,
+  ReloadResult,
+  WebContent,
+} from './content.ts';
 export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
 export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';

@@ -6,6 +6,7 @@ import type { MetricsFormat, MetricsScope, WebContent } from './content.ts';
 import { isCrossSiteGet } from './cross-site.ts';
 import { WebError } from './errors.ts';
 import { chooseMetricsFormat, isGzipWanted } from './negotiate.ts';
+import { answerForOther } from './shards.ts';
 import { openTextStream } from './text-stream.ts';
 import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 
@@ -54,6 +55,8 @@ export function createScrapeHandlers(
       }
       // The name is not repeated: it came from outside.
       if (!dependencies.content.hasRouter(router)) {
+        const elsewhere = answerForOther(dependencies.content, context, router, '/probe');
+        if (elsewhere) return elsewhere;
         return context.text(
           'No router of this name is configured. "target" is a name of /sd, never an address.\n',
           404,

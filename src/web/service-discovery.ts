@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import type { RouterSummary } from './api-types.ts';
 import { answerJson } from './cached-answer.ts';
 import { listByName } from './fleet-list.ts';
 import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
@@ -15,35 +16,71 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '44
 const PORT_MAX = 65_535;
 const HOST = /^(?:\[([0-9A-Fa-f:.]{2,45})\]|[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252}))(?::(\d{1,5}))?$/;
 
-/** Creates the handler of `/sd`: one group per router, all with the address of this exporter. */
+/** Address under which Prometheus scrapes a process. */
+interface ScrapeAddress {
+  /** `host:port`. */
+  readonly target: string;
+  /** `http` or `https`. */
+  readonly scheme: string;
+  /** Path prefix, without a slash at the end. */
+  readonly path: string;
+}
+
+/**
+ * Creates the handler of `/sd`: one group per router with the address of this exporter; if the processes of the fleet are
+ * configured, the routers of all of them, each with the address of its process.
+ */
 export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
   return (context) => {
-    const { target, scheme, path } = locateSelf(dependencies, context);
-    const groups = listByName(dependencies.content).map(({ name, url, labels }): TargetGroup => {
-      const meta = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
-      return {
-        targets: [target],
-        labels: {
-          __metrics_path__: `${path}/probe`,
-          __param_target: name,
-          ...(scheme === 'https' && { __scheme__: scheme }),
-          __meta_router_name: name,
-          __meta_router_url: url,
-          ...Object.fromEntries(meta.map(([label, value]) => [`__meta_router_label_${toLabelName(label)}`, value])),
-        },
-      };
-    });
-    return answerJson(context, groups);
+    const { content } = dependencies;
+    const shards = content.describeShards();
+    const peers = (shards?.peers ?? []).map((url) => toScrapeAddress(new URL(url)));
+    const self = (shards && peers[shards.index]) ?? locateSelf(dependencies, context);
+    const groups = listByName(content).map((router) => toGroup(router, self));
+    if (!shards || peers.length === 0) return answerJson(context, groups);
+    const others = [...shards.others.values()].map((router) => toGroup(router, peers[router.shard] ?? self));
+    return answerJson(
+      context,
+      [...groups, ...others].toSorted((a, b) => compareTexts(nameOf(a), nameOf(b))),
+    );
   };
 }
 
+function toGroup(
+  { name, url, labels }: Pick<RouterSummary, 'name' | 'url' | 'labels'>,
+  at: ScrapeAddress,
+): TargetGroup {
+  const meta = Object.entries(labels).toSorted(([a], [b]) => compareTexts(a, b));
+  return {
+    targets: [at.target],
+    labels: {
+      __metrics_path__: `${at.path}/probe`,
+      __param_target: name,
+      ...(at.scheme === 'https' && { __scheme__: at.scheme }),
+      __meta_router_name: name,
+      __meta_router_url: url,
+      ...Object.fromEntries(meta.map(([label, value]) => [`__meta_router_label_${toLabelName(label)}`, value])),
+    },
+  };
+}
+
+function nameOf({ labels }: TargetGroup): string {
+  return labels['__param_target'] ?? '';
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : 1;
+}
+
+function toScrapeAddress(url: URL): ScrapeAddress {
+  const scheme = url.protocol.slice(0, -1);
+  const target = `${url.hostname}:${url.port || DEFAULT_PORTS[scheme]}`;
+  return { target, scheme, path: url.pathname.replace(/\/$/, '') };
+}
+
 /** Returns the address of this exporter: the configured external URL, or the address of the current request. */
-function locateSelf({ externalUrl, routePrefix }: WebDependencies, context: WebContext) {
-  if (externalUrl) {
-    const scheme = externalUrl.protocol.slice(0, -1);
-    const target = `${externalUrl.hostname}:${externalUrl.port || DEFAULT_PORTS[scheme]}`;
-    return { target, scheme, path: externalUrl.pathname.replace(/\/$/, '') };
-  }
+function locateSelf({ externalUrl, routePrefix }: WebDependencies, context: WebContext): ScrapeAddress {
+  if (externalUrl) return toScrapeAddress(externalUrl);
   const socket = context.env.incoming?.socket;
   const scheme = socket && 'encrypted' in socket ? 'https' : 'http';
   const target = parseHostHeader(context.req.header('host'), scheme) ?? renderLocalAddress(socket);

@@ -9,10 +9,12 @@ import {
   type ListenAddress,
   listenAddress,
   parsed,
+  parseRouterUrl,
   renderListenAddress,
   type SoundOf,
   section,
   text,
+  withSecrecy,
 } from '../settings/index.ts';
 import { type AccessRules, accessSchema, readAccess, renderAccess } from './access-settings.ts';
 import { type Network, parseNetwork, renderNetwork } from './address.ts';
@@ -36,6 +38,14 @@ const HOST_PATTERN = /^(\*\.)?[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_
 function hostPattern(description: string) {
   const expected = 'a host name without port such as monitoring.example.com or *.example.com';
   return checked({ description, kind: 'host name' }, expected, 253, (value) => HOST_PATTERN.test(value));
+}
+
+const PEERS_MAX = 1000;
+const PEERS = `a list of at most ${PEERS_MAX} URLs such as ["http://exporter-0:9847", "http://exporter-1:9847"]`;
+
+function peerUrl(description: string) {
+  const expected = 'an http or https URL of scheme, host, port and path prefix alone, such as http://exporter-0:9847';
+  return withSecrecy('possible', parsed({ description, kind: 'URL' }, expected, parseRouterUrl));
 }
 
 function network(description: string) {
@@ -92,6 +102,15 @@ export const webSectionSchema = section('The server for metrics and the status p
       kind: 'list of addresses and networks',
     })
     .optional(),
+  peers: z
+    .array(peerUrl('Base URL of one process.'), { error: PEERS })
+    .max(PEERS_MAX, { error: PEERS })
+    .meta({
+      description:
+        'Base URLs of all processes that share the fleet, in the order of their `--shard`, this one included, such as `http://exporter-0:9847`. Their number is the default of `--total-shards`. With it `/sd` gives each router the address of its process, and other processes redirect requests for it there. Default: none.',
+      kind: 'list of URLs',
+    })
+    .optional(),
   access: accessSchema.optional(),
   config_file: text({
     description:
@@ -108,6 +127,8 @@ export interface WebSettings {
   readonly freshMinAgeMs?: number | undefined;
   /** Names by which browsers may ask. Default: none but the private ones. */
   readonly allowedHosts?: readonly string[] | undefined;
+  /** Base URLs of the processes that share the fleet, by their index. Default: none. */
+  readonly peers?: readonly string[] | undefined;
   /** Roles and bearer tokens. Default: none. */
   readonly access?: AccessRules<Secret> | undefined;
   /** Proxies in front of the server. Default: none. */
@@ -132,6 +153,7 @@ export async function readWeb(
     freshMinAgeMs: keys.fresh_min_age ?? FRESH_MIN_AGE_MS,
     allowedHosts: keys.allowed_hosts ?? [],
     trustedProxies: keys.trusted_proxies ?? [],
+    peers: keys.peers ?? [],
     access,
     security: web?.security,
     watched: web?.watched ?? [],
@@ -157,12 +179,14 @@ export function toWebPolicy({ security, access, allowedHosts, trustedProxies }: 
 
 /** Renders the section with the content of its file inlined and secrets as `[secret]`. */
 export function renderWeb(web: WebSettings): object {
-  const { listen, freshMinAgeMs = FRESH_MIN_AGE_MS, allowedHosts = [], trustedProxies = [], access, security } = web;
+  const { listen, freshMinAgeMs = FRESH_MIN_AGE_MS, access, security } = web;
+  const { allowedHosts = [], trustedProxies = [], peers = [] } = web;
   return {
     listen: listen.map(renderListenAddress),
     fresh_min_age: renderDuration(freshMinAgeMs),
     allowed_hosts: allowedHosts,
     trusted_proxies: trustedProxies.map(renderNetwork),
+    peers,
     access: access && renderAccess(access),
     config_file: security && renderSecurity(security),
   };

@@ -46,6 +46,7 @@ function createBench(changes: Partial<PlanOptions> = {}) {
     },
     scheduler: { limitRuns: (runsMax) => void happened.push(`limit runs to ${runsMax}`) },
     runsMaxDefault: 256,
+    metrics: { setShard: (index, total) => void happened.push(`shard ${index} of ${total}`) },
     sinks: {
       prepare: async (settings) => {
         happened.push(`prepare sinks ${settings.map(({ name }) => name).join()}`);
@@ -94,7 +95,14 @@ test('preparePlan() changes nothing, and its plan then changes the web server, t
   expect(bench.happened).toEqual(['prepare web', 'prepare sinks console']);
   bench.happened.length = 0;
   expect(await plan.commit(NEVER)).toEqual({ added: 1, changed: 0, removed: 0 });
-  expect(bench.happened).toEqual(['commit web', 'limit runs to 256', 'commit sinks', 'commit routers', 'keep a']);
+  expect(bench.happened).toEqual([
+    'commit web',
+    'shard 0 of 1',
+    'limit runs to 256',
+    'commit sinks',
+    'commit routers',
+    'keep a',
+  ]);
   bench.happened.length = 0;
   await (await bench.prepare(createConfig({ schedule: { runsMax: 12 } }))).commit(NEVER);
   expect(bench.happened).toContain('limit runs to 12');

@@ -20,6 +20,7 @@ describe('loadConfig()', () => {
         freshMinAgeMs: 10_000,
         allowedHosts: [],
         trustedProxies: [],
+        peers: [],
         access: { isHealthOpen: false, users: new Map(), tokens: [] },
         watched: [],
       },

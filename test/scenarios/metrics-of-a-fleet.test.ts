@@ -96,6 +96,8 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_exporter_build_info gauge version,node_version",
       "router_exporter_config_last_reload_successful gauge",
       "router_exporter_config_last_reload_success_timestamp_seconds gauge",
+      "router_exporter_shard gauge",
+      "router_exporter_total_shards gauge",
       "router_exporter_polls_total counter result",
       "router_exporter_schedule_lag_seconds histogram le",
       "router_exporter_mapping_errors_total counter",

@@ -1,13 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { advanceUntil } from '../support/advance-until.ts';
-import { startProgram } from '../support/child.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { findFreePort } from '../support/free-port.ts';
 import { openMetricsOracle, parseOpenMetrics } from '../support/open-metrics-oracle.ts';
+import { startPrometheus } from '../support/prometheus-server.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { findTool } from '../support/tools.ts';
 
@@ -16,40 +12,6 @@ const promtool = findTool('promtool');
 
 const ROUTERS = sampled('routers that a Prometheus scrapes', 200, 40);
 const OPEN_METRICS = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5';
-
-interface Vector {
-  readonly data: {
-    readonly result: readonly { readonly metric: Record<string, string>; readonly value: [number, string] }[];
-  };
-}
-
-/** A real Prometheus with one scrape configuration, until it is disposed of. */
-async function startPrometheus(scrapeConfig: object) {
-  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-prometheus-'));
-  await writeFile(join(folder, 'prometheus.yml'), JSON.stringify({ scrape_configs: [scrapeConfig] }));
-  const address = `127.0.0.1:${await findFreePort()}`;
-  const server = startProgram('prometheus', [
-    `--config.file=${folder}/prometheus.yml`,
-    `--storage.tsdb.path=${folder}`,
-    `--web.listen-address=${address}`,
-  ]);
-  await server.waitFor('stderr', /Server is ready/);
-  const ask = async <T>(path: string) => (await (await fetch(`http://${address}/api/v1/${path}`)).json()) as T;
-  return {
-    count: async (query: string) => {
-      const { data } = await ask<Vector>(`query?query=${encodeURIComponent(query)}`);
-      return Number(data.result[0]?.value[1] ?? 0);
-    },
-    targets: async () => {
-      const { data } = await ask<{ data: { activeTargets: { health: string; lastError: string }[] } }>('targets');
-      return data.activeTargets;
-    },
-    async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
-}
 
 async function scrape(fleet: Fleet, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${fleet.agent.urls[0]}/metrics`, { headers });

@@ -110,6 +110,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
   return {
     renderMetrics: () => ['router_up 1\n'],
     hasRouter: (name) => name === ROUTER.name,
+    describeShards: () => undefined,
     listModules: () => ['modem', 'system'],
     refresh: () => Promise.resolve(),
     reload: () => Promise.resolve({ ok: true }),

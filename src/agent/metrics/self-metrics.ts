@@ -54,6 +54,8 @@ export class SelfMetrics {
   readonly deadLettersDropped: Counter<'sink'>;
   readonly reloadSuccessful: Gauge;
   readonly reloadSuccessAt: Gauge;
+  readonly #shard: Gauge;
+  readonly #totalShards: Gauge;
 
   #readings: SelfReadings | undefined;
 
@@ -75,6 +77,16 @@ export class SelfMetrics {
     this.reloadSuccessAt = new Gauge({
       name: 'router_exporter_config_last_reload_success_timestamp_seconds',
       help: 'Time of the last successful load of the configuration.',
+      registers,
+    });
+    this.#shard = new Gauge({
+      name: 'router_exporter_shard',
+      help: 'Index of this process among those that share the fleet, from 0.',
+      registers,
+    });
+    this.#totalShards = new Gauge({
+      name: 'router_exporter_total_shards',
+      help: 'Number of processes that share the fleet, as this one is configured.',
       registers,
     });
     this.polls = new Counter({
@@ -225,6 +237,12 @@ export class SelfMetrics {
   /** Sets the source of the numbers; without it their series are missing or 0. */
   read(readings: SelfReadings): void {
     this.#readings = readings;
+  }
+
+  /** Sets the share of this process in the fleet. */
+  setShard(index: number, total: number): void {
+    this.#shard.set(index);
+    this.#totalShards.set(total);
   }
 
   /** Creates the series of a sink. */

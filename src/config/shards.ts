@@ -1,0 +1,78 @@
+import type { ConfigFile } from '../settings/index.ts';
+import type { FleetShards, ForeignRouter } from '../web/index.ts';
+import type { RouterSettings } from './config.ts';
+
+/** The process of a fleet that a configuration is loaded for. */
+export interface Shard {
+  /** Index of this process, from 0. */
+  readonly index: number;
+  /** Number of processes. Default: that of `web.peers`, or 1. */
+  readonly total?: number | undefined;
+}
+
+/** Routers of this process, and what is known of those of the others. */
+export interface Share {
+  readonly routers: readonly RouterSettings[];
+  /** `undefined` when there is one process. */
+  readonly shards: FleetShards | undefined;
+}
+
+/**
+ * Returns the index of the process that polls a router, of `total` processes (rendezvous hashing). It depends on the name
+ * alone, so that all processes agree; with one process more or less, only the routers of that process move.
+ */
+export function findShard(router: string, total: number): number {
+  const nameHash = hashText(router);
+  let [best, highest] = [0, -1];
+  for (let index = 0; index < total; index++) {
+    const weight = mix(nameHash ^ mix(index + 1));
+    if (weight > highest) [best, highest] = [index, weight];
+  }
+  return best;
+}
+
+/** Selects the routers of a process. `peers`: the addresses of all processes, if they are configured. */
+export function selectShare(
+  routers: readonly RouterSettings[],
+  { index, total: written }: Shard,
+  peers: readonly string[],
+  main: ConfigFile,
+): Share {
+  const total = written ?? Math.max(1, peers.length);
+  if (peers.length > 0 && peers.length !== total) {
+    const message = `"peers" lists ${peers.length} processes, but --total-shards is ${total}; list each process once, or leave out the flag`;
+    main.faults.add(['web', 'peers'], message);
+  } else if (index >= total) {
+    const known = peers.length > 0 ? `"peers" lists ${total} processes, counted from 0` : 'the default is one process';
+    main.faults.add(
+      ['web', 'peers'],
+      `There is no process ${index} (--shard): ${known}; set --total-shards, or add it`,
+    );
+  }
+  if (total === 1) return { routers, shards: undefined };
+  const own: RouterSettings[] = [];
+  const others = new Map<string, ForeignRouter>();
+  for (const router of routers) {
+    const { name, url, labels } = router;
+    const shard = findShard(name, total);
+    if (shard === index) own.push(router);
+    else others.set(name, { name, url, labels, shard });
+  }
+  return { routers: own, shards: { index, total, peers, others } };
+}
+
+/** FNV-1a, 32 bits. */
+function hashText(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return hash;
+}
+
+/** The finalizer of MurmurHash3: each bit of the number changes half of those of the result. */
+function mix(number: number): number {
+  let mixed = number ^ (number >>> 16);
+  mixed = Math.imul(mixed, 0x85ebca6b);
+  mixed ^= mixed >>> 13;
+  mixed = Math.imul(mixed, 0xc2b2ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
+}

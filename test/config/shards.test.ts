@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { findShard } from '../../src/config/index.ts';
+import { load, withRouter } from './configuration-folder.ts';
+
+const NAMES = Array.from({ length: 3000 }, (_, index) => `router-${index}`);
+const PEERS = ['http://exporter-0:9847', 'http://exporter-1:9847', 'https://exporter-2/rx/'];
+const FLEET = `routers:
+${['a', 'b', 'c', 'd', 'e'].map((name) => `  - { name: ${name}, url: "http://192.0.2.1:9${name.charCodeAt(0)}", auth: none, labels: { site: ${name}1 } }\n`).join('')}`;
+
+describe('findShard()', () => {
+  it('never changes for a name and a number of processes, because positions stay with their process', () => {
+    const shards = ['plant-7', 'plant-8', 'sim-1', 'sim-2', 'sim-3', 'a', 'Z.9_x'].map((name) => findShard(name, 5));
+    expect(shards).toMatchInlineSnapshot(`
+      [
+        4,
+        4,
+        1,
+        1,
+        0,
+        0,
+        4,
+      ]
+    `);
+  });
+
+  it('gives each of several processes about the same number of routers', () => {
+    for (const total of [2, 3, 7, 20]) {
+      const counts = Array.from({ length: total }, () => 0);
+      for (const name of NAMES) counts[findShard(name, total)]! += 1;
+      const fair = NAMES.length / total;
+      for (const count of counts) expect(Math.abs(count - fair)).toBeLessThan(5 * Math.sqrt(fair));
+    }
+  });
+
+  it('moves routers to a new process only, and from none to another', () => {
+    for (const total of [1, 2, 5, 10]) {
+      const moved = NAMES.filter((name) => findShard(name, total) !== findShard(name, total + 1));
+      expect(moved.every((name) => findShard(name, total + 1) === total)).toBe(true);
+      expect(moved.length / NAMES.length).toBeCloseTo(1 / (total + 1), 1);
+    }
+  });
+});
+
+describe('loadConfig() for one process of several', () => {
+  it('selects its routers, and knows where the others are', async () => {
+    const shares = await Promise.all(
+      [0, 1, 2].map(async (index) => (await load(FLEET, { options: { shard: { index, total: 3 } } })).config),
+    );
+    expect(shares.flatMap((config) => config?.routers.map(({ name }) => name) ?? []).toSorted()).toEqual([...'abcde']);
+    for (const [index, config] of shares.entries()) {
+      const others = [...(config?.shards?.others.values() ?? [])];
+      expect(config?.shards).toMatchObject({ index, total: 3, peers: [] });
+      expect(
+        [...others.map(({ name }) => name), ...(config?.routers.map(({ name }) => name) ?? [])].toSorted(),
+      ).toEqual([...'abcde']);
+      for (const { name, url, labels, shard } of others) {
+        expect([url, labels]).toEqual([`http://192.0.2.1:9${name.charCodeAt(0)}`, { site: `${name}1` }]);
+        expect(shares[shard]?.routers.map((router) => router.name)).toContain(name);
+      }
+    }
+  });
+
+  it('counts the processes of web.peers when the number is not given, and removes slashes at their ends', async () => {
+    const { config } = await load(`web: { peers: ${JSON.stringify(PEERS)} }\n${FLEET}`, {
+      options: { shard: { index: 2 } },
+    });
+    expect(config?.shards).toMatchObject({
+      index: 2,
+      total: 3,
+      peers: ['http://exporter-0:9847', 'http://exporter-1:9847', 'https://exporter-2/rx'],
+    });
+  });
+
+  it('has all routers and no shards when there is one process, and when no process is chosen', async () => {
+    for (const shard of [{ index: 0 }, { index: 0, total: 1 }, undefined]) {
+      const { config } = await load(withRouter(), { options: { shard } });
+      expect([config?.routers.length, config?.shards]).toEqual([1, undefined]);
+    }
+  });
+
+  it('rejects a number of processes other than that of web.peers, and a process beyond it', async () => {
+    const text = `web:\n  peers: ${JSON.stringify(PEERS)}\n${FLEET}`;
+    expect((await load(text, { options: { shard: { index: 0, total: 4 } } })).lines).toEqual([
+      'router-exporter.yaml:2:10: web.peers: "peers" lists 3 processes, but --total-shards is 4; list each process once, or leave out the flag',
+    ]);
+    expect((await load(text, { options: { shard: { index: 3 } } })).lines).toEqual([
+      'router-exporter.yaml:2:10: web.peers: There is no process 3 (--shard): "peers" lists 3 processes, counted from 0; set --total-shards, or add it',
+    ]);
+    expect((await load(FLEET, { options: { shard: { index: 1 } } })).lines).toEqual([
+      'router-exporter.yaml:1:1: web.peers: There is no process 1 (--shard): the default is one process; set --total-shards, or add it',
+    ]);
+  });
+
+  it('rejects peers that are no plain URLs, without repeating what may be a password', async () => {
+    const { lines } = await load(`web:\n  peers: ["http://u:geheim@h:1", "exporter-1"]\n${FLEET}`);
+    expect(lines).toHaveLength(2);
+    expect(lines.join('\n')).not.toContain('geheim');
+    expect(lines[0]).toContain(
+      'web.peers[0]: Expected an http or https URL of scheme, host, port and path prefix alone',
+    );
+  });
+});
