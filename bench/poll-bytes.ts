@@ -10,6 +10,7 @@
 
 import tls from 'node:tls';
 import { createSystemClock } from '../src/base/index.ts';
+import { ConnectionLimit } from '../src/router/connection/connection-limit.ts';
 import type { WireBytes } from '../src/router/connection/connector.ts';
 import { Connector } from '../src/router/connection/connector.ts';
 import { RouterClient } from '../src/router/index.ts';
@@ -132,6 +133,7 @@ class Asker implements AsyncDisposable {
 
   #createConnector(): Connector {
     return new Connector({
+      limit: new ConnectionLimit(1),
       tls: { caPem: this.#target.caPem },
       timeoutMs: REQUEST_TIMEOUT_MS,
       connectTimeoutMs: REQUEST_TIMEOUT_MS,

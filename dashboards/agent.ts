@@ -131,6 +131,22 @@ const polling: kit.Section = {
       ],
     }),
     kit.trend({
+      title: 'Connections to routers',
+      description:
+        'Open connections, those that wait because all are in use, and the limit. Evicted ones are closed to make room for others, which costs a handshake each: if there are many, raise `connections.max` or the limit of open files.',
+      width: 8,
+      unit: units.NoUnit,
+      min: 0,
+      queries: [
+        { expr: `sum by (state) (${of('router_exporter_connections')})`, legend: '{{state}}' },
+        { expr: `sum(${of('router_exporter_connections_max')})`, legend: 'limit' },
+        {
+          expr: `sum(rate(${of('router_exporter_connections_evicted_total')}[$__rate_interval]))`,
+          legend: 'evicted per second',
+        },
+      ],
+    }),
+    kit.trend({
       title: 'Duration of polls',
       description:
         'Over all routers of the jobs. If all are slow, the agent, its network or its machine is the cause; if only the slowest are, their links.',

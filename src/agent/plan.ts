@@ -1,6 +1,7 @@
 import { BackupCalendar, type BackupSettings, ProfileArchive } from '../backup/index.ts';
 import type { Clock, Logger } from '../base/index.ts';
 import type { Config, RouterSettings } from '../config/index.ts';
+import type { ConnectionLimit } from '../router/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
 import { type EmbeddedStore, StoreError } from '../store/index.ts';
 import { toWebPolicy, type WebServer } from '../web/index.ts';
@@ -26,6 +27,12 @@ export interface PlanOptions {
   readonly runsMaxDefault: number;
   /** Metrics that show the share of this process. */
   readonly metrics: Pick<SelfMetrics, 'setShard'>;
+  /** Bound of the connections to routers, which is replaced. */
+  readonly connections: Pick<ConnectionLimit, 'setMax'>;
+  /** That bound without a configured one. */
+  readonly connectionsMaxDefault: number;
+  /** Number of files that the process may have open; `undefined` if unknown. */
+  readonly descriptorsMax: number | undefined;
   /** Fleet whose routers are replaced. */
   readonly fleet: Pick<Fleet, 'apply'>;
   /** Store that drops the positions of removed routers. */
@@ -55,8 +62,7 @@ export interface Plan {
  * backups may have been created by then. Sinks come last, because preparing them writes to the store.
  */
 export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {
-  const { web, sinks, scheduler, runsMaxDefault, metrics, fleet, store, createRouter, onStoreFailed, clock, logger } =
-    options;
+  const { web, sinks, metrics, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
   const lines = new LineProcessing(config.logRules, config.redact);
   const switchWeb = web.prepare(toWebPolicy(config.web));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
@@ -69,7 +75,7 @@ export async function preparePlan(config: Config, options: PlanOptions): Promise
     async commit(signal) {
       switchWeb();
       metrics.setShard(config.shards?.index ?? 0, config.shards?.total ?? 1);
-      scheduler.limitRuns(config.schedule.runsMax ?? runsMaxDefault);
+      applyLimits(config, options);
       if (backup) sayWhere(backup, logger);
       await sinkChange.commit(signal);
       const change = await fleet.apply(
@@ -85,6 +91,24 @@ export async function preparePlan(config: Config, options: PlanOptions): Promise
       return change;
     },
   };
+}
+
+function applyLimits({ schedule, connections, routers }: Config, options: PlanOptions): void {
+  const { runsMaxDefault, connectionsMaxDefault, descriptorsMax, logger } = options;
+  const connectionsMax = connections.connectionsMax ?? connectionsMaxDefault;
+  options.connections.setMax(connectionsMax);
+  // A run without a connection would only wait for one.
+  options.scheduler.limitRuns(Math.min(schedule.runsMax ?? runsMaxDefault, connectionsMax));
+  const wanted = Math.min(routers.length, connections.connectionsMax ?? routers.length);
+  if (descriptorsMax === undefined || wanted <= descriptorsMax / 2) return;
+  logger.warn(
+    'The limit of open files is too low to keep a connection to each router; raise LimitNOFILE= or ulimit -n',
+    {
+      openFilesMax: descriptorsMax,
+      openFilesWanted: 2 * wanted,
+      routers: routers.length,
+    },
+  );
 }
 
 /** Drops the state of routers that were removed some days ago. Called when the fleet changes. */

@@ -5,6 +5,7 @@ import { createSink } from '../delivery/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
 import { openArchivePool } from '../logs/index.ts';
 import { readDescriptorLimit } from '../net/index.ts';
+import { ConnectionLimit, findConnectionsMax } from '../router/index.ts';
 import { findRunsMax, type RunEnded, Scheduler } from '../schedule/index.ts';
 import type { StoreError } from '../store/index.ts';
 import type { SpoolSummary } from '../web/index.ts';
@@ -53,6 +54,12 @@ export interface Stations extends Omit<State, 'opening'> {
   readonly scheduler: Scheduler;
   /** Limit of concurrent runs without a configured one. */
   readonly runsMaxDefault: number;
+  /** Bound of the connections to routers. */
+  readonly connections: ConnectionLimit;
+  /** That bound without a configured one. */
+  readonly connectionsMaxDefault: number;
+  /** Number of files that the process may have open; `undefined` if unknown. */
+  readonly descriptorsMax: number | undefined;
   readonly fleet: Fleet;
   readonly sinks: SinkSupervisor;
   readonly counts: Readonly<AgentCounts>;
@@ -77,6 +84,10 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   const counts: AgentCounts = { polls: 0, recordsShipped: 0, gaps: 0 };
   const exposition = new FleetExposition();
   const scheduler = new Scheduler({ clock, report: (event) => recordRun(event, metrics, logger) });
+  const descriptorsMax = readDescriptorLimit();
+  const resources = { descriptors: descriptorsMax, memoryBytes: process.constrainedMemory() || totalmem() };
+  const connectionsMaxDefault = findConnectionsMax(resources);
+  const connections = new ConnectionLimit(connectionsMaxDefault);
   const fleet = new Fleet({ scheduler, exposition });
   lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
   const sinks = createSinks(options, fleet, counts);
@@ -99,6 +110,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     records: spool,
     values: createRouterValues(store, onStoreFailed),
     archives,
+    connections,
     exposition,
     recent: new RecentRecords(),
     clock,
@@ -119,6 +131,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     deadLetters: () => sinks.countLetters(),
     routers: () => fleet.countStates(),
     runs: () => scheduler.load,
+    connections: () => connections.load,
   });
   return {
     store,
@@ -126,10 +139,10 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     metrics,
     exposition,
     scheduler,
-    runsMaxDefault: findRunsMax({
-      descriptors: readDescriptorLimit(),
-      memoryBytes: process.constrainedMemory() || totalmem(),
-    }),
+    runsMaxDefault: findRunsMax(resources),
+    connections,
+    connectionsMaxDefault,
+    descriptorsMax,
     fleet,
     sinks,
     counts,

@@ -4,6 +4,7 @@ import type { Secret } from '../base/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
 import type { LogRuleSettings, LogSettings, RedactSettings } from '../logs/index.ts';
 import type { RouterIdentity } from '../model/index.ts';
+import type { ConnectionSettings } from '../router/index.ts';
 import type { ScheduleSettings } from '../schedule/index.ts';
 import type { TlsSettings } from '../settings/index.ts';
 import type { ModuleDefinition, PollSettings } from '../status/index.ts';
@@ -16,6 +17,7 @@ export interface Config {
   readonly web: WebSettings;
   readonly storage: StorageSettings;
   readonly schedule: ScheduleSettings;
+  readonly connections: ConnectionSettings;
   /** Routers of the main file, then those of each file in `router_files`. Empty only with `router_files`. */
   readonly routers: readonly RouterSettings[];
   /** The processes that share the fleet; `routers` are those of this one. Default: this process is the only one. */

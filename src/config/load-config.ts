@@ -1,6 +1,7 @@
 import { readBackup } from '../backup/index.ts';
 import { readSinks } from '../delivery/index.ts';
 import { type LogRuleSettings, resolveRedact } from '../logs/index.ts';
+import { readConnections } from '../router/index.ts';
 import { readSchedule } from '../schedule/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
@@ -143,6 +144,7 @@ async function resolveConfig(
     schedule: readSchedule(settings.schedule),
     routers: share?.routers ?? resolved,
     shards: share?.shards,
+    connections: readConnections(settings.connections),
     backup: readBackup(main, settings.backup),
     sinks: await readSinks(main, settings.sinks ?? []),
     deadLetters: readDeadLetters(settings.dead_letters),

@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { Secret } from '../base/index.ts';
 import { renderSink } from '../delivery/index.ts';
 import { renderLogRule, renderLogs } from '../logs/index.ts';
+import { renderConnections } from '../router/index.ts';
 import { renderSchedule } from '../schedule/index.ts';
 import { renderByteBudget, renderTls } from '../settings/index.ts';
 import { renderPoll } from '../status/index.ts';
@@ -17,6 +18,7 @@ export function renderEffectiveConfig({
   web,
   storage,
   schedule,
+  connections,
   backup,
   sinks,
   deadLetters,
@@ -27,6 +29,7 @@ export function renderEffectiveConfig({
     web: renderWeb(web),
     storage: renderStorage(storage),
     schedule: renderSchedule(schedule),
+    connections: renderConnections(connections),
     backup,
     sinks: sinks.map(renderSink),
     dead_letters: renderDeadLetters(deadLetters),

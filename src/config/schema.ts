@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { backupSchema } from '../backup/index.ts';
 import { sinksSchema } from '../delivery/index.ts';
 import { logRulesSchema, redactSchema } from '../logs/index.ts';
+import { connectionsSchema } from '../router/index.ts';
 import { scheduleSchema } from '../schedule/index.ts';
 import type { SoundOf } from '../settings/index.ts';
 import { filePatterns, section } from '../settings/index.ts';
@@ -19,6 +20,7 @@ export const configSchema = section('Configuration of router-exporter.', {
   web: webSectionSchema.optional(),
   storage: storageSchema.optional(),
   schedule: scheduleSchema.optional(),
+  connections: connectionsSchema.optional(),
   defaults: layerSchema.optional(),
   routers: z
     .array(routerSchema, { error: AT_LEAST_ONE_ROUTER })

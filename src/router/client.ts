@@ -2,6 +2,7 @@ import { type Clock, createSystemClock, Secret } from '../base/index.ts';
 import { isPlainObject } from '../net/index.ts';
 import { decodeProfileState, type ProfileState } from './configuration/configuration.ts';
 import { ConfigurationCalls } from './configuration/configuration-calls.ts';
+import type { ConnectionLimit } from './connection/connection-limit.ts';
 import type { ConnectionCounts, WireBytes } from './connection/connector.ts';
 import type { RouterCertificate, RouterTls } from './connection/trust.ts';
 import { RouterError } from './errors.ts';
@@ -37,6 +38,8 @@ export interface RouterClientOptions {
   readonly downloadMsMax?: number | undefined;
   /** Called for every piece of the answer to a GET; an error that it returns ends the answer behind it. */
   readonly onBody?: (() => RouterError | undefined) | undefined;
+  /** Bound of the connections to all routers that share it. Default: none. */
+  readonly connectionLimit?: ConnectionLimit | undefined;
 }
 
 /** Any call of the interface, for those without a method. */
@@ -277,6 +280,14 @@ export class RouterClient implements AsyncDisposable {
     signal: AbortSignal = NEVER,
   ): Promise<T> {
     return this.#requests.download({ ...call, method: 'GET', signal }, (body) => consume(body));
+  }
+
+  /**
+   * No call is expected for a while. Closes a connection to a router that has repeatedly closed it before the next call; any
+   * other is kept.
+   */
+  rest(): void {
+    this.#requests.rest();
   }
 
   /** Logs out and closes the connection; bounded by `signal`. */

@@ -33,6 +33,7 @@ export {
   SCHEME_TYPES,
   type SchemeFault,
 } from './configuration/scheme.ts';
+export { ConnectionLimit, type ConnectionLoad } from './connection/connection-limit.ts';
 export type { ConnectionCounts, WireBytes } from './connection/connector.ts';
 export type { RouterCertificate, RouterTls, ShownCertificate } from './connection/trust.ts';
 export { type ErrorDetail, ROUTER_FAILURES, RouterError, type RouterFailure } from './errors.ts';
@@ -42,4 +43,12 @@ export { RouterProbe, type RouterProbeOptions, type TlsFinding } from './probe.t
 export type { RetryAfter } from './requests/request-queue.ts';
 export type { AuthMode, SessionEvent } from './requests/session.ts';
 export type { DownloadFacts } from './requests/transport.ts';
-export { connectionShape, urlKey } from './settings.ts';
+export {
+  type ConnectionSettings,
+  connectionShape,
+  connectionsSchema,
+  findConnectionsMax,
+  readConnections,
+  renderConnections,
+  urlKey,
+} from './settings.ts';

@@ -1,4 +1,15 @@
-import { choice, routerUrl, secretShape, text, tlsSection } from '../settings/index.ts';
+import { z } from 'zod';
+import {
+  choice,
+  orDefaults,
+  routerUrl,
+  type SoundOf,
+  secretShape,
+  section,
+  text,
+  tlsSection,
+  wholeNumber,
+} from '../settings/index.ts';
 import { AUTH_MODES } from './requests/session.ts';
 
 /** The key `url` of a router. */
@@ -36,3 +47,52 @@ export const connectionShape = {
   ).prefault('token'),
   tls: tls.optional(),
 };
+
+const CONNECTIONS_LEAST = 1;
+const CONNECTIONS_MOST = 1_000_000;
+
+/** Schema of the section `connections`. */
+export const connectionsSchema = section('Connections to the routers.', {
+  max: wholeNumber(
+    {
+      description:
+        'Maximum number of connections that are open at a time, over all routers. Beyond it, the one that has been idle for longest is closed first. Default: half of the open files that the process may have, and at most one for each MiB of memory.',
+    },
+    CONNECTIONS_LEAST,
+    CONNECTIONS_MOST,
+  ).optional(),
+});
+
+/** The key `connections`, checked. */
+export type ConnectionSettings = Readonly<ReturnType<typeof readConnections>>;
+
+/** Converts the section to settings. */
+export function readConnections(keys: SoundOf<typeof connectionsSchema> | undefined) {
+  const { max: connectionsMax } = orDefaults(connectionsSchema, keys);
+  return { connectionsMax };
+}
+
+/** Renders settings as the section; `undefined` if it would be empty. */
+export function renderConnections({ connectionsMax }: ConnectionSettings): object | undefined {
+  return connectionsMax === undefined ? undefined : z.encode(connectionsSchema, { max: connectionsMax });
+}
+
+/** Resources of the process that bound its connections. */
+export interface ConnectionResources {
+  /** Number of files that the process may have open; `undefined` if unknown. */
+  readonly descriptors: number | undefined;
+  /** Memory of the machine or the container. Bytes. */
+  readonly memoryBytes: number;
+}
+
+/** The other half is for clients of the agent's own server, sinks, files and threads. */
+const DESCRIPTOR_SHARE = 1 / 2;
+/** A kept connection takes about 100 KiB, so this bounds all of them to a tenth of the memory. Bytes. */
+const MEMORY_FOR_EACH = 1024 ** 2;
+const DEFAULT_LEAST = 16;
+
+/** Returns the limit of connections without a configured one. */
+export function findConnectionsMax({ descriptors = Infinity, memoryBytes }: ConnectionResources): number {
+  const most = Math.min(descriptors * DESCRIPTOR_SHARE, memoryBytes / MEMORY_FOR_EACH);
+  return Math.max(DEFAULT_LEAST, Math.floor(most));
+}

@@ -49,6 +49,7 @@ async function openAgent(
   const config = change({
     web: { listen: [{ host: '127.0.0.1', port: 0 }] },
     schedule: { runsMax: undefined },
+    connections: { connectionsMax: undefined },
     storage: { path: folder.path, spoolBytesMax: 64 * 1024 * 1024 },
     routers: [createRouterSettings(router.url)],
     backup: undefined,

@@ -19,6 +19,7 @@ function createConfig(sinks: Config['sinks'] = []): Config {
   return {
     web: { listen: [] },
     schedule: { runsMax: undefined },
+    connections: { connectionsMax: undefined },
     storage: { path: '', spoolBytesMax: 1 },
     routers: [],
     backup: undefined,

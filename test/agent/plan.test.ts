@@ -17,6 +17,7 @@ function createConfig(changes: Partial<Config> = {}): Config {
   return {
     web: { listen: [] },
     schedule: { runsMax: undefined },
+    connections: { connectionsMax: undefined },
     storage: { path: '', spoolBytesMax: 1 },
     routers: [createRouterSettings('https://192.0.2.7', { name: 'a' })],
     backup: undefined,
@@ -47,6 +48,9 @@ function createBench(changes: Partial<PlanOptions> = {}) {
     scheduler: { limitRuns: (runsMax) => void happened.push(`limit runs to ${runsMax}`) },
     runsMaxDefault: 256,
     metrics: { setShard: (index, total) => void happened.push(`shard ${index} of ${total}`) },
+    connections: { setMax: (max) => void happened.push(`limit connections to ${max}`) },
+    connectionsMaxDefault: 512,
+    descriptorsMax: 1024,
     sinks: {
       prepare: async (settings) => {
         happened.push(`prepare sinks ${settings.map(({ name }) => name).join()}`);
@@ -98,6 +102,7 @@ test('preparePlan() changes nothing, and its plan then changes the web server, t
   expect(bench.happened).toEqual([
     'commit web',
     'shard 0 of 1',
+    'limit connections to 512',
     'limit runs to 256',
     'commit sinks',
     'commit routers',
@@ -106,6 +111,21 @@ test('preparePlan() changes nothing, and its plan then changes the web server, t
   bench.happened.length = 0;
   await (await bench.prepare(createConfig({ schedule: { runsMax: 12 } }))).commit(NEVER);
   expect(bench.happened).toContain('limit runs to 12');
+  bench.happened.length = 0;
+  await (await bench.prepare(createConfig({ connections: { connectionsMax: 40 } }))).commit(NEVER);
+  expect(bench.happened).toEqual(expect.arrayContaining(['limit connections to 40', 'limit runs to 40']));
+});
+
+test('a plan warns if the process may open fewer files than its connections need', async () => {
+  const message = expect.stringContaining('limit of open files') as unknown;
+  await using enough = createBench({ descriptorsMax: 2 });
+  await (await enough.prepare(createConfig())).commit(NEVER);
+  expect(enough.ownLog).not.toContainEqual(expect.objectContaining({ message }));
+  await using low = createBench({ descriptorsMax: 1 });
+  await (await low.prepare(createConfig())).commit(NEVER);
+  expect(low.ownLog).toContainEqual(
+    expect.objectContaining({ level: 'warn', message, fields: { openFilesMax: 1, openFilesWanted: 2, routers: 1 } }),
+  );
 });
 
 test('preparePlan() begins nothing that would have to be committed when something before it fails', async () => {

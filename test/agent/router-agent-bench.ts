@@ -7,6 +7,7 @@ import type { SteppedClock } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
 import { openArchivePool } from '../../src/logs/index.ts';
+import { ConnectionLimit } from '../../src/router/index.ts';
 import type { CurrentRun, RunOutcome } from '../../src/schedule/index.ts';
 import type { ModuleDefinition } from '../../src/status/index.ts';
 import type { StoreError } from '../../src/store/index.ts';
@@ -145,6 +146,7 @@ export function createSurroundings(clock: SteppedClock) {
       write: (_router, key, text) => void values.set(key, text),
     },
     archives: openArchivePool({ workers: 1 }),
+    connections: new ConnectionLimit(100),
     exposition: new FleetExposition(),
     recent: new RecentRecords(),
     clock,

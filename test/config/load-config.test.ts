@@ -26,6 +26,7 @@ describe('loadConfig()', () => {
       },
       storage: { path: join(folder, 'data'), spoolBytesMax: 1_073_741_824 },
       schedule: { runsMax: undefined },
+      connections: { connectionsMax: undefined },
       routers: [
         {
           name: 'plant-7',

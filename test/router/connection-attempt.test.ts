@@ -14,6 +14,7 @@ import {
   type SteppedClock,
 } from '../../src/base/index.ts';
 import { toConnectError } from '../../src/router/connection/connection-attempt.ts';
+import { ConnectionLimit } from '../../src/router/connection/connection-limit.ts';
 import { Connector } from '../../src/router/connection/connector.ts';
 import { toRouterError } from '../../src/router/errors.ts';
 import { RouterClient, type RouterError, type RouterTls } from '../../src/router/index.ts';
@@ -113,7 +114,13 @@ function open(connector: Connector, port: number, protocol = 'https:', hostname 
 describe('a connection on its way', () => {
   let time: ReturnType<typeof createCountingClock>;
   const createConnector = (tls: RouterTls = { caPem }) =>
-    new Connector({ tls, timeoutMs: TIMEOUT_MS, connectTimeoutMs: TIMEOUT_MS / 2, clock: time.clock });
+    new Connector({
+      tls,
+      timeoutMs: TIMEOUT_MS,
+      connectTimeoutMs: TIMEOUT_MS / 2,
+      clock: time.clock,
+      limit: new ConnectionLimit(10),
+    });
 
   beforeEach(async () => {
     time = createCountingClock();
@@ -279,6 +286,7 @@ test('Connector forgets whom it has told of the end of a connection', async () =
   const collect = runInNewContext('gc') as () => void;
   const { port } = await takeDeadPort();
   const connector = new Connector({
+    limit: new ConnectionLimit(10),
     tls: {},
     timeoutMs: TIMEOUT_MS,
     connectTimeoutMs: TIMEOUT_MS,

@@ -118,6 +118,9 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_exporter_spool_bytes gauge",
       "router_exporter_runs gauge state",
       "router_exporter_runs_max gauge",
+      "router_exporter_connections gauge state",
+      "router_exporter_connections_max gauge",
+      "router_exporter_connections_evicted_total counter",
       "router_exporter_routers gauge state",
     ]
   `);

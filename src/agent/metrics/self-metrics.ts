@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ExpositionFormat } from '../../exposition/index.ts';
+import type { ConnectionLoad } from '../../router/index.ts';
 import type { RunLoad } from '../../schedule/index.ts';
 import type { SpoolSummary } from '../../web/index.ts';
 
@@ -26,6 +27,8 @@ export interface SelfReadings {
   readonly routers: () => Readonly<Record<RouterStateName, number>>;
   /** Runs of all routers: polls, readings of logs, backups. */
   readonly runs: () => RunLoad;
+  /** Connections to all routers. */
+  readonly connections: () => ConnectionLoad;
 }
 
 /** Fields that every metric of prom-client has, missing in its types. */
@@ -222,6 +225,34 @@ export class SelfMetrics {
       help: 'Maximum of running router_exporter_runs.',
       registers,
       collect: this.#collect((gauge, { runs }) => gauge.set(runs().max)),
+    });
+    new Gauge({
+      name: 'router_exporter_connections',
+      help: 'Number of connections to routers: in use, idle, or waiting because too many are in use.',
+      labelNames: ['state'],
+      registers,
+      collect: this.#collect((gauge, { connections }) => {
+        const { busy, idle, waiting } = connections();
+        gauge.set({ state: 'busy' }, busy);
+        gauge.set({ state: 'idle' }, idle);
+        gauge.set({ state: 'waiting' }, waiting);
+      }),
+    });
+    new Gauge({
+      name: 'router_exporter_connections_max',
+      help: 'Maximum of busy and idle router_exporter_connections.',
+      registers,
+      collect: this.#collect((gauge, { connections }) => gauge.set(connections().max)),
+    });
+    const read = () => this.#readings?.connections().evicted ?? 0;
+    new Counter({
+      name: 'router_exporter_connections_evicted_total',
+      help: 'Idle connections to routers that were closed to make room for others.',
+      registers,
+      collect() {
+        this.reset();
+        this.inc(read());
+      },
     });
     new Gauge({
       name: 'router_exporter_routers',

@@ -2,7 +2,7 @@ import { type Clock, CodedError, isSelected, type Logger, openDeadline } from '.
 import type { RouterSettings } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import { type ArchivePool, type LogEvent, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
-import { RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
+import { type ConnectionLimit, RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
 import type { Activity, CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
   ConfigurationReader,
@@ -46,6 +46,8 @@ export interface RouterAgentOptions {
   readonly values: RouterValues;
   /** Threads that decompress rotated logs, shared by all routers. */
   readonly archives: ArchivePool;
+  /** Bound of the connections to all routers. */
+  readonly connections: ConnectionLimit;
   /** Exposition that serves the router's metrics. */
   readonly exposition: FleetExposition;
   /** Recent records of all routers, for the pages. */
@@ -100,6 +102,8 @@ export class RouterAgent {
   #logsAfter: string | undefined;
   /** Time until which the logs wait because the last poll could not connect. Monotonic. */
   #unreachableUntilMs = -Infinity;
+  /** Runs under way: at most one of polls and one of the others. */
+  #runs = 0;
 
   constructor(options: RouterAgentOptions) {
     const { settings, clock, exposition, logger, values } = options;
@@ -117,6 +121,7 @@ export class RouterAgent {
       report: (event) => this.#onSession(event),
       onBody: () => this.#onBody(),
       downloadMsMax: DOWNLOAD_MS_MAX,
+      connectionLimit: options.connections,
     });
     this.#bytes = new ByteAccount({
       router: settings,
@@ -209,7 +214,7 @@ export class RouterAgent {
         // Stretched polls leave room for signs of life, so that a dead router shows in time.
         intervalMultiplier: () => Math.min(budget.pollMultiplier(false), this.#countSignTicks()),
         isPaused: () => budget.statusPart === undefined || isPutOff(),
-        run: (signal, current) => this.#settled(this.#poll(signal, current)),
+        run: (signal, current) => this.#settled(() => this.#poll(signal, current)),
       },
     ];
     if (this.#followsLogs) {
@@ -223,7 +228,7 @@ export class RouterAgent {
           return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.intervalMultiplier('logs');
         },
         isPaused: () => isPaused() || records.isRouterHeldBack(name) || clock.monotonic() < this.#unreachableUntilMs,
-        run: (signal, current) => this.#settled(this.#tail(signal, current.isAwaited)),
+        run: (signal, current) => this.#settled(() => this.#tail(signal, current.isAwaited)),
       });
     }
     const backup = this.#backup;
@@ -233,7 +238,7 @@ export class RouterAgent {
         serialKey: name,
         intervalMs: Number.POSITIVE_INFINITY,
         isPaused,
-        run: (signal) => this.#settled(backup.run(signal)),
+        run: (signal) => this.#settled(() => backup.run(signal)),
       });
     }
     return activities;
@@ -281,10 +286,12 @@ export class RouterAgent {
   }
 
   /** Counts the bytes of a run when it ends, whatever its outcome. */
-  async #settled(run: Promise<RunOutcome>): Promise<RunOutcome> {
+  async #settled(run: () => Promise<RunOutcome>): Promise<RunOutcome> {
+    this.#runs++;
     try {
-      return await run;
+      return await run();
     } finally {
+      if (--this.#runs === 0) this.#client.rest();
       this.#bytes.settle();
       this.stats.recordRun(this.#bytes.budget, this.#client.retryAfter);
     }

@@ -11,6 +11,7 @@ import {
   toNameOptions,
 } from '../../net/index.ts';
 import { RouterError } from '../errors.ts';
+import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
 import type { HandshakeOffer, TlsSessionCache } from './tls-session-cache.ts';
 import { findTrustFault, type RouterTls } from './trust.ts';
 
@@ -32,9 +33,14 @@ export interface ConnectionAttemptOptions {
   readonly sessions: TlsSessionCache;
   /** Returns the TLS context for these key exchange groups; `undefined` for the default. */
   readonly openContext: (groups: string | undefined) => SecureContext;
+  /** Bound of all connections. */
+  readonly limit: ConnectionLimit;
   /** Called once, at the end. */
-  readonly settle: (...result: Parameters<buildConnector.Callback>) => void;
+  readonly settle: (...result: AttemptResult) => void;
 }
+
+/** Result of an attempt: an error, or a socket and its place, which has to be released when the socket closes. */
+export type AttemptResult = readonly [Error, null] | readonly [null, Socket, ConnectionPlace];
 
 const HTTPS = 'https:';
 /** Enough for a link with a round trip of two seconds that loses the first packet, which TCP repeats after one second. */
@@ -49,6 +55,9 @@ const ADDRESS_MS_MAX = 2000;
  * One attempt to connect. It ends once, with a socket or an error; after an error everything is closed.
  *
  * ```
+ *   wait
+ *    │ place among the connections
+ *    ▼
  *   dial ──TCP connected, https──▶ secure ──handshake done──▶ verify ──trusted──▶ settled with a socket
  *    ▲ └──TCP connected, http──────────────────────────────────┼────────────────▶ settled with a socket
  *    └── something was offered, once ──┤                       │
@@ -60,6 +69,8 @@ const ADDRESS_MS_MAX = 2000;
 export class ConnectionAttempt {
   readonly #options: ConnectionAttemptOptions;
   #timer: Timer | undefined;
+  #stopWaiting: (() => void) | undefined;
+  #place: ConnectionPlace | undefined;
   /** Set while TCP is being connected. */
   #tcpTimer: Timer | undefined;
   /** The current socket: TCP first, then TLS over it. */
@@ -73,9 +84,17 @@ export class ConnectionAttempt {
   }
 
   start(): void {
-    const { clock, timeoutMs } = this.#options;
-    this.#timer = clock.setTimer(timeoutMs, () => this.end(toTimeoutError(this.#options.target, timeoutMs)));
-    this.#dial();
+    const { clock, timeoutMs, target, limit } = this.#options;
+    this.#timer = clock.setTimer(timeoutMs, () => this.end(toTimeoutError(target, timeoutMs)));
+    this.#wait(
+      (stop) =>
+        limit.claim((place) => {
+          stop();
+          this.#place = place;
+          this.#dial();
+        }),
+      () => toLimitError(limit.load.max),
+    );
   }
 
   /** Ends the attempt with an error, unless it has already ended. */
@@ -83,24 +102,53 @@ export class ConnectionAttempt {
     this.#settle(cause, null);
   }
 
-  #settle(...result: Parameters<buildConnector.Callback>): void {
+  #settle(...result: AttemptResult): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#timer?.cancel();
     this.#tcpTimer?.cancel();
+    this.#stopWaiting?.();
     if (result[0]) {
       // The next handshake starts without cached state, whatever the reason was.
       if (this.#socket instanceof TLSSocket) this.#options.sessions.failed();
       this.#socket?.destroy();
+      this.#place?.release();
     }
     this.#options.settle(...result);
   }
 
+  /**
+   * Waits, for less than a request may take, so that the error says what was missing. `begin` calls its argument at the end of
+   * the wait, and returns a function that ends it.
+   */
+  #wait(begin: (stop: () => void) => () => void, toFault: () => RouterError): void {
+    const { clock, connectTimeoutMs } = this.#options;
+    const timer = clock.setTimer(connectTimeoutMs, () => this.end(toFault()));
+    let leave = () => {};
+    this.#stopWaiting = () => {
+      timer.cancel();
+      leave();
+    };
+    leave = begin(() => timer.cancel());
+  }
+
+  #succeed(socket: Socket): void {
+    if (this.#place) this.#settle(null, socket, this.#place);
+  }
+
   #dial(): void {
-    const { target, onSocket, connectTimeoutMs, clock } = this.#options;
+    const { target, onSocket, connectTimeoutMs, clock, limit } = this.#options;
     const release = claimDescriptor();
     if (!release) {
-      this.end(toDescriptorError());
+      // The descriptor of an idle connection is worth more here.
+      this.#wait(
+        (stop) =>
+          limit.awaitDescriptor(() => {
+            stop();
+            this.#dial();
+          }),
+        toDescriptorError,
+      );
       return;
     }
     const address = toAddress(target);
@@ -110,20 +158,20 @@ export class ConnectionAttempt {
     socket.once('close', release);
     onSocket(socket);
     this.#socket = socket;
-    const limit = () => {
+    const startTimer = () => {
       this.#tcpTimer?.cancel();
       this.#tcpTimer = clock.setTimer(connectTimeoutMs, () => this.end(toTimeoutError(target, connectTimeoutMs)));
     };
     // TCP starts once the name is resolved.
-    if (isIP(address.host) === 0) socket.once('lookup', limit);
-    else limit();
+    if (isIP(address.host) === 0) socket.once('lookup', startTimer);
+    else startTimer();
     socket.on('error', (cause) => {
       if (this.#socket === socket) this.end(toConnectError(cause, target, connectTimeoutMs));
     });
     socket.once('connect', () => {
       this.#tcpTimer?.cancel();
       if (target.protocol === HTTPS) this.#secure(socket);
-      else this.#settle(null, socket);
+      else this.#succeed(socket);
     });
   }
 
@@ -178,7 +226,7 @@ export class ConnectionAttempt {
       }
       sessions.trusted(socket, certificate);
     }
-    this.#settle(null, socket);
+    this.#succeed(socket);
   }
 }
 
@@ -208,6 +256,14 @@ function toDescriptorError(): RouterError {
   return new RouterError('connect', 'No connection was opened, because the process may have no more open files', {
     disposition: 'retry',
     hint: 'Raise the limit of open files of the agent: ulimit -n, LimitNOFILE= of systemd, --ulimit of a container',
+    isUnsent: true,
+  });
+}
+
+function toLimitError(max: number): RouterError {
+  return new RouterError('connect', `No connection was opened, because all ${max} that may be open were in use`, {
+    disposition: 'retry',
+    hint: 'Raise connections.max, and the limit of open files of the agent if it is lower',
     isUnsent: true,
   });
 }

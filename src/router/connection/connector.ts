@@ -3,6 +3,8 @@ import { type SecureContext, TLSSocket } from 'node:tls';
 import { type buildConnector, errors } from 'undici';
 import type { Clock } from '../../base/index.ts';
 import { ConnectionAttempt } from './connection-attempt.ts';
+import type { ConnectionLimit, ConnectionPlace } from './connection-limit.ts';
+import { ReuseRecord } from './reuse-record.ts';
 import { TlsSessionCache } from './tls-session-cache.ts';
 import { openTrustedContext, type RouterCertificate, type RouterTls } from './trust.ts';
 
@@ -16,6 +18,16 @@ export interface ConnectorOptions {
   readonly connectTimeoutMs: number;
   /** Clock for time limits. */
   readonly clock: Clock;
+  /** Bound of the connections to all routers. */
+  readonly limit: ConnectionLimit;
+}
+
+/** The open connection. */
+interface OpenConnection {
+  readonly socket: Socket;
+  readonly place: ConnectionPlace;
+  /** Set while it is kept for the next use: bytes that it had received until then. */
+  keptAtBytes: number | undefined;
 }
 
 /** Number of connections to a router that were opened and trusted, and of those that resumed a TLS session. */
@@ -43,8 +55,8 @@ export interface WireFacts {
 }
 
 /**
- * Opens the connections to one router and counts their bytes. A certificate that is not trusted ends a connection before
- * anything is sent.
+ * Opens the connections to one router, one at a time, and counts their bytes. A certificate that is not trusted ends a
+ * connection before anything is sent. The next connection after one that was closed resumes its TLS session.
  */
 export class Connector implements WireFacts {
   readonly #options: ConnectorOptions;
@@ -54,6 +66,10 @@ export class Connector implements WireFacts {
   /** TLS contexts by the key exchanges that they offer: one for the first handshake, one for the router's choice. */
   readonly #contexts = new Map<string | undefined, SecureContext>();
   #connections: ConnectionCounts = { opened: 0, resumed: 0 };
+  readonly #reuse = new ReuseRecord();
+  #open: OpenConnection | undefined;
+  /** Requests under way. */
+  #requests = 0;
 
   constructor(options: ConnectorOptions) {
     this.#options = options;
@@ -82,14 +98,46 @@ export class Connector implements WireFacts {
       openContext: (groups) => this.#openContext(groups),
       settle: (...result) => {
         this.#attempts.delete(attempt);
-        const [, socket] = result;
-        if (socket) this.#count(socket);
-        callback(...result);
+        const [error, socket, place] = result;
+        if (error) {
+          callback(error, null);
+          return;
+        }
+        this.#count(socket);
+        this.#hold(socket, place);
+        callback(null, socket);
       },
     });
     this.#attempts.add(attempt);
     attempt.start();
   };
+
+  /** A request begins. */
+  begin(): void {
+    this.#requests++;
+    this.#open?.place.setBusy();
+  }
+
+  /** A request has ended. */
+  end(): void {
+    this.#requests--;
+    const open = this.#open;
+    if (!open) return;
+    if (open.keptAtBytes !== undefined && open.socket.bytesRead > open.keptAtBytes) this.#reuse.reused();
+    open.keptAtBytes = undefined;
+    this.#setIdle(open);
+  }
+
+  /** No request is expected for a while: closes a connection that would not last until then. */
+  rest(): void {
+    const open = this.#open;
+    if (!open || this.#requests > 0 || open.keptAtBytes !== undefined) return;
+    if (this.#reuse.isWorthKeeping()) {
+      open.keptAtBytes = open.socket.bytesRead;
+      return;
+    }
+    open.socket.destroy();
+  }
 
   /** Ends connection attempts. Open connections belong to the caller. */
   close(): void {
@@ -100,6 +148,27 @@ export class Connector implements WireFacts {
     const { opened, resumed } = this.#connections;
     const isResumed = socket instanceof TLSSocket && socket.isSessionReused();
     this.#connections = { opened: opened + 1, resumed: resumed + (isResumed ? 1 : 0) };
+  }
+
+  #hold(socket: Socket, place: ConnectionPlace): void {
+    const open: OpenConnection = { socket, place, keptAtBytes: undefined };
+    this.#open = open;
+    socket.once('close', () => {
+      if (this.#open === open) this.#open = undefined;
+      // The other end may close it just when it is used again: then nothing is answered.
+      if (open.keptAtBytes === socket.bytesRead) this.#reuse.wasted();
+      place.release();
+    });
+    this.#setIdle(open);
+  }
+
+  /** Lets others have its place, unless a request is under way. */
+  #setIdle(open: OpenConnection): void {
+    if (this.#requests > 0) return;
+    open.place.setIdle(() => {
+      open.keptAtBytes = undefined;
+      open.socket.destroy();
+    });
   }
 
   #openContext(groups: string | undefined): SecureContext {

@@ -155,6 +155,11 @@ export class RequestQueue {
     await this.#run({ method: 'POST', path: LOGIN_PATH, signal }, () => Promise.resolve());
   }
 
+  /** No call is expected for a while: closes a connection that would not last until then. */
+  rest(): void {
+    this.#transport.rest();
+  }
+
   /** Logs out and closes the connection; bounded by `signal`. */
   async close(signal: AbortSignal): Promise<void> {
     try {

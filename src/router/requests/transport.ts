@@ -3,6 +3,7 @@ import type { Agent, Dispatcher } from 'undici';
 import { type Clock, openDeadline } from '../../base/index.ts';
 import { createOneConnectionAgent, parseRetryAfter, readBounded } from '../../net/index.ts';
 import { toConnectTimeoutMs } from '../connection/connection-attempt.ts';
+import { ConnectionLimit } from '../connection/connection-limit.ts';
 import { Connector, type WireFacts } from '../connection/connector.ts';
 import type { RouterTls } from '../connection/trust.ts';
 import { RouterError, toRouterError } from '../errors.ts';
@@ -25,6 +26,8 @@ export interface TransportOptions {
    * was the last one.
    */
   readonly onBody?: (() => RouterError | undefined) | undefined;
+  /** Bound of the connections to all routers. Default: none. */
+  readonly connectionLimit?: ConnectionLimit | undefined;
 }
 
 /** One request of the REST interface. */
@@ -138,6 +141,7 @@ export class Transport {
   /** Sends a request and reads its whole answer, whatever its status. */
   async askJson(options: TransportRequest): Promise<WholeAnswer> {
     const what = renderAttempt(options);
+    using _ = this.#use();
     using deadline = openDeadline(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
     try {
       const response = await exchange(this.#agent, this.#toRequest(options), {
@@ -159,6 +163,8 @@ export class Transport {
    */
   async open(options: TransportRequest, refuse: (answer: JsonAnswer) => never): Promise<OpenDownload> {
     const stall = openStallGuard(this.#options.clock, this.#options.requestTimeoutMs, options.signal);
+    using uses = new DisposableStack();
+    uses.use(this.#use());
     try {
       const answer = await this.#agent.request({ ...this.#toRequest(options), signal: stall.signal });
       const start = answer.statusCode === 200 ? 0 : findRangeStart(answer, options);
@@ -166,6 +172,7 @@ export class Transport {
         const bytes = await readWhole(this.#watch(answer, options), options, stall.signal);
         return refuse(toJsonAnswer(answer, bytes, options, this.#options.clock));
       }
+      const use = uses.move();
       return {
         body: this.#readGuarded(answer.body, stall, options),
         start,
@@ -176,6 +183,7 @@ export class Transport {
           // A short rest is read to keep the connection; a long one costs more than a new connection.
           await answer.body.dump({ limit: UNREAD_BYTES_MAX }).catch(() => {});
           stall.end();
+          use.dispose();
         },
       };
     } catch (cause) {
@@ -184,11 +192,22 @@ export class Transport {
     }
   }
 
+  /** No request is expected for a while: closes a connection that would not last until then. */
+  rest(): void {
+    this.#connector.rest();
+  }
+
   /** Closes the connection and any attempt to open one. Requests in progress are aborted. */
   async close(): Promise<void> {
     const destroyed = this.#agent.destroy();
     this.#connector.close();
     await destroyed;
+  }
+
+  /** Marks the connection as busy until the result is disposed of. */
+  #use(): Disposable {
+    this.#connector.begin();
+    return { [Symbol.dispose]: () => this.#connector.end() };
   }
 
   /** Hands the body of a download on, piece by piece, until it ends or must end. */
@@ -244,12 +263,14 @@ export class Transport {
   }
 }
 
-function createConnector({ tls = {}, requestTimeoutMs, connectTimeoutMs, clock }: TransportOptions): Connector {
+function createConnector(options: TransportOptions): Connector {
+  const { tls = {}, requestTimeoutMs, connectTimeoutMs, clock } = options;
   const limits = {
     timeoutMs: requestTimeoutMs,
     connectTimeoutMs: toConnectTimeoutMs(connectTimeoutMs, requestTimeoutMs),
   };
-  return new Connector({ tls, ...limits, clock });
+  const limit = options.connectionLimit ?? new ConnectionLimit(Number.POSITIVE_INFINITY);
+  return new Connector({ tls, ...limits, clock, limit });
 }
 
 function renderAttempt(options: TransportRequest): string {
