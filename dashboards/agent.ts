@@ -121,7 +121,7 @@ const polling: kit.Section = {
     kit.trend({
       title: 'Concurrent runs',
       description:
-        'Polls, readings of logs and backups that are running, and those that wait because too many are. If some wait for minutes, raise `schedule.concurrent_runs`.',
+        'Polls, readings of logs and backups that are running, and those that wait because too many are. If some wait for minutes, raise `schedule.concurrent_runs`. Runs of routers that do not answer have a share of their own and are held back for that.',
       width: 8,
       unit: units.NoUnit,
       min: 0,

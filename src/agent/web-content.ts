@@ -75,6 +75,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     },
     listSinks: () => options.sinks.describe(),
     describeSpool: options.spool,
+    describeRuns: () => scheduler.load,
     findUnreadiness: options.findUnreadiness,
     onFailed: options.onFailed,
   };

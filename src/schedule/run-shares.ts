@@ -7,6 +7,8 @@ export interface RunLoad {
   readonly running: number;
   /** Due, and waiting for a place. */
   readonly waiting: number;
+  /** Due, and waiting for one of the places of routers whose last run failed. */
+  readonly heldBack: number;
   /** Most that are under way at a time. */
   readonly max: number;
 }
@@ -33,8 +35,9 @@ export class RunShares<T> {
   }
 
   get load(): RunLoad {
-    const waiting = KINDS.reduce((sum, kind) => sum + this.#waiting[kind].size, 0);
-    return { running: this.#running.size, waiting, max: this.#max };
+    const { status, work, failing } = this.#waiting;
+    const waiting = status.size + work.size;
+    return { running: this.#running.size, waiting, heldBack: failing.size, max: this.#max };
   }
 
   /** Changes the number of places. Runs under way go on. */

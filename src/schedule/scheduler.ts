@@ -170,7 +170,8 @@ export class Scheduler {
    */
   get stalledMs(): number {
     if (!this.#isStarted || this.#isStopped) return 0;
-    const isBusy = this.#running.size > 0 || this.#shares.load.waiting > 0;
+    const { waiting, heldBack } = this.#shares.load;
+    const isBusy = this.#running.size > 0 || waiting > 0 || heldBack > 0;
     const dueMs = isBusy ? this.#progressedMs : (this.#dueTimes.nextDueMs ?? Infinity);
     return Math.max(0, this.#clock.monotonic() - Math.max(this.#progressedMs, dueMs));
   }

@@ -273,3 +273,15 @@ export interface SinkSummary {
   /** Error message of the last delivery; null when it succeeded. */
   readonly error: string | null;
 }
+
+/** `GET /api/v1/runs`: polls, readings of logs and backups of all routers. */
+export interface RunSummary {
+  /** Under way. */
+  readonly running: number;
+  /** Due, and waiting because too many are under way. */
+  readonly waiting: number;
+  /** Due, of routers whose last run failed, and waiting for a place of their own share. */
+  readonly heldBack: number;
+  /** Most that are under way at a time. */
+  readonly max: number;
+}

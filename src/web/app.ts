@@ -124,6 +124,7 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/sd': page(createDiscoveryHandler(dependencies)),
     '/api/v1/routers': page((context) => answerJson(context, { routers: listByName(dependencies.content) })),
     '/api/v1/routers/:name': page((context) => describeRouter(dependencies, context)),
+    '/api/v1/runs': page((context) => answerJson(context, dependencies.content.describeRuns())),
     '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(dependencies.content))),
     '/-/healthy': HEALTHY,
     '/-/ready': { GET: (context) => answerReadiness(dependencies, context) },

@@ -1,4 +1,11 @@
-import type { RouterDetail, RouterLogSummary, RouterSummary, SinkSummary, SpoolSummary } from './api-types.ts';
+import type {
+  RouterDetail,
+  RouterLogSummary,
+  RouterSummary,
+  RunSummary,
+  SinkSummary,
+  SpoolSummary,
+} from './api-types.ts';
 
 /** `text` is the Prometheus text format 0.0.4, `openmetrics` OpenMetrics 1.0.0. */
 export type MetricsFormat = 'text' | 'openmetrics';
@@ -80,6 +87,8 @@ export interface WebContent {
   listSinks(): readonly SinkSummary[];
   /** The fill level of the spool. */
   describeSpool(): SpoolSummary;
+  /** How many runs are under way or waiting. */
+  describeRuns(): RunSummary;
   /** Why the agent is not ready; `undefined` when the configuration is loaded and the state database can be written. */
   findUnreadiness(): string | undefined;
   /** Called with the error that prevented a response. Disconnected clients are not reported. */

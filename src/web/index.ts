@@ -22,6 +22,7 @@ export type {
   RouterLogSummary,
   RouterState,
   RouterSummary,
+  RunSummary,
   SessionSummary,
   SinkSummary,
   SpoolSummary,

@@ -74,7 +74,7 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
     sinkLags: () => runner.measureLags(),
     deadLetters: () => runner.countLetters(),
     routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),
-    runs: () => ({ running: 0, waiting: 0, max: 1 }),
+    runs: () => ({ running: 0, waiting: 0, heldBack: 0, max: 1 }),
     connections: () => ({ busy: 0, idle: 0, waiting: 0, max: 1, evicted: 0 }),
   });
   return {

@@ -28,5 +28,12 @@ test('routers whose logs never end hold three of four places, all routers are po
   const metrics = await fleet.metrics();
   expect(metrics).toContain(`router_exporter_runs_max ${RUNS_MAX}\n`);
   expect(metrics).toMatch(/^router_exporter_runs\{state="running"\} [34]$/m);
+  const runs = JSON.parse(await fleet.metrics('/api/v1/runs')) as { running: number };
+  expect(runs).toEqual({
+    running: expect.toBeOneOf([3, 4]) as number,
+    waiting: expect.any(Number) as number,
+    heldBack: 0,
+    max: RUNS_MAX,
+  });
   for (const { name } of routers) expect(metrics).toContain(`router_up{router="${name}"} 1\n`);
 });

@@ -47,6 +47,7 @@ const ROUTES: readonly (readonly [string, string, readonly Role[]])[] = [
   ['GET', '/config', ['read', 'admin']],
   ['GET', '/api/v1/routers', ['read', 'admin']],
   ['GET', '/api/v1/routers/plant-7', ['read', 'admin']],
+  ['GET', '/api/v1/runs', ['read', 'admin']],
   ['GET', '/api/v1/sinks', ['read', 'admin']],
   ['POST', '/-/reload', ['admin']],
   ['PUT', '/-/reload', ['admin']],

@@ -122,6 +122,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     renderRouterConfig: () => 'name: plant-7\n',
     listSinks: () => [],
     describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1024 ** 3, isHeldBack: false, routersHeldBack: [] }),
+    describeRuns: () => ({ running: 0, waiting: 0, heldBack: 0, max: 512 }),
     findUnreadiness: () => undefined,
     onFailed: () => {},
     ...content,

@@ -16,6 +16,7 @@ const GET_PATHS = [
   '/-/healthy',
   '/-/ready',
   '/api/v1/routers',
+  '/api/v1/runs',
   '/api/v1/sinks',
 ];
 

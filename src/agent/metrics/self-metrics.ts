@@ -211,13 +211,14 @@ export class SelfMetrics {
     });
     new Gauge({
       name: 'router_exporter_runs',
-      help: 'Number of polls, readings of logs and backups that are running, or waiting because too many are running; a poll during a download of the same router is not counted.',
+      help: 'Number of polls, readings of logs and backups that are running, waiting because too many are running, or, of routers whose last run failed, held back for a place of their own share; a poll during a download of the same router is not counted.',
       labelNames: ['state'],
       registers,
       collect: this.#collect((gauge, { runs }) => {
-        const { running, waiting } = runs();
+        const { running, waiting, heldBack } = runs();
         gauge.set({ state: 'running' }, running);
         gauge.set({ state: 'waiting' }, waiting);
+        gauge.set({ state: 'held_back' }, heldBack);
       }),
     });
     new Gauge({

@@ -8,6 +8,7 @@ import { html } from './html.ts';
 import { PAGE_HEADERS, type Page, renderPage, toHref } from './layout.ts';
 import { LOG_SORTS, renderLogs } from './logs-page.ts';
 import { renderRouter } from './router-page.ts';
+import { renderRuns } from './runs.ts';
 import { renderSinks } from './sinks-page.ts';
 import { parseTableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
@@ -23,7 +24,8 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const routers = listByName(dependencies.content);
       const query = readQuery(context, FLEET_SORTS, Object.keys(FILTERS));
       const main = renderFleet(routers, describeDelivery(dependencies.content), query, top, clock.now());
-      return answerPage(context, { title: 'Fleet', path: '', base: top, main });
+      const runs = renderRuns(dependencies.content.describeRuns());
+      return answerPage(context, { title: 'Fleet', path: '', base: top, main: html`${main}${runs}` });
     },
     '/router/:name': (context) => {
       const name = context.req.param('name') ?? '';

@@ -210,6 +210,15 @@ test('long texts are cut', async () => {
   expect((await read(`/?q=${'y'.repeat(5000)}`)).length).toBeLessThan(20_000);
 });
 
+test('the fleet says how many runs are under way, waiting and held back', async () => {
+  const calm = { running: 3, waiting: 0, heldBack: 0, max: 512 };
+  expect(await read('/', { describeRuns: () => calm })).toContain('Runs: 3 of at most 512 under way, 0 waiting.');
+  const busy = { running: 512, waiting: 7, heldBack: 40, max: 512 };
+  expect(await read('/', { describeRuns: () => busy })).toContain(
+    '512 of at most 512 under way, 7 waiting, 40 held back of routers that do not answer.',
+  );
+});
+
 test('the fleet says it when reading of logs pauses and when sinks are down', async () => {
   const content = {
     listSinks: () => [SINK, { ...SINK, state: 'down' as const }],
