@@ -1,12 +1,9 @@
 import type { FamilyDescription, Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
 import { type ExpositionFormat, escapeLabelValue, RouterLabels, renderHeader, renderValue } from './text.ts';
 
-/** Seconds since moments on the monotonic clock; computed at each scrape, so that the age keeps growing. */
-export interface AgeFamily {
-  readonly name: string;
-  readonly help: string;
-  /** Samples whose `labels` are the same object as in the previous publication are not rendered again. */
-  readonly samples: readonly { readonly labels: Labels; readonly sinceMs: number }[];
+/** A sample whose value is read at each scrape. */
+export interface LiveSample {
+  readonly labels: Labels;
 }
 
 /** End of the time for which values of a router are served. */
@@ -16,24 +13,33 @@ export type ValuesEnd =
   /** Until this moment on the monotonic clock, and no longer than {@link FleetExposition.keepFresh} allows. */
   | number;
 
-/** Rendered text of one family in one part of one router. */
-interface ReadyText {
-  readonly lines: string;
-  readonly count: number;
-  expiresAtMs: number;
-}
-
 /** All series of one router in one family. */
 interface FamilySeries {
-  readonly router: RouterSeries;
-  readonly parts: Map<string, ReadyText>;
-  ages: readonly { readonly labels: Labels; readonly series: string; readonly sinceMs: number }[];
-  readonly counters: Map<string, number>;
+  /** Text of each part with series in this family; rarely more than one. */
+  texts: readonly ReadyText[];
+  live: LiveSeries | undefined;
+  /** Counters by the labels that are their own. */
+  counters: Map<string, number> | undefined;
+}
+
+/** Rendered lines of one family in one part of one router. */
+interface ReadyText {
+  readonly part: Part;
+  lines: string;
+}
+
+/** Samples of one family whose values are read at each scrape. */
+interface LiveSeries {
+  /** Labels of each sample that are its own. */
+  readonly own: readonly string[];
+  /** Returns the value of a sample by its index; `undefined`: it is left out. */
+  readonly valueAt: (index: number, nowMs: number) => number | undefined;
 }
 
 interface RouterSeries {
-  readonly identity: RouterIdentity;
   readonly labels: RouterLabels;
+  /** By the index of the family. */
+  readonly families: (FamilySeries | undefined)[];
   freshUntilMs: number;
   readonly parts: Map<string, Part>;
   /** Sums over all parts. */
@@ -45,16 +51,19 @@ interface RouterSeries {
 
 /** Extent of one part of a router. */
 interface Part {
-  readonly families: readonly string[];
+  /** Families in which it has series. */
+  families: readonly FamilySeries[];
   /** Number of its series. */
-  readonly count: number;
+  count: number;
   /** Number of series that were left out. */
-  readonly dropped: number;
+  dropped: number;
+  /** On the monotonic clock. */
+  expiresAtMs: number;
 }
 
 interface Family {
+  readonly index: number;
   description: FamilyDescription;
-  readonly routers: Map<string, FamilySeries>;
 }
 
 /**
@@ -65,6 +74,7 @@ const SERIES_PER_ROUTER_MAX = 2000;
 /** Approximate length of the pieces of text in characters. */
 const CHUNK_LENGTH = 64 * 1024;
 const NONE: ReadonlySet<string> = new Set();
+const NO_TEXTS: readonly ReadyText[] = [];
 /** The part that holds the exposition's own metrics about a router. */
 const OWN_PART = 'exposition';
 
@@ -115,12 +125,9 @@ export class FleetExposition {
   }
 
   /** Serves the values of a part until another moment. */
-  renewValues(router: RouterIdentity, part: string, end: ValuesEnd): void {
-    const expiresAtMs = end === 'never' ? Infinity : end;
-    for (const name of this.#routers.get(router.name)?.parts.get(part)?.families ?? []) {
-      const text = this.#families.get(name)?.routers.get(router.name)?.parts.get(part);
-      if (text) text.expiresAtMs = expiresAtMs;
-    }
+  renewValues({ name }: RouterIdentity, part: string, end: ValuesEnd): void {
+    const known = this.#routers.get(name)?.parts.get(part);
+    if (known) known.expiresAtMs = end === 'never' ? Infinity : end;
   }
 
   /** Marks a router as healthy: its values may be served until this moment on the monotonic clock. */
@@ -128,34 +135,48 @@ export class FleetExposition {
     this.#seriesOf(router).freshUntilMs = untilMs;
   }
 
-  /** Replaces the ages of one family of a router. */
-  publishAges(router: RouterIdentity, family: AgeFamily): void {
-    const target = this.#familySeries(this.#seriesOf(router), { ...family, type: 'gauge' });
-    const rendered = new Map(target.ages.map(({ labels, series }) => [labels, series]));
-    target.ages = family.samples.map(({ labels, sinceMs }) => ({
-      labels,
-      series: rendered.get(labels) ?? target.router.labels.renderSeries(family.name, labels),
-      sinceMs,
-    }));
+  /**
+   * Replaces the samples of one family of a router whose values are read at each scrape: `readValue` gets the sample and the
+   * time of the scrape (monotonic), and returns `undefined` for a sample that is left out. What changes with every poll costs
+   * nothing until a scrape.
+   */
+  publishLive<T extends LiveSample>(
+    router: RouterIdentity,
+    family: FamilyDescription,
+    samples: readonly T[],
+    readValue: (sample: T, nowMs: number) => number | undefined,
+  ): void {
+    const series = this.#seriesOf(router);
+    const own = samples.map(({ labels }) => series.labels.shareOwn(labels));
+    const valueAt = (index: number, nowMs: number) => {
+      const sample = samples[index];
+      return sample && readValue(sample, nowMs);
+    };
+    this.#familySeries(series, family).live = samples.length === 0 ? undefined : { own, valueAt };
   }
 
   /** Adds `delta` to a counter of a router; a `delta` of 0 creates the series. */
   add(router: RouterIdentity, family: FamilyDescription, labels: Labels, delta: number): void {
-    const { counters, router: owner } = this.#familySeries(this.#seriesOf(router), family);
-    const own = owner.labels.renderSeries(family.name, labels);
+    const series = this.#seriesOf(router);
+    const target = this.#familySeries(series, family);
+    target.counters ??= new Map();
+    const { counters } = target;
+    const own = series.labels.shareOwn(labels);
     // Names of logs come from the router. If there are too many, their counts are added up in the shared series.
     const isTooMany = !counters.has(own) && counters.size >= SERIES_PER_ROUTER_MAX;
-    const series = isTooMany ? owner.labels.renderSeries(family.name, {}) : own;
-    counters.set(series, (counters.get(series) ?? 0) + delta);
+    const key = isTooMany ? '' : own;
+    counters.set(key, (counters.get(key) ?? 0) + delta);
   }
 
   /** Forgets the counters of a router that have one of these values of a label. */
   forgetCounters(name: string, label: string, values: readonly string[]): void {
     const marks = values.map((value) => `${label}="${escapeLabelValue(value)}"`);
-    for (const { routers } of this.#families.values()) {
-      const counters = routers.get(name)?.counters;
-      for (const series of counters?.keys() ?? []) {
-        if (marks.some((mark) => series.includes(`,${mark}`) || series.includes(`{${mark}`))) counters?.delete(series);
+    for (const series of this.#routers.get(name)?.families ?? []) {
+      for (const own of series?.counters?.keys() ?? []) {
+        const isMeant = marks.some(
+          (mark) => own.startsWith(mark) || own.includes(`,${mark}`) || own.includes(`{${mark}`),
+        );
+        if (isMeant) series?.counters?.delete(own);
       }
     }
   }
@@ -164,18 +185,17 @@ export class FleetExposition {
   forgetValues(name: string): void {
     const router = this.#routers.get(name);
     if (!router) return;
-    for (const part of router.parts.keys()) this.#removePart(router, part);
+    for (const part of router.parts.values()) removeTexts(part, part.families);
+    router.parts.clear();
+    router.count = 0;
+    router.dropped = 0;
     router.shownDropped = undefined;
-    for (const { routers } of this.#families.values()) {
-      const series = routers.get(name);
-      if (series) series.ages = [];
-    }
+    for (const series of router.families) if (series) series.live = undefined;
   }
 
   /** Removes a router and all its series. */
   forget(name: string): void {
     this.#routers.delete(name);
-    for (const { routers } of this.#families.values()) routers.delete(name);
   }
 
   /**
@@ -191,14 +211,17 @@ export class FleetExposition {
   ): Generator<string> {
     let chunk = '';
     this.#sortedNames ??= [...this.#families.keys()].toSorted();
+    const one = name === undefined ? undefined : this.#routers.get(name);
+    const routers = name === undefined ? this.#routers.values().toArray() : one ? [one] : [];
     for (const familyName of this.#sortedNames) {
       if (leftOut.has(familyName)) continue;
       const family = this.#families.get(familyName);
       if (!family) continue;
-      const one = name === undefined ? undefined : family.routers.get(name);
       let isBegun = false;
-      for (const series of name === undefined ? family.routers.values() : one ? [one] : []) {
-        const lines = renderFamilySeries(series, nowMs);
+      for (const router of routers) {
+        const series = router.families[family.index];
+        if (!series) continue;
+        const lines = renderFamilySeries(family.description.name, router, series, nowMs);
         if (lines === '') continue;
         if (!isBegun) chunk += renderHeader(family.description, format);
         isBegun = true;
@@ -213,67 +236,75 @@ export class FleetExposition {
 
   #replace(
     router: RouterSeries,
-    part: string,
+    partName: string,
     families: readonly MetricFamily[],
     expiresAtMs: number,
     room: number,
     droppedBefore = 0,
   ): void {
-    this.#removePart(router, part);
-    let left = room;
+    const part = router.parts.get(partName) ?? { families: [], count: 0, dropped: 0, expiresAtMs };
+    const before = part.families;
+    router.count -= part.count;
+    router.dropped -= part.dropped;
+    const rendered = new Set<FamilySeries>();
+    const ownLabels = new Map<Labels, string>();
+    let left = Math.max(0, room);
     let dropped = droppedBefore;
     let count = 0;
     for (const family of families) {
       const target = this.#familySeries(router, family);
+      const text = target.texts.find((one) => one.part === part);
+      const isMore = rendered.has(target);
+      rendered.add(target);
       // Labels that differ only in unprintable characters are the same series, and a duplicate series breaks a scrape.
-      const values = new Map<string, string>();
+      const others = isMore ? target.texts : target.texts.filter((one) => one !== text);
+      const served = others.length > 0 || family.samples.length > 1 ? new Set(listSeries(others)) : undefined;
+      let lines = isMore && text ? text.lines : '';
       for (const { labels, value } of family.samples) {
-        const series = router.labels.renderSeries(family.name, labels);
-        if (values.has(series)) dropped++;
-        else values.set(series, renderValue(value));
+        // The samples of one row share their labels.
+        const own = ownLabels.get(labels) ?? router.labels.renderOwn(labels);
+        ownLabels.set(labels, own);
+        const series = router.labels.joinSeries(family.name, own);
+        if (left === 0 || served?.has(series)) {
+          dropped++;
+          continue;
+        }
+        served?.add(series);
+        lines += `${series} ${renderValue(value)}\n`;
+        left--;
+        count++;
       }
-      for (const other of listSeries(target.parts)) if (values.delete(other)) dropped++;
-      const lines = [...values].slice(0, Math.max(0, left)).map(([series, value]) => `${series} ${value}\n`);
-      dropped += values.size - lines.length;
-      left -= lines.length;
-      count += lines.length;
-      const before = target.parts.get(part);
-      target.parts.set(part, {
-        lines: (before?.lines ?? '') + lines.join(''),
-        count: (before?.count ?? 0) + lines.length,
-        expiresAtMs,
-      });
+      if (text) text.lines = flatten(lines);
+      else if (lines !== '') target.texts = [...target.texts, { part, lines: flatten(lines) }];
     }
+    removeTexts(
+      part,
+      before.filter((series) => !rendered.has(series)),
+    );
     // A part without anything is gone: a router may have other names of parts again and again.
-    if (families.length === 0 && dropped === 0) return;
-    router.parts.set(part, { families: [...new Set(families.map(({ name }) => name))], count, dropped });
+    if (families.length === 0 && dropped === 0) {
+      router.parts.delete(partName);
+      return;
+    }
+    Object.assign(part, { families: [...rendered], count, dropped, expiresAtMs });
+    router.parts.set(partName, part);
     router.count += count;
     router.dropped += dropped;
-  }
-
-  #removePart(router: RouterSeries, part: string): void {
-    const known = router.parts.get(part);
-    if (!known) return;
-    for (const name of known.families) this.#families.get(name)?.routers.get(router.identity.name)?.parts.delete(part);
-    router.parts.delete(part);
-    router.count -= known.count;
-    router.dropped -= known.dropped;
   }
 
   #familySeries(router: RouterSeries, { name, help, type }: FamilyDescription): FamilySeries {
     let family = this.#families.get(name);
     if (!family) {
-      family = { description: { name, help, type }, routers: new Map() };
+      family = { index: this.#families.size, description: { name, help, type } };
       this.#families.set(name, family);
       this.#sortedNames = undefined;
     }
     // A reload may change the description of a family.
     if (family.description.help !== help || family.description.type !== type) family.description = { name, help, type };
-    let series = family.routers.get(router.identity.name);
-    if (!series) {
-      series = { router, parts: new Map(), ages: [], counters: new Map() };
-      family.routers.set(router.identity.name, series);
-    }
+    const known = router.families[family.index];
+    if (known) return known;
+    const series: FamilySeries = { texts: NO_TEXTS, live: undefined, counters: undefined };
+    router.families[family.index] = series;
     return series;
   }
 
@@ -281,8 +312,8 @@ export class FleetExposition {
     const known = this.#routers.get(router.name);
     if (known) return known;
     const series: RouterSeries = {
-      identity: router,
       labels: new RouterLabels(router),
+      families: [],
       freshUntilMs: Infinity,
       parts: new Map(),
       count: 0,
@@ -294,20 +325,44 @@ export class FleetExposition {
   }
 }
 
-function renderFamilySeries({ router, parts, ages, counters }: FamilySeries, nowMs: number): string {
+/** Takes the text of a part out of families. */
+function removeTexts(part: Part, families: readonly FamilySeries[]): void {
+  for (const series of families) series.texts = series.texts.filter((text) => text.part !== part);
+}
+
+/**
+ * Returns the text in one piece of memory. What `+` makes is a tree of its pieces, which takes four times as much; a pattern
+ * that looks at the text makes V8 put it together.
+ */
+function flatten(text: string): string {
+  return ANYTHING.test(text) ? text : '';
+}
+
+const ANYTHING = /^/;
+
+function renderFamilySeries(name: string, router: RouterSeries, series: FamilySeries, nowMs: number): string {
+  const { labels, freshUntilMs } = router;
+  const { texts, live, counters } = series;
   let lines = '';
-  for (const part of parts.values()) {
-    const isServed = part.expiresAtMs === Infinity || (nowMs < part.expiresAtMs && nowMs < router.freshUntilMs);
-    if (isServed) lines += part.lines;
+  for (const { part, lines: ready } of texts) {
+    const isServed = part.expiresAtMs === Infinity || (nowMs < part.expiresAtMs && nowMs < freshUntilMs);
+    if (isServed) lines += ready;
   }
-  for (const { series, sinceMs } of ages) lines += `${series} ${renderValue((nowMs - sinceMs) / 1000)}\n`;
-  for (const [series, value] of counters) lines += `${series} ${renderValue(value)}\n`;
+  if (live) {
+    for (const [index, own] of live.own.entries()) {
+      const value = live.valueAt(index, nowMs);
+      if (value !== undefined) lines += `${labels.joinSeries(name, own)} ${renderValue(value)}\n`;
+    }
+  }
+  if (counters) {
+    for (const [own, value] of counters) lines += `${labels.joinSeries(name, own)} ${renderValue(value)}\n`;
+  }
   return lines;
 }
 
-/** Yields the existing series; a family rarely has a second part. */
-function* listSeries(parts: ReadonlyMap<string, ReadyText>): Generator<string> {
-  for (const { lines } of parts.values()) {
+/** Yields the existing series. */
+function* listSeries(texts: readonly ReadyText[]): Generator<string> {
+  for (const { lines } of texts) {
     for (const line of lines.split('\n')) if (line !== '') yield line.slice(0, line.lastIndexOf(' '));
   }
 }

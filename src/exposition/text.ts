@@ -16,6 +16,10 @@ export function escapeLabelValue(value: string): string {
   return escapeText(cut.toWellFormed().replaceAll(/[\p{Cc}--\n]/gv, ' ')).replaceAll('"', '\\"');
 }
 
+/** Own labels of samples that are kept as one text for all routers. They come from a few hundred names; a hostile router has more. */
+const SHARED_MAX = 10_000;
+const shared = new Map<string, string>();
+
 /** Renders the labels of one router's series: its name, its configured labels, then those of the sample. */
 export class RouterLabels {
   readonly #labels: Labels;
@@ -28,12 +32,33 @@ export class RouterLabels {
 
   /** Renders `name{router="plant-7",a="1"}`: everything of a sample line that precedes its value. */
   renderSeries(name: string, labels: Labels): string {
+    return this.joinSeries(name, this.renderOwn(labels));
+  }
+
+  /** Renders the part of a series that is the sample's own, for {@link joinSeries}. */
+  renderOwn(labels: Labels): string {
     for (const label in labels) {
       // A label of the sample replaces the router's, in its place.
-      if (Object.hasOwn(this.#labels, label)) return renderSeries(name, { ...this.#labels, ...labels });
+      if (Object.hasOwn(this.#labels, label)) return `{${renderPairs({ ...this.#labels, ...labels })}}`;
     }
-    const own = renderPairs(labels);
-    return wrap(name, own === '' || this.#text === '' ? this.#text + own : `${this.#text},${own}`);
+    return renderPairs(labels);
+  }
+
+  /** Like {@link renderOwn}, but the same text for all routers: one that is kept takes its memory once. */
+  shareOwn(labels: Labels): string {
+    const own = this.renderOwn(labels);
+    const known = shared.get(own);
+    if (known !== undefined) return known;
+    if (shared.size >= SHARED_MAX) shared.clear();
+    shared.set(own, own);
+    return own;
+  }
+
+  /** Renders everything of a sample line that precedes its value, from the result of {@link renderOwn}. */
+  joinSeries(name: string, own: string): string {
+    if (own.startsWith('{')) return own === '{}' ? name : name + own;
+    if (own === '') return this.#text === '' ? name : `${name}{${this.#text}}`;
+    return this.#text === '' ? `${name}{${own}}` : `${name}{${this.#text},${own}}`;
   }
 }
 

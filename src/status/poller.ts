@@ -3,7 +3,7 @@ import type { DocumentSource } from './contracts.ts';
 import { readFirmwareVersion, readSerialNumber, readSystemHash } from './known-fields.ts';
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
-import type { PollResult, ResourceResult } from './poll-result.ts';
+import type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
 import { type PollerState, parseState, renderState } from './poller-state.ts';
 import { type HeldAnswer, readTarget, type TargetReading } from './read-target.ts';
 import { CapabilityMemory, listCapabilities, TargetTimer } from './target-memory.ts';
@@ -97,6 +97,7 @@ export class StatusPoller {
   #memoryOf: Pick<PollerState, 'firmware' | 'serial'>;
   /** Memory and router that were handed out last. */
   #takenRevision = '';
+  #listed: { readonly answers: number; readonly capabilities: readonly ResourceCapability[] } | undefined;
   /** Increases when the router may have been replaced. */
   #renewal = 0;
   #isUp = false;
@@ -309,6 +310,15 @@ export class StatusPoller {
     };
   }
 
+  /** Returns the same list for as long as the router answers as before. */
+  #listCapabilities(): readonly ResourceCapability[] {
+    const { answers } = this.#memory;
+    if (this.#listed?.answers !== answers) {
+      this.#listed = { answers, capabilities: listCapabilities(this.#plan, this.#memory) };
+    }
+    return this.#listed.capabilities;
+  }
+
   #toResult(poll: PollInProgress, isIdle: boolean): PollResult {
     const setback = poll.failure ?? (poll.isUp ? undefined : poll.refusal);
     return {
@@ -318,7 +328,7 @@ export class StatusPoller {
       error: setback?.error,
       durationMs: this.#options.clock.monotonic() - poll.startedMs,
       resources: poll.resources,
-      capabilities: listCapabilities(this.#plan, this.#memory),
+      capabilities: this.#listCapabilities(),
       firmwareVersion: this.#firmwareVersion,
       serialNumber: this.#serialNumber,
       configHash: this.#configHash,

@@ -12,6 +12,12 @@ const ASK_AGAIN_MS: Readonly<Record<Refusal, number>> = { unsupported: 24 * HOUR
 export class CapabilityMemory {
   readonly #known = new Map<string, { readonly refusal: Refusal | undefined; readonly untilMs: number }>();
   #revision = 0;
+  #answers = 0;
+
+  /** Increases when the router has answered anything otherwise than before. */
+  get answers(): number {
+    return this.#answers;
+  }
 
   /** Increases when what the router lacks may have changed. */
   get revision(): number {
@@ -20,6 +26,7 @@ export class CapabilityMemory {
 
   /** Restores that the router lacks a resource, for another `leftMs`, at most as long as if it had just said so. */
   restoreLack(resource: string, leftMs: number, nowMs: number): void {
+    this.#answers++;
     this.#known.set(resource, {
       refusal: 'unsupported',
       untilMs: nowMs + Math.min(leftMs, ASK_AGAIN_MS.unsupported),
@@ -36,7 +43,10 @@ export class CapabilityMemory {
   /** Records an answer; without a refusal the resource exists. Monotonic time in milliseconds. */
   record(resource: string, refusal: Refusal | undefined, nowMs: number): void {
     const untilMs = refusal ? nowMs + ASK_AGAIN_MS[refusal] : 0;
-    if (refusal || this.#known.get(resource)?.refusal) this.#revision++;
+    const known = this.#known.get(resource);
+    if (refusal || known?.refusal) this.#revision++;
+    if (!known || known.refusal !== refusal) this.#answers++;
+    else if (!refusal) return;
     this.#known.set(resource, { refusal, untilMs });
   }
 
@@ -56,6 +66,7 @@ export class CapabilityMemory {
     const refused = [...this.#known].filter(([, { refusal }]) => refusal).map(([resource]) => resource);
     for (const resource of refused) this.#known.delete(resource);
     this.#revision++;
+    this.#answers++;
     return refused;
   }
 }

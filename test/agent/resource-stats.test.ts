@@ -8,16 +8,16 @@ test('ResourceStats renders no series anew when the logs are as they were, and t
   const exposition = new FleetExposition();
   const stats = new ResourceStats(router, exposition);
   const publish = vi.spyOn(exposition, 'publish');
-  const publishAges = vi.spyOn(exposition, 'publishAges');
-  const published = () => [publish.mock.calls.length, publishAges.mock.calls.length];
+  const publishLive = vi.spyOn(exposition, 'publishLive');
+  const published = () => [publish.mock.calls.length, publishLive.mock.calls.length];
   stats.recordOther('logs', 'failed', 'one reason');
-  expect(published()).toEqual([2, 1]);
+  expect(published()).toEqual([1, 2]);
   stats.recordOther('logs', 'failed', 'another reason');
-  expect(published()).toEqual([2, 1]);
+  expect(published()).toEqual([1, 2]);
   expect(stats.describe(0)).toMatchObject([{ resource: 'logs', state: 'failed', error: 'another reason' }]);
   stats.recordOther('logs', 'up', null);
   stats.recordOther('logs', 'up', null);
-  expect(published()).toEqual([4, 2]);
+  expect(published()).toEqual([2, 4]);
   expect([...exposition.render('text', 0)].join('')).toContain(
     'router_resource_up{router="plant-7",resource="logs"} 1\n',
   );

@@ -41,7 +41,7 @@ test('FleetExposition renders families in the order of their names, whenever the
   const exposition = new FleetExposition();
   exposition.publish(PLANT, 'b', [gauge('router_b', [{}, 1])]);
   exposition.add(PLANT, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 1);
-  exposition.publishAges(PLANT, { name: 'router_a', help: 'A.', samples: [{ labels: {}, sinceMs: 0 }] });
+  exposition.publishLive(PLANT, { name: 'router_a', help: 'A.', type: 'gauge' }, [{ labels: {} }], () => 1);
   expect([...parseExposition(render(exposition, 0)).families.keys()]).toEqual([
     'router_a',
     'router_b',
@@ -91,32 +91,41 @@ test('FleetExposition serves a part up to the moment of its expiry and not then,
   expect(render(exposition, 8999)).toContain('router_x{');
 });
 
-test('FleetExposition computes ages when it renders', () => {
+test('FleetExposition.publishLive() has values read when it renders, and leaves out samples without one', () => {
   const exposition = new FleetExposition();
   const samples = [
-    { labels: { resource: 'profiles' }, sinceMs: 1000 },
-    { labels: { resource: 'device_info' }, sinceMs: 3500 },
+    { labels: { resource: 'profiles' }, sinceMs: 1000 as number | undefined },
+    { labels: { resource: 'device_info' }, sinceMs: 3500 as number | undefined },
   ];
-  exposition.publishAges(PLANT, { name: 'router_age_seconds', help: 'Age.', samples });
+  const family = { name: 'router_age_seconds', help: 'Age.', type: 'gauge' } as const;
+  const publish = (some: typeof samples) =>
+    exposition.publishLive(PLANT, family, some, ({ sinceMs }, nowMs) => sinceMs && (nowMs - sinceMs) / 1000);
+  publish(samples);
   const ages = (nowMs: number) => parseExposition(render(exposition, nowMs)).values('router_age_seconds', 'resource');
   expect(ages(4000)).toEqual({ profiles: 3, device_info: 0.5 });
-  expect(ages(5000)).toEqual({ profiles: 4, device_info: 1.5 });
-  exposition.publishAges(PLANT, { name: 'router_age_seconds', help: 'Age.', samples: samples.slice(1) });
+  Object.assign(samples[0] ?? {}, { sinceMs: 2000 });
+  expect(ages(5000)).toEqual({ profiles: 3, device_info: 1.5 });
+  Object.assign(samples[0] ?? {}, { sinceMs: undefined });
   expect(ages(5000)).toEqual({ device_info: 1.5 });
+  publish([]);
+  expect(render(exposition, 5000)).toBe('');
 });
 
-test('FleetExposition renders the labels of an age once as long as they are the same object', () => {
+test("FleetExposition lets a sample's label replace the router's, in all ways to publish", () => {
   const exposition = new FleetExposition();
-  let readings = 0;
-  const labels: Labels = Object.defineProperty({}, 'component', { enumerable: true, get: () => `log ${++readings}` });
-  const age = (sinceMs: number) =>
-    exposition.publishAges(HARBOUR, { name: 'router_age', help: 'Age.', samples: [{ labels, sinceMs }] });
-  age(1000);
-  age(2000);
-  expect(render(exposition, 3000)).toContain('router_age{router="harbour",component="log 1"} 1\n');
-  exposition.forgetValues(HARBOUR.name);
-  age(3000);
-  expect(render(exposition, 3000)).toContain('router_age{router="harbour",component="log 2"} 0\n');
+  const labels = { port: '1', site: 'own' };
+  exposition.publish(PLANT, 'x', [gauge('a', [labels, 1])]);
+  exposition.publishLive(PLANT, { name: 'b', help: 'B.', type: 'gauge' }, [{ labels }], () => 2);
+  exposition.add(PLANT, { name: 'c', help: 'C.', type: 'counter' }, labels, 3);
+  expect(
+    render(exposition, 0)
+      .split('\n')
+      .filter((line) => /^[abc]/.test(line)),
+  ).toEqual([
+    'a{router="plant-7",site="own",port="1"} 1',
+    'b{router="plant-7",site="own",port="1"} 2',
+    'c{router="plant-7",site="own",port="1"} 3',
+  ]);
 });
 
 test('FleetExposition.add() adds up per series, and 0 makes a series exist', () => {
@@ -139,7 +148,7 @@ test('FleetExposition.forget() takes away all series of one router and none of t
   const exposition = new FleetExposition();
   for (const router of [PLANT, HARBOUR]) {
     exposition.publish(router, 'poll', [gauge('router_up', [{}, 1])]);
-    exposition.publishAges(router, { name: 'router_age', help: 'Age.', samples: [{ labels: {}, sinceMs: 0 }] });
+    exposition.publishLive(router, { name: 'router_age', help: 'Age.', type: 'gauge' }, [{ labels: {} }], () => 1);
     exposition.add(router, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 1);
   }
   exposition.forget('plant-7');
@@ -314,7 +323,7 @@ test('FleetExposition.forgetValues() leaves the counters of the router and nothi
   const exposition = new FleetExposition();
   exposition.publish(PLANT, 'poll', [gauge('router_up', [{}, 1])]);
   exposition.publishValues(PLANT, 'x', [gauge('router_x', [{}, 1])], 'never');
-  exposition.publishAges(PLANT, { name: 'router_age', help: 'Age.', samples: [{ labels: {}, sinceMs: 0 }] });
+  exposition.publishLive(PLANT, { name: 'router_age', help: 'Age.', type: 'gauge' }, [{ labels: {} }], () => 1);
   exposition.add(PLANT, { name: 'router_c_total', help: 'C.', type: 'counter' }, {}, 4);
   exposition.publish(HARBOUR, 'poll', [gauge('router_up', [{}, 1])]);
   exposition.forgetValues('plant-7');

@@ -69,6 +69,8 @@ export class AvailabilityStats {
   /** Wall time, milliseconds since the Unix epoch. */
   #sinceMs: number | undefined;
   #failures = 0;
+  /** True if there was a poll, so that the series about the last one exist. */
+  #hasPoll = false;
   #lastDurationMs: number | undefined;
   /** Time at which the values of the last successful poll expire, on the monotonic clock. */
   #staleAtMs = Number.POSITIVE_INFINITY;
@@ -115,10 +117,10 @@ export class AvailabilityStats {
       this.#expectPoll(this.#options.quietMsMax());
     } else this.#recordFailure(toFailure(result, fault), isPutOff);
     this.#publish();
-    exposition.publish(settings, 'poll', [
-      toFamily(F.pollDuration, [[{}, result.durationMs / 1000]]),
-      toFamily(F.lastSuccess, this.#lastSuccessMs === undefined ? [] : [[{}, this.#lastSuccessMs / 1000]]),
-    ]);
+    if (this.#hasPoll) return;
+    this.#hasPoll = true;
+    exposition.publishLive(settings, F.pollDuration, [NO_LABELS], () => toSeconds(this.#lastDurationMs));
+    exposition.publishLive(settings, F.lastSuccess, [NO_LABELS], () => toSeconds(this.#lastSuccessMs));
   }
 
   /** Records that bytes of a download arrive while a poll waits for its end: the router counts as reached. */
@@ -294,6 +296,13 @@ export class AvailabilityStats {
       ),
     ]);
   }
+}
+
+/** The one sample of a family that is read at each scrape. */
+const NO_LABELS = { labels: {} };
+
+function toSeconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
 }
 
 /** Returns the reason why a poll did not reach the router. */

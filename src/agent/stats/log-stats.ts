@@ -55,23 +55,21 @@ export class LogStats {
 
   /** Records the number of rotated files that the router lists. */
   recordListing({ archives }: EventOf<'logs-listed'>): void {
-    for (const [component, count] of archives) this.#logOf(component).archives = count;
-    const samples = [...archives].map(([component, count]): [Labels, number] => [{ component }, count]);
-    this.#exposition.publish(this.#router, 'log-archives', [toFamily(F.logArchives, samples)]);
+    for (const component of archives.keys()) this.#logOf(component);
+    for (const [component, log] of this.#logs) log.archives = archives.get(component);
   }
 
   /** Forgets logs, with their series. */
   recordForgotten({ components }: EventOf<'logs-forgotten'>): void {
     for (const component of components) {
       this.#logs.delete(component);
-      for (const part of ['log', 'log-retention']) this.#exposition.publish(this.#router, `${part}:${component}`, []);
       for (const [metric, values] of this.#ruleValues) {
         for (const [key, [labels]] of values) if (labels['component'] === component) values.delete(key);
         this.#publishRuleValues(metric);
       }
     }
     this.#exposition.forgetCounters(this.#router.name, 'component', components);
-    this.#publishLags();
+    this.#publish();
   }
 
   recordRead({ component, lines, bytes, unparsed, newestUtcMs }: EventOf<'log-read'>): void {
@@ -79,23 +77,11 @@ export class LogStats {
     log.lines += lines;
     log.bytes += bytes;
     log.unparsed += unparsed;
-    if (newestUtcMs === undefined) return;
-    log.newestMs = newestUtcMs;
-    this.#exposition.publish(this.#router, `log:${component}`, [
-      toFamily(F.logNewest, [[{ component }, newestUtcMs / 1000]]),
-    ]);
+    if (newestUtcMs !== undefined) log.newestMs = newestUtcMs;
   }
 
   recordCaughtUp({ component }: EventOf<'log-caught-up'>): void {
     this.#logOf(component).caughtUpAtMs = this.#clock.monotonic();
-    this.#publishLags();
-  }
-
-  #publishLags(): void {
-    const samples = [...this.#logs.values()].flatMap(({ labels, caughtUpAtMs }) =>
-      caughtUpAtMs === undefined ? [] : [{ labels, sinceMs: caughtUpAtMs }],
-    );
-    this.#exposition.publishAges(this.#router, { ...F.logLag, samples });
   }
 
   recordGap({ component, certainty, reason, bytesMin, uid, untilUtcMs }: EventOf<'log-gap-found'>): void {
@@ -116,8 +102,6 @@ export class LogStats {
 
   recordRetention({ component, msToLoss }: EventOf<'log-retention'>): void {
     this.#logOf(component).msToLoss = msToLoss;
-    const samples: [Labels, number][] = msToLoss === undefined ? [] : [[{ component }, msToLoss / 1000]];
-    this.#exposition.publish(this.#router, `log-retention:${component}`, [toFamily(F.logSecondsToLoss, samples)]);
   }
 
   /** Adds a rule's match to its counter, or sets its gauge. */
@@ -183,6 +167,18 @@ export class LogStats {
     }));
   }
 
+  /** Publishes the gauges of all logs; their values are read at each scrape. */
+  #publish(): void {
+    const logs = [...this.#logs.values()];
+    const [router, exposition] = [this.#router, this.#exposition];
+    exposition.publishLive(router, F.logArchives, logs, ({ archives }) => archives);
+    exposition.publishLive(router, F.logNewest, logs, ({ newestMs }) => toSeconds(newestMs));
+    exposition.publishLive(router, F.logSecondsToLoss, logs, ({ msToLoss }) => toSeconds(msToLoss));
+    exposition.publishLive(router, F.logLag, logs, ({ caughtUpAtMs }, nowMs) => {
+      return caughtUpAtMs === undefined ? undefined : (nowMs - caughtUpAtMs) / 1000;
+    });
+  }
+
   #logOf(component: string): Log {
     const known = this.#logs.get(component);
     if (known) return known;
@@ -199,12 +195,17 @@ export class LogStats {
       position: undefined,
     };
     this.#logs.set(component, log);
+    this.#publish();
     // Starts at zero, so that increase() shows the first gap.
     for (const certainty of GAP_CERTAINTIES) {
       this.#exposition.add(this.#router, F.logGaps, { component, certainty, reason: 'missing' }, 0);
     }
     return log;
   }
+}
+
+function toSeconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
 }
 
 function renderTime(utcMs: number | undefined): string | null {

@@ -125,8 +125,10 @@ export class ResourceStats {
   readonly #router: RouterIdentity;
   readonly #exposition: FleetExposition;
   readonly #resources = new Map<string, Resource>();
-  /** What the series about the states were made of. */
-  #published = '';
+  /** True if the series about the states are not as they were published. */
+  #isChanged = false;
+  /** What the last poll said the router has. */
+  #capabilities: PollResult['capabilities'] | undefined;
 
   constructor(router: RouterIdentity, exposition: FleetExposition) {
     this.#router = router;
@@ -150,34 +152,25 @@ export class ResourceStats {
       error,
     } of resources) {
       const kept = this.#resourceOf(name);
-      kept.state = state === 'read' ? 'up' : state;
       kept.durationMs = durationMs;
       kept.error = state === 'failed' ? renderErrorChain(error) : null;
       kept.finding = state === 'read' ? describeReading({ isUnread, faults }) : null;
-      kept.isUnread = isUnread;
-      kept.isRequired = !isOptional;
+      this.#change(kept, { state: state === 'read' ? 'up' : state, isUnread, isRequired: !isOptional });
       if (state === 'read') {
+        this.#isChanged ||= kept.readAtMs === undefined;
         kept.readAtMs = readAtMs;
         const end = isIdentity ? 'never' : readAtMs + staleAfterMs;
         const dropped = faults.filter(({ reason }) => reason === 'duplicate').length;
         if (isUnchanged) this.#exposition.renewValues(this.#router, partOf(name), end);
         else this.#exposition.publishValues(this.#router, partOf(name), families, end, dropped);
       } else if (state !== 'failed') {
+        this.#isChanged ||= kept.readAtMs !== undefined;
         kept.readAtMs = undefined;
         this.#exposition.publishValues(this.#router, partOf(name), [], 'never');
       }
     }
-    // Slots that do not exist are listed under their pattern only.
-    const known = new Set(capabilities.map(({ resource }) => resource));
-    for (const [name, { state }] of this.#resources) {
-      if (state === 'unsupported' && !known.has(name)) this.#resources.delete(name);
-    }
-    for (const { resource, isSupported, isOptional } of capabilities) {
-      if (isSupported || this.#resources.has(resource)) continue;
-      const kept = this.#resourceOf(resource);
-      kept.state = 'unsupported';
-      kept.isRequired = !isOptional;
-    }
+    const isLacking = resources.some(({ state }) => state === 'unsupported');
+    if (isLacking || capabilities !== this.#capabilities) this.#recordCapabilities(capabilities);
     this.#publish();
   }
 
@@ -188,12 +181,11 @@ export class ResourceStats {
 
   /** Records the state of something that is not a status resource. */
   recordOther(name: string, state: State, error: string | null): void {
-    // Rarely true after a run over the logs; the error is not part of the series.
-    const isNew = this.#resources.get(name)?.state !== state;
     const kept = this.#resourceOf(name);
-    kept.state = state;
     kept.error = error;
-    if (isNew) this.#publish();
+    // Rarely a change after a run over the logs; the error is not part of the series.
+    this.#change(kept, { ...kept, state });
+    this.#publish();
   }
 
   /** Everything in the order in which it was first seen; `nowMs` is monotonic. */
@@ -206,6 +198,31 @@ export class ResourceStats {
       error,
       finding,
     }));
+  }
+
+  #recordCapabilities(capabilities: PollResult['capabilities']): void {
+    this.#capabilities = capabilities;
+    // Slots that do not exist are listed under their pattern only.
+    const known = new Set(capabilities.map(({ resource }) => resource));
+    for (const [name, { state }] of this.#resources) {
+      if (state !== 'unsupported' || known.has(name)) continue;
+      this.#resources.delete(name);
+      this.#isChanged = true;
+    }
+    for (const { resource, isSupported, isOptional } of capabilities) {
+      if (isSupported || this.#resources.has(resource)) continue;
+      const kept = this.#resourceOf(resource);
+      this.#change(kept, { state: 'unsupported', isUnread: false, isRequired: !isOptional });
+    }
+  }
+
+  #change(
+    resource: Resource,
+    { state, isUnread, isRequired }: Pick<Resource, 'state' | 'isUnread' | 'isRequired'>,
+  ): void {
+    this.#isChanged ||=
+      resource.state !== state || resource.isUnread !== isUnread || resource.isRequired !== isRequired;
+    Object.assign(resource, { state, isUnread, isRequired });
   }
 
   #resourceOf(name: string): Resource {
@@ -222,31 +239,22 @@ export class ResourceStats {
       isRequired: true,
     };
     this.#resources.set(name, resource);
+    this.#isChanged = true;
     return resource;
   }
 
+  /** Publishes what rarely changes, when it does. Ages and durations are read at each scrape. */
   #publish(): void {
-    this.#publishStates();
-    const durations = [...this.#resources.values()].flatMap(({ labels, state, durationMs }): [Labels, number][] =>
-      (state === 'up' || state === 'failed') && durationMs !== undefined ? [[labels, durationMs / 1000]] : [],
-    );
-    this.#exposition.publish(this.#router, 'durations', [toFamily(F.resourceDuration, durations)]);
-    const ages = [...this.#resources.values()].flatMap(({ labels, readAtMs }) =>
-      readAtMs === undefined ? [] : [{ labels, sinceMs: readAtMs }],
-    );
-    this.#exposition.publishAges(this.#router, { ...F.resourceAge, samples: ages });
-  }
-
-  /** Publishes what rarely changes, when it does. */
-  #publishStates(): void {
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
     const samples: Record<'up' | 'supported' | 'permitted' | 'understood', [Labels, number][]> = {
       up: [],
       supported: [],
       permitted: [],
       understood: [],
     };
-    let published = '';
-    for (const { labels, state, readAtMs, isUnread, isRequired } of this.#resources.values()) {
+    const resources = [...this.#resources.values()];
+    for (const { labels, state, readAtMs, isUnread, isRequired } of resources) {
       const isUp = state === 'up';
       samples.supported.push([labels, state === 'unsupported' ? 0 : 1]);
       samples.permitted.push([labels, state === 'forbidden' ? 0 : 1]);
@@ -254,17 +262,24 @@ export class ResourceStats {
       if (state !== 'forbidden' && (state !== 'unsupported' || isRequired)) samples.up.push([labels, isUp ? 1 : 0]);
       // Logs and the resources of special readers have no values to map.
       if (isUp && readAtMs !== undefined) samples.understood.push([labels, isUnread ? 0 : 1]);
-      published += `${labels['resource']} ${state} ${readAtMs !== undefined} ${isUnread} ${isRequired}\n`;
     }
-    if (published === this.#published) return;
-    this.#published = published;
     this.#exposition.publish(this.#router, 'resources', [
       toFamily(F.resourceUp, samples.up),
       toFamily(F.resourceSupported, samples.supported),
       toFamily(F.resourcePermitted, samples.permitted),
       toFamily(F.resourceUnderstood, samples.understood),
     ]);
+    this.#exposition.publishLive(this.#router, F.resourceDuration, resources, toDurationSeconds);
+    this.#exposition.publishLive(this.#router, F.resourceAge, resources, toAgeSeconds);
   }
+}
+
+function toDurationSeconds({ state, durationMs }: Resource): number | undefined {
+  return (state === 'up' || state === 'failed') && durationMs !== undefined ? durationMs / 1000 : undefined;
+}
+
+function toAgeSeconds({ readAtMs }: Resource, nowMs: number): number | undefined {
+  return readAtMs === undefined ? undefined : (nowMs - readAtMs) / 1000;
 }
 
 /** Returns the part of the exposition that holds the values of a resource. */

@@ -65,6 +65,8 @@ export class RouterStats {
   readonly #polls = new PollHistory();
   readonly #samples = new PollSamples();
   readonly #session: SessionStats;
+  /** Expiry of the certificate that is published. */
+  #certificateNotAfterMs: number | undefined;
   #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
     firmware: undefined,
     serial: undefined,
@@ -272,7 +274,8 @@ export class RouterStats {
   #publishCertificate(): void {
     const { exposition, settings, certificate } = this.#options;
     const shown = certificate();
-    if (!shown) return;
+    if (!shown || shown.notAfterMs === this.#certificateNotAfterMs) return;
+    this.#certificateNotAfterMs = shown.notAfterMs;
     exposition.publish(settings, 'tls', [toFamily(F.certificateNotAfter, [[{}, shown.notAfterMs / 1000]])]);
   }
 }

@@ -75,7 +75,8 @@ export function compileModules(definitions: readonly ModuleDefinition[]): readon
 
 function compileResource(module: string, definition: ResourceDefinition): CompiledResource {
   const path = new RowPath(definition.each);
-  const metrics = definition.metrics.map((metric) => compileMetric(metric, definition.labels));
+  const shared = new LabelSources(definition.labels, {});
+  const metrics = definition.metrics.map((metric) => compileMetric(metric, definition.labels, shared));
   return {
     definition,
     map(document, reading) {
@@ -127,11 +128,17 @@ export interface CompiledMetric {
   readonly map: (found: FoundRows, context: MetricContext, collector: FamilyCollector) => void;
 }
 
-/** Compiles a metric; its own labels take precedence over `labels` of its resource. */
-export function compileMetric(definition: MetricDefinition, labels: Readonly<Record<string, string>>): CompiledMetric {
+/** Compiles a metric; its own labels take precedence over `labels` of its resource. `shared`: the sources of those alone. */
+export function compileMetric(
+  definition: MetricDefinition,
+  labels: Readonly<Record<string, string>>,
+  shared = new LabelSources(labels, {}),
+): CompiledMetric {
   const { value, type } = definition;
+  const hasOwn = Object.keys(definition.labels).length > 0;
   // The information of an info metric is in its labels.
-  const sources = new LabelSources(labels, definition.labels, type === 'info' ? definition.nullValues : []);
+  const nullValues = type === 'info' ? definition.nullValues : [];
+  const sources = hasOwn || nullValues.length > 0 ? new LabelSources(labels, definition.labels, nullValues) : shared;
   if (type === 'info') return compileInfo(definition, sources);
   if (value === undefined || value === COUNT) return compileCount(definition, sources);
   const toSamples = type === 'stateset' ? compileStates(definition) : compileValue(definition);
@@ -148,7 +155,7 @@ export function compileMetric(definition: MetricDefinition, labels: Readonly<Rec
     const reading = sources.read(row, origin);
     if ('fault' in reading) return collector.addFault(definition.name, reading.fault);
     toSamples(plain.text, context, {
-      add: (own, number) => collector.add(definition, { ...reading.labels, ...own }, number),
+      add: (own, number) => collector.add(definition, own ? { ...reading.labels, ...own } : reading.labels, number),
       addFault: (reason) => collector.addFault(definition.name, reason),
     });
   };
@@ -186,7 +193,7 @@ function compileNullCondition(condition: NullCondition | undefined): (text: stri
 /** Receives the samples of one text. */
 interface TextSink {
   /** Returns true if the sample was accepted. */
-  readonly add: (labels: Readonly<Record<string, string>>, value: number) => boolean;
+  readonly add: (labels: Readonly<Record<string, string>> | undefined, value: number) => boolean;
   readonly addFault: (reason: Exclude<ValueReading, number | typeof OTHER_FORM>) => void;
 }
 
@@ -234,7 +241,7 @@ function compileValue(definition: MetricDefinition): TextMapper {
   const read = definition.map ? compileMap(definition.map) : compileFormat(definition);
   return (text, context, sink) => {
     const reading = read(text, context);
-    if (typeof reading === 'number') sink.add({}, reading);
+    if (typeof reading === 'number') sink.add(undefined, reading);
     else if (reading !== OTHER_FORM) sink.addFault(reading);
   };
 }

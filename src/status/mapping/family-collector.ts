@@ -23,6 +23,7 @@ export class FamilyCollector {
   isRecognised = false;
   readonly #module: string;
   readonly #families = new Map<string, Collected>();
+  readonly #identities = new Identities();
   #count = 0;
 
   constructor(module: string) {
@@ -41,7 +42,7 @@ export class FamilyCollector {
   /** Returns true if the sample was accepted. */
   add(description: FamilyDescription, labels: Labels, value: number): boolean {
     const family: Collected = this.#families.get(description.name) ?? { description, samples: new Map() };
-    const identity = toIdentity(labels);
+    const identity = this.#identities.of(labels);
     const known = family.samples.get(identity);
     if (known) {
       if (known.by === description && known.sample.value !== value) this.addFault(description.name, 'duplicate');
@@ -81,6 +82,9 @@ export interface MappedFamilies {
  * are alternatives.
  */
 export function mergeMappings(mappings: readonly MappedFamilies[]): Pick<MappedFamilies, 'families' | 'faults'> {
+  const [only] = mappings;
+  if (only && mappings.length === 1) return only;
+  const identities = new Identities();
   const merged = new Map<string, { family: MetricFamily; samples: Map<string, { sample: Sample; module: string }> }>();
   const faults = mappings.flatMap((mapping) => mapping.faults);
   for (const { module, families } of mappings) {
@@ -88,7 +92,7 @@ export function mergeMappings(mappings: readonly MappedFamilies[]): Pick<MappedF
       const target = merged.get(family.name) ?? { family, samples: new Map() };
       merged.set(family.name, target);
       for (const sample of family.samples) {
-        const identity = toIdentity(sample.labels);
+        const identity = identities.of(sample.labels);
         const known = target.samples.get(identity);
         if (!known) target.samples.set(identity, { sample, module });
         else if (known.module !== module && known.sample.value !== sample.value)
@@ -105,6 +109,19 @@ export function mergeMappings(mappings: readonly MappedFamilies[]): Pick<MappedF
   };
 }
 
-function toIdentity(labels: Labels): string {
-  return JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+/** Identities of samples by their labels; the samples of one row share theirs. */
+class Identities {
+  readonly #known = new Map<Labels, string>();
+
+  of(labels: Labels): string {
+    let identity = this.#known.get(labels);
+    if (identity === undefined) {
+      const names = Object.keys(labels);
+      if (names.length > 1) names.sort();
+      // A text that has the separator in it, which no device writes, can at most make two samples look like one.
+      identity = names.map((name) => `${name}\0${labels[name]}`).join('\0');
+      this.#known.set(labels, identity);
+    }
+    return identity;
+  }
 }

@@ -1,4 +1,4 @@
-import type { Labels } from '../../model/index.ts';
+import type { LabelReading } from './label-reading.ts';
 import type { MappingFaultReason } from './mapping-fault.ts';
 import type { Row } from './rows.ts';
 import { toPlainText } from './rows.ts';
@@ -10,14 +10,6 @@ export interface SampleOrigin {
   /** Text matched by the star in the field's name; empty without a star. */
   readonly match: string;
 }
-
-/**
- * The labels of a sample, without empty ones, or the reason why there is no sample. The labels are informative unless
- * every informative field is empty: the fields of the metric's own labels or, if it has none, those of its resource.
- */
-export type LabelReading =
-  | { readonly labels: Labels; readonly isTelling: boolean }
-  | { readonly fault: MappingFaultReason };
 
 /** Value of a name or selection field when nothing is selected. */
 export const NO_SELECTION = '---';
@@ -63,8 +55,20 @@ export class LabelSources {
     return this.#sources.some(([, source]) => source.kind === 'field' && row.read(source.field) !== undefined);
   }
 
-  /** Reads the labels. `row` is absent for a count of rows, which has only labels that need no row. */
+  /**
+   * Reads the labels. `row` is absent for a count of rows, which has only labels that need no row. The result is the same
+   * object for all samples of one row, unless they differ in what a star matches.
+   */
   read(row: Row | undefined, origin: SampleOrigin): LabelReading {
+    if (!row || origin.match !== '') return this.#read(row, origin);
+    const known = row.readings.get(this);
+    if (known) return known;
+    const reading = this.#read(row, origin);
+    row.readings.set(this, reading);
+    return reading;
+  }
+
+  #read(row: Row | undefined, origin: SampleOrigin): LabelReading {
     const labels: [string, string][] = [];
     let isTelling = this.#telling.size === 0;
     for (const [name, source] of this.#sources) {

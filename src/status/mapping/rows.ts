@@ -1,3 +1,4 @@
+import type { LabelReading } from './label-reading.ts';
 import type { MappingFaultReason } from './mapping-fault.ts';
 
 /** Maximum number of rows examined per list and per document. A device has a handful of boards and some leases. */
@@ -12,6 +13,8 @@ export class Row {
   readonly index: number;
   /** The enclosing row of a row in a sublist; for a row in a list, the single values next to the list. */
   readonly outer: Row | undefined;
+  /** Labels that were read of it, by the sources that read them. */
+  readonly readings = new Map<object, LabelReading>();
   readonly #fields: object;
   #exactNames: Map<string, string> | undefined;
 
@@ -144,6 +147,9 @@ function isFields(value: unknown): value is object {
 /** Maximum length of a text; no real one comes close, and a hostile router must not fill memory. */
 export const TEXT_LENGTH_MAX = 512;
 
+/** A usual text: nothing in it is replaced or cut off. */
+const PLAIN = /^(?:[!-~](?:[ -~]*[!-~])?)?$/;
+
 /** A field as text, or the reason why it has none. */
 export type PlainText = { readonly text: string } | { readonly fault: MappingFaultReason };
 
@@ -155,9 +161,11 @@ export function toPlainText(value: unknown): PlainText | undefined {
   if (typeof value !== 'string') return { fault: 'not_plain' };
   if (value.length > TEXT_LENGTH_MAX) return { fault: 'too_long' };
   return {
-    text: value
-      .toWellFormed()
-      .replaceAll(/\p{Cc}/gu, ' ')
-      .trim(),
+    text: PLAIN.test(value)
+      ? value
+      : value
+          .toWellFormed()
+          .replaceAll(/\p{Cc}/gu, ' ')
+          .trim(),
   };
 }
