@@ -2,6 +2,7 @@ import { createSystemClock } from '../base/index.ts';
 import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../logs/index.ts';
 import { renderFault } from '../settings/index.ts';
 import { readConfig } from './configuration.ts';
+import { renderUnknownRouter } from './routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
 
 /** Options of `check`. */
@@ -10,19 +11,29 @@ export interface CheckFlags {
   readonly configFile: string;
   /** True to test each sink as well. */
   readonly triesSinks: boolean;
+  /** Name of a router whose settings are printed instead. Default: none. */
+  readonly shownRouter?: string | undefined;
 }
 
 /**
  * `check`: prints all faults of a configuration, one per line, or that there are none; then warnings, and the patterns that run on every
- * log line, with their cost.
+ * log line, with their cost. With `--show`, prints the settings of one router and the origin of each.
  */
-export async function check({ configFile, triesSinks }: CheckFlags, io: CommandIo): Promise<ExitCode> {
-  const loaded = await readConfig(configFile, { checkedState: 'written' });
+export async function check({ configFile, triesSinks, shownRouter }: CheckFlags, io: CommandIo): Promise<ExitCode> {
+  const loaded = await readConfig(configFile, { checkedState: 'written', shownRouter });
   if (!loaded.ok) {
     for (const fault of loaded.faults) await writeResult(`${renderFault(fault)}\n`, io);
     return EXIT.usage;
   }
   const { routers, sinks, logRules, redact } = loaded.config;
+  if (shownRouter !== undefined) {
+    if (loaded.shown === undefined) {
+      io.stderr.write(`${renderUnknownRouter(shownRouter, routers, configFile)}\n`);
+      return EXIT.usage;
+    }
+    await writeResult(loaded.shown, io);
+    return EXIT.done;
+  }
   await writeResult(`${configFile}: no faults (routers: ${routers.length}, sinks: ${sinks.length})\n`, io);
   for (const warning of loaded.warnings ?? []) await writeResult(`${renderFault(warning)}\n`, io);
   for (const costly of listCostlyPatterns(logRules, redact, createSystemClock())) {

@@ -4,16 +4,16 @@ import { type LoadedConfig, type LoadOptions, loadConfig, readEnvironment } from
 import { SHIPPED_RULES } from '../logs/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../status/index.ts';
 
+/** What a command needs beside the configuration itself. */
+export type ReadOptions = Pick<LoadOptions, 'checkedState' | 'secrets' | 'shownRouter' | 'shard'>;
+
 /** Loads a configuration file with the environment of this process and the built-in modules. */
-export function readConfig(
-  path: string,
-  options: Pick<LoadOptions, 'checkedState' | 'secrets' | 'shard'> = {},
-): Promise<LoadedConfig> {
+export function readConfig(path: string, options: ReadOptions = {}): Promise<LoadedConfig> {
   return loadConfig(path, readEnvironment(), {
+    ...options,
     shippedModules: SHIPPED_MODULES_FOLDER,
     agentFamilies: AGENT_FAMILIES,
     shippedRules: SHIPPED_RULES,
-    ...options,
   });
 }
 

@@ -124,9 +124,14 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     .description('Check the configuration file and every file that it refers to.')
     .addOption(configOption())
     .option('--sinks', 'also test each sink: reachable, authorised, accepts a test record')
+    .option('--show <router>', 'print the settings of this router instead, with the file and line of each')
     .action(async (options) => {
       const { check } = await import('./check.ts');
-      const flags = { configFile: options['config.file'], triesSinks: options.sinks === true };
+      const flags = {
+        configFile: options['config.file'],
+        triesSinks: options.sinks === true,
+        shownRouter: options.show,
+      };
       finish(await check(flags, io));
     });
 

@@ -33,8 +33,10 @@ export interface Config {
   readonly redact: readonly RedactSettings[];
 }
 
-/** One router with everything that `defaults` contributed. */
+/** One router with everything that its groups and `defaults` contributed. */
 export interface RouterSettings extends RouterIdentity {
+  /** Names of its groups, in the order of their precedence. */
+  readonly groups: readonly string[];
   /** Scheme, host, port and path prefix, normalised, without a slash at the end. */
   readonly url: string;
   /** Empty with `auth: none`, as is the password. */

@@ -21,8 +21,10 @@ import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules
 import { findFolderFault, readDeadLetters, readStorage } from '../store/index.ts';
 import { readWeb } from '../web/index.ts';
 import type { Config } from './config.ts';
+import { type ListedRouters, readListedRouters } from './listed-routers.ts';
 import { LogRuleList } from './log-rule-list.ts';
-import { type ListedRouters, readListedRouters, resolveRouters } from './router-settings.ts';
+import { renderResolvedRouter } from './render-effective.ts';
+import { resolveRouters } from './router-settings.ts';
 import { configSchema, type Settings } from './schema.ts';
 import { type Shard, selectShare } from './shards.ts';
 
@@ -53,6 +55,8 @@ export type LoadedConfig =
       readonly watched: WatchedFiles;
       /** What is not as it should be, such as files that others may read. Default: nothing. */
       readonly warnings?: readonly ConfigFault[];
+      /** Settings of the router {@link LoadOptions.shownRouter} with their origins; absent if it is not configured. */
+      readonly shown?: string | undefined;
     }
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly watched: WatchedFiles };
 
@@ -72,6 +76,8 @@ export interface LoadOptions {
    * (`any`). Default: not checked, because most commands do not use it.
    */
   readonly checkedState?: CheckedState | undefined;
+  /** Name of the router whose settings are rendered with the origin of each. Default: none. */
+  readonly shownRouter?: string | undefined;
   /** Reads the secrets, and keeps them up to date. Default: they are read once. */
   readonly secrets?: SecretKeeper | undefined;
   /** The process of a fleet whose routers are wanted. Default: all routers. */
@@ -103,10 +109,11 @@ export async function loadConfig(path: string, env: Environment, options: LoadOp
   if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };
   checkUnique(toNamed(settings.sinks ?? [], main, 'sinks'), 'sinks');
   const routers = await readListedRouters(main, settings, env, files);
-  const config = await resolveConfig(main, settings, routers, env, files, options);
+  const { config, shown } = await resolveConfig(main, settings, routers, env, files, options);
   const { faults } = files;
   const watched = await watchAlso(routers.watched, config.web.watched ?? []);
-  return faults.length === 0 ? { ok: true, config, watched, warnings: files.warnings } : { ok: false, faults, watched };
+  if (faults.length > 0) return { ok: false, faults, watched };
+  return { ok: true, config, watched, warnings: files.warnings, shown };
 }
 
 async function openMain(path: string, files: ConfigFiles): Promise<ConfigFile | undefined> {
@@ -123,7 +130,7 @@ async function resolveConfig(
   env: Environment,
   files: ConfigFiles,
   options: LoadOptions,
-): Promise<Config> {
+): Promise<{ readonly config: Config; readonly shown: string | undefined }> {
   checkUnique(routers, 'routers');
   const shipped = options.shippedModules === undefined ? [] : await readShippedModules(options.shippedModules, files);
   const own = await readListedModules(main, settings, env, files);
@@ -136,9 +143,12 @@ async function resolveConfig(
   const storage = readStorage(settings.storage, main.folder);
   await checkState(main, storage.path, options.checkedState);
   const web = await readWeb(main, settings.web, files);
-  const resolved = await resolveRouters(main, settings, routers, { registry, rules });
+  let shown: string | undefined;
+  const resolved = await resolveRouters(main, settings, routers, { registry, rules }, (one) => {
+    if (one.settings.name === options.shownRouter) shown = renderResolvedRouter(one.settings, one.layers);
+  });
   const share = options.shard && selectShare(resolved, options.shard, web.peers ?? [], main);
-  return {
+  const config = {
     web,
     storage,
     schedule: readSchedule(settings.schedule),
@@ -151,6 +161,7 @@ async function resolveConfig(
     logRules: rules.rules,
     redact: resolveRedact(main, settings.redact),
   };
+  return { config, shown };
 }
 
 async function checkState(main: ConfigFile, path: string, checked: CheckedState | undefined): Promise<void> {

@@ -3,8 +3,9 @@ import { LOG_RULES_MAX, REDACT_MAX } from '../logs/index.ts';
 import { CONFIG_FILE_BYTES_MAX, METRIC_LABELS_MAX } from '../settings/index.ts';
 import { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from '../status/index.ts';
 import { BCRYPT_COST_MAX, webSchema } from '../web/index.ts';
+import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './listed-routers.ts';
 import { renderTables } from './reference-tables.ts';
-import { ROUTER_FILES_BYTES_MAX, ROUTER_FILES_MAX } from './router-settings.ts';
+import { SETS_MAX } from './router-schema.ts';
 import { configSchema } from './schema.ts';
 
 const MIB = 1024 ** 2;
@@ -25,6 +26,33 @@ const INTRODUCTION = `# Configuration
 - The agent reads files that the configuration refers to at the start and at a reload. A reload is all or nothing: with any error, the running configuration stays in force.
 
 ## Keys
+`;
+
+const GROUPS = `
+<a id="groups-and-named-sets"></a>
+
+## Groups and named sets
+
+A group is a named set of keys of a router, such as a site, a model or a carrier. A router lists its groups in \`groups\`.
+
+\`\`\`yaml
+groups:
+  munich: { labels: { site: munich }, timezone: Europe/Berlin, credentials: plants }
+  metered: { poll: { interval: 5m }, logs: { interval: 15m } }
+credentials:
+  plants: { username: monitor, password_file: plants.pw }
+tls_sets:
+  own_ca: { ca_file: ca.pem }
+routers:
+  - { name: plant-7, url: "https://192.0.2.10", groups: [munich, metered], tls_set: own_ca }
+\`\`\`
+
+- The layers of a router are \`defaults\`, then its groups in their order, then the router itself. A later layer takes precedence, key by key: of \`labels\`, \`tls\`, \`poll\` and \`logs\` single keys, of everything else, such as \`modules\`, the whole value. An empty label removes that of the layers below.
+- \`credentials\` of a layer replaces \`username\`, the password and \`auth\` of the layers below together, and \`tls_set\` replaces \`tls\`. Layers above may still set single keys.
+- Groups have no groups. \`defaults\`, groups and named sets are in the main file; routers in \`router_files\` may name them.
+- \`router-exporter check --show plant-7\` prints the settings of a router after merging, each with the file and line that it comes from, without secrets.
+- A change of a group or set restarts the sessions of routers whose settings it changes, and of no others.
+- At most ${SETS_MAX} groups, credentials and TLS sets each.
 `;
 
 const FILES_OF_ROUTERS = `
@@ -182,7 +210,8 @@ export function renderConfigReference(): string {
   return [
     INTRODUCTION,
     '\n',
-    renderTables(configSchema, '', 3, { defaults: 'routers' }),
+    renderTables(configSchema, '', 3, { defaults: 'routers', groups: 'routers' }),
+    GROUPS,
     FILES_OF_ROUTERS,
     MODULES,
     SINKS,

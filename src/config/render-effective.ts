@@ -1,14 +1,15 @@
-import { stringify } from 'yaml';
+import { Document, isCollection, isMap, isNode, isPair, isScalar, stringify, visit } from 'yaml';
 import { Secret } from '../base/index.ts';
 import { renderSink } from '../delivery/index.ts';
 import { renderLogRule, renderLogs } from '../logs/index.ts';
 import { renderConnections } from '../router/index.ts';
 import { renderSchedule } from '../schedule/index.ts';
-import { renderByteBudget, renderTls } from '../settings/index.ts';
+import { findSecretForm, renderByteBudget, renderTls } from '../settings/index.ts';
 import { renderPoll } from '../status/index.ts';
 import { renderDeadLetters, renderStorage } from '../store/index.ts';
 import { renderWeb } from '../web/index.ts';
 import type { Config, RouterSettings } from './config.ts';
+import { type ReadLayer, toLayerPath } from './layers.ts';
 
 /**
  * Renders the running configuration as YAML with the keys of the configuration file, defaults applied, routers left out, and
@@ -40,10 +41,54 @@ export function renderEffectiveConfig({
 
 /** Renders the running configuration of one router in the same form, as an item of `routers`. */
 export function renderEffectiveRouter(router: RouterSettings): string {
-  const { name, url, auth, username, password, timezone, labels, poll, logs, modules } = router;
-  return render({
+  return render(toKeys(router));
+}
+
+/**
+ * Renders the settings of one router in the same form, with the origin of each as a comment: the place of its key in a layer,
+ * as `file:line`, or `default`. `layers` are those of the router, the nearest first.
+ */
+export function renderResolvedRouter(router: RouterSettings, layers: readonly ReadLayer[]): string {
+  const document = new Document(blankSecrets(toKeys(router)), { aliasDuplicateObjects: false });
+  visit(document, {
+    Pair(_, pair, ancestors) {
+      const keys = [...ancestors.filter(isPair), pair].map(({ key }) => String(isScalar(key) ? key.value : key));
+      const [section = ''] = keys;
+      const isMerged = MERGED_SECTIONS.has(section);
+      if (isMap(pair.value) && pair.value.items.length > 0 && isMerged) return undefined;
+      if (!isNode(pair.value)) return visit.SKIP;
+      if (isCollection(pair.value)) pair.value.flow = true;
+      pair.value.comment = ` ${renderOrigin(isMerged ? keys : [section], layers)}`;
+      return visit.SKIP;
+    },
+  });
+  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+}
+
+/** Sections of which each layer sets single keys. */
+const MERGED_SECTIONS: ReadonlySet<string> = new Set(['tls', 'labels', 'poll', 'logs']);
+
+function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): string {
+  const [section] = keys;
+  for (const layer of layers) {
+    const { file, replaces } = layer;
+    const isAccount = section === 'username' || section === 'password' || section === 'auth';
+    if (replaces === 'tls_set' && section !== 'tls') continue;
+    const written = section === 'password' ? findSecretForm(layer, section) : undefined;
+    const path = toLayerPath(layer, written === undefined ? keys : [written]);
+    if (file.source.valueAt(path) !== undefined) return `${file.name}:${file.source.locate(path, 'key').line}`;
+    // A named set replaces all of the layers below.
+    if (isAccount && replaces === 'credentials') break;
+  }
+  return 'default';
+}
+
+function toKeys(router: RouterSettings): object {
+  const { name, url, groups, auth, username, password, timezone, labels, poll, logs, modules } = router;
+  return {
     name,
     url,
+    groups: groups.length > 0 ? groups : undefined,
     auth,
     ...(auth !== 'none' && { username, password }),
     tls: url.startsWith('https:') ? renderTls(router.tls) : undefined,
@@ -53,7 +98,7 @@ export function renderEffectiveRouter(router: RouterSettings): string {
     logs: renderLogs(logs),
     modules: modules.map((module) => module.name),
     byte_budget: renderByteBudget({ perDay: router.byteBudget, statusShare: router.byteBudgetStatusShare }),
-  });
+  };
 }
 
 function render(keys: object): string {

@@ -2,7 +2,17 @@ import { z } from 'zod';
 import { logsSchema } from '../logs/index.ts';
 import { connectionShape, urlKey } from '../router/index.ts';
 import type { SoundOf } from '../settings/index.ts';
-import { byteBudget, inheritable, LABEL_CHARS_MAX, labelName, name, section, timeZone } from '../settings/index.ts';
+import {
+  byteBudget,
+  inheritable,
+  LABEL_CHARS_MAX,
+  labelName,
+  name,
+  nameList,
+  section,
+  sets,
+  timeZone,
+} from '../settings/index.ts';
 import { DEFAULT_SET, moduleListSchema, pollSchema } from '../status/index.ts';
 
 /**
@@ -49,22 +59,72 @@ export const routerKeysSchema = section('Keys of a router.', {
   }).prefault(0),
 });
 
-const layerShape = inheritable(routerKeysSchema.shape);
+const layerShape = {
+  ...inheritable(routerKeysSchema.shape),
+  credentials: name({
+    description:
+      'Name of an item of the section `credentials`: its account replaces `username`, the password and `auth` of the layers below. Excludes these keys beside it.',
+  }).optional(),
+  tls_set: name({
+    description:
+      'Name of an item of `tls_sets`: it replaces `tls` of the layers below. Keys of `tls` beside it take precedence over its own.',
+  }).optional(),
+};
+
+/** Maximum number of named sets of one kind: a group for each site of a large fleet. */
+export const SETS_MAX = 1000;
+/** Maximum number of groups of one router. */
+const ROUTER_GROUPS_MAX = 32;
 
 /** Schema of `defaults`. */
 export const layerSchema = section(
-  'Any key of a router except `name` and `url`; what a router sets itself wins.',
+  'Any key of a router except `name`, `url` and `groups`; what a group or router sets itself wins.',
   layerShape,
 );
+
+/** Schema of `groups`. */
+export const groupsSchema = sets(
+  'Groups of routers, such as sites, models and carriers: sets of keys of a router, by name. A router lists its groups in `groups`.',
+  section('Any key of a router except `name`, `url` and `groups`.', layerShape),
+  SETS_MAX,
+);
+
+const { tls: tlsSchema, ...accountShape } = connectionShape;
+
+/** Schema of `credentials`. */
+export const credentialsSchema = sets(
+  'Accounts on routers, by name, for `credentials` of routers, groups and `defaults`.',
+  section('An account on routers.', inheritable(accountShape)),
+  SETS_MAX,
+);
+
+/** Schema of `tls_sets`. */
+export const tlsSetsSchema = sets(
+  'Sets of the keys of `tls` of a router, by name, for `tls_set` of routers, groups and `defaults`.',
+  section('How certificates of routers are verified.', inheritable(tlsSchema.unwrap().shape)),
+  SETS_MAX,
+);
+
+/** The valid keys of the named sets. */
+export type GroupSets = SoundOf<typeof groupsSchema>;
+export type CredentialSets = SoundOf<typeof credentialsSchema>;
+export type TlsSets = SoundOf<typeof tlsSetsSchema>;
 
 /** Schema of an item of `routers`. */
 export const routerSchema = section('One router.', {
   name: name({ description: 'Unique name of the router: its label `router` in metrics and logs.' }),
   url: urlKey,
+  groups: nameList(
+    {
+      description:
+        'Groups of the router, by name. Of a key in several of them the last one counts; the router itself takes precedence over all, and all over `defaults`.',
+    },
+    ROUTER_GROUPS_MAX,
+  ).optional(),
   ...layerShape,
 });
 
-/** The valid keys of `defaults`, or of a router. */
+/** The valid keys of `defaults`, of a group, or of a router. */
 export type Layer = SoundOf<typeof layerSchema>;
 
 /** Schema of a file that `router_files` lists. */

@@ -9,7 +9,7 @@ import { filePatterns, section } from '../settings/index.ts';
 import { modulesSchema } from '../status/index.ts';
 import { deadLettersSchema, storageSchema } from '../store/index.ts';
 import { webSectionSchema } from '../web/index.ts';
-import { layerSchema, routerSchema } from './router-schema.ts';
+import { credentialsSchema, groupsSchema, layerSchema, routerSchema, tlsSetsSchema } from './router-schema.ts';
 
 /** Expected at `routers`, unless there is `router_files`. Completes "Expected …". */
 export const AT_LEAST_ONE_ROUTER =
@@ -22,6 +22,9 @@ export const configSchema = section('Configuration of router-exporter.', {
   schedule: scheduleSchema.optional(),
   connections: connectionsSchema.optional(),
   defaults: layerSchema.optional(),
+  groups: groupsSchema.optional(),
+  credentials: credentialsSchema.optional(),
+  tls_sets: tlsSetsSchema.optional(),
   routers: z
     .array(routerSchema, { error: AT_LEAST_ONE_ROUTER })
     .meta({ description: 'Routers. At least one is required, unless there is `router_files`.' })

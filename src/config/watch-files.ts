@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '../base/index.ts';
 import { CONFIG_FILE_BYTES_MAX, listMatches, readDigest } from '../settings/index.ts';
-import { ROUTER_FILES_MAX } from './router-settings.ts';
+import { ROUTER_FILES_MAX } from './listed-routers.ts';
 
 /** Interval between checks of the files: short enough for a person who waits, and no load for the disk. Milliseconds. */
 const WATCH_INTERVAL_MS = 5000;

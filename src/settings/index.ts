@@ -38,11 +38,13 @@ export {
   METRIC_LABELS_MAX,
   metricName,
   name,
+  nameList,
   parseListenAddress,
   parsePlainUrl,
   parseRouterUrl,
   renderListenAddress,
   routerUrl,
+  sets,
   timeZone,
   toFamilyName,
 } from './schema/names.ts';

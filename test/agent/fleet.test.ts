@@ -4,6 +4,7 @@ import { RouterAgent } from '../../src/agent/routers/router-agent.ts';
 import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { Scheduler } from '../../src/schedule/index.ts';
+import { load } from '../config/configuration-folder.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { createRouterSettings, createSurroundings, NEVER, openRouterAgent } from './router-agent-bench.ts';
 
@@ -151,4 +152,27 @@ test('Fleet goes on when a router cannot be logged out of', async () => {
   router.answers.set('/auth/logout', (response) => response.destroy());
   expect(await bench.apply([])).toEqual({ added: 0, changed: 0, removed: 1 });
   expect(bench.fleet.countStates()).toEqual({ up: 0, down: 0, budget: 0, unknown: 0 });
+});
+
+test('Fleet restarts the routers of a group that changed, and no others', async () => {
+  await using bench = await createBench();
+  const loadRouters = async (interval: string, site: string) => {
+    const { config, lines } = await load(`
+defaults: { auth: none }
+groups: { slow: { poll: { interval: ${interval} } }, munich: { timezone: Europe/Berlin, labels: { site: ${site} } } }
+routers:
+  - { name: a, url: "http://127.0.0.1:9", groups: [slow, munich] }
+  - { name: b, url: "http://127.0.0.1:9", groups: [munich] }
+  - { name: c, url: "http://127.0.0.1:9", groups: [slow], poll: { interval: 2m } }
+  - { name: d, url: "http://127.0.0.1:9" }
+`);
+    expect(lines).toEqual([]);
+    return config?.routers ?? [];
+  };
+  await bench.apply(await loadRouters('5m', 'm'));
+  bench.created.length = 0;
+  // c sets the only key that changed itself.
+  expect(await bench.apply(await loadRouters('6m', 'm'))).toEqual({ added: 0, changed: 1, removed: 0 });
+  expect(await bench.apply(await loadRouters('6m', 'n'))).toEqual({ added: 0, changed: 2, removed: 0 });
+  expect(bench.created).toEqual(['a', 'a', 'b']);
 });

@@ -155,6 +155,15 @@ test('check --sinks tries each sink and tells which would not take records', asy
   expect(fine).toBe(0);
 });
 
+test('check --show prints the settings of one router and their origins, and refuses an unknown name', async () => {
+  const file = await configure();
+  const { code, stdout } = await runCommand(['check', '--show', 'plant-7', '--config.file', file]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`name: plant-7 # ${file}:`)]);
+  const unknown = await runCommand(['check', '--show', 'plant-7x', '--config.file', file]);
+  expect([unknown.code, unknown.stdout]).toEqual([2, '']);
+  expect(unknown.stderr).toContain('has no router "plant-7x"; did you mean plant-7?');
+});
+
 test('check alone asks no sink', async () => {
   await using server = await openHttpServer();
   const file = await configure([`{ name: good, type: http, url: "${server.url}" }`]);
@@ -195,7 +204,7 @@ redact: ['[0-9a-f]{2}(:[0-9a-f]{2}){5}', 'password=\\S+']
   expect(costly).toEqual([
     expect.stringMatching(new RegExp(String.raw`redact: no text stands in every match of "\[0-9a-f\].*", ${cost}$`)),
     expect.stringMatching(
-      new RegExp(String.raw`log rule router_numbers_total: no text stands in every match of .*, ${cost}$`),
+      new RegExp(`log rule router_numbers_total: no text stands in every match of .*, ${cost}$`),
     ),
   ]);
 });

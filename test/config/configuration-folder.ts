@@ -16,6 +16,8 @@ export interface Outcome {
   readonly lines: readonly string[];
   readonly watched: WatchedFiles;
   readonly folder: string;
+  /** The settings of `shownRouter`. */
+  readonly shown?: string | undefined;
 }
 
 export interface Surroundings {
@@ -44,7 +46,10 @@ export async function load(text: string | Uint8Array, around: Surroundings = {})
       shippedModules: shippedModules === undefined ? undefined : resolve(folder, shippedModules),
     });
     const { watched } = loaded;
-    if (loaded.ok) return { config: loaded.config, faults: [], lines: [], watched, folder };
+    if (loaded.ok) {
+      const shown = loaded.shown?.replaceAll(`${folder}/`, '');
+      return { config: loaded.config, faults: [], lines: [], watched, folder, shown };
+    }
     const lines = loaded.faults.map((fault) =>
       renderFault(fault).replaceAll(`${folder}/`, '').replaceAll(folder, 'FOLDER'),
     );

@@ -31,6 +31,7 @@ describe('loadConfig()', () => {
         {
           name: 'plant-7',
           url: 'https://192.0.2.10',
+          groups: [],
           username: 'monitor',
           password: expect.anything(),
           auth: 'token',

@@ -6,7 +6,7 @@ import { toJsonSchema } from '../../src/config/json-schema.ts';
 import { toAnchor } from '../../src/config/reference-tables.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { webSchema } from '../../src/web/web-file-schema.ts';
-import { load, SHIPPED_MODULES } from './configuration-folder.ts';
+import { CERTIFICATE, load, SHIPPED_MODULES } from './configuration-folder.ts';
 
 const reference = renderConfigReference();
 
@@ -75,14 +75,17 @@ describe('renderConfigReference()', () => {
   });
 
   it('shows files that can be loaded', async () => {
-    const [routers = '', modules = '', sinks = '', rules = ''] = [...reference.matchAll(/```yaml\n(.*?)```/gs)].map(
-      ([, text]) => text ?? '',
-    );
+    const [groups = '', routers = '', modules = '', sinks = '', rules = ''] = [
+      ...reference.matchAll(/```yaml\n(.*?)```/gs),
+    ].map(([, text]) => text ?? '');
     const { lines, config } = await load(
       `defaults: { auth: none, modules: [fuel_level] }\nrouter_files: [routers.yaml]\n${modules}${sinks}${rules}`,
       { files: { 'routers.yaml': routers, 'loki.pw': 'x' }, options: { shippedModules: SHIPPED_MODULES } },
     );
     expect(lines).toEqual([]);
+    const grouped = await load(groups, { files: { 'plants.pw': 'x', 'ca.pem': CERTIFICATE } });
+    expect(grouped.lines).toEqual([]);
+    expect(grouped.config?.routers[0]).toMatchObject({ labels: { site: 'munich' }, poll: { intervalMs: 300_000 } });
     expect(config?.logRules.map(({ name }) => name)).toEqual([
       'router_dhcp_acks_total',
       'router_ntp_adjustment_seconds',

@@ -20,6 +20,7 @@ export function createRouterSettings(url: string, changes: Partial<RouterSetting
   return {
     name: 'plant-7',
     url,
+    groups: [],
     labels: {},
     username: 'monitor',
     password: new Secret('simulated'),

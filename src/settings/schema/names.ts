@@ -20,6 +20,23 @@ export function name(about: About) {
     .meta({ kind: 'name', ...about });
 }
 
+/** A list of names that are defined elsewhere. */
+export function nameList(about: About, most: number) {
+  const list = `a list of at most ${most} names`;
+  return z
+    .array(name({ description: '' }), { error: list })
+    .max(most, { error: list })
+    .meta({ kind: 'list of names', ...about });
+}
+
+/** A map of at most `most` sets of keys with names that the operator chooses. */
+export function sets<Schema extends z.core.$ZodType>(description: string, schema: Schema, most: number) {
+  return z
+    .record(name({ description: '' }), schema, { error: 'a map of names, each with a map of keys' })
+    .refine((map) => Object.keys(map).length <= most, { error: `at most ${most} names` })
+    .meta({ description });
+}
+
 const PATTERNS = `a list of at most ${FILE_PATTERNS_MAX} paths or globs`;
 const PATTERN = `a path, or a glob such as "routers/*.yaml"`;
 
