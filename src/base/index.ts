@@ -27,5 +27,6 @@ export { packBytes, packLines, unpackLines } from './packed-lines.ts';
 export { compilePattern, type Pattern, PatternError, type PatternFailure } from './pattern.ts';
 export { createSeededRandom, hashToUnit, type Random, systemRandom } from './random.ts';
 export { Secret, type SecretSource } from './secret.ts';
+export { matchesStars } from './star-glob.ts';
 export { parseByteSize, parseDuration, renderDuration } from './units.ts';
 export { ZoneOffsets } from './zone-offsets.ts';

@@ -7,7 +7,7 @@ import type { RouterIdentity } from '../model/index.ts';
 import type { ConnectionSettings } from '../router/index.ts';
 import type { ScheduleSettings } from '../schedule/index.ts';
 import type { TlsSettings } from '../settings/index.ts';
-import type { ModuleDefinition, PollSettings } from '../status/index.ts';
+import type { MetricFilter, ModuleDefinition, PollSettings } from '../status/index.ts';
 import type { DeadLetterSettings, StorageSettings } from '../store/index.ts';
 import type { FleetShards, WebSettings } from '../web/index.ts';
 import type { routerKeysSchema } from './router-schema.ts';
@@ -55,6 +55,8 @@ export interface RouterSettings extends RouterIdentity {
   readonly logs: LogSettings;
   /** In the order of their definition. Routers with the same modules share one list, and all lists share the modules. */
   readonly modules: readonly ModuleDefinition[];
+  /** What is kept of their metrics; `modules` has nothing else any more. */
+  readonly metrics: MetricFilter;
   /** Bytes per UTC day, both directions; 0: no budget. */
   readonly byteBudget: number;
   /** Share of it that is kept for status polls. */

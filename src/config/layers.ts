@@ -187,6 +187,7 @@ function put({ merged, files, layers }: LayerStack, upper: ReadLayer): LayerStac
       labels: { ...merged.labels, ...layer.labels },
       poll: { ...merged.poll, ...layer.poll },
       logs: { ...merged.logs, ...layer.logs },
+      metrics: { ...merged.metrics, ...layer.metrics },
     },
     files: {
       caPem: caPem ?? files.caPem,

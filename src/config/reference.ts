@@ -47,7 +47,7 @@ routers:
   - { name: plant-7, url: "https://192.0.2.10", groups: [munich, metered], tls_set: own_ca }
 \`\`\`
 
-- The layers of a router are \`defaults\`, then its groups in their order, then the router itself. A later layer takes precedence, key by key: of \`labels\`, \`tls\`, \`poll\` and \`logs\` single keys, of everything else, such as \`modules\`, the whole value. An empty label removes that of the layers below.
+- The layers of a router are \`defaults\`, then its groups in their order, then the router itself. A later layer takes precedence, key by key: of \`labels\`, \`tls\`, \`poll\`, \`logs\` and \`metrics\` single keys, of everything else, such as \`modules\`, the whole value. An empty label removes that of the layers below.
 - \`credentials\` of a layer replaces \`username\`, the password and \`auth\` of the layers below together, and \`tls_set\` replaces \`tls\`. Layers above may still set single keys.
 - Groups have no groups. \`defaults\`, groups and named sets are in the main file; routers in \`router_files\` may name them.
 - \`router-exporter check --show plant-7\` prints the settings of a router after merging, each with the file and line that it comes from, without secrets.

@@ -5,7 +5,7 @@ import { renderLogRule, renderLogs } from '../logs/index.ts';
 import { renderConnections } from '../router/index.ts';
 import { renderSchedule } from '../schedule/index.ts';
 import { findSecretForm, renderByteBudget, renderTls } from '../settings/index.ts';
-import { renderPoll } from '../status/index.ts';
+import { renderMetricFilter, renderPoll } from '../status/index.ts';
 import { renderDeadLetters, renderStorage } from '../store/index.ts';
 import { renderWeb } from '../web/index.ts';
 import type { Config, RouterSettings } from './config.ts';
@@ -66,7 +66,7 @@ export function renderResolvedRouter(router: RouterSettings, layers: readonly Re
 }
 
 /** Sections of which each layer sets single keys. */
-const MERGED_SECTIONS: ReadonlySet<string> = new Set(['tls', 'labels', 'poll', 'logs']);
+const MERGED_SECTIONS: ReadonlySet<string> = new Set(['tls', 'labels', 'poll', 'logs', 'metrics']);
 
 function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): string {
   const [section] = keys;
@@ -84,7 +84,7 @@ function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): st
 }
 
 function toKeys(router: RouterSettings): object {
-  const { name, url, groups, auth, username, password, timezone, labels, poll, logs, modules } = router;
+  const { name, url, groups, auth, username, password, timezone, labels, poll, logs, modules, metrics } = router;
   return {
     name,
     url,
@@ -97,6 +97,7 @@ function toKeys(router: RouterSettings): object {
     poll: renderPoll(poll),
     logs: renderLogs(logs),
     modules: modules.map((module) => module.name),
+    metrics: Object.keys(metrics).length > 0 ? renderMetricFilter(metrics) : undefined,
     byte_budget: renderByteBudget({ perDay: router.byteBudget, statusShare: router.byteBudgetStatusShare }),
   };
 }

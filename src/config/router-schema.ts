@@ -13,7 +13,7 @@ import {
   sets,
   timeZone,
 } from '../settings/index.ts';
-import { DEFAULT_SET, moduleListSchema, pollSchema } from '../status/index.ts';
+import { DEFAULT_SET, metricFilterSchema, moduleListSchema, pollSchema } from '../status/index.ts';
 
 /**
  * Labels that the agent itself puts on series of routers or on records, whichever modules a router has. Those of modules
@@ -53,6 +53,7 @@ export const routerKeysSchema = section('Keys of a router.', {
   poll: pollSchema.optional(),
   logs: logsSchema.optional(),
   modules: moduleListSchema.prefault([DEFAULT_SET]),
+  metrics: metricFilterSchema.optional(),
   byte_budget: byteBudget({
     description:
       'Traffic of the agent with the router in a UTC day, in both directions, TLS included; 0 = no budget. As it runs out, slow modules are read less often, then all status, then logs, and then logs pause. A share is kept for status polls.',

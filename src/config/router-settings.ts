@@ -43,6 +43,9 @@ export async function resolveRouters(
   const { inheritance, routers: own } = await Inheritance.read(main, settings, routers);
   // Perhaps no router inherits them.
   for (const layer of inheritance.inherited) if (layer.layer.modules !== undefined) context.registry.select(layer);
+  for (const { file, path, layer } of [...inheritance.inherited, ...own]) {
+    if (layer.metrics) context.registry.checkFilter(layer.metrics, { file, path: [...path, 'metrics'] });
+  }
   for (const credentials of inheritance.credentials) checkCredentials(credentials);
   const steps = new Steps();
   const resolved: RouterSettings[] = [];
@@ -122,7 +125,8 @@ function resolveRouter(
     labels,
     poll,
     logs: resolveLogs(merged.logs),
-    modules,
+    modules: context.registry.filter(modules, merged.metrics ?? {}),
+    metrics: merged.metrics ?? {},
     byteBudget: keys.byte_budget.perDay,
     byteBudgetStatusShare: keys.byte_budget.statusShare,
   };

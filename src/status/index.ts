@@ -39,6 +39,7 @@ export { mergeMappings } from './mapping/family-collector.ts';
 export { MAPPING_FAULT_REASONS, type MappingFault, type MappingFaultReason } from './mapping/mapping-fault.ts';
 export { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from './module-settings/bounds.ts';
 export type { PlacedFamily } from './module-settings/check-families.ts';
+export { type MetricFilter, metricFilterSchema, renderMetricFilter } from './module-settings/metric-filter.ts';
 export type { MetricDefinition, ModuleDefinition, ValueForm } from './module-settings/module-definition.ts';
 export { readListedModules } from './module-settings/module-files.ts';
 export { type AgentFamily, ModuleRegistry } from './module-settings/module-registry.ts';

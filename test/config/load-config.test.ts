@@ -54,6 +54,7 @@ describe('loadConfig()', () => {
           },
           logs: { enabled: true, intervalMs: 30_000, start: 'all', components: ['*'] },
           modules: [],
+          metrics: {},
           byteBudget: 0,
           byteBudgetStatusShare: 0.2,
         },

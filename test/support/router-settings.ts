@@ -36,6 +36,7 @@ export function createRouterSettings(url: string, changes: Partial<RouterSetting
     },
     logs: { enabled: true, intervalMs: 30 * SECOND_MS, start: 'all', components: ['*'] },
     modules: [],
+    metrics: {},
     byteBudget: 0,
     byteBudgetStatusShare: 0.2,
     ...changes,

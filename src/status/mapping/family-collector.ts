@@ -1,10 +1,14 @@
 import type { FamilyDescription, Labels, MetricFamily, Sample } from '../../model/index.ts';
+import { isKept, type SampleSelection } from '../module-settings/sample-selection.ts';
 import type { MappingFault, MappingFaultReason } from './mapping-fault.ts';
 
 /** Maximum number of samples of one document; the largest resource has some hundred. */
 const SAMPLES_MAX = 8192;
 /** Maximum number of faults reported for one document. */
 const FAULTS_MAX = 256;
+
+/** A metric, and which of its series the router has; absent: all. */
+type CollectedMetric = FamilyDescription & { readonly selection?: SampleSelection | undefined };
 
 interface Collected {
   readonly description: FamilyDescription;
@@ -39,8 +43,12 @@ export class FamilyCollector {
     }));
   }
 
-  /** Returns true if the sample was accepted. */
-  add(description: FamilyDescription, labels: Labels, value: number): boolean {
+  /** Returns true if the sample was accepted, or is one that the router is not to have. */
+  add(description: CollectedMetric, labels: Labels, value: number): boolean {
+    if (description.selection && !isKept(description.selection, labels)) {
+      this.isRecognised = true;
+      return true;
+    }
     const family: Collected = this.#families.get(description.name) ?? { description, samples: new Map() };
     const identity = this.#identities.of(labels);
     const known = family.samples.get(identity);

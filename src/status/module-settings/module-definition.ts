@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { isWhole, type Place, type Settled } from '../../settings/index.ts';
 import type { metricSchema } from './metric-schema.ts';
 import { type ModuleSettings, type ResourceSettings, resourceSchema } from './module-schema.ts';
+import type { SampleSelection } from './sample-selection.ts';
 
 /** The valid keys of a module, and their position. */
 export interface ListedModule {
@@ -53,7 +54,17 @@ function toResource(resource: ResourceSettings) {
 
 function toMetric({ prefixes, null_values, null_when, state_label, labels = {}, ...same }: MetricKeys) {
   const hasBinaryPrefixes = prefixes === 'binary';
-  return { ...same, labels, hasBinaryPrefixes, nullValues: null_values, nullWhen: null_when, stateLabel: state_label };
+  // Set by the lists of metrics of a router.
+  const chosen: { selection?: SampleSelection | undefined } = {};
+  return {
+    ...same,
+    labels,
+    hasBinaryPrefixes,
+    nullValues: null_values,
+    nullWhen: null_when,
+    stateLabel: state_label,
+    ...chosen,
+  };
 }
 
 type MetricKeys = z.output<typeof metricSchema>;

@@ -4,6 +4,7 @@ import { type ConfigFile, findNearest, renderPlace } from '../../settings/index.
 import { checkFamilies, listFamilies, type PlacedFamily } from './check-families.ts';
 import { checkModule } from './check-module.ts';
 import { type ActiveModule, collectModules } from './collect-modules.ts';
+import { checkMetricFilter, filterModules, type MetricFilter } from './metric-filter.ts';
 import { type ListedModule, type ModuleDefinition, toDefinition } from './module-definition.ts';
 import { DEFAULT_SET } from './module-schema.ts';
 
@@ -34,6 +35,7 @@ export class ModuleRegistry {
   readonly #byName: ReadonlyMap<string, ModuleDefinition>;
   readonly #agentLabels: ReadonlyMap<string, string>;
   readonly #selections = new Map<string, readonly ModuleDefinition[]>();
+  readonly #filtered = new Map<string, readonly ModuleDefinition[]>();
   readonly #labels = new Map<readonly ModuleDefinition[], ReadonlyMap<string, LabelOwner>>();
 
   /** Adds a fault to its file for everything that is wrong with the modules. */
@@ -74,6 +76,20 @@ export class ModuleRegistry {
     if (known) return known;
     this.#selections.set(key, selected);
     return selected;
+  }
+
+  /** Rejects globs of the section `metrics` at `place` that match no metric. */
+  checkFilter(filter: MetricFilter, place: Place): void {
+    checkMetricFilter(filter, this.families, place);
+  }
+
+  /** Returns a selection of modules without the metrics that a filter removes; the same list for the same filter. */
+  filter(modules: readonly ModuleDefinition[], filter: MetricFilter): readonly ModuleDefinition[] {
+    if (filter.allow === undefined && (filter.deny ?? []).length === 0) return modules;
+    const key = JSON.stringify([modules.map(({ name }) => name), filter]);
+    const known = this.#filtered.get(key) ?? filterModules(modules, filter);
+    this.#filtered.set(key, known);
+    return known;
   }
 
   /** Says, for a message about the file `from`, what has this label on the series of a router with these modules. */
