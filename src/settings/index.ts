@@ -76,6 +76,7 @@ export {
   withSecrecy,
 } from './schema/values.ts';
 export { checkSettings, type Environment } from './source/check-settings.ts';
+export { compileAt } from './source/compile-at.ts';
 export {
   CONFIG_FILE_BYTES_MAX,
   type ConfigFile,

@@ -1,6 +1,5 @@
 import type { KeyPath, Place } from '../../settings/index.ts';
-import { findNameFault, findNearest } from '../../settings/index.ts';
-import { compileAt } from './compile-at.ts';
+import { compileAt, findNameFault, findNearest } from '../../settings/index.ts';
 import type { LogRuleSettings, WrittenRule } from './log-rule-schema.ts';
 
 /** The names of all labels of a rule's own, those from groups first. */

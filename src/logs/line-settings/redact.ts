@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ConfigFile } from '../../settings/index.ts';
-import { compileAt } from './compile-at.ts';
+import { compileAt } from '../../settings/index.ts';
 import { type RedactSettings, redactedSchema, type WrittenRedact } from './log-rule-schema.ts';
 
 /** Checks the patterns that are removed from messages, and fills in what stands there instead. */

@@ -1,4 +1,6 @@
+import { compilePattern } from '../../base/index.ts';
 import type { MetricFamily } from '../../model/index.ts';
+import { VALUE_GROUP } from '../module-settings/grammar.ts';
 import type {
   MetricDefinition,
   ModuleDefinition,
@@ -143,6 +145,7 @@ export function compileMetric(
   if (value === undefined || value === COUNT) return compileCount(definition, sources);
   const toSamples = type === 'stateset' ? compileStates(definition) : compileValue(definition);
   const isBlank = compileNullCondition(definition.nullWhen);
+  const capture = compileCapture(definition.pattern);
   const pattern = value.includes('*') ? new FieldPattern(value) : undefined;
   const add = (row: Row, field: unknown, origin: SampleOrigin, context: MetricContext, collector: FamilyCollector) => {
     const plain = toPlainText(field);
@@ -152,9 +155,12 @@ export function compileMetric(
       collector.isRecognised = true;
       return;
     }
+    const text = capture(plain.text);
+    if (text === undefined)
+      return isKnownForm(plain.text) ? undefined : collector.addFault(definition.name, 'unknown_form');
     const reading = sources.read(row, origin);
     if ('fault' in reading) return collector.addFault(definition.name, reading.fault);
-    toSamples(plain.text, context, {
+    toSamples(text, context, {
       add: (own, number) => collector.add(definition, own ? { ...reading.labels, ...own } : reading.labels, number),
       addFault: (reason) => collector.addFault(definition.name, reason),
     });
@@ -188,6 +194,13 @@ function compileNullCondition(condition: NullCondition | undefined): (text: stri
       const plain = toPlainText(row.read(name)) ?? { text: '' };
       return 'text' in plain && texts.has(plain.text);
     });
+}
+
+/** Returns the part of a text that counts; `undefined` if the text does not match. */
+function compileCapture(source: string | undefined): (text: string) => string | undefined {
+  if (source === undefined) return (text) => text;
+  const pattern = compilePattern(source);
+  return (text) => pattern.match(text)?.[VALUE_GROUP];
 }
 
 /** Receives the samples of one text. */
@@ -238,7 +251,7 @@ function compileStates({ states = [], stateLabel }: MetricDefinition): TextMappe
 }
 
 function compileValue(definition: MetricDefinition): TextMapper {
-  const read = definition.map ? compileMap(definition.map) : compileFormat(definition);
+  const read = definition.map ? compileMap(definition.map) : compileConversion(definition);
   return (text, context, sink) => {
     const reading = read(text, context);
     if (typeof reading === 'number') sink.add(undefined, reading);
@@ -255,6 +268,30 @@ function compileMap(map: Readonly<Record<string, number>>): (text: string) => Va
     return number ?? (isKnownForm(text) ? OTHER_FORM : 'unknown_text');
   };
 }
+
+/** Adds what is computed with the number of a text. */
+function compileConversion(definition: MetricDefinition): (text: string, context: DateContext) => ValueReading {
+  const { bit, factor = 1, offset = 0 } = definition;
+  const read = compileFormat(definition);
+  if (bit !== undefined) {
+    return (text, context) => {
+      const reading = read(text, context);
+      if (typeof reading !== 'number') return reading;
+      return Number.isSafeInteger(reading) && reading >= 0 ? Math.floor(reading / 2 ** bit) % 2 : 'unknown_form';
+    };
+  }
+  if (factor === 1 && offset === 0) return read;
+  return (text, context) => {
+    const reading = read(text, context);
+    if (typeof reading !== 'number') return reading;
+    // Without the digits that only binary fractions add, as in 3 * 0.1.
+    const number = Number((reading * factor + offset).toPrecision(DECIMALS_MAX));
+    return Number.isFinite(number) ? number : 'not_finite';
+  };
+}
+
+/** Decimal digits that a double holds of every number. */
+const DECIMALS_MAX = 15;
 
 function compileFormat(definition: MetricDefinition): (text: string, context: DateContext) => ValueReading {
   const { form, unit, part, hasBinaryPrefixes } = definition;

@@ -16,6 +16,8 @@ export const FIELD_CHARS_MAX = 128;
 export const RESOURCE_PATH_CHARS_MAX = 256;
 /** Rows inside rows: the documents have two levels. */
 export const ROW_STEPS_MAX = 8;
+/** The highest bit of the whole numbers that a double holds exactly. */
+export const VALUE_BIT_MAX = 52;
 /** Numbers in one text. */
 export const VALUE_PART_MAX = 100;
 /** The same limit as for modules. */

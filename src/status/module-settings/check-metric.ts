@@ -1,12 +1,12 @@
 import type { Place } from '../../settings/index.ts';
-import { findNameFault } from '../../settings/index.ts';
-import { COUNT } from './grammar.ts';
+import { compileAt, findNameFault } from '../../settings/index.ts';
+import { COUNT, VALUE_GROUP } from './grammar.ts';
 import type { MetricSettings } from './metric-schema.ts';
 import type { ResourceSettings } from './module-schema.ts';
 
 type MetricKey = keyof MetricSettings;
 
-const KEYS_OF_NUMBERS = ['unit', 'prefixes', 'form', 'part', 'map'] as const;
+const KEYS_OF_NUMBERS = ['unit', 'prefixes', 'form', 'part', 'bit', 'factor', 'offset', 'map'] as const;
 const KEYS_OF_STATES = ['states', 'state_label'] as const;
 /** Required and meaningless keys by metric type. */
 const KEYS_BY_TYPE: Readonly<
@@ -17,7 +17,7 @@ const KEYS_BY_TYPE: Readonly<
 > = {
   gauge: { needs: ['value'], lacks: KEYS_OF_STATES },
   counter: { needs: ['value'], lacks: KEYS_OF_STATES },
-  info: { needs: ['labels'], lacks: ['value', 'null_when', ...KEYS_OF_NUMBERS, ...KEYS_OF_STATES] },
+  info: { needs: ['labels'], lacks: ['value', 'null_when', 'pattern', ...KEYS_OF_NUMBERS, ...KEYS_OF_STATES] },
   stateset: { needs: ['value', 'states'], lacks: KEYS_OF_NUMBERS },
 };
 
@@ -52,6 +52,10 @@ export function checkMetric(metric: MetricSettings, resource: ResourceSettings, 
     // A key that is faulty itself, or that the type has no use for, has its fault already.
     if (!file.faults.covers([...path, key])) refuse(key, message);
   }
+  const pattern = compileAt(metric.pattern, { file, path: [...path, 'pattern'] });
+  if (pattern && !pattern.groups.includes(VALUE_GROUP)) {
+    refuse('pattern', `The pattern has no group "${VALUE_GROUP}", such as (?P<${VALUE_GROUP}>\\d+)`);
+  }
   checkStates(metric, place);
   checkLabels(metric, resource, place);
 }
@@ -68,7 +72,10 @@ function findValueFaults(metric: MetricSettings, isSet: (key: MetricKey) => bool
   if (unit !== undefined && !FORMS_WITH_UNIT.has(form)) faults.push(['unit', `The form "${form}" has no unit`]);
   if (isSet('prefixes') && (unit === undefined || !/^[kKMGTP]?i?B(\/s)?$/.test(unit)))
     faults.push(['prefixes', '"prefixes" needs a unit of bytes such as "unit: B" beside it']);
-  for (const key of ['unit', 'form', 'part'] as const) {
+  for (const key of ['factor', 'offset'] as const) {
+    if (metric.bit !== undefined && metric[key] !== undefined) faults.push([key, `"${key}" has no use beside "bit"`]);
+  }
+  for (const key of ['unit', 'form', 'part', 'bit', 'factor', 'offset'] as const) {
     if (map && metric[key] !== undefined)
       faults.push([key, `"${key}" has no use beside "map", which takes every text`]);
   }
@@ -77,7 +84,7 @@ function findValueFaults(metric: MetricSettings, isSet: (key: MetricKey) => bool
 
 /** A count is a number already, and of no row. */
 function findCountFaults(metric: MetricSettings, isSet: (key: MetricKey) => boolean): [MetricKey, string][] {
-  const faults = [...KEYS_OF_NUMBERS, 'null_values' as const, 'null_when' as const]
+  const faults = [...KEYS_OF_NUMBERS, 'pattern' as const, 'null_values' as const, 'null_when' as const]
     .filter(isSet)
     .map((key): [MetricKey, string] => [key, `"${key}" has no use beside ${COUNT}`]);
   if (metric.type !== 'gauge') faults.push(['value', `${COUNT} goes up and down, so it needs "type: gauge"`]);

@@ -15,6 +15,8 @@ const STEP = /^[A-Za-z0-9_-]+(\[\])?$/;
 
 /** A value that is not in a field: how many rows there are. */
 export const COUNT = '$count';
+/** Group of the pattern of a metric that holds the value. */
+export const VALUE_GROUP = 'value';
 /** Label sources besides a field and a fixed text. */
 export const SOURCE_VARIABLES = ['$resource', '$slot', '$index', '$match'] as const;
 

@@ -10,9 +10,10 @@ import {
   METRIC_LABELS_MAX,
   metricName,
   section,
+  text,
   wholeNumber,
 } from '../../settings/index.ts';
-import { FIELD_CHARS_MAX, METRIC_STATES_MAX, METRIC_TEXTS_MAX, VALUE_PART_MAX } from './bounds.ts';
+import { FIELD_CHARS_MAX, METRIC_STATES_MAX, METRIC_TEXTS_MAX, VALUE_BIT_MAX, VALUE_PART_MAX } from './bounds.ts';
 import { isLabelSource, isValueSource, SOURCE_VARIABLES } from './grammar.ts';
 
 const SOURCE =
@@ -44,6 +45,8 @@ const MAP = `a map of at most ${METRIC_TEXTS_MAX} texts to numbers`;
 
 const NULL_WHEN_VALUES = 'a list of at least one text';
 const NULL_WHEN_FIELDS = `a map of 1 to ${METRIC_LABELS_MAX} fields of the row to lists of texts`;
+
+const FACTOR = 'a number other than 0';
 
 const FIELD = `the name of a field, of 1 to ${FIELD_CHARS_MAX} characters`;
 const fieldName = z.string({ error: FIELD }).min(1, { error: FIELD }).max(FIELD_CHARS_MAX, { error: FIELD });
@@ -113,15 +116,34 @@ export const metricSchema = section('One metric.', {
   form: choice(
     {
       description:
-        'How the text becomes a number. Without it, whatever the text looks like: a number, hexadecimal with `0x`, a percentage (to a ratio), a duration (to seconds), a date (to Unix seconds). With it only that form counts. `clock_offset` is a date as seconds that it is ahead of this machine, `list` several numbers with blanks or commas between them, `fraction` two numbers with a slash between them.',
+        'How the text becomes a number. Without it, whatever the text looks like: a number, hexadecimal with `0x`, a percentage (to a ratio), a duration (to seconds), a date (to Unix seconds). With it only that form counts. `hexadecimal` is a whole number with or without `0x`, `clock_offset` is a date as seconds that it is ahead of this machine, `list` several numbers with blanks or commas between them, `fraction` two numbers with a slash between them.',
     },
-    ['number', 'percentage', 'duration', 'date', 'clock_offset', 'list', 'fraction'],
+    ['number', 'hexadecimal', 'percentage', 'duration', 'date', 'clock_offset', 'list', 'fraction'],
   ).optional(),
   part: wholeNumber(
     { description: 'Which number of a `list` or `fraction`, from 1. Required with these two forms.' },
     1,
     VALUE_PART_MAX,
   ).optional(),
+  pattern: text({
+    description:
+      'Pattern in RE2 syntax whose group `value` is what counts of the text, such as `load (?P<value>\\d+)`. A text that does not match gives no sample.',
+    kind: 'pattern',
+  }).optional(),
+  bit: wholeNumber(
+    { description: 'Number of a bit of a whole number, from 0: the value is 1 if it is set, else 0.' },
+    0,
+    VALUE_BIT_MAX,
+  ).optional(),
+  factor: z
+    .number({ error: FACTOR })
+    .refine((value) => value !== 0, { error: FACTOR })
+    .meta({ description: 'The number is multiplied by it, such as 0.1.', kind: 'number' })
+    .optional(),
+  offset: z
+    .number({ error: 'a number' })
+    .meta({ description: 'Is added to the number, after `factor`.', kind: 'number' })
+    .optional(),
   null_values: texts()
     .meta({
       description: 'Texts that mean "unknown" or "none" and give no sample. Replaces the default.',

@@ -32,6 +32,7 @@ type Reader = (text: string, format: ValueFormat, context: DateContext) => Value
 
 const READERS: Readonly<Record<ValueForm, Reader>> = {
   number: (text, { unit }) => readNumber(parseQuantity(text), unit),
+  hexadecimal: (text) => (/^(0x)?[0-9a-f]{1,16}$/i.test(text) ? Number.parseInt(text, 16) : undefined),
   percentage: readPercentage,
   duration: (text, { unit }) => readDuration(text) ?? readTime(parseQuantity(text), unit),
   date: readDate,

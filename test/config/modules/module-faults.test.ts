@@ -333,7 +333,7 @@ describe('loadConfig() on metrics of a module', () => {
     ['map: { a: 1 }, form: number', 'form: "form" has no use beside "map", which takes every text'],
     [
       'form: numbr',
-      'form: Expected "number", "percentage", "duration", "date", "clock_offset", "list" or "fraction"; found "numbr"; did you mean "number"?',
+      'form: Expected "number", "hexadecimal", "percentage", "duration", "date", "clock_offset", "list" or "fraction"; found "numbr"; did you mean "number"?',
     ],
     [
       'unit: "5 V"',
@@ -418,6 +418,17 @@ describe('loadConfig() on metrics of a module', () => {
     expect(await metricFaults(named, 'path: x\n  labels: { mode: x }')).toEqual([
       `7:81: ${METRIC}.state_label: The label "mode" holds the state; name another one in "state_label", or rename the label`,
     ]);
+  });
+
+  it.each([
+    ['bit: 2, factor: 3', 'factor: "factor" has no use beside "bit"'],
+    ['bit: 53', 'bit: Expected a whole number from 0 to 52; found the number 53'],
+    ['factor: 0', 'factor: Expected a number other than 0; found the number 0'],
+    ['map: { a: 1 }, offset: 3', 'offset: "offset" has no use beside "map", which takes every text'],
+    ["pattern: 'x(?P<v>.)'", 'pattern: The pattern has no group "value", such as (?P<value>\\d+)'],
+    ["pattern: '(?P<value>.'", 'pattern: A "(" is never closed; write \\( for the character'],
+  ])('refuses a gauge with %s', async (more, expected) => {
+    expect(await metricFaults(`${GAUGE}, ${more}`)).toEqual([expect.stringContaining(`: ${METRIC}.${expected}`)]);
   });
 
   it('refuses a label that the resource has already', async () => {

@@ -39,6 +39,49 @@ test.for<[string, unknown, string]>([
   expect(mapFields([METRIC], { field })).toEqual({ isFound: true, samples: {}, faults: [`m ${reason}`] });
 });
 
+test('a pattern takes the part of a text that counts, of numbers, states and mapped texts', () => {
+  const pattern = '^(?P<value>[^;]+);';
+  const metrics = [
+    { name: 'a', value: 'load', pattern: 'load (?P<value>[0-9.]+ %)', form: 'percentage' },
+    { name: 'b', value: 'door', pattern, map: { open: 1, closed: 0 } },
+    { name: 'c', value: 'door', pattern, type: 'stateset', states: ['open'] },
+  ];
+  expect(mapFields(metrics, { load: 'the load 50 % of now', door: 'open; since noon' })).toEqual({
+    isFound: true,
+    samples: { a: 0.5, b: 1, 'c{state=open}': 1, 'c{state=unknown}': 0 },
+    faults: [],
+  });
+  // A number or a date is for another metric; a text is a value that nobody reads.
+  expect(mapFields(metrics.slice(0, 1), { load: '12.5 %' }).faults).toEqual([]);
+  expect(mapFields(metrics.slice(0, 1), { load: 'much' }).faults).toEqual(['a unknown_form']);
+});
+
+test('a factor and an offset are applied to a number, and add no digits', () => {
+  const [factor, offset] = [{ factor: 0.1 }, { factor: 1.8, offset: 32 }];
+  const metrics = [
+    { name: 'a', value: 'tenths', ...factor },
+    { name: 'b', value: 'celsius', ...offset },
+    { name: 'c', value: 'kilo', unit: 'W', factor: -2 },
+    { name: 'd', value: 'vast', factor: 1e300 },
+  ];
+  expect(mapFields(metrics, { tenths: '3', celsius: '21.5', kilo: '1 kW', vast: '1e200' })).toEqual({
+    isFound: true,
+    samples: { a: 0.3, b: 70.7, c: -2000 },
+    faults: ['d not_finite'],
+  });
+});
+
+test('a bit is read from a whole number, in hexadecimal too', () => {
+  const metrics = [0, 1, 2, 36].map((bit) => ({ name: `b${bit}`, value: 'flags', bit }));
+  expect(mapFields(metrics, { flags: '0x1000000006' }).samples).toEqual({ b0: 0, b1: 1, b2: 1, b36: 1 });
+  expect(mapFields(metrics, { flags: 5 }).samples).toEqual({ b0: 1, b1: 0, b2: 1, b36: 0 });
+  const plain = [{ name: 'a', value: 'flags', form: 'hexadecimal', bit: 4 }];
+  expect(mapFields(plain, { flags: '1f' }).samples).toEqual({ a: 1 });
+  for (const flags of ['1.5', '-1', '0xffffffffffffffff']) {
+    expect(mapFields(metrics.slice(0, 1), { flags }).faults).toEqual(['b0 unknown_form']);
+  }
+});
+
 test('a fault names the module and never the value', () => {
   const document = { status: { unique: { field: 'my-secret' } } };
   expect(JSON.stringify(mapDocument([METRIC], document))).not.toContain('my-secret');

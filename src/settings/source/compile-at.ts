@@ -1,5 +1,5 @@
 import { compilePattern, type Pattern, PatternError } from '../../base/index.ts';
-import type { Place } from '../../settings/index.ts';
+import type { Place } from './config-file.ts';
 
 /** Compiles the pattern that stands at a place; `undefined`, with a fault, when it is none. */
 export function compileAt(source: string | undefined, { file, path }: Place): Pattern | undefined {
