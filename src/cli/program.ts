@@ -14,6 +14,7 @@ import {
   SHARDS_MAX,
 } from './options.ts';
 import { addRouterCommands } from './routers/commands.ts';
+import { addStateCommands } from './state/commands.ts';
 import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from './terminal/io.ts';
 import { readVersion } from './version.ts';
 
@@ -182,6 +183,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
 
   addRouterCommands(program, endWithReader(io), finish);
   addDeadLetterCommands(program, endWithReader(io), finish);
+  addStateCommands(program, endWithReader(io), finish);
   program
     .command('completion')
     .description('Print the completion of commands and flags for a shell.')

@@ -22,3 +22,11 @@ export {
   storageSchema,
 } from './settings.ts';
 export { examineStateFolder, type FolderFinding, findFolderFault } from './state-folder.ts';
+export {
+  type ExportOptions,
+  exportState,
+  type ImportedState,
+  type ImportOptions,
+  importState,
+  type MovedState,
+} from './state-transfer.ts';

@@ -203,8 +203,6 @@ redact: ['[0-9a-f]{2}(:[0-9a-f]{2}){5}', 'password=\\S+']
   const cost = String.raw`so it runs on every line \(about \d+\.\d µs for a line of 100 characters on this machine\)`;
   expect(costly).toEqual([
     expect.stringMatching(new RegExp(String.raw`redact: no text stands in every match of "\[0-9a-f\].*", ${cost}$`)),
-    expect.stringMatching(
-      new RegExp(`log rule router_numbers_total: no text stands in every match of .*, ${cost}$`),
-    ),
+    expect.stringMatching(new RegExp(`log rule router_numbers_total: no text stands in every match of .*, ${cost}$`)),
   ]);
 });

@@ -1,0 +1,206 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { exportState, importState } from '../../src/store/index.ts';
+import {
+  commitOf,
+  createStoreFolder,
+  drain,
+  NOW_MS,
+  readSlice,
+  runSql,
+  type StoreFolder,
+  thrownBy,
+} from '../support/store-folder.ts';
+
+const now = () => NOW_MS;
+const all = () => true;
+
+function moveOut(folder: StoreFolder, options: Partial<Parameters<typeof exportState>[0]> = {}) {
+  const output = join(folder.path, 'moved.db');
+  const moved = exportState({ path: folder.path, output, isWanted: all, removes: false, now, ...options });
+  return { moved, output };
+}
+
+function moveIn(folder: StoreFolder, input: string, options: Partial<Parameters<typeof importState>[0]> = {}) {
+  return importState({ path: folder.path, input, isWanted: all, replaces: false, now, ...options });
+}
+
+/** Two routers with positions, facts, values, records and dead letters. */
+function fill(folder: StoreFolder): void {
+  using store = folder.open();
+  for (const router of ['plant-7', 'plant-8']) {
+    store.commit(commitOf([`${router} 1`, `${router} 2`], `${router}-first`, 'network', router), {
+      router,
+      facts: `facts of ${router}`,
+    });
+    store.commit(commitOf([`${router} 3`], `${router}-second`, 'network', router));
+    store.writeValue(router, 'byte_budget', `spent by ${router}`);
+  }
+  using letters = folder.openLetters();
+  for (const router of ['plant-7', 'plant-8']) {
+    const line = JSON.stringify({ router, component: 'network', uid: `${router}-9` });
+    letters.add('a', [{ uid: `${router}-9`, line, reason: 'no', code: undefined }]);
+  }
+}
+
+test('importState() continues what exportState() took: positions, facts, values, waiting records and dead letters', async () => {
+  await using source = await createStoreFolder();
+  await using target = await createStoreFolder();
+  fill(source);
+  const { moved, output } = moveOut(source);
+  const counts = { routers: ['plant-7', 'plant-8'], logs: 2, records: 6, deadLetters: 2 };
+  expect(moved).toEqual(counts);
+  expect((await stat(output)).mode & 0o777).toBe(0o600);
+
+  expect(moveIn(target, output)).toEqual({ ...counts, known: [] });
+
+  using store = target.open();
+  expect(store.readPositions('plant-8')).toEqual(new Map([['network', 'plant-8-second']]));
+  expect(store.readFacts('plant-7')).toBe('facts of plant-7');
+  expect(store.readValue('plant-7', 'byte_budget')).toBe('spent by plant-7');
+  expect(drain(store, 'a')).toEqual(['plant-7 1', 'plant-7 2', 'plant-7 3', 'plant-8 1', 'plant-8 2', 'plant-8 3']);
+  using letters = target.openLetters();
+  expect(
+    letters
+      .list({ limit: 9 })
+      .map(({ uid }) => uid)
+      .toSorted(),
+  ).toEqual(['plant-7-9', 'plant-8-9']);
+  expect(letters.count('a')).toBe(2);
+});
+
+test('exportState() with removal leaves nothing of the routers behind, and everything of the others', async () => {
+  await using source = await createStoreFolder();
+  fill(source);
+  moveOut(source, { isWanted: (router) => router === 'plant-7', removes: true });
+  using store = source.open();
+  expect([store.readPositions('plant-7').size, store.readFacts('plant-7')]).toEqual([0, undefined]);
+  expect(store.readValue('plant-7', 'byte_budget')).toBeUndefined();
+  expect(store.readPositions('plant-8').size).toBe(1);
+  expect(drain(store, 'a')).toEqual(['plant-8 1', 'plant-8 2', 'plant-8 3']);
+  using letters = source.openLetters();
+  expect(letters.list({ limit: 9 }).map(({ router }) => router)).toEqual(['plant-8']);
+});
+
+test('exportState() leaves out records that every sink has', async () => {
+  await using source = await createStoreFolder();
+  fill(source);
+  {
+    using store = source.open({ sinks: ['a', 'b'] });
+    const slice = readSlice(store, 'a', { recordsMax: 3 });
+    if (slice) store.acknowledge('a', slice.next);
+    drain(store, 'b');
+  }
+  expect(moveOut(source).moved.records).toBe(3);
+});
+
+test('importState() puts records behind those that wait, and sinks go on where they were', async () => {
+  await using source = await createStoreFolder();
+  await using target = await createStoreFolder();
+  fill(source);
+  const { output } = moveOut(source, { isWanted: (router) => router === 'plant-7' });
+  {
+    using store = target.open({ sinks: ['a'] });
+    store.commit(commitOf(['own 1', 'own 2'], 'p', 'network', 'own'));
+    const slice = readSlice(store, 'a', { recordsMax: 1 });
+    if (slice) store.acknowledge('a', slice.next);
+  }
+  moveIn(target, output);
+  using store = target.open({ sinks: ['a'] });
+  expect(store.countWaiting('a')).toBe(4);
+  expect(drain(store, 'a')).toEqual(['own 2', 'plant-7 1', 'plant-7 2', 'plant-7 3']);
+});
+
+test('importState() gives a new store the sinks of the old one, so that one which starts at the newest record loses none', async () => {
+  await using source = await createStoreFolder();
+  await using target = await createStoreFolder();
+  fill(source);
+  moveIn(target, moveOut(source).output);
+  using store = target.open({ sinks: [{ name: 'a', start: 'newest' }] });
+  expect(drain(store, 'a')).toHaveLength(6);
+});
+
+test('importState() adds a file once for each router, whatever happened to it since', async () => {
+  await using source = await createStoreFolder();
+  await using target = await createStoreFolder();
+  fill(source);
+  const { output } = moveOut(source);
+  moveIn(target, output, { isWanted: (router) => router === 'plant-7' });
+  {
+    using store = target.open();
+    store.commit(commitOf([], 'later', 'network', 'plant-7'));
+  }
+  expect(moveIn(target, output)).toEqual({
+    routers: ['plant-8'],
+    known: ['plant-7'],
+    logs: 1,
+    records: 3,
+    deadLetters: 1,
+  });
+  using store = target.open();
+  expect(store.readPositions('plant-7').get('network')).toBe('later');
+  expect(drain(store, 'a')).toHaveLength(6);
+});
+
+test('importState() refuses positions that the store already has, and replaces them when told to', async () => {
+  await using source = await createStoreFolder();
+  await using target = await createStoreFolder();
+  fill(source);
+  const { output } = moveOut(source);
+  {
+    using store = target.open();
+    store.commit(commitOf([], 'own', 'network', 'plant-8'));
+  }
+  const error = thrownBy(() => moveIn(target, output));
+  expect([error.code, error.message]).toEqual([
+    'broken',
+    'The store already has positions of 1 of these logs, such as plant-8/network',
+  ]);
+  {
+    using store = target.open();
+    expect([store.readPositions('plant-7').size, store.spooled.records]).toEqual([0, 0]);
+  }
+  moveIn(target, output, { replaces: true });
+  using store = target.open();
+  expect(store.readPositions('plant-8').get('network')).toBe('plant-8-second');
+});
+
+test.for(['cut', 'not a database', 'another database'] as const)(
+  'importState() refuses a file that is %s, changes nothing and leaves nothing behind',
+  async (kind) => {
+    await using source = await createStoreFolder();
+    await using target = await createStoreFolder();
+    fill(source);
+    const { output } = moveOut(source);
+    if (kind === 'cut') {
+      const whole = await readFile(output);
+      await writeFile(output, whole.subarray(0, whole.length - 8192));
+    } else if (kind === 'not a database') await writeFile(output, 'hello');
+    else {
+      await writeFile(output, '');
+      using other = new DatabaseSync(output);
+      other.exec('CREATE TABLE x (y)');
+    }
+    const error = thrownBy(() => moveIn(target, output));
+    expect(error.message).toBe(`${output} is not a whole file of state export`);
+    expect(runSql(target.database, 'SELECT 1', "SELECT name FROM sqlite_master WHERE name = 'log'")).toEqual([]);
+    await expect(stat(join(target.path, 'importing.db'))).rejects.toThrow('ENOENT');
+  },
+);
+
+test('exportState() and importState() refuse a store that an agent uses, and files that are not there or already are', async () => {
+  await using source = await createStoreFolder();
+  const output = join(source.path, 'moved.db');
+  expect(thrownBy(() => moveOut(source)).code).toBe('absent');
+  fill(source);
+  {
+    using _store = source.open();
+    expect(thrownBy(() => moveOut(source)).code).toBe('locked');
+  }
+  await expect(stat(output)).rejects.toThrow('ENOENT');
+  expect(thrownBy(() => moveIn(source, output)).code).toBe('absent');
+  moveOut(source);
+  expect(thrownBy(() => moveOut(source)).message).toContain('exists already');
+});
