@@ -37,6 +37,8 @@ export interface PollOptions {
    * has no effect, `Infinity` skips them. Default 1.
    */
   readonly intervalMultiplier?: ((isSlow: boolean) => number) | undefined;
+  /** Most resources with a longer interval than the router's status in one poll; the others follow in the next. Default: no limit. */
+  readonly slowResourcesMax?: number | undefined;
   /** True to read everything now, due or not. Default false. */
   readonly isFresh?: boolean | undefined;
   /** True to read one resource if none is due, to see if the router is alive. Default false. */
@@ -67,6 +69,8 @@ interface PollInProgress {
   readonly options: PollOptions;
   resources: ResourceResult[];
   readonly asked: Set<Tracked>;
+  /** Resources with a longer interval than the status that were asked for. */
+  slowResources: number;
   isUp: boolean;
   isOver: boolean;
   /** The first failure. */
@@ -172,6 +176,7 @@ export class StatusPoller {
       options,
       resources: [],
       asked: new Set(),
+      slowResources: 0,
       unsure: new Set(),
       isUp: false,
       isOver: false,
@@ -194,8 +199,10 @@ export class StatusPoller {
     let held: Tracked | undefined;
     for (const tracked of this.#order()) {
       const isDue = this.#isDue(tracked, poll);
-      tracked.isLeftOver = isDue && poll.isOver;
-      if (!isDue || poll.isOver) continue;
+      const isTooMuch =
+        poll.slowResources >= (poll.options.slowResourcesMax ?? Infinity) && this.#isSpared(tracked, poll);
+      tracked.isLeftOver = isDue && (poll.isOver || isTooMuch);
+      if (!isDue || tracked.isLeftOver) continue;
       if (this.#memory.mayAsk(tracked.target.name, poll.startedMs)) await this.#read(tracked, poll, signal);
       else held ??= tracked;
     }
@@ -206,6 +213,11 @@ export class StatusPoller {
     const readable = this.#tracked.find((tracked) => !poll.asked.has(tracked) && this.#isReadable(tracked));
     const witness = readable ?? (poll.asked.size === 0 ? held : undefined);
     if (witness) await this.#read(witness, poll, signal);
+  }
+
+  /** Returns true for a resource that may wait for the next poll of a slow router. */
+  #isSpared({ target }: Tracked, { options }: PollInProgress): boolean {
+    return !options.isFresh && !target.isIdentity && target.intervalMs > this.#options.intervalMs;
   }
 
   /** If anything else was read, these resources were refused; otherwise the account was. */
@@ -246,6 +258,7 @@ export class StatusPoller {
     const { target, timer } = tracked;
     const { source, clock, zone } = this.#options;
     poll.asked.add(tracked);
+    if (this.#isSpared(tracked, poll)) poll.slowResources++;
     const previous = tracked.held && poll.options.holdsValues?.(target.name) ? tracked.held : undefined;
     const context = { source, clock, zone, configHash: this.#configHash, previous };
     const reading = await readTarget(target, context, poll.deadline.signal);

@@ -70,6 +70,8 @@ export interface RouterDetail extends RouterSummary {
   readonly session: SessionSummary;
   /** Traffic between agent and router, and its budget. */
   readonly bytes: RouterBytes;
+  /** How fast it answers, and how it is spared. */
+  readonly pace: PaceSummary;
   /** The certificate of the last TLS handshake; null without TLS. */
   readonly certificate: { readonly notAfter: string } | null;
   /** The logs that the agent follows. */
@@ -284,4 +286,18 @@ export interface RunSummary {
   readonly heldBack: number;
   /** Most that are under way at a time. */
   readonly max: number;
+}
+
+/** How fast a router answers, and what is asked for less often because of that. */
+export interface PaceSummary {
+  /** `slow` and `very_slow`: its intervals are stretched, whatever its byte budget. */
+  readonly level: 'usual' | 'slow' | 'very_slow';
+  /** Usual time of one answer; null before there were enough polls. */
+  readonly responseSeconds: number | null;
+  /** True if the signal of its modem was poor in most of the last polls. */
+  readonly isSignalPoor: boolean;
+  /** Factor of the intervals of slow modules, and of logs while no line is about to be lost. */
+  readonly stretch: number;
+  /** Factor of the interval of the status. */
+  readonly statusStretch: number;
 }

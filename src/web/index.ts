@@ -10,6 +10,7 @@
 export type {
   LogGapSummary,
   LogRotationSummary,
+  PaceSummary,
   PollFault,
   PollPoint,
   PollStep,

@@ -33,6 +33,7 @@ function createBench(byteBudget = 0) {
     clock,
     bytes: () => ({ sent: 10, received: 20, budget }),
     quietMsMax: () => settings.poll.staleAfterMs,
+    pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
     certificate: () => ({ notBeforeMs: 0, notAfterMs: Date.UTC(2027, 0, 1), fingerprintSha256: '' }),
   });
   let seen = 0;

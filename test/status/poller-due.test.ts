@@ -156,3 +156,19 @@ test('renewIdentity() during a turn has identity read in it, once, unless it was
   bench.script['device_info'] = loggingIn(device('9.5'));
   expect(await bench.turn(2 * MINUTE)).toEqual(['plain', 'device_info']);
 });
+
+test('slowResourcesMax spreads slow modules over several polls, the ones that waited first, and leaves the others alone', async () => {
+  const many = createModule('many', ['a', 'b', 'c'], { min_interval: '5m' });
+  const bench = openBench([PLAIN, many], { plain: body(), a: body(), b: body(), c: body() });
+  const turns: string[] = [];
+  for (let minute = 0; minute <= 5; minute++) {
+    turns.push((await bench.turn(minute * MINUTE, { slowResourcesMax: 2 })).join(' '));
+  }
+  expect(turns).toEqual(['plain a b', 'c plain', 'plain', 'plain', 'plain', 'plain a b']);
+  expect((await bench.turn(30 * MINUTE, { slowResourcesMax: 2, isFresh: true })).toSorted()).toEqual([
+    'a',
+    'b',
+    'c',
+    'plain',
+  ]);
+});

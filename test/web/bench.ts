@@ -61,6 +61,7 @@ export const DETAIL: RouterDetail = {
     logsPausedUntil: null,
     statusPausedUntil: null,
   },
+  pace: { level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 },
   certificate: { notAfter: '2027-01-01T00:00:00Z' },
   logs: [
     {

@@ -100,7 +100,7 @@ export const FLEET_FAMILIES = {
     'gauge',
     'router_interval_stretch_ratio',
     'activity',
-    'Factor by which intervals are extended to stay within the byte budget.',
+    'Factor by which intervals are extended, to stay within the byte budget or because the router answers slowly; absent without a budget while the router answers as usual.',
   ),
   certificateNotAfter: family(
     'gauge',

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
-import type { RouterIdentity } from '../../model/index.ts';
-import { type BudgetPart, SharedBudget, type SharedBytesUsed } from '../../schedule/index.ts';
+import type { Labels, RouterIdentity } from '../../model/index.ts';
+import { type BudgetPart, type Pace, SharedBudget, type SharedBytesUsed } from '../../schedule/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterValues } from '../state.ts';
 
@@ -13,6 +13,8 @@ export interface ByteAccountOptions {
   readonly bytesPerDay: number;
   /** Share of the budget that is kept for status polls. */
   readonly statusShare: number;
+  /** How the router is spared whatever its budget. */
+  readonly pace: () => Pace;
   /** Bytes of its connections so far. */
   readonly wire: () => { readonly sent: number; readonly received: number };
   /** Exposition that serves the byte metrics. */
@@ -37,6 +39,7 @@ export class ByteAccount {
   #sent = 0;
   #received = 0;
   #writtenAtMs = -Infinity;
+  #isStretchShown = false;
 
   constructor(options: ByteAccountOptions) {
     const { router, bytesPerDay, statusShare, values, clock, exposition } = options;
@@ -78,18 +81,28 @@ export class ByteAccount {
   }
 
   #show(): void {
+    this.#showStretch();
     const { router, exposition, bytesPerDay } = this.#options;
     if (bytesPerDay === 0) return;
-    const { budget } = this;
     exposition.publish(router, 'budget', [
       toFamily(F.byteBudget, [[{}, bytesPerDay]]),
-      toFamily(F.byteBudgetUsed, [[{}, budget.used.bytes]]),
-      toFamily(F.stretch, [
-        [{ activity: 'slow_modules' }, budget.intervalMultiplier('slow')],
-        [{ activity: 'status' }, budget.intervalMultiplier('status')],
-        [{ activity: 'logs' }, budget.intervalMultiplier('logs')],
-      ]),
+      toFamily(F.byteBudgetUsed, [[{}, this.budget.used.bytes]]),
     ]);
+  }
+
+  #showStretch(): void {
+    const { router, exposition, bytesPerDay, pace } = this.#options;
+    const { stretch, statusStretch } = pace();
+    const isShown = bytesPerDay > 0 || stretch > 1;
+    if (!isShown && !this.#isStretchShown) return;
+    this.#isStretchShown = isShown;
+    const { budget } = this;
+    const samples: [Labels, number][] = [
+      [{ activity: 'slow_modules' }, Math.max(budget.intervalMultiplier('slow'), stretch)],
+      [{ activity: 'status' }, Math.max(budget.intervalMultiplier('status'), statusStretch)],
+      [{ activity: 'logs' }, Math.max(budget.intervalMultiplier('logs'), stretch)],
+    ];
+    exposition.publish(router, 'stretch', [toFamily(F.stretch, isShown ? samples : [])]);
   }
 
   #writeDown(): void {

@@ -3,7 +3,7 @@ import type { RouterSettings } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
 import { type ArchivePool, type LogEvent, TailMemory, tailOnce, Zone } from '../../logs/index.ts';
 import { type ConnectionLimit, RouterClient, RouterError, type SessionEvent } from '../../router/index.ts';
-import type { Activity, CurrentRun, RunOutcome } from '../../schedule/index.ts';
+import { type Activity, type CurrentRun, PaceMemory, type RunOutcome } from '../../schedule/index.ts';
 import {
   ConfigurationReader,
   createLogFilesReader,
@@ -13,10 +13,12 @@ import {
   StatusPoller,
 } from '../../status/index.ts';
 import { StoreError } from '../../store/index.ts';
+import type { PaceSummary } from '../../web/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import type { RouterValues, SpoolGuard } from '../state.ts';
 import type { RecentRecords } from '../stats/log-stats.ts';
 import { RouterStats } from '../stats/router-stats.ts';
+import { PollReader } from './answered-poll.ts';
 import { ByteAccount } from './byte-account.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { readRouterTime } from './router-time.ts';
@@ -95,6 +97,8 @@ export class RouterAgent {
   readonly #poller: StatusPoller;
   readonly #backup: RouterBackup | undefined;
   readonly #zone: Zone;
+  readonly #pollReader = new PollReader();
+  readonly #pace: PaceMemory;
   /** End of the last poll that read what a fresh one would read. Monotonic. */
   #polledAtMs = -Infinity;
   readonly #logMemory = new TailMemory();
@@ -123,7 +127,9 @@ export class RouterAgent {
       downloadMsMax: DOWNLOAD_MS_MAX,
       connectionLimit: options.connections,
     });
+    this.#pace = new PaceMemory(settings.poll);
     this.#bytes = new ByteAccount({
+      pace: () => this.#pace.pace,
       router: settings,
       bytesPerDay: settings.byteBudget,
       statusShare: settings.byteBudgetStatusShare,
@@ -140,6 +146,7 @@ export class RouterAgent {
       logger,
       clock,
       bytes: () => ({ ...this.#client.wireBytes, budget: this.#bytes.budget }),
+      pace: () => this.#describePace(),
       certificate: () => this.#client.certificate,
       quietMsMax: () => Math.max(settings.poll.staleAfterMs, MISSED_POLLS * this.#poller.tickMs),
     });
@@ -212,7 +219,8 @@ export class RouterAgent {
         isUrgent: true,
         intervalMs: this.#poller.tickMs,
         // Stretched polls leave room for signs of life, so that a dead router shows in time.
-        intervalMultiplier: () => Math.min(budget.pollMultiplier(false), this.#countSignTicks()),
+        intervalMultiplier: () =>
+          Math.max(Math.min(budget.pollMultiplier(false), this.#countSignTicks()), this.#pace.pace.statusStretch),
         isPaused: () => budget.statusPart === undefined || isPutOff(),
         run: (signal, current) => this.#settled(() => this.#poll(signal, current)),
       },
@@ -224,7 +232,8 @@ export class RouterAgent {
         serialKey: name,
         intervalMs: floorMs,
         intervalMultiplier: () => {
-          const wantedMs = this.#logMemory.computeIntervalMs({ floorMs, ceilingMs: logs.intervalMs });
+          const ceilingMs = logs.intervalMs * Math.max(1, this.#pace.pace.stretch / budget.intervalMultiplier('logs'));
+          const wantedMs = this.#logMemory.computeIntervalMs({ floorMs, ceilingMs });
           return Math.max(1, Math.floor(wantedMs / floorMs)) * budget.intervalMultiplier('logs');
         },
         isPaused: () => isPaused() || records.isRouterHeldBack(name) || clock.monotonic() < this.#unreachableUntilMs,
@@ -300,13 +309,16 @@ export class RouterAgent {
   async #poll(signal: AbortSignal, current: CurrentRun): Promise<RunOutcome> {
     const { report, clock } = this.#options;
     const { budget } = this.#bytes;
+    const { pace } = this.#pace;
     using turns = new DisposableStack();
     turns.use(await this.#client.takeTurn(signal));
     const before = this.#client.wireBytes;
     this.#bytes.payFrom(budget.statusPart ?? 'status');
     const result = await this.#poller
       .pollOnce(signal, {
-        intervalMultiplier: (isSlow) => budget.pollMultiplier(isSlow),
+        intervalMultiplier: (isSlow) =>
+          Math.max(budget.pollMultiplier(isSlow), isSlow ? pace.stretch : pace.statusStretch),
+        slowResourcesMax: pace.slowResourcesMax,
         isFresh: current.isTriggered,
         isSignWanted: budget.pollMultiplier(false) > 1,
         holdsValues: (resource) => this.stats.holdsValues(resource),
@@ -317,6 +329,7 @@ export class RouterAgent {
     if (state !== undefined) this.#options.values.write(this.settings.name, CAPABILITIES_KEY, state);
     const isPutOff = this.#client.retryAfter !== undefined;
     this.stats.recordPoll(result, { sent: sent - before.sent, received: received - before.received }, isPutOff);
+    this.#learnPace(result);
     // A module that is read more often than the others makes polls that leave those out.
     if (current.isTriggered || (!result.isIdle && this.#poller.tickMs >= this.settings.poll.intervalMs)) {
       this.#polledAtMs = clock.monotonic();
@@ -331,6 +344,23 @@ export class RouterAgent {
     report({ type: 'polled', isUp: result.isUp });
     // A router that names a time for the next request needs no back-off.
     return result.isUp || isPutOff ? 'done' : 'failed';
+  }
+
+  /** Learns from a poll how much the router is to be spared; a change is logged. */
+  #learnPace(result: PollResult): void {
+    const poll = this.#pollReader.read(result);
+    if (!poll || !this.#pace.record(poll)) return;
+    const { level, responseSeconds, ...rest } = this.#describePace();
+    const fields = { router: this.settings.name, responseSeconds, ...rest };
+    if (level === 'usual') this.#options.logger.info('Router answers faster; it is asked as configured', fields);
+    else this.#options.logger.warn('Router answers slowly; it is asked for less', fields);
+  }
+
+  #describePace(): PaceSummary {
+    const { pace, responseMs, isSignalPoor } = this.#pace;
+    const { level, stretch, statusStretch } = pace;
+    const responseSeconds = responseMs === undefined ? null : Math.round(responseMs) / 1000;
+    return { level, responseSeconds, isSignalPoor, stretch, statusStretch };
   }
 
   /** Reads the lists of the configuration, and stores their state if it has changed. */

@@ -6,7 +6,14 @@ import type { FamilyDescription, Labels, RecordLines } from '../../model/index.t
 import { type RetryAfter, type RouterCertificate, RouterError } from '../../router/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
-import type { LogRotationSummary, PollFault, RouterDetail, RouterLogSummary, RouterSummary } from '../../web/index.ts';
+import type {
+  LogRotationSummary,
+  PaceSummary,
+  PollFault,
+  RouterDetail,
+  RouterLogSummary,
+  RouterSummary,
+} from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
 import { AvailabilityStats, toFailure, toTime } from './availability-stats.ts';
@@ -38,6 +45,8 @@ export interface RouterStatsOptions {
   readonly clock: Clock;
   /** Returns the bytes sent and received, and the byte budget. */
   readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: SharedBudget };
+  /** Returns how fast the router answers, and how it is spared. */
+  readonly pace: () => PaceSummary;
   /** Returns the certificate last shown by the router; `undefined` before the first. */
   readonly certificate: () => RouterCertificate | undefined;
   /** Returns the time without a successful poll after which the router is down. Milliseconds. */
@@ -216,6 +225,7 @@ export class RouterStats {
         logsPausedUntil: toTime(budget.pauses.logs),
         statusPausedUntil: toTime(budget.pauses.status),
       },
+      pace: this.#options.pace(),
       certificate: certificate ? { notAfter: new Date(certificate.notAfterMs).toISOString() } : null,
       logs: this.#logs.describe(),
       logRotation: this.#logs.links ? toRotation(this.#logs.links) : null,

@@ -1,6 +1,7 @@
 import { POLL_STEPS, type PollStep, type PollSummary, type ResourceSummary, type RouterDetail } from '../api-types.ts';
 import { renderLabels, renderState } from './fleet-page.ts';
 import { type Html, html, toShown } from './html.ts';
+import { renderPace } from './pace.ts';
 import { renderPlot } from './plot.ts';
 import {
   NOTHING,
@@ -139,7 +140,7 @@ function renderPause(what: string, until: string | null): Html | string {
 }
 
 function renderFacts(
-  { url, labels, firmware, serial, certificate, session, bytes }: RouterDetail,
+  { url, labels, firmware, serial, certificate, session, bytes, pace }: RouterDetail,
   nowMs: number,
 ): Html {
   const { budget, usedToday, stretch, logsPausedUntil, statusPausedUntil } = bytes;
@@ -152,6 +153,7 @@ function renderFacts(
 <dt>Certificate</dt><dd>${until === null ? NOTHING : html`${until < 0 ? html`<span class="bad">expired</span>` : html`expires in ${renderLength(until)}`}, ${renderMoment(certificate?.notAfter ?? null)}`}</dd>
 <dt>Session</dt><dd>${SESSIONS[session.state]}${session.since === null ? '' : html` ${renderAgo(session.since, nowMs)}`};
 ${renderCount(session.logins)} logins, ${renderCount(session.loginFailures)} failed, ${renderCount(session.refreshes)} refreshes</dd>
+<dt>Answers</dt><dd>${renderPace(pace)}</dd>
 <dt>Bytes since the agent started</dt><dd>${renderBytes(bytes.sent)} sent, ${renderBytes(bytes.received)} received</dd>
 <dt>Bytes today</dt><dd>${renderBytes(usedToday)}${
     budget === null
