@@ -12,6 +12,7 @@ import { RefusalLog } from './sinks/refusal-log.ts';
 import { openState } from './state.ts';
 import { createStations, type Stations } from './stations.ts';
 import { Supervisor } from './supervisor.ts';
+import { FleetHistory } from './views/fleet-history.ts';
 import { createWebContent } from './web-content.ts';
 
 /** Configuration, clock and output of an agent. */
@@ -79,7 +80,7 @@ export interface Agent {
 }
 
 /** Bounds of the steps of stopping, milliseconds; with those of the stations below the ten seconds that service managers allow. */
-const STOP_MS = { configuration: 500, secrets: 100, web: 500 };
+const STOP_MS = { configuration: 500, history: 100, secrets: 100, web: 500 };
 
 /**
  * Starts the agent. Throws if it cannot, with everything released. While the disk cannot be written, the
@@ -122,10 +123,14 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   }
   state.opening.whenOpen(() => stations.sinks.wake());
   const readiness = { isReady: true };
+  const history = new FleetHistory(clock, () => stations.fleet.countForPages());
+  history.start();
+  lifecycle.onStop('history', STOP_MS.history, () => history.stop());
   web.serve(
     createWebContent({
       ...stations,
       config: () => supervisor.config,
+      history,
       clock,
       spool: stations.describeSpool,
       findUnreadiness: () => (readiness.isReady ? describeFault(state.opening.fault) : NOT_RUNNING),

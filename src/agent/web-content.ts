@@ -15,6 +15,7 @@ import {
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
+import type { FleetHistory } from './views/fleet-history.ts';
 
 /** Sources of the content of pages and JSON interface. */
 export interface WebContentOptions {
@@ -26,6 +27,8 @@ export interface WebContentOptions {
   readonly sinks: SinkSupervisor;
   /** Triggers fresh probes. */
   readonly scheduler: Scheduler;
+  /** Counts of the fleet, minute by minute. */
+  readonly history: FleetHistory;
   /** Metrics of the routers. */
   readonly exposition: FleetExposition;
   /** Metrics of the agent itself. */
@@ -62,7 +65,12 @@ export function createWebContent(options: WebContentOptions): WebContent {
     },
     reload: options.reload,
     quit: options.quit,
-    listRouters: () => fleet.routers.map(({ stats }) => stats.summarize()),
+    *listRouters() {
+      for (const { stats } of fleet.routers) yield stats.summarize();
+    },
+    listNames: () => fleet.routers.map(({ settings }) => settings.name),
+    listFleetMinutes: () => options.history.describe(),
+    describeAvailability: (name) => fleet.find(name)?.stats.describeAvailability() ?? '',
     describeRouter: (name) => fleet.find(name)?.stats.describe(),
     listLogs: () =>
       fleet.routers.flatMap(({ settings, stats }) =>

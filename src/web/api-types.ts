@@ -46,6 +46,64 @@ export interface RouterSummary {
   readonly bytesToday: number;
   /** Bytes allowed per day (UTC); null without a budget. */
   readonly byteBudget: number | null;
+  /** Firmware version of the first board. */
+  readonly firmware: string | null;
+  /** Last values that the router reported about itself; kept while it is down. */
+  readonly device: DeviceSummary;
+}
+
+/** Last values of a router, for lists. Null = not reported. */
+export interface DeviceSummary {
+  /** Type of the device; without one, that of its first board. */
+  readonly model: string | null;
+  /** Location from the configuration of the router. */
+  readonly location: string | null;
+  /** Mobile network of the modem; of several modems, that of one with a data session. */
+  readonly operator: string | null;
+  /** Access technology of the modem, such as `LTE`. */
+  readonly technology: string | null;
+  /** Strength of the signal of the modem. */
+  readonly signal: SignalSummary | null;
+  /** Name of the WAN chain in use. */
+  readonly wan: string | null;
+  /** Time since the router started, when it was last asked. */
+  readonly uptimeSeconds: number | null;
+}
+
+/** Strength of a signal. `rsrp` and `rssi` are in dBm, `csq` is from 0 to 31 on the scale of AT+CSQ. */
+export interface SignalSummary {
+  /** The value that the modem reports; `rsrp` is preferred, then `rssi`. */
+  readonly kind: 'rsrp' | 'rssi' | 'csq';
+  /** The value. */
+  readonly value: number;
+}
+
+/** The number of routers per state at one moment. */
+export interface FleetMinute {
+  /** Time of the count. */
+  readonly at: string;
+  /** Routers that are up. */
+  readonly up: number;
+  /** Routers that are down. */
+  readonly down: number;
+  /** Routers of any state whose values are no longer served. */
+  readonly stale: number;
+  /** Routers that are neither up nor down: not polled yet, or without byte budget. */
+  readonly other: number;
+}
+
+/** A few minutes in the life of a router. */
+export interface HistoryPoint {
+  /** Start of these minutes. */
+  readonly at: string;
+  /** Whether polls reached the router; `mixed`: some did, and some did not. Null without a poll. */
+  readonly result: 'up' | 'down' | 'mixed' | null;
+  /** Strength of the signal, of the kind and in the unit of {@link DeviceSummary.signal}. */
+  readonly signal: number | null;
+  /** The largest log lag. */
+  readonly logLagSeconds: number | null;
+  /** Duration of the last poll that reached the router. */
+  readonly responseSeconds: number | null;
 }
 
 /** A failure of one router: when, at which step, and why. */
@@ -60,8 +118,6 @@ export interface RouterFailureSummary {
 
 /** `GET /api/v1/routers/NAME`. */
 export interface RouterDetail extends RouterSummary {
-  /** Firmware version of the first board. */
-  readonly firmware: string | null;
   /** Serial number of the first board. */
   readonly serial: string | null;
   /** The resources that its modules ask for. */
@@ -86,6 +142,8 @@ export interface RouterDetail extends RouterSummary {
   readonly recentPolls: readonly PollSummary[];
   /** Figures of the last 60 polls, oldest first. */
   readonly history: readonly PollPoint[];
+  /** The last six hours in steps of three minutes, oldest first. */
+  readonly lastHours: readonly HistoryPoint[];
 }
 
 /** Logins and tokens of one router. */

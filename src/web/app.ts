@@ -2,11 +2,11 @@ import { Hono } from 'hono';
 import type { Clock } from '../base/index.ts';
 import { type Access, mayAsk } from './access.ts';
 import type { AddressSet } from './address.ts';
-import { answerJson } from './cached-answer.ts';
+import { answerJson, answerText } from './cached-answer.ts';
 import { findClient } from './client-address.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { WebError } from './errors.ts';
-import { listByName, withoutCredentials } from './fleet-list.ts';
+import { renderRouterList, withoutCredentials } from './fleet-list.ts';
 import type { HostPolicy } from './host-policy.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
 import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
@@ -122,7 +122,9 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/metrics/agent': { GET: scrape.agent },
     '/probe': { GET: scrape.probe },
     '/sd': page(createDiscoveryHandler(dependencies)),
-    '/api/v1/routers': page((context) => answerJson(context, { routers: listByName(dependencies.content) })),
+    '/api/v1/routers': page(async (context) =>
+      answerText(context, 'application/json', await renderRouterList(dependencies.content)),
+    ),
     '/api/v1/routers/:name': page((context) => describeRouter(dependencies, context)),
     '/api/v1/runs': page((context) => answerJson(context, dependencies.content.describeRuns())),
     '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(dependencies.content))),

@@ -1,4 +1,5 @@
 import type {
+  FleetMinute,
   RouterDetail,
   RouterLogSummary,
   RouterSummary,
@@ -73,8 +74,17 @@ export interface WebContent {
   reload(): Promise<ReloadResult>;
   /** Shuts the agent down gracefully. Called after the response has been sent. */
   quit(): void;
-  /** All routers, in any order; pages sort them by name. */
-  listRouters(): readonly RouterSummary[];
+  /** All routers, in any order; pages sort them by name. Each is described when it is its turn, so that pages can take breaks. */
+  listRouters(): Iterable<RouterSummary>;
+  /** Names of all routers, in any order. */
+  listNames(): readonly string[];
+  /** The number of routers per state, minute by minute; the last entry is now. */
+  listFleetMinutes(): readonly FleetMinute[];
+  /**
+   * Results of the polls of one router over the last hours, the oldest first: a letter for each few minutes, `u` for up, `d`
+   * for down, `m` for both, `-` for no poll. Empty before the first poll, and when the router is not configured.
+   */
+  describeAvailability(name: string): string;
   /** Everything known about one router; `undefined` when it is not configured. */
   describeRouter(name: string): RouterDetail | undefined;
   /** The logs of all routers, in any order. */

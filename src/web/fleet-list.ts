@@ -1,12 +1,28 @@
+import { Steps } from '../base/index.ts';
 import type { RouterSummary } from './api-types.ts';
 import type { WebContent } from './content.ts';
 
-/** Lists all routers sorted by name, so that a page changes only when its content does. */
-export function listByName(content: WebContent): readonly RouterSummary[] {
-  return content
-    .listRouters()
-    .map(withoutCredentials)
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+/** Describes all routers sorted by name, so that an answer changes only when its content does. Takes breaks. */
+export async function listByName(content: Pick<WebContent, 'listRouters'>): Promise<readonly RouterSummary[]> {
+  const steps = new Steps();
+  const routers: RouterSummary[] = [];
+  for (const router of content.listRouters()) {
+    routers.push(withoutCredentials(router));
+    if (steps.isDue) await steps.next();
+  }
+  return routers.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Renders the list of all routers as JSON. Takes breaks: that of a large fleet has megabytes. */
+export async function renderRouterList(content: Pick<WebContent, 'listRouters'>): Promise<string> {
+  const routers = await listByName(content);
+  const steps = new Steps();
+  const pieces: string[] = [];
+  for (const router of routers) {
+    pieces.push(JSON.stringify(router));
+    if (steps.isDue) await steps.next();
+  }
+  return `{"routers":[${pieces.join(',')}]}\n`;
 }
 
 /** Removes credentials from the router's URL. The configuration already rejects them; this is the safety net. */

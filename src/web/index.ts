@@ -8,6 +8,9 @@
  * of `/api/v1/`.
  */
 export type {
+  DeviceSummary,
+  FleetMinute,
+  HistoryPoint,
   LogGapSummary,
   LogRotationSummary,
   PaceSummary,
@@ -25,6 +28,7 @@ export type {
   RouterSummary,
   RunSummary,
   SessionSummary,
+  SignalSummary,
   SinkSummary,
   SpoolSummary,
 } from './api-types.ts';

@@ -31,12 +31,12 @@ interface ScrapeAddress {
  * configured, the routers of all of them, each with the address of its process.
  */
 export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
-  return (context) => {
+  return async (context) => {
     const { content } = dependencies;
     const shards = content.describeShards();
     const peers = (shards?.peers ?? []).map((url) => toScrapeAddress(new URL(url)));
     const self = (shards && peers[shards.index]) ?? locateSelf(dependencies, context);
-    const groups = listByName(content).map((router) => toGroup(router, self));
+    const groups = (await listByName(content)).map((router) => toGroup(router, self));
     if (!shards || peers.length === 0) return answerJson(context, groups);
     const others = [...shards.others.values()].map((router) => toGroup(router, peers[router.shard] ?? self));
     return answerJson(

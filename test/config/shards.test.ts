@@ -3,9 +3,10 @@ import { findShard } from '../../src/config/index.ts';
 import { load, withRouter } from './configuration-folder.ts';
 
 const NAMES = Array.from({ length: 3000 }, (_, index) => `router-${index}`);
+const ALL = ['a', 'b', 'c', 'd', 'e'];
 const PEERS = ['http://exporter-0:9847', 'http://exporter-1:9847', 'https://exporter-2/rx/'];
 const FLEET = `routers:
-${['a', 'b', 'c', 'd', 'e'].map((name) => `  - { name: ${name}, url: "http://192.0.2.1:9${name.charCodeAt(0)}", auth: none, labels: { site: ${name}1 } }\n`).join('')}`;
+${ALL.map((name) => `  - { name: ${name}, url: "http://192.0.2.1:9${name.charCodeAt(0)}", auth: none, labels: { site: ${name}1 } }\n`).join('')}`;
 
 describe('findShard()', () => {
   it('never changes for a name and a number of processes, because positions stay with their process', () => {
@@ -46,13 +47,13 @@ describe('loadConfig() for one process of several', () => {
     const shares = await Promise.all(
       [0, 1, 2].map(async (index) => (await load(FLEET, { options: { shard: { index, total: 3 } } })).config),
     );
-    expect(shares.flatMap((config) => config?.routers.map(({ name }) => name) ?? []).toSorted()).toEqual([...'abcde']);
+    expect(shares.flatMap((config) => config?.routers.map(({ name }) => name) ?? []).toSorted()).toEqual(ALL);
     for (const [index, config] of shares.entries()) {
       const others = [...(config?.shards?.others.values() ?? [])];
       expect(config?.shards).toMatchObject({ index, total: 3, peers: [] });
       expect(
         [...others.map(({ name }) => name), ...(config?.routers.map(({ name }) => name) ?? [])].toSorted(),
-      ).toEqual([...'abcde']);
+      ).toEqual(ALL);
       for (const { name, url, labels, shard } of others) {
         expect([url, labels]).toEqual([`http://192.0.2.1:9${name.charCodeAt(0)}`, { site: `${name}1` }]);
         expect(shares[shard]?.routers.map((router) => router.name)).toContain(name);

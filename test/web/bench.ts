@@ -35,6 +35,16 @@ export const ROUTER: RouterSummary = {
   logLagSeconds: 4,
   bytesToday: 21_000,
   byteBudget: null,
+  firmware: '9.5',
+  device: {
+    model: 'MRX3',
+    location: 'Regensburg',
+    operator: 'Telekom.de',
+    technology: 'LTE',
+    signal: { kind: 'rsrp', value: -93 },
+    wan: 'wan1',
+    uptimeSeconds: 90_000,
+  },
 };
 
 const FAULT = { step: 'resource', resource: 'lte2', error: 'No answer' } as const;
@@ -45,7 +55,6 @@ export const DETAIL: RouterDetail = {
   failure: { reason: 'timeout', step: 'resource', error: 'No answer within 10 s' },
   fault: FAULT,
   consecutiveFailures: 2,
-  firmware: '9.5',
   serial: '4711',
   resources: [
     { resource: 'lte2', state: 'up', ageSeconds: 12.5, durationSeconds: 0.2, error: null, finding: null },
@@ -92,6 +101,7 @@ export const DETAIL: RouterDetail = {
   recentGaps: [],
   recentRecords: [],
   history: [],
+  lastHours: [],
 };
 
 export const SINK: SinkSummary = {
@@ -117,6 +127,9 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     reload: () => Promise.resolve({ ok: true }),
     quit: () => {},
     listRouters: () => [ROUTER],
+    listNames: () => [...(content.listRouters?.() ?? [ROUTER])].map(({ name }) => name),
+    listFleetMinutes: () => [],
+    describeAvailability: () => '',
     describeRouter: () => undefined,
     listLogs: () => [],
     renderConfig: () => 'web: {}\n',
@@ -179,9 +192,9 @@ export interface Bench extends AsyncDisposable {
 /** A server on a free port of loopback. */
 export async function openBench(
   content: Partial<WebContent> = {},
-  options: Partial<WebServerOptions> = {},
+  { nowMs = 0, ...options }: Partial<WebServerOptions> & { readonly nowMs?: number } = {},
 ): Promise<Bench> {
-  const clock = createSteppedClock(0);
+  const clock = createSteppedClock(nowMs);
   const server = await openWebServer({
     addresses: [{ host: '127.0.0.1', port: 0 }],
     clock,

@@ -5,6 +5,7 @@ import type { FleetExposition } from '../../exposition/index.ts';
 import type { Scheduler } from '../../schedule/index.ts';
 import { ROUTER_STATES, type RouterStateName } from '../metrics/self-metrics.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
+import type { FleetCounts } from '../views/fleet-history.ts';
 import type { RouterAgent } from './router-agent.ts';
 
 /** Scheduler and exposition of all routers. */
@@ -54,6 +55,17 @@ export class Fleet {
   countStates(): Record<RouterStateName, number> {
     const counts = Object.fromEntries(ROUTER_STATES.map((state) => [state, 0])) as Record<RouterStateName, number>;
     for (const { agent } of this.#members.values()) counts[agent.stats.state]++;
+    return counts;
+  }
+
+  /** Counts the routers for the pages. */
+  countForPages(): FleetCounts {
+    const counts = { up: 0, down: 0, stale: 0, other: 0 };
+    for (const { agent } of this.#members.values()) {
+      const { state, isStale } = agent.stats;
+      counts[state === 'up' || state === 'down' ? state : 'other']++;
+      if (isStale) counts.stale++;
+    }
     return counts;
   }
 

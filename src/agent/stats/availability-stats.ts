@@ -94,6 +94,11 @@ export class AvailabilityStats {
     return this.#state;
   }
 
+  /** True if the values of the last successful poll have expired. */
+  get isStale(): boolean {
+    return this.#options.clock.monotonic() >= this.#staleAtMs;
+  }
+
   /** True if the last poll failed. */
   get isFailing(): boolean {
     return this.#failures > 0;
@@ -167,7 +172,7 @@ export class AvailabilityStats {
     return {
       state: this.#state,
       since: toTime(this.#sinceMs),
-      isStale: this.#options.clock.monotonic() >= this.#staleAtMs,
+      isStale: this.isStale,
       lastSuccess: toTime(this.#lastSuccessMs),
       retryAfter: toTime(this.#findRetryAfterMs()),
       failure: this.#failure ?? null,

@@ -16,6 +16,8 @@ import type {
 } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
+import { RouterGlance } from '../views/router-glance.ts';
+import { RouterHistory } from '../views/router-history.ts';
 import { AvailabilityStats, toFailure, toTime } from './availability-stats.ts';
 import {
   EVENT_TABLE,
@@ -76,6 +78,8 @@ export class RouterStats {
   readonly #session: SessionStats;
   /** Expiry of the certificate that is published. */
   #certificateNotAfterMs: number | undefined;
+  readonly #glance = new RouterGlance();
+  readonly #history: RouterHistory;
   #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
     firmware: undefined,
     serial: undefined,
@@ -88,6 +92,7 @@ export class RouterStats {
     this.#availability = new AvailabilityStats({ settings, exposition, log: this.#log, clock, quietMsMax });
     this.#resources = new ResourceStats(settings, exposition);
     this.#session = new SessionStats(clock);
+    this.#history = new RouterHistory(clock);
     this.#logs = new LogStats(settings, exposition, clock, ruleFamilies);
     // Counters exist from the start, so that their first increase is seen.
     for (const family of [F.logins, F.tokenRefreshes]) exposition.add(settings, family, {}, 0);
@@ -100,6 +105,11 @@ export class RouterStats {
 
   get state(): RouterStateName {
     return this.#availability.state;
+  }
+
+  /** True if no poll has reached the router for so long that its values are no longer served. */
+  get isStale(): boolean {
+    return this.#availability.isStale;
   }
 
   /** Last values of the main board; `undefined` before the first. */
@@ -145,7 +155,12 @@ export class RouterStats {
     this.#availability.recordPoll(result, fault, isPutOff);
     const atMs = clock.now() - durationMs;
     this.#polls.add({ atMs, durationMs, failure, fault });
-    this.#samples.add({ atMs, durationMs, isOk: isUp, lagMs: this.#logs.lagMs });
+    const { lagMs } = this.#logs;
+    this.#samples.add({ atMs, durationMs, isOk: isUp, lagMs });
+    this.#glance.record(result.resources);
+    // Of a router that is down, the last signal is known, and not the present one.
+    const signal = isUp ? this.#glance.device.signal?.value : undefined;
+    this.#history.add({ isUp, signal, lagMs, durationMs });
     this.#publishCertificate();
     this.#resources.record(result);
     for (const resource of result.resources) this.#logResource(resource, isUp);
@@ -187,17 +202,25 @@ export class RouterStats {
     this.#availability.close();
   }
 
+  /** Describes the results of its polls over the last hours: see `WebContent.describeAvailability`. */
+  describeAvailability(): string {
+    return this.#history.describeResults();
+  }
+
   /** Describes the router for a list. */
   summarize(): RouterSummary {
     const { name, url, labels, byteBudget } = this.#options.settings;
+    const { lagMs } = this.#logs;
     return {
       name,
       url,
       labels,
       ...this.#availability.summarize(),
-      logLagSeconds: this.#logs.lagMs === undefined ? null : this.#logs.lagMs / 1000,
+      logLagSeconds: lagMs === undefined ? null : lagMs / 1000,
       bytesToday: this.#options.bytes().budget.used.bytes,
       byteBudget: byteBudget === 0 ? null : byteBudget,
+      firmware: this.#identity.firmware ?? null,
+      device: this.#glance.device,
     };
   }
 
@@ -212,7 +235,6 @@ export class RouterStats {
     const certificate = this.#options.certificate();
     return {
       ...this.summarize(),
-      firmware: this.#identity.firmware ?? null,
       serial: this.#identity.serial ?? null,
       resources: this.#resources.describe(clock.monotonic()),
       session: this.#session.describe(),
@@ -233,6 +255,7 @@ export class RouterStats {
       recentRecords: recent.list(settings.name),
       recentPolls: this.#polls.describe(),
       history: this.#samples.describe(),
+      lastHours: this.#history.describe(),
     };
   }
 

@@ -15,3 +15,10 @@ export function toShown(text: string, charsMax = TEXT_CHARS_MAX): string {
   const cut = text.length > charsMax ? `${text.slice(0, charsMax)}…` : text;
   return cut.replaceAll(/\s+/g, ' ').replaceAll(UNSEEN, '\ufffd').toWellFormed();
 }
+
+/** Shortens a name in its middle, where names of a fleet differ least. Text of up to `charsMax` characters stays as it is. */
+export function cutMiddle(text: string, charsMax: number): string {
+  if (text.length <= charsMax) return text;
+  const tail = Math.floor((charsMax - 1) / 2);
+  return `${text.slice(0, charsMax - 1 - tail)}…${text.slice(-tail)}`.toWellFormed();
+}

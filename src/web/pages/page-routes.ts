@@ -1,9 +1,11 @@
 import { answerText } from '../cached-answer.ts';
 import type { WebContent } from '../content.ts';
-import { listByName, withoutCredentials } from '../fleet-list.ts';
+import { withoutCredentials } from '../fleet-list.ts';
 import type { Handler, WebContext, WebDependencies } from '../web-dependencies.ts';
 import { renderConfig } from './config-page.ts';
-import { type Delivery, FLEET_SORTS, renderFleet } from './fleet-page.ts';
+import { parseFacets } from './facets.ts';
+import { type Delivery, renderFleet } from './fleet-page.ts';
+import { FLEET_SORTS, viewFleet } from './fleet-view.ts';
 import { html } from './html.ts';
 import { PAGE_HEADERS, type Page, renderPage, toHref } from './layout.ts';
 import { LOG_SORTS, renderLogs } from './logs-page.ts';
@@ -20,11 +22,18 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
   const toBase = (up: string) => externalUrl?.pathname.replace(/\/?$/, '/') ?? up;
   const [top, below] = [toBase(''), toBase('../')];
   return {
-    '/': (context) => {
-      const routers = listByName(dependencies.content);
-      const query = readQuery(context, FLEET_SORTS, Object.keys(FILTERS));
-      const main = renderFleet(routers, describeDelivery(dependencies.content), query, top, clock.now());
-      const runs = renderRuns(dependencies.content.describeRuns());
+    '/': async (context) => {
+      const { content } = dependencies;
+      const facets = parseFacets((name) => context.req.queries(name));
+      const query = { ...readQuery(context, FLEET_SORTS, Object.keys(FILTERS)), facets };
+      const fleet = {
+        view: await viewFleet(content, query),
+        minutes: content.listFleetMinutes(),
+        delivery: describeDelivery(content),
+        availabilityOf: ({ name }: { readonly name: string }) => content.describeAvailability(name),
+      };
+      const main = renderFleet(fleet, query, top, clock.now());
+      const runs = renderRuns(content.describeRuns());
       return answerPage(context, { title: 'Fleet', path: '', base: top, main: html`${main}${runs}` });
     },
     '/router/:name': (context) => {
@@ -48,7 +57,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
     },
     '/config': (context) => {
       const { content } = dependencies;
-      const names = listByName(content).map(({ name }) => name);
+      const names = content.listNames().toSorted();
       const main = renderConfig(content.renderConfig(), names, (name) => content.renderRouterConfig(name), top);
       return answerPage(context, { title: 'Configuration', path: 'config', base: top, main });
     },

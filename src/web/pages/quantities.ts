@@ -61,3 +61,8 @@ export function renderMoment(at: string | null): Html | string {
   if (at === null || Number.isNaN(atMs)) return NOTHING;
   return html`<time datetime="${at}">${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')}</time>`;
 }
+
+/** The time of the day (RFC 3339) in UTC, as in `14:02`, with the time itself as the tooltip. */
+export function renderClock(at: string): Html {
+  return html`<time datetime="${at}" title="${at}">${at.slice(11, 16)}</time>`;
+}

@@ -18,19 +18,22 @@ const isBusy = () => {
   const main = document.querySelector('main');
   const active = document.activeElement;
   const selection = getSelection();
+  const isChanged = (select) => [...select.options].some((option) => option.selected !== option.defaultSelected) &&
+    (select.selectedIndex > 0 || [...select.options].some((option) => option.defaultSelected));
   return (active?.tagName === 'INPUT' && active.value !== active.defaultValue) ||
+    [...main.querySelectorAll('select')].some(isChanged) ||
     (!selection.isCollapsed && main.contains(selection.anchorNode));
 };
-const keyOf = (node) => node.id || node.getAttribute('href') || '';
+const keyOf = (node) => node.id || node.getAttribute('href') || (node.tagName === 'SUMMARY' && node.parentNode.id) || '';
 const replace = (next) => {
   const main = document.querySelector('main');
   if (main.innerHTML === next.innerHTML) return;
   const active = main.contains(document.activeElement) ? document.activeElement : null;
   const caret = active?.selectionStart;
-  const open = [...main.querySelectorAll('details')].map((details) => details.open);
+  const open = new Map([...main.querySelectorAll('details')].map((details, index) => [details.id || index, details.open]));
   const shifts = [...main.querySelectorAll('.scroll')].map((area) => area.scrollLeft);
   main.replaceChildren(...next.childNodes);
-  main.querySelectorAll('details').forEach((details, index) => { details.open = open[index] ?? details.open; });
+  main.querySelectorAll('details').forEach((details, index) => { details.open = open.get(details.id || index) ?? details.open; });
   main.querySelectorAll('.scroll').forEach((area, index) => { area.scrollLeft = shifts[index] ?? 0; });
   if (!active) return;
   const same = [...main.querySelectorAll(active.tagName)].find((node) => keyOf(node) === keyOf(active));

@@ -1,5 +1,5 @@
 import { POLL_STEPS, type PollStep, type PollSummary, type ResourceSummary, type RouterDetail } from '../api-types.ts';
-import { renderLabels, renderState } from './fleet-page.ts';
+import { renderLabels, renderState } from './fleet-columns.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderPace } from './pace.ts';
 import { renderPlot } from './plot.ts';

@@ -1,17 +1,18 @@
 /** The style sheet of all pages. Colours have a contrast of at least 4.5 on their backgrounds, in both schemes. */
 export const STYLE = `
 :root { color-scheme: light dark; --bg: #fff; --panel: #f4f6f8; --fg: #1b1f24; --soft: #57606a; --line: #d0d7de;
-  --link: #0b5cad; --good: #14682c; --bad: #b3151c; --warn: #7a4a00; font: 100%/1.5 system-ui, sans-serif; }
+  --link: #0b5cad; --good: #14682c; --bad: #b3151c; --warn: #7a4a00; --up: #9fd8b0; --down: #d1242f; --stale: #7d1218; font: 100%/1.5 system-ui, sans-serif; }
 @media (prefers-color-scheme: dark) { :root { --bg: #0f1318; --panel: #191f27; --fg: #e6edf3; --soft: #9da7b3;
-  --line: #39414c; --link: #78b4ff; --good: #5fd07e; --bad: #ff8f8a; --warn: #e6b450; } }
+  --line: #39414c; --link: #78b4ff; --good: #5fd07e; --bad: #ff8f8a; --warn: #e6b450;
+  --up: #24693a; --down: #f0524f; --stale: #ffb3b0; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--bg); color: var(--fg); }
 a { color: var(--link); }
-a:focus-visible, button:focus-visible, input:focus-visible, summary:focus-visible, [tabindex]:focus-visible {
+a:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible, summary:focus-visible, [tabindex]:focus-visible {
   outline: 3px solid var(--link); outline-offset: 2px; }
 .skip { position: absolute; left: -999rem; }
 .skip:focus { left: 1rem; top: 0.5rem; z-index: 1; background: var(--bg); padding: 0.5rem; }
-header, main, footer { max-width: 90rem; margin: 0 auto; padding: 0.75rem 1.25rem; }
+header, main, footer { max-width: 100rem; margin: 0 auto; padding: 0.4rem 1.25rem; }
 header { display: flex; flex-wrap: wrap; gap: 0.5rem 1.5rem; align-items: center; border-bottom: 1px solid var(--line); }
 header strong { font-size: 1.1rem; }
 nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; list-style: none; margin: 0; padding: 0; }
@@ -20,16 +21,34 @@ nav a[aria-current] { color: var(--fg); font-weight: 600; text-decoration-thickn
 footer { color: var(--soft); font-size: 0.875rem; border-top: 1px solid var(--line); }
 h1 { font-size: 1.5rem; margin: 0.5rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 1.75rem 0 0.5rem; }
-.cards { display: flex; flex-wrap: wrap; gap: 0.6rem; list-style: none; margin: 0.75rem 0; padding: 0; }
-.cards a { display: block; min-width: 7.5rem; padding: 0.5rem 0.9rem; border: 1px solid var(--line); border-radius: 0.4rem;
+.unseen { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.cards { display: flex; flex-wrap: wrap; gap: 0.4rem; list-style: none; margin: 0.4rem 0; padding: 0; align-items: center; }
+.cards a { display: block; padding: 0.15rem 0.7rem; border: 1px solid var(--line); border-radius: 0.4rem;
   background: var(--panel); color: var(--fg); text-decoration: none; }
 .cards a:hover { border-color: var(--link); }
 .cards a[aria-current] { border-color: var(--link); box-shadow: inset 0 -3px var(--link); }
-.cards b { display: block; font-size: 1.5rem; line-height: 1.2; }
+.cards b { font-size: 1.3rem; margin-right: 0.35rem; }
+.cards .bad, .cards .warn { border: 2px solid; font-weight: 600; } .cards .bad { color: var(--bad); } .cards .warn { color: var(--warn); }
+.cards .zero { font-size: 0.8125rem; padding: 0.1rem 0.5rem; color: var(--soft); background: none; }
+.cards .zero b { font-size: inherit; }
+.strip { margin: 0.4rem 0; } .strip svg { display: block; width: 100%; height: 1.75rem; background: var(--panel); }
+.strip figcaption { max-width: none; font-size: 0.8125rem; }
+.strip path.up, .spark .up { fill: var(--up); } .strip path.down, .spark .down { fill: var(--down); }
+.strip path.stale { fill: var(--stale); } .spark .mixed { fill: var(--warn); }
+.key span::before { content: ""; display: inline-block; width: 0.7em; height: 0.7em; margin-right: 0.25em; background: var(--up); }
+.key .down::before { background: var(--down); } .key .stale::before { background: var(--stale); }
+.groups { font-size: 0.875rem; overflow-x: auto; } .groups dl { display: flex; flex-wrap: wrap; gap: 0.1rem 1.5rem; margin: 0; }
+.groups div { display: flex; flex-wrap: wrap; gap: 0.1rem 0.75rem; min-width: 0; } .notice p { margin: 0.25rem 0; }
+form.filters { margin: 0.4rem 0; } .filters .panel { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; padding: 0.5rem 0; }
+.filters label { min-width: 0; max-width: 100%; overflow-wrap: anywhere; } .filters select { max-width: min(16rem, 100%); }
+.filters details[open] { flex-basis: 100%; }
+.chips { display: flex; flex-wrap: wrap; gap: 0.25rem 0.5rem; list-style: none; margin: 0; padding: 0; min-width: 0; font-size: 0.875rem; }
+.chips li { max-width: 100%; overflow-wrap: anywhere; }
+.chips a { display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: 0 0.6rem; }
 .good { color: var(--good); } .bad { color: var(--bad); } .warn { color: var(--warn); } .soft { color: var(--soft); }
 .state { font-weight: 600; white-space: nowrap; }
 form { display: flex; flex-wrap: wrap; gap: 0.5rem; align-items: center; margin: 0.75rem 0; }
-input, button { font: inherit; color: inherit; background: var(--bg); border: 1px solid var(--soft); border-radius: 0.3rem;
+input, button, select { font: inherit; color: inherit; background: var(--bg); border: 1px solid var(--soft); border-radius: 0.3rem;
   padding: 0.3rem 0.6rem; }
 input[type=search] { width: min(26rem, 100%); }
 button { cursor: pointer; background: var(--panel); }
@@ -40,6 +59,40 @@ th, td { text-align: left; padding: 0.3rem 0.9rem 0.3rem 0; border-bottom: 1px s
 thead th { white-space: nowrap; } tbody th { font-weight: 600; }
 td.wide { min-width: 16rem; overflow-wrap: anywhere; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.4; }
+.fleet th, .fleet td { padding: 0.12rem 0.6rem 0.12rem 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.fleet caption { padding: 0; } .fleet thead th { white-space: normal; overflow: visible; vertical-align: bottom; } .fleet tbody th { overflow: visible; position: relative; }
+.fleet .name { display: inline-block; max-width: calc(100% - 1.75rem); overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
+.fleet .more { display: inline; font-weight: 400; }
+.more > summary { display: inline-block; list-style: none; cursor: pointer; min-width: 1.5rem; height: 1.4rem; line-height: 1.4rem; text-align: center;
+  color: var(--soft); border-radius: 0.3rem; }
+.more > summary::-webkit-details-marker { display: none; } .more > summary:hover, .more[open] > summary { background: var(--panel); }
+.more .panel { position: absolute; z-index: 2; left: 0; width: min(36rem, 80vw); margin: 0; padding: 0.5rem 0.75rem; background: var(--bg);
+  border: 1px solid var(--soft); border-radius: 0.4rem; box-shadow: 0 4px 16px #0004; white-space: normal; }
+.c-name { width: 16%; } .c-state { width: 7.5%; } .c-reason { width: 17%; } .c-since { width: 8%; } .c-signal { width: 7%; }
+.c-operator { width: 9.5%; } .c-wan { width: 4.5%; } .c-uptime { width: 5.5%; } .c-firmware { width: 5.5%; } .c-lag { width: 5%; }
+.c-bytes { width: 8%; } .c-spark { width: 6.5%; }
+.fleet .number { text-align: left; }
+.spark { display: block; width: 100%; height: 0.9rem; margin: 0.2rem 0; }
+.signal rect { fill: currentColor; } .signal .off { opacity: 0.25; }
+@media (max-width: 1180px) { .c-wan, .c-uptime, .c-firmware, .c-bytes { display: none; } .c-name { width: 21%; } .c-reason { width: 21%; }
+  .c-state, .c-since, .c-signal { width: 11%; } .c-operator { width: 12%; } .c-lag { width: 6%; } .c-spark { width: 7%; } }
+@media (max-width: 760px) {
+  header, main, footer { padding: 0.3rem 0.75rem; } header { gap: 0.1rem 0.9rem; } header strong { order: -2; } .refresh { order: -1; } .refresh button { padding: 0 0.5rem; } nav ul { gap: 0 0.8rem; }
+  .cards { gap: 0.25rem; } .cards a { padding: 0 0.4rem; font-size: 0.875rem; } .cards b { font-size: 1rem; margin-right: 0.2rem; }
+  .cards .zero { display: none; } .filters details:not([open]) { margin-left: auto; } .filters input { flex: 1 1 6rem; min-width: 0; } .filters { gap: 0.4rem; }
+  .groups dl, .groups div { flex-wrap: nowrap; } .groups div { flex: none; } .groups dt, .groups dd { white-space: nowrap; }
+  .notice { margin: 0.4rem 0; padding: 0.2rem 0.6rem; } .strip figcaption { display: none; } .strip svg { height: 1.2rem; }
+  table.fleet, .fleet caption, .fleet tbody { display: block; } .fleet thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .fleet tr { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; column-gap: 0.6rem; border-bottom: 1px solid var(--line); padding: 0.2rem 0; }
+  .fleet tr > * { border: 0; padding: 0; width: auto; min-width: 0; }
+  .fleet .c-name { grid-area: 1 / 1 / 2 / 3; } .fleet .c-since { grid-area: 1 / 3; color: var(--soft); }
+  .fleet .c-state { grid-area: 2 / 1; } .fleet .c-reason { grid-area: 2 / 2 / 3 / 4; }
+  .fleet .c-signal { grid-area: 3 / 1; } .fleet .c-operator { grid-area: 3 / 2; } .fleet .c-spark { grid-area: 3 / 3; width: 5rem; }
+  .fleet .c-lag { display: none; } .fleet .soft[colspan] { grid-column: 1 / 4; white-space: normal; }
+  .more .panel { width: calc(100vw - 1.5rem); grid-template-columns: max-content minmax(0, 1fr); left: auto; right: auto; inset-inline: 0 auto; transform: none; }
+  .fleet tbody th { position: static; } .fleet tbody tr { position: relative; }
+}
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1.25rem; margin: 0.5rem 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 .way { display: flex; flex-wrap: wrap; gap: 0.4rem; list-style: none; padding: 0; margin: 0.5rem 0; }

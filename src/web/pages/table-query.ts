@@ -1,3 +1,5 @@
+import { FACETS, type FacetQuery } from './facets.ts';
+
 /** Search, order, page and filter of a table, from the query string of its page. */
 export interface TableQuery {
   /** Search text as typed, truncated. */
@@ -10,6 +12,8 @@ export interface TableQuery {
   readonly page: number;
   /** Key of one of the page's filters. */
   readonly filter: string | undefined;
+  /** Wanted values of other properties. */
+  readonly facets: FacetQuery;
 }
 
 const SEARCH_CHARS_MAX = 200;
@@ -33,15 +37,17 @@ export function parseTableQuery(
     isDescending: sort.startsWith('-'),
     page: Number.isSafeInteger(page) && page > 0 ? page : 1,
     filter: filter !== undefined && filters.includes(filter) ? filter : undefined,
+    facets: {},
   };
 }
 
 /** Renders the query string of a link that differs from `query` in `change`; the first page unless `change` names another. */
 export function renderTableQuery(query: TableQuery, change: Partial<TableQuery> = {}): string {
-  const { search, sort, isDescending, page, filter } = { ...query, page: 1, ...change };
+  const { search, sort, isDescending, page, filter, facets } = { ...query, page: 1, ...change };
   const parameters = new URLSearchParams();
   if (search !== '') parameters.set('q', search);
   if (filter !== undefined) parameters.set('state', filter);
+  for (const facet of FACETS) for (const value of facets[facet] ?? []) parameters.append(facet, value);
   if (sort !== undefined) parameters.set('sort', isDescending ? `-${sort}` : sort);
   if (page > 1) parameters.set('page', String(page));
   return `?${parameters.toString()}`;

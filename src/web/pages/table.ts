@@ -10,6 +10,10 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Html | string;
   /** `number`: right-aligned. `wide`: long text that may wrap. Default: neither. */
   readonly kind?: 'number' | 'wide' | undefined;
+  /** Class of the cells, for style sheets. */
+  readonly className?: string | undefined;
+  /** Returns the whole text of a cell that may be cut to its width. */
+  readonly tooltip?: ((row: Row) => string) | undefined;
   /** Sort key in the query string; absent = not sortable. */
   readonly key?: string | undefined;
   /** Returns the value to sort by; `null` (unknown) is last in both directions. */
@@ -28,10 +32,14 @@ export interface Table<Row> {
   readonly query?: TableQuery | undefined;
   /** Text shown when there are no rows. */
   readonly empty: string;
+  /** Class of the table. With one, narrow screens show rows as blocks; roles keep it a table for assistive technology. */
+  readonly className?: string | undefined;
 }
 
 /** Renders a table whose first column names the row. */
-export function renderTable<Row>({ caption, columns, rows, query, empty }: Table<Row>): Html {
+export function renderTable<Row>(table: Table<Row>): Html {
+  if (table.className !== undefined) return renderFitting(table);
+  const { caption, columns, rows, query, empty } = table;
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
 <table>
 <caption>${caption}</caption>
@@ -44,8 +52,40 @@ ${rows.map((row) => html`<tr>${columns.map((column, index) => renderCell(column,
 </div>`;
 }
 
-function renderHead<Row>({ title, kind, key }: Column<Row>, query: TableQuery | undefined): Html {
-  const number = kind === 'number' ? html` class="number"` : '';
+/** Renders a table that is never wider than the screen. */
+function renderFitting<Row>({ caption, columns, rows, query, empty, className }: Table<Row>): Html {
+  return html`<table class="${className}" role="table">
+<caption>${caption}</caption>
+<thead role="rowgroup"><tr role="row">${columns.map((column) => renderHead(column, query))}</tr></thead>
+<tbody role="rowgroup">
+${rows.map((row) => html`<tr role="row">${columns.map((column, index) => renderFittingCell(column, row, index === 0))}</tr>\n`)}${
+  rows.length === 0
+    ? html`<tr role="row"><td role="cell" colspan="${columns.length}" class="soft">${empty}</td></tr>`
+    : ''
+}</tbody>
+</table>`;
+}
+
+function renderFittingCell<Row>(column: Column<Row>, row: Row, isName: boolean): Html {
+  const tooltip = column.tooltip?.(row) ?? '';
+  const title = tooltip === '' ? '' : html` title="${tooltip}"`;
+  const classes = toClass(column);
+  if (isName) return html`<th scope="row" role="rowheader"${classes}${title}>${column.cell(row)}</th>`;
+  return html`<td role="cell"${classes}${title}>${column.cell(row)}</td>`;
+}
+
+function toClass<Row>({ kind, className }: Column<Row>): Html | string {
+  const classes = [kind, className].filter((one) => one !== undefined).join(' ');
+  return classes === '' ? '' : html` class="${classes}"`;
+}
+
+function renderHead<Row>({ title, kind, key, className }: Column<Row>, query: TableQuery | undefined): Html {
+  const number =
+    className === undefined
+      ? kind === 'number'
+        ? html` class="number"`
+        : ''
+      : toClass({ title, kind, className, cell: () => '' });
   if (!query || key === undefined) return html`<th scope="col"${number}>${title}</th>`;
   const isSorted = query.sort === key;
   const order = query.isDescending ? 'descending' : 'ascending';

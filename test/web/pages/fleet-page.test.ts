@@ -2,63 +2,53 @@ import { expect, test } from 'vitest';
 import { ask, SINK } from '../bench.ts';
 import { createDown, createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
+const NO_DEVICE = {
+  model: null,
+  location: null,
+  operator: null,
+  technology: null,
+  signal: null,
+  wan: null,
+  uptimeSeconds: null,
+};
 const SPOOL = { records: 3, bytes: 900, bytesMax: 1000, isHeldBack: false, routersHeldBack: [] };
 
 function readCards(page: string): Record<string, string> {
   return Object.fromEntries(
-    [...page.matchAll(/<b>([\d,]+)<\/b>([a-z ]+)</g)].map(([, count = '', title]) => [title, count]),
+    [...page.matchAll(/<b>([\d,]+)<\/b> ([a-z ]+)</g)].map(([, count = '', title]) => [title, count]),
   );
 }
 
-test('the fleet shows each router with state, last success, failing step, error, numbers, address and labels', async () => {
+test('the fleet shows each router with state, reason, age of the state, and the values of its device', async () => {
   const listRouters = () =>
-    createRouters(
-      3,
-      (index) =>
-        [{}, { ...createDown('tls', 'No trust'), lastSuccess: null, isStale: true }, createDown('parse', 'No shape')][
-          index
-        ] ?? {},
+    createRouters(3, (index) =>
+      index === 0
+        ? { device: NO_DEVICE, firmware: null, byteBudget: 30_000 }
+        : { ...createDown(index === 1 ? 'tls' : 'parse', 'No trust'), lastSuccess: null, isStale: index === 1 },
     );
-  const page = await read('/?sort=name', { listRouters });
+  const page = await read('/?sort=name', { listRouters, describeAvailability: () => 'uuud' });
+  const since = expect.stringContaining('ahead');
+  const device = [' -93 dBm', 'Telekom.de · LTE', 'wan1', '25 h', '9.5', '4 s', '20.5 KiB', ''];
   expect(readRows(page)).toEqual([
-    [
-      'r-0001',
-      'up',
-      expect.stringContaining('ahead'),
-      '',
-      '',
-      '0.4 s',
-      '4 s',
-      '20.5 KiB',
-      'https://192.0.2.10',
-      'site=munich',
-    ],
-    [
-      'r-0002',
-      'down, stale',
-      'never',
-      'TLS',
-      'No trust',
-      '0.4 s',
-      '4 s',
-      '20.5 KiB',
-      'https://192.0.2.10',
-      'site=munich',
-    ],
-    [
-      'r-0003',
-      'down',
-      expect.stringContaining('ahead'),
-      'parse lte2',
-      'No shape',
-      '0.4 s',
-      '4 s',
-      '20.5 KiB',
-      'https://192.0.2.10',
-      'site=munich',
-    ],
+    ['r-0001', 'up', '', since, '–', '', '–', '–', '–', '4 s', '20.5 KiB (70 %)', ''],
+    ['r-0002', 'down, stale', 'TLS: No trust', since, ...device],
+    ['r-0003', 'down', 'parse lte2: No trust', since, ...device],
   ]);
-  expect(page).toContain('<a href="router/r-0002">r-0002</a>');
+  expect(page).toContain('href="router/r-0002">r-0002</a>');
+  expect(page).toContain('aria-label="75.0 % of the last 6 h up"');
+});
+
+test('address, labels and whatever else has no column stand behind the name', async () => {
+  const name = 'n'.repeat(253);
+  const page = await read('/', {
+    listRouters: () => createRouters(1, () => ({ ...createDown('tcp', 'x'.repeat(200)), name })),
+  });
+  const cut = `${'n'.repeat(12)}…${'n'.repeat(11)}`;
+  expect(page).toContain(`href="router/${name}" title="${name}">${cut}</a>`);
+  const behind = /<dl class="panel">(.*?)<\/dl>/s.exec(page)?.[1] ?? '';
+  for (const text of [name, `TCP: ${'x'.repeat(200)}`, 'https://192.0.2.10', 'site=munich', 'Regensburg', 'MRX3']) {
+    expect(behind).toContain(`<dd>${text}</dd>`.replace(/<dd>(site.*|Regens.*)<\/dd>/, '<dd><bdi>$1</bdi></dd>'));
+  }
 });
 
 test('the fleet counts states, each count a link to its routers', async () => {
@@ -140,13 +130,13 @@ test('thousands of routers stand on pages of 100, which lead to each other with 
 
 test('the fleet is sorted by any column, either way round, and what is not known comes last', async () => {
   const durations = [3, null, 1, 2];
-  const listRouters = () => createRouters(4, (index) => ({ durationSeconds: durations[index] ?? null }));
-  const sorted = await read('/?sort=duration', { listRouters });
+  const listRouters = () => createRouters(4, (index) => ({ logLagSeconds: durations[index] ?? null }));
+  const sorted = await read('/?sort=lag', { listRouters });
   expect(readNames(sorted)).toEqual(['r-0003', 'r-0004', 'r-0001', 'r-0002']);
-  expect(sorted).toContain('<th scope="col" class="number" aria-sort="ascending"><a href="?sort=-duration">');
-  const turned = await read('/?sort=-duration', { listRouters });
+  expect(sorted).toContain('<th scope="col" class="number c-lag" aria-sort="ascending"><a href="?sort=-lag">');
+  const turned = await read('/?sort=-lag', { listRouters });
   expect(readNames(turned)).toEqual(['r-0001', 'r-0004', 'r-0003', 'r-0002']);
-  expect(turned).toContain('aria-sort="descending"><a href="?sort=duration">');
+  expect(turned).toContain('aria-sort="descending"><a href="?sort=lag">');
   expect(readNames(await read('/?sort=nonsense', { listRouters }))).toEqual(['r-0001', 'r-0002', 'r-0003', 'r-0004']);
 });
 
@@ -175,8 +165,8 @@ test('sorting by step follows the way, and by state begins with the worst', asyn
 
 test('the search keeps order and filter, and shows what was searched for', async () => {
   const page = await read('/?q=r-&sort=-bytes&state=up', { listRouters: () => createRouters(2) });
-  expect(page).toContain('<input type="hidden" name="sort" value="-bytes">');
-  expect(page).toContain('<input type="hidden" name="state" value="up">');
+  expect(page).toContain('<option value="-bytes" selected>');
+  expect(page).toContain('<option value="up" selected>');
   expect(page).toContain('value="r-" maxlength="200"');
   expect(readCaption(page)).toBe('2 routers, up, matching “r-”');
 });
@@ -201,13 +191,13 @@ test('everything that came from a router, a configuration or a query is escaped'
 
 test('what cannot be seen in an error does not turn the text around', async () => {
   const listRouters = () => createRouters(1, () => createDown('tcp', 'up\u202enwod'));
-  expect(await read('/', { listRouters })).toContain('<td class="wide">up\ufffdnwod</td>');
+  expect(await read('/', { listRouters })).toContain('>TCP: up\ufffdnwod</td>');
 });
 
 test('long texts are cut', async () => {
   const listRouters = () => createRouters(1, () => createDown('tcp', 'x'.repeat(100_000)));
-  expect((await read('/', { listRouters })).length).toBeLessThan(20_000);
-  expect((await read(`/?q=${'y'.repeat(5000)}`)).length).toBeLessThan(20_000);
+  expect((await read('/', { listRouters })).length).toBeLessThan(25_000);
+  expect((await read(`/?q=${'y'.repeat(5000)}`)).length).toBeLessThan(25_000);
 });
 
 test('the fleet says how many runs are under way, waiting and held back', async () => {
@@ -241,7 +231,7 @@ test.for([
 ] as const)('links of pages with %j lead below it', async ([settings, top, below]) => {
   const path = 'routePrefix' in settings && settings.routePrefix !== '/' ? settings.routePrefix : '';
   const fleet = (await ask(`${path}/`, settings)).text;
-  expect(fleet).toContain(`<a href="${top}router/plant-7">`);
+  expect(fleet).toContain(`href="${top}router/plant-7">`);
   expect(fleet).toContain(`<a href="${top || './'}" aria-current="page">Fleet</a>`);
   expect(fleet).toContain(`<a href="${top}metrics">`);
   const none = await ask(`${path}/router/nobody`, settings);
@@ -257,4 +247,73 @@ test('the filter "login refused" leaves out logins that were not answered, or no
   ];
   const page = await read('/?state=refused', { listRouters: () => createRouters(3, (index) => changes[index] ?? {}) });
   expect(readNames(page)).toEqual(['r-0001']);
+});
+
+test('filters are combined, stand in every link, and are shown with a link that removes each', async () => {
+  const listRouters = () =>
+    createRouters(40, (index) => ({
+      labels: { site: index % 2 === 0 ? 'nord' : 'süd & west', line: String(index % 4) },
+      firmware: index % 3 === 0 ? '9.4' : null,
+      device: { ...NO_DEVICE, model: index < 20 ? 'MRX3' : 'MRX5', operator: index === 12 ? '中国移动' : null },
+      ...(index % 2 === 0 && createDown(index === 6 ? 'tls' : 'tcp', 'x')),
+    }));
+  const namesOf = async (query: string) => readNames(await read(`/?${query}`, { listRouters }));
+  expect(await namesOf('firmware=9.4&model=MRX5')).toHaveLength(7);
+  expect(await namesOf('label=site%3Dnord&label=line%3D2&firmware=9.4&state=down')).toEqual([
+    'r-0007',
+    'r-0019',
+    'r-0031',
+  ]);
+  expect(await namesOf('step=tls')).toEqual(['r-0007']);
+  expect(await namesOf('label=site%3Ds%C3%BCd+%26+west')).toHaveLength(20);
+  expect(await namesOf(`operator=${encodeURIComponent('中国移动')}`)).toEqual(['r-0013']);
+  // Empty values are those of lists in which nothing was chosen.
+  expect(await namesOf('q=&state=&step=&label=&label=&firmware=&sort=state')).toHaveLength(40);
+  expect(await namesOf('step=nonsense&label=zzz')).toEqual(['No router matches.']);
+  const page = await read('/?label=site%3Dnord&firmware=9.4&sort=-name', { listRouters });
+  expect(page).toContain('<a href="?label=site%3Dnord&amp;firmware=9.4&amp;sort=name">Router');
+  expect(page).toMatch(/<li><a href="\?label=site%3Dnord&amp;sort=-name"><bdi title="Firmware 9.4">/);
+  expect(page).toContain('<option value="site=nord" selected>nord (20)</option>');
+});
+
+test('a mass outage is one sentence with its begin and what its routers have in common, and counts that filter', async () => {
+  const listRouters = () =>
+    createRouters(2000, (index) => ({
+      labels: { site: index < 1100 ? 'nord' : 'ost', env: 'production', serial: `n-${index}` },
+      since: `2026-11-21T${index < 100 ? '11:00' : index < 200 ? '13:00' : '14:02'}:30.000Z`,
+      ...(index < 1000 && createDown(index < 900 ? 'tcp' : 'tls', 'x')),
+    }));
+  const page = await read('/', { listRouters });
+  const [sentence = ''] = /<section class="notice".*?<\/p>/s.exec(page) ?? [];
+  expect(sentence.replaceAll(/<[^>]*>/g, '')).toBe(
+    '1,000 of 2,000 routers down since 14:02, most at TCP, most of site nord.',
+  );
+  const groups = /<div class="groups".*?<\/dl>/s.exec(page)?.[0] ?? '';
+  expect(groups).toMatch(/href="\?state=down&amp;step=tls".*?TLS.*? 100</);
+  expect(groups).toMatch(/href="\?state=down&amp;label=site%3Dnord".*?nord.*? 1,000 of 1,100</);
+  // A value that each router has for itself, or all have, tells nothing.
+  expect(groups).not.toContain('n-5');
+  expect(sentence).not.toContain('production');
+  // Those that went down at all times have no begin.
+  const scattered = await read('/', {
+    listRouters: () =>
+      createRouters(20, (index) => ({
+        ...createDown('tcp', 'x'),
+        since: `2026-11-21T${10 + (index % 10)}:00:00.000Z`,
+      })),
+  });
+  expect(scattered).toContain('<strong>20 of 20 routers down</strong>');
+  expect(
+    await read('/', { listRouters: () => createRouters(200, (index) => (index < 9 ? createDown('tcp', 'x') : {})) }),
+  ).not.toContain('class="notice"');
+});
+
+test('the last hours of the fleet are a strip that says in words what it shows', async () => {
+  const at = (minute: number) => `2026-11-21T14:0${minute}:00.000Z`;
+  const minutes = [0, 1, 3, 0].map((down, index) => ({ at: at(index), up: 3000 - down, down, stale: 0, other: 0 }));
+  const page = await read('/', { listFleetMinutes: () => minutes });
+  expect(page).toContain('aria-label="Last 3 min: at most 3 down, at 14:02 UTC; now 0."');
+  // A few of thousands can still be seen.
+  expect(page).toContain('<path class="down" d="M357 0h2v1.5h-2z"/>');
+  expect(await read('/', { listFleetMinutes: () => minutes.slice(0, 1) })).not.toContain('class="strip"');
 });

@@ -33,8 +33,10 @@ export async function read(path: string, content: Partial<WebContent> = {}): Pro
 
 /** The texts of the cells of all rows of the first table, without tags. */
 export function readRows(page: string): string[][] {
-  const body = /<tbody>(.*?)<\/tbody>/s.exec(page)?.[1] ?? '';
-  return [...body.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = '']) =>
+  const all = /<tbody[^>]*>(.*?)<\/tbody>/s.exec(page)?.[1] ?? '';
+  // What is behind a name, and drawings.
+  const body = all.replaceAll(/<details.*?<\/details>|<svg.*?<\/svg>/gs, '');
+  return [...body.matchAll(/<tr[^>]*>(.*?)<\/tr>/gs)].map(([, row = '']) =>
     [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = '']) => cell.replaceAll(/<[^>]*>/g, '')),
   );
 }

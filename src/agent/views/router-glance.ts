@@ -1,0 +1,173 @@
+import type { Labels, MetricFamily } from '../../model/index.ts';
+import type { ResourceResult } from '../../status/index.ts';
+import type { DeviceSummary, SignalSummary } from '../../web/index.ts';
+
+/** What one resource says about the device. Fields that it does not report are absent. */
+interface Facts {
+  model?: string | undefined;
+  location?: string | undefined;
+  operator?: string | undefined;
+  technology?: string | undefined;
+  wan?: string | undefined;
+  uptimeSeconds?: number | undefined;
+  rsrp?: number | undefined;
+  rssi?: number | undefined;
+  csq?: number | undefined;
+  isOnline?: boolean | undefined;
+}
+
+type Extractor = (samples: MetricFamily['samples'], facts: Facts) => void;
+
+/** Longest text kept of a router. Longer ones are cut: no real one comes close. */
+const TEXT_CHARS_MAX = 64;
+/** Resources of one router that are remembered. A router names its modems, so their number has a bound. */
+const RESOURCES_MAX = 16;
+
+/** Families of the shipped modules that are shown for each router of the fleet. */
+const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map<string, Extractor>([
+  [
+    'router_board_info',
+    ([board], facts) => {
+      facts.model ??= textOf(board?.labels, 'board_type');
+    },
+  ],
+  [
+    'router_device_info',
+    ([device], facts) => {
+      facts.model = textOf(device?.labels, 'device_type') ?? facts.model;
+    },
+  ],
+  [
+    'router_location_info',
+    ([place], facts) => {
+      facts.location = textOf(place?.labels, 'location');
+    },
+  ],
+  [
+    'router_modem_info',
+    ([modem], facts) => {
+      facts.operator = textOf(modem?.labels, 'provider_name') ?? textOf(modem?.labels, 'provider');
+      facts.technology = textOf(modem?.labels, 'access_technology');
+    },
+  ],
+  [
+    'router_wan_active_info',
+    ([chain], facts) => {
+      facts.wan = textOf(chain?.labels, 'chain');
+    },
+  ],
+  [
+    'router_modem_online',
+    ([one], facts) => {
+      facts.isOnline = one?.value === 1;
+    },
+  ],
+  [
+    'router_uptime_seconds',
+    ([one], facts) => {
+      facts.uptimeSeconds = one?.value;
+    },
+  ],
+  [
+    'router_modem_rsrp_dbm',
+    ([one], facts) => {
+      facts.rsrp = one?.value;
+    },
+  ],
+  [
+    'router_modem_rssi_dbm',
+    ([one], facts) => {
+      facts.rssi = one?.value;
+    },
+  ],
+  [
+    'router_modem_signal_csq',
+    ([one], facts) => {
+      facts.csq = one?.value;
+    },
+  ],
+]);
+
+const NOTHING: DeviceSummary = {
+  model: null,
+  location: null,
+  operator: null,
+  technology: null,
+  signal: null,
+  wan: null,
+  uptimeSeconds: null,
+};
+
+/**
+ * The few last values of a router that lists show: model, location, modem, WAN chain and uptime. They are taken from
+ * the same samples as the metrics and are kept while the router is down. A user's module that defines one of these
+ * families is shown as the shipped one is.
+ */
+export class RouterGlance {
+  readonly #facts = new Map<string, Facts>();
+  #device: DeviceSummary = NOTHING;
+
+  /** Last known values; the same object until a poll changes one. */
+  get device(): DeviceSummary {
+    return this.#device;
+  }
+
+  /** Records what a poll has read. */
+  record(resources: readonly ResourceResult[]): void {
+    let isChanged = false;
+    for (const { name, state, isUnchanged, families } of resources) {
+      if (state === 'failed' || isUnchanged) continue;
+      const facts = state === 'read' ? extract(families) : undefined;
+      if (!facts) isChanged = this.#facts.delete(name) || isChanged;
+      else if (this.#facts.has(name) || this.#facts.size < RESOURCES_MAX) {
+        this.#facts.set(name, facts);
+        isChanged = true;
+      }
+    }
+    if (!isChanged) return;
+    this.#device = merge([...this.#facts.values()]);
+  }
+}
+
+function extract(families: readonly MetricFamily[]): Facts | undefined {
+  let facts: Facts | undefined;
+  for (const { name, samples } of families) {
+    const extractor = EXTRACTORS.get(name);
+    if (!extractor || samples.length === 0) continue;
+    facts ??= {};
+    extractor(samples, facts);
+  }
+  return facts;
+}
+
+/** Merges the facts of all resources. Of several modems, one with a data session is shown. */
+function merge(all: readonly Facts[]): DeviceSummary {
+  const modems = all.filter(isModem);
+  const modem = modems.find(({ isOnline }) => isOnline) ?? modems[0];
+  const first = <K extends keyof Facts>(key: K) => all.find((facts) => facts[key] !== undefined)?.[key] ?? null;
+  return {
+    model: first('model'),
+    location: first('location'),
+    operator: modem?.operator ?? null,
+    technology: modem?.technology ?? null,
+    signal: modem ? toSignal(modem) : null,
+    wan: first('wan'),
+    uptimeSeconds: first('uptimeSeconds'),
+  };
+}
+
+function isModem({ operator, technology, isOnline, rsrp, rssi, csq }: Facts): boolean {
+  return [operator, technology, isOnline, rsrp, rssi, csq].some((one) => one !== undefined);
+}
+
+/** Returns the most telling of the values that describe the strength of the signal. */
+function toSignal({ rsrp, rssi, csq }: Facts): SignalSummary | null {
+  if (rsrp !== undefined) return { kind: 'rsrp', value: rsrp };
+  if (rssi !== undefined) return { kind: 'rssi', value: rssi };
+  return csq === undefined ? null : { kind: 'csq', value: csq };
+}
+
+function textOf(labels: Labels | undefined, name: string): string | undefined {
+  const text = labels?.[name];
+  return text === undefined || text === '' ? undefined : text.slice(0, TEXT_CHARS_MAX).toWellFormed();
+}

@@ -1,0 +1,158 @@
+import { Steps } from '../../base/index.ts';
+import { POLL_STEPS, type RouterSummary } from '../api-types.ts';
+import type { WebContent } from '../content.ts';
+import { withoutCredentials } from '../fleet-list.ts';
+import {
+  createFacetMatcher,
+  FACETS,
+  type Facet,
+  type FacetCount,
+  type FacetCounts,
+  listFacetValues,
+} from './facets.ts';
+import { findOutage, type Outage } from './outage.ts';
+import { sortPage } from './sort-page.ts';
+import { createMatcher, ROWS_MAX, type TablePage, type TableQuery } from './table-query.ts';
+import { FILTERS, STATE_NAMES } from './words.ts';
+
+/** The fleet as its page shows it. */
+export interface FleetView {
+  /** Number of all routers. */
+  readonly total: number;
+  /** Number of routers by key of {@link FILTERS}. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** Values of the whole fleet, whatever the filters. */
+  readonly facets: FacetCounts;
+  /** What many routers that are down have in common; `undefined` when few are down. */
+  readonly outage: Outage | undefined;
+  /** The matching routers of this page. */
+  readonly page: TablePage<RouterSummary>;
+}
+
+/** A router with the value that it is sorted by. */
+interface Ranked {
+  readonly router: RouterSummary;
+  readonly rank: Rank;
+}
+
+type Rank = number | string | null;
+
+/** The default order; equal rows are sorted by name. */
+const WORST_FIRST = 'state';
+const STATE_RANKS = { down: 0, budget: 1, unknown: 2, up: 4 };
+/** Distinct values that are counted for each facet: a label may be different for each router. */
+const VALUES_MAX = 20_000;
+
+/** Values to sort by, by the key in the query string; `null` (unknown) is last in both directions. */
+const RANKS: Readonly<Record<string, (router: RouterSummary) => Rank>> = {
+  name: ({ name }) => name,
+  state: ({ state, fault }) => (state === 'up' && fault ? 3 : STATE_RANKS[state]),
+  since: ({ since }) => since,
+  success: ({ lastSuccess }) => lastSuccess,
+  step: ({ fault }) => fault && `${POLL_STEPS.indexOf(fault.step)} ${fault.resource ?? ''}`,
+  signal: ({ device: { signal } }) => signal?.value ?? null,
+  operator: ({ device: { operator } }) => operator,
+  wan: ({ device: { wan } }) => wan,
+  uptime: ({ device: { uptimeSeconds } }) => uptimeSeconds,
+  model: ({ device: { model } }) => model,
+  firmware: ({ firmware }) => firmware,
+  duration: ({ durationSeconds }) => durationSeconds,
+  lag: ({ logLagSeconds }) => logLagSeconds,
+  bytes: ({ bytesToday }) => bytesToday,
+  url: ({ url }) => url,
+};
+
+/** The keys by which the fleet can be sorted. */
+export const FLEET_SORTS = Object.keys(RANKS);
+
+/**
+ * Counts, filters and sorts the fleet for one page. All routers are looked at once, in steps, so that polls and other
+ * answers go on; only the routers of this page are put in order.
+ */
+export async function viewFleet(content: WebContent, query: TableQuery): Promise<FleetView> {
+  const steps = new Steps();
+  const counts = Object.fromEntries(Object.keys(FILTERS).map((key) => [key, 0]));
+  const facets = Object.fromEntries(FACETS.map((facet) => [facet, new Map()])) as Record<
+    Facet,
+    Map<string, FacetCount>
+  >;
+  const isMatch = createMatcher(query.search);
+  const hasFacets = createFacetMatcher(query.facets);
+  const isWanted = FILTERS[query.filter ?? '']?.fits ?? (() => true);
+  const rank = RANKS[query.sort ?? WORST_FIRST] ?? (() => null);
+  const found: Ranked[] = [];
+  const downSince: string[] = [];
+  let total = 0;
+  for (const one of content.listRouters()) {
+    const router = withoutCredentials(one);
+    total++;
+    for (const key in FILTERS) if (FILTERS[key]?.fits(router)) counts[key] = (counts[key] ?? 0) + 1;
+    countFacets(facets, router);
+    if (router.state === 'down' && router.since !== null) downSince.push(router.since);
+    if (isWanted(router) && hasFacets(router) && (query.search === '' || isMatch(listTexts(router)))) {
+      found.push({ router, rank: rank(router) });
+    }
+    if (steps.isDue) await steps.next();
+  }
+  const pages = Math.max(1, Math.ceil(found.length / ROWS_MAX));
+  const page = Math.min(query.page, pages);
+  const first = (page - 1) * ROWS_MAX;
+  const rows = await sortPage(found, createOrder(query.isDescending), first, ROWS_MAX);
+  return {
+    total,
+    counts,
+    facets,
+    outage: findOutage({ total, down: counts['down'] ?? 0, downSince, facets }),
+    page: { rows: rows.map(({ router }) => router), first, total: found.length, page, pages },
+  };
+}
+
+function countFacets(facets: Readonly<Record<Facet, Map<string, FacetCount>>>, router: RouterSummary): void {
+  const down = router.state === 'down' ? 1 : 0;
+  for (const facet of FACETS) {
+    const counts = facets[facet];
+    for (const value of listFacetValues(facet, router)) {
+      const count = counts.get(value);
+      if (count) {
+        count.total++;
+        count.down += down;
+      } else if (counts.size < VALUES_MAX) counts.set(value, { total: 1, down });
+    }
+  }
+}
+
+/** Orders by rank, and equal ranks by name, which is never turned round. */
+function createOrder(isDescending: boolean): (a: Ranked, b: Ranked) => number {
+  const sign = isDescending ? -1 : 1;
+  return (a, b) => {
+    if (a.rank !== b.rank) {
+      if (a.rank === null || b.rank === null) return Number(a.rank === null) - Number(b.rank === null);
+      return a.rank < b.rank ? -sign : sign;
+    }
+    return a.router.name < b.router.name ? -1 : Number(a.router.name > b.router.name);
+  };
+}
+
+/** Lists the texts to search in. */
+function listTexts(router: RouterSummary): readonly (string | null | undefined)[] {
+  const { name, url, state, isStale, failure, fault, firmware, device } = router;
+  return [
+    name,
+    url,
+    STATE_NAMES[state],
+    isStale ? 'stale' : null,
+    state === 'up' && fault ? 'in part' : null,
+    fault?.step,
+    fault?.resource,
+    failure?.reason,
+    failure?.error,
+    fault?.error,
+    firmware,
+    device.model,
+    device.location,
+    device.operator,
+    device.technology,
+    device.wan,
+    ...listFacetValues('label', router),
+  ];
+}

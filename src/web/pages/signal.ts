@@ -1,0 +1,38 @@
+import type { SignalSummary } from '../api-types.ts';
+import { type Html, html } from './html.ts';
+
+/** Kinds of values that describe the reception of a modem. */
+export type SignalKind = SignalSummary['kind'] | 'rsrq' | 'sinr';
+
+/** Limits between unusable, poor, fair and good; the first one is that of the alert `RouterSignalPoor`. */
+export const SIGNAL_LIMITS: Readonly<Record<SignalKind, readonly [number, number, number]>> = {
+  rsrp: [-110, -100, -90],
+  rsrq: [-20, -15, -10],
+  sinr: [0, 5, 13],
+  rssi: [-95, -85, -75],
+  csq: [5, 10, 15],
+};
+
+const UNITS: Readonly<Record<SignalKind, string>> = { rsrp: ' dBm', rsrq: ' dB', sinr: ' dB', rssi: ' dBm', csq: '' };
+const GRADES = [
+  ['bad', 'unusable'],
+  ['warn', 'poor'],
+  ['warn', 'fair'],
+  ['good', 'good'],
+] as const;
+const BARS = [0, 1, 2, 3] as const;
+
+/** Renders a value with bars; its grade is told in words, too. A value that is not current has no colour. */
+export function renderSignal(
+  { kind, value }: { readonly kind: SignalKind; readonly value: number },
+  isCurrent = true,
+): Html {
+  const grade = SIGNAL_LIMITS[kind].filter((limit) => value >= limit).length;
+  const [tone, word] = GRADES[grade] ?? GRADES[0];
+  const colour = isCurrent ? tone : 'soft';
+  const shown = `${Number(value.toFixed(1))}${UNITS[kind]}`;
+  return html`<span class="signal ${colour}" title="${kind.toUpperCase()} ${shown}: ${word}${isCurrent ? '' : ', when last read'}"><svg width="16" height="12" viewBox="0 0 16 12" role="img" aria-label="${word}">${BARS.map(
+    (bar) =>
+      html`<rect${bar > grade ? html` class="off"` : ''} x="${bar * 4}" y="${9 - bar * 3}" width="3" height="${3 + bar * 3}"/>`,
+  )}</svg> ${shown}</span>`;
+}

@@ -1,0 +1,31 @@
+import { type Html, html } from './html.ts';
+import { NOTHING } from './quantities.ts';
+
+const HEIGHT = 14;
+/** Class and vertical extent by letter of the results. */
+const MARKS: Readonly<Record<string, readonly [tone: string, y: number]>> = {
+  u: ['up', 9],
+  m: ['mixed', 4],
+  d: ['down', 0],
+};
+
+/** Renders the results of the polls of the last hours as a row of marks: low for up, full height for down. */
+export function renderSparkline(results: string): Html | string {
+  const known = [...results].filter((one) => one !== '-').length;
+  if (known === 0) return NOTHING;
+  const up = [...results].filter((one) => one === 'u').length;
+  const share = up === known ? '100' : ((up / known) * 100).toFixed(1);
+  const words = `${share} % of the last 6 h up`;
+  const paths: Record<string, string> = {};
+  for (const [run] of results.matchAll(/(.)\1*/g)) paths[run[0] ?? ''] = '';
+  let x = 0;
+  for (const [run] of results.matchAll(/(.)\1*/g)) {
+    const letter = run[0] ?? '';
+    const mark = MARKS[letter];
+    if (mark) paths[letter] += `M${x} ${mark[1]}h${run.length}v${HEIGHT - mark[1]}h-${run.length}z`;
+    x += run.length;
+  }
+  return html`<svg class="spark" role="img" aria-label="${words}" viewBox="0 0 ${results.length} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title>${Object.entries(
+    paths,
+  ).map(([letter, path]) => (MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : ''))}</svg>`;
+}

@@ -1,0 +1,165 @@
+import { expect, test } from 'vitest';
+import { FleetHistory } from '../../src/agent/views/fleet-history.ts';
+import { RouterGlance } from '../../src/agent/views/router-glance.ts';
+import { HISTORY_BYTES, RouterHistory } from '../../src/agent/views/router-history.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
+import type { ResourceResult } from '../../src/status/index.ts';
+
+const MINUTE_MS = 60_000;
+const START_MS = Date.parse('2026-11-21T12:00:00.000Z');
+
+type Samples = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
+
+function createResult(
+  name: string,
+  families: Readonly<Record<string, Samples>>,
+  change: Partial<ResourceResult> = {},
+): ResourceResult {
+  return {
+    name,
+    modules: [],
+    state: 'read',
+    isUnchanged: false,
+    families: Object.entries(families).map(([family, samples]) => ({
+      name: family,
+      help: '',
+      type: 'gauge',
+      samples: samples.map(([labels, value]) => ({ labels, value })),
+    })),
+    faults: [],
+    isUnread: false,
+    durationMs: 1,
+    readAtMs: 0,
+    isIdentity: false,
+    staleAfterMs: 1,
+    isOptional: false,
+    error: undefined,
+    ...change,
+  };
+}
+
+test('a glance has the last values of a router, by the names of their families', () => {
+  const glance = new RouterGlance();
+  expect(Object.values(glance.device).every((value) => value === null)).toBe(true);
+  const modem = (isOnline: number, provider: string, rsrp: Samples) => ({
+    router_modem_info: [[{ provider_name: provider, access_technology: 'LTE' }, 1]] as Samples,
+    router_modem_online: [[{}, isOnline]] as Samples,
+    router_modem_rsrp_dbm: rsrp,
+    router_modem_signal_csq: [[{}, 20]] as Samples,
+  });
+  glance.record([
+    createResult('device_info', {
+      router_board_info: [[{ board_type: 'M3CPU' }, 1]],
+      router_device_info: [[{ device_type: 'MRX3' }, 1]],
+    }),
+    createResult('lte1', modem(0, 'A1', [[{}, -80]])),
+    createResult('lte2', modem(1, 'Telekom.de', [[{}, -93]])),
+    createResult('sysstat/wan', { router_wan_active_info: [[{ chain: 'wan1' }, 1]] }),
+    createResult('sysdetail/system', {
+      router_uptime_seconds: [[{}, 90]],
+      router_location_info: [[{ location: 'x'.repeat(999) }, 1]],
+    }),
+  ]);
+  expect(glance.device).toEqual({
+    model: 'MRX3',
+    location: 'x'.repeat(64),
+    operator: 'Telekom.de',
+    technology: 'LTE',
+    signal: { kind: 'rsrp', value: -93 },
+    wan: 'wan1',
+    uptimeSeconds: 90,
+  });
+  // What failed or is unchanged keeps its values; what lost one has none.
+  const before = glance.device;
+  glance.record([createResult('lte2', {}, { isUnchanged: true }), createResult('lte1', {}, { state: 'failed' })]);
+  expect(glance.device).toBe(before);
+  glance.record([
+    createResult('lte2', modem(1, 'Telekom.de', [])),
+    createResult('sysstat/wan', {}, { state: 'unsupported' }),
+  ]);
+  expect(glance.device).toMatchObject({ signal: { kind: 'csq', value: 20 }, wan: null });
+});
+
+test('a router that names modem after modem makes a glance no larger', () => {
+  const glance = new RouterGlance();
+  for (let index = 0; index < 1000; index++) {
+    glance.record([
+      createResult(`lte${index}`, {
+        router_modem_online: [[{}, 0]],
+        router_modem_info: [[{ provider_name: `p${index}` }, 1]],
+      }),
+    ]);
+  }
+  glance.record([
+    createResult('lte999', { router_modem_online: [[{}, 1]], router_modem_info: [[{ provider_name: 'last' }, 1]] }),
+  ]);
+  expect(glance.device.operator).toBe('p0');
+});
+
+test('a history has six hours in steps of three minutes, with holes where nothing was polled', async () => {
+  const clock = createSteppedClock(START_MS);
+  const history = new RouterHistory(clock);
+  expect([history.describe(), history.describeResults()]).toEqual([[], '']);
+  history.add({ isUp: true, signal: -93.4, lagMs: 4000, durationMs: 250 });
+  await clock.advance(MINUTE_MS);
+  history.add({ isUp: false, signal: undefined, lagMs: undefined, durationMs: 10_000 });
+  await clock.advance(9 * MINUTE_MS);
+  history.add({ isUp: false, signal: undefined, lagMs: undefined, durationMs: 10_000 });
+  await clock.advance(3 * MINUTE_MS);
+  history.add({ isUp: true, signal: undefined, lagMs: 1e12, durationMs: 1e12 });
+  const points = history.describe();
+  expect(points).toHaveLength(120);
+  expect(history.describeResults()).toBe(`${'-'.repeat(115)}m--du`);
+  expect(points.slice(-5)).toEqual([
+    { at: '2026-11-21T12:00:00.000Z', result: 'mixed', signal: -93.4, logLagSeconds: 4, responseSeconds: 0.25 },
+    { at: '2026-11-21T12:03:00.000Z', result: null, signal: null, logLagSeconds: null, responseSeconds: null },
+    { at: '2026-11-21T12:06:00.000Z', result: null, signal: null, logLagSeconds: null, responseSeconds: null },
+    { at: '2026-11-21T12:09:00.000Z', result: 'down', signal: null, logLagSeconds: null, responseSeconds: null },
+    // Values beyond all measure are cut.
+    { at: '2026-11-21T12:12:00.000Z', result: 'up', signal: null, logLagSeconds: 32_767, responseSeconds: 327.67 },
+  ]);
+  // A change of the wall clock moves nothing, and what is older than six hours is gone.
+  clock.jump(-86_400_000);
+  expect(history.describeResults().endsWith('m--du')).toBe(true);
+  await clock.advance(360 * MINUTE_MS - 13 * MINUTE_MS);
+  expect(history.describeResults()).toBe(`--du${'-'.repeat(116)}`);
+  await clock.advance(30 * MINUTE_MS);
+  expect(history.describeResults()).toBe('-'.repeat(120));
+  history.add({ isUp: true, signal: -80, lagMs: 0, durationMs: 1 });
+  expect(history.describeResults()).toBe(`${'-'.repeat(119)}u`);
+});
+
+test('the history of ten thousand routers takes 960 bytes for each, and none before the first poll', () => {
+  const clock = createSteppedClock(START_MS);
+  const before = process.memoryUsage().arrayBuffers;
+  const histories = Array.from({ length: 10_000 }, () => new RouterHistory(clock));
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100_000);
+  for (const history of histories) history.add({ isUp: true, signal: -90, lagMs: 1, durationMs: 1 });
+  const taken = process.memoryUsage().arrayBuffers - before;
+  expect(HISTORY_BYTES).toBe(960);
+  expect(taken / histories.length).toBeGreaterThan(900);
+  expect(taken / histories.length).toBeLessThan(1000);
+});
+
+test('the fleet is counted once a minute, for six hours', async () => {
+  const clock = createSteppedClock(START_MS);
+  let down = 0;
+  const history = new FleetHistory(clock, () => ({ up: 10 - down, down, stale: 0, other: 0 }));
+  history.start();
+  expect(history.describe()).toHaveLength(1);
+  await clock.advance(MINUTE_MS);
+  down = 4;
+  await clock.advance(MINUTE_MS);
+  await clock.advance(MINUTE_MS / 2);
+  expect(history.describe().map(({ at, ...counts }) => [at.slice(11, 19), counts.down])).toEqual([
+    ['12:01:00', 0],
+    ['12:02:00', 4],
+    ['12:02:30', 4],
+  ]);
+  await clock.advance(400 * MINUTE_MS);
+  expect(history.describe()).toHaveLength(361);
+  expect(history.describe()[0]?.at).toBe('2026-11-21T12:43:00.000Z');
+  history.stop();
+  await clock.advance(10 * MINUTE_MS);
+  expect(history.describe().at(-2)?.at).toBe('2026-11-21T18:42:00.000Z');
+});

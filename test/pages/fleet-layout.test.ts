@@ -1,0 +1,113 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
+import { findTool } from '../support/tools.ts';
+import { openBench } from '../web/bench.ts';
+import { createFleet, LONG_NAME, type SampleFleet } from '../web/pages/sample-fleet.ts';
+
+const chromium = findTool('chromium');
+const FLEETS: Readonly<Record<string, SampleFleet>> = {
+  'no router': { count: 0 },
+  'three routers': { count: 3 },
+  'a mass outage of 2,000': { count: 2000, down: 1204 },
+  'names and texts of all kinds': { count: 300, down: 4, isHard: true },
+};
+const SCREENS = [
+  [1400, 900],
+  [1000, 800],
+  [390, 844],
+  [320, 640],
+] as const;
+
+/** Runs in the browser, where the page's own policy does not apply: texts that are cut, and have no title that tells them. */
+const FIND_CUT_TEXTS = `[...document.querySelectorAll('main *')]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).textOverflow === 'ellipsis')
+  .filter((one) => getComputedStyle(one).overflowX === 'hidden' && !one.closest('[title]') && !one.querySelector('[title]'))
+  .map((one) => one.className + ': ' + one.textContent)`;
+
+describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium.note}`, () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  test.for(sampled('layouts of the fleet', Object.entries(FLEETS), Object.entries(FLEETS).slice(-1)))(
+    `with %s is never wider than the screen, and cuts no text without its title${sampleNote('layouts of the fleet')}`,
+    async ([, fleet]) => {
+      const { nowMs, ...content } = createFleet(fleet);
+      await using bench = await openBench(content, { nowMs });
+      await using watched = await openPage(browser, bench.url);
+      const { page, complaints } = watched;
+      for (const [width, height] of SCREENS) {
+        await page.setViewportSize({ width, height });
+        await page.goto('/');
+        expect([width, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([width, width]);
+        expect([width, await page.evaluate(FIND_CUT_TEXTS)]).toEqual([width, []]);
+        if (fleet.count < 300) continue;
+        const tops = await page
+          .locator('tbody tr')
+          .evaluateAll((rows: { getBoundingClientRect(): { top: number; bottom: number } }[]) =>
+            rows.map((row) => row.getBoundingClientRect()).map(({ top, bottom }) => ({ top, bottom })),
+          );
+        if (width === 1400 && !fleet.isHard)
+          expect(tops.filter(({ bottom }) => bottom <= height).length).toBeGreaterThanOrEqual(19);
+        if (width === 1400 && fleet.isHard)
+          expect(tops.filter(({ bottom }) => bottom <= height).length).toBeGreaterThanOrEqual(20);
+        if (width === 390) expect(tops[0]?.top).toBeLessThan(height / 2);
+      }
+      expect(await findBarriers(page)).toEqual([]);
+      expect(complaints).toEqual([]);
+    },
+  );
+
+  test('opens what is behind a name by keyboard and touch, and keeps it open when the page refreshes itself', async () => {
+    const { nowMs, ...content } = createFleet({ count: 300, isHard: true });
+    await using bench = await openBench(content, { nowMs });
+    await using watched = await openPage(browser, bench.url, { viewport: { width: 390, height: 844 }, hasTouch: true });
+    const { page, complaints } = watched;
+    await page.clock.install();
+    await page.goto('/?q=plant-with');
+    await page.locator('summary').last().focus();
+    await page.keyboard.press('Enter');
+    const panel = page.locator('.more .panel');
+    expect(await panel.innerText()).toContain(LONG_NAME);
+    expect(await panel.innerText()).toContain('東京都千代田区');
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    expect(await findBarriers(page)).toEqual([]);
+    await bench.clock.advance(60_000);
+    await page.clock.runFor(11_000);
+    await expect.poll(() => page.locator('.c-since').last().innerText()).toContain('24 h 1 min');
+    expect(await panel.isVisible()).toBe(true);
+    expect(await page.locator(':focus').getAttribute('aria-label')).toBe(`More about ${LONG_NAME}`);
+    await page.locator('summary').last().tap();
+    expect(await panel.isVisible()).toBe(false);
+    expect(complaints).toEqual([]);
+  });
+
+  test.for([true, false])(
+    'filters by lists, without typing; the address keeps them (scripts: %s)',
+    async (javaScriptEnabled) => {
+      const { nowMs, ...content } = createFleet({ count: 300, down: 40 });
+      await using bench = await openBench(content, { nowMs });
+      await using watched = await openPage(browser, bench.url, { javaScriptEnabled });
+      const { page, complaints } = watched;
+      await page.goto('/');
+      await page.locator('.groups').getByRole('link', { name: 'nord' }).click();
+      expect(await page.locator('caption').innerText()).toBe('40 routers, down');
+      await page.locator('summary', { hasText: 'Filters' }).click();
+      await page.getByLabel('Step', { exact: true }).selectOption('tls');
+      await page.getByLabel('Firmware', { exact: true }).selectOption('9.5');
+      await page.getByRole('button', { name: 'Apply' }).click();
+      await page.waitForURL(/step=tls/);
+      const names = await page.locator('.name').allInnerTexts();
+      expect(names).toEqual(['plant-008', 'plant-024', 'plant-032', 'plant-040']);
+      await page.reload();
+      expect(await page.locator('.name').allInnerTexts()).toEqual(names);
+      await page.getByRole('link', { name: /^Step TLS/ }).click();
+      expect(await page.locator('caption').innerText()).toBe('32 routers, down');
+      expect(complaints).toEqual([]);
+    },
+  );
+});
