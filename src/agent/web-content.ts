@@ -68,14 +68,16 @@ export function createWebContent(options: WebContentOptions): WebContent {
     *listRouters() {
       for (const { stats } of fleet.routers) yield stats.summarize();
     },
+    findRouter: (name) => fleet.find(name)?.stats.summarize(),
     listNames: () => fleet.routers.map(({ settings }) => settings.name),
     listFleetMinutes: () => options.history.describe(),
     describeAvailability: (name) => fleet.find(name)?.stats.describeAvailability() ?? '',
     describeRouter: (name) => fleet.find(name)?.stats.describe(),
-    listLogs: () =>
-      fleet.routers.flatMap(({ settings, stats }) =>
-        stats.describeLogs().map((log) => ({ router: settings.name, ...log })),
-      ),
+    *listLogs() {
+      for (const { settings, stats } of fleet.routers) {
+        for (const log of stats.describeLogs()) yield { router: settings.name, ...log };
+      }
+    },
     renderConfig: () => renderEffectiveConfig(options.config()),
     renderRouterConfig(name) {
       const router = fleet.find(name);

@@ -144,6 +144,12 @@ export class ByteBudget {
     return (this.#day + 1) * DAY_MS;
   }
 
+  /** Bytes used today, without the day. */
+  get usedBytes(): number {
+    this.#followClock();
+    return this.#bytes;
+  }
+
   /** Bytes used today; persist this over a restart. */
   get used(): BytesUsed {
     this.#followClock();

@@ -93,6 +93,11 @@ export class SharedBudget {
     return this.#common.nextDayMs;
   }
 
+  /** Bytes used today, those of status included, without the day. */
+  get usedBytes(): number {
+    return this.#common.usedBytes + this.#status.usedBytes;
+  }
+
   /** Bytes used today; persist this over a restart. */
   get used(): SharedBytesUsed {
     const { day, bytes } = this.#common.used;

@@ -6,7 +6,7 @@ import { answerJson, answerText } from './cached-answer.ts';
 import { findClient } from './client-address.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { WebError } from './errors.ts';
-import { renderRouterList, withoutCredentials } from './fleet-list.ts';
+import { listByName, renderList, withoutCredentials } from './fleet-list.ts';
 import type { HostPolicy } from './host-policy.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
 import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
@@ -122,9 +122,10 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/metrics/agent': { GET: scrape.agent },
     '/probe': { GET: scrape.probe },
     '/sd': page(createDiscoveryHandler(dependencies)),
-    '/api/v1/routers': page(async (context) =>
-      answerText(context, 'application/json', await renderRouterList(dependencies.content)),
-    ),
+    '/api/v1/routers': page(async (context) => {
+      const routers = await renderList(await listByName(dependencies.content), (router) => router);
+      return answerText(context, 'application/json', `{"routers":${routers}}\n`);
+    }),
     '/api/v1/routers/:name': page((context) => describeRouter(dependencies, context)),
     '/api/v1/runs': page((context) => answerJson(context, dependencies.content.describeRuns())),
     '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(dependencies.content))),

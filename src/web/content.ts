@@ -76,6 +76,8 @@ export interface WebContent {
   quit(): void;
   /** All routers, in any order; pages sort them by name. Each is described when it is its turn, so that pages can take breaks. */
   listRouters(): Iterable<RouterSummary>;
+  /** One of them; `undefined` when it is not configured. */
+  findRouter(name: string): RouterSummary | undefined;
   /** Names of all routers, in any order. */
   listNames(): readonly string[];
   /** The number of routers per state, minute by minute; the last entry is now. */
@@ -88,7 +90,7 @@ export interface WebContent {
   /** Everything known about one router; `undefined` when it is not configured. */
   describeRouter(name: string): RouterDetail | undefined;
   /** The logs of all routers, in any order. */
-  listLogs(): readonly LogRow[];
+  listLogs(): Iterable<LogRow>;
   /** The running configuration without the routers, as YAML without secrets. */
   renderConfig(): string;
   /** The running configuration of one router, as YAML without secrets; `undefined` when it is not configured. */

@@ -13,16 +13,15 @@ export async function listByName(content: Pick<WebContent, 'listRouters'>): Prom
   return routers.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Renders the list of all routers as JSON. Takes breaks: that of a large fleet has megabytes. */
-export async function renderRouterList(content: Pick<WebContent, 'listRouters'>): Promise<string> {
-  const routers = await listByName(content);
+/** Renders one value for each item as a JSON array. Takes breaks: it may have megabytes. */
+export async function renderList<Item>(items: Iterable<Item>, toValue: (item: Item) => unknown): Promise<string> {
   const steps = new Steps();
   const pieces: string[] = [];
-  for (const router of routers) {
-    pieces.push(JSON.stringify(router));
+  for (const item of items) {
+    pieces.push(JSON.stringify(toValue(item)));
     if (steps.isDue) await steps.next();
   }
-  return `{"routers":[${pieces.join(',')}]}\n`;
+  return `[${pieces.join(',')}]`;
 }
 
 /** Removes credentials from the router's URL. The configuration already rejects them; this is the safety net. */

@@ -1,7 +1,8 @@
 import { isIPv6 } from 'node:net';
 import type { RouterSummary } from './api-types.ts';
-import { answerJson } from './cached-answer.ts';
-import { listByName } from './fleet-list.ts';
+import { answerText } from './cached-answer.ts';
+import type { ForeignRouter } from './content.ts';
+import { listByName, renderList } from './fleet-list.ts';
 import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 
 /** One target group of Prometheus HTTP service discovery. */
@@ -36,13 +37,14 @@ export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
     const shards = content.describeShards();
     const peers = (shards?.peers ?? []).map((url) => toScrapeAddress(new URL(url)));
     const self = (shards && peers[shards.index]) ?? locateSelf(dependencies, context);
-    const groups = (await listByName(content)).map((router) => toGroup(router, self));
-    if (!shards || peers.length === 0) return answerJson(context, groups);
-    const others = [...shards.others.values()].map((router) => toGroup(router, peers[router.shard] ?? self));
-    return answerJson(
-      context,
-      [...groups, ...others].toSorted((a, b) => compareTexts(nameOf(a), nameOf(b))),
-    );
+    const own = await listByName(content);
+    // Without the addresses of the others, each process lists its own routers.
+    const others = peers.length > 0 ? [...(shards?.others.values() ?? [])] : [];
+    const all = others.length > 0 ? [...own, ...others].toSorted((a, b) => compareTexts(a.name, b.name)) : own;
+    const locate = (router: RouterSummary | ForeignRouter) =>
+      ('shard' in router ? peers[router.shard] : undefined) ?? self;
+    const groups = await renderList(all, (router) => toGroup(router, locate(router)));
+    return answerText(context, 'application/json', `${groups}\n`);
   };
 }
 
@@ -62,10 +64,6 @@ function toGroup(
       ...Object.fromEntries(meta.map(([label, value]) => [`__meta_router_label_${toLabelName(label)}`, value])),
     },
   };
-}
-
-function nameOf({ labels }: TargetGroup): string {
-  return labels['__param_target'] ?? '';
 }
 
 function compareTexts(a: string, b: string): number {

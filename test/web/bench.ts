@@ -127,6 +127,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     reload: () => Promise.resolve({ ok: true }),
     quit: () => {},
     listRouters: () => [ROUTER],
+    findRouter: (name) => [...(content.listRouters?.() ?? [ROUTER])].find((router) => router.name === name),
     listNames: () => [...(content.listRouters?.() ?? [ROUTER])].map(({ name }) => name),
     listFleetMinutes: () => [],
     describeAvailability: () => '',

@@ -66,8 +66,8 @@ const RETRY_AFTER_CAPPED = 'retry-after-capped';
 export class AvailabilityStats {
   readonly #options: AvailabilityOptions;
   #state: RouterStateName = 'unknown';
-  /** Wall time, milliseconds since the Unix epoch. */
-  #sinceMs: number | undefined;
+  /** Start of the state, by RFC 3339; rendered once, because lists show it again and again. */
+  #since: string | null = null;
   #failures = 0;
   /** True if there was a poll, so that the series about the last one exist. */
   #hasPoll = false;
@@ -76,6 +76,7 @@ export class AvailabilityStats {
   #staleAtMs = Number.POSITIVE_INFINITY;
   /** Wall time, milliseconds since the Unix epoch. */
   #lastSuccessMs: number | undefined;
+  #lastSuccess: string | null = null;
   #failure: RouterFailureSummary | undefined;
   #fault: PollFault | undefined;
   #retryAfter: RetryAfter | undefined;
@@ -171,9 +172,9 @@ export class AvailabilityStats {
   summarize(): AvailabilitySummary {
     return {
       state: this.#state,
-      since: toTime(this.#sinceMs),
+      since: this.#since,
       isStale: this.isStale,
-      lastSuccess: toTime(this.#lastSuccessMs),
+      lastSuccess: this.#lastSuccess,
       retryAfter: toTime(this.#findRetryAfterMs()),
       failure: this.#failure ?? null,
       fault: this.#fault ?? null,
@@ -226,7 +227,7 @@ export class AvailabilityStats {
   }
 
   #enter(state: RouterStateName): void {
-    if (this.#state !== state) this.#sinceMs = this.#options.clock.now();
+    if (this.#state !== state) this.#since = toTime(this.#options.clock.now());
     this.#state = state;
   }
 
@@ -237,6 +238,7 @@ export class AvailabilityStats {
     this.#failure = undefined;
     this.#enter('up');
     this.#lastSuccessMs = clock.now();
+    this.#lastSuccess = toTime(this.#lastSuccessMs);
     if (!isPutOff) log.mend(RETRY_AFTER);
   }
 

@@ -217,7 +217,7 @@ export class RouterStats {
       labels,
       ...this.#availability.summarize(),
       logLagSeconds: lagMs === undefined ? null : lagMs / 1000,
-      bytesToday: this.#options.bytes().budget.used.bytes,
+      bytesToday: this.#options.bytes().budget.usedBytes,
       byteBudget: byteBudget === 0 ? null : byteBudget,
       firmware: this.#identity.firmware ?? null,
       device: this.#glance.device,

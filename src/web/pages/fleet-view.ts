@@ -12,7 +12,7 @@ import {
 } from './facets.ts';
 import { findOutage, type Outage } from './outage.ts';
 import { sortPage } from './sort-page.ts';
-import { createMatcher, ROWS_MAX, type TablePage, type TableQuery } from './table-query.ts';
+import { createMatcher, findPage, ROWS_MAX, type TablePage, type TableQuery } from './table-query.ts';
 import { FILTERS, STATE_NAMES } from './words.ts';
 
 /** The fleet as its page shows it. */
@@ -29,9 +29,9 @@ export interface FleetView {
   readonly page: TablePage<RouterSummary>;
 }
 
-/** A router with the value that it is sorted by. */
+/** A router with the value that it is sorted by. No more of it is kept: that of ten thousand would burden the memory. */
 interface Ranked {
-  readonly router: RouterSummary;
+  readonly name: string;
   readonly rank: Rank;
 }
 
@@ -83,27 +83,28 @@ export async function viewFleet(content: WebContent, query: TableQuery): Promise
   const found: Ranked[] = [];
   const downSince: string[] = [];
   let total = 0;
+  const filters = Object.entries(FILTERS);
   for (const one of content.listRouters()) {
     const router = withoutCredentials(one);
     total++;
-    for (const key in FILTERS) if (FILTERS[key]?.fits(router)) counts[key] = (counts[key] ?? 0) + 1;
+    for (const [key, { fits }] of filters) if (fits(router)) counts[key] = (counts[key] ?? 0) + 1;
     countFacets(facets, router);
     if (router.state === 'down' && router.since !== null) downSince.push(router.since);
     if (isWanted(router) && hasFacets(router) && (query.search === '' || isMatch(listTexts(router)))) {
-      found.push({ router, rank: rank(router) });
+      found.push({ name: router.name, rank: rank(router) });
     }
     if (steps.isDue) await steps.next();
   }
-  const pages = Math.max(1, Math.ceil(found.length / ROWS_MAX));
-  const page = Math.min(query.page, pages);
-  const first = (page - 1) * ROWS_MAX;
-  const rows = await sortPage(found, createOrder(query.isDescending), first, ROWS_MAX);
+  const page = findPage(found.length, query.page);
+  const ranked = await sortPage(found, createOrder(query.isDescending), page.first, ROWS_MAX);
+  // A reload may have removed one meanwhile.
+  const rows = ranked.flatMap(({ name }) => content.findRouter(name) ?? []).map(withoutCredentials);
   return {
     total,
     counts,
     facets,
     outage: findOutage({ total, down: counts['down'] ?? 0, downSince, facets }),
-    page: { rows: rows.map(({ router }) => router), first, total: found.length, page, pages },
+    page: { rows, ...page },
   };
 }
 
@@ -129,7 +130,7 @@ function createOrder(isDescending: boolean): (a: Ranked, b: Ranked) => number {
       if (a.rank === null || b.rank === null) return Number(a.rank === null) - Number(b.rank === null);
       return a.rank < b.rank ? -sign : sign;
     }
-    return a.router.name < b.router.name ? -1 : Number(a.router.name > b.router.name);
+    return a.name < b.name ? -1 : Number(a.name > b.name);
   };
 }
 

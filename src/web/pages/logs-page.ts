@@ -1,16 +1,22 @@
+import { Steps } from '../../base/index.ts';
 import type { RouterLogSummary } from '../api-types.ts';
 import type { LogRow } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { NOTHING, renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';
-import { type Column, renderFound, renderPager, renderSearch, renderTable, sortRows } from './table.ts';
-import { createMatcher, cutPage, type TableQuery } from './table-query.ts';
+import { type Column, cutSorted, renderFound, renderPager, renderSearch, renderTable } from './table.ts';
+import { createMatcher, type TableQuery } from './table-query.ts';
 
 /** The sort keys of the logs. */
 export const LOG_SORTS = ['router', 'log', 'lag', 'loss', 'gaps', 'newest', 'lines', 'bytes', 'unparsed', 'archives'];
 const HOUR_S = 3600;
 
-/** Renders the logs of all routers as a table, by default grouped by router and sorted by name. */
-export function renderLogs(logs: readonly LogRow[], query: TableQuery, base: string, nowMs: number): Html {
+/** Renders the logs of all routers as a table, by default grouped by router and sorted by name. Takes breaks. */
+export async function renderLogs(
+  logs: Iterable<LogRow>,
+  query: TableQuery,
+  base: string,
+  nowMs: number,
+): Promise<Html> {
   const router: Column<LogRow> = {
     title: 'Router',
     key: 'router',
@@ -19,11 +25,18 @@ export function renderLogs(logs: readonly LogRow[], query: TableQuery, base: str
   };
   const columns = [router, ...createLogColumns(nowMs)];
   const isMatch = createMatcher(query.search);
-  const found = logs.filter((row) => isMatch([row.router, row.component]));
-  const page = cutPage(sortRows(found, columns, query), query.page);
-  const gaps = logs.reduce((sum, row) => sum + row.gaps, 0);
+  const steps = new Steps();
+  const found: LogRow[] = [];
+  let [count, gaps] = [0, 0];
+  for (const row of logs) {
+    count++;
+    gaps += row.gaps;
+    if (isMatch([row.router, row.component])) found.push(row);
+    if (steps.isDue) await steps.next();
+  }
+  const page = await cutSorted(found, columns, query);
   return html`<h1>Logs</h1>
-<p>${renderMany(logs.length, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started.
+<p>${renderMany(count, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started.
 If <i>time to loss</i> is under an hour, the router will soon delete unread lines.</p>
 ${renderSearch('Search router and log names', query)}
 ${renderTable({
@@ -31,7 +44,7 @@ ${renderTable({
   columns,
   rows: page.rows,
   query: { ...query, sort: query.sort ?? 'router' },
-  empty: logs.length === 0 ? 'No log was read. Logs are read only when a sink is configured.' : 'No log matches.',
+  empty: count === 0 ? 'No log was read. Logs are read only when a sink is configured.' : 'No log matches.',
 })}
 ${renderPager(page, query)}`;
 }

@@ -44,11 +44,9 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const main = renderRouter(withoutCredentials(router), config, below, clock.now());
       return answerPage(context, { title: router.name, path: undefined, base: below, main });
     },
-    '/logs': (context) => {
-      const logs = dependencies.content
-        .listLogs()
-        .toSorted((a, b) => (a.router === b.router ? 0 : a.router < b.router ? -1 : 1));
-      const main = renderLogs(logs, readQuery(context, LOG_SORTS), top, clock.now());
+    '/logs': async (context) => {
+      const logs = dependencies.content.listLogs();
+      const main = await renderLogs(logs, readQuery(context, LOG_SORTS), top, clock.now());
       return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
     },
     '/sinks': (context) => {

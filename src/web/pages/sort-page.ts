@@ -5,7 +5,7 @@ const RUN_MAX = 1000;
 
 /**
  * Returns the rows from index `first` on, at most `count`, of all rows in order. Takes breaks, and orders no more than
- * that needs. Equal rows may come in any order.
+ * that needs. Equal rows keep their order.
  */
 export async function sortPage<Row>(
   rows: readonly Row[],

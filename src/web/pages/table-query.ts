@@ -77,10 +77,9 @@ export interface TablePage<Row> {
   readonly pages: number;
 }
 
-/** Cuts out one page; the last page when `page` is beyond it. */
-export function cutPage<Row>(rows: readonly Row[], page: number): TablePage<Row> {
-  const pages = Math.max(1, Math.ceil(rows.length / ROWS_MAX));
+/** Returns which rows stand on a page; on the last one when `page` is beyond it. */
+export function findPage(total: number, page: number): Omit<TablePage<never>, 'rows'> {
+  const pages = Math.max(1, Math.ceil(total / ROWS_MAX));
   const shown = Math.min(page, pages);
-  const first = (shown - 1) * ROWS_MAX;
-  return { rows: rows.slice(first, first + ROWS_MAX), first, total: rows.length, page: shown, pages };
+  return { first: (shown - 1) * ROWS_MAX, total, page: shown, pages };
 }

@@ -1,6 +1,7 @@
 import { type Html, html, toShown } from './html.ts';
 import { renderCount, renderMany } from './quantities.ts';
-import { renderTableQuery, type TablePage, type TableQuery } from './table-query.ts';
+import { sortPage } from './sort-page.ts';
+import { findPage, ROWS_MAX, renderTableQuery, type TablePage, type TableQuery } from './table-query.ts';
 
 /** One column of a table. */
 export interface Column<Row> {
@@ -100,21 +101,30 @@ function renderCell<Row>({ cell, kind }: Column<Row>, row: Row, isName: boolean)
   return html`<td${kind ? html` class="${kind}"` : ''}>${cell(row)}</td>`;
 }
 
-/** Sorts by a column; equal rows keep their order. */
-export function sortRows<Row>(
+/** Returns one page of the rows, sorted by the column of the query, by default the first one. Takes breaks. */
+export async function cutSorted<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
   query: TableQuery,
-): readonly Row[] {
+): Promise<TablePage<Row>> {
   const rank = columns.find(({ key }) => key !== undefined && key === query.sort)?.rank;
-  if (!rank) return rows;
-  const sign = query.isDescending ? -1 : 1;
-  const ranked = rows.map((row) => ({ row, by: rank(row) }));
-  ranked.sort(({ by: a }, { by: b }) => {
+  const [first] = columns;
+  const order = createOrder(rank, query.isDescending && rank !== undefined);
+  const equal = createOrder(first?.rank, false);
+  const page = findPage(rows.length, query.page);
+  const shown = await sortPage(rows, (a, b) => order(a, b) || equal(a, b), page.first, ROWS_MAX);
+  return { rows: shown, ...page };
+}
+
+/** Orders by a value; `null` is last in both directions. */
+function createOrder<Row>(rank: Column<Row>['rank'], isDescending: boolean): (a: Row, b: Row) => number {
+  const sign = isDescending ? -1 : 1;
+  return (left, right) => {
+    const [a, b] = [rank?.(left) ?? null, rank?.(right) ?? null];
+    if (a === b) return 0;
     if (a === null || b === null) return Number(a === null) - Number(b === null);
-    return a === b ? 0 : a < b ? -sign : sign;
-  });
-  return ranked.map(({ row }) => row);
+    return a < b ? -sign : sign;
+  };
 }
 
 /** Renders the search field. A search keeps order and filter. */
