@@ -13,7 +13,8 @@ export interface PollTarget {
   readonly path: string;
   /** Compiled resources, ordered by module. */
   readonly resources: readonly CompiledResource[];
-  readonly reader: StatusReader | undefined;
+  /** Name of the reader that is asked instead of the router. */
+  readonly reader: ModuleReader | undefined;
   readonly modules: readonly string[];
   readonly isIdentity: boolean;
   /** The shortest interval of its modules. Milliseconds. */
@@ -49,22 +50,35 @@ export function toIntervalMs(module: ModuleDefinition, routerIntervalMs: number)
   return module.intervalMs ?? Math.max(routerIntervalMs, module.minIntervalMs ?? 0);
 }
 
+/** Thousands of routers share a few plans. */
+const plans = new WeakMap<readonly ModuleDefinition[], Map<string, PollPlan>>();
+
 /**
  * Creates the poll plan of modules; `intervalMs` is the router's status interval. A module whose reader is absent is
- * left out.
+ * left out. The same list of modules gives the same plan.
  */
 export function createPollPlan(
   modules: readonly ModuleDefinition[],
   intervalMs: number,
   readers: StatusReaders = {},
 ): PollPlan {
+  const ofModules = plans.get(modules) ?? new Map<string, PollPlan>();
+  plans.set(modules, ofModules);
+  const names = Object.entries(readers).flatMap(([name, reader]) => (reader ? [name] : []));
+  const key = [intervalMs, ...names.toSorted()].join(' ');
+  const plan = ofModules.get(key) ?? composePlan(modules, intervalMs, new Set(names));
+  ofModules.set(key, plan);
+  return plan;
+}
+
+function composePlan(modules: readonly ModuleDefinition[], intervalMs: number, readers: ReadonlySet<string>): PollPlan {
   const targets = new Map<string, PollTarget>();
   const patterns = new Map<string, PollPattern>();
   for (const { definition, resources } of compileModules(modules)) {
     const shared = { isIdentity: definition.isIdentity, intervalMs: toIntervalMs(definition, intervalMs) };
-    const reader = definition.reader && readers[definition.reader];
-    if (definition.reader && reader) {
-      const name = definition.reader;
+    const { reader } = definition;
+    if (reader && readers.has(reader)) {
+      const name = reader;
       const own = {
         name,
         path: '',

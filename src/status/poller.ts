@@ -256,11 +256,11 @@ export class StatusPoller {
 
   async #read(tracked: Tracked, poll: PollInProgress, signal: AbortSignal): Promise<void> {
     const { target, timer } = tracked;
-    const { source, clock, zone } = this.#options;
+    const { source, readers, clock, zone } = this.#options;
     poll.asked.add(tracked);
     if (this.#isSpared(tracked, poll)) poll.slowResources++;
     const previous = tracked.held && poll.options.holdsValues?.(target.name) ? tracked.held : undefined;
-    const context = { source, clock, zone, configHash: this.#configHash, previous };
+    const context = { source, readers, clock, zone, configHash: this.#configHash, previous };
     const reading = await readTarget(target, context, poll.deadline.signal);
     signal.throwIfAborted();
     if (reading.state !== 'failed') tracked.held = reading.held;

@@ -4,12 +4,14 @@ import type { DocumentSource, ReaderContext } from './contracts.ts';
 import { StatusError } from './errors.ts';
 import { mergeMappings } from './mapping/family-collector.ts';
 import type { MappingFault } from './mapping/mapping-fault.ts';
-import type { PollTarget } from './poll-plan.ts';
+import type { PollTarget, StatusReaders } from './poll-plan.ts';
 import type { Refusal } from './poll-result.ts';
 
 /** Source, clock and zone of one reading. */
 export interface ReadContext extends ReaderContext {
   readonly source: DocumentSource;
+  /** Readers by name. Default: none. */
+  readonly readers?: StatusReaders | undefined;
   readonly clock: Clock;
   readonly zone: string | undefined;
   /** Last answer of the target whose values are still held; an equal one is not mapped again. Default: none. */
@@ -108,8 +110,9 @@ export async function readTarget(
 }
 
 async function readValues(target: PollTarget, context: ReadContext, signal: AbortSignal) {
-  const { source, clock, zone, configHash, previous } = context;
-  if (target.reader) return target.reader.read({ configHash }, signal);
+  const { source, readers, clock, zone, configHash, previous } = context;
+  const reader = target.reader && readers?.[target.reader];
+  if (reader) return reader.read({ configHash }, signal);
   const { path, name } = target;
   const { body: document, digest } = await source.readDocument(path, signal, previous?.digest);
   if (previous && digest === previous.digest) {

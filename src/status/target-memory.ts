@@ -5,6 +5,9 @@ const HOUR_MS = 3_600_000;
 /** Time for which a refusal is remembered: a card may be added, or rights granted, without a change of firmware. */
 const ASK_AGAIN_MS: Readonly<Record<Refusal, number>> = { unsupported: 24 * HOUR_MS, forbidden: HOUR_MS };
 
+/** What is known of a resource that exists. */
+const READABLE = { refusal: undefined, untilMs: 0 };
+
 /**
  * Remembers what a router answered for each resource, so that it is not asked again and again for what it does not
  * have.
@@ -42,12 +45,11 @@ export class CapabilityMemory {
 
   /** Records an answer; without a refusal the resource exists. Monotonic time in milliseconds. */
   record(resource: string, refusal: Refusal | undefined, nowMs: number): void {
-    const untilMs = refusal ? nowMs + ASK_AGAIN_MS[refusal] : 0;
     const known = this.#known.get(resource);
     if (refusal || known?.refusal) this.#revision++;
     if (!known || known.refusal !== refusal) this.#answers++;
     else if (!refusal) return;
-    this.#known.set(resource, { refusal, untilMs });
+    this.#known.set(resource, refusal ? { refusal, untilMs: nowMs + ASK_AGAIN_MS[refusal] } : READABLE);
   }
 
   /** Returns true if the resource is worth asking for. */
