@@ -180,7 +180,7 @@ const polling: kit.Section = {
     kit.ranking({
       title: 'Routers with stretched intervals',
       description:
-        'Factor by which the intervals of a router are extended to stay within its byte budget. Empty without `byte_budget`.',
+        'Factor by which the intervals of a router are extended, to stay within its byte budget or because it answers slowly.',
       width: 8,
       unit: units.Short,
       min: 1,

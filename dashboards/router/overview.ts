@@ -204,7 +204,7 @@ export const reachability: kit.Section = {
     kit.trend({
       title: 'Stretched intervals',
       description:
-        'Factor by which intervals are extended to stay within the byte budget, so that values are older than `poll.interval`. Empty without `byte_budget`.',
+        'Factor by which intervals are extended, to stay within the byte budget or because the router answers slowly, so that values are older than `poll.interval`. Empty without `byte_budget` while it answers as usual.',
       width: 6,
       height: 10,
       unit: units.Short,
