@@ -127,6 +127,7 @@ function createStats(index: number): RouterStats {
     logger: LOGGER,
     clock,
     bytes: () => ({ sent: 100_000, received: 900_000, budget }),
+    pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
     certificate: () => undefined,
     quietMsMax: () => 3_600_000,
   });
