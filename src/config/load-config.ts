@@ -147,7 +147,7 @@ async function resolveConfig(
   const resolved = await resolveRouters(main, settings, routers, { registry, rules }, (one) => {
     if (one.settings.name === options.shownRouter) shown = renderResolvedRouter(one.settings, one.layers);
   });
-  const share = options.shard && selectShare(resolved, options.shard, web.peers ?? [], main);
+  const share = options.shard && selectShare(resolved, options.shard, web, main);
   const config = {
     web,
     storage,

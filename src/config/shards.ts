@@ -1,5 +1,5 @@
 import type { ConfigFile } from '../settings/index.ts';
-import type { FleetShards, ForeignRouter } from '../web/index.ts';
+import type { FleetShards, ForeignRouter, WebSettings } from '../web/index.ts';
 import type { RouterSettings } from './config.ts';
 
 /** The process of a fleet that a configuration is loaded for. */
@@ -31,11 +31,14 @@ export function findShard(router: string, total: number): number {
   return best;
 }
 
-/** Selects the routers of a process. `peers`: the addresses of all processes, if they are configured. */
+/**
+ * Selects the routers of a process. The other processes have the same configuration, so they accept a token that this
+ * one accepts.
+ */
 export function selectShare(
   routers: readonly RouterSettings[],
   { index, total: written }: Shard,
-  peers: readonly string[],
+  { peers = [], access }: Pick<WebSettings, 'peers' | 'access'>,
   main: ConfigFile,
 ): Share {
   const total = written ?? Math.max(1, peers.length);
@@ -50,6 +53,7 @@ export function selectShare(
     );
   }
   if (total === 1) return { routers, shards: undefined };
+  const token = access?.tokens.find(({ role }) => role !== 'metrics')?.token;
   const own: RouterSettings[] = [];
   const others = new Map<string, ForeignRouter>();
   for (const router of routers) {
@@ -58,7 +62,7 @@ export function selectShare(
     if (shard === index) own.push(router);
     else others.set(name, { name, url, labels, shard });
   }
-  return { routers: own, shards: { index, total, peers, others } };
+  return { routers: own, shards: { index, total, peers, token, others } };
 }
 
 /** FNV-1a, 32 bits. */

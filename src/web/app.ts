@@ -122,10 +122,7 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/metrics/agent': { GET: scrape.agent },
     '/probe': { GET: scrape.probe },
     '/sd': page(createDiscoveryHandler(dependencies)),
-    '/api/v1/routers': page(async (context) => {
-      const routers = await renderList(await listByName(dependencies.content), (router) => router);
-      return answerText(context, 'application/json', `{"routers":${routers}}\n`);
-    }),
+    '/api/v1/routers': page((context) => answerRouters(dependencies, context)),
     '/api/v1/routers/:name': page((context) => describeRouter(dependencies, context)),
     '/api/v1/runs': page((context) => answerJson(context, dependencies.content.describeRuns())),
     '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(dependencies.content))),
@@ -164,6 +161,15 @@ function boundPage(clock: Clock, gate: ConcurrencyLimit, handler: Handler): Hand
       if (outgoing?.closed ?? true) end();
     }
   };
+}
+
+/** Answers with the routers of all processes; with `own=1` only with those of this process. */
+async function answerRouters({ content, peers }: WebDependencies, context: WebContext): Promise<Response> {
+  const isWhole = context.req.query('own') !== '1';
+  const fleet = isWhole ? await peers.collect(content) : { listRouters: () => content.listRouters(), faults: [] };
+  const routers = await renderList(await listByName(fleet), (router) => router);
+  const unanswered = fleet.faults.length > 0 ? `,"unanswered":${JSON.stringify(fleet.faults)}` : '';
+  return answerText(context, 'application/json', `{"routers":${routers}${unanswered}}\n`);
 }
 
 function describeRouter({ content }: WebDependencies, context: WebContext): Response | Promise<Response> {

@@ -1,3 +1,4 @@
+import type { Secret } from '../base/index.ts';
 import type {
   FleetMinute,
   RouterDetail,
@@ -47,6 +48,8 @@ export interface FleetShards {
   readonly total: number;
   /** Base URL of each process by its index, without a slash at the end; empty if they are not configured. */
   readonly peers: readonly string[];
+  /** Bearer token that the other processes accept; `undefined` when they are asked without one. */
+  readonly token?: Secret | undefined;
   /** The routers of the other processes, by name. */
   readonly others: ReadonlyMap<string, ForeignRouter>;
 }

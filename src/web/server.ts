@@ -14,6 +14,7 @@ import { HostPolicy } from './host-policy.ts';
 import { type Answer, type Listener, openListener, type WebAddress } from './listener.ts';
 import { PasswordThread } from './password-thread.ts';
 import { parseExternalUrl, parseRoutePrefix } from './paths.ts';
+import { PeerFleet } from './peer-fleet.ts';
 import { RateLimit } from './rate-limit.ts';
 import { checkSecurity, NO_SECURITY, type WebSecurity } from './security.ts';
 
@@ -73,6 +74,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   const externalUrl = options.externalUrl === undefined ? undefined : parseExternalUrl(options.externalUrl);
   const routePrefix = parseRoutePrefix(options.routePrefix ?? externalUrl?.pathname ?? '');
   const passwords = new PasswordThread();
+  const peers = new PeerFleet(clock);
   const createAuth = ({ users }: WebSecurity) => (users.size === 0 ? undefined : new BasicAuth(users, passwords));
   const ownHosts = [externalUrl?.hostname, ...options.addresses.map(({ host }) => host)].filter(isName);
   const toHosts = ({ allowedHosts = [] }: WebPolicy) => new HostPolicy([...ownHosts, ...allowedHosts]);
@@ -110,7 +112,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   };
   const listeners: Listener[] = [];
   const close = async () => {
-    await Promise.all([...listeners.map((listener) => listener.close()), passwords.close()]);
+    await Promise.all([...listeners.map((listener) => listener.close()), passwords.close(), peers.close()]);
   };
   try {
     for (const address of options.addresses) {
@@ -123,7 +125,7 @@ export async function openWebServer(options: WebServerOptions): Promise<WebServe
   return {
     urls: listeners.map(({ url }) => url + routePrefix),
     serve(content) {
-      const dependencies = content && { content, clock, routePrefix, externalUrl, isLifecycleEnabled };
+      const dependencies = content && { content, peers, clock, routePrefix, externalUrl, isLifecycleEnabled };
       answer = dependencies ? toListener(createWebApp(dependencies, accessPolicy)) : answerWithout;
     },
     prepare(wanted) {

@@ -26,8 +26,9 @@ function startShard({ file }: RunConfig, index: number, port: number | undefined
   return startRouterExporter('run', ...flags, '--shard', `exporter-${index}`, '--web.listen-address', listen);
 }
 
-async function listNames(port: number | undefined): Promise<string[]> {
-  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/routers`);
+/** Names of the routers of one process; with an empty `query`, as it shows the whole fleet. */
+async function listNames(port: number | undefined, query = '?own=1'): Promise<string[]> {
+  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/routers${query}`);
   return ((await answer.json()) as { routers: { name: string }[] }).routers.map(({ name }) => name);
 }
 
@@ -42,7 +43,7 @@ test.skipIf(prometheus.isMissing)(
     await using first = startShard(config, 0, ports[0]);
     await using second = startShard(config, 1, ports[1]);
     for (const agent of [first, second]) await agent.waitFor('stderr', /Started/);
-    const before = await Promise.all(ports.slice(0, 2).map(listNames));
+    const before = await Promise.all(ports.slice(0, 2).map((port) => listNames(port)));
     expect(before.flat()).toHaveLength(ROUTERS);
 
     await using server = await startPrometheus({
@@ -61,9 +62,10 @@ test.skipIf(prometheus.isMissing)(
       await agent.waitFor('stderr', /Loaded the configuration again/);
     }
 
-    const after = await Promise.all(ports.map(listNames));
+    const after = await Promise.all(ports.map((port) => listNames(port)));
     expect(after.flat().toSorted()).toEqual(before.flat().toSorted());
     expect(after.slice(0, 2).every((names, index) => names.every((name) => before[index]?.includes(name)))).toBe(true);
+    expect((await listNames(ports[1], '')).toSorted()).toEqual(after.flat().toSorted());
     const [moved = ''] = after[2] ?? [];
     // Whoever has not heard of the move yet is shown the way.
     const probe = await fetch(`http://127.0.0.1:${ports[0]}/probe?target=${moved}`);

@@ -18,6 +18,7 @@ import {
   type WebServerOptions,
 } from '../../src/web/index.ts';
 import { parseExternalUrl, parseRoutePrefix } from '../../src/web/paths.ts';
+import { PeerFleet } from '../../src/web/peer-fleet.ts';
 
 export const ROUTER: RouterSummary = {
   name: 'plant-7',
@@ -160,6 +161,7 @@ export function createApp(settings: Settings = {}) {
   const dependencies = {
     content: createContent(settings.content),
     clock,
+    peers: new PeerFleet(clock),
     routePrefix: parseRoutePrefix(routePrefix),
     externalUrl: externalUrl === undefined ? undefined : parseExternalUrl(externalUrl),
     isLifecycleEnabled,

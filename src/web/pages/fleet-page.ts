@@ -1,11 +1,12 @@
 import type { FleetMinute, RouterSummary, SinkSummary, SpoolSummary } from '../api-types.ts';
+import type { PeerFault } from '../peer-fleet.ts';
 import { createFleetColumns } from './fleet-columns.ts';
 import { renderFilters } from './fleet-filters.ts';
 import { renderOutage } from './fleet-outage.ts';
 import { renderStrip } from './fleet-strip.ts';
 import type { FleetView } from './fleet-view.ts';
-import { type Html, html } from './html.ts';
-import { renderCount } from './quantities.ts';
+import { type Html, html, toShown } from './html.ts';
+import { renderCount, renderMany } from './quantities.ts';
 import { renderFound, renderPager, renderTable } from './table.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
@@ -22,6 +23,8 @@ export interface Delivery {
 export interface FleetContent {
   /** The counts, and the routers of this page. */
   readonly view: FleetView;
+  /** Processes of the fleet that did not answer. */
+  readonly faults: readonly PeerFault[];
   /** The last hours. */
   readonly minutes: readonly FleetMinute[];
   /** Sinks and spool. */
@@ -72,9 +75,14 @@ function renderCard(href: string, count: number, title: string, key: string, isC
 `;
 }
 
-function renderNotices({ view: { total }, delivery: { sinks, spool } }: FleetContent, base: string): Html {
+function renderNotices({ view: { total }, faults, delivery: { sinks, spool } }: FleetContent, base: string): Html {
   const sinksDown = sinks.filter(({ state }) => state === 'down').length;
-  return html`${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
+  return html`${faults.map(renderPeerFault)}${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}
 ${!spool.isHeldBack && spool.routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${spool.routersHeldBack.length} of ${total} routers:</strong> their waiting records take as much of the spool as is free. See <a href="${base}sinks">sinks</a>.</p>` : ''}
 ${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} ${sinks.length === 1 ? 'sink' : 'sinks'} down.</strong> See <a href="${base}sinks">sinks</a>.</p>` : ''}`;
+}
+
+function renderPeerFault({ shard, url, routers, error }: PeerFault): Html {
+  return html`<p class="notice"><strong>Process ${shard} (${toShown(url)}) does not answer:</strong> its ${renderMany(routers, 'router')} cannot be shown. ${toShown(error)}</p>
+`;
 }

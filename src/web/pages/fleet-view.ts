@@ -69,7 +69,10 @@ export const FLEET_SORTS = Object.keys(RANKS);
  * Counts, filters and sorts the fleet for one page. All routers are looked at once, in steps, so that polls and other
  * answers go on; only the routers of this page are put in order.
  */
-export async function viewFleet(content: WebContent, query: TableQuery): Promise<FleetView> {
+export async function viewFleet(
+  content: Pick<WebContent, 'listRouters' | 'findRouter'>,
+  query: TableQuery,
+): Promise<FleetView> {
   const steps = new Steps();
   const counts = Object.fromEntries(Object.keys(FILTERS).map((key) => [key, 0]));
   const facets = Object.fromEntries(FACETS.map((facet) => [facet, new Map()])) as Record<

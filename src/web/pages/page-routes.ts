@@ -1,6 +1,7 @@
 import { answerText } from '../cached-answer.ts';
 import type { WebContent } from '../content.ts';
 import { withoutCredentials } from '../fleet-list.ts';
+import { answerForOther } from '../shards.ts';
 import type { Handler, WebContext, WebDependencies } from '../web-dependencies.ts';
 import { renderConfig } from './config-page.ts';
 import { parseFacets } from './facets.ts';
@@ -23,11 +24,13 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
   const [top, below] = [toBase(''), toBase('../')];
   return {
     '/': async (context) => {
-      const { content } = dependencies;
+      const { content, peers } = dependencies;
+      const whole = await peers.collect(content);
       const facets = parseFacets((name) => context.req.queries(name));
       const query = { ...readQuery(context, FLEET_SORTS, Object.keys(FILTERS)), facets };
       const fleet = {
-        view: await viewFleet(content, query),
+        view: await viewFleet(whole, query),
+        faults: whole.faults,
         minutes: content.listFleetMinutes(),
         delivery: describeDelivery(content),
         availabilityOf: ({ name }: { readonly name: string }) => content.describeAvailability(name),
@@ -39,7 +42,9 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
     '/router/:name': (context) => {
       const name = context.req.param('name') ?? '';
       const router = dependencies.content.describeRouter(name);
-      if (!router) return answerNoRouter(context, below);
+      if (!router) {
+        return answerForOther(dependencies.content, context, name, `/router/${name}`) ?? answerNoRouter(context, below);
+      }
       const config = dependencies.content.renderRouterConfig(name) ?? '';
       const main = renderRouter(withoutCredentials(router), config, below, clock.now());
       return answerPage(context, { title: router.name, path: undefined, base: below, main });

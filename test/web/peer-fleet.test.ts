@@ -1,0 +1,134 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { Secret } from '../../src/base/index.ts';
+import type { FleetShards, WebContent } from '../../src/web/index.ts';
+import { openBench, ROUTER } from './bench.ts';
+
+const OTHER = { name: 'plant-9', url: 'https://192.0.2.99', labels: { site: 'essen' }, shard: 1 };
+const THEIRS = { ...ROUTER, name: 'plant-9', url: 'https://other.example', labels: { site: 'elsewhere' } };
+
+/** A process of the fleet that answers as a test wants. */
+async function openPeer(answer: RequestListener) {
+  const requests: { url: string | undefined; authorization: string | undefined }[] = [];
+  const server = createServer((request, response) => {
+    requests.push({ url: request.url, authorization: request.headers.authorization });
+    answer(request, response);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  return {
+    requests,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function createContent(peer: string, changes: Partial<FleetShards> = {}): Partial<WebContent> {
+  const others = new Map([[OTHER.name, OTHER]]);
+  const shards: FleetShards = { index: 0, total: 2, peers: ['http://127.0.0.1:1', peer], others, ...changes };
+  return {
+    listRouters: () => [ROUTER],
+    findRouter: (name) => (name === ROUTER.name ? ROUTER : undefined),
+    describeShards: () => shards,
+  };
+}
+
+const answerRouters =
+  (...routers: readonly unknown[]): RequestListener =>
+  (_request, response) =>
+    void response.end(JSON.stringify({ routers }));
+
+test('GET /api/v1/routers has the routers of all processes, each with the name, URL and labels that are configured here', async () => {
+  await using peer = await openPeer(
+    answerRouters(THEIRS, { ...THEIRS, name: 'plant-7' }, { ...THEIRS, name: 'stranger' }),
+  );
+  await using bench = await openBench(createContent(peer.url, { token: new Secret('a-token-of-the-fleet') }));
+  const { routers, unanswered } = JSON.parse((await bench.get('/api/v1/routers')).body.toString());
+  expect(routers).toEqual([ROUTER, { ...ROUTER, name: 'plant-9', url: OTHER.url, labels: OTHER.labels }]);
+  expect(unanswered).toBeUndefined();
+  expect(peer.requests).toEqual([{ url: '/api/v1/routers?own=1', authorization: 'Bearer a-token-of-the-fleet' }]);
+});
+
+test('GET /api/v1/routers?own=1 asks no other process', async () => {
+  await using peer = await openPeer(answerRouters(THEIRS));
+  await using bench = await openBench(createContent(peer.url));
+  expect(JSON.parse((await bench.get('/api/v1/routers?own=1')).body.toString())).toEqual({ routers: [ROUTER] });
+  expect(peer.requests).toEqual([]);
+});
+
+test('the other processes are asked at most every five seconds, however many look', async () => {
+  await using peer = await openPeer(answerRouters(THEIRS));
+  await using bench = await openBench(createContent(peer.url));
+  await Promise.all([bench.get('/'), bench.get('/'), bench.get('/api/v1/routers')]);
+  await bench.clock.advance(4900);
+  await bench.get('/');
+  expect(peer.requests).toHaveLength(1);
+  await bench.clock.advance(200);
+  await bench.get('/');
+  expect(peer.requests).toHaveLength(2);
+});
+
+test.for([
+  ['refuses', (_request, response) => void response.writeHead(401).end(), /add a token with role read/],
+  ['fails', (_request, response) => void response.writeHead(500).end(), /status 500/],
+  ['answers with something else', (_request, response) => void response.end('[]'), /no list of routers/],
+  ['answers with no JSON', (_request, response) => void response.end('<html>'), /JSON/],
+  ['closes the connection', (request) => void request.socket.destroy(), /./],
+] as const satisfies readonly (readonly [string, RequestListener, RegExp])[])(
+  'a process that %s is named on the page, and its routers are listed as unknown',
+  async ([, answer, reason]) => {
+    await using peer = await openPeer(answer);
+    await using bench = await openBench(createContent(peer.url));
+    const json = JSON.parse((await bench.get('/api/v1/routers')).body.toString());
+    expect(json.routers).toMatchObject([{ name: 'plant-7' }, { name: 'plant-9', state: 'unknown', url: OTHER.url }]);
+    expect(json.unanswered).toEqual([{ shard: 1, url: peer.url, routers: 1, error: expect.stringMatching(reason) }]);
+    const page = (await bench.get('/')).body.toString();
+    expect(page).toContain(`Process 1 (${peer.url}) does not answer:</strong> its 1 router cannot be shown.`);
+    expect(page).toContain('plant-9');
+  },
+);
+
+test('a process that never answers delays a page by three seconds at most', async () => {
+  const asked = Promise.withResolvers<void>();
+  await using peer = await openPeer(() => asked.resolve());
+  await using bench = await openBench(createContent(peer.url));
+  const answer = bench.get('/api/v1/routers');
+  await asked.promise;
+  await bench.clock.advance(3000);
+  expect(JSON.parse((await answer).body.toString()).unanswered).toHaveLength(1);
+});
+
+test('what another process says is neither trusted nor able to break a page', async () => {
+  const hostile = {
+    name: 'plant-9',
+    state: '<script>',
+    since: 7,
+    failure: { reason: ['x'], step: 'rm', error: '<img src=x>' },
+    fault: { step: 'tcp', error: '</td><script>alert(1)</script>' },
+    device: { model: '<b>', signal: { kind: 'rsrp', value: 'high' } },
+    bytesToday: 'many',
+  };
+  await using peer = await openPeer(answerRouters(hostile));
+  await using bench = await openBench(createContent(peer.url));
+  const page = await bench.get('/');
+  expect(page.status).toBe(200);
+  expect(page.body.toString()).not.toMatch(/<script>alert|<img src=x>|<b>"/);
+  const { routers } = JSON.parse((await bench.get('/api/v1/routers')).body.toString());
+  expect(routers[1]).toMatchObject({
+    state: 'unknown',
+    since: null,
+    bytesToday: 0,
+    failure: { step: null },
+    fault: { step: 'tcp' },
+  });
+});
+
+test('the page of a router of another process is there', async () => {
+  await using peer = await openPeer(answerRouters(THEIRS));
+  await using bench = await openBench(createContent(peer.url));
+  const { status, headers } = await bench.get('/router/plant-9');
+  expect([status, headers['location']]).toEqual([307, `${peer.url}/router/plant-9`]);
+});
