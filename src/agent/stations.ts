@@ -7,6 +7,7 @@ import { openArchivePool } from '../logs/index.ts';
 import { readDescriptorLimit } from '../net/index.ts';
 import { ConnectionLimit, findConnectionsMax } from '../router/index.ts';
 import { findRunsMax, type RunEnded, Scheduler } from '../schedule/index.ts';
+import { ModelMemory } from '../status/index.ts';
 import type { StoreError } from '../store/index.ts';
 import type { SpoolSummary } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
@@ -111,6 +112,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     values: createRouterValues(store, onStoreFailed),
     archives,
     connections,
+    models: new ModelMemory(),
     exposition,
     recent: new RecentRecords(),
     clock,

@@ -2,6 +2,10 @@ import { RowPath, toPlainText } from './mapping/rows.ts';
 import { parseDateText } from './values/parse-date-text.ts';
 
 const BOARDS = new RowPath('status.list');
+/** More than a device has slots. */
+const BOARDS_MAX = 32;
+/** Characters of what identifies a model. */
+const MODEL_LENGTH_MAX = 500;
 const SINGLE_VALUES = new RowPath('status.unique');
 
 /** Returns the system's version in a `device_info`: that of the main board, which is the first one. */
@@ -12,6 +16,18 @@ export function readFirmwareVersion(document: unknown): string | undefined {
 /** Returns the serial number in a `device_info`: the main board's is that of the device. */
 export function readSerialNumber(document: unknown): string | undefined {
   return readField(document, BOARDS, 'serial_number');
+}
+
+/**
+ * Returns the model in a `device_info`: product, types of the boards and firmware. `undefined` without a product or a
+ * firmware.
+ */
+export function readModel(document: unknown): string | undefined {
+  const product = readField(document, SINGLE_VALUES, 'device_type');
+  const firmware = readFirmwareVersion(document);
+  if (product === undefined || firmware === undefined) return undefined;
+  const boards = (BOARDS.find(document)?.rows ?? []).slice(0, BOARDS_MAX).map((row) => toText(row.read('board_type')));
+  return JSON.stringify([product, firmware, ...boards]).slice(0, MODEL_LENGTH_MAX);
 }
 
 /** Returns the hash of the running configuration in a `sysdetail/system`. */
@@ -32,6 +48,10 @@ export function readSystemWallMs(document: unknown, nearMs: number): number | un
 
 /** Returns a field of the first row; `undefined` if it is absent or empty. */
 function readField(document: unknown, path: RowPath, name: string): string | undefined {
-  const plain = toPlainText(path.find(document)?.rows[0]?.read(name));
+  return toText(path.find(document)?.rows[0]?.read(name));
+}
+
+function toText(value: unknown): string | undefined {
+  const plain = toPlainText(value);
   return plain && 'text' in plain && plain.text !== '' ? plain.text : undefined;
 }

@@ -1,6 +1,7 @@
 import { type Clock, type Deadline, openDeadline } from '../base/index.ts';
 import type { DocumentSource } from './contracts.ts';
-import { readFirmwareVersion, readSerialNumber, readSystemHash } from './known-fields.ts';
+import { readFirmwareVersion, readModel, readSerialNumber, readSystemHash } from './known-fields.ts';
+import { ModelMemory } from './model-memory.ts';
 import type { ModuleDefinition } from './module-settings/module-definition.ts';
 import { createPollPlan, type PollPlan, type PollTarget, type StatusReaders } from './poll-plan.ts';
 import type { PollResult, ResourceCapability, ResourceResult } from './poll-result.ts';
@@ -26,6 +27,8 @@ export interface StatusPollerOptions {
   readonly staleAfterMs: number;
   /** IANA name of the router's zone; `undefined` if unknown. */
   readonly zone: string | undefined;
+  /** What routers of each model lack, shared by all pollers. Default: no other router is known. */
+  readonly models?: ModelMemory | undefined;
   /** What an earlier poller of this router knew ({@link StatusPoller.takeState}). Default: nothing. */
   readonly previous?: string | undefined;
 }
@@ -99,6 +102,11 @@ export class StatusPoller {
   readonly #memory = new CapabilityMemory();
   /** The router that the memory is of: as it was read, or as an earlier poller knew it. */
   #memoryOf: Pick<PollerState, 'firmware' | 'serial'>;
+  readonly #models: ModelMemory;
+  /** Model of the router; `undefined` before it is known. */
+  #model: string | undefined;
+  /** True if nothing is known of the router but what it has answered, so that its model may tell more. */
+  #isNew: boolean;
   /** Memory and router that were handed out last. */
   #takenRevision = '';
   #listed: { readonly answers: number; readonly capabilities: readonly ResourceCapability[] } | undefined;
@@ -119,10 +127,12 @@ export class StatusPoller {
       isLeftOver: false,
       held: undefined,
     }));
+    this.#models = options.models ?? new ModelMemory();
     const known = parseState(options.previous);
     this.#memoryOf = known;
+    this.#isNew = known.firmware === undefined && known.serial === undefined;
     // Nothing would say that it is another router by now.
-    if (known.firmware === undefined && known.serial === undefined) return;
+    if (this.#isNew) return;
     const { clock } = options;
     const names = new Set(this.#plan.targets.map(({ name }) => name));
     for (const { resource, untilMs } of known.lacks) {
@@ -203,7 +213,7 @@ export class StatusPoller {
         poll.slowResources >= (poll.options.slowResourcesMax ?? Infinity) && this.#isSpared(tracked, poll);
       tracked.isLeftOver = isDue && (poll.isOver || isTooMuch);
       if (!isDue || tracked.isLeftOver) continue;
-      if (this.#memory.mayAsk(tracked.target.name, poll.startedMs)) await this.#read(tracked, poll, signal);
+      if (this.#mayAsk(tracked, poll.startedMs)) await this.#read(tracked, poll, signal);
       else held ??= tracked;
     }
     const isWanted = poll.asked.size > 0 || held !== undefined || poll.options.isSignWanted === true;
@@ -220,6 +230,12 @@ export class StatusPoller {
     return !options.isFresh && !target.isIdentity && target.intervalMs > this.#options.intervalMs;
   }
 
+  #mayAsk({ target: { name } }: Tracked, nowMs: number): boolean {
+    if (this.#memory.mayAsk(name, nowMs)) return true;
+    // Another router of the model has it after all.
+    return this.#memory.isGuess(name) && this.#models.find(this.#model ?? '', name) === 'some';
+  }
+
   /** If anything else was read, these resources were refused; otherwise the account was. */
   #judgeUnsure(poll: PollInProgress): void {
     if (poll.isUp) {
@@ -234,10 +250,15 @@ export class StatusPoller {
   }
 
   /**
-   * Identity first, then what the previous poll did not reach, so that nothing behind a slow resource waits forever.
+   * Identity first, then what the previous poll did not reach, so that nothing behind a slow resource waits forever; last what
+   * the router is guessed to lack.
    */
   #order(): readonly Tracked[] {
-    const rank = ({ target, isLeftOver }: Tracked) => (target.isIdentity ? 0 : isLeftOver ? 1 : 2);
+    const rank = ({ target, isLeftOver }: Tracked) => {
+      if (target.isIdentity) return 0;
+      if (isLeftOver) return 1;
+      return this.#memory.isGuess(target.name) ? 3 : 2;
+    };
     return this.#tracked.toSorted((a, b) => rank(a) - rank(b));
   }
 
@@ -279,9 +300,28 @@ export class StatusPoller {
     if (reading.state === 'forbidden' && reading.isUnsure) {
       poll.unsure.add(target.name);
     } else if (reading.state !== 'failed') {
+      const isGuess = this.#memory.isGuess(target.name);
       this.#memory.record(target.name, reading.state === 'read' ? undefined : reading.state, reading.readAtMs);
+      if (reading.state !== 'forbidden') this.#compare(target.name, reading.state === 'unsupported', isGuess);
     }
     if (reading.state === 'read' && !reading.isUnchanged) this.#learn(target, reading.document);
+  }
+
+  /** Compares an answer with what is known of the model: a router that differs from the others is asked for everything. */
+  #compare(resource: string, isLacking: boolean, isGuess: boolean): void {
+    if (this.#model === undefined) return;
+    const isOtherThanModel = isLacking ? this.#models.find(this.#model, resource) === 'some' : isGuess;
+    if (isOtherThanModel) this.#memory.forgetGuesses();
+    this.#models.learn(this.#model, resource, isLacking);
+  }
+
+  /** Guesses that a new router lacks what others of its model lack. */
+  #guess(model: string): void {
+    const nowMs = this.#options.clock.monotonic();
+    for (const { target } of this.#tracked) {
+      if (target.isIdentity || target.reader || this.#models.find(model, target.name) !== 'none') continue;
+      this.#memory.guessLack(target.name, this.#serialNumber ?? '', nowMs);
+    }
   }
 
   /** Learns facts from documents that the poller itself uses. */
@@ -295,9 +335,13 @@ export class StatusPoller {
     this.#memoryOf = { firmware: version ?? of.firmware, serial: serial ?? of.serial };
     this.#serialNumber = serial ?? this.#serialNumber;
     this.#firmwareVersion = version ?? this.#firmwareVersion;
-    if (!hasChanged) return;
-    const refused = new Set(this.#memory.forget());
-    for (const { target, timer } of this.#tracked) if (refused.has(target.name)) timer.reset();
+    if (hasChanged) {
+      const refused = new Set(this.#memory.forget());
+      for (const { target, timer } of this.#tracked) if (refused.has(target.name)) timer.reset();
+    }
+    this.#model = readModel(document);
+    if (this.#model !== undefined && (this.#isNew || hasChanged)) this.#guess(this.#model);
+    this.#isNew = false;
   }
 
   #toResourceResult({ target, timer }: Tracked, reading: TargetReading, { options }: PollInProgress): ResourceResult {

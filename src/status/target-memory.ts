@@ -1,3 +1,4 @@
+import { hashToUnit } from '../base/index.ts';
 import type { PollPlan } from './poll-plan.ts';
 import type { Refusal, ResourceCapability } from './poll-result.ts';
 
@@ -7,17 +8,27 @@ const ASK_AGAIN_MS: Readonly<Record<Refusal, number>> = { unsupported: 24 * HOUR
 
 /** What is known of a resource that exists. */
 const READABLE = { refusal: undefined, untilMs: 0 };
+/** A guess is verified within the first day, but not in the first hour, which has other work. */
+const GUESS_MS_MIN = HOUR_MS;
+const GUESS_MS_MAX = 23 * HOUR_MS;
+
+interface Known {
+  readonly refusal: Refusal | undefined;
+  readonly untilMs: number;
+  /** True if no answer of this router says so. */
+  readonly isGuess?: boolean;
+}
 
 /**
  * Remembers what a router answered for each resource, so that it is not asked again and again for what it does not
  * have.
  */
 export class CapabilityMemory {
-  readonly #known = new Map<string, { readonly refusal: Refusal | undefined; readonly untilMs: number }>();
+  readonly #known = new Map<string, Known>();
   #revision = 0;
   #answers = 0;
 
-  /** Increases when the router has answered anything otherwise than before. */
+  /** Increases when what is known of any resource has changed. */
   get answers(): number {
     return this.#answers;
   }
@@ -34,6 +45,30 @@ export class CapabilityMemory {
       refusal: 'unsupported',
       untilMs: nowMs + Math.min(leftMs, ASK_AGAIN_MS.unsupported),
     });
+  }
+
+  /**
+   * Guesses that the router lacks a resource of which nothing is known. `seed`: of the router; decides when the guess is
+   * verified.
+   */
+  guessLack(resource: string, seed: string, nowMs: number): void {
+    if (this.#known.has(resource)) return;
+    const waitMs = GUESS_MS_MIN + hashToUnit(`${seed}/${resource}`) * (GUESS_MS_MAX - GUESS_MS_MIN);
+    this.#known.set(resource, { refusal: 'unsupported', untilMs: nowMs + waitMs, isGuess: true });
+    this.#revision++;
+    this.#answers++;
+  }
+
+  /** Returns true if it is a guess that the router lacks the resource. */
+  isGuess(resource: string): boolean {
+    return this.#known.get(resource)?.isGuess === true;
+  }
+
+  /** Forgets guesses, because one of them was wrong. */
+  forgetGuesses(): void {
+    for (const [resource, { isGuess }] of this.#known) if (isGuess) this.#known.delete(resource);
+    this.#revision++;
+    this.#answers++;
   }
 
   /** Lists what the router lacks, with the remaining time for which it is not asked for. Milliseconds. */

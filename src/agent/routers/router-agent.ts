@@ -7,6 +7,7 @@ import { type Activity, type CurrentRun, PaceMemory, type RunOutcome } from '../
 import {
   ConfigurationReader,
   createLogFilesReader,
+  type ModelMemory,
   type PollResult,
   type ReaderContext,
   type ReaderReading,
@@ -50,6 +51,8 @@ export interface RouterAgentOptions {
   readonly archives: ArchivePool;
   /** Bound of the connections to all routers. */
   readonly connections: ConnectionLimit;
+  /** What routers of each model lack. */
+  readonly models: ModelMemory;
   /** Exposition that serves the router's metrics. */
   readonly exposition: FleetExposition;
   /** Recent records of all routers, for the pages. */
@@ -171,6 +174,7 @@ export class RouterAgent {
       deadlineMs: settings.poll.deadlineMs,
       staleAfterMs: settings.poll.staleAfterMs,
       zone: settings.timezone,
+      models: options.models,
       previous: values.read(settings.name, CAPABILITIES_KEY),
     });
     this.#backup =
