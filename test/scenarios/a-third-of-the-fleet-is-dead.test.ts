@@ -56,7 +56,8 @@ test('with 30 % of the routers dead in five ways, the values of the others are n
   const healthy = Array.from({ length: ROUTERS }, (_, index) => index).filter((index) => !DEAD.includes(index));
   for (const index of healthy) await fleet.router(index).fault('slow', { delayMs: 400 });
   await fleet.startAgent();
-  await using _stop = { [Symbol.asyncDispose]: () => stop(fleet) };
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => stop(fleet));
   await pass(fleet, MINUTE_MS);
   for (let step = 0; step < 30; step++) {
     await pass(fleet, 10 * SECOND_MS);
