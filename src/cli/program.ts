@@ -22,6 +22,8 @@ import { readVersion } from './version.ts';
 const DEMO_ROUTERS_MAX = 1000;
 /** Maximum simulated routers without an agent: each needs a port. */
 const SIMULATED_ROUTERS_MAX = 10_000;
+/** Maximum of `bench`: all connect to one port of this machine. */
+const BENCH_ROUTERS_MAX = 20_000;
 
 /** Parses the arguments after the program's name, runs the command and resolves with its exit code. Never rejects for wrong usage. */
 export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -180,6 +182,45 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       };
       finish(await simulate(flags, io));
     });
+
+  program
+    .command('bench')
+    .description('Measure how many routers this machine carries, with simulated ones in a process of their own.')
+    .option('--routers <count>', 'largest number of routers to try', parseWholeNumber(1, BENCH_ROUTERS_MAX), 1000)
+    .option(
+      '--interval <duration>',
+      'interval of polls and of readings of logs (default: 60s)',
+      parseDurationFlag,
+      60_000,
+    )
+    .option(
+      '--latency <duration>',
+      'time from a request to its answer, as in 400ms (default: none)',
+      parseDurationFlag,
+      0,
+    )
+    .option(
+      '--for <duration>',
+      'time of each measurement, after two intervals (default: 60s)',
+      parseDurationFlag,
+      60_000,
+    )
+    .option('--no-logs', 'poll only')
+    .action(async (options) => {
+      const { bench } = await import('./bench/bench.ts');
+      const flags = {
+        routers: options.routers,
+        intervalMs: options.interval,
+        latencyMs: options.latency,
+        forMs: options.for,
+        hasLogs: options.logs,
+      };
+      finish(await bench(flags, endWithReader(io)));
+    });
+  program.command('bench-routers', { hidden: true }).action(async () => {
+    const { runBenchRouters } = await import('./bench/routers-process.ts');
+    finish(await runBenchRouters(io));
+  });
 
   addRouterCommands(program, endWithReader(io), finish);
   addDeadLetterCommands(program, endWithReader(io), finish);

@@ -17,6 +17,7 @@
  *   faults/         the faults that can be switched on
  *   control/        the port through which other programs direct it all
  *   openapi/        description of the interface
+ *   stub/           many routers that answer from memory, for measurements
  *   tls/, bzip2/    certificates, and the encoder of archives
  *
  * docs/simulator.md is for users.
@@ -40,3 +41,6 @@ export {
   type RestFeatures,
   type SimulatorOptions,
 } from './simulator-options.ts';
+export { readUrl, type ScrapeCounts, Scraper } from './stub/scraper.ts';
+export type { StubLogOptions } from './stub/stub-logs.ts';
+export { type StubCounts, type StubRouters, type StubRoutersOptions, startStubRouters } from './stub/stub-routers.ts';

@@ -62,6 +62,7 @@ describe('the Dockerfile', () => {
     expect(JSON.parse(lastOf('ENTRYPOINT')[0] ?? '')).toEqual([
       'node',
       '--disable-sigusr1',
+      '--max-semi-space-size=8',
       expect.stringMatching(/^\/.*\/bin\/router-exporter\.js$/),
     ]);
     expect(JSON.parse(lastOf('CMD')[0] ?? '')).toContain(`--storage.path=${lastOf('VOLUME')[0]}`);

@@ -94,7 +94,7 @@ describe('the unit', () => {
   });
 
   test('opens no debugger, also before the program ignores the signal for it', () => {
-    expect(valuesOf('Environment')).toContain('NODE_OPTIONS=--disable-sigusr1');
+    expect(valuesOf('Environment')).toContain('"NODE_OPTIONS=--disable-sigusr1 --max-semi-space-size=8"');
   });
 
   test('gives the agent more time to end than it takes', () => {

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { type Clock, openDeadline } from '../../base/index.ts';
+import { BenchError } from './bench-error.ts';
+
+/** Limit of the start. Milliseconds. */
+const START_MS_MAX = 120_000;
+/** Limit of the end, which logs out of all routers. Milliseconds. */
+const STOP_MS_MAX = 60_000;
+
+/** The agent as it is shipped, in a process of its own. */
+export class AgentProcess implements AsyncDisposable {
+  /** Address of its web server. */
+  readonly url: string;
+  readonly #process: ChildProcess;
+  readonly #clock: Clock;
+
+  private constructor(child: ChildProcess, url: string, clock: Clock) {
+    this.#process = child;
+    this.url = url;
+    this.#clock = clock;
+  }
+
+  /** Starts it; resolves when it listens. Throws {@link BenchError}. */
+  static async start(program: string, configFile: string, clock: Clock): Promise<AgentProcess> {
+    const args = [program, 'run', '--config.file', configFile, '--log.format', 'json'];
+    const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    using deadline = openDeadline(clock, START_MS_MAX);
+    const started = Promise.withResolvers<string>();
+    let last = '';
+    const lines = createInterface({ input: child.stderr });
+    lines.on('line', (line) => {
+      last = line;
+      const [url] = readUrls(line);
+      if (url !== undefined) started.resolve(url);
+    });
+    child.once('exit', () => {
+      started.reject(new BenchError('process-ended', `The agent has ended; its last line was ${JSON.stringify(last)}`));
+    });
+    deadline.signal.addEventListener('abort', () => {
+      started.reject(new BenchError('no-answer', 'The agent did not start in time'));
+    });
+    try {
+      return new AgentProcess(child, await started.promise, clock);
+    } catch (cause) {
+      child.kill('SIGKILL');
+      throw cause;
+    }
+  }
+
+  /** Number of the process. */
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const ended = once(this.#process, 'exit');
+    this.#process.kill('SIGTERM');
+    const timer = this.#clock.setTimer(STOP_MS_MAX, () => this.#process.kill('SIGKILL'));
+    await ended;
+    timer.cancel();
+  }
+}
+
+/** Returns the addresses in the line of the agent's log that says it has started; none in other lines. */
+function readUrls(line: string): readonly string[] {
+  if (!line.includes('"Started"')) return [];
+  const { urls } = JSON.parse(line) as { readonly urls?: readonly string[] };
+  return urls ?? [];
+}

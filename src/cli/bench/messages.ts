@@ -1,0 +1,19 @@
+import type { ScrapeCounts, StubCounts, StubRoutersOptions } from '../../simulator/index.ts';
+
+/** What the process of the stub routers is asked for. */
+export type Order =
+  | { readonly type: 'start'; readonly options: Omit<StubRoutersOptions, 'clock' | 'random'> }
+  /** Requests since the last time, and all scrapes. */
+  | { readonly type: 'count' }
+  /** Scrapes a URL from now on, by so many clients, and no other one. */
+  | { readonly type: 'scrape'; readonly url: string; readonly scrapers: number; readonly intervalMs: number }
+  /** Reads a text of this machine. */
+  | { readonly type: 'read'; readonly url: string };
+
+/** Its answer, one to each order and in their order. */
+export type Report =
+  | { readonly type: 'started'; readonly port: number; readonly caPem: string }
+  | { readonly type: 'counted'; readonly counts: StubCounts; readonly scrapes: readonly ScrapeCounts[] }
+  | { readonly type: 'scraping' }
+  | { readonly type: 'read'; readonly text: string }
+  | { readonly type: 'failed'; readonly error: string };

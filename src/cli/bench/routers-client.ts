@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type Clock, openDeadline } from '../../base/index.ts';
+import { BenchError } from './bench-error.ts';
+import type { Order, Report } from './messages.ts';
+
+/** Limit of one answer of the other process. Milliseconds. */
+const ANSWER_MS_MAX = 60_000;
+
+/** The process of the stub routers, seen from the one that measures. One order at a time. */
+export class RoutersClient implements AsyncDisposable {
+  readonly #process: ChildProcess;
+  readonly #clock: Clock;
+
+  /** `program`: the main file of this program. */
+  constructor(program: string, clock: Clock) {
+    this.#clock = clock;
+    // The routers say nothing; their faults come as reports.
+    this.#process = spawn(process.execPath, [...process.execArgv, program, 'bench-routers'], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+  }
+
+  /** Number of the process. */
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
+  /** Gives an order and resolves with the report of this type. Throws {@link BenchError}. */
+  async ask<T extends Report['type']>(order: Order, type: T): Promise<Extract<Report, { readonly type: T }>> {
+    using deadline = openDeadline(this.#clock, ANSWER_MS_MAX);
+    const { signal } = deadline;
+    const ended = once(this.#process, 'exit', { signal }).then(() => {
+      throw new BenchError('process-ended', 'The process of the stub routers has ended');
+    });
+    const answered = once(this.#process, 'message', { signal });
+    this.#process.send(order);
+    const [report] = (await Promise.race([answered, ended])) as [Report];
+    ended.catch(() => {});
+    if (report.type === type) return report as Extract<Report, { readonly type: T }>;
+    throw new BenchError('no-answer', report.type === 'failed' ? report.error : `Expected ${type}, not ${report.type}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const ended = once(this.#process, 'exit');
+    if (this.#process.connected) this.#process.disconnect();
+    this.#process.kill();
+    await ended;
+  }
+}

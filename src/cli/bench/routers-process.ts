@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createSystemClock, renderErrorChain, systemRandom } from '../../base/index.ts';
+import { readUrl, Scraper, type StubRouters, startStubRouters } from '../../simulator/index.ts';
+import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
+import type { Order, Report } from './messages.ts';
+
+/** `bench-routers`: the stub routers of `bench`, in a process of their own; takes orders from the process that started it. */
+export async function runBenchRouters(io: CommandIo): Promise<ExitCode> {
+  if (!process.send) {
+    io.stderr.write('bench-routers is a part of the command bench, which starts it\n');
+    return EXIT.usage;
+  }
+  const clock = createSystemClock();
+  const stop = new AbortController();
+  let scraping = new AbortController();
+  let scrapers: readonly Scraper[] = [];
+  let routers: StubRouters | undefined;
+  const carryOut = async (order: Order): Promise<Report> => {
+    switch (order.type) {
+      case 'start': {
+        routers = await startStubRouters({ ...order.options, clock, random: systemRandom });
+        const { port, caPem } = routers;
+        return { type: 'started', port, caPem };
+      }
+      case 'count': {
+        const counts = routers?.count() ?? { requests: {}, bareRequests: 0 };
+        return { type: 'counted', counts, scrapes: scrapers.map((scraper) => scraper.counts) };
+      }
+      case 'scrape': {
+        scraping.abort();
+        scraping = new AbortController();
+        scrapers = Array.from({ length: order.scrapers }, () => new Scraper(order.url, order.intervalMs, clock));
+        for (const scraper of scrapers) void scraper.run(AbortSignal.any([stop.signal, scraping.signal]));
+        return { type: 'scraping' };
+      }
+      case 'read':
+        return { type: 'read', text: await readUrl(order.url, stop.signal) };
+    }
+  };
+  process.on('message', (order: Order) => {
+    carryOut(order).then(
+      (report) => process.send?.(report),
+      (cause: unknown) => process.send?.({ type: 'failed', error: renderErrorChain(cause) } satisfies Report),
+    );
+  });
+  // The parent process ends it, also by its own end.
+  const gone = Promise.withResolvers<void>();
+  process.once('disconnect', gone.resolve);
+  await Promise.race([gone.promise, io.signal.aborted ? undefined : once(io.signal, 'abort')]);
+  stop.abort();
+  await routers?.[Symbol.asyncDispose]();
+  return EXIT.done;
+}

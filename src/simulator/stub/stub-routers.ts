@@ -1,0 +1,157 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Clock, Random } from '../../base/index.ts';
+import { SimulatorError } from '../simulator-error.ts';
+import { createCertificateAuthority } from '../tls/certificate-authority.ts';
+import { type StubLogOptions, StubLogs } from './stub-logs.ts';
+
+/** What stub routers answer, and how. */
+export interface StubRoutersOptions {
+  /** Bodies of the answers by path, such as `/status/device_info`. Of several bodies each request gets the next one. */
+  readonly bodies: Readonly<Record<string, readonly string[]>>;
+  /** Their logs. Default: none. */
+  readonly logs?: StubLogOptions | undefined;
+  /** Time from a request to its answer. Milliseconds, default 0. */
+  readonly latencyMs?: number | undefined;
+  /** Share of the answers that come a second late, as after the loss of a packet. Default 0. */
+  readonly lossRatio?: number | undefined;
+  /** Share of the routers that take connections and never answer. Default 0. */
+  readonly deadRatio?: number | undefined;
+  /** Time without a request after which a router closes its connection. Milliseconds, default never. */
+  readonly idleMs?: number | undefined;
+  /** Clock of delays and of new log lines. */
+  readonly clock: Clock;
+  /** Decides which packets are lost. */
+  readonly random: Random;
+}
+
+/** Requests that stub routers were sent. */
+export interface StubCounts {
+  /** Requests to the routers by path, without query, since the last call. */
+  readonly requests: Readonly<Record<string, number>>;
+  /** Requests to routers whose name begins with `bare-`, in all. */
+  readonly bareRequests: number;
+}
+
+/** Running stub routers. */
+export interface StubRouters extends AsyncDisposable {
+  /** Router `i` has the URL `https://127.0.0.1:<port>/r<i>`. */
+  readonly port: number;
+  /** Certificate that clients must trust. */
+  readonly caPem: string;
+  /** Returns what was asked since the last call. */
+  count(): StubCounts;
+}
+
+/** The first wait of TCP for the acknowledgement of a lost packet. Milliseconds. */
+const RETRANSMISSION_MS = 1000;
+const ROOT = '/api/v2_0';
+const BARE = '/bare-';
+const JSON_TYPE = { 'content-type': 'application/json' };
+const TOKENS = Buffer.from('{"access":"an-access-token-of-a-router","refresh":"a-refresh-token"}');
+const MISSING = Buffer.from('{"error":[{"path":"unknown"}]}');
+
+/**
+ * Starts any number of routers that answer from memory, for measurements of clients: all are paths of one HTTPS server, and
+ * cost little beyond the wire. They log everybody in, remember nothing and misbehave only as the options say. Throws
+ * {@link SimulatorError} `listen-failed`.
+ */
+export async function startStubRouters(options: StubRoutersOptions): Promise<StubRouters> {
+  const authority = await createCertificateAuthority('Stub routers', options.random);
+  const stub = new StubServer(options);
+  const server = createServer(authority.issue(['127.0.0.1']), (request, response) => stub.answer(request, response));
+  server.keepAliveTimeout = 0;
+  const { idleMs } = options;
+  if (idleMs !== undefined) server.on('secureConnection', (socket: Socket) => closeIdle(socket, idleMs));
+  // A client that gives up is no fault of the server.
+  server.on('tlsClientError', () => {});
+  server.listen({ port: 0, host: '127.0.0.1', backlog: BACKLOG });
+  try {
+    await once(server, 'listening');
+  } catch (cause) {
+    throw new SimulatorError('listen-failed', 'No stub router can listen on 127.0.0.1', { cause });
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    caPem: authority.caPem,
+    count: () => stub.takeCounts(),
+    async [Symbol.asyncDispose]() {
+      const closed = Promise.withResolvers<void>();
+      server.close(() => closed.resolve());
+      server.closeAllConnections();
+      await closed.promise;
+    },
+  };
+}
+
+/** Connections that wait to be accepted: a fleet connects at once. */
+const BACKLOG = 4096;
+
+function closeIdle(socket: Socket, idleMs: number): void {
+  socket.setTimeout(idleMs, () => socket.end());
+}
+
+class StubServer {
+  readonly #options: StubRoutersOptions;
+  readonly #bodies: ReadonlyMap<string, readonly Buffer[]>;
+  readonly #logs: StubLogs | undefined;
+  /** Number of answers of each resource that changes, by router and path. */
+  readonly #answered = new Map<string, number>();
+  #requests = new Map<string, number>();
+  #bareRequests = 0;
+
+  constructor(options: StubRoutersOptions) {
+    this.#options = options;
+    this.#bodies = new Map(
+      Object.entries(options.bodies).map(([path, bodies]) => [path, bodies.map((body) => Buffer.from(body))]),
+    );
+    this.#logs = options.logs && new StubLogs(options.logs, options.clock);
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse): void {
+    request.resume();
+    const { url = '' } = request;
+    const [path = '', query = ''] = url.slice(url.indexOf(ROOT) + ROOT.length).split('?');
+    if (url.startsWith(BARE)) this.#bareRequests++;
+    else this.#requests.set(path, (this.#requests.get(path) ?? 0) + 1);
+    if (this.#isDead(url)) return;
+    const { latencyMs = 0, lossRatio = 0, random, clock } = this.#options;
+    const isLate = lossRatio > 0 && random() < lossRatio;
+    const waitMs = latencyMs + (isLate ? RETRANSMISSION_MS : 0);
+    if (waitMs === 0) this.#send(url, path, query, response);
+    else clock.setTimer(waitMs, () => this.#send(url, path, query, response));
+  }
+
+  takeCounts(): StubCounts {
+    const requests = Object.fromEntries(this.#requests);
+    this.#requests = new Map();
+    return { requests, bareRequests: this.#bareRequests };
+  }
+
+  #send(url: string, path: string, query: string, response: ServerResponse): void {
+    const body = this.#findBody(url, path, query);
+    response
+      .writeHead(body ? 200 : 404, { ...JSON_TYPE, 'content-length': (body ?? MISSING).length })
+      .end(body ?? MISSING);
+  }
+
+  #findBody(url: string, path: string, query: string): Buffer | undefined {
+    if (path === '/auth/login') return TOKENS;
+    if (path === '/download/log') return this.#logs?.read(query);
+    const bodies = this.#bodies.get(path);
+    if (!bodies || bodies.length < 2) return bodies?.[0];
+    const count = this.#answered.get(url) ?? 0;
+    this.#answered.set(url, count + 1);
+    return bodies[count % bodies.length];
+  }
+
+  /** The dead routers are spread evenly. */
+  #isDead(url: string): boolean {
+    const { deadRatio = 0 } = this.#options;
+    if (deadRatio === 0) return false;
+    const index = Number(/^\/(?:bare-|r)(\d+)/.exec(url)?.[1] ?? 0);
+    return Math.floor((index + 1) * deadRatio) > Math.floor(index * deadRatio);
+  }
+}

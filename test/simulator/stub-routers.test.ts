@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { createSeededRandom, createSteppedClock, createSystemClock } from '../../src/base/index.ts';
+import { RouterClient } from '../../src/router/index.ts';
+import { type StubRoutersOptions, startStubRouters } from '../../src/simulator/index.ts';
+
+const BODIES = { '/status/same': ['{"a":1}'], '/status/other': ['{"n":1}', '{"n":2}'] };
+
+async function openStub(options: Partial<StubRoutersOptions> = {}, router = 0) {
+  const all = { bodies: BODIES, clock: createSystemClock(), random: createSeededRandom(1), ...options };
+  const stub = await startStubRouters(all);
+  const client = new RouterClient({
+    url: `https://127.0.0.1:${stub.port}/r${router}`,
+    username: 'u',
+    password: 'p',
+    tls: { caPem: stub.caPem },
+    requestTimeoutMs: 300,
+  });
+  return {
+    stub,
+    client,
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await stub[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('stub routers give each answer in turn, lack all others, and count what they were asked', async () => {
+  await using rig = await openStub();
+  const { client, stub } = rig;
+  expect(await client.readStatus('same')).toEqual({ a: 1 });
+  expect([
+    await client.readStatus('other'),
+    await client.readStatus('other'),
+    await client.readStatus('other'),
+  ]).toEqual([{ n: 1 }, { n: 2 }, { n: 1 }]);
+  await expect(client.readStatus('none')).rejects.toMatchObject({ status: 404 });
+  expect(stub.count().requests).toEqual({ '/auth/login': 1, '/status/same': 1, '/status/other': 3, '/status/none': 1 });
+  expect(stub.count().requests).toEqual({});
+});
+
+test('stub routers answer after their latency, and a lost packet costs another second', async () => {
+  const clock = createSteppedClock(0);
+  await using rig = await openStub({ clock, latencyMs: 100, lossRatio: 1 });
+  let isAnswered = false;
+  const asked = rig.client.logIn().then(() => (isAnswered = true));
+  while (rig.stub.count().requests['/auth/login'] === undefined) await new Promise(setImmediate);
+  await clock.advance(1099);
+  expect(isAnswered).toBe(false);
+  await clock.advance(1);
+  await asked;
+});
+
+test('a share of the stub routers is dead: it takes connections and never answers', async () => {
+  await using dead = await openStub({ deadRatio: 0.5 }, 1);
+  await expect(dead.client.logIn()).rejects.toMatchObject({ code: 'timeout' });
+  await using alive = await openStub({ deadRatio: 0.5 }, 0);
+  await alive.client.logIn();
+});
+
+test('a stub router closes a connection that is idle, if it is told to', async () => {
+  await using rig = await openStub({ idleMs: 1 });
+  await rig.client.logIn();
+  const { opened } = rig.client.connections;
+  const reconnect = async () => {
+    await rig.client.readStatus('same');
+    return rig.client.connections.opened;
+  };
+  await expect.poll(reconnect, { timeout: 5000, interval: 5 }).toBeGreaterThan(opened);
+});
+
+test('the first log of a stub router grows a line at a time, and the others do not', async () => {
+  const clock = createSteppedClock(Date.UTC(2026, 10, 21));
+  await using rig = await openStub({ clock, logs: { components: 2, bytes: 1000, lineEveryMs: 60_000 } });
+  const read = async (name: string) =>
+    rig.client.readLog(name, AbortSignal.timeout(5000), async (body) =>
+      Buffer.concat(await Array.fromAsync(body)).toString(),
+    );
+  const [first = '', second = ''] = await rig.client.listLogs();
+  const before = [await read(first), await read(second)];
+  expect(Math.min(...before.map(({ length }) => length))).toBeGreaterThanOrEqual(1000);
+  await clock.advance(60_000);
+  const after = [await read(first), await read(second)];
+  expect(after[1]).toBe(before[1]);
+  expect(after[0]?.startsWith(before[0] ?? '')).toBe(true);
+  expect(after[0]?.slice(before[0]?.length).match(/\n/g)).toHaveLength(1);
+});
