@@ -54,6 +54,33 @@ const now: kit.Section = {
       ],
     }),
     kit.stat({
+      title: 'Sources of routers',
+      description:
+        'Sources that could not be read last, and routers that are missing in lists that are held until they are confirmed. The lists before stay in use.',
+      width: 3,
+      unit: units.NoUnit,
+      limits: kit.NONE_ALLOWED,
+      queries: [
+        { expr: `count(${of('router_exporter_source_up')} == 0) or vector(0)`, legend: 'not readable' },
+        { expr: `sum(${of('router_exporter_source_held_removals')}) or vector(0)`, legend: 'removals held' },
+        { expr: `sum(${of('router_exporter_source_refused_routers')}) or vector(0)`, legend: 'refused' },
+      ],
+    }),
+    kit.stat({
+      title: 'Routers of sources',
+      description: 'Routers that come from sources, by source.',
+      width: 3,
+      unit: units.NoUnit,
+      queries: [{ expr: `sum by (source) (${of('router_exporter_source_routers')})`, legend: '{{source}}' }],
+    }),
+    kit.stat({
+      title: 'Sources read last',
+      description: 'Time of the last successful reading of the source that was read least recently.',
+      width: 4,
+      unit: units.DateTimeFromNow,
+      queries: [{ expr: `min(${of('router_exporter_source_last_success_timestamp_seconds')}) * 1000`, legend: 'read' }],
+    }),
+    kit.stat({
       title: 'Reading of logs pauses',
       description:
         'Agents that read no logs because the spool or its disk is full, and routers whose logs alone are paused because their records take as much of the spool as is free. Check the sinks: one that is down fills the spool.',

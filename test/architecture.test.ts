@@ -104,11 +104,11 @@ describe('src/', () => {
       .filter(({ path, text }) => pattern.test(text) && !modules.some((module) => path.startsWith(`src/${module}`)))
       .map(({ path }) => path);
 
-  test('opens outgoing connections only in router/ and delivery/, with the tools of net/, and listens only in web/ and simulator/', () => {
+  test('opens outgoing connections only in router/, delivery/ and inventory/, with the tools of net/, and listens only in web/ and simulator/', () => {
     // `isIP` of node:net parses a text and opens nothing.
     const network =
       /(?<!import \{ isIP(v4|v6)?(, isIPv6)? \} )from '(undici|node:(net|tls|http|https|http2|dgram|dns)(\/promises)?)'/;
-    expect(violators(network, 'net/', 'router/', 'delivery/', 'web/', 'simulator/')).toEqual([]);
+    expect(violators(network, 'net/', 'router/', 'delivery/', 'inventory/', 'web/', 'simulator/')).toEqual([]);
     expect(violators(/\bfetch\(|new WebSocket\(/, 'simulator/')).toEqual([]);
   });
 

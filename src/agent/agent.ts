@@ -1,10 +1,12 @@
 import type { Writable } from 'node:stream';
 import { type Clock, Lifecycle, type Logger, type Random, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
+import type { SourceKeeper, SourceOutcome } from '../inventory/index.ts';
 import type { SecretKeeper } from '../settings/index.ts';
 import type { StoreError } from '../store/index.ts';
 import { openWebServer, type ReloadResult, toWebPolicy, type WebServer } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
+import { InventoryWatch } from './inventory-watch.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan } from './plan.ts';
 import { SecretWatch } from './secret-watch.ts';
@@ -39,6 +41,10 @@ export interface AgentOptions {
   readonly stdout: Writable;
   /** The secrets of the configuration that can be read again. Default: none. */
   readonly secrets?: SecretKeeper | undefined;
+  /** Answers of the sources of routers. Default: none. */
+  readonly inventory?: SourceKeeper | undefined;
+  /** What the configuration made of them. Default: nothing. */
+  readonly sources?: readonly SourceOutcome[] | undefined;
 }
 
 /** Settings of the web server from the command line. */
@@ -80,7 +86,7 @@ export interface Agent {
 }
 
 /** Bounds of the steps of stopping, milliseconds; with those of the stations below the ten seconds that service managers allow. */
-const STOP_MS = { configuration: 500, history: 100, secrets: 100, web: 500 };
+const STOP_MS = { configuration: 500, history: 100, inventory: 200, secrets: 100, web: 500 };
 
 /**
  * Starts the agent. Throws if it cannot, with everything released. While the disk cannot be written, the
@@ -115,8 +121,19 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   await supervisor.start(failed.signal);
   stations.scheduler.start();
   const commit = (plan: Plan) => supervisor.commit(plan);
-  const reloader = new ConfigReloader({ ...options, load: options.reload, prepare, commit, metrics });
+  const reload = () => reloader.reload();
+  const inventory = new InventoryWatch({ inventory: options.inventory, reload, clock, logger });
+  const reloader = new ConfigReloader({
+    ...options,
+    load: options.reload,
+    prepare,
+    commit,
+    onCommitted: (loaded) => inventory.apply(loaded.config.routerSources, loaded.sources ?? []),
+    metrics,
+  });
   lifecycle.onStop('configuration', STOP_MS.configuration, () => reloader.close());
+  lifecycle.onStop('inventory', STOP_MS.inventory, () => inventory.close());
+  metrics.readSources(() => inventory.describe());
   if (options.secrets) {
     const watch = new SecretWatch({ secrets: options.secrets, clock, logger });
     lifecycle.onStop('secrets', STOP_MS.secrets, () => watch.close());
@@ -134,11 +151,18 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
       clock,
       spool: stations.describeSpool,
       findUnreadiness: () => (readiness.isReady ? describeFault(state.opening.fault) : NOT_RUNNING),
-      reload: () => reloader.reload(),
+      reload: (acceptedSource) => {
+        if (acceptedSource === undefined || inventory.confirm(acceptedSource)) return reload();
+        return Promise.resolve({
+          ok: false,
+          faults: [`No answer of a source "${acceptedSource}" waits to be confirmed`],
+        });
+      },
       quit: () => quit.abort(),
       onFailed: (cause) => logPageFailure(logger, cause),
     }),
   );
+  await inventory.apply(config.routerSources, options.sources ?? []);
   logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: web.urls });
   return createAgent({ ...stations, urls: web.urls, reloader, failed, quit, readiness, lifecycle, logger });
 }

@@ -13,6 +13,8 @@ export interface ConfigReloaderOptions {
   readonly prepare: (config: Config) => Promise<Plan>;
   /** Makes a plan the running configuration. Never rejects. */
   readonly commit: (plan: Plan) => Promise<void>;
+  /** Called when a configuration runs, with what was loaded with it. Never rejects. */
+  readonly onCommitted?: ((loaded: LoadedConfig & { readonly ok: true }) => Promise<void>) | undefined;
   /** Files of routers that are watched for changes, as they were read; absent = none. */
   readonly watched?: WatchedFiles | undefined;
   /** Clock for watching files and for the time of the last reload. */
@@ -57,13 +59,14 @@ export class ConfigReloader {
   }
 
   async #reload(): Promise<ReloadResult> {
-    const { load, prepare, commit, logger, metrics } = this.#options;
+    const { load, prepare, commit, onCommitted, logger, metrics } = this.#options;
     if (!load) return { ok: false, faults: ['This configuration was not loaded from a file'] };
     let faults: readonly string[];
     try {
       const loaded = await load();
       if (loaded.ok) {
         await commit(await prepare(loaded.config));
+        await onCommitted?.(loaded);
         this.#noteSuccess();
         this.#follow(loaded.watched);
         return { ok: true };

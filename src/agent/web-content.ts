@@ -39,8 +39,8 @@ export interface WebContentOptions {
   readonly spool: () => SpoolSummary;
   /** Returns why the agent is not ready; `undefined` if it is. */
   readonly findUnreadiness: () => string | undefined;
-  /** Reloads the configuration; resolves with the outcome. */
-  readonly reload: () => Promise<ReloadResult>;
+  /** Reloads the configuration; resolves with the outcome. `acceptedSource`: source whose removals are confirmed. */
+  readonly reload: (acceptedSource?: string) => Promise<ReloadResult>;
   /** Shuts the agent down. */
   readonly quit: () => void;
   /** Called with the error that prevented an answer. */

@@ -5,7 +5,10 @@ import { SHIPPED_RULES } from '../logs/index.ts';
 import { SHIPPED_MODULES_FOLDER } from '../status/index.ts';
 
 /** What a command needs beside the configuration itself. */
-export type ReadOptions = Pick<LoadOptions, 'checkedState' | 'secrets' | 'shownRouter' | 'shard'>;
+export type ReadOptions = Pick<
+  LoadOptions,
+  'checkedState' | 'secrets' | 'shownRouter' | 'shard' | 'inventory' | 'storagePath'
+>;
 
 /** Loads a configuration file with the environment of this process and the built-in modules. */
 export function readConfig(path: string, options: ReadOptions = {}): Promise<LoadedConfig> {

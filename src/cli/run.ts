@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import { type CheckedState, type LoadedConfig, readEnvironment, type Shard, watchAlso } from '../config/index.ts';
+import { SourceKeeper } from '../inventory/index.ts';
 import { type ConfigFault, parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig } from '../web/index.ts';
@@ -36,8 +37,19 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   }
   if (wrong.length > 0) return EXIT.usage;
   const secrets = new SecretKeeper();
+  const inventory = new SourceKeeper();
+  const statePath = flags.storagePath === undefined ? undefined : resolve(flags.storagePath);
   const load = async (checkedState?: CheckedState) =>
-    applyFlags(await readConfig(flags.configFile, { checkedState, secrets, shard: flags.shard }), flags);
+    applyFlags(
+      await readConfig(flags.configFile, {
+        checkedState,
+        secrets,
+        shard: flags.shard,
+        inventory,
+        storagePath: statePath,
+      }),
+      flags,
+    );
   const { storagePath } = flags;
   const folderFault = storagePath === undefined ? undefined : await findFolderFault(resolve(storagePath));
   if (folderFault !== undefined) {
@@ -79,6 +91,8 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
       config,
       watched: loaded.watched,
       secrets,
+      inventory,
+      sources: loaded.sources ?? [],
       logger,
       io,
       web: flags.web,

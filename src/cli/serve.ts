@@ -11,6 +11,7 @@ import {
 } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { DeliveryError } from '../delivery/index.ts';
+import type { SourceKeeper, SourceOutcome } from '../inventory/index.ts';
 import type { SecretKeeper } from '../settings/index.ts';
 import { findSecrets } from './configuration.ts';
 import type { ServiceManager } from './service-manager.ts';
@@ -52,7 +53,8 @@ export function openLogger(flags: LogFlags, io: CommandIo): OwnLog {
     secrets: () => secrets,
   });
   const mask = () => {
-    const held = used.flatMap(({ routers, sinks, web }) => [
+    const held = used.flatMap(({ routers, routerSources, sinks, web }) => [
+      ...findSecrets(routerSources),
       ...findSecrets(web.access),
       ...routers.map(({ password }) => password),
       ...sinks.flatMap((sink) => findSecrets('query' in sink ? { ...sink, query: sink.query.filter(isLong) } : sink)),
@@ -89,6 +91,10 @@ export interface ServeOptions {
   readonly web?: AgentWebOptions;
   /** The secrets of the configuration that can be read again; absent = none. */
   readonly secrets?: SecretKeeper;
+  /** Answers of the sources of routers; absent = none. */
+  readonly inventory?: SourceKeeper;
+  /** What the configuration made of them; absent = nothing. */
+  readonly sources?: readonly SourceOutcome[];
   /** The agent's own log. */
   readonly logger: Logger;
   /** Streams and signals of the process. */

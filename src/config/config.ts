@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { BackupSettings } from '../backup/index.ts';
 import type { Secret } from '../base/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
+import type { SourceSettings } from '../inventory/index.ts';
 import type { LogRuleSettings, LogSettings, RedactSettings } from '../logs/index.ts';
 import type { RouterIdentity } from '../model/index.ts';
 import type { ConnectionSettings } from '../router/index.ts';
@@ -22,6 +23,8 @@ export interface Config {
   readonly routers: readonly RouterSettings[];
   /** The processes that share the fleet; `routers` are those of this one. Default: this process is the only one. */
   readonly shards?: FleetShards | undefined;
+  /** Lists of routers from elsewhere; their routers are among `routers`. */
+  readonly routerSources: readonly SourceSettings[];
   /** Absent: profiles are not backed up. */
   readonly backup: BackupSettings | undefined;
   /** Empty: logs are not read. */

@@ -31,7 +31,7 @@ export function renderJsonSchema(): string {
   const schema = {
     title: 'router-exporter.yaml',
     ...toEditorSchema(toJsonSchema(configSchema)),
-    anyOf: [{ required: ['routers'] }, { required: ['router_files'] }],
+    anyOf: [{ required: ['routers'] }, { required: ['router_files'] }, { required: ['router_sources'] }],
   };
   return `${JSON.stringify(schema, null, 2)}\n`;
 }

@@ -57,7 +57,8 @@ export async function readListedRouters(
 }
 
 /** Rejects a configuration without routers and without `router_files`. */
-function checkPresence(main: ConfigFile, { routers, router_files: patterns }: Settings): void {
+function checkPresence(main: ConfigFile, { routers, router_files: patterns, router_sources: sources }: Settings): void {
+  if ((sources?.length ?? 0) > 0 || main.faults.touches(['router_sources'])) return;
   if ((routers?.length ?? 0) > 0 || (patterns?.length ?? 0) > 0) return;
   const [key] = ['routers', 'router_files'].filter((it) => main.source.valueAt([it]) !== undefined);
   // A faulty value has been left out, and may have contained routers.

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { readBackup } from '../backup/index.ts';
 import { readSinks } from '../delivery/index.ts';
+import { readSources, SourceKeeper, type SourceOutcome } from '../inventory/index.ts';
 import { type LogRuleSettings, resolveRedact } from '../logs/index.ts';
 import { readConnections } from '../router/index.ts';
 import { readSchedule } from '../schedule/index.ts';
@@ -18,13 +20,14 @@ import {
   SecretKeeper,
 } from '../settings/index.ts';
 import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules } from '../status/index.ts';
-import { findFolderFault, readDeadLetters, readStorage } from '../store/index.ts';
+import { AnswerFiles, findFolderFault, readDeadLetters, readStorage } from '../store/index.ts';
 import { readWeb } from '../web/index.ts';
 import type { Config } from './config.ts';
 import { type ListedRouters, readListedRouters } from './listed-routers.ts';
 import { LogRuleList } from './log-rule-list.ts';
+import { resolveSources } from './remote-routers.ts';
 import { renderResolvedRouter } from './render-effective.ts';
-import { resolveRouters } from './router-settings.ts';
+import { type ResolvedRouter, resolveRouters } from './router-settings.ts';
 import { configSchema, type Settings } from './schema.ts';
 import { type Shard, selectShare } from './shards.ts';
 
@@ -57,6 +60,8 @@ export type LoadedConfig =
       readonly warnings?: readonly ConfigFault[];
       /** Settings of the router {@link LoadOptions.shownRouter} with their origins; absent if it is not configured. */
       readonly shown?: string | undefined;
+      /** What became of the answers of the sources. Default: there are none. */
+      readonly sources?: readonly SourceOutcome[] | undefined;
     }
   | { readonly ok: false; readonly faults: readonly ConfigFault[]; readonly watched: WatchedFiles };
 
@@ -78,6 +83,10 @@ export interface LoadOptions {
   readonly checkedState?: CheckedState | undefined;
   /** Name of the router whose settings are rendered with the origin of each. Default: none. */
   readonly shownRouter?: string | undefined;
+  /** The answers of the sources of routers. Default: those that an agent has stored. */
+  readonly inventory?: SourceKeeper | undefined;
+  /** Folder of the state, instead of the one that the file names. */
+  readonly storagePath?: string | undefined;
   /** Reads the secrets, and keeps them up to date. Default: they are read once. */
   readonly secrets?: SecretKeeper | undefined;
   /** The process of a fleet whose routers are wanted. Default: all routers. */
@@ -108,12 +117,13 @@ export async function loadConfig(path: string, env: Environment, options: LoadOp
   const settings = main ? ((await checkSettings(main, env, configSchema)) ?? {}) : undefined;
   if (!main || !settings) return { ok: false, faults: files.faults, watched: { patterns: [], digests: new Map() } };
   checkUnique(toNamed(settings.sinks ?? [], main, 'sinks'), 'sinks');
+  checkUnique(toNamed(settings.router_sources ?? [], main, 'router_sources'), 'router_sources');
   const routers = await readListedRouters(main, settings, env, files);
-  const { config, shown } = await resolveConfig(main, settings, routers, env, files, options);
+  const { config, shown, sources } = await resolveConfig(main, settings, routers, env, files, options);
   const { faults } = files;
   const watched = await watchAlso(routers.watched, config.web.watched ?? []);
   if (faults.length > 0) return { ok: false, faults, watched };
-  return { ok: true, config, watched, warnings: files.warnings, shown };
+  return { ok: true, config, watched, warnings: files.warnings, shown, sources };
 }
 
 async function openMain(path: string, files: ConfigFiles): Promise<ConfigFile | undefined> {
@@ -123,6 +133,15 @@ async function openMain(path: string, files: ConfigFiles): Promise<ConfigFile | 
   return undefined;
 }
 
+/** Folder of the last good answers of sources, in that of the state. */
+const ANSWERS_FOLDER = 'inventory';
+
+interface Resolution {
+  readonly config: Config;
+  readonly shown: string | undefined;
+  readonly sources: readonly SourceOutcome[];
+}
+
 async function resolveConfig(
   main: ConfigFile,
   settings: Settings,
@@ -130,7 +149,7 @@ async function resolveConfig(
   env: Environment,
   files: ConfigFiles,
   options: LoadOptions,
-): Promise<{ readonly config: Config; readonly shown: string | undefined }> {
+): Promise<Resolution> {
   checkUnique(routers, 'routers');
   const shipped = options.shippedModules === undefined ? [] : await readShippedModules(options.shippedModules, files);
   const own = await readListedModules(main, settings, env, files);
@@ -144,9 +163,20 @@ async function resolveConfig(
   await checkState(main, storage.path, options.checkedState);
   const web = await readWeb(main, settings.web, files);
   let shown: string | undefined;
-  const resolved = await resolveRouters(main, settings, routers, { registry, rules }, (one) => {
-    if (one.settings.name === options.shownRouter) shown = renderResolvedRouter(one.settings, one.layers);
+  const show = ({ settings: one, layers }: ResolvedRouter) => {
+    if (one.name === options.shownRouter) shown = renderResolvedRouter(one, layers);
+  };
+  const local = await resolveRouters(main, settings, routers, { registry, rules });
+  for (const one of local.routers) show(one);
+  const sources = await readSources(main, settings.router_sources ?? []);
+  const remote = await resolveSources(sources, new Set(routers.map(({ name }) => name ?? '')), {
+    main,
+    resolver: local.resolver,
+    keeper: options.inventory ?? new SourceKeeper(),
+    files: new AnswerFiles(join(options.storagePath ?? storage.path, ANSWERS_FOLDER), CONFIG_FILE_BYTES_MAX),
+    onResolved: show,
   });
+  const resolved = [...local.routers.map(({ settings: one }) => one), ...remote.routers];
   const share = options.shard && selectShare(resolved, options.shard, web, main);
   const config = {
     web,
@@ -155,13 +185,14 @@ async function resolveConfig(
     routers: share?.routers ?? resolved,
     shards: share?.shards,
     connections: readConnections(settings.connections),
+    routerSources: sources,
     backup: readBackup(main, settings.backup),
     sinks: await readSinks(main, settings.sinks ?? []),
     deadLetters: readDeadLetters(settings.dead_letters),
     logRules: rules.rules,
     redact: resolveRedact(main, settings.redact),
   };
-  return { config, shown };
+  return { config, shown, sources: remote.outcomes };
 }
 
 async function checkState(main: ConfigFile, path: string, checked: CheckedState | undefined): Promise<void> {
@@ -181,7 +212,7 @@ function toNamed(items: readonly Readonly<Record<string, unknown>>[], file: Conf
 }
 
 /** Rejects a name that an earlier item of the list already has. The fault is at the later item. */
-function checkUnique(items: readonly Named[], list: 'routers' | 'sinks'): void {
+function checkUnique(items: readonly Named[], list: 'routers' | 'sinks' | 'router_sources'): void {
   const first = new Map<string, Place>();
   for (const { file, path, name } of items) {
     if (typeof name !== 'string') continue;

@@ -1,4 +1,5 @@
 import { SINKS_MAX } from '../delivery/index.ts';
+import { SOURCES_MAX } from '../inventory/index.ts';
 import { LOG_RULES_MAX, REDACT_MAX } from '../logs/index.ts';
 import { CONFIG_FILE_BYTES_MAX, METRIC_LABELS_MAX } from '../settings/index.ts';
 import { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from '../status/index.ts';
@@ -73,6 +74,55 @@ Each file in \`router_files\` is a list of routers, with the same keys as [\`rou
 - The agent checks the files every few seconds. After a file was changed, added or removed, and is stable, it reloads the configuration. It also detects replacement by renaming, or by moving a link as Kubernetes does.
 - An empty file is an error, because it is probably still being written. For no routers, write \`[]\`.
 - At most ${ROUTER_FILES_MAX} files, ${CONFIG_FILE_BYTES_MAX / MIB} MiB each, ${ROUTER_FILES_BYTES_MAX / MIB} MiB together.
+`;
+
+const ROUTER_SOURCES = `
+<a id="sources-of-routers"></a>
+
+## Sources of routers
+
+A source in \`router_sources\` is a list of routers from elsewhere, read every \`interval\`: over HTTP (\`http\`), from files (\`file_sd\`), or from a NetBox (\`netbox\`). Changes are applied as those of files: unchanged routers keep their session.
+
+\`\`\`yaml
+groups:
+  plants: { credentials: plants, tls_set: own_ca }
+credentials: { plants: { username: monitor, password_file: plants.pw } }
+tls_sets: { own_ca: { ca_file: ca.pem } }
+router_sources:
+  - name: inventory
+    type: http
+    url: https://inventory.example.net/routers
+    bearer_token_file: inventory.token
+    groups: [plants]
+    allowed_addresses: [10.20.0.0/16, "*.routers.example.net"]
+  - name: netbox
+    type: netbox
+    url: https://netbox.example.net
+    token_file: netbox.token
+    query: status=active&role=router
+    groups: [plants]
+    labels: { site: site.slug, tenant: tenant.slug }
+    allowed_addresses: [10.30.0.0/16]
+\`\`\`
+
+A list is JSON (\`file_sd\`: also YAML). Its items are routers, or groups of targets in the format of the [HTTP service discovery](https://prometheus.io/docs/prometheus/latest/http_sd/) of Prometheus:
+
+\`\`\`json
+[
+  { "name": "plant-7", "url": "https://10.20.0.7", "labels": { "site": "munich" } },
+  { "targets": ["10.20.0.8:8443"], "labels": { "__router_name__": "plant-8", "site": "hamburg" } }
+]
+\`\`\`
+
+- Keys of a router: \`name\`, \`url\`, \`groups\`, \`credentials\`, \`tls_set\`, \`labels\`, \`timezone\`, \`modules\`. Of a target: the labels \`__router_name__\` (default: its address), \`__scheme__\` (default \`https\`), \`__router_groups__\` (names with commas), \`__router_credentials__\`, \`__router_tls_set__\`, \`__router_timezone__\`; other labels that begin with \`__\` are ignored, the rest are labels of the router.
+- A source is not trusted. It cannot name files, commands, secrets or variables of the environment (\`\${NAME}\` is not replaced), nor change the check of certificates or how often a router is asked. It may name the groups, credentials and TLS sets that \`allowed_groups\`, \`allowed_credentials\` and \`allowed_tls_sets\` list.
+- The password of a router goes to its address, so addresses must be in \`allowed_addresses\`; without the key there is none. A network (\`10.20.0.0/16\`) allows URLs with an address, a glob (\`*.routers.example.net\`) URLs with a name; a star stands within one part of a name. URLs need https, unless \`allow_http\` is set. Names that are allowed are resolved as usual: allow only domains whose DNS you trust.
+- A router that breaks a rule is left out; the others are used. \`router_exporter_source_refused_routers\` counts them, and the log says why. A name that the configuration has itself, or an earlier source, stays there.
+- A source that fails changes nothing. Its last good list is in \`inventory/\` below \`storage.path\` and is used after a restart.
+- A list that lacks more than \`removal_max\` (20%) of the routers of the source, or all of them, is not used: the list before stays, an error is logged, and \`router_exporter_source_held_removals\` is not 0. One router may always go. To confirm it: \`curl -X POST 'http://localhost:9847/-/reload?accept_removals=inventory'\` (with \`--web.enable-lifecycle\`), or set \`removal_max: 100%\` and reload.
+- Requests follow no redirects and are conditional (\`ETag\`, \`Last-Modified\`); a list has at most ${CONFIG_FILE_BYTES_MAX / MIB} MiB and \`timeout\` (30s) to arrive.
+- \`netbox\` reads \`/api/dcim/devices/\` page by page. Used are \`name\` (other characters than letters, digits, \`.\`, \`_\` and \`-\` become \`-\`), the address in \`primary_ip\`, and the fields in \`labels\` and \`group_fields\`; of relations and choices the \`slug\` or \`value\`. Devices without a name or address are ignored.
+- At most ${SOURCES_MAX} sources.
 `;
 
 const MODULES = `
@@ -213,6 +263,7 @@ export function renderConfigReference(): string {
     renderTables(configSchema, '', 3, { defaults: 'routers', groups: 'routers' }),
     GROUPS,
     FILES_OF_ROUTERS,
+    ROUTER_SOURCES,
     MODULES,
     SINKS,
     LOG_RULES,

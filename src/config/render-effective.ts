@@ -1,6 +1,7 @@
 import { Document, isCollection, isMap, isNode, isPair, isScalar, stringify, visit } from 'yaml';
 import { Secret } from '../base/index.ts';
 import { renderSink } from '../delivery/index.ts';
+import { renderSource } from '../inventory/index.ts';
 import { renderLogRule, renderLogs } from '../logs/index.ts';
 import { renderConnections } from '../router/index.ts';
 import { renderSchedule } from '../schedule/index.ts';
@@ -20,6 +21,7 @@ export function renderEffectiveConfig({
   storage,
   schedule,
   connections,
+  routerSources,
   backup,
   sinks,
   deadLetters,
@@ -31,6 +33,7 @@ export function renderEffectiveConfig({
     storage: renderStorage(storage),
     schedule: renderSchedule(schedule),
     connections: renderConnections(connections),
+    router_sources: routerSources.length > 0 ? routerSources.map(renderSource) : undefined,
     backup,
     sinks: sinks.map(renderSink),
     dead_letters: renderDeadLetters(deadLetters),

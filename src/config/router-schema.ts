@@ -131,5 +131,29 @@ export type Layer = SoundOf<typeof layerSchema>;
 /** Schema of a file that `router_files` lists. */
 export const routerListSchema = z.array(routerSchema, { error: 'a list of routers' });
 
+const { credentials, tls_set, labels: ownLabels, timezone, modules } = layerShape;
+const { name: nameKey, groups } = routerSchema.shape;
+
+/**
+ * Schema of a list of routers from a source. A source names neither files nor commands nor secrets, and weakens no check of
+ * certificates: there are no keys for it.
+ */
+export const remoteListSchema = z.array(
+  section('One router of a source.', {
+    name: nameKey,
+    url: urlKey,
+    groups,
+    credentials,
+    tls_set,
+    labels: ownLabels,
+    timezone,
+    modules,
+  }),
+  { error: 'a list of routers' },
+);
+
+/** The valid keys of a router of a source. */
+export type RemoteRouter = SoundOf<typeof remoteListSchema>[number];
+
 /** The valid keys of an item of `routers`. */
 export type ListedRouter = SoundOf<typeof routerSchema>;

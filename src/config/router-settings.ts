@@ -9,7 +9,7 @@ import {
   toTlsSettings,
 } from '../settings/index.ts';
 import { type ModuleRegistry, resolvePoll } from '../status/index.ts';
-import type { Config, RouterSettings } from './config.ts';
+import type { RouterSettings } from './config.ts';
 import { Inheritance, type LayerStack, type ReadLayer, toLayerPath } from './layers.ts';
 import type { PlacedRouter } from './listed-routers.ts';
 import type { LogRuleList } from './log-rule-list.ts';
@@ -23,43 +23,64 @@ interface FleetContext {
 }
 
 /** What one router became. */
-interface ResolvedRouter {
+export interface ResolvedRouter {
   readonly settings: RouterSettings;
+  /** Its layers, the nearest first. */
   readonly layers: readonly ReadLayer[];
+}
+
+/** Merges routers over what they inherit, and checks the outcome. */
+export class RouterResolver {
+  readonly #inheritance: Inheritance;
+  readonly #context: FleetContext;
+
+  constructor(inheritance: Inheritance, context: FleetContext) {
+    this.#inheritance = inheritance;
+    this.#context = context;
+  }
+
+  /** Merges a router over its groups and `defaults`. `undefined`, with its faults, when something required is missing. */
+  resolve(router: ListedRouter, layer: ReadLayer): ResolvedRouter | undefined {
+    const stack = this.#inheritance.merge(layer, router.groups ?? []);
+    const settings = resolveRouter(router, layer, stack, this.#context);
+    return settings && { settings, layers: stack.layers };
+  }
+}
+
+/** The routers of the files, and what resolves others in the same way. */
+interface ResolvedRouters {
+  readonly routers: readonly ResolvedRouter[];
+  readonly resolver: RouterResolver;
 }
 
 /**
  * Merges every router over its groups and `defaults`, and checks the outcome. An incomplete router has its fault and is left
- * out. Calls `onResolved` for each of the others.
+ * out.
  */
 export async function resolveRouters(
   main: ConfigFile,
   settings: Settings,
-  routers: readonly PlacedRouter[],
+  listed: readonly PlacedRouter[],
   context: FleetContext,
-  onResolved: (resolved: ResolvedRouter) => void = () => {},
-): Promise<Config['routers']> {
-  for (const router of routers) refuseIdleTls(router);
-  const { inheritance, routers: own } = await Inheritance.read(main, settings, routers);
+): Promise<ResolvedRouters> {
+  for (const router of listed) refuseIdleTls(router);
+  const { inheritance, routers: own } = await Inheritance.read(main, settings, listed);
   // Perhaps no router inherits them.
   for (const layer of inheritance.inherited) if (layer.layer.modules !== undefined) context.registry.select(layer);
   for (const { file, path, layer } of [...inheritance.inherited, ...own]) {
     if (layer.metrics) context.registry.checkFilter(layer.metrics, { file, path: [...path, 'metrics'] });
   }
   for (const credentials of inheritance.credentials) checkCredentials(credentials);
+  const resolver = new RouterResolver(inheritance, context);
   const steps = new Steps();
-  const resolved: RouterSettings[] = [];
-  for (const [index, { layer: router }] of routers.entries()) {
+  const routers: ResolvedRouter[] = [];
+  for (const [index, { layer: router }] of listed.entries()) {
     const layer = own[index];
-    const stack = layer && inheritance.merge(layer, router.groups ?? []);
-    const one = stack && resolveRouter(router, layer, stack, context);
-    if (one) {
-      resolved.push(one);
-      onResolved({ settings: one, layers: stack.layers });
-    }
+    const one = layer && resolver.resolve(router, layer);
+    if (one) routers.push(one);
     if (steps.isDue) await steps.next();
   }
-  return resolved;
+  return { routers, resolver };
 }
 
 /** Rejects credentials that lack a part. */

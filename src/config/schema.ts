@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { backupSchema } from '../backup/index.ts';
 import { sinksSchema } from '../delivery/index.ts';
+import { sourcesSchema } from '../inventory/index.ts';
 import { logRulesSchema, redactSchema } from '../logs/index.ts';
 import { connectionsSchema } from '../router/index.ts';
 import { scheduleSchema } from '../schedule/index.ts';
@@ -33,6 +34,7 @@ export const configSchema = section('Configuration of router-exporter.', {
     description:
       'Files with lists of routers, as YAML or JSON, watched for changes. Their routers are added to `routers`; `defaults` applies to them.',
   }).prefault([]),
+  router_sources: sourcesSchema.prefault([]),
   modules: modulesSchema
     .meta({
       description:

@@ -6,6 +6,7 @@
  * Does not own: what a position, a record or a value means.
  * Start reading at: embedded-store.ts (positions and records), spool-table.ts (batches and cursors), dead-letter-store.ts.
  */
+export { AnswerFiles } from './answer-files.ts';
 export type { EmbeddedStoreOptions, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';
 export type { DeadLetterOptions } from './dead-letter-file.ts';
 export { DeadLetterStore, type LetterSelection, type ListOptions, type StoredLetter } from './dead-letter-store.ts';

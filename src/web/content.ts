@@ -74,7 +74,7 @@ export interface WebContent {
    */
   refresh(name: string, signal: AbortSignal): Promise<void>;
   /** Reads the configuration again: all of it or nothing. */
-  reload(): Promise<ReloadResult>;
+  reload(acceptedSource?: string): Promise<ReloadResult>;
   /** Shuts the agent down gracefully. Called after the response has been sent. */
   quit(): void;
   /** All routers, in any order; pages sort them by name. Each is described when it is its turn, so that pages can take breaks. */

@@ -14,7 +14,7 @@ export function createLifecycleHandlers(dependencies: WebDependencies): Readonly
     };
   return {
     reload: guard(async (context) => {
-      const result = await dependencies.content.reload();
+      const result = await dependencies.content.reload(context.req.query('accept_removals'));
       if (result.ok) return context.text('Reloaded.\n');
       return context.text(
         `The configuration could not be loaded; nothing was changed.\n${result.faults.join('\n')}\n`,

@@ -52,6 +52,7 @@ async function openAgent(
     connections: { connectionsMax: undefined },
     storage: { path: folder.path, spoolBytesMax: 64 * 1024 * 1024 },
     routers: [createRouterSettings(router.url)],
+    routerSources: [],
     backup: undefined,
     sinks: [createStdoutSettings('console')],
     deadLetters: { bytesMax: 64 * 1024 * 1024, keepMs: 30 * 86_400_000 },

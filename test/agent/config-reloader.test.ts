@@ -22,6 +22,7 @@ function createConfig(sinks: Config['sinks'] = []): Config {
     connections: { connectionsMax: undefined },
     storage: { path: '', spoolBytesMax: 1 },
     routers: [],
+    routerSources: [],
     backup: undefined,
     sinks,
     deadLetters: { bytesMax: 1, keepMs: 1 },

@@ -20,6 +20,7 @@ function createConfig(changes: Partial<Config> = {}): Config {
     connections: { connectionsMax: undefined },
     storage: { path: '', spoolBytesMax: 1 },
     routers: [createRouterSettings('https://192.0.2.7', { name: 'a' })],
+    routerSources: [],
     backup: undefined,
     sinks: [createStdoutSettings('console')],
     deadLetters: { bytesMax: 1, keepMs: 1 },

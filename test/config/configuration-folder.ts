@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Config, type LoadOptions, loadConfig, type WatchedFiles } from '../../src/config/index.ts';
+import type { SourceOutcome } from '../../src/inventory/index.ts';
 import { type ConfigFault, renderFault } from '../../src/settings/index.ts';
 
 /** Folder of the modules that the product ships. */
@@ -18,6 +19,8 @@ export interface Outcome {
   readonly folder: string;
   /** The settings of `shownRouter`. */
   readonly shown?: string | undefined;
+  /** What became of the answers of sources. */
+  readonly sources?: readonly SourceOutcome[] | undefined;
 }
 
 export interface Surroundings {
@@ -48,7 +51,7 @@ export async function load(text: string | Uint8Array, around: Surroundings = {})
     const { watched } = loaded;
     if (loaded.ok) {
       const shown = loaded.shown?.replaceAll(`${folder}/`, '');
-      return { config: loaded.config, faults: [], lines: [], watched, folder, shown };
+      return { config: loaded.config, faults: [], lines: [], watched, folder, shown, sources: loaded.sources };
     }
     const lines = loaded.faults.map((fault) =>
       renderFault(fault).replaceAll(`${folder}/`, '').replaceAll(folder, 'FOLDER'),

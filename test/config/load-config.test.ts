@@ -59,6 +59,7 @@ describe('loadConfig()', () => {
           byteBudgetStatusShare: 0.2,
         },
       ],
+      routerSources: [],
       backup: undefined,
       sinks: [],
       deadLetters: { bytesMax: 67_108_864, keepMs: 2_592_000_000 },

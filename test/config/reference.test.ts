@@ -75,7 +75,7 @@ describe('renderConfigReference()', () => {
   });
 
   it('shows files that can be loaded', async () => {
-    const [groups = '', routers = '', modules = '', sinks = '', rules = ''] = [
+    const [groups = '', routers = '', sources = '', modules = '', sinks = '', rules = ''] = [
       ...reference.matchAll(/```yaml\n(.*?)```/gs),
     ].map(([, text]) => text ?? '');
     const { lines, config } = await load(
@@ -83,7 +83,13 @@ describe('renderConfigReference()', () => {
       { files: { 'routers.yaml': routers, 'loki.pw': 'x' }, options: { shippedModules: SHIPPED_MODULES } },
     );
     expect(lines).toEqual([]);
-    const grouped = await load(groups, { files: { 'plants.pw': 'x', 'ca.pem': CERTIFICATE } });
+    const files = { 'plants.pw': 'x', 'ca.pem': CERTIFICATE, 'inventory.token': 'x', 'netbox.token': 'x' };
+    const sourced = await load(sources, { files });
+    expect([sourced.lines, sourced.config?.routerSources.map(({ name }) => name)]).toEqual([
+      [],
+      ['inventory', 'netbox'],
+    ]);
+    const grouped = await load(groups, { files });
     expect(grouped.lines).toEqual([]);
     expect(grouped.config?.routers[0]).toMatchObject({ labels: { site: 'munich' }, poll: { intervalMs: 300_000 } });
     expect(config?.logRules.map(({ name }) => name)).toEqual([

@@ -31,6 +31,17 @@ export interface SelfReadings {
   readonly connections: () => ConnectionLoad;
 }
 
+/** State of one source of routers. */
+export interface SourceReading {
+  readonly name: string;
+  /** Whether the last reading succeeded; `undefined` before the first one has ended. */
+  readonly isUp: boolean | undefined;
+  readonly readAtMs: number | undefined;
+  readonly routers: number;
+  readonly refused: number;
+  readonly heldRemovals: number;
+}
+
 /** Fields that every metric of prom-client has, missing in its types. */
 interface Description {
   readonly name: string;
@@ -61,6 +72,7 @@ export class SelfMetrics {
   readonly #totalShards: Gauge;
 
   #readings: SelfReadings | undefined;
+  #sources: () => readonly SourceReading[] = () => [];
 
   constructor(version: string) {
     const registers = [this.#registry];
@@ -227,6 +239,25 @@ export class SelfMetrics {
       registers,
       collect: this.#collect((gauge, { runs }) => gauge.set(runs().max)),
     });
+    this.#addSourceGauge('up', 'Whether the last reading of the source of routers succeeded.', ({ isUp }) =>
+      isUp === undefined ? undefined : Number(isUp),
+    );
+    this.#addSourceGauge(
+      'last_success_timestamp_seconds',
+      'Time of the last successful reading of the source of routers.',
+      ({ readAtMs }) => (readAtMs === undefined ? undefined : readAtMs / 1000),
+    );
+    this.#addSourceGauge('routers', 'Number of routers of the source that are configured.', ({ routers }) => routers);
+    this.#addSourceGauge(
+      'refused_routers',
+      'Number of routers in the answer of the source that are not used; the reasons are in the log.',
+      ({ refused }) => refused,
+    );
+    this.#addSourceGauge(
+      'held_removals',
+      'Number of routers that are missing in the newest answer of the source, which is not used until this is confirmed; 0 otherwise.',
+      ({ heldRemovals }) => heldRemovals,
+    );
     new Gauge({
       name: 'router_exporter_connections',
       help: 'Number of connections to routers: in use, idle, or waiting because too many are in use.',
@@ -263,6 +294,28 @@ export class SelfMetrics {
       collect: this.#collect((gauge, { routers }) => {
         for (const [state, count] of Object.entries(routers())) gauge.set({ state }, count);
       }),
+    });
+  }
+
+  /** Sets what describes the sources of routers. */
+  readSources(describe: () => readonly SourceReading[]): void {
+    this.#sources = describe;
+  }
+
+  #addSourceGauge(name: string, help: string, read: (source: SourceReading) => number | undefined): void {
+    const describe = () => this.#sources();
+    new Gauge({
+      name: `router_exporter_source_${name}`,
+      help,
+      labelNames: ['source'],
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        for (const source of describe()) {
+          const value = read(source);
+          if (value !== undefined) this.set({ source: source.name }, value);
+        }
+      },
     });
   }
 

@@ -201,6 +201,16 @@ export class FaultList {
     this.#keep({ file: this.#file, line, column, keyPath, message, ...(nearest === undefined ? {} : { nearest }) });
   }
 
+  /** Runs work, takes back the faults that it has added to this list, and returns them. */
+  attempt<Result>(work: () => Result): { readonly result: Result; readonly faults: readonly ConfigFault[] } {
+    const [known, paths] = [this.#faults.size, this.#paths.size];
+    const result = work();
+    const added = this.#faults.size > known ? [...this.#faults].slice(known) : [];
+    for (const [key] of added) this.#faults.delete(key);
+    if (this.#paths.size > paths) for (const path of [...this.#paths].slice(paths)) this.#paths.delete(path);
+    return { result, faults: added.map(([, fault]) => fault) };
+  }
+
   /** Adds a warning; those beyond twenty are only counted. */
   warn(path: KeyPath, message: string): void {
     const warning = { file: this.#file, ...this.#locator.locate(path, 'value'), keyPath: renderKeyPath(path), message };

@@ -1,0 +1,176 @@
+import { type Clock, type Logger, renderErrorChain, untilAborted } from '../base/index.ts';
+import { SourceKeeper, type SourceOutcome, SourceReader, type SourceSettings } from '../inventory/index.ts';
+import { renderSettingsHash } from './settings-hash.ts';
+
+/** Answers of the sources, and what follows from a new one. */
+export interface InventoryWatchOptions {
+  /** Answers of the sources. Default: a new one. */
+  readonly inventory?: SourceKeeper | undefined;
+  /** Loads the configuration again, with the new answers. */
+  readonly reload: () => Promise<unknown>;
+  /** Clock for the waits between two readings. */
+  readonly clock: Clock;
+  /** Log for sources that cannot be read, and for routers that are not used. */
+  readonly logger: Logger;
+}
+
+/** State of one source, for metrics. */
+export interface SourceSummary {
+  readonly name: string;
+  /** Whether the last reading succeeded; `undefined` before the first one has ended. */
+  readonly isUp: boolean | undefined;
+  /** Time of the last reading that succeeded, by the clock of this machine. Milliseconds. */
+  readonly readAtMs: number | undefined;
+  /** Number of its routers in the configuration. */
+  readonly routers: number;
+  /** Number of routers in its answer that are not used. */
+  readonly refused: number;
+  /** Number of routers that are missing in a newer answer, which is therefore not used. */
+  readonly heldRemovals: number;
+}
+
+interface Watched {
+  readonly settings: SourceSettings;
+  readonly hash: string;
+  readonly stop: AbortController;
+  running: Promise<void>;
+  isUp: boolean | undefined;
+  readAtMs: number | undefined;
+  failure: string | undefined;
+}
+
+/** Reads the sources of routers, each at its interval, and loads the configuration again when one has another answer. */
+export class InventoryWatch {
+  readonly #options: InventoryWatchOptions;
+  readonly #keeper: SourceKeeper;
+  readonly #watched = new Map<string, Watched>();
+  readonly #outcomes = new Map<string, SourceOutcome>();
+  /** What was logged last of each source. */
+  readonly #logged = new Map<string, string>();
+
+  constructor(options: InventoryWatchOptions) {
+    this.#options = options;
+    this.#keeper = options.inventory ?? new SourceKeeper();
+  }
+
+  /** Follows the sources of a configuration that runs. `outcomes` say what it made of their answers. Never rejects. */
+  async apply(sources: readonly SourceSettings[], outcomes: readonly SourceOutcome[]): Promise<void> {
+    const { logger } = this.#options;
+    for (const { source, cause } of await this.#keeper.settle(outcomes)) {
+      logger.warn(
+        'The list of a source could not be stored; after a restart its routers are missing until it answers',
+        {
+          source,
+          error: renderErrorChain(cause),
+        },
+      );
+    }
+    this.#outcomes.clear();
+    for (const outcome of outcomes) {
+      this.#outcomes.set(outcome.source, outcome);
+      this.#log(outcome);
+    }
+    const wanted = new Map(
+      sources.map((settings) => [settings.name, { settings, hash: renderSettingsHash(settings) }]),
+    );
+    for (const [name, { hash, stop }] of this.#watched) {
+      if (wanted.get(name)?.hash === hash) continue;
+      stop.abort();
+      this.#watched.delete(name);
+    }
+    for (const [name, { settings, hash }] of wanted) if (!this.#watched.has(name)) this.#start(settings, hash);
+  }
+
+  /** Confirms that a source may remove the routers that its newest answer lacks. Returns false if none waits for that. */
+  confirm(source: string): boolean {
+    const held = this.#outcomes.get(source)?.held;
+    return held !== undefined && this.#keeper.confirm(source, held.text);
+  }
+
+  /** Describes all sources. */
+  describe(): readonly SourceSummary[] {
+    return [...this.#watched.values()].map(({ settings: { name }, isUp, readAtMs }) => {
+      const outcome = this.#outcomes.get(name);
+      return {
+        name,
+        isUp,
+        readAtMs,
+        routers: outcome?.routers.size ?? 0,
+        refused: outcome?.refused ?? 0,
+        heldRemovals: outcome?.held?.missing ?? 0,
+      };
+    });
+  }
+
+  /** Ends all readings. */
+  async close(): Promise<void> {
+    const all = [...this.#watched.values()];
+    for (const { stop } of all) stop.abort();
+    await Promise.all(all.map(({ running }) => running));
+  }
+
+  #start(settings: SourceSettings, hash: string): void {
+    const stop = new AbortController();
+    const watched: Watched = {
+      settings,
+      hash,
+      stop,
+      running: Promise.resolve(),
+      isUp: undefined,
+      readAtMs: undefined,
+      failure: undefined,
+    };
+    this.#watched.set(settings.name, watched);
+    watched.running = this.#follow(watched, stop.signal);
+  }
+
+  async #follow(watched: Watched, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    await using reader = new SourceReader(watched.settings, clock);
+    while (!signal.aborted) {
+      await this.#readOnce(reader, watched, signal).catch(() => {});
+      await clock.sleep(watched.settings.intervalMs, signal).catch(() => {});
+    }
+  }
+
+  async #readOnce(reader: SourceReader, watched: Watched, signal: AbortSignal): Promise<void> {
+    const { clock, logger, reload } = this.#options;
+    const { name } = watched.settings;
+    let text: string | undefined;
+    try {
+      text = await reader.read(signal);
+    } catch (cause) {
+      if (signal.aborted) return;
+      const error = renderErrorChain(cause);
+      watched.isUp = false;
+      // Once for each reason, not for each reading.
+      if (error !== watched.failure)
+        logger.warn('A source of routers could not be read; its routers stay', { source: name, error });
+      watched.failure = error;
+      return;
+    }
+    if (watched.failure !== undefined) logger.info('A source of routers can be read again', { source: name });
+    watched.failure = undefined;
+    watched.isUp = true;
+    watched.readAtMs = clock.now();
+    if (text === undefined || !this.#keeper.offer(name, text)) return;
+    await untilAborted(reload(), signal);
+  }
+
+  #log({ source, refused, refusals, held, faulty }: SourceOutcome): void {
+    const { logger } = this.#options;
+    const state = JSON.stringify([refused, refusals, held?.missing, held?.of, faulty]);
+    if (state === this.#logged.get(source)) return;
+    this.#logged.set(source, state);
+    if (refused > 0) logger.warn('Routers of a source are not used', { source, routers: refused, reasons: refusals });
+    if (faulty !== undefined)
+      logger.error('The answer of a source cannot be used; the one before stays in use', { source, error: faulty });
+    if (!held) return;
+    const { missing, of } = held;
+    logger.error('A source lacks many of its routers; the list before stays in use until this is confirmed', {
+      source,
+      missing,
+      of,
+    });
+  }
+}

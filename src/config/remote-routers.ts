@@ -1,0 +1,219 @@
+import { Steps } from '../base/index.ts';
+import {
+  type AnswerFiles,
+  findAddressFault,
+  findMissing,
+  type SourceKeeper,
+  type SourceOutcome,
+  type SourceSettings,
+} from '../inventory/index.ts';
+import {
+  type ConfigFile,
+  ConfigFiles,
+  checkSettings,
+  findNearest,
+  type RootExpected,
+  renderFault,
+} from '../settings/index.ts';
+import type { RouterSettings } from './config.ts';
+import { type RemoteRouter, remoteListSchema } from './router-schema.ts';
+import type { ResolvedRouter, RouterResolver } from './router-settings.ts';
+
+/** Refusals with a line in the log. */
+const REFUSALS_SHOWN_MAX = 10;
+
+const LIST_ROOT: RootExpected = {
+  kind: 'list',
+  expected: 'a list of routers',
+  ifEmpty: 'it must be "[]" where there is no router',
+  schema: remoteListSchema,
+};
+
+/** What the routers of sources are checked against. */
+export interface RemoteContext {
+  readonly main: ConfigFile;
+  readonly resolver: RouterResolver;
+  /** The answers of the sources. */
+  readonly keeper: SourceKeeper;
+  readonly files: AnswerFiles;
+  /** Called for each router that is used. */
+  readonly onResolved: (resolved: ResolvedRouter) => void;
+}
+
+/** Routers of one answer. */
+interface Resolved {
+  readonly routers: readonly ResolvedRouter[];
+  readonly refused: number;
+  readonly refusals: readonly string[];
+}
+
+/**
+ * Resolves the routers of all sources. Whatever a source answers, the faults are not those of the configuration: a router with a
+ * fault is left out, and an answer that cannot be used, or lacks too many routers, leaves the one before it in use. `local` are
+ * the names that the configuration itself has taken.
+ */
+export async function resolveSources(
+  sources: readonly SourceSettings[],
+  local: ReadonlySet<string>,
+  context: RemoteContext,
+): Promise<{ readonly routers: readonly RouterSettings[]; readonly outcomes: readonly SourceOutcome[] }> {
+  const taken = new Set(local);
+  const routers: RouterSettings[] = [];
+  const outcomes: SourceOutcome[] = [];
+  for (const source of sources) {
+    const { chosen, outcome } = await resolveSource(source, taken, context);
+    for (const one of chosen) {
+      taken.add(one.settings.name);
+      routers.push(one.settings);
+      context.onResolved(one);
+    }
+    outcomes.push(outcome);
+  }
+  return { routers, outcomes };
+}
+
+async function resolveSource(source: SourceSettings, taken: ReadonlySet<string>, context: RemoteContext) {
+  const { candidate, accepted, routers: before, isConfirmed } = await context.keeper.open(source, context.files);
+  let held: SourceOutcome['held'];
+  let faulty: string | undefined;
+  if (candidate !== undefined) {
+    const found = await resolveAnswer(source, candidate, taken, context);
+    if (typeof found === 'string') faulty = found;
+    else {
+      const known =
+        before.size === 0 && accepted !== undefined ? await listAccepted(source, accepted, taken, context) : before;
+      const missing = isConfirmed ? undefined : findMissing(known, toNames(found.routers), source.removalMax);
+      if (!missing) return { chosen: found.routers, outcome: toOutcome(source, candidate, found) };
+      held = { ...missing, text: candidate };
+    }
+  }
+  const found = accepted === undefined ? undefined : await resolveAnswer(source, accepted, taken, context);
+  const used = found === undefined || typeof found === 'string' ? { routers: [], refused: 0, refusals: [] } : found;
+  return { chosen: used.routers, outcome: { ...toOutcome(source, accepted, used), held, faulty } };
+}
+
+/** Lists the routers that are in use, which a process that has just started does not know yet. */
+async function listAccepted(
+  source: SourceSettings,
+  accepted: string,
+  taken: ReadonlySet<string>,
+  context: RemoteContext,
+) {
+  const found = await resolveAnswer(source, accepted, taken, context);
+  return typeof found === 'string' ? new Set<string>() : toNames(found.routers);
+}
+
+function toOutcome(
+  source: SourceSettings,
+  text: string | undefined,
+  { routers, refused, refusals }: Resolved,
+): SourceOutcome {
+  return {
+    source: source.name,
+    text,
+    routers: toNames(routers),
+    refused,
+    refusals,
+    held: undefined,
+    faulty: undefined,
+  };
+}
+
+function toNames(routers: readonly ResolvedRouter[]): ReadonlySet<string> {
+  return new Set(routers.map(({ settings }) => settings.name));
+}
+
+/** Returns the routers of an answer, or why it is none. */
+async function resolveAnswer(
+  source: SourceSettings,
+  text: string,
+  taken: ReadonlySet<string>,
+  { main, resolver }: RemoteContext,
+): Promise<Resolved | string> {
+  await using files = new ConfigFiles();
+  const name = `source ${source.name}`;
+  const file = await files.parse(name, `${main.folder}/answer`, { text }, LIST_ROOT);
+  if (!file) return files.faults.map(renderFault).join('; ');
+  // No environment: what stands in `${…}` is not for a source to know.
+  const listed = (await checkSettings(file, undefined, remoteListSchema)) ?? [];
+  const faulty = listFaulty(file);
+  const routers: ResolvedRouter[] = [];
+  const refusals: string[] = [];
+  const names = new Set<string>();
+  let refused = 0;
+  const steps = new Steps();
+  for (const [index, router] of listed.entries()) {
+    const known = faulty.get(index);
+    const one = known ?? resolveRemote(source, file, index, router, { taken, names, main, resolver });
+    if (typeof one === 'string') {
+      refused++;
+      if (refusals.length < REFUSALS_SHOWN_MAX) refusals.push(one);
+    } else {
+      names.add(one.settings.name);
+      routers.push(one);
+    }
+    if (steps.isDue) await steps.next();
+  }
+  return { routers, refused: refused + countUnchecked(file, listed.length), refusals };
+}
+
+/** Routers after so many faults were not checked, and are left out. */
+function countUnchecked(file: ConfigFile, checked: number): number {
+  return Array.isArray(file.source.value) ? file.source.value.length - checked : 0;
+}
+
+/** Lists the first fault of each router that has one, by its place in the list. */
+function listFaulty(file: ConfigFile): ReadonlyMap<number, string> {
+  const faulty = new Map<number, string>();
+  for (const fault of file.faults.toSorted()) {
+    const index = Number(/^\[(\d+)\]/.exec(fault.keyPath)?.[1]);
+    if (!faulty.has(index)) faulty.set(index, renderFault(fault));
+  }
+  return faulty;
+}
+
+interface Surroundings extends Pick<RemoteContext, 'main' | 'resolver'> {
+  readonly taken: ReadonlySet<string>;
+  readonly names: ReadonlySet<string>;
+}
+
+/** Resolves one router, or says why it is refused. */
+function resolveRemote(
+  source: SourceSettings,
+  file: ConfigFile,
+  index: number,
+  router: RemoteRouter,
+  { taken, names, main, resolver }: Surroundings,
+): ResolvedRouter | string {
+  const { name = '', url = '' } = router;
+  const refuse = (reason: string) => `${file.name}: [${index}] ${JSON.stringify(name)}: ${reason}`;
+  if (taken.has(name)) return refuse('the name is that of a router of the configuration, or of another source');
+  if (names.has(name)) return refuse('the name is in the list already');
+  const address = findAddressFault(url, source.allowed);
+  if (address !== undefined) return refuse(`the URL is not allowed: ${address}`);
+  for (const [wanted, allowed, key] of [
+    [router.groups ?? [], source.allowed.groups, 'allowed_groups'],
+    [listOf(router.credentials), source.allowed.credentials, 'allowed_credentials'],
+    [listOf(router.tls_set), source.allowed.tlsSets, 'allowed_tls_sets'],
+  ] as const) {
+    const other = wanted.find((one) => !allowed.includes(one));
+    if (other === undefined) continue;
+    const nearest = findNearest(other, allowed);
+    return refuse(
+      `"${other}" is not in "${key}" of the source${nearest === undefined ? '' : `; did you mean "${nearest}"?`}`,
+    );
+  }
+  const layer = { file, path: [index], layer: router, files: {} };
+  const groups = [...source.groups.filter((one) => !(router.groups ?? []).includes(one)), ...(router.groups ?? [])];
+  // Its combination of groups may contradict itself, which is a fault at a group; but not one of the configuration.
+  const { result, faults } = main.faults.attempt(() =>
+    file.faults.attempt(() => resolver.resolve({ ...router, groups }, layer)),
+  );
+  const [fault] = [...result.faults, ...faults];
+  if (fault) return refuse(renderFault(fault));
+  return result.result ?? refuse('it is incomplete');
+}
+
+function listOf(value: string | undefined): readonly string[] {
+  return value === undefined ? [] : [value];
+}

@@ -1,0 +1,100 @@
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { matchesStars } from '../base/index.ts';
+
+/** A network, or a glob of host names. */
+export type AllowedAddress =
+  | { readonly kind: 'network'; readonly family: 'ipv4' | 'ipv6'; readonly address: string; readonly bits: number }
+  | { readonly kind: 'host'; readonly glob: string };
+
+/** The addresses that a source may give to its routers. */
+export interface AllowedAddresses {
+  readonly addresses: readonly AllowedAddress[];
+  /** True to allow http, with which everybody on the way can read the password. */
+  readonly allowsHttp: boolean;
+}
+
+/** IPv6 addresses that stand for IPv4 addresses: mapped, compatible and translated ones. */
+const IPV4_IN_IPV6 = new BlockList();
+// Node.js compares mapped addresses with IPv4 networks.
+IPV4_IN_IPV6.addSubnet('0.0.0.0', 0, 'ipv4');
+IPV4_IN_IPV6.addSubnet('::ffff:0:0', 96, 'ipv6');
+IPV4_IN_IPV6.addSubnet('::', 96, 'ipv6');
+IPV4_IN_IPV6.addSubnet('64:ff9b::', 96, 'ipv6');
+IPV4_IN_IPV6.addSubnet('2002::', 16, 'ipv6');
+
+const LABEL = /^(?!-)[a-z0-9*-]{1,63}(?<!-)$/;
+const HOST_CHARS_MAX = 253;
+
+/** Parses a network such as `10.1.0.0/16`, an address, or a glob of host names; `undefined` for any other text. */
+export function parseAllowedAddress(text: string): AllowedAddress | undefined {
+  const [address = '', length, ...rest] = text.split('/');
+  const family = isIPv4(address) ? 'ipv4' : isIPv6(address) && !address.includes('%') ? 'ipv6' : undefined;
+  if (family !== undefined) {
+    const most = family === 'ipv4' ? 32 : 128;
+    const bits = length === undefined ? most : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
+    return rest.length === 0 && bits <= most ? { kind: 'network', family, address, bits } : undefined;
+  }
+  const glob = text.toLowerCase();
+  return isHostGlob(glob) ? { kind: 'host', glob } : undefined;
+}
+
+/**
+ * True for a glob of host names that cannot match names of everybody: of several parts, the last one has no star, and of a
+ * single one the first character is a letter.
+ */
+function isHostGlob(glob: string): boolean {
+  const labels = glob.split('.');
+  const last = labels.at(-1) ?? '';
+  const isLastFixed = labels.length === 1 ? /^[a-z]/.test(last) : /^[a-z]/.test(last) && !last.includes('*');
+  return glob.length <= HOST_CHARS_MAX && isLastFixed && labels.every((label) => LABEL.test(label));
+}
+
+/** Renders an entry as it would be written. */
+export function renderAllowedAddress(allowed: AllowedAddress): string {
+  if (allowed.kind === 'host') return allowed.glob;
+  return `${allowed.address}/${allowed.bits}`;
+}
+
+/** The checks of one list, which is the same for thousands of routers. */
+const compiled = new WeakMap<AllowedAddresses, (url: URL) => string | undefined>();
+
+/**
+ * Returns why a source may not give this URL to a router; `undefined` if it may. `url` has been normalised, so that the
+ * connection later goes to exactly this host: a network allows literal addresses alone, a glob allows names alone.
+ */
+export function findAddressFault(url: string, allowed: AllowedAddresses): string | undefined {
+  const parsed = URL.parse(url);
+  if (!parsed) return 'it is no URL';
+  const check = compiled.get(allowed) ?? compile(allowed);
+  compiled.set(allowed, check);
+  return check(parsed);
+}
+
+function compile({ addresses, allowsHttp }: AllowedAddresses): (url: URL) => string | undefined {
+  const networks = new BlockList();
+  for (const one of addresses) if (one.kind === 'network') networks.addSubnet(one.address, one.bits, one.family);
+  const globs = addresses.flatMap((one) => (one.kind === 'host' ? [one.glob.split('.')] : []));
+  return ({ protocol, hostname, username, password }) => {
+    if (protocol !== 'https:' && !(allowsHttp && protocol === 'http:')) return 'its scheme is not https';
+    if (username !== '' || password !== '') return 'it has credentials';
+    const host = hostname.replaceAll(/^\[|\]$/g, '');
+    if (isIPv4(host)) return networks.check(host, 'ipv4') ? undefined : OUTSIDE;
+    if (isIPv6(host)) {
+      // Allowing it by an IPv6 network would open an IPv4 address that no network allows.
+      if (host !== '::1' && IPV4_IN_IPV6.check(host, 'ipv6')) return 'it is an IPv4 address written as an IPv6 address';
+      return networks.check(host, 'ipv6') ? undefined : OUTSIDE;
+    }
+    const labels = host.toLowerCase().split('.');
+    return globs.some((glob) => matchesHost(labels, glob)) ? undefined : OUTSIDE;
+  };
+}
+
+const OUTSIDE = 'its host is not in "allowed_addresses" of the source';
+
+/** A star stands for characters of one part of a name, so that no other domain matches. */
+function matchesHost(labels: readonly string[], glob: readonly string[]): boolean {
+  return (
+    labels.length === glob.length &&
+    labels.every((label, index) => label !== '' && matchesStars(label, glob[index] ?? ''))
+  );
+}

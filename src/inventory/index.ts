@@ -1,0 +1,14 @@
+/**
+ * inventory: lists of routers from elsewhere.
+ *
+ * Owns: the settings of sources, requests to them, the conversion of their answers, the addresses that a source may name, the
+ * last good answer, and the guard against answers in which many routers are missing.
+ * Does not own: the files in which answers are kept (store), the merging of their routers with groups and defaults (config),
+ * when they are loaded (agent).
+ * Start reading at: settings.ts for the keys, source-reader.ts for one reading, source-keeper.ts for what becomes of an answer.
+ */
+export { type AllowedAddresses, findAddressFault } from './allowed-addresses.ts';
+export { findMissing, type Missing } from './removal-guard.ts';
+export { readSources, renderSource, SOURCES_MAX, type SourceSettings, sourcesSchema } from './settings.ts';
+export { type AnswerFiles, SourceKeeper, type SourceOutcome, type SourceState } from './source-keeper.ts';
+export { SourceReader } from './source-reader.ts';

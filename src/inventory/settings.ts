@@ -1,0 +1,392 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import type { Secret } from '../base/index.ts';
+import {
+  checked,
+  codec,
+  duration,
+  filePatterns,
+  findSecretForm,
+  flag,
+  isWritten,
+  NamedFileReader,
+  name,
+  nameList,
+  type Place,
+  parsed,
+  readTls,
+  refuseBoth,
+  refuseSecretForms,
+  type SoundOf,
+  secretShape,
+  section,
+  TEXT_CHARS_MAX,
+  type TlsSettings,
+  text,
+  tlsSection,
+  wholeNumber,
+  withSecrecy,
+} from '../settings/index.ts';
+import { type AllowedAddress, parseAllowedAddress, renderAllowedAddress } from './allowed-addresses.ts';
+
+/** Each is a task and a file. */
+export const SOURCES_MAX = 50;
+/** A list of networks that a person keeps. */
+const ADDRESSES_MAX = 1000;
+/** Names that a source may use, of one kind. */
+const NAMES_MAX = 1000;
+/** Labels of a router are bounded further. */
+const LABELS_MAX = 32;
+const INTERVAL_MS_MIN = 5000;
+const INTERVAL_MS = 60_000;
+const TIMEOUT_MS = 30_000;
+/** A fifth: more than a fleet changes between two readings, less than what a broken list lacks. */
+const REMOVAL_MAX = 0.2;
+/** Devices of a page of NetBox: some hundred kilobytes. */
+const PAGE_SIZE = 250;
+const TIMEOUT_MS_MIN = 1000;
+const TIMEOUT_MS_MAX = 600_000;
+
+const ADDRESS =
+  'a network such as 10.1.0.0/16 or 2001:db8::/32, an address, or a glob of host names such as *.routers.example.com; a star stands within one part of a name, and not in the last one';
+const ADDRESSES = `a list of at most ${ADDRESSES_MAX} networks, addresses and globs of host names`;
+const SHARE = 'a percentage from 0% to 100%';
+const URL_OF_SOURCE =
+  'an http or https URL without credentials and fragment, such as https://inventory.example.net/routers';
+
+const TYPE = 'Type of the source.';
+
+const commonShape = {
+  name: name({
+    description:
+      'Unique name of the source, in metrics, in the log and as the name of the file of its last good answer.',
+  }),
+  interval: duration({ description: 'Time between two readings.' }, INTERVAL_MS_MIN).prefault('1m'),
+  allowed_addresses: z
+    .array(parsed<AllowedAddress>({ description: '' }, ADDRESS, parseAllowedAddress, renderAllowedAddress), {
+      error: ADDRESSES,
+    })
+    .max(ADDRESSES_MAX, { error: ADDRESSES })
+    .meta({
+      description:
+        'Where its routers may be, because that is where their passwords go: networks, for addresses in URLs, and globs of host names, for names in URLs. A star stands for characters within one part of a name.',
+      kind: 'list of networks and globs',
+    })
+    .prefault([]),
+  allow_http: flag({
+    description: 'Whether URLs of its routers may begin with http://, which shows passwords to everybody on the way.',
+  }).prefault(false),
+  groups: nameList(
+    { description: 'Groups of all of its routers, below those that a router names itself.' },
+    NAMES_MAX,
+  ).prefault([]),
+  allowed_groups: nameList({ description: 'Groups that its routers may name.' }, NAMES_MAX).prefault([]),
+  allowed_credentials: nameList({ description: 'Credentials that its routers may name.' }, NAMES_MAX).prefault([]),
+  allowed_tls_sets: nameList({ description: 'TLS sets that its routers may name.' }, NAMES_MAX).prefault([]),
+  removal_max: codec(
+    z.string({ error: SHARE }).meta({
+      description:
+        'Share of its routers that one answer may remove. An answer that removes more (and more than one router), or all of them, is not used until it is confirmed: a larger `removal_max` and a reload, or `POST /-/reload?accept_removals=NAME`.',
+      kind: 'percentage',
+    }),
+    SHARE,
+    (value) => {
+      const percent = /^(\d{1,3})\s*%$/.exec(value)?.[1];
+      return percent === undefined || Number(percent) > 100 ? undefined : Number(percent) / 100;
+    },
+    (share) => `${Math.round(share * 100)}%`,
+  ).prefault('20%'),
+};
+
+const requestShape = {
+  timeout: duration(
+    { description: 'Time limit of one reading, all pages included.' },
+    TIMEOUT_MS_MIN,
+    TIMEOUT_MS_MAX,
+  ).prefault('30s'),
+  tls: tlsSection({
+    section: 'TLS settings of the connection to the source.',
+    caFile: 'PEM file with the trusted CA certificates. Default: those of the system.',
+    serverName: 'Host name that the certificate must carry. Default: the host of the URL.',
+    certFile: 'PEM file with the client certificate of the agent. Requires `key_file`.',
+    fingerprint: 'Not supported here; use `ca_file` with the certificate of the server.',
+    insecure: 'Accepts any certificate. An attacker in between can then name any router in `allowed_addresses`.',
+  }).optional(),
+};
+
+const url = withSecrecy(
+  'possible',
+  checked(
+    { description: 'URL of the list, http or https. Redirects are not followed.', kind: 'URL' },
+    URL_OF_SOURCE,
+    TEXT_CHARS_MAX,
+    isSourceUrl,
+  ),
+);
+
+function isSourceUrl(value: string): boolean {
+  return /^https?:\/\/[^\s\\#@]+$/i.test(value) && (URL.parse(value)?.hostname ?? '') !== '';
+}
+
+const fieldPath = checked(
+  { description: '' },
+  'a path of fields such as site.slug or custom_fields.asset',
+  256,
+  (value) => /^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+){0,3}$/.test(value),
+);
+
+const httpSchema = section(
+  'A list of routers over HTTP: in the format of the HTTP service discovery of Prometheus, or a list of maps with the keys of a router.',
+  {
+    type: z.literal('http').meta({ description: TYPE }),
+    ...commonShape,
+    url,
+    ...requestShape,
+    username: text({ description: 'Account, with a password.' }).optional(),
+    ...secretShape('password', { description: 'Password of the account.', what: 'password' }),
+    ...secretShape('bearer_token', { description: 'Bearer token, instead of an account.', what: 'token' }),
+  },
+);
+
+const fileSchema = section(
+  'Files in the format of the file-based service discovery of Prometheus, or lists of routers, as YAML or JSON. They are trusted as little as other sources; for trusted files there is `router_files`.',
+  {
+    type: z.literal('file_sd').meta({ description: TYPE }),
+    ...commonShape,
+    files: filePatterns({ description: 'Files to read.' }),
+  },
+);
+
+const netboxSchema = section('The devices of a NetBox, through its REST interface (versions 3 and 4).', {
+  type: z.literal('netbox').meta({ description: TYPE }),
+  ...commonShape,
+  url: url.meta({ description: 'Address of NetBox, without `/api`.', kind: 'URL' }),
+  ...requestShape,
+  ...secretShape('token', { description: 'API token.', what: 'token' }),
+  query: checked(
+    { description: 'Filter of the list of devices, as in `status=active&role=router`.', kind: 'query' },
+    'a query of names and values, such as status=active&role=router',
+    TEXT_CHARS_MAX,
+    (value) => /^[A-Za-z0-9_]+=[^\s#&]*(&[A-Za-z0-9_]+=[^\s#&]*)*$/.test(value),
+  ).optional(),
+  page_size: wholeNumber({ description: 'Devices of one request.' }, 1, 1000).prefault(PAGE_SIZE),
+  scheme: z
+    .enum(['https', 'http'], { error: '"https" or "http"' })
+    .meta({ description: 'Scheme of the URLs of its routers.' })
+    .prefault('https'),
+  port: wholeNumber(
+    { description: 'Port of the URLs of its routers. Default: that of the scheme.' },
+    1,
+    65_535,
+  ).optional(),
+  labels: z
+    .record(z.string(), fieldPath, { error: 'a map of label names to paths of fields' })
+    .refine((map) => Object.keys(map).length <= LABELS_MAX, { error: `at most ${LABELS_MAX} labels` })
+    .meta({
+      description: 'Labels of its routers from fields of the device, such as `{ site: site.slug }`.',
+      kind: 'map of labels to fields',
+    })
+    .optional(),
+  group_fields: z
+    .array(fieldPath, { error: 'a list of at most 16 paths of fields' })
+    .max(16, { error: 'a list of at most 16 paths of fields' })
+    .meta({
+      description:
+        'Fields whose values are groups, such as `site.slug` or `tags`. Values that are not in `allowed_groups` are left out.',
+      kind: 'list of fields',
+    })
+    .optional(),
+});
+
+/** Schema of `router_sources`. */
+export const sourcesSchema = z
+  .array(z.discriminatedUnion('type', [httpSchema, fileSchema, netboxSchema], { error: 'a map of keys' }), {
+    error: 'a list of sources',
+  })
+  .max(SOURCES_MAX, { error: `a list of at most ${SOURCES_MAX} sources` })
+  .meta({ description: 'Lists of routers from elsewhere, which are not trusted.' });
+
+type WrittenSource = SoundOf<typeof sourcesSchema>[number];
+
+/** Credentials of the requests to a source, as the header that they become. */
+export type SourceAuth =
+  | { readonly kind: 'basic'; readonly username: string; readonly password: Secret }
+  | { readonly kind: 'bearer' | 'token'; readonly token: Secret };
+
+/** Server of a source. */
+export interface RequestSettings {
+  /** URL of the list; of a NetBox, its address. */
+  readonly url: string;
+  /** Time limit of one reading. Milliseconds. */
+  readonly timeoutMs: number;
+  /** Credentials; `undefined`: none. */
+  readonly auth: SourceAuth | undefined;
+  /** Verification of the certificate of the server, and the client certificate. */
+  readonly tls: TlsSettings;
+}
+
+/** The list of devices of a NetBox, and how they become routers. */
+export interface NetboxSettings {
+  /** Filter of the list of devices, without `?`; may be empty. */
+  readonly query: string;
+  /** Number of devices of one request. */
+  readonly pageSize: number;
+  /** Scheme of the URLs of its routers. */
+  readonly scheme: 'https' | 'http';
+  /** Port of the URLs of its routers; `undefined`: that of the scheme. */
+  readonly port: number | undefined;
+  /** Paths of fields by the label that they become. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Paths of fields whose values are groups. */
+  readonly groupFields: readonly string[];
+}
+
+/** One source of routers. Times are milliseconds, paths absolute. */
+export interface SourceSettings {
+  /** Unique name. */
+  readonly name: string;
+  /** Kind of server, or files. */
+  readonly type: 'http' | 'file_sd' | 'netbox';
+  /** Time between two readings. */
+  readonly intervalMs: number;
+  /** What its routers may name. */
+  readonly allowed: {
+    readonly addresses: readonly AllowedAddress[];
+    readonly allowsHttp: boolean;
+    readonly groups: readonly string[];
+    readonly credentials: readonly string[];
+    readonly tlsSets: readonly string[];
+  };
+  /** Groups of all of its routers. */
+  readonly groups: readonly string[];
+  /** Share of its routers that one answer may remove, from 0 to 1. */
+  readonly removalMax: number;
+  /** Absent for files. */
+  readonly request?: RequestSettings | undefined;
+  /** Absolute paths and globs; only for `file_sd`. */
+  readonly files?: readonly string[] | undefined;
+  /** Only for `netbox`. */
+  readonly netbox?: NetboxSettings | undefined;
+}
+
+/** Reads the files that the sources refer to, and applies the defaults. An incomplete source has its fault and is left out. */
+export async function readSources(
+  file: Place['file'],
+  written: readonly WrittenSource[],
+): Promise<readonly SourceSettings[]> {
+  const reader = new NamedFileReader();
+  const sources: SourceSettings[] = [];
+  for (const [index, keys] of written.entries()) {
+    const source = await readSource({ file, path: ['router_sources', index] }, keys, reader);
+    if (source) sources.push(source);
+  }
+  return sources;
+}
+
+async function readSource(
+  place: Place,
+  keys: WrittenSource,
+  reader: NamedFileReader,
+): Promise<SourceSettings | undefined> {
+  if (keys.type === undefined || keys.name === undefined) return undefined;
+  const common = toCommon(keys.name, keys);
+  if (keys.type === 'file_sd') {
+    const { files } = keys;
+    return files && { ...common, type: keys.type, files: files.map((one) => resolve(place.file.folder, one)) };
+  }
+  checkAccount(place);
+  const tls = await readTls({ ...place, path: [...place.path, 'tls'] }, keys.tls, reader);
+  if (tls.fingerprintSha256 !== undefined) {
+    const message = 'Sources have no "fingerprint_sha256"; write "ca_file" with the certificate of the server';
+    place.file.faults.add([...place.path, 'tls', 'fingerprint_sha256'], message, { aim: 'key' });
+  }
+  const auth = keys.type === 'http' ? await readHttpAuth(place, keys, reader) : await readToken(place, keys, reader);
+  if (keys.url === undefined) return undefined;
+  const { timeout: timeoutMs = TIMEOUT_MS } = keys;
+  const request: RequestSettings = { url: keys.url, timeoutMs, auth, tls };
+  if (keys.type === 'http') return { ...common, type: keys.type, request };
+  const { query = '', page_size: pageSize = PAGE_SIZE, scheme = 'https', port, labels = {}, group_fields = [] } = keys;
+  return {
+    ...common,
+    type: keys.type,
+    request,
+    netbox: { query, pageSize, scheme, port, labels, groupFields: group_fields },
+  };
+}
+
+function toCommon(sourceName: string, keys: WrittenSource & { readonly type: string }) {
+  return {
+    name: sourceName,
+    intervalMs: keys.interval ?? INTERVAL_MS,
+    allowed: {
+      addresses: keys.allowed_addresses ?? [],
+      allowsHttp: keys.allow_http ?? false,
+      groups: keys.allowed_groups ?? [],
+      credentials: keys.allowed_credentials ?? [],
+      tlsSets: keys.allowed_tls_sets ?? [],
+    },
+    groups: keys.groups ?? [],
+    removalMax: keys.removal_max ?? REMOVAL_MAX,
+  };
+}
+
+function checkAccount(place: Place): void {
+  for (const secret of ['password', 'bearer_token', 'token']) refuseSecretForms(place, secret);
+  const bearer = findSecretForm(place, 'bearer_token');
+  const password = findSecretForm(place, 'password');
+  if (bearer !== undefined) refuseBoth(place, 'username', bearer);
+  const { file, path } = place;
+  if (isWritten(place, 'username') && password === undefined) {
+    file.faults.add([...path, 'username'], '"username" needs "password" or "password_file" beside it', { aim: 'key' });
+  }
+  if (password !== undefined && !isWritten(place, 'username')) {
+    file.faults.add([...path, password], `"${password}" needs "username" beside it`, { aim: 'key' });
+  }
+}
+
+async function readHttpAuth(
+  place: Place,
+  keys: WrittenSource & { type: 'http' },
+  reader: NamedFileReader,
+): Promise<SourceAuth | undefined> {
+  const password = await reader.readSecret(place, 'password', keys);
+  const token = await reader.readSecret(place, 'bearer_token', keys, { expected: 'the token' });
+  if (keys.username !== undefined && password) return { kind: 'basic', username: keys.username, password };
+  return token && { kind: 'bearer', token };
+}
+
+async function readToken(
+  place: Place,
+  keys: WrittenSource & { type: 'netbox' },
+  reader: NamedFileReader,
+): Promise<SourceAuth | undefined> {
+  const token = await reader.readSecret(place, 'token', keys, { expected: 'the token' });
+  return token && { kind: 'token', token };
+}
+
+/** Renders settings for the page of the running configuration, without secrets. */
+export function renderSource({
+  name: sourceName,
+  type,
+  intervalMs,
+  allowed,
+  groups,
+  removalMax,
+  request,
+  files,
+}: SourceSettings): object {
+  return {
+    name: sourceName,
+    type,
+    url: request && URL.parse(request.url)?.origin,
+    files,
+    interval: `${intervalMs / 1000}s`,
+    removal_max: `${Math.round(removalMax * 100)}%`,
+    allowed_addresses: allowed.addresses.map(renderAllowedAddress),
+    allow_http: allowed.allowsHttp,
+    groups,
+    allowed_groups: allowed.groups,
+    allowed_credentials: allowed.credentials,
+    allowed_tls_sets: allowed.tlsSets,
+  };
+}

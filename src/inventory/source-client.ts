@@ -1,0 +1,125 @@
+import { Agent, request } from 'undici';
+import { readBounded } from '../net/index.ts';
+import { CONFIG_FILE_BYTES_MAX, revealTls } from '../settings/index.ts';
+import { failReading, InventoryError } from './errors.ts';
+import type { RequestSettings } from './settings.ts';
+
+/** An answer of the server; `undefined`: the list is the same as the one that `validators` belong to. */
+export interface SourceAnswer {
+  readonly text: string;
+  readonly validators: Validators;
+}
+
+/** What tells a server which answer is known already. */
+export interface Validators {
+  readonly etag?: string | undefined;
+  readonly lastModified?: string | undefined;
+}
+
+const OK = 200;
+const NOT_MODIFIED = 304;
+/** Longer ones are not sent back. */
+const VALIDATOR_CHARS_MAX = 1024;
+/** All headers of an answer. Bytes. */
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/** Requests to the server of one source. Redirects are not followed: they could lead to a server that nobody named. */
+export class SourceClient implements AsyncDisposable {
+  readonly #settings: RequestSettings;
+  readonly #agent: Agent;
+
+  constructor(settings: RequestSettings) {
+    this.#settings = settings;
+    const { caPem, certPem, keyPem, serverName, insecureSkipVerify } = revealTls(settings.tls);
+    this.#agent = new Agent({
+      connections: 1,
+      pipelining: 1,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      // Exact limits come from signals.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: {
+        rejectUnauthorized: insecureSkipVerify !== true,
+        ...(caPem !== undefined && { ca: caPem }),
+        ...(certPem !== undefined && { cert: certPem }),
+        ...(keyPem !== undefined && { key: keyPem }),
+        ...(serverName !== undefined && { servername: serverName }),
+      },
+    });
+  }
+
+  /**
+   * Reads a page. Throws {@link InventoryError}, or the reason of `signal`. The answer is not larger than a configuration file.
+   */
+  async get(url: URL, known: Validators, signal: AbortSignal): Promise<SourceAnswer | undefined> {
+    try {
+      const { statusCode, headers, body } = await request(url, {
+        dispatcher: this.#agent,
+        signal,
+        headers: {
+          accept: 'application/json',
+          // Compressed answers could grow beyond every limit.
+          'accept-encoding': 'identity',
+          ...this.#renderAuth(),
+          ...(known.etag !== undefined && { 'if-none-match': known.etag }),
+          ...(known.lastModified !== undefined && { 'if-modified-since': known.lastModified }),
+        },
+      });
+      const { bytes, isCut } = await readBounded(body, CONFIG_FILE_BYTES_MAX, signal);
+      if (statusCode === NOT_MODIFIED && Object.keys(known).length > 0) return undefined;
+      if (statusCode !== OK)
+        throw failReading(
+          'refused',
+          `The source answered with status ${statusCode}`,
+          undefined,
+          adviseStatus(statusCode),
+        );
+      if (isCut) throw failReading('too_large', `The answer has more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
+      if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') {
+        throw failReading('invalid', 'The answer is compressed, although that was not asked for');
+      }
+      const text = decodeText(bytes);
+      return {
+        text,
+        validators: { etag: toValidator(headers['etag']), lastModified: toValidator(headers['last-modified']) },
+      };
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof InventoryError) throw cause;
+      throw failReading('unreachable', 'The source could not be reached', cause);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  #renderAuth(): Record<string, string> {
+    const { auth } = this.#settings;
+    if (!auth) return {};
+    if (auth.kind === 'basic') {
+      const account = Buffer.from(`${auth.username}:${auth.password.reveal()}`, 'utf8').toString('base64');
+      return { authorization: `Basic ${account}` };
+    }
+    return { authorization: `${auth.kind === 'bearer' ? 'Bearer' : 'Token'} ${auth.token.reveal()}` };
+  }
+}
+
+function adviseStatus(status: number): string | undefined {
+  if (status >= 300 && status < 400) return 'Redirects are not followed; write the URL that it leads to';
+  return status === 401 || status === 403 ? 'Check the credentials of the source' : undefined;
+}
+
+function decodeText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw failReading('invalid', 'The answer is not UTF-8', cause);
+  }
+}
+
+function toValidator(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && header.length <= VALIDATOR_CHARS_MAX && /^[\x20-\x7e]+$/.test(header)
+    ? header
+    : undefined;
+}

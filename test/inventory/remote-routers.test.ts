@@ -1,0 +1,243 @@
+import { describe, expect, it } from 'vitest';
+import { SourceKeeper } from '../../src/inventory/index.ts';
+import { load } from '../config/configuration-folder.ts';
+
+const MAIN = `
+defaults: { username: u, password: correct-horse }
+groups:
+  munich: { labels: { site: munich } }
+  berlin: { labels: { site: berlin } }
+  short: { poll: { interval: 10s } }
+  long: { poll: { deadline: 20s } }
+credentials: { plants: { username: p, password: battery-staple }, admin: { username: a, password: staple } }
+tls_sets: { pinned: { server_name: s }, open: { insecure_skip_verify: true } }
+`;
+const SOURCE = `router_sources:
+  - name: inv
+    type: http
+    url: https://inventory.example.net/x
+    allowed_addresses: [10.0.0.0/8, "*.routers.example.com"]
+    allowed_groups: [munich, short, long]
+    allowed_credentials: [plants]
+    allowed_tls_sets: [pinned]
+`;
+const LOCAL = 'routers: [{ name: local, url: "https://192.0.2.1" }]\n';
+const GOOD = { name: 'good', url: 'https://10.0.0.1' };
+
+/** What a configuration makes of an answer that a source gives, after another one. */
+async function loadAnswer(
+  answer: unknown,
+  { main = MAIN, source = SOURCE, keeper = new SourceKeeper(), more = '' } = {},
+) {
+  const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+  keeper.offer('inv', text);
+  const loaded = await load(`${main}${LOCAL}${source}${more}`, { options: { inventory: keeper } });
+  expect(loaded.lines).toEqual([]);
+  const [outcome] = loaded.sources ?? [];
+  if (!loaded.config || !outcome) throw new RangeError('There is no outcome');
+  return {
+    routers: loaded.config.routers.slice(1),
+    names: [...outcome.routers],
+    outcome,
+    sources: loaded.sources ?? [],
+  };
+}
+
+describe('routers of a source', () => {
+  it('follow those of the configuration, and inherit from defaults and the groups that they may name', async () => {
+    const { routers, outcome } = await loadAnswer(
+      [
+        GOOD,
+        {
+          name: 'b',
+          url: 'https://b.routers.example.com',
+          groups: ['munich'],
+          credentials: 'plants',
+          tls_set: 'pinned',
+          labels: { line: '3' },
+        },
+      ],
+      { more: '    groups: [berlin]\n' },
+    );
+    expect(outcome).toMatchObject({ refused: 0, refusals: [], held: undefined, faulty: undefined });
+    expect(
+      routers.map(({ name, username, labels, groups, tls }) => [name, username, labels, groups, tls.serverName]),
+    ).toEqual([
+      ['good', 'u', { site: 'berlin' }, ['berlin'], undefined],
+      ['b', 'p', { site: 'munich', line: '3' }, ['berlin', 'munich'], 's'],
+    ]);
+    expect(routers[1]?.password.reveal()).toBe('battery-staple');
+  });
+
+  it.each<[string, object | string | number | null]>([
+    ['is no map', 7],
+    ['is empty', null],
+    ['has no name', { url: 'https://10.0.0.2' }],
+    ['has no address', { name: 'x' }],
+    ['is elsewhere', { name: 'x', url: 'https://192.0.2.1' }],
+    ['is elsewhere, by a name', { name: 'x', url: 'https://evil.example' }],
+    ['has no TLS', { name: 'x', url: 'http://10.0.0.2' }],
+    ['is a file', { name: 'x', url: 'file:///etc/passwd' }],
+    ['has credentials in its URL', { name: 'x', url: 'https://u:p@10.0.0.2' }],
+    ['hides its host behind credentials', { name: 'x', url: 'https://10.0.0.2@evil.example' }],
+    ['has the name of a router of the configuration', { name: 'local', url: 'https://10.0.0.2' }],
+    ['has the name of another one in the list', { name: 'good', url: 'https://10.0.0.2' }],
+    ['has a name that is a path', { name: '../../etc', url: 'https://10.0.0.2' }],
+    ['has a name with a control character', { name: 'a\u001b[2J', url: 'https://10.0.0.2' }],
+    ['has a name with a line end', { name: 'a\nb', url: 'https://10.0.0.2' }],
+    ['has an endless name', { name: 'x'.repeat(129), url: 'https://10.0.0.2' }],
+    ['has a number as its name', { name: 7, url: 'https://10.0.0.2' }],
+    ['has a literal secret', { name: 'x', url: 'https://10.0.0.2', password: 'p' }],
+    ['has an account', { name: 'x', url: 'https://10.0.0.2', username: 'root' }],
+    ['names a file', { name: 'x', url: 'https://10.0.0.2', password_file: '/etc/shadow' }],
+    ['names a credential of systemd', { name: 'x', url: 'https://10.0.0.2', password_credential: 'other' }],
+    ['names a command', { name: 'x', url: 'https://10.0.0.2', password_command: ['touch', '/tmp/owned'] }],
+    ['weakens the check of certificates', { name: 'x', url: 'https://10.0.0.2', tls: { insecure_skip_verify: true } }],
+    ['names a file of certificates', { name: 'x', url: 'https://10.0.0.2', tls: { ca_file: '/etc/passwd' } }],
+    ['sends its password without a login', { name: 'x', url: 'https://10.0.0.2', auth: 'basic' }],
+    ['polls without pause', { name: 'x', url: 'https://10.0.0.2', poll: { interval: '100ms' } }],
+    ['names a group that it may not', { name: 'x', url: 'https://10.0.0.2', groups: ['berlin'] }],
+    ['names a group that is not there', { name: 'x', url: 'https://10.0.0.2', groups: ['nowhere'] }],
+    ['names credentials that it may not', { name: 'x', url: 'https://10.0.0.2', credentials: 'admin' }],
+    ['names a TLS set that it may not', { name: 'x', url: 'https://10.0.0.2', tls_set: 'open' }],
+    ['combines groups that contradict each other', { name: 'x', url: 'https://10.0.0.2', groups: ['short', 'long'] }],
+    ['names a variable of the environment in its URL', { name: 'x', url: 'https://${HOME}' }],
+    ['names a variable of the environment in its name', { name: '${HOME}', url: 'https://10.0.0.2' }],
+    ['has a reserved label', { name: 'x', url: 'https://10.0.0.2', labels: { __name__: 'up' } }],
+    ['has the label of the agent', { name: 'x', url: 'https://10.0.0.2', labels: { router: 'local' } }],
+    ['has an endless label', { name: 'x', url: 'https://10.0.0.2', labels: { a: 'x'.repeat(257) } }],
+    [
+      'has many labels',
+      {
+        name: 'x',
+        url: 'https://10.0.0.2',
+        labels: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`l${i}`, 'x'])),
+      },
+    ],
+    ['has many groups', { name: 'x', url: 'https://10.0.0.2', groups: Array.from({ length: 33 }, () => 'munich') }],
+    ['has a module that is not there', { name: 'x', url: 'https://10.0.0.2', modules: ['nothing'] }],
+    ['has an unknown key', { name: 'x', url: 'https://10.0.0.2', hooks: [] }],
+  ])('are left out one by one: one that %s', async (_what, router) => {
+    const { names, outcome, routers } = await loadAnswer([GOOD, router]);
+    expect(names).toEqual(['good']);
+    expect(routers.map(({ name }) => name)).toEqual(['good']);
+    expect(outcome).toMatchObject({ refused: 1, refusals: [expect.stringMatching(/^source inv:/)], faulty: undefined });
+    const [reason = ''] = outcome.refusals;
+    // In the log, it neither breaks a line nor controls a terminal, and shows nothing that may be a secret.
+    expect(reason).not.toMatch(/\p{Cc}|shadow|root/u);
+    expect(reason.length).toBeLessThan(1000);
+  });
+
+  it('with a key of a prototype change nothing', async () => {
+    const { names } = await loadAnswer(
+      '[{"name":"good","url":"https://10.0.0.1"},{"name":"x","url":"https://10.0.0.2","__proto__":{"groups":["berlin"]}}]',
+    );
+    expect(names).toEqual(['good']);
+    expect(Reflect.get({}, 'groups')).toBeUndefined();
+  });
+
+  it('keep the text of a variable in a label, which is not replaced', async () => {
+    const { routers } = await loadAnswer([{ ...GOOD, labels: { a: '${HOME}' } }]);
+    expect(routers[0]?.labels).toEqual({ a: '${HOME}' });
+  });
+
+  it('are refused in thousands without an end of the others', async () => {
+    const bad = Array.from({ length: 3000 }, (_, index) => ({ name: `x${index}`, url: 'https://192.0.2.9' }));
+    const { names, outcome } = await loadAnswer([...bad, GOOD]);
+    expect(names).toEqual(['good']);
+    expect(outcome.refused).toBe(3000);
+    expect(outcome.refusals).toHaveLength(10);
+  });
+
+  it.each([
+    ['no JSON', '[{'],
+    ['no list', '{"name":"a"}'],
+    ['nothing', ''],
+    ['a list in lists', `${'['.repeat(5000)}${']'.repeat(5000)}`],
+    ['an alias bomb', `- &a [x,x,x,x,x,x,x,x,x,x]\n${'- [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n'.repeat(30)}`],
+  ])('of an answer that is %s are not used, and those before stay', async (_what, text) => {
+    const keeper = new SourceKeeper();
+    await keeper.settle((await loadAnswer([GOOD], { keeper })).sources);
+    const { names, outcome } = await loadAnswer(text, { keeper });
+    expect(names).toEqual(['good']);
+    expect(outcome.faulty).not.toBe('');
+    expect(outcome.faulty).toBeDefined();
+  });
+});
+
+describe('the guard against removals', () => {
+  const list = (count: number, first = 0) =>
+    Array.from({ length: count }, (_, index) => ({
+      name: `r${first + index}`,
+      url: `https://10.0.0.${first + index}`,
+    }));
+  const start = async (count: number, more = '') => {
+    const keeper = new SourceKeeper();
+    await keeper.settle((await loadAnswer(list(count), { keeper, more })).sources);
+    return keeper;
+  };
+
+  it.each([
+    [10, list(8), 8],
+    [10, list(20), 20],
+    [2, list(1), 1],
+    // Two go and two come.
+    [10, list(10, 2), 10],
+  ])('lets an answer pass that removes a fifth or one router (%i before)', async (before, answer, after) => {
+    const { names, outcome } = await loadAnswer(answer, { keeper: await start(before) });
+    expect([names.length, outcome.held]).toEqual([after, undefined]);
+  });
+
+  it.each<[string, number, unknown[], number]>([
+    ['more than a fifth', 10, list(7), 3],
+    ['all of them', 10, [], 10],
+    ['the only one', 1, [], 1],
+    ['all, for others', 10, list(10, 100), 10],
+    [
+      'all, because it moves them to a place that is not allowed',
+      10,
+      list(10).map((one) => ({ ...one, url: 'https://192.0.2.1' })),
+      10,
+    ],
+    ['all, because it names them wrongly', 10, list(10).map(({ url }) => ({ url })), 10],
+  ])('holds an answer that removes %s', async (_what, before, answer, missing) => {
+    const { names, outcome } = await loadAnswer(answer, { keeper: await start(before) });
+    expect(names).toHaveLength(before);
+    expect(outcome.held).toMatchObject({ missing, of: before });
+  });
+
+  it('knows the routers that an earlier process accepted', async () => {
+    const keeper = new SourceKeeper();
+    const files = { read: async () => JSON.stringify(list(10)), write: async () => {} };
+    await keeper.open({ name: 'inv' }, files);
+    const { names, outcome } = await loadAnswer(list(1), { keeper });
+    expect([names.length, outcome.held?.missing]).toEqual([10, 9]);
+  });
+
+  it('lets a held answer pass when it is confirmed, and only this one', async () => {
+    const keeper = await start(10);
+    const text = JSON.stringify(list(2));
+    const { sources } = await loadAnswer(text, { keeper });
+    await keeper.settle(sources);
+    keeper.offer('inv', JSON.stringify([]));
+    expect(keeper.confirm('inv', text)).toBe(false);
+    keeper.offer('inv', text);
+    expect(keeper.confirm('inv', text)).toBe(true);
+    const { names, outcome } = await loadAnswer(text, { keeper });
+    expect([names.length, outcome.held]).toEqual([2, undefined]);
+  });
+
+  it('lets it pass when the configuration allows the share, and not when it allows none', async () => {
+    const more = '    removal_max: 100%\n';
+    expect((await loadAnswer([], { keeper: await start(10), more })).names).toEqual([]);
+    const strict = '    removal_max: 0%\n';
+    expect((await loadAnswer(list(8), { keeper: await start(10), more: strict })).outcome.held?.missing).toBe(2);
+  });
+
+  it('forgets a held answer when the source gives the one before again', async () => {
+    const keeper = await start(10);
+    await keeper.settle((await loadAnswer(list(1), { keeper })).sources);
+    const { outcome } = await loadAnswer(list(10), { keeper });
+    expect(outcome).toMatchObject({ held: undefined, refused: 0 });
+  });
+});

@@ -1,0 +1,178 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { createSteppedClock, Secret } from '../../src/base/index.ts';
+import { SourceReader, type SourceSettings } from '../../src/inventory/index.ts';
+import { openInventory } from '../support/open-inventory.ts';
+import { PLAIN_TLS } from '../support/router-settings.ts';
+
+const NEVER = new AbortController().signal;
+const SOURCE: SourceSettings = {
+  name: 'inv',
+  type: 'http',
+  intervalMs: 60_000,
+  allowed: { addresses: [], allowsHttp: false, groups: ['munich', 'mrx'], credentials: [], tlsSets: [] },
+  groups: [],
+  removalMax: 0.2,
+};
+
+function createHttpSource(url: string, changes: Partial<SourceSettings['request']> = {}): SourceSettings {
+  return { ...SOURCE, request: { url, timeoutMs: 30_000, auth: undefined, tls: PLAIN_TLS, ...changes } };
+}
+
+function parseLines(text: string | undefined): unknown {
+  return JSON.parse(text ?? 'null');
+}
+
+test('SourceReader.read() converts the list of service discovery, one router for each target', async () => {
+  await using server = await openInventory();
+  await using reader = new SourceReader(createHttpSource(`${server.url}/sd?a=b`), createSteppedClock(0));
+  server.list([
+    { targets: ['10.0.0.1:8443', 'b.example.net'], labels: { site: 'x', __meta_rack: '7', __scheme__: 'https' } },
+    {
+      targets: ['[2001:db8::1]'],
+      labels: {
+        __router_name__: 'c',
+        __router_groups__: 'munich, mrx',
+        __router_credentials__: 'k',
+        __router_tls_set__: 't',
+        __router_timezone__: 'UTC',
+      },
+    },
+    { name: 'plain', url: 'https://10.0.0.2', groups: ['munich'] },
+  ]);
+  const text = await reader.read(NEVER);
+  expect(parseLines(text)).toEqual([
+    { name: '10.0.0.1-8443', url: 'https://10.0.0.1:8443', labels: { site: 'x' } },
+    { name: 'b.example.net', url: 'https://b.example.net', labels: { site: 'x' } },
+    {
+      name: 'c',
+      url: 'https://[2001:db8::1]',
+      groups: ['munich', 'mrx'],
+      credentials: 'k',
+      tls_set: 't',
+      timezone: 'UTC',
+    },
+    { name: 'plain', url: 'https://10.0.0.2', groups: ['munich'] },
+  ]);
+  expect(text?.split('\n')).toHaveLength(7);
+  expect(server.requests[0]?.url).toBe('/sd?a=b');
+});
+
+test('SourceReader.read() asks only for what has changed, and sends its credentials', async () => {
+  await using server = await openInventory();
+  const auth = { kind: 'basic' as const, username: 'u', password: new Secret('p') };
+  await using reader = new SourceReader(createHttpSource(server.url, { auth }), createSteppedClock(0));
+  server.answer = ({ headers }, response) => {
+    response.setHeader('etag', '"7"').setHeader('last-modified', 'Mon, 23 Nov 2026 12:00:00 GMT');
+    response
+      .writeHead(headers['if-none-match'] === '"7"' ? 304 : 200)
+      .end(headers['if-none-match'] === '"7"' ? '' : '[]');
+  };
+  expect(await reader.read(NEVER)).toBe('[]\n');
+  expect(await reader.read(NEVER)).toBeUndefined();
+  expect(server.requests.map(({ headers }) => [headers.authorization, headers['if-modified-since']])).toEqual([
+    ['Basic dTpw', undefined],
+    ['Basic dTpw', 'Mon, 23 Nov 2026 12:00:00 GMT'],
+  ]);
+  // What is no list is asked for again.
+  server.answer = (_request, response) => response.setHeader('etag', '"8"').end('{}');
+  await expect(reader.read(NEVER)).rejects.toMatchObject({ code: 'invalid' });
+  await expect(reader.read(NEVER)).rejects.toMatchObject({ code: 'invalid' });
+  expect(server.requests.at(-1)?.headers['if-none-match']).toBe('"7"');
+});
+
+test('SourceReader.read() follows no redirect, and sends its credentials nowhere else', async () => {
+  await using server = await openInventory();
+  await using other = await openInventory();
+  const auth = { kind: 'bearer' as const, token: new Secret('t') };
+  await using reader = new SourceReader(createHttpSource(server.url, { auth }), createSteppedClock(0));
+  for (const status of [301, 302, 303, 307, 308]) {
+    server.answer = (_request, response) => response.writeHead(status, { location: other.url }).end('[]');
+    await expect(reader.read(NEVER)).rejects.toThrow(`The source answered with status ${status}`);
+  }
+  expect(other.requests).toEqual([]);
+});
+
+test.for<[string, string, string | Uint8Array, Record<string, string>]>([
+  ['not UTF-8', 'invalid', Uint8Array.of(0x5b, 0xff, 0x5d), {}],
+  ['compressed', 'invalid', '[]', { 'content-encoding': 'gzip' }],
+  ['a page', 'invalid', '<html></html>', {}],
+  ['a text', 'invalid', '"x"', {}],
+  ['empty', 'invalid', '', {}],
+  ['deep', 'invalid', '['.repeat(100_000), {}],
+  ['deep in maps', 'invalid', `[${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}]`, {}],
+  ['full of brackets that are not closed', 'invalid', '[{'.repeat(50_000), {}],
+  ['of a YAML tag', 'invalid', '- !!js/function "x"', {}],
+])('SourceReader.read() refuses an answer that is %s', async ([_what, code, body, headers]) => {
+  await using server = await openInventory();
+  await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
+  server.answer = (_request, response) => response.writeHead(200, headers).end(body);
+  await expect(reader.read(NEVER)).rejects.toMatchObject({ name: 'InventoryError', code });
+});
+
+test('SourceReader.read() ends a body that has no end', async () => {
+  await using server = await openInventory();
+  await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
+  const chunk = Buffer.alloc(1024 ** 2, ' ');
+  let sent = 0;
+  server.answer = (_request, response) => {
+    const push = () => {
+      while (!response.destroyed && response.write(chunk)) sent++;
+      sent++;
+    };
+    response.on('drain', push);
+    push();
+  };
+  await expect(reader.read(NEVER)).rejects.toMatchObject({ code: 'too_large' });
+  expect(sent).toBeLessThan(64);
+});
+
+test('SourceReader.read() ends an answer that drips, when its time is over', async () => {
+  await using server = await openInventory();
+  const clock = createSteppedClock(0);
+  await using reader = new SourceReader(createHttpSource(server.url, { timeoutMs: 30_000 }), clock);
+  const begun = Promise.withResolvers<void>();
+  server.answer = (_request, response) => {
+    response.write('[');
+    begun.resolve();
+  };
+  const reading = reader.read(NEVER);
+  const failure = expect(reading).rejects.toThrow('The source did not answer completely within 30 s');
+  await begun.promise;
+  for (let turn = 0; turn < 20; turn++) await setImmediate();
+  await clock.advance(30_000);
+  await failure;
+});
+
+test('SourceReader.read() says which server cannot be reached, without its credentials', async () => {
+  const server = await openInventory();
+  await server[Symbol.asyncDispose]();
+  await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
+  await expect(reader.read(NEVER)).rejects.toMatchObject({ code: 'unreachable' });
+});
+
+test('SourceReader.read() reads files as YAML and JSON, and takes missing ones for a failure', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-source-'));
+  try {
+    await using reader = new SourceReader(
+      { ...SOURCE, type: 'file_sd', files: [join(folder, '*.yaml'), join(folder, 'b.json')] },
+      createSteppedClock(0),
+    );
+    await expect(reader.read(NEVER)).rejects.toMatchObject({ code: 'unreachable' });
+    await writeFile(
+      join(folder, 'a.yaml'),
+      '- targets: [10.0.0.1]\n  labels: { site: x }\n- { name: b, url: "https://10.0.0.2" }\n',
+    );
+    await writeFile(join(folder, 'b.json'), '[{"targets":["10.0.0.3"]}]');
+    expect(parseLines(await reader.read(NEVER))).toEqual([
+      { name: '10.0.0.1', url: 'https://10.0.0.1', labels: { site: 'x' } },
+      { name: 'b', url: 'https://10.0.0.2' },
+      { name: '10.0.0.3', url: 'https://10.0.0.3' },
+    ]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
