@@ -15,8 +15,8 @@ import { type NamedRouter, toNetboxRouters, toRouters } from './to-routers.ts';
 
 /** Files of one source. */
 const FILES_MAX = 1000;
-/** Pages of one list: 100,000 devices in pages of 1,000. */
-const PAGES_MAX = 1000;
+/** Pages of one list: 100,000 devices in pages of the default size. */
+const PAGES_MAX = 400;
 
 const LIST: RootExpected = {
   kind: 'list',

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import { createSteppedClock, Secret } from '../../src/base/index.ts';
+import { SourceReader, type SourceSettings } from '../../src/inventory/index.ts';
+import { openNetbox } from '../support/netbox-server.ts';
+import type { InventoryServer } from '../support/open-inventory.ts';
+import { PLAIN_TLS } from '../support/router-settings.ts';
+
+const NEVER = new AbortController().signal;
+
+function createReader(
+  server: InventoryServer,
+  token = 't',
+  netbox: Partial<SourceSettings['netbox']> = {},
+): SourceReader {
+  const settings: SourceSettings = {
+    name: 'netbox',
+    type: 'netbox',
+    intervalMs: 60_000,
+    allowed: { addresses: [], allowsHttp: false, groups: ['munich', 'mrx'], credentials: [], tlsSets: [] },
+    groups: [],
+    removalMax: 0.2,
+    request: {
+      url: `${server.url}/`,
+      timeoutMs: 30_000,
+      auth: { kind: 'token', token: new Secret(token) },
+      tls: PLAIN_TLS,
+    },
+    netbox: {
+      query: 'status=active',
+      pageSize: 2,
+      scheme: 'https',
+      port: undefined,
+      labels: {},
+      groupFields: [],
+      ...netbox,
+    },
+  };
+  return new SourceReader(settings, createSteppedClock(0));
+}
+
+test('SourceReader.read() reads all pages of a NetBox, and makes routers of devices with a name and an address', async () => {
+  await using server = await openNetbox('t', [
+    { name: 'plant-1', address: '10.0.0.1/24', site: 'munich', tags: ['mrx', 'old'], customFields: { asset: 4711 } },
+    { name: 'plant 2 (new)', address: '2001:db8::2/64', site: 'berlin' },
+    { name: null, address: '10.0.0.3/24' },
+    { name: 'plant-4', address: null },
+    { name: 'plant-5', address: '10.0.0.5/32', customFields: { asset: null } },
+  ]);
+  const labels = {
+    site: 'site.slug',
+    model: 'device_type.slug',
+    asset: 'custom_fields.asset',
+    status: 'status',
+    tenant: 'tenant.slug',
+  };
+  await using reader = createReader(server, 't', { labels, groupFields: ['site.slug', 'tags'], port: 8443 });
+  const common = { model: 'mrx3', status: 'active' };
+  expect(JSON.parse((await reader.read(NEVER)) ?? '')).toEqual([
+    {
+      name: 'plant-1',
+      url: 'https://10.0.0.1:8443',
+      groups: ['munich', 'mrx'],
+      labels: { ...common, site: 'munich', asset: '4711' },
+    },
+    { name: 'plant-2-new-', url: 'https://[2001:db8::2]:8443', labels: { ...common, site: 'berlin' } },
+    { name: 'plant-5', url: 'https://10.0.0.5:8443', groups: ['munich'], labels: { ...common, site: 'munich' } },
+  ]);
+  expect(server.requests.map(({ url }) => url)).toEqual(
+    [0, 2, 4].map((offset) => `/api/dcim/devices/?status=active&limit=2&offset=${offset}`),
+  );
+});
+
+test('SourceReader.read() says that NetBox refuses the token, and shows none', async () => {
+  await using server = await openNetbox('t', []);
+  await using reader = createReader(server, 'wrong-token');
+  const failure = await reader.read(NEVER).catch((cause: unknown) => cause);
+  expect(failure).toMatchObject({ code: 'refused', message: 'The source answered with status 403' });
+  expect(JSON.stringify(failure)).not.toContain('wrong-token');
+});
+
+test.for<[string, object, string]>([
+  ['leads to another server', { count: 9, next: 'http://192.0.2.1/api/', results: [] }, 'invalid'],
+  ['never ends', { count: 9, next: 'x', results: [{}] }, 'too_large'],
+  ['has no results', { count: 0, next: null }, 'invalid'],
+  ['has results that are no list', { count: 0, next: null, results: {} }, 'invalid'],
+])('SourceReader.read() refuses a NetBox whose list %s', async ([_what, page, code]) => {
+  await using server = await openNetbox('t', []);
+  server.list(page);
+  await using reader = createReader(server);
+  await expect(reader.read(NEVER)).rejects.toMatchObject({ code });
+});
