@@ -139,6 +139,18 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     });
 
   program
+    .command('import')
+    .description('Print the routers of a CSV file as YAML for router_files.')
+    .requiredOption(
+      '--csv <file>',
+      'file whose first line names the columns: name, url or address, groups, label:NAME and others',
+    )
+    .action(async (options) => {
+      const { importRouters } = await import('./import/import.ts');
+      finish(await importRouters({ csv: options.csv }, io));
+    });
+
+  program
     .command('schema')
     .description('Print the JSON Schema of the configuration file, for editors, or the index template of a sink.')
     .addOption(configOption())

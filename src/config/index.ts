@@ -19,5 +19,6 @@ export {
 } from './load-config.ts';
 export { renderConfigReference } from './reference.ts';
 export { renderEffectiveConfig, renderEffectiveRouter } from './render-effective.ts';
+export { findRouterFaults } from './router-faults.ts';
 export { findShard, type Shard } from './shards.ts';
 export { type WatchOptions, watchRouterFiles } from './watch-files.ts';

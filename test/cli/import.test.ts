@@ -1,0 +1,91 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseCsv } from '../../src/cli/import/parse-csv.ts';
+import { load } from '../config/configuration-folder.ts';
+import { runCommand } from './run-command.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'router-exporter-import-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function runImport(text: string | Uint8Array) {
+  const file = join(folder, 'routers.csv');
+  await writeFile(file, text);
+  const { code, stdout, stderr } = await runCommand(['import', '--csv', file]);
+  return { code, stdout, stderr: stderr.replaceAll(`${folder}/`, '') };
+}
+
+test('import prints a list of routers that the configuration takes', async () => {
+  const { code, stdout } = await runImport(
+    '\uFEFFname;address;groups;label:site;label:line;timezone\r\n' +
+      'plant-7;192.0.2.10;munich, metered;"Werk ""Nord""; Halle 1";3;Europe/Berlin\r\n' +
+      '\r\n' +
+      'plant-8;192.0.2.11:8443;;;007;\r\n',
+  );
+  expect(code).toBe(0);
+  const main =
+    'defaults: { auth: none }\ngroups: { munich: {}, metered: { poll: { interval: 5m } } }\nrouter_files: [r.yaml]';
+  const { lines, config } = await load(main, { files: { 'r.yaml': stdout } });
+  expect(lines).toEqual([]);
+  expect(config?.routers).toMatchObject([
+    {
+      name: 'plant-7',
+      url: 'https://192.0.2.10',
+      groups: ['munich', 'metered'],
+      labels: { site: 'Werk "Nord"; Halle 1', line: '3' },
+      timezone: 'Europe/Berlin',
+    },
+    { name: 'plant-8', url: 'https://192.0.2.11:8443', groups: [], labels: { line: '007' } },
+  ]);
+});
+
+test('import of a file with columns alone is an empty list', async () => {
+  expect(await runImport('name,url\n')).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+});
+
+test.for<[string, string, string]>([
+  ['an unknown column', 'name,adress\n', '1: There is no column "adress"; did you mean "address"?'],
+  [
+    'a column of passwords',
+    'name,url,password\n',
+    '1: There is no column "password", because its values would be printed',
+  ],
+  ['a column twice', 'name,name,url\n', '1: The column "name" is there twice'],
+  ['no address', 'name,groups\n', '1: Expected the columns "name" and one of "url" and "address"'],
+  ['two addresses', 'name,url,address\n', '1: Expected the columns "name" and one of "url" and "address"'],
+  ['nothing', '', '1: Expected a first line with the names of columns'],
+  ['a wrong name', 'name,address\na b,192.0.2.1\n', '2: name: Expected a name of letters, digits'],
+  ['a wrong address', 'name,address\na,evil@192.0.2.1\n', '2: url: Expected an http or https URL'],
+  ['a name twice', 'name,address\na,192.0.2.1\nb,192.0.2.2\na,192.0.2.3\n', '4: The name "a" is already on line 2'],
+  ['too many cells', 'name,address\na,192.0.2.1,x\n', '2: Expected 2 cells, found 3'],
+  ['an open quote', 'name,address\na,"192\n\n', '2: A quote is never closed'],
+  ['text behind a quote', 'name,address\n"a"b,c\n', '2: Behind a closing quote there must be a delimiter'],
+])('import refuses %s, and prints nothing', async ([_what, text, expected]) => {
+  const { code, stdout, stderr } = await runImport(text);
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toContain(`routers.csv:${expected}`);
+});
+
+test('parseCsv() finds the delimiter, and counts lines within cells', () => {
+  const rows = (text: string) => {
+    const table = parseCsv(text);
+    return table.ok ? table.rows.map(({ line, cells }) => [line, ...cells]) : table.reason;
+  };
+  expect(rows('a\tb,c\td\n1\t2\t3')).toEqual([
+    [1, 'a', 'b,c', 'd'],
+    [2, '1', '2', '3'],
+  ]);
+  expect(rows('a,b\n"1\n2","x"\n3,')).toEqual([
+    [1, 'a', 'b'],
+    [2, '1\n2', 'x'],
+    [4, '3', ''],
+  ]);
+  expect(rows('a\r\rb')).toEqual([
+    [1, 'a'],
+    [3, 'b'],
+  ]);
+});
