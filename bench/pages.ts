@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { cpus } from 'node:os';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { Fleet } from '../src/agent/routers/fleet.ts';
+import type { Fleet } from '../src/agent/routers/fleet.ts';
 import type { RouterAgent } from '../src/agent/routers/router-agent.ts';
 import { RecentRecords } from '../src/agent/stats/log-stats.ts';
 import { RouterStats } from '../src/agent/stats/router-stats.ts';
@@ -144,11 +144,11 @@ interface Timing {
 
 /** Asks once, and watches how long the loop is held meanwhile. */
 async function ask(url: string): Promise<Timing> {
-  let isDone = false;
+  const done = new AbortController();
   let heldMs = 0;
   const watch = (async () => {
     let before = performance.now();
-    while (!isDone) {
+    while (!done.signal.aborted) {
       await setImmediate();
       const now = performance.now();
       heldMs = Math.max(heldMs, now - before);
@@ -160,7 +160,7 @@ async function ask(url: string): Promise<Timing> {
   let bytes = 0;
   for await (const chunk of response) bytes += chunk.length;
   const ms = performance.now() - beganMs;
-  isDone = true;
+  done.abort();
   await watch;
   return { ms, heldMs, bytes };
 }
@@ -174,7 +174,6 @@ const byName = new Map(agents.map((agent) => [agent.settings.name, agent]));
 const fleet = {
   routers: agents,
   find: (name: string) => byName.get(name),
-  countForPages: Fleet.prototype.countForPages,
 } as unknown as Fleet;
 const history = new FleetHistory(clock, () => ({ up: ROUTERS, down: 0, stale: 0, other: 0 }));
 const server = await openWebServer({

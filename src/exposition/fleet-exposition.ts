@@ -1,4 +1,5 @@
 import type { FamilyDescription, Labels, MetricFamily, RouterIdentity } from '../model/index.ts';
+import { parseSeries } from './parse-series.ts';
 import { type ExpositionFormat, escapeLabelValue, RouterLabels, renderHeader, renderValue } from './text.ts';
 
 /** A sample whose value is read at each scrape. */
@@ -117,6 +118,16 @@ export class FleetExposition {
     if (series.dropped === series.shownDropped) return;
     series.shownDropped = series.dropped;
     this.publish(router, OWN_PART, [{ ...SERIES_DROPPED, samples: [{ labels: {}, value: series.dropped }] }]);
+  }
+
+  /** Lists the families of one part of a router, also when they are no longer served; without the router's own labels. */
+  listValues({ name, labels }: RouterIdentity, part: string): readonly MetricFamily[] {
+    const common = { router: name, ...labels };
+    return (this.#routers.get(name)?.parts.get(part)?.families ?? []).flatMap((familyName) => {
+      const family = this.#families.get(familyName);
+      const text = family?.routers.get(name)?.parts.get(part);
+      return family && text ? { ...family.description, samples: parseSeries(text.lines, common) } : [];
+    });
   }
 
   /** Returns true if a part exists, and nothing of it was left out. */

@@ -142,8 +142,54 @@ export interface RouterDetail extends RouterSummary {
   readonly recentPolls: readonly PollSummary[];
   /** Figures of the last 60 polls, oldest first. */
   readonly history: readonly PollPoint[];
+  /** The values that it reported, by module, in the order of its modules. */
+  readonly values: readonly ModuleValues[];
+  /** Traffic of its interfaces between the last two polls that read it. */
+  readonly interfaceRates: readonly InterfaceRate[];
   /** The last six hours in steps of three minutes, oldest first. */
   readonly lastHours: readonly HistoryPoint[];
+}
+
+/** Values of the families that one module defines. */
+export interface ModuleValues {
+  /** Name of the module. */
+  readonly module: string;
+  /** What the module is about; empty when it does not say. */
+  readonly help: string;
+  /** Its families, one entry for each resource that has it. */
+  readonly families: readonly FamilyValues[];
+}
+
+/** Samples of one metric family from one resource. */
+export interface FamilyValues {
+  /** Name of the family, as in the metrics. */
+  readonly name: string;
+  /** Help of the family. */
+  readonly help: string;
+  /** Type of the family. */
+  readonly type: 'gauge' | 'counter' | 'info' | 'stateset';
+  /** Unit of the values in the answer of the router; null without one. The unit of the samples is in the name. */
+  readonly unit: string | null;
+  /** Labels that tell the samples apart. */
+  readonly keys: readonly string[];
+  /** Label of a state set that names the state; null when unknown. */
+  readonly stateLabel: string | null;
+  /** The resource they were read from. */
+  readonly resource: string;
+  /** Age of the values. */
+  readonly ageSeconds: number | null;
+  /** The samples, without the labels `router` and those of the configuration. */
+  readonly samples: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
+}
+
+/** Traffic of one interface. Null: not known yet, or the counter began anew. */
+export interface InterfaceRate {
+  /** Name of the interface. */
+  readonly interface: string;
+  /** Received. */
+  readonly receiveBytesPerSecond: number | null;
+  /** Sent. */
+  readonly transmitBytesPerSecond: number | null;
 }
 
 /** Logins and tokens of one router. */

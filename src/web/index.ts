@@ -9,10 +9,13 @@
  */
 export type {
   DeviceSummary,
+  FamilyValues,
   FleetMinute,
   HistoryPoint,
+  InterfaceRate,
   LogGapSummary,
   LogRotationSummary,
+  ModuleValues,
   PaceSummary,
   PollFault,
   PollPoint,

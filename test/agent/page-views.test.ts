@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest';
 import { FleetHistory } from '../../src/agent/views/fleet-history.ts';
+import { InterfaceRates } from '../../src/agent/views/interface-rates.ts';
 import { RouterGlance } from '../../src/agent/views/router-glance.ts';
 import { HISTORY_BYTES, RouterHistory } from '../../src/agent/views/router-history.ts';
+import { describeValues, toPart } from '../../src/agent/views/router-values.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
+import { FleetExposition } from '../../src/exposition/index.ts';
 import type { ResourceResult } from '../../src/status/index.ts';
+import { createModule } from './router-agent-bench.ts';
 
 const MINUTE_MS = 60_000;
 const START_MS = Date.parse('2026-11-21T12:00:00.000Z');
@@ -162,4 +166,76 @@ test('the fleet is counted once a minute, for six hours', async () => {
   history.stop();
   await clock.advance(10 * MINUTE_MS);
   expect(history.describe().at(-2)?.at).toBe('2026-11-21T18:42:00.000Z');
+});
+
+test('rates of interfaces are those between two answers, and none where a counter began anew', () => {
+  const rates = new InterfaceRates();
+  const answer = (receive: number, transmit: number, readAtMs: number, isUnchanged = false) => {
+    const families = {
+      router_interface_receive_bytes_total: [[{ interface: 'net1' }, receive]] as Samples,
+      router_interface_transmit_bytes_total: [[{ interface: 'net1' }, transmit]] as Samples,
+    };
+    rates.record([createResult('ip', isUnchanged ? {} : families, { readAtMs, isUnchanged })]);
+    return rates
+      .describe()
+      .map(({ receiveBytesPerSecond, transmitBytesPerSecond }) => [receiveBytesPerSecond, transmitBytesPerSecond]);
+  };
+  expect(answer(1000, 5000, 0)).toEqual([[null, null]]);
+  expect(answer(4000, 100, 60_000)).toEqual([[50, null]]);
+  expect(answer(0, 0, 90_000, true)).toEqual([[0, 0]]);
+  expect(answer(7000, 160, 120_000)).toEqual([[100, 2]]);
+  for (let index = 0; index < 500; index++) {
+    rates.record([createResult('ip', { router_interface_receive_bytes_total: [[{ interface: `x${index}` }, 1]] })]);
+  }
+  expect(rates.describe()).toHaveLength(32);
+});
+
+test('values come from the exposition, by module, without the labels of the router, whatever is in them', () => {
+  const exposition = new FleetExposition();
+  const router = { name: 'plant-7', labels: { site: 'munich' } };
+  const nasty = 'a"b\\c\nd{e} f,g="h"';
+  const families = createResult('lte2', {
+    mine_level: [
+      [{ tank: nasty, site: 'munich' }, 1.5],
+      [{ tank: '' }, -Infinity],
+    ],
+    mine_info: [[{ kind: 'x' }, 1]],
+  }).families;
+  exposition.publishValues(router, toPart('lte2'), families, 'never');
+  exposition.publish(router, 'state', [
+    { name: 'router_up', help: '', type: 'gauge', samples: [{ labels: {}, value: 1 }] },
+  ]);
+  const resource = {
+    resource: 'lte2',
+    state: 'up',
+    ageSeconds: 7,
+    durationSeconds: 1,
+    error: null,
+    finding: null,
+  } as const;
+  const module = createModule('level', 'lte2');
+  const definitions = module.resources.map((one) => ({
+    ...one,
+    labels: { tank: '$index' },
+    metrics: one.metrics.map((metric) => ({ ...metric, name: 'mine_level' })),
+  }));
+  const modules = [{ ...module, name: 'tanks', help: 'Tanks.', resources: definitions }];
+  const values = describeValues({ router, modules, resources: [resource], exposition });
+  expect(values.map(({ module: name, help }) => [name, help])).toEqual([
+    ['tanks', 'Tanks.'],
+    ['other', ''],
+  ]);
+  expect(values[0]?.families).toMatchObject([
+    {
+      name: 'mine_level',
+      keys: ['tank'],
+      resource: 'lte2',
+      ageSeconds: 7,
+      samples: [
+        { labels: { tank: nasty }, value: 1.5 },
+        { labels: {}, value: -Infinity },
+      ],
+    },
+  ]);
+  expect(values[1]?.families).toMatchObject([{ name: 'mine_info', samples: [{ labels: { kind: 'x' }, value: 1 }] }]);
 });

@@ -103,6 +103,8 @@ export const DETAIL: RouterDetail = {
   recentRecords: [],
   history: [],
   lastHours: [],
+  values: [],
+  interfaceRates: [],
 };
 
 export const SINK: SinkSummary = {

@@ -4,6 +4,7 @@ import { type Labels, type RouterIdentity, SourceError } from '../../model/index
 import type { PollResult, ResourceResult } from '../../status/index.ts';
 import type { PollFault, PollPoint, PollStep, PollSummary, ResourceSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
+import { toPart } from '../views/router-values.ts';
 
 interface Poll {
   /** Start: wall time, milliseconds since the Unix epoch. */
@@ -161,12 +162,12 @@ export class ResourceStats {
         kept.readAtMs = readAtMs;
         const end = isIdentity ? 'never' : readAtMs + staleAfterMs;
         const dropped = faults.filter(({ reason }) => reason === 'duplicate').length;
-        if (isUnchanged) this.#exposition.renewValues(this.#router, partOf(name), end);
-        else this.#exposition.publishValues(this.#router, partOf(name), families, end, dropped);
+        if (isUnchanged) this.#exposition.renewValues(this.#router, toPart(name), end);
+        else this.#exposition.publishValues(this.#router, toPart(name), families, end, dropped);
       } else if (state !== 'failed') {
         this.#isChanged ||= kept.readAtMs !== undefined;
         kept.readAtMs = undefined;
-        this.#exposition.publishValues(this.#router, partOf(name), [], 'never');
+        this.#exposition.publishValues(this.#router, toPart(name), [], 'never');
       }
     }
     const isLacking = resources.some(({ state }) => state === 'unsupported');
@@ -176,7 +177,7 @@ export class ResourceStats {
 
   /** Returns true if all values of a resource's last answer can be served. */
   holdsValues(name: string): boolean {
-    return this.#exposition.isWhole(this.#router, partOf(name));
+    return this.#exposition.isWhole(this.#router, toPart(name));
   }
 
   /** Records the state of something that is not a status resource. */
@@ -280,11 +281,6 @@ function toDurationSeconds({ state, durationMs }: Resource): number | undefined 
 
 function toAgeSeconds({ readAtMs }: Resource, nowMs: number): number | undefined {
   return readAtMs === undefined ? undefined : (nowMs - readAtMs) / 1000;
-}
-
-/** Returns the part of the exposition that holds the values of a resource. */
-function partOf(resource: string): string {
-  return `values:${resource}`;
 }
 
 /** Describes unexpected content of an answer; `null` if there is none. */

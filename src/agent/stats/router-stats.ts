@@ -16,8 +16,10 @@ import type {
 } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
+import { InterfaceRates } from '../views/interface-rates.ts';
 import { RouterGlance } from '../views/router-glance.ts';
 import { RouterHistory } from '../views/router-history.ts';
+import { describeValues } from '../views/router-values.ts';
 import { AvailabilityStats, toFailure, toTime } from './availability-stats.ts';
 import {
   EVENT_TABLE,
@@ -79,6 +81,7 @@ export class RouterStats {
   /** Expiry of the certificate that is published. */
   #certificateNotAfterMs: number | undefined;
   readonly #glance = new RouterGlance();
+  readonly #rates = new InterfaceRates();
   readonly #history: RouterHistory;
   #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
     firmware: undefined,
@@ -158,6 +161,7 @@ export class RouterStats {
     const { lagMs } = this.#logs;
     this.#samples.add({ atMs, durationMs, isOk: isUp, lagMs });
     this.#glance.record(result.resources);
+    this.#rates.record(result.resources);
     // Of a router that is down, the last signal is known, and not the present one.
     const signal = isUp ? this.#glance.device.signal?.value : undefined;
     this.#history.add({ isUp, signal, lagMs, durationMs });
@@ -230,13 +234,14 @@ export class RouterStats {
 
   /** Describes everything known about the router. */
   describe(): RouterDetail {
-    const { clock, settings, recent } = this.#options;
+    const { clock, settings, recent, exposition } = this.#options;
+    const resources = this.#resources.describe(clock.monotonic());
     const { sent, received, budget } = this.#options.bytes();
     const certificate = this.#options.certificate();
     return {
       ...this.summarize(),
       serial: this.#identity.serial ?? null,
-      resources: this.#resources.describe(clock.monotonic()),
+      resources,
       session: this.#session.describe(),
       bytes: {
         sent,
@@ -256,6 +261,8 @@ export class RouterStats {
       recentPolls: this.#polls.describe(),
       history: this.#samples.describe(),
       lastHours: this.#history.describe(),
+      values: describeValues({ router: settings, modules: settings.modules, resources, exposition }),
+      interfaceRates: this.#rates.describe(),
     };
   }
 

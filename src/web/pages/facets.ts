@@ -45,7 +45,8 @@ function readFacet(facet: Exclude<Facet, 'label'>, { failure, fault, firmware, d
       return failure ? failure.step : fault?.step;
     case 'firmware':
       return firmware;
-    default:
+    case 'model':
+    case 'operator':
       return device[facet];
   }
 }

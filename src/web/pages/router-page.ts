@@ -1,5 +1,6 @@
 import { POLL_STEPS, type PollStep, type PollSummary, type ResourceSummary, type RouterDetail } from '../api-types.ts';
 import { renderLabels, renderState } from './fleet-columns.ts';
+import { renderHistory } from './history-plot.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderPace } from './pace.ts';
 import { renderPlot } from './plot.ts';
@@ -13,6 +14,9 @@ import {
   renderPassed,
 } from './quantities.ts';
 import { renderRouterLogs } from './router-logs.ts';
+import { renderOverview } from './router-overview.ts';
+import { renderValues } from './router-values.ts';
+import { renderSparkline } from './sparkline.ts';
 import { type Column, renderTable } from './table.ts';
 import { hintFor, renderStep, STEP_NAMES } from './words.ts';
 
@@ -35,10 +39,13 @@ export function renderRouter(router: RouterDetail, config: string, base: string,
 <a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>,
 <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>,
 <a href="${base}logs?q=${encodeURIComponent(name)}">logs</a>.</p>
-<h2>Connection steps</h2>
-${renderWay(router)}
 ${renderNotice(router)}
 ${renderWait(router)}
+${renderOverview(router)}
+${renderHours(router)}
+${renderValues(router)}
+<h2>Connection steps</h2>
+${renderWay(router)}
 <h2>Last polls</h2>
 <div class="plots">
 ${renderPlot(
@@ -55,14 +62,46 @@ ${renderPlot(
 )}
 </div>
 ${renderTable({ caption: 'Last polls; failed ones are kept longer', columns: createPollColumns(nowMs), rows: router.recentPolls, empty: 'None yet.' })}
-<h2>Resources</h2>
-${renderTable({ caption: 'Resources', columns: RESOURCE_COLUMNS, rows: router.resources, empty: 'Nothing was read yet.' })}
+<h2>Resources read</h2>
+${renderTable({ caption: 'Resources read', columns: RESOURCE_COLUMNS, rows: router.resources, empty: 'Nothing was read yet.' })}
 <h2>Identity, session and bytes</h2>
 ${renderFacts(router, nowMs)}
 ${renderRouterLogs(router, nowMs)}
 <h2>Configuration</h2>
 <details><summary>The running configuration, with defaults and without secrets</summary>
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
+}
+
+/** Names of the kinds of signals in a plot. */
+const SIGNAL_UNITS = { rsrp: 'dBm', rssi: 'dBm', csq: '' } as const;
+
+/** Renders the last hours of the few values that matter. */
+function renderHours({ lastHours, device: { signal } }: RouterDetail): Html | string {
+  if (lastHours.length === 0) return '';
+  const toUnit = (value: number) => `${value} ${SIGNAL_UNITS[signal?.kind ?? 'csq']}`.trim();
+  const plots = [
+    renderHistory(
+      {
+        title: `Signal (${signal?.kind.toUpperCase() ?? ''})`,
+        pick: (point) => point.signal,
+        render: toUnit,
+        isFromZero: false,
+      },
+      lastHours,
+    ),
+    renderHistory(
+      { title: 'Response time', pick: (point) => point.responseSeconds, render: renderLength, isFromZero: true },
+      lastHours,
+    ),
+    renderHistory(
+      { title: 'Log lag', pick: (point) => point.logLagSeconds, render: renderLength, isFromZero: true },
+      lastHours,
+    ),
+  ];
+  const letters = { up: 'u', down: 'd', mixed: 'm' } as const;
+  return html`<h2>Last 6 hours</h2>
+<figure class="up-down">${renderSparkline(lastHours.map(({ result }) => (result ? letters[result] : '-')).join(''))}<figcaption>Up or down, in steps of 3 min</figcaption></figure>
+<div class="plots">${plots}</div>`;
 }
 
 /** Renders the failure of the last poll, and what to do about it. */

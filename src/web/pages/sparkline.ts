@@ -11,9 +11,9 @@ const MARKS: Readonly<Record<string, readonly [tone: string, y: number]>> = {
 
 /** Renders the results of the polls of the last hours as a row of marks: low for up, full height for down. */
 export function renderSparkline(results: string): Html | string {
-  const known = [...results].filter((one) => one !== '-').length;
+  const known = results.replaceAll('-', '').length;
   if (known === 0) return NOTHING;
-  const up = [...results].filter((one) => one === 'u').length;
+  const up = results.replaceAll(/[^u]/g, '').length;
   const share = up === known ? '100' : ((up / known) * 100).toFixed(1);
   const words = `${share} % of the last 6 h up`;
   const paths: Record<string, string> = {};

@@ -75,9 +75,15 @@ table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.4; }
 .fleet .number { text-align: left; }
 .spark { display: block; width: 100%; height: 0.9rem; margin: 0.2rem 0; }
 .signal rect { fill: currentColor; } .signal .off { opacity: 0.25; }
+.overview { display: flex; flex-wrap: wrap; gap: 0 2.5rem; } .overview section { min-width: 0; max-width: 100%; } .overview h2 { margin: 0.75rem 0 0.25rem; overflow-wrap: anywhere; }
+.overview dl { margin: 0.25rem 0; grid-template-columns: max-content minmax(0, 1fr); }
+h3 { font-size: 1rem; margin: 1rem 0 0.25rem; } h4 { font-size: 0.9375rem; margin: 0.4rem 0 0; overflow-wrap: anywhere; } .values p { margin: 0 0 0.25rem; }
+.facts { grid-template-columns: repeat(auto-fill, minmax(min(15rem, 48%), 1fr) minmax(5rem, max-content)); font-size: 0.9375rem; } .facts dt, .facts dd { min-width: 0; overflow-wrap: anywhere; }
+.help { font-size: 0.875rem; } .up-down { max-width: 62rem; } .up-down svg { height: 1.2rem; background: var(--panel); } .plot .down { fill: var(--down); }
 @media (max-width: 1180px) { .c-wan, .c-uptime, .c-firmware, .c-bytes { display: none; } .c-name { width: 21%; } .c-reason { width: 21%; }
   .c-state, .c-since, .c-signal { width: 11%; } .c-operator { width: 12%; } .c-lag { width: 6%; } .c-spark { width: 7%; } }
 @media (max-width: 760px) {
+  main > dl, .facts { grid-template-columns: minmax(0, 10rem) minmax(0, 1fr); } dd time { white-space: normal; }
   header, main, footer { padding: 0.3rem 0.75rem; } header { gap: 0.1rem 0.9rem; } header strong { order: -2; } .refresh { order: -1; } .refresh button { padding: 0 0.5rem; } nav ul { gap: 0 0.8rem; }
   .cards { gap: 0.25rem; } .cards a { padding: 0 0.4rem; font-size: 0.875rem; } .cards b { font-size: 1rem; margin-right: 0.2rem; }
   .cards .zero { display: none; } .filters details:not([open]) { margin-left: auto; } .filters input { flex: 1 1 6rem; min-width: 0; } .filters { gap: 0.4rem; }

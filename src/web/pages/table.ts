@@ -11,6 +11,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Html | string;
   /** `number`: right-aligned. `wide`: long text that may wrap. Default: neither. */
   readonly kind?: 'number' | 'wide' | undefined;
+  /** What the column means: tooltip of its heading. */
+  readonly help?: string | undefined;
   /** Class of the cells, for style sheets. */
   readonly className?: string | undefined;
   /** Returns the whole text of a cell that may be cut to its width. */
@@ -80,14 +82,15 @@ function toClass<Row>({ kind, className }: Column<Row>): Html | string {
   return classes === '' ? '' : html` class="${classes}"`;
 }
 
-function renderHead<Row>({ title, kind, key, className }: Column<Row>, query: TableQuery | undefined): Html {
+function renderHead<Row>({ title, kind, key, className, help }: Column<Row>, query: TableQuery | undefined): Html {
   const number =
     className === undefined
       ? kind === 'number'
         ? html` class="number"`
         : ''
       : toClass({ title, kind, className, cell: () => '' });
-  if (!query || key === undefined) return html`<th scope="col"${number}>${title}</th>`;
+  const tooltip = help === undefined ? '' : html` title="${help}"`;
+  if (!query || key === undefined) return html`<th scope="col"${number}${tooltip}>${title}</th>`;
   const isSorted = query.sort === key;
   const order = query.isDescending ? 'descending' : 'ascending';
   const href = renderTableQuery(query, { sort: key, isDescending: isSorted && !query.isDescending });

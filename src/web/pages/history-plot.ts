@@ -1,0 +1,61 @@
+import type { HistoryPoint } from '../api-types.ts';
+import { type Html, html } from './html.ts';
+import { NOTHING } from './quantities.ts';
+
+/** One value of the last hours. */
+export interface HistorySeries {
+  /** Title, such as `RSRP`. */
+  readonly title: string;
+  /** Returns the value at a point; null without one. */
+  readonly pick: (point: HistoryPoint) => number | null;
+  /** Renders a value with its unit. */
+  readonly render: (value: number) => string;
+  /** True when the axis begins at 0. */
+  readonly isFromZero: boolean;
+}
+
+const WIDTH = 480;
+const HEIGHT = 84;
+const MARGIN = 4;
+/** Height of the row that shows when the router was down. */
+const ROW = 8;
+
+/** Renders one value over the last hours, with the minutes in which the router was down. Words say what it shows. */
+export function renderHistory(
+  { title, pick, render, isFromZero }: HistorySeries,
+  points: readonly HistoryPoint[],
+): Html | string {
+  const values = points.map(pick);
+  const known = values.filter((value) => value !== null);
+  if (known.length === 0) return '';
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const low = isFromZero ? Math.min(0, least) : least;
+  const span = Math.max(most - low, Number.EPSILON);
+  const toX = (index: number) => round(MARGIN + (index / Math.max(1, points.length - 1)) * (WIDTH - 2 * MARGIN));
+  const toY = (value: number) => round(HEIGHT - ROW - MARGIN - ((value - low) / span) * (HEIGHT - ROW - 2 * MARGIN));
+  const last = known.at(-1);
+  const words = `last ${last === undefined ? NOTHING : render(last)}, minimum ${render(least)}, maximum ${render(most)} in the last 6 h`;
+  const down = points.filter(({ result }) => result === 'down' || result === 'mixed').length;
+  return html`<figure><svg class="plot" role="img" aria-label="${title}: ${words}" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}">${toRuns(
+    values,
+  ).map((run) =>
+    run.length === 1
+      ? html`<circle cx="${toX(run[0]?.index ?? 0)}" cy="${toY(run[0]?.value ?? 0)}" r="1.5"/>`
+      : html`<polyline points="${run.map(({ index, value }) => `${toX(index)},${toY(value)}`).join(' ')}"/>`,
+  )}<path class="down" d="${points.map(({ result }, index) => (result === 'down' || result === 'mixed' ? `M${toX(index)} ${HEIGHT - ROW}h${round(WIDTH / points.length)}v${ROW}h-${round(WIDTH / points.length)}z` : '')).join('')}"/></svg>
+<figcaption><strong>${title}</strong>: ${words}${down > 0 ? '; red: polls failed' : ''}.</figcaption></figure>`;
+}
+
+/** Splits the values into runs without a hole. */
+function toRuns(values: readonly (number | null)[]): { readonly index: number; readonly value: number }[][] {
+  const runs: { index: number; value: number }[][] = [[]];
+  for (const [index, value] of values.entries()) {
+    if (value === null) runs.push([]);
+    else runs.at(-1)?.push({ index, value });
+  }
+  return runs.filter((run) => run.length > 0);
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
