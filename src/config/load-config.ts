@@ -22,6 +22,7 @@ import {
 import { type AgentFamily, ModuleRegistry, readListedModules, readShippedModules } from '../status/index.ts';
 import { AnswerFiles, findFolderFault, readDeadLetters, readStorage } from '../store/index.ts';
 import { readWeb } from '../web/index.ts';
+import { checkSources } from './check-sources.ts';
 import type { Config } from './config.ts';
 import { type ListedRouters, readListedRouters } from './listed-routers.ts';
 import { LogRuleList } from './log-rule-list.ts';
@@ -168,6 +169,7 @@ async function resolveConfig(
   };
   const local = await resolveRouters(main, settings, routers, { registry, rules });
   for (const one of local.routers) show(one);
+  checkSources(main, settings);
   const sources = await readSources(main, settings.router_sources ?? []);
   const remote = await resolveSources(sources, new Set(routers.map(({ name }) => name ?? '')), {
     main,

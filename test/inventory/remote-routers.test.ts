@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { renderEffectiveConfig } from '../../src/config/index.ts';
 import { SourceKeeper } from '../../src/inventory/index.ts';
 import { load } from '../config/configuration-folder.ts';
 
@@ -239,5 +240,43 @@ describe('the guard against removals', () => {
     await keeper.settle((await loadAnswer(list(1), { keeper })).sources);
     const { outcome } = await loadAnswer(list(10), { keeper });
     expect(outcome).toMatchObject({ held: undefined, refused: 0 });
+  });
+});
+
+describe('router_sources', () => {
+  it('name what the main file defines, have addresses, and one way to authenticate', async () => {
+    const { lines } = await load(`${MAIN}router_sources:
+  - { name: inv, type: http, url: "https://u:p@a", allowed_addresses: ["*"], removal_max: 120%, groups: [munch] }
+  - { name: inv, type: netbox, allowed_groups: [nowhere-at-all], allowed_tls_sets: [pined], interval: 1s }
+  - { name: two, type: http, url: "https://a", username: u, bearer_token: t, allowed_credentials: [x] }
+  - { name: three, type: file_sd, files: [a], url: x }
+  - { name: four, type: htp }
+`);
+    expect(lines.map((line) => line.replace(/^router-exporter\.yaml:\d+:\d+: router_sources/, ''))).toEqual([
+      expect.stringMatching(/^\[0\]\.url: Expected an http or https URL without credentials/),
+      expect.stringMatching(/^\[0\]\.allowed_addresses\[0\]: Expected a network such as 10\.1\.0\.0\/16/),
+      expect.stringMatching(/^\[0\]\.removal_max: Expected a percentage from 0% to 100%/),
+      '[0].groups[0]: There is no "munch" in "groups"; did you mean "munich"?',
+      expect.stringMatching(/^\[1\]\.url: Missing key/),
+      expect.stringMatching(/^\[1\]\.name: The name "inv" is already taken/),
+      '[1].allowed_groups[0]: There is no "nowhere-at-all" in "groups"',
+      '[1].allowed_tls_sets[0]: There is no "pined" in "tls_sets"; did you mean "pinned"?',
+      expect.stringMatching(/^\[1\]\.interval: Expected a duration/),
+      '[2].username: "username" needs "password" or "password_file" beside it',
+      '[2].bearer_token: Both "username" and "bearer_token" are set; keep one of them',
+      '[2].allowed_credentials[0]: There is no "x" in "credentials"',
+      expect.stringMatching(/^\[3\]\.url: The type "file_sd" has no such key/),
+      expect.stringMatching(/^\[4\]\.type: Expected "http", "file_sd" or "netbox"; found "htp"/),
+    ]);
+  });
+
+  it('show their server without its query, and no secret', async () => {
+    const { config, lines } = await load(`${MAIN}router_sources:
+  - { name: inv, type: http, url: "https://a/x?token=battery", bearer_token: battery, allowed_addresses: [10.0.0.0/8] }
+`);
+    expect(lines).toEqual([]);
+    const text = config === undefined ? '' : renderEffectiveConfig(config);
+    expect(text).toContain('url: https://a\n');
+    expect(text).not.toContain('battery');
   });
 });
