@@ -73,6 +73,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     listFleetMinutes: () => options.history.describe(),
     describeAvailability: (name) => fleet.find(name)?.stats.describeAvailability() ?? '',
     describeRouter: (name) => fleet.find(name)?.stats.describe(),
+    findGrafana: () => options.config().web.grafanaUrl,
     *listLogs() {
       for (const { settings, stats } of fleet.routers) {
         for (const log of stats.describeLogs()) yield { router: settings.name, ...log };

@@ -122,11 +122,14 @@ export class FleetExposition {
 
   /** Lists the families of one part of a router, also when they are no longer served; without the router's own labels. */
   listValues({ name, labels }: RouterIdentity, part: string): readonly MetricFamily[] {
+    const series = this.#routers.get(name);
+    const wanted = series?.parts.get(part);
+    if (!series || !wanted) return [];
     const common = { router: name, ...labels };
-    return (this.#routers.get(name)?.parts.get(part)?.families ?? []).flatMap((familyName) => {
-      const family = this.#families.get(familyName);
-      const text = family?.routers.get(name)?.parts.get(part);
-      return family && text ? { ...family.description, samples: parseSeries(text.lines, common) } : [];
+    return [...this.#families.values()].flatMap(({ index, description }) => {
+      const family = series.families[index];
+      const text = family && wanted.families.includes(family) ? findText(family, wanted) : undefined;
+      return text ? [{ ...description, samples: parseSeries(text.lines, common) }] : [];
     });
   }
 
@@ -369,6 +372,10 @@ function renderFamilySeries(name: string, router: RouterSeries, series: FamilySe
     for (const [own, value] of counters) lines += `${labels.joinSeries(name, own)} ${renderValue(value)}\n`;
   }
   return lines;
+}
+
+function findText({ texts }: FamilySeries, part: Part): ReadyText | undefined {
+  return texts.find((text) => text.part === part);
 }
 
 /** Yields the existing series. */

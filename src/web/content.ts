@@ -92,6 +92,8 @@ export interface WebContent {
   describeAvailability(name: string): string;
   /** Everything known about one router; `undefined` when it is not configured. */
   describeRouter(name: string): RouterDetail | undefined;
+  /** Address of a Grafana with the dashboards, without a slash at its end; `undefined` without one. */
+  findGrafana(): string | undefined;
   /** The logs of all routers, in any order. */
   listLogs(): Iterable<LogRow>;
   /** The running configuration without the routers, as YAML without secrets. */

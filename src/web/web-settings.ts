@@ -11,6 +11,7 @@ import {
   parsed,
   parseRouterUrl,
   renderListenAddress,
+  routerUrl,
   type SoundOf,
   section,
   text,
@@ -111,6 +112,10 @@ export const webSectionSchema = section('The server for metrics and the status p
       kind: 'list of URLs',
     })
     .optional(),
+  grafana_url: routerUrl({
+    description:
+      'Address of a Grafana with the dashboards of this project, such as `https://grafana.example.com`. Pages then link to them. Default: none.',
+  }).optional(),
   access: accessSchema.optional(),
   config_file: text({
     description:
@@ -129,6 +134,8 @@ export interface WebSettings {
   readonly allowedHosts?: readonly string[] | undefined;
   /** Base URLs of the processes that share the fleet, by their index. Default: none. */
   readonly peers?: readonly string[] | undefined;
+  /** Address of a Grafana with the dashboards, without a slash at its end. Default: none. */
+  readonly grafanaUrl?: string | undefined;
   /** Roles and bearer tokens. Default: none. */
   readonly access?: AccessRules<Secret> | undefined;
   /** Proxies in front of the server. Default: none. */
@@ -154,6 +161,7 @@ export async function readWeb(
     allowedHosts: keys.allowed_hosts ?? [],
     trustedProxies: keys.trusted_proxies ?? [],
     peers: keys.peers ?? [],
+    grafanaUrl: keys.grafana_url?.replace(/\/+$/, ''),
     access,
     security: web?.security,
     watched: web?.watched ?? [],
@@ -180,13 +188,14 @@ export function toWebPolicy({ security, access, allowedHosts, trustedProxies }: 
 /** Renders the section with the content of its file inlined and secrets as `[secret]`. */
 export function renderWeb(web: WebSettings): object {
   const { listen, freshMinAgeMs = FRESH_MIN_AGE_MS, access, security } = web;
-  const { allowedHosts = [], trustedProxies = [], peers = [] } = web;
+  const { allowedHosts = [], trustedProxies = [], peers = [], grafanaUrl } = web;
   return {
     listen: listen.map(renderListenAddress),
     fresh_min_age: renderDuration(freshMinAgeMs),
     allowed_hosts: allowedHosts,
     trusted_proxies: trustedProxies.map(renderNetwork),
     peers,
+    grafana_url: grafanaUrl,
     access: access && renderAccess(access),
     config_file: security && renderSecurity(security),
   };

@@ -17,7 +17,7 @@ const SINKS = `
   - { name: nats, type: nats, servers: [a, "b:99"], subject: s, stream: t, bearer_token: ${SECRET} }`;
 
 const TEXT = `
-web: { listen: [":9847", "[::1]:0", "127.0.0.1:80"] }
+web: { listen: [":9847", "[::1]:0", "127.0.0.1:80"], grafana_url: "https://grafana.example.com/monitoring/" }
 storage: { path: /tmp/state, spool_max: 2MiB }
 backup: { schedule: "0 3 * * *", path: /tmp/backups, keep: 3, format: binary }
 dead_letters: { max: 3MiB, keep: 2h }

@@ -135,6 +135,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     listFleetMinutes: () => [],
     describeAvailability: () => '',
     describeRouter: () => undefined,
+    findGrafana: () => undefined,
     listLogs: () => [],
     renderConfig: () => 'web: {}\n',
     renderRouterConfig: () => 'name: plant-7\n',

@@ -29,6 +29,8 @@ export interface FleetContent {
   readonly minutes: readonly FleetMinute[];
   /** Sinks and spool. */
   readonly delivery: Delivery;
+  /** Address of a Grafana with the dashboards. */
+  readonly grafana: string | undefined;
   /** Returns the results of the polls of one router. */
   readonly availabilityOf: (router: RouterSummary) => string;
 }
@@ -44,7 +46,7 @@ const CARD_TONES: Readonly<Record<string, string>> = {
 
 /** Renders the fleet: an outage first, the number of routers per state, the last hours, and the routers of one page. */
 export function renderFleet(content: FleetContent, query: TableQuery, base: string, nowMs: number): Html {
-  const { view, minutes, availabilityOf } = content;
+  const { view, minutes, grafana, availabilityOf } = content;
   const { total, counts, facets, outage, page } = view;
   return html`<h1 class="unseen">Fleet</h1>
 ${renderOutage(outage, query)}
@@ -65,7 +67,7 @@ ${renderTable({
   empty: total === 0 ? 'No router is configured.' : 'No router matches.',
   className: 'fleet',
 })}
-${renderPager(page, query)}`;
+${renderPager(page, query)}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}`;
 }
 
 /** A count in colour, when it is not 0 and needs attention; small, when it is 0. */

@@ -33,6 +33,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
         faults: whole.faults,
         minutes: content.listFleetMinutes(),
         delivery: describeDelivery(content),
+        grafana: content.findGrafana(),
         availabilityOf: ({ name }: { readonly name: string }) => content.describeAvailability(name),
       };
       const main = renderFleet(fleet, query, top, clock.now());
@@ -46,7 +47,8 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
         return answerForOther(dependencies.content, context, name, `/router/${name}`) ?? answerNoRouter(context, below);
       }
       const config = dependencies.content.renderRouterConfig(name) ?? '';
-      const main = renderRouter(withoutCredentials(router), config, below, clock.now());
+      const grafana = dependencies.content.findGrafana();
+      const main = renderRouter(withoutCredentials(router), { config, grafana }, below, clock.now());
       return answerPage(context, { title: router.name, path: undefined, base: below, main });
     },
     '/logs': async (context) => {

@@ -30,15 +30,28 @@ const SESSIONS: Readonly<Record<RouterDetail['session']['state'], string>> = {
 const RESOURCE_TONES = { up: 'good', failed: 'bad', unsupported: 'soft', forbidden: 'warn' } as const;
 const LABELS_MAX = 64;
 
-/** Renders everything known about one router. `config` is its running configuration, as YAML. */
-export function renderRouter(router: RouterDetail, config: string, base: string, nowMs: number): Html {
+/** What the page of a router shows besides its state. */
+export interface RouterPageContent {
+  /** Its running configuration, as YAML. */
+  readonly config: string;
+  /** Address of a Grafana with the dashboards. */
+  readonly grafana: string | undefined;
+}
+
+/** Renders everything known about one router. */
+export function renderRouter(
+  router: RouterDetail,
+  { config, grafana }: RouterPageContent,
+  base: string,
+  nowMs: number,
+): Html {
   const { name } = router;
   return html`<p><a href="${base || './'}">Fleet</a></p>
 <h1>${name}</h1>
 <p>${renderState(router)}${router.since === null ? '' : html` for ${renderPassed(router.since, nowMs)}`}.
 <a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>,
 <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>,
-<a href="${base}logs?q=${encodeURIComponent(name)}">logs</a>.</p>
+<a href="${base}logs?q=${encodeURIComponent(name)}">logs</a>${renderDashboards(grafana, name)}.</p>
 ${renderNotice(router)}
 ${renderWait(router)}
 ${renderOverview(router)}
@@ -70,6 +83,13 @@ ${renderRouterLogs(router, nowMs)}
 <h2>Configuration</h2>
 <details><summary>The running configuration, with defaults and without secrets</summary>
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
+}
+
+/** Renders links to the dashboards about this router. */
+function renderDashboards(grafana: string | undefined, name: string): Html | string {
+  if (grafana === undefined) return '';
+  const query = `?var-router=${encodeURIComponent(name)}`;
+  return html`, Grafana: <a href="${grafana}/d/router-exporter-router${query}">router</a>, <a href="${grafana}/d/router-exporter-logs${query}">its logs</a>`;
 }
 
 /** Names of the kinds of signals in a plot. */

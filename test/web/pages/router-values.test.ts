@@ -209,3 +209,18 @@ test('a signal is unusable where the alert about poor signals begins', () => {
     (['rsrp', 'rsrq', 'sinr', 'rssi'] as const).map((kind) => [kind, SIGNAL_LIMITS[kind][0]]),
   );
 });
+
+test('with the address of a Grafana, pages lead to its dashboards, with the name of the router', async () => {
+  const findGrafana = () => 'https://grafana.example.com/x';
+  const page = await read('/router/plant-7', { findGrafana, describeRouter: () => DETAIL });
+  const uids = ['router', 'logs'].map((name) => {
+    const dashboard = readFileSync(new URL(`../../../dashboards/json/${name}.json`, import.meta.url), 'utf8');
+    return (JSON.parse(dashboard) as { uid: string }).uid;
+  });
+  for (const uid of uids)
+    expect(page).toContain(`<a href="https://grafana.example.com/x/d/${uid}?var-router=plant-7">`);
+  expect(await read('/', { findGrafana })).toContain(
+    '<a href="https://grafana.example.com/x/d/router-exporter-fleet">',
+  );
+  expect(await show({})).not.toContain('Grafana');
+});
