@@ -52,9 +52,9 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
     expect(of('logs.munich.plant-7.network').map(({ id }) => id)).toEqual(
       sampleRecords('a', 50).map(({ fields }) => fields.uid),
     );
-    expect(of('logs.munich.plant-7.ser_ial').map(({ id }) => id)).toHaveLength(50);
-    expect(of('logs.munich.a_b_c__.syst_me').map(({ id }) => id)).toEqual(['c']);
-    expect(of('logs.none.a_b_c__.network').map(({ id }) => id)).toEqual(['d']);
+    expect(of('logs.munich.plant-7.ser%20ial').map(({ id }) => id)).toHaveLength(50);
+    expect(of('logs.munich.a%2Eb%2Ac%20%3E.syst%C3%A8me').map(({ id }) => id)).toEqual(['c']);
+    expect(of('logs.none.a%2Eb%2Ac%20%3E.network').map(({ id }) => id)).toEqual(['d']);
     expect(of('logs.munich.plant-7.network')[0]?.text).toBe(records[0]?.line);
     const header = headers();
     header.set('Nats-Msg-Id', 'a-0');
