@@ -118,14 +118,14 @@ test('the families of a fleet and of the agent, their types and labels are those
       "router_exporter_spool_bytes gauge",
       "router_exporter_runs gauge state",
       "router_exporter_runs_max gauge",
-      "router_exporter_connections gauge state",
-      "router_exporter_connections_max gauge",
-      "router_exporter_connections_evicted_total counter",
       "router_exporter_source_up gauge",
       "router_exporter_source_last_success_timestamp_seconds gauge",
       "router_exporter_source_routers gauge",
       "router_exporter_source_refused_routers gauge",
       "router_exporter_source_held_removals gauge",
+      "router_exporter_connections gauge state",
+      "router_exporter_connections_max gauge",
+      "router_exporter_connections_evicted_total counter",
       "router_exporter_routers gauge state",
     ]
   `);
