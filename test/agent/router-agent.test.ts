@@ -310,6 +310,34 @@ test('RouterAgent looks more often for logs that may be lost, in whole parts of 
   }
 });
 
+test('RouterAgent reads the logs of a slow router half as often, but not those that may be lost', async () => {
+  const logs = { enabled: true, intervalMs: 30_000, start: 'all' as const, components: ['*'] };
+  await using bench = await openRouterAgent({ logs });
+  const multiplierOf = () => bench.activity('logs')?.intervalMultiplier?.();
+  const usual = multiplierOf();
+  bench.answers.set('/status/', (response) => {
+    void bench.clock.advance(3 * SECOND_MS).then(() => answerJson(response, BOARD));
+  });
+  for (let poll = 0; poll < 5; poll++) {
+    expect(multiplierOf()).toBe(usual);
+    await bench.run('status');
+    await bench.clock.advance(MINUTE_MS);
+  }
+  expect(multiplierOf()).toBe(2 * (usual ?? 0));
+  expect(bench.metrics()).toContain('router_interval_stretch_ratio{router="plant-7",activity="logs"} 2\n');
+
+  let length = 0;
+  bench.answers.set('log_file=', (response) => {
+    length += 1024 * 1024;
+    return response.end(`2026-11-21 12:59:00 [app] ${'x'.repeat(length)}\n`);
+  });
+  for (let look = 0; look < 3; look++) {
+    await bench.run('logs');
+    await bench.clock.advance(MINUTE_MS);
+  }
+  expect(multiplierOf()).toBeLessThan(2 * (usual ?? 0));
+});
+
 test('RouterAgent redacts and counts by the rules of the configuration', async () => {
   const lines = new LineProcessing(
     [
