@@ -16,7 +16,7 @@ export interface CheckFlags {
 }
 
 /**
- * `check`: prints all faults of a configuration, one per line, or that there are none; then warnings, and the patterns that run on every
+ * `check`: prints all faults of a configuration, one per line, or that there are none; then warnings, the routers of sources that an agent has stored, and the patterns that run on every
  * log line, with their cost. With `--show`, prints the settings of one router and the origin of each.
  */
 export async function check({ configFile, triesSinks, shownRouter }: CheckFlags, io: CommandIo): Promise<ExitCode> {
@@ -36,6 +36,10 @@ export async function check({ configFile, triesSinks, shownRouter }: CheckFlags,
   }
   await writeResult(`${configFile}: no faults (routers: ${routers.length}, sinks: ${sinks.length})\n`, io);
   for (const warning of loaded.warnings ?? []) await writeResult(`${renderFault(warning)}\n`, io);
+  for (const { source, routers: used, refused, refusals } of loaded.sources ?? []) {
+    await writeResult(`${configFile}: source ${source} (routers: ${used.size}, refused: ${refused})\n`, io);
+    for (const refusal of refusals) await writeResult(`${refusal}\n`, io);
+  }
   for (const costly of listCostlyPatterns(logRules, redact, createSystemClock())) {
     await writeResult(`${configFile}: ${renderCost(costly)}\n`, io);
   }

@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -153,6 +153,24 @@ test('check --sinks tries each sink and tells which would not take records', asy
   expect(good.records()).toMatchObject([{ router: 'router-exporter', component: 'preflight' }]);
   const { code: fine } = await runCommand(['check', '--sinks', '--config.file', await configure()]);
   expect(fine).toBe(0);
+});
+
+test('check shows which routers of the stored list of a source are refused, and why', async () => {
+  const file = await configure();
+  await appendFile(
+    file,
+    'router_sources: [{ name: inv, type: http, url: "http://127.0.0.1:9", groups: [g], allowed_addresses: [10.0.0.0/8] }]\ngroups: { g: { auth: none } }\n',
+  );
+  const routers = [
+    { name: 'a', url: 'https://10.0.0.1' },
+    { name: 'b', url: 'https://192.0.2.1' },
+  ];
+  await mkdir(join(folder, 'state', 'inventory'), { recursive: true });
+  await writeFile(join(folder, 'state', 'inventory', 'inv.json'), JSON.stringify(routers));
+  const { code, stdout } = await runCommand(['check', '--config.file', file]);
+  expect(code).toBe(0);
+  expect(stdout).toContain('no faults (routers: 2, sinks: 1)\n');
+  expect(stdout).toContain(': source inv (routers: 1, refused: 1)\nsource inv: [1] "b": the URL is not allowed:');
 });
 
 test('check --show prints the settings of one router and their origins, and refuses an unknown name', async () => {
