@@ -69,6 +69,8 @@ describe('allowed addresses', () => {
     ['that only ends alike', 'https://arouters.example.com'],
     ['of two parts where one has a star', 'https://a.b.routers.example.com'],
     ['of the domain itself', 'https://routers.example.com'],
+    ['that only begins alike', 'https://gw.example'],
+    ['that is the first part alone', 'https://gw'],
     ['with an empty part', 'https://.routers.example.com'],
     ['with a dot at the end', 'https://a.routers.example.com.'],
     ['of which a single part is a glob', 'https://plant-7.evil.example'],
