@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { findTool } from '../support/tools.ts';
-import { openBench } from '../web/bench.ts';
+import { DETAIL, openBench } from '../web/bench.ts';
 import { createFleet, LONG_NAME, type SampleFleet } from '../web/pages/sample-fleet.ts';
 
 const chromium = findTool('chromium');
@@ -13,12 +13,12 @@ const FLEETS: Readonly<Record<string, SampleFleet>> = {
   'a mass outage of 2,000': { count: 2000, down: 1204 },
   'names and texts of all kinds': { count: 300, down: 4, isHard: true },
 };
-const SCREENS = [
+const SCREENS: readonly (readonly [width: number, height: number])[] = [
   [1400, 900],
   [1000, 800],
   [390, 844],
   [320, 640],
-] as const;
+];
 
 /** Runs in the browser, where the page's own policy does not apply: texts that are cut, and have no title that tells them. */
 const FIND_CUT_TEXTS = `[...document.querySelectorAll('main *')]
@@ -40,7 +40,11 @@ describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium
       await using bench = await openBench(content, { nowMs });
       await using watched = await openPage(browser, bench.url);
       const { page, complaints } = watched;
-      for (const [width, height] of SCREENS) {
+      for (const [width, height] of sampled(
+        'layouts of the fleet',
+        SCREENS,
+        SCREENS.filter(([width]) => width === 1400 || width === 390),
+      )) {
         await page.setViewportSize({ width, height });
         await page.goto('/');
         expect([width, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([width, width]);
@@ -61,6 +65,33 @@ describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium
       expect(complaints).toEqual([]);
     },
   );
+
+  test('shows times in the zone of the reader on request, and remembers it', async () => {
+    const { nowMs, ...content } = createFleet({ count: 3, down: 1 });
+    await using bench = await openBench({ ...content, describeRouter: () => DETAIL }, { nowMs });
+    await using watched = await openPage(browser, bench.url, { timezoneId: 'Asia/Tokyo' });
+    const { page, complaints } = watched;
+    await page.goto('/router/plant-7');
+    const poll = page.locator('tbody th time').first();
+    expect([await poll.innerText(), await poll.getAttribute('title')]).toEqual([
+      '2026-11-21 12:01:00',
+      '2026-11-21T12:01:00.000Z',
+    ]);
+    await page.getByRole('button', { name: 'Show times in my zone (Asia/Tokyo)' }).click();
+    expect([await poll.innerText(), await poll.getAttribute('title')]).toEqual([
+      '2026-11-21 21:01:00',
+      '2026-11-21 21:01:00 Asia/Tokyo',
+    ]);
+    await page.goto('/');
+    expect(await page.locator('.c-since time').first().getAttribute('title')).toMatch(
+      /^2026-11-21 23:02:00 Asia\/Tokyo$/,
+    );
+    expect(await page.locator('footer').innerText()).toContain('Times of pages are in Asia/Tokyo.');
+    await page.getByRole('button', { name: 'Show times in UTC' }).click();
+    expect(await page.locator('.c-since time').first().getAttribute('title')).toMatch(/^2026-11-21T14:02:/);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(1280);
+    expect(complaints).toEqual([]);
+  });
 
   test('opens what is behind a name by keyboard and touch, and keeps it open when the page refreshes itself', async () => {
     const { nowMs, ...content } = createFleet({ count: 300, isHard: true });
@@ -86,8 +117,8 @@ describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium
     expect(complaints).toEqual([]);
   });
 
-  test.for([true, false])(
-    'filters by lists, without typing; the address keeps them (scripts: %s)',
+  test.for(sampled('layouts of the fleet', [true, false], [false]))(
+    `filters by lists, without typing; the address keeps them (scripts: %s)${sampleNote('layouts of the fleet')}`,
     async (javaScriptEnabled) => {
       const { nowMs, ...content } = createFleet({ count: 300, down: 40 });
       await using bench = await openBench(content, { nowMs });

@@ -72,8 +72,8 @@ describe.skipIf(chromium.isMissing)(`the pages of 2,000 routers in a browser${ch
       const polls = page.getByRole('table', { name: /Last polls/ });
       expect(await polls.locator('tbody tr').first().innerText()).toMatch(/failed\s+login\s+The router refused/);
       // Its configuration tells the account, and not the password.
-      await page.locator('summary').click();
-      expect(await page.locator('details pre').innerText()).toMatch(/username: nobody\npassword: "\[secret\]"/);
+      await page.locator('#config summary').click();
+      expect(await page.locator('#config pre').innerText()).toMatch(/username: nobody\npassword: "\[secret\]"/);
       expect(complaints).toEqual([]);
     },
   );
@@ -111,14 +111,14 @@ describe.skipIf(chromium.isMissing)(`the pages of 2,000 routers in a browser${ch
     await page.clock.install();
     await page.goto('/router/plant-0001');
     const newest = () => page.locator('tbody time').first().getAttribute('datetime');
-    await page.locator('summary').click();
+    await page.locator('#config summary').click();
     const before = await newest();
     await fleet.clock.advance(1000);
     await fleet.metrics('/probe?target=plant-0001&fresh=1');
     await page.clock.runFor(11_000);
     await expect.poll(newest).not.toBe(before);
     // What was opened stays open.
-    expect(await page.locator('details').getAttribute('open')).toBe('');
+    expect(await page.locator('#config').getAttribute('open')).toBe('');
 
     await page.goto('/');
     await page.getByRole('searchbox').fill('plant-00');

@@ -70,7 +70,7 @@ ${main}
 <footer>
 Metrics: <a href="${base}metrics">all</a>, <a href="${base}metrics/agent">agent</a>.
 <a href="${base}sd">Service discovery</a>.
-JSON: <a href="${base}api/v1/routers">routers</a>, <a href="${base}api/v1/sinks">sinks</a>. All times are UTC.
+JSON: <a href="${base}api/v1/routers">routers</a>, <a href="${base}api/v1/sinks">sinks</a>. <span id="times">All times are UTC.</span> <span id="zone"></span>
 </footer>
 <script type="module">${raw(REFRESH_SCRIPT)}</script>
 </body>

@@ -11,9 +11,9 @@ export function renderCount(count: number): string {
   return COUNTS.format(count);
 }
 
-/** `1 router`, `2,000 routers`. */
-export function renderMany(count: number, what: string): string {
-  return `${renderCount(count)} ${what}${count === 1 ? '' : 's'}`;
+/** `1 router`, `2,000 routers`; `plural` where an s is not enough. */
+export function renderMany(count: number, what: string, plural = `${what}s`): string {
+  return `${renderCount(count)} ${count === 1 ? what : plural}`;
 }
 
 /** `1.5 MiB`: at most four digits before the unit. */
@@ -59,7 +59,7 @@ function renderRelative(at: string | null, nowMs: number, suffix: string): Html 
 export function renderMoment(at: string | null): Html | string {
   const atMs = at === null ? Number.NaN : Date.parse(at);
   if (at === null || Number.isNaN(atMs)) return NOTHING;
-  return html`<time datetime="${at}">${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')}</time>`;
+  return html`<time datetime="${at}" title="${at}">${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')}</time>`;
 }
 
 /** The time of the day (RFC 3339) in UTC, as in `14:02`, with the time itself as the tooltip. */

@@ -14,6 +14,40 @@ button.addEventListener('click', () => { isPaused = !isPaused; show(); });
 show();
 state.setAttribute('role', 'status');
 holder.append(state, ' ', button);
+const zoneButton = document.createElement('button');
+zoneButton.type = 'button';
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const ZONE_KEY = 'router-exporter-zone';
+// A browser may refuse to store anything.
+const read = () => { try { return localStorage.getItem(ZONE_KEY); } catch { return null; } };
+const write = (value) => { try { localStorage.setItem(ZONE_KEY, value); } catch {} };
+let isLocal = read() === 'local';
+const translate = (root) => {
+  for (const node of root.querySelectorAll('time[datetime]')) {
+    const date = new Date(node.dateTime);
+    if (!Number.isFinite(date.getTime())) continue;
+    node.dataset.utc ??= node.textContent;
+    // In this language dates are written as on the pages.
+    const local = date.toLocaleString('sv-SE', { timeZone: zone });
+    node.title = isLocal ? local + ' ' + zone : node.dateTime;
+    const { utc } = node.dataset;
+    if (/^\\d{4}-\\d\\d-\\d\\d /.test(utc)) node.textContent = isLocal ? local : utc;
+    if (/^\\d\\d:\\d\\d$/.test(utc)) node.textContent = isLocal ? local.slice(11, 16) : utc;
+  }
+};
+const showZone = () => {
+  zoneButton.textContent = isLocal ? 'Show times in UTC' : 'Show times in my zone (' + zone + ')';
+  document.getElementById('times').textContent = isLocal ? 'Times of pages are in ' + zone + '.' : 'All times are UTC.';
+};
+zoneButton.addEventListener('click', () => {
+  isLocal = !isLocal;
+  write(isLocal ? 'local' : 'utc');
+  showZone();
+  translate(document.querySelector('main'));
+});
+showZone();
+document.getElementById('zone').append(zoneButton);
+translate(document.querySelector('main'));
 const isBusy = () => {
   const main = document.querySelector('main');
   const active = document.activeElement;
@@ -27,6 +61,7 @@ const isBusy = () => {
 const keyOf = (node) => node.id || node.getAttribute('href') || (node.tagName === 'SUMMARY' && node.parentNode.id) || '';
 const replace = (next) => {
   const main = document.querySelector('main');
+  translate(next);
   if (main.innerHTML === next.innerHTML) return;
   const active = main.contains(document.activeElement) ? document.activeElement : null;
   const caret = active?.selectionStart;

@@ -10,6 +10,7 @@ import {
   renderBytes,
   renderCount,
   renderLength,
+  renderMany,
   renderMoment,
   renderPassed,
 } from './quantities.ts';
@@ -81,7 +82,7 @@ ${renderTable({ caption: 'Resources read', columns: RESOURCE_COLUMNS, rows: rout
 ${renderFacts(router, nowMs)}
 ${renderRouterLogs(router, nowMs)}
 <h2>Configuration</h2>
-<details><summary>The running configuration, with defaults and without secrets</summary>
+<details id="config"><summary>The running configuration, with defaults and without secrets</summary>
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
 }
 
@@ -211,7 +212,7 @@ function renderFacts(
 <dt>Serial number</dt><dd>${toShown(serial ?? NOTHING)}</dd>
 <dt>Certificate</dt><dd>${until === null ? NOTHING : html`${until < 0 ? html`<span class="bad">expired</span>` : html`expires in ${renderLength(until)}`}, ${renderMoment(certificate?.notAfter ?? null)}`}</dd>
 <dt>Session</dt><dd>${SESSIONS[session.state]}${session.since === null ? '' : html` ${renderAgo(session.since, nowMs)}`};
-${renderCount(session.logins)} logins, ${renderCount(session.loginFailures)} failed, ${renderCount(session.refreshes)} refreshes</dd>
+${renderMany(session.logins, 'login')}, ${renderCount(session.loginFailures)} failed, ${renderMany(session.refreshes, 'refresh', 'refreshes')}</dd>
 <dt>Answers</dt><dd>${renderPace(pace)}</dd>
 <dt>Bytes since the agent started</dt><dd>${renderBytes(bytes.sent)} sent, ${renderBytes(bytes.received)} received</dd>
 <dt>Bytes today</dt><dd>${renderBytes(usedToday)}${
