@@ -43,7 +43,7 @@ describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium
       for (const [width, height] of sampled(
         'layouts of the fleet',
         SCREENS,
-        SCREENS.filter(([width]) => width === 1400 || width === 390),
+        SCREENS.filter((screen) => screen[0] === 1400 || screen[0] === 390),
       )) {
         await page.setViewportSize({ width, height });
         await page.goto('/');

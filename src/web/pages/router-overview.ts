@@ -19,16 +19,15 @@ const MEMBERS_MAX = 16;
 /** Renders what the router is, how its modems receive, and which WAN chain it uses. What it does not report is left out. */
 export function renderOverview(router: RouterDetail): Html {
   const { device, firmware, serial, state } = router;
-  const facts: readonly (readonly [string, string | null])[] = [
-    ['Model', device.model],
-    ['Serial number', serial],
-    ['Firmware', firmware],
-    ['Location', device.location],
-    ['Uptime', device.uptimeSeconds === null ? null : renderLength(device.uptimeSeconds)],
-  ];
+  const facts = [
+    renderFact('Model', device.model),
+    renderFact('Serial number', serial),
+    renderFact('Firmware', firmware),
+    renderFact('Location', device.location),
+    renderFact('Uptime', device.uptimeSeconds === null ? null : renderLength(device.uptimeSeconds)),
+  ].filter((fact) => fact !== '');
   return html`<div class="overview">
-<section><h2>Device</h2>
-<dl>${facts.map(([title, value]) => html`<dt>${title}</dt><dd><bdi>${toShown(value ?? NOTHING)}</bdi></dd>`)}</dl></section>
+${facts.length === 0 ? '' : html`<section><h2>Device</h2>\n<dl>${facts}</dl></section>`}
 ${renderModems(router, state === 'up')}
 ${renderWan(router)}
 </div>`;
@@ -76,8 +75,10 @@ function renderWan(router: RouterDetail): Html | string {
   )}</dl></section>`;
 }
 
-function renderFact(title: string, value: string | undefined): Html | string {
-  return value === undefined || value === '' ? '' : html`<dt>${title}</dt><dd><bdi>${toShown(value, 120)}</bdi></dd>`;
+function renderFact(title: string, value: string | null | undefined): Html | string {
+  return value === null || value === undefined || value === ''
+    ? ''
+    : html`<dt>${title}</dt><dd><bdi>${toShown(value, 120)}</bdi></dd>`;
 }
 
 function renderAge({ ageSeconds }: Sample): string {
