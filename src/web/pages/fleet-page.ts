@@ -7,7 +7,7 @@ import { renderStrip } from './fleet-strip.ts';
 import type { FleetView } from './fleet-view.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderCount, renderMany } from './quantities.ts';
-import { renderFound, renderPager, renderTable } from './table.ts';
+import { renderFittingTable, renderFound, renderPager } from './table.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
 
@@ -45,7 +45,12 @@ const CARD_TONES: Readonly<Record<string, string>> = {
 };
 
 /** Renders the fleet: an outage first, the number of routers per state, the last hours, and the routers of one page. */
-export function renderFleet(content: FleetContent, query: TableQuery, base: string, nowMs: number): Html {
+export async function renderFleet(
+  content: FleetContent,
+  query: TableQuery,
+  base: string,
+  nowMs: number,
+): Promise<Html> {
   const { view, minutes, grafana, availabilityOf } = content;
   const { total, counts, facets, outage, page } = view;
   return html`<h1 class="unseen">Fleet</h1>
@@ -59,7 +64,7 @@ ${Object.entries(FILTERS).map(([key, { title }]) =>
 ${renderNotices(content, base)}
 ${renderStrip(minutes)}
 ${renderFilters(query, facets)}
-${renderTable({
+${await renderFittingTable({
   caption: renderFound('router', page, query.search, FILTERS[query.filter ?? '']?.title),
   columns: createFleetColumns({ base, nowMs, availabilityOf }),
   rows: page.rows,

@@ -36,7 +36,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
         grafana: content.findGrafana(),
         availabilityOf: ({ name }: { readonly name: string }) => content.describeAvailability(name),
       };
-      const main = renderFleet(fleet, query, top, clock.now());
+      const main = await renderFleet(fleet, query, top, clock.now());
       const runs = renderRuns(content.describeRuns());
       return answerPage(context, { title: 'Fleet', path: '', base: top, main: html`${main}${runs}` });
     },

@@ -1,3 +1,5 @@
+import { raw } from 'hono/html';
+import { Steps } from '../../base/index.ts';
 import { type Html, html, toShown } from './html.ts';
 import { renderCount, renderMany } from './quantities.ts';
 import { sortPage } from './sort-page.ts';
@@ -35,14 +37,16 @@ export interface Table<Row> {
   readonly query?: TableQuery | undefined;
   /** Text shown when there are no rows. */
   readonly empty: string;
-  /** Class of the table. With one, narrow screens show rows as blocks; roles keep it a table for assistive technology. */
-  readonly className?: string | undefined;
+}
+
+/** A table whose rows narrow screens show as blocks; roles keep it a table for assistive technology. */
+export interface FittingTable<Row> extends Table<Row> {
+  /** Class of the table. */
+  readonly className: string;
 }
 
 /** Renders a table whose first column names the row. */
-export function renderTable<Row>(table: Table<Row>): Html {
-  if (table.className !== undefined) return renderFitting(table);
-  const { caption, columns, rows, query, empty } = table;
+export function renderTable<Row>({ caption, columns, rows, query, empty }: Table<Row>): Html {
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
 <table>
 <caption>${caption}</caption>
@@ -55,13 +59,21 @@ ${rows.map((row) => html`<tr>${columns.map((column, index) => renderCell(column,
 </div>`;
 }
 
-/** Renders a table that is never wider than the screen. */
-function renderFitting<Row>({ caption, columns, rows, query, empty, className }: Table<Row>): Html {
+/** Renders a table that is never wider than the screen. Takes breaks: a hundred rows take a dozen milliseconds. */
+export async function renderFittingTable<Row>(table: FittingTable<Row>): Promise<Html> {
+  const { caption, columns, rows, query, empty, className } = table;
+  const steps = new Steps();
+  const pieces: string[] = [];
+  for (const row of rows) {
+    const cells = columns.map((column, index) => renderFittingCell(column, row, index === 0));
+    pieces.push(String(await html`<tr role="row">${cells}</tr>\n`));
+    if (steps.isDue) await steps.next();
+  }
   return html`<table class="${className}" role="table">
 <caption>${caption}</caption>
 <thead role="rowgroup"><tr role="row">${columns.map((column) => renderHead(column, query))}</tr></thead>
 <tbody role="rowgroup">
-${rows.map((row) => html`<tr role="row">${columns.map((column, index) => renderFittingCell(column, row, index === 0))}</tr>\n`)}${
+${raw(pieces.join(''))}${
   rows.length === 0
     ? html`<tr role="row"><td role="cell" colspan="${columns.length}" class="soft">${empty}</td></tr>`
     : ''
