@@ -425,6 +425,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
         'stream ok',
         'duplicate window ok',
         'storage ok',
+        'publishing ok',
         'test record ok',
       ]);
       expect(await server.read('LOGS')).toMatchObject([
@@ -447,6 +448,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink with a real server${natsServer.n
         'stream warning',
         'duplicate window warning',
         'storage warning',
+        'publishing ok',
         'message size warning',
         'test record ok',
       ]);

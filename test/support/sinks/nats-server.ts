@@ -13,6 +13,8 @@ export interface StoredMessage {
   readonly subject: string;
   readonly id: string;
   readonly text: string;
+  /** Id of the atomic batch that it came with; empty without one. */
+  readonly batch: string;
 }
 
 export interface NatsServer extends AsyncDisposable {
@@ -80,10 +82,12 @@ export async function openNatsServer(options: NatsServerOptions = {}): Promise<N
       manage(async (manager) => {
         const { state } = await manager.streams.info(stream);
         const stored: StoredMessage[] = [];
-        for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
-          const message = await manager.streams.getMessage(stream, { seq });
-          if (!message) continue;
-          stored.push({ subject: message.subject, id: message.header.get('Nats-Msg-Id'), text: message.string() });
+        if (state.messages === 0) return stored;
+        const consumer = await manager.jetstream().consumers.get(stream);
+        for await (const message of await consumer.fetch({ max_messages: state.messages })) {
+          const { subject, headers } = message;
+          const [id, batch] = ['Nats-Msg-Id', 'Nats-Batch-Id'].map((name) => headers?.get(name) ?? '');
+          stored.push({ subject, id: id ?? '', text: message.string(), batch: batch ?? '' });
         }
         return stored;
       }),

@@ -8,6 +8,7 @@ export async function loadNatsLibrary() {
     connect: transport.connect,
     credsAuthenticator: transport.credsAuthenticator,
     headers: transport.headers,
+    createInbox: transport.createInbox,
     errors: transport.errors,
     jetstream: jetstream.jetstream,
     jetstreamManager: jetstream.jetstreamManager,

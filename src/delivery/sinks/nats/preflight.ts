@@ -1,11 +1,11 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { type Clock, renderDuration, untilAborted } from '../../../base/index.ts';
 import type { PreflightFinding } from '../../contracts.ts';
-import { renderRecord } from '../../formats/format.ts';
 import { createTestRecord, toFailedFinding } from '../../preflight.ts';
 import { connectToNats, type NatsServers } from './connection.ts';
 import { toNatsError } from './errors.ts';
 import type { NatsLibrary } from './library.ts';
+import { choosePublishMode } from './publish-mode.ts';
 import { NatsPublisher } from './publisher.ts';
 import { DUPLICATE_WINDOW_MS, findStream, type NatsStream, readStream } from './stream.ts';
 import { isCovering, toNatsSubject } from './subject.ts';
@@ -100,6 +100,7 @@ function judgeStream(stream: NatsStream, { subject }: NatsTarget): PreflightFind
       hint: storage === 'file' ? undefined : 'Use a stream with file storage: a restart of the server empties this one',
     },
   ];
+  findings.push(describeMode(stream, subject));
   if (messageBytesMax !== undefined) {
     const message = `${name} refuses messages of more than ${messageBytesMax} bytes: larger records become dead letters`;
     findings.push({ step: 'message size', verdict: 'warning', message, hint: 'Raise max_msg_size of the stream' });
@@ -109,6 +110,29 @@ function judgeStream(stream: NatsStream, { subject }: NatsTarget): PreflightFind
     findings.push({ step: 'acknowledgement', verdict: 'failed', message, hint: 'Set no_ack of the stream to false' });
   }
   return findings;
+}
+
+/** How fast records can be published, and what would make them faster. */
+function describeMode(stream: NatsStream, subject: string): PreflightFinding {
+  const finding = { step: 'publishing', verdict: 'ok' } as const;
+  switch (choosePublishMode(stream, subject)) {
+    case 'fast':
+      return { ...finding, message: `${stream.name} takes records by fast ingest, many at a time` };
+    case 'atomic': {
+      const message = `${stream.name} takes records in atomic batches`;
+      return {
+        ...finding,
+        message,
+        hint: 'Set allow_batched of the stream for fast ingest (nats-server 2.14 or later)',
+      };
+    }
+    case 'single': {
+      const message = `${stream.name} takes one record of each log at a time, which is slow`;
+      const hint =
+        'Set allow_batched (nats-server 2.14 or later) or allow_atomic (2.12) of a stream that stores all subjects of this sink';
+      return { ...finding, message, hint };
+    }
+  }
 }
 
 async function publishTestRecord(
@@ -121,7 +145,7 @@ async function publishTestRecord(
   const message = {
     subject: toNatsSubject(subject, record.fields),
     id: record.fields.uid,
-    payload: renderRecord(record, 'native'),
+    payload: Buffer.from(record.line),
   };
   try {
     const publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax: timeoutMs });

@@ -6,8 +6,14 @@ const SUBJECTS_MAX = 64;
 
 /** Results of messages, by index. */
 export interface PublishOutcome {
-  /** Acknowledgements of the accepted messages. */
-  readonly acks: readonly NatsAck[];
+  /** Number of accepted messages. */
+  readonly accepted: number;
+  /** Number of accepted messages that the stream is known to have had already. */
+  readonly duplicates: number;
+  /** Size of the accepted messages, including headers. Bytes. */
+  readonly bytes: number;
+  /** Stream that accepted them; absent when none did. */
+  readonly stream?: string | undefined;
   /** Messages that the server rejected, by index. */
   readonly refused: readonly { readonly index: number; readonly error: DeliveryError }[];
   /** Messages that were not published, or whose fate is unknown; in ascending order. */
@@ -25,7 +31,8 @@ export async function publishBySubject(
   publish: (message: NatsMessage) => Promise<NatsAck>,
   isOver: () => boolean,
 ): Promise<PublishOutcome> {
-  const acks: NatsAck[] = [];
+  let [accepted, duplicates, bytes] = [0, 0, 0];
+  let stream: string | undefined;
   const refused: { index: number; error: DeliveryError }[] = [];
   const failed: number[] = [];
   let failure: DeliveryError | undefined;
@@ -35,7 +42,11 @@ export async function publishBySubject(
       const index = indexes[position] ?? 0;
       try {
         if (isOver()) return void failed.push(...indexes.slice(position));
-        acks.push(await publish(message));
+        const ack = await publish(message);
+        accepted++;
+        bytes += ack.bytes;
+        if (ack.isDuplicate) duplicates++;
+        stream ??= ack.stream;
       } catch (cause) {
         if (!(cause instanceof DeliveryError)) throw cause;
         if (cause.disposition === 'dead-letter') {
@@ -59,5 +70,6 @@ export async function publishBySubject(
     }
   };
   await Promise.all(Array.from({ length: Math.min(SUBJECTS_MAX, lanes.length) }, work));
-  return { acks, refused, failed: failed.toSorted((a, b) => a - b), failure };
+  failed.sort((a, b) => a - b);
+  return { accepted, duplicates, bytes, stream, refused, failed, failure };
 }

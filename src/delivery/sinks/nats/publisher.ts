@@ -1,4 +1,4 @@
-import type { NatsConnection } from '@nats-io/transport-node';
+import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node';
 import { DeliveryError } from '../../errors.ts';
 import { toNatsError } from './errors.ts';
 import type { NatsLibrary } from './library.ts';
@@ -9,8 +9,8 @@ export interface NatsMessage {
   readonly subject: string;
   /** Message id, equal for the same record, so that the stream can deduplicate. */
   readonly id: string;
-  /** The record as text. */
-  readonly payload: string;
+  /** The record, in memory that may be shared with others. */
+  readonly payload: Uint8Array;
 }
 
 /** The acknowledgement of a stream. */
@@ -33,6 +33,11 @@ export interface NatsPublisherOptions {
   readonly ackMsMax: number;
 }
 
+/** Headers of a message without the value of the id. Bytes. */
+const HEADER_BYTES = 'NATS/1.0\r\nNats-Msg-Id: \r\n\r\n'.length;
+/** The header that names the expected stream, without the name. Bytes. */
+const EXPECTED_STREAM_BYTES = 'Nats-Expected-Stream: \r\n'.length;
+
 /** Publishes messages to JetStream over one connection. */
 export class NatsPublisher {
   readonly connection: NatsConnection;
@@ -47,28 +52,51 @@ export class NatsPublisher {
     this.#jetstream = nats.jetstream(connection);
   }
 
-  /** Resolves with the stream's acknowledgement. Throws {@link DeliveryError}. */
-  async publish({ subject, id, payload }: NatsMessage): Promise<NatsAck> {
-    const { name, stream, ackMsMax } = this.#options;
+  /** For messages: the name of the sink. */
+  get sinkName(): string {
+    return this.#options.name;
+  }
+
+  /** Time limit of an acknowledgement. Milliseconds. */
+  get ackMsMax(): number {
+    return this.#options.ackMsMax;
+  }
+
+  /** Returns the headers of a message. */
+  toHeaders({ id }: NatsMessage): MsgHdrs {
+    const { stream } = this.#options;
     const headers = this.#nats.headers();
     headers.set('Nats-Msg-Id', id);
     if (stream !== undefined) headers.set('Nats-Expected-Stream', stream);
-    const bytes = Buffer.byteLength(payload) + countHeaderBytes(headers);
+    return headers;
+  }
+
+  /** Returns the size of a message, including its headers. Bytes. */
+  measure({ id, payload }: NatsMessage): number {
+    const { stream } = this.#options;
+    const expected = stream === undefined ? 0 : EXPECTED_STREAM_BYTES + Buffer.byteLength(stream);
+    return payload.length + HEADER_BYTES + Buffer.byteLength(id) + expected;
+  }
+
+  /** Returns why the server is certain to reject a message. */
+  findRefusal(message: NatsMessage): DeliveryError | undefined {
+    const bytes = this.measure(message);
     const bytesMax = this.connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
-    if (bytes > bytesMax) {
-      throw new DeliveryError(
-        'too_large',
-        `The message has ${bytes} bytes, and the NATS server accepts at most ${bytesMax}`,
-        {
-          disposition: 'dead-letter',
-          answer: 'max_payload',
-        },
-      );
-    }
+    if (bytes <= bytesMax) return undefined;
+    const reason = `The message has ${bytes} bytes, and the NATS server accepts at most ${bytesMax}`;
+    return new DeliveryError('too_large', reason, { disposition: 'dead-letter', answer: 'max_payload' });
+  }
+
+  /** Resolves with the stream's acknowledgement. Throws {@link DeliveryError}. */
+  async publish(message: NatsMessage): Promise<NatsAck> {
+    const refusal = this.findRefusal(message);
+    if (refusal) throw refusal;
+    const { name, ackMsMax } = this.#options;
+    const { subject, payload } = message;
     const what = `Sink ${name} could not publish to ${subject}`;
     let ack: unknown;
     try {
-      ack = await this.#jetstream.publish(subject, payload, { headers, timeout: ackMsMax });
+      ack = await this.#jetstream.publish(subject, payload, { headers: this.toHeaders(message), timeout: ackMsMax });
     } catch (cause) {
       throw toNatsError(this.#nats, what, cause);
     }
@@ -78,20 +106,11 @@ export class NatsPublisher {
         hint: 'Another service responds on this subject',
       });
     }
-    return { stream: ack.stream, isDuplicate: ack.duplicate === true, bytes };
+    return { stream: ack.stream, isDuplicate: ack.duplicate === true, bytes: this.measure(message) };
   }
 }
 
 function isAck(ack: unknown): ack is { readonly stream: string; readonly duplicate?: unknown } {
   if (typeof ack !== 'object' || ack === null) return false;
   return typeof Reflect.get(ack, 'stream') === 'string' && Number.isSafeInteger(Reflect.get(ack, 'seq'));
-}
-
-/** Returns the size of headers on the wire: a first line, one line per header, and an empty one. */
-function countHeaderBytes(headers: Iterable<[string, string[]]>): number {
-  let bytes = 'NATS/1.0\r\n\r\n'.length;
-  for (const [name, values] of headers) {
-    for (const value of values) bytes += Buffer.byteLength(`${name}: ${value}\r\n`);
-  }
-  return bytes;
 }

@@ -7,9 +7,11 @@ import { connectToNats, type NatsServers } from './connection.ts';
 import { loadNatsLibrary, type NatsLibrary } from './library.ts';
 import { checkNatsStream } from './preflight.ts';
 import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
-import { NatsPublisher } from './publisher.ts';
+import { publishInBatches } from './publish-in-batches.ts';
+import { type NatsMessage, NatsPublisher } from './publisher.ts';
 import type { NatsSettings } from './schema.ts';
 import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
+import { StreamBatches } from './stream-batches.ts';
 import { toNatsSubject } from './subject.ts';
 
 /** Settings of a sink of type `nats`. */
@@ -28,10 +30,10 @@ const ACK_MS_MAX = 10_000;
 const BUDGET_SHARE = 0.7;
 /** Time limit for draining a connection. Milliseconds. */
 const CLOSE_MS_MAX = 2000;
-
 /**
- * Creates a sink that publishes each record to JetStream and waits for the acknowledgement of the stream. The uid is the
- * message id, so a stream stores a record once within its duplicate window. Records of one log keep their order.
+ * Creates a sink that publishes records to JetStream and waits for the acknowledgement of the stream: by fast ingest or in
+ * atomic batches where the stream allows it, else one record of each log at a time. The uid is the message id, so a stream
+ * stores a record once within its duplicate window. Records of one log keep their order.
  */
 export function createNatsSink(options: NatsSinkOptions): Sink {
   return new NatsSink(options);
@@ -43,6 +45,10 @@ class NatsSink implements Sink {
   readonly timeoutMs: number;
   readonly #options: NatsSinkOptions;
   #publisher: NatsPublisher | undefined;
+  /** Batches over the connection of {@link #publisher}. */
+  #batches: StreamBatches | undefined;
+  /** True when the stream has acknowledged records. Until then, a process before this one may have published them. */
+  #hasAcknowledged = false;
   /** Time of the first delivery with an unknown result since the last acknowledgement. Monotonic milliseconds. */
   #unacknowledgedSinceMs: number | undefined;
 
@@ -59,18 +65,17 @@ class NatsSink implements Sink {
     const startMs = clock.monotonic();
     const nats = await loadNatsLibrary();
     const publisher = await this.#connect(nats, signal);
-    const messages = records.map((record) => ({
-      subject: toNatsSubject(subject, record.fields),
-      id: record.fields.uid,
-      payload: renderRecord(record, format),
-    }));
+    const messages = records.map(
+      (record): NatsMessage => ({
+        subject: toNatsSubject(subject, record.fields),
+        id: record.fields.uid,
+        payload: toPayload(record, format),
+      }),
+    );
     const isOver = () => signal.aborted || clock.monotonic() - startMs >= this.timeoutMs * BUDGET_SHARE;
     let outcome: PublishOutcome;
     try {
-      outcome = await untilAborted(
-        publishBySubject(messages, (message) => publisher.publish(message), isOver),
-        signal,
-      );
+      outcome = await untilAborted(this.#publish(publisher, messages, isOver), signal);
     } catch (cause) {
       this.#unacknowledgedSinceMs ??= startMs;
       // The connection itself may hang.
@@ -78,6 +83,20 @@ class NatsSink implements Sink {
       throw cause;
     }
     return await this.#report(outcome, nats, startMs, signal);
+  }
+
+  async #publish(
+    publisher: NatsPublisher,
+    messages: readonly NatsMessage[],
+    isOver: () => boolean,
+  ): Promise<PublishOutcome> {
+    // One by one, the server says of each record whether it is a repeat.
+    const mayRepeat = !this.#hasAcknowledged || this.#unacknowledgedSinceMs !== undefined;
+    const batches = mayRepeat ? undefined : await this.#batches?.find(messages[0]?.subject ?? '');
+    if (!batches) return await publishBySubject(messages, (message) => publisher.publish(message), isOver);
+    const outcome = await publishInBatches(messages, batches, publisher, isOver);
+    if (outcome.isPartial) this.#batches?.doubt();
+    return outcome;
   }
 
   async preflight(_fleet: unknown, signal: AbortSignal): Promise<readonly PreflightFinding[]> {
@@ -98,6 +117,7 @@ class NatsSink implements Sink {
     const connection = await connectToNats(nats, this.#options, signal);
     const ackMsMax = Math.min(ACK_MS_MAX, this.timeoutMs);
     this.#publisher = new NatsPublisher(nats, connection, { name, stream, ackMsMax });
+    this.#batches = new StreamBatches(nats, this.#publisher, this.#options);
     return this.#publisher;
   }
 
@@ -113,18 +133,18 @@ class NatsSink implements Sink {
     startMs: number,
     signal: AbortSignal,
   ): Promise<DeliveryReport> {
-    const { acks, refused, failed, failure } = outcome;
+    const { accepted, duplicates, bytes, refused, failed, failure } = outcome;
     const isDoubtful = failure?.code === 'timeout' || failure?.code === 'unreachable';
     if (failure?.code === 'timeout') this.#drop();
-    if (failure && acks.length === 0 && refused.length === 0) {
+    if (failure && accepted === 0 && refused.length === 0) {
       if (isDoubtful) this.#unacknowledgedSinceMs ??= startMs;
       throw failure;
     }
     const warning = await this.#findWindowWarning(outcome, nats, signal);
     if (isDoubtful) this.#unacknowledgedSinceMs ??= startMs;
     return {
-      bytes: acks.reduce((sum, { bytes }) => sum + bytes, 0),
-      duplicates: acks.filter(({ isDuplicate }) => isDuplicate).length,
+      bytes,
+      duplicates,
       refused: refused.map(({ index, error }) => ({ index, reason: error.message, code: error.answer })),
       retry: failed.length > 0 ? { indexes: failed, ...describeRetry(failure) } : undefined,
       warning,
@@ -133,25 +153,29 @@ class NatsSink implements Sink {
 
   /** Returns a warning after an outage longer than the duplicate window of the stream: records may be stored twice. */
   async #findWindowWarning(
-    { acks }: PublishOutcome,
+    { accepted, stream: name }: PublishOutcome,
     nats: NatsLibrary,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const [ack] = acks;
+    if (accepted > 0) this.#hasAcknowledged = true;
     const sinceMs = this.#unacknowledgedSinceMs;
     const publisher = this.#publisher;
-    if (sinceMs === undefined || !ack) return undefined;
+    if (sinceMs === undefined || name === undefined) return undefined;
     this.#unacknowledgedSinceMs = undefined;
     const outageMs = this.#options.clock.monotonic() - sinceMs;
     const stream =
-      publisher &&
-      (await untilAborted(readStream(nats, publisher.connection, ack.stream), signal).catch(() => undefined));
+      publisher && (await untilAborted(readStream(nats, publisher.connection, name), signal).catch(() => undefined));
     const windowMs = stream?.duplicateWindowMs ?? DUPLICATE_WINDOW_MS;
     if (outageMs <= windowMs) return undefined;
     const outage = renderDuration(Math.round(outageMs / 1000) * 1000);
     const window = `${renderDuration(windowMs)}${stream ? '' : ' (assumed)'}`;
-    return `Sink ${this.name} got no acknowledgements for ${outage}, and stream ${ack.stream} detects duplicates within ${window}: records in flight may be stored twice`;
+    return `Sink ${this.name} got no acknowledgements for ${outage}, and stream ${name} detects duplicates within ${window}: records in flight may be stored twice`;
   }
+}
+
+function toPayload(record: OutgoingRecord, format: RecordFormat): Uint8Array {
+  if (format === 'native') return record.memory.subarray(record.start, record.end);
+  return Buffer.from(renderRecord(record, format));
 }
 
 function describeRetry(failure: DeliveryError | undefined): { reason: string; retryAfterMs?: number } {

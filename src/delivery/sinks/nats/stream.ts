@@ -20,6 +20,10 @@ export interface NatsStream {
   readonly discard: string;
   /** True when the stream sends no acknowledgements. */
   readonly isSilent: boolean;
+  /** True when the stream accepts fast ingest (nats-server 2.14). */
+  readonly hasFastIngest: boolean;
+  /** True when the stream accepts atomic batches (nats-server 2.12). */
+  readonly hasAtomicBatches: boolean;
 }
 
 /** Time limit of a request. Milliseconds. */
@@ -44,5 +48,7 @@ export async function readStream(nats: NatsLibrary, connection: NatsConnection, 
     storage: config.storage,
     discard: config.discard,
     isSilent: config.no_ack === true,
+    hasFastIngest: config.allow_batched === true,
+    hasAtomicBatches: config.allow_atomic === true,
   };
 }

@@ -1,0 +1,48 @@
+import type { Msg } from '@nats-io/transport-node';
+
+/** What a server says of a batch, as far as it is used. */
+export interface BatchAnswer {
+  /** `ack`, `gap` or `err`: progress of fast ingest. Absent in the result of a batch. */
+  readonly type?: unknown;
+  /** Sequence in the batch up to which fast ingest has progressed. */
+  readonly seq?: unknown;
+  /** Interval of the acknowledgements of fast ingest. Messages. */
+  readonly msgs?: unknown;
+  /** Id of the batch, in its result. */
+  readonly batch?: unknown;
+  /** Number of messages of the batch that are stored, in its result. */
+  readonly count?: unknown;
+  /** Stream that stored them. */
+  readonly stream?: unknown;
+  /** Error of the JetStream API. */
+  readonly error?: unknown;
+}
+
+/** Maximum size of an answer. They have a few hundred bytes. Bytes. */
+const ANSWER_BYTES_MAX = 16 * 1024;
+
+/** Decodes an answer; `undefined` when it is none. */
+export function decodeBatchAnswer({ data }: Pick<Msg, 'data'>): BatchAnswer | undefined {
+  if (data.length > ANSWER_BYTES_MAX) return undefined;
+  try {
+    const answer: unknown = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString());
+    return typeof answer === 'object' && answer !== null ? answer : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns how many of `sent` messages of a batch the stream has, and its name; `undefined` when this is not the result of the batch. */
+export function readBatchResult(answer: BatchAnswer | undefined, id: string, sent: number) {
+  if (answer === undefined || answer.error !== undefined || answer.batch !== id) return undefined;
+  const { stream, count } = answer;
+  if (typeof stream !== 'string' || typeof count !== 'number' || !(count >= 0 && count <= sent)) return undefined;
+  return { taken: Math.floor(count), stream };
+}
+
+/** Returns the code of the error in an answer. */
+export function readErrorCode(answer: BatchAnswer | undefined): number | undefined {
+  const { error } = answer ?? {};
+  const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'err_code') : undefined;
+  return typeof code === 'number' ? code : undefined;
+}

@@ -1,0 +1,106 @@
+import { DeliveryError } from '../../errors.ts';
+import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
+import type { NatsMessage, NatsPublisher } from './publisher.ts';
+
+/** How much of a batch a stream has. */
+export interface BatchResult {
+  /** The stream has so many messages from the first on, and none of those behind them. */
+  readonly taken: number;
+  /** Name of the stream; absent when it has none. */
+  readonly stream?: string | undefined;
+}
+
+/** Publishes several messages for one stream at once. */
+export interface BatchPublisher {
+  /** Maximum number of messages of a batch. */
+  readonly messagesMax: number;
+  /** Maximum size of the messages of a batch. Bytes. */
+  readonly bytesMax: number;
+  /**
+   * Publishes two or more messages in order. A batch of which only a part was taken does not say why. Throws
+   * {@link DeliveryError} when it is not known what was taken. Ends early when `isOver` returns true.
+   */
+  publish(messages: readonly NatsMessage[], isOver: () => boolean): Promise<BatchResult>;
+  /** Releases what it holds of the connection. */
+  close(): void;
+}
+
+/** Results of messages that were published in batches. */
+export interface BatchesOutcome extends PublishOutcome {
+  /** True when a part of them had to be published one by one, or may have to be. */
+  readonly isPartial: boolean;
+}
+
+/**
+ * Publishes messages in batches. From the first message on that a batch did not contain, the rest is published one by one: this
+ * shows which message the server rejects, and why, counts repeats, and delivers the others.
+ */
+export async function publishInBatches(
+  messages: readonly NatsMessage[],
+  batches: BatchPublisher,
+  publisher: NatsPublisher,
+  isOver: () => boolean,
+): Promise<BatchesOutcome> {
+  const refused: { index: number; error: DeliveryError }[] = [];
+  const indexes: number[] = [];
+  for (const [index, message] of messages.entries()) {
+    const error = publisher.findRefusal(message);
+    if (error) refused.push({ index, error });
+    else indexes.push(index);
+  }
+  const waiting = indexes.flatMap((index) => messages[index] ?? []);
+  let [accepted, bytes] = [0, 0];
+  let stream: string | undefined;
+  try {
+    while (accepted < waiting.length - 1 && !isOver()) {
+      const batch = cutBatch(waiting, accepted, batches, publisher);
+      if (batch.length < 2) break;
+      const result = await batches.publish(batch, isOver);
+      bytes += batch.slice(0, result.taken).reduce((sum, message) => sum + publisher.measure(message), 0);
+      accepted += result.taken;
+      stream ??= result.stream;
+      if (result.taken < batch.length) break;
+    }
+  } catch (failure) {
+    if (!(failure instanceof DeliveryError)) throw failure;
+    return {
+      accepted,
+      duplicates: 0,
+      bytes,
+      stream,
+      refused,
+      failed: indexes.slice(accepted),
+      failure,
+      isPartial: true,
+    };
+  }
+  const rest = await publishBySubject(waiting.slice(accepted), (message) => publisher.publish(message), isOver);
+  const toIndex = (index: number) => indexes[accepted + index] ?? 0;
+  return {
+    accepted: accepted + rest.accepted,
+    duplicates: rest.duplicates,
+    bytes: bytes + rest.bytes,
+    stream: stream ?? rest.stream,
+    refused: [...refused, ...rest.refused.map(({ index, error }) => ({ index: toIndex(index), error }))],
+    failed: rest.failed.map(toIndex),
+    failure: rest.failure,
+    isPartial: accepted < waiting.length - 1,
+  };
+}
+
+/** Returns the messages from `start` on that fit into one batch; the first one always does. */
+function cutBatch(
+  messages: readonly NatsMessage[],
+  start: number,
+  { messagesMax, bytesMax }: BatchPublisher,
+  publisher: NatsPublisher,
+): readonly NatsMessage[] {
+  let end = start;
+  let bytes = 0;
+  for (const message of messages.slice(start, start + messagesMax)) {
+    bytes += publisher.measure(message);
+    if (bytes > bytesMax && end > start) break;
+    end++;
+  }
+  return messages.slice(start, end);
+}

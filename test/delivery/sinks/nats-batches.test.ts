@@ -1,0 +1,320 @@
+import { connect } from '@nats-io/transport-node';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createSystemClock, Secret } from '../../../src/base/index.ts';
+import type { OutgoingRecord } from '../../../src/delivery/outgoing-record.ts';
+import { createNatsSink, type NatsSinkOptions } from '../../../src/delivery/sinks/nats/sink.ts';
+import { openCuttableConnection } from '../../support/sinks/cut-connection.ts';
+import { type NatsServer, openNatsServer } from '../../support/sinks/nats-server.ts';
+import { sampleRecord, sampleRecords } from '../../support/sinks/sample-records.ts';
+import { findTool } from '../../support/tools.ts';
+
+const natsServer = findTool('nats-server');
+const never = new AbortController().signal;
+const fleet = { routers: 1, labelValues: {} };
+const MODES = { fast: { allow_batched: true }, atomic: { allow_atomic: true }, single: {} } as const;
+type Mode = keyof typeof MODES;
+const BATCHED = ['fast', 'atomic'] as const;
+
+/** Users of the server: one with what docs/sinks.md lists as least permissions, one without a subject, and the test itself. */
+const CONFIG = `authorization { users: [
+  { user: "agent", password: "p", permissions: {
+    publish: ["*.*.*.*", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.*"], subscribe: ["_INBOX.>"] } },
+  { user: "blind", password: "p", permissions: { publish: ["*.*.*.*"], subscribe: ["_INBOX.>"] } },
+  { user: "kept-out", password: "p", permissions: { publish: { deny: ["*.*.*.secret"] } } },
+  { user: "admin", password: "p" }
+] }`;
+const ADMIN = { user: 'admin', pass: 'p' };
+const toAuth = (username: string) => ({ kind: 'basic', username, password: new Secret('p') }) as const;
+
+function createSink(url: string, subject: string, options: Partial<NatsSinkOptions> = {}) {
+  const sink = createNatsSink({
+    name: 'events',
+    batch: { recordsMax: 5000, bytesMax: 1024 * 1024, waitMs: 0 },
+    timeoutMs: 30_000,
+    servers: [url],
+    subject,
+    auth: toAuth('agent'),
+    clock: createSystemClock(),
+    ...options,
+  });
+  onTestFinished(() => sink.close());
+  return sink;
+}
+
+/** Records of three logs, in turn. */
+function recordsOfLogs(prefix: string, count: number, message?: string): OutgoingRecord[] {
+  return Array.from({ length: count }, (_, index) =>
+    sampleRecord(`${prefix}-${index}`, { component: `log${index % 3}`, ...(message && { message }) }),
+  );
+}
+
+/** Ids as they should be stored, log by log. */
+function byLog(ids: readonly { readonly log: string; readonly id: string }[]): Record<string, string[]> {
+  const logs: Record<string, string[]> = {};
+  for (const { log, id } of ids) {
+    logs[log] ??= [];
+    logs[log].push(id);
+  }
+  return logs;
+}
+const expected = (records: readonly OutgoingRecord[]) =>
+  byLog(records.map(({ fields }) => ({ log: fields.component, id: fields.uid })));
+
+describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server${natsServer.note}`, () => {
+  let server: NatsServer;
+  beforeAll(async () => {
+    server = await openNatsServer({ config: CONFIG, admin: ADMIN });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  let streams = 0;
+  /** A stream of its own for each test: `subject` is its prefix. */
+  async function addStream(mode: Mode, config: object = {}) {
+    const subject = `s${++streams}`;
+    const name = subject.toUpperCase();
+    await server.addStream({ name, subjects: [`${subject}.>`], ...MODES[mode], ...config });
+    const read = async () => {
+      const messages = await server.read(name);
+      return byLog(messages.map((message) => ({ log: message.subject.split('.').at(-1) ?? '', id: message.id })));
+    };
+    return { subject, name, read };
+  }
+
+  /** Until the stream has acknowledged once, a sink asks of each record whether it is a repeat. */
+  async function createWarmSink(subject: string, options?: Partial<NatsSinkOptions>) {
+    const sink = createSink(server.url, subject, options);
+    await sink.deliver([sampleRecord('warm', { component: 'warm' })], never);
+    return sink;
+  }
+
+  /** Delivers as the worker does: again what was not accepted. Resolves with the number of failures. */
+  async function deliverAll(sink: ReturnType<typeof createSink>, records: readonly OutgoingRecord[]): Promise<number> {
+    let failures = 0;
+    let left = records;
+    while (left.length > 0) {
+      try {
+        const { retry } = await sink.deliver(left, never);
+        left = retry?.indexes.flatMap((index) => left[index] ?? []) ?? [];
+        if (retry) failures++;
+      } catch (cause) {
+        expect(cause).toMatchObject({ disposition: 'retry' });
+        if (++failures > 100) throw cause;
+      }
+    }
+    return failures;
+  }
+
+  test.for(BATCHED)('%s: stores a delivery once and in order, by batches, with the least permissions', async (mode) => {
+    const { subject, name, read } = await addStream(mode);
+    const admin = await connect({ servers: [server.url], ...ADMIN });
+    const results: string[] = [];
+    admin.subscribe('_INBOX.>', {
+      callback: (_error, message) => void (/"batch":/.test(message.string()) && results.push(message.subject)),
+    });
+    await admin.flush();
+    const sink = await createWarmSink(subject);
+    const records = recordsOfLogs('a', 1500);
+    const report = await sink.deliver(records, never);
+    const id = 'NATS/1.0\r\nNats-Msg-Id: \r\n\r\n'.length;
+    expect(report).toMatchObject({ refused: [], retry: undefined, warning: undefined });
+    expect(report.bytes).toBe(records.reduce((sum, { line, uid }) => sum + line.length + uid.length + id, 0));
+    const { warm, ...stored } = await read();
+    expect(warm).toEqual(['warm']);
+    expect(stored).toEqual(expected(records));
+    await admin.flush();
+    expect(results.filter((reply) => reply.endsWith('.$FI'))).toHaveLength(mode === 'fast' ? 1 : 0);
+    expect(new Set((await server.read(name)).map(({ batch }) => batch)).size).toBe(mode === 'fast' ? 1 : 3);
+    await admin.close();
+  });
+
+  test.for(BATCHED)('%s: counts repeats after a restart of the agent, and stores none', async (mode) => {
+    const { subject, read } = await addStream(mode);
+    const records = recordsOfLogs('a', 60);
+    await (await createWarmSink(subject)).deliver(records.slice(0, 40), never);
+    expect(await createSink(server.url, subject).deliver(records, never)).toMatchObject({ duplicates: 40 });
+    // A repeat that nobody expects.
+    const sink = await createWarmSink(subject);
+    await sink.deliver(recordsOfLogs('b', 30), never);
+    const { duplicates } = await sink.deliver([...records, ...recordsOfLogs('b', 40)], never);
+    // Fast ingest skips repeats without a word.
+    expect(duplicates).toBe(mode === 'fast' ? 0 : 90);
+    const { warm: _warm, ...stored } = await read();
+    expect(stored).toEqual(expected([...records, ...recordsOfLogs('b', 40)]));
+  });
+
+  test.for([
+    ['fast', 'up'],
+    ['fast', 'down'],
+    ['atomic', 'up'],
+    ['atomic', 'down'],
+  ] as const)('%s: loses, repeats and reorders nothing when the connection is cut, %s', async ([mode, direction]) => {
+    const { subject, read } = await addStream(mode);
+    await using line = await openCuttableConnection(server.port);
+    const sink = createSink(`nats://127.0.0.1:${line.port}`, subject);
+    // From one cut to the next: the first delivery is cut, the second one finds out how the stream takes batches.
+    const points = { up: [900, 14_000, 24_000, 33_000], down: [30, 70, 90, 110] }[direction];
+    const records = recordsOfLogs('a', 30 + points.length * 130);
+    await deliverAll(sink, records.slice(0, 10));
+    await deliverAll(sink, records.slice(10, 30));
+    let failures = 0;
+    for (const [index, bytes] of points.entries()) {
+      const start = 30 + index * 130;
+      line.cutAfter(direction, bytes);
+      failures += await deliverAll(sink, records.slice(start, start + 110));
+      await deliverAll(sink, records.slice(start + 110, start + 130));
+    }
+    expect(line.cuts).toBe(points.length);
+    expect(failures).toBeGreaterThanOrEqual(points.length);
+    await sink.close();
+    expect(await read()).toEqual(expected(records));
+  });
+
+  test.for(BATCHED)('%s: loses, repeats and reorders nothing when the server is killed in a batch', async (mode) => {
+    await using own = await openNatsServer();
+    await own.addStream({ name: 'LOGS', subjects: ['logs.>'], ...MODES[mode] });
+    await using line = await openCuttableConnection(own.port);
+    const sink = createSink(`nats://127.0.0.1:${line.port}`, 'logs', { auth: undefined });
+    const records = recordsOfLogs('a', 2000);
+    await sink.deliver(records.slice(0, 200), never);
+    let restarted: Promise<void> | undefined;
+    line.cutAfter('up', 120_000, () => {
+      restarted = own.kill().then(() => own.start());
+    });
+    for (let start = 200; start < records.length; start += 600) {
+      let left = records.slice(start, start + 600);
+      while (left.length > 0) {
+        const retry = await sink.deliver(left, never).then(
+          (report) => report.retry?.indexes ?? [],
+          () => left.keys().toArray(),
+        );
+        left = retry.flatMap((index) => left[index] ?? []);
+        if (left.length > 0) await restarted;
+      }
+    }
+    expect(restarted).toBeDefined();
+    const messages = await own.read('LOGS');
+    const stored = messages.map((message) => ({ log: message.subject.split('.').at(-1) ?? '', id: message.id }));
+    expect(byLog(stored)).toEqual(expected(records));
+  });
+
+  test.for(BATCHED)('%s: a record that the stream refuses becomes a dead letter alone', async (mode) => {
+    const { subject, read } = await addStream(mode, { max_msg_size: 2048 });
+    const sink = await createWarmSink(subject);
+    for (const [bad, place] of [
+      [0, 'first'],
+      [17, 'middle'],
+      [29, 'last'],
+    ] as const) {
+      const records = recordsOfLogs(place, 30);
+      records[bad] = sampleRecord(`${place}-bad`, { component: `log${bad % 3}`, message: 'x'.repeat(3000) });
+      expect(await sink.deliver(records, never)).toMatchObject({
+        refused: [{ index: bad, code: '10054', reason: expect.stringContaining('message size exceeds maximum') }],
+        retry: undefined,
+      });
+      const others = expected(records.filter((_, index) => index !== bad));
+      for (const [log, ids] of Object.entries(others)) expect((await read())[log]?.slice(-ids.length)).toEqual(ids);
+    }
+    // Larger than the server takes at all: known before it is sent.
+    const records = [...recordsOfLogs('big', 5), sampleRecord('huge', { message: 'x'.repeat(1024 ** 2) })];
+    expect(await sink.deliver(records, never)).toMatchObject({
+      refused: [{ index: 5, code: 'max_payload' }],
+      retry: undefined,
+    });
+    expect(Object.values(await read()).flat()).toHaveLength(1 + 3 * 29 + 5);
+  });
+
+  test.for(BATCHED)('%s: a subject that the account must not publish to stops that log alone', async (mode) => {
+    const { subject, read } = await addStream(mode);
+    const sink = await createWarmSink(subject, { auth: toAuth('kept-out') });
+    const secret = (uid: string) => sampleRecord(uid, { component: 'secret' });
+    const records = [...recordsOfLogs('a', 10), secret('s1'), ...recordsOfLogs('b', 10)];
+    expect(await sink.deliver(records, never)).toMatchObject({
+      retry: { indexes: [10], reason: expect.stringMatching(/permissions violation/i) },
+    });
+    const { warm: _warm, ...stored } = await read();
+    expect(stored).toEqual(expected(records.filter(({ uid }) => uid !== 's1')));
+    expect(await sink.deliver([secret('s2'), ...recordsOfLogs('c', 4)], never)).toMatchObject({
+      retry: { indexes: [0] },
+    });
+  });
+
+  test.for(BATCHED)('%s: a full stream holds back, and gets the rest in order once there is room', async (mode) => {
+    const { subject, name } = await addStream(mode, { max_msgs: 21, discard: 'new' });
+    const sink = await createWarmSink(subject);
+    const records = sampleRecords('a', 50, { component: 'log0' });
+    const report = await sink.deliver(records, never);
+    expect(report).toMatchObject({
+      retry: { indexes: records.keys().toArray().slice(20), reason: expect.stringMatching(/The stream is full/) },
+    });
+    await expect(sink.deliver(records.slice(20), never)).rejects.toMatchObject({
+      code: 'throttled',
+      disposition: 'hold-back',
+      answer: '10077',
+    });
+    expect((await server.read(name)).slice(1).map(({ id }) => id)).toEqual(records.slice(0, 20).map(({ uid }) => uid));
+    await server.updateStream(name, { max_msgs: 100 });
+    expect(await sink.deliver(records.slice(20), never)).toMatchObject({ retry: undefined });
+    expect((await server.read(name)).slice(1).map(({ id }) => id)).toEqual(records.map(({ uid }) => uid));
+  });
+
+  test('goes on when the stream no longer allows batches, and uses the ones that it allows', async () => {
+    const { subject, name, read } = await addStream('fast');
+    const sink = await createWarmSink(subject);
+    const parts = ['a', 'b', 'c', 'd'].map((prefix) => recordsOfLogs(prefix, 20));
+    const [first = [], second = [], third = [], fourth = []] = parts;
+    await sink.deliver(first, never);
+    await server.updateStream(name, { allow_batched: false });
+    expect(await sink.deliver(second, never)).toMatchObject({ refused: [], retry: undefined });
+    await sink.deliver(third, never);
+    await server.updateStream(name, { allow_atomic: true });
+    const other = await createWarmSink(subject);
+    await other.deliver(fourth, never);
+    const { warm: _warm, ...stored } = await read();
+    expect(stored).toEqual(expected(parts.flat()));
+    expect((await server.read(name)).filter(({ batch }) => batch !== '')).toHaveLength(20);
+  });
+
+  test('publishes one by one when the account must not look at streams, or when a stream stores only some subjects', async () => {
+    const blind = await addStream('fast');
+    const partly = await addStream('atomic', { subjects: ['partly.munich.>'] });
+    for (const [{ name }, subject, user] of [
+      [blind, blind.subject, 'blind'],
+      [partly, 'partly', 'agent'],
+    ] as const) {
+      const sink = await createWarmSink(subject, { auth: toAuth(user) });
+      const records = sampleRecords('a', 20);
+      expect(await sink.deliver(records, never)).toMatchObject({ retry: undefined });
+      const stored = await server.read(name);
+      expect(stored.slice(1).map(({ id, batch }) => `${id}${batch}`)).toEqual(records.map(({ uid }) => uid));
+    }
+  });
+
+  test('several sinks publish to one stream at a time, each in order', async () => {
+    const { subject, read } = await addStream('fast');
+    const sinks = await Promise.all(Array.from({ length: 5 }, () => createWarmSink(subject)));
+    const reports = await Promise.all(
+      sinks.map((sink, index) => sink.deliver(sampleRecords(`s${index}`, 300, { component: `log${index}` }), never)),
+    );
+    expect(reports.map(({ retry }) => retry)).toEqual(sinks.map(() => undefined));
+    const { warm: _warm, ...stored } = await read();
+    expect(stored).toEqual(
+      expected(sinks.flatMap((_, index) => sampleRecords(`s${index}`, 300, { component: `log${index}` }))),
+    );
+  });
+
+  test.for([
+    ['fast', /fast ingest/, /^$/],
+    ['atomic', /atomic batches/, /allow_batched/],
+    ['single', /one record of each log at a time/, /allow_batched.*allow_atomic/],
+  ] as const)(
+    'the preflight says that a stream takes records in the mode %s, and what would be faster',
+    async ([mode, message, hint]) => {
+      const { subject } = await addStream(mode);
+      const findings = await createSink(server.url, subject).preflight(fleet, never);
+      expect(findings.filter(({ verdict }) => verdict !== 'ok')).toEqual([]);
+      const found = findings.find(({ step }) => step === 'publishing');
+      expect(found?.message).toMatch(message);
+      expect(found?.hint ?? '').toMatch(hint);
+    },
+  );
+});
