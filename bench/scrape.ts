@@ -12,50 +12,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
-import { Gauge, Registry } from 'prom-client';
-import { FleetExposition } from '../src/exposition/index.ts';
-import type { MetricFamily } from '../src/model/index.ts';
+import { FAMILIES, fillExposition, fillRegistry, SAMPLES_PER_FAMILY } from './scrape-series.ts';
 
-const FAMILIES = 25;
-const SAMPLES_PER_FAMILY = 4;
 const ROUTERS = [100, 1000, 5000] as const;
 const ROUNDS = 5;
-
-function createFamilies(round: number): MetricFamily[] {
-  return Array.from({ length: FAMILIES }, (_none, family) => ({
-    name: `router_family_${family}_bytes`,
-    help: 'A family.',
-    type: 'gauge',
-    samples: Array.from({ length: SAMPLES_PER_FAMILY }, (_nothing, index) => ({
-      labels: { interface: `net${index}` },
-      value: round * 1000 + family * 10 + index,
-    })),
-  }));
-}
-
-function fillExposition(routers: number): FleetExposition {
-  const exposition = new FleetExposition();
-  for (let router = 0; router < routers; router++) {
-    const identity = { name: `router-${router}`, labels: { site: `site-${router % 50}` } };
-    exposition.publishValues(identity, 'interfaces', createFamilies(router), 1e15);
-  }
-  return exposition;
-}
-
-function fillRegistry(routers: number): Registry {
-  const registry = new Registry();
-  const gauges = createFamilies(0).map(
-    ({ name, help }) => new Gauge({ name, help, labelNames: ['router', 'site', 'interface'], registers: [registry] }),
-  );
-  for (let router = 0; router < routers; router++) {
-    for (const [index, family] of createFamilies(router).entries()) {
-      for (const { labels, value } of family.samples) {
-        gauges[index]?.set({ router: `router-${router}`, site: `site-${router % 50}`, ...labels }, value);
-      }
-    }
-  }
-  return registry;
-}
 
 async function drain(chunks: Iterable<string>, isCompressed: boolean): Promise<number> {
   let bytes = 0;

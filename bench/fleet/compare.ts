@@ -42,6 +42,11 @@ const MEASURED_TURNS = 6;
 const CLOCK_TICKS_PER_SECOND = 100;
 const KIB_PER_MIB = 1024;
 const LOG_PATH = '/download/log';
+/** Requests of a look at six logs. */
+export const LOG_PATHS = [
+  `${LOG_PATH}?list_files=1`,
+  ...['system', 'network', 'modem', 'vpn', 'firewall', 'web'].map((name) => `${LOG_PATH}?log_file=${name}/current`),
+];
 
 function fileOf(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
@@ -56,19 +61,24 @@ export function residentMiBOf(pid: number | undefined): number {
   return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / KIB_PER_MIB;
 }
 
+/** Stub routers that answer at one port. */
+export interface StubPart {
+  readonly port: number;
+  readonly caPem: string;
+  readonly routers: number;
+}
+
 /**
  * Starts the agent, built by `npm run build`, with more lines of configuration. In the environment, AGENT_FLAGS are flags of
  * Node.js, PROFILES is a folder for its profile, and DIST the folder of the program.
  */
-export function startAgent(
-  folder: string,
-  { port, caPem }: { port: number; caPem: string },
-  routers: number,
-  more: string,
-): ChildProcess {
-  writeFileSync(join(folder, 'ca.pem'), caPem);
-  const list = Array.from({ length: routers }, (_, index) => {
-    return `  - { name: plant-${index}, url: "https://127.0.0.1:${port}/r${index}" }`;
+export function startAgent(folder: string, parts: readonly StubPart[], more: string): ChildProcess {
+  const list = parts.flatMap(({ port, caPem, routers }) => {
+    writeFileSync(join(folder, `ca-${port}.pem`), caPem);
+    return Array.from({ length: routers }, (_, index) => {
+      const router = `name: plant-${port}-${index}, url: "https://127.0.0.1:${port}/r${index}"`;
+      return `  - { ${router}, tls: { ca_file: ${folder}/ca-${port}.pem } }`;
+    });
   });
   const config = join(folder, 'router-exporter.yaml');
   writeFileSync(
@@ -101,7 +111,7 @@ function findTurn(requests: Readonly<Record<string, number>>): {
 function renderDefaults({ kind, intervalMs }: Comparison, folder: string): string {
   const [poll, logs] = kind === 'status' ? [`${intervalMs}ms`, '1h'] : ['1h', `${intervalMs}ms`];
   const sinks = kind === 'status' ? '' : `sinks:\n  - { name: discard, type: file, path: ${folder}/records }`;
-  return `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: { interval: ${poll} }, logs: { interval: ${logs} }, tls: { ca_file: ${folder}/ca.pem } }
+  return `defaults: { username: u, password: p, timezone: UTC, labels: { site: munich }, poll: { interval: ${poll} }, logs: { interval: ${logs} } }
 ${sinks}`;
 }
 
@@ -113,17 +123,12 @@ export async function compareWithBare(comparison: Comparison): Promise<Compared>
   await using stubs = new RoutersClient(fileOf('../../src/main.ts'), createSystemClock());
   const started = await stubs.ask({ type: 'start', options: { ...stub, bodies } }, 'started');
   const count = async () => (await stubs.ask({ type: 'count' }, 'counted')).counts;
-  const agent = startAgent(folder, started, routers, renderDefaults(comparison, folder));
+  const agent = startAgent(folder, [{ ...started, routers }], renderDefaults(comparison, folder));
   agent.stderr?.resume();
   await sleep(WARM_UP_TURNS * intervalMs);
   await count();
   await sleep(MEASURED_TURNS * intervalMs);
-  const components = stub.logs?.components ?? 0;
-  const logNames = ['system', 'network', 'modem', 'vpn', 'firewall', 'web'].slice(0, components);
-  const logPaths = ['?list_files=1', ...logNames.map((name) => `?log_file=${name}/current`)].map(
-    (one) => LOG_PATH + one,
-  );
-  const paths = kind === 'logs' ? logPaths : findTurn((await count()).requests).paths;
+  const paths = kind === 'logs' ? LOG_PATHS : findTurn((await count()).requests).paths;
   // Both ask at once, so that other load of the machine affects both equally.
   const bare = fork(fileOf('bare-client.ts'));
   bare.send({ port: started.port, caPem: started.caPem, routers, intervalMs, paths } satisfies BareOrder);

@@ -35,8 +35,12 @@ export class RoutersClient implements AsyncDisposable {
     });
     const answered = once(this.#process, 'message', { signal });
     this.#process.send(order);
-    const [report] = (await Promise.race([answered, ended])) as [Report];
-    ended.catch(() => {});
+    // Only the first of them is waited for.
+    for (const one of [ended, answered]) one.catch(() => {});
+    const [report] = (await Promise.race([answered, ended]).catch((cause: unknown) => {
+      if (cause instanceof BenchError) throw cause;
+      throw new BenchError('no-answer', `The process of the stub routers has not answered to ${order.type}`, { cause });
+    })) as [Report];
     if (report.type === type) return report as Extract<Report, { readonly type: T }>;
     throw new BenchError('no-answer', report.type === 'failed' ? report.error : `Expected ${type}, not ${report.type}`);
   }

@@ -1,8 +1,11 @@
 import { once } from 'node:events';
-import { createSystemClock, renderErrorChain, systemRandom } from '../../base/index.ts';
+import { createSystemClock, openDeadline, renderErrorChain, systemRandom } from '../../base/index.ts';
 import { readUrl, Scraper, type StubRouters, startStubRouters } from '../../simulator/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
 import type { Order, Report } from './messages.ts';
+
+/** Limit of reading a text, below that of an answer. Milliseconds. */
+const READ_MS_MAX = 30_000;
 
 /** `bench-routers`: the stub routers of `bench`, in a process of their own; takes orders from the process that started it. */
 export async function runBenchRouters(io: CommandIo): Promise<ExitCode> {
@@ -33,15 +36,18 @@ export async function runBenchRouters(io: CommandIo): Promise<ExitCode> {
         for (const scraper of scrapers) void scraper.run(AbortSignal.any([stop.signal, scraping.signal]));
         return { type: 'scraping' };
       }
-      case 'read':
-        return { type: 'read', text: await readUrl(order.url, stop.signal) };
+      case 'read': {
+        using deadline = openDeadline(clock, READ_MS_MAX, stop.signal);
+        return { type: 'read', text: await readUrl(order.url, deadline.signal) };
+      }
     }
   };
   process.on('message', (order: Order) => {
-    carryOut(order).then(
-      (report) => process.send?.(report),
-      (cause: unknown) => process.send?.({ type: 'failed', error: renderErrorChain(cause) } satisfies Report),
-    );
+    void carryOut(order)
+      .catch((cause: unknown): Report => ({ type: 'failed', error: renderErrorChain(cause) }))
+      .then((report) => {
+        if (process.connected) process.send?.(report);
+      });
   });
   // The parent process ends it, also by its own end.
   const gone = Promise.withResolvers<void>();
