@@ -42,13 +42,14 @@ export async function runBenchRouters(io: CommandIo): Promise<ExitCode> {
       }
     }
   };
-  process.on('message', (order: Order) => {
-    void carryOut(order)
-      .catch((cause: unknown): Report => ({ type: 'failed', error: renderErrorChain(cause) }))
-      .then((report) => {
-        if (process.connected) process.send?.(report);
-      });
-  });
+  const report = async (order: Order): Promise<void> => {
+    const result = await carryOut(order).catch((cause: unknown): Report => {
+      return { type: 'failed', error: renderErrorChain(cause) };
+    });
+    // The parent process may be gone by now.
+    if (process.connected) process.send?.(result);
+  };
+  process.on('message', (order: Order) => void report(order));
   // The parent process ends it, also by its own end.
   const gone = Promise.withResolvers<void>();
   process.once('disconnect', gone.resolve);
