@@ -13,11 +13,11 @@ const STOP_MS_MAX = 60_000;
 export class AgentProcess implements AsyncDisposable {
   /** Address of its web server. */
   readonly url: string;
-  readonly #process: ChildProcess;
+  readonly #child: ChildProcess;
   readonly #clock: Clock;
 
   private constructor(child: ChildProcess, url: string, clock: Clock) {
-    this.#process = child;
+    this.#child = child;
     this.url = url;
     this.#clock = clock;
   }
@@ -51,14 +51,14 @@ export class AgentProcess implements AsyncDisposable {
 
   /** Number of the process. */
   get pid(): number {
-    return this.#process.pid ?? 0;
+    return this.#child.pid ?? 0;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
-    const ended = once(this.#process, 'exit');
-    this.#process.kill('SIGTERM');
-    const timer = this.#clock.setTimer(STOP_MS_MAX, () => this.#process.kill('SIGKILL'));
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGTERM');
+    const timer = this.#clock.setTimer(STOP_MS_MAX, () => this.#child.kill('SIGKILL'));
     await ended;
     timer.cancel();
   }

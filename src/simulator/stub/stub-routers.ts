@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Clock, Random } from '../../base/index.ts';
 import { SimulatorError } from '../simulator-error.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
@@ -63,8 +63,8 @@ export async function startStubRouters(options: StubRoutersOptions): Promise<Stu
   const stub = new StubServer(options);
   const server = createServer(authority.issue(['127.0.0.1']), (request, response) => stub.answer(request, response));
   server.keepAliveTimeout = 0;
-  const { idleMs } = options;
-  if (idleMs !== undefined) server.on('secureConnection', (socket: Socket) => closeIdle(socket, idleMs));
+  // Connections without a request for this long are closed.
+  if (options.idleMs !== undefined) server.timeout = options.idleMs;
   // A client that gives up is no fault of the server.
   server.on('tlsClientError', () => {});
   server.listen({ port: 0, host: '127.0.0.1', backlog: BACKLOG });
@@ -88,10 +88,6 @@ export async function startStubRouters(options: StubRoutersOptions): Promise<Stu
 
 /** Connections that wait to be accepted: a fleet connects at once. */
 const BACKLOG = 4096;
-
-function closeIdle(socket: Socket, idleMs: number): void {
-  socket.setTimeout(idleMs, () => socket.end());
-}
 
 class StubServer {
   readonly #options: StubRoutersOptions;
