@@ -1,8 +1,9 @@
 /**
  * Measures the throughput from records to the spool and from the spool to sinks, the size on disk, and the CPU time.
  *
- *   npx node bench/delivery.ts [rounds, 5]
+ *   npx node bench/delivery.ts [rounds, 5] [--nats]
  *
+ * `--nats` measures only NATS.
  * For comparison: `cat` of the same lines to a file, and a simple Node.js program that reads lines with readline, parses
  * and renders each, and writes them to a stream. NATS needs `nats-server` on the path.
  */
@@ -35,26 +36,35 @@ import {
 } from './contest.ts';
 
 const RECORDS = 200_000;
-/** Fewer for NATS, which acknowledges every record separately. */
-const NATS_RECORDS = 20_000;
+/** Fewer for NATS, which in one of its modes acknowledges every record separately. */
+const NATS_RECORDS = 50_000;
+/** The defaults of the sink. */
+const NATS_BATCH = { recordsMax: 1000, bytesMax: 1024 * 1024, waitMs: 0 };
+/** What a stream allows, and how the sink publishes then. */
+const NATS_MODES = {
+  'one record of each log at a time': {},
+  'atomic batches': { allow_atomic: true },
+  'fast ingest': { allow_batched: true },
+};
 const BATCH_RECORDS = 1000;
 const LOGS = 20;
 const NATS_PORT = 14_222;
 const HTTP_PORT = 14_223;
 const RECEIVER = `require('node:http').createServer((q, r) => q.resume().on('end', () => r.writeHead(204).end())).listen(${HTTP_PORT}, '127.0.0.1', () => console.log('ready'))`;
 
-const [rounds = '5'] = process.argv.slice(2);
+const [rounds = '5'] = process.argv.slice(2).filter((word) => word !== '--nats');
+const isNatsAlone = process.argv.includes('--nats');
 const clock = createSystemClock();
 const never = new AbortController().signal;
 const batch = { recordsMax: 5000, bytesMax: 1024 * 1024, waitMs: 0 };
 const folder = mkdtempSync(join(tmpdir(), 'delivery-'));
 
-function renderRecord(index: number): string {
+function renderRecord(index: number, logs: number): string {
   const second = new Date(1_700_000_000_000 + index * 40).toISOString().slice(0, 19);
   return JSON.stringify({
     timestamp: `${second}.${String(index % 1e9).padStart(9, '0')}Z`,
     observed_timestamp: '2026-11-21T12:00:00.000Z',
-    router: `plant-${index % LOGS}`,
+    router: `plant-${index % logs}`,
     component: 'network',
     tag: 'wan',
     message: `signal quality rsrp -${70 + (index % 50)} dBm rsrq -${5 + (index % 15)} dB sinr ${(index * 7919) % 30} cell ${(index * 104729) % 99991}`,
@@ -66,12 +76,12 @@ function renderRecord(index: number): string {
 }
 
 /** Yields commits as `logs` makes them: batches of one log, logs in turn. */
-function* createCommits(count: number) {
+function* createCommits(count: number, logs = LOGS) {
   for (let start = 0; start < count; start += BATCH_RECORDS) {
     const lines = Array.from({ length: Math.min(BATCH_RECORDS, count - start) }, (_, index) =>
-      renderRecord(start + index),
+      renderRecord(start + index, logs),
     );
-    yield { router: `plant-${(start / BATCH_RECORDS) % LOGS}`, component: 'network', position: String(start), lines };
+    yield { router: `plant-${(start / BATCH_RECORDS) % logs}`, component: 'network', position: String(start), lines };
   }
 }
 
@@ -193,31 +203,44 @@ async function compareSinks(commits: readonly Parameters<EmbeddedStore['commit']
 
 async function compareNats(): Promise<void> {
   const connection = await connect({ port: NATS_PORT });
-  const streams = (await jetstreamManager(connection)).streams;
-  await streams.add({ name: 'LOGS', subjects: ['logs.>'] });
-  const names = Array.from({ length: Number(rounds) + 1 }, (_, round) => `\`nats\` ${round}`);
-  using store = openStore(join(folder, 'nats'), names);
-  using letters = new DeadLetterStore({ path: join(folder, 'nats'), now: Date.now });
-  const commits = [...createCommits(NATS_RECORDS)];
-  for (const commit of commits) store.commit(commit);
-  const contender = toContender('`nats`', store, letters, (name) =>
-    createNatsSink({
-      name,
-      batch,
-      timeoutMs: 30_000,
-      clock,
-      servers: [`nats://127.0.0.1:${NATS_PORT}`],
-      subject: 'logs',
-    }),
-  );
-  const run = async () => {
-    // Deletes the ids as well, so that the next round has no duplicates.
-    await streams.delete('LOGS');
-    await streams.add({ name: 'LOGS', subjects: ['logs.>'] });
-    return contender.run();
-  };
-  const bytes = commits.flatMap(({ lines }) => lines).join('\n').length;
-  printSinks(await contest([{ name: '`nats`, JetStream on disk', run }], Number(rounds)), NATS_RECORDS, bytes);
+  const { streams } = await jetstreamManager(connection);
+  for (const logs of [9, 20]) {
+    const commits = [...createCommits(NATS_RECORDS, logs)];
+    const contenders = Object.entries(NATS_MODES).map(([mode, config]) => ({ name: `${mode}, ${logs} logs`, config }));
+    const names = contenders.flatMap(({ name }) =>
+      Array.from({ length: Number(rounds) + 1 }, (_, round) => `${name} ${round}`),
+    );
+    using store = openStore(join(folder, `nats-${logs}`), names);
+    using letters = new DeadLetterStore({ path: join(folder, `nats-${logs}`), now: Date.now });
+    for (const commit of commits) store.commit(commit);
+    const results = await contest(
+      contenders.map(({ name, config }) => {
+        const contender = toContender(name, store, letters, (sink) =>
+          createNatsSink({
+            name: sink,
+            batch: NATS_BATCH,
+            timeoutMs: 30_000,
+            clock,
+            servers: [`nats://127.0.0.1:${NATS_PORT}`],
+            subject: 'logs',
+          }),
+        );
+        const run = async () => {
+          // With a new stream the ids of the round before are no repeats.
+          await streams.add({ name: 'LOGS', subjects: ['logs.>'], ...config });
+          const seconds = await contender.run();
+          const { state } = await streams.info('LOGS');
+          if (state.messages !== NATS_RECORDS) throw new Error(`${name}: ${state.messages} messages are stored`);
+          await streams.delete('LOGS');
+          return seconds;
+        };
+        return { name, run };
+      }),
+      Number(rounds),
+    );
+    const bytes = commits.flatMap(({ lines }) => lines).join('\n').length;
+    printSinks(results, NATS_RECORDS, bytes);
+  }
   await connection.close();
 }
 
@@ -233,13 +256,14 @@ try {
     nats?.once('spawn', () => resolve(true)).once('error', () => resolve(false));
   });
   if (receiver?.stdout) await once(receiver.stdout, 'data');
-  const commits = [...createCommits(RECORDS)];
-  const text = `${commits.flatMap(({ lines }) => lines).join('\n')}\n`;
-  print(
-    `${describeMachine()}; ${RECORDS} records, ${(text.length / 1e6).toFixed(0)} MB of JSON; ${rounds} rounds, medians.`,
-  );
-  await compareCommits(commits, text.length);
-  await compareSinks(commits, text);
+  print(`${describeMachine()}; ${rounds} rounds, medians.`);
+  if (!isNatsAlone) {
+    const commits = [...createCommits(RECORDS)];
+    const text = `${commits.flatMap(({ lines }) => lines).join('\n')}\n`;
+    print(`${RECORDS} records, ${(text.length / 1e6).toFixed(0)} MB of JSON.`);
+    await compareCommits(commits, text.length);
+    await compareSinks(commits, text);
+  }
   if (hasNats) await compareNats();
   else print('Skipped: nats, because nats-server is not installed.');
 } finally {

@@ -113,7 +113,7 @@ describe('loadConfig() on sinks', () => {
         stream: undefined,
         auth: undefined,
         credentials: undefined,
-        batch: { recordsMax: 500, bytesMax: MIB, waitMs: 0 },
+        batch: { recordsMax: 1000, bytesMax: MIB, waitMs: 0 },
       },
     ],
   ])('applies every default to {%s}', async (keys, settings) => {

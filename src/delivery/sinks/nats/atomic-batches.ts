@@ -1,9 +1,11 @@
 import type { DeliveryError } from '../../errors.ts';
 import { decodeBatchAnswer, readBatchResult, readErrorCode } from './batch-answer.ts';
 import { toNatsError } from './errors.ts';
+import { toMessageHeaders } from './headers.ts';
 import type { NatsLibrary } from './library.ts';
+import type { NatsMessage } from './message.ts';
 import type { BatchPublisher, BatchResult } from './publish-in-batches.ts';
-import type { NatsMessage, NatsPublisher } from './publisher.ts';
+import type { NatsPublisher } from './publisher.ts';
 
 /** Default maximum of servers. Messages. */
 const MESSAGES_MAX = 1000;
@@ -42,18 +44,15 @@ export class AtomicBatches implements BatchPublisher {
     const last = messages.at(-1);
     if (!last || messages.some((message) => this.#publisher.measure(message) > bytesMax)) return { taken: 0 };
     const id = `${this.#prefix}${this.#batches++}`;
-    const toHeaders = (message: NatsMessage, sequence: number) => {
-      const headers = this.#publisher.toHeaders(message);
-      headers.set('Nats-Batch-Id', id);
-      headers.set('Nats-Batch-Sequence', String(sequence));
-      return headers;
+    const toHeaders = (message: NatsMessage, sequence: number, ...more: readonly string[]) => {
+      const own = ['Nats-Batch-Id', id, 'Nats-Batch-Sequence', String(sequence), ...more];
+      return toMessageHeaders([...this.#publisher.toHeaders(message), ...own]);
     };
     try {
       for (const [index, message] of messages.slice(0, -1).entries()) {
         connection.publish(message.subject, message.payload, { headers: toHeaders(message, index + 1) });
       }
-      const headers = toHeaders(last, messages.length);
-      headers.set('Nats-Batch-Commit', '1');
+      const headers = toHeaders(last, messages.length, 'Nats-Batch-Commit', '1');
       const answer = decodeBatchAnswer(
         await connection.request(last.subject, last.payload, { headers, timeout: ackMsMax }),
       );

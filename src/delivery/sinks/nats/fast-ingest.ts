@@ -3,12 +3,14 @@ import { type Clock, DeadlineExceeded, openDeadline, untilAborted } from '../../
 import { DeliveryError } from '../../errors.ts';
 import { type BatchAnswer, decodeBatchAnswer, readBatchResult, readErrorCode } from './batch-answer.ts';
 import { toNatsError } from './errors.ts';
+import { toMessageHeaders } from './headers.ts';
 import type { NatsLibrary } from './library.ts';
+import type { NatsMessage } from './message.ts';
 import type { BatchPublisher, BatchResult } from './publish-in-batches.ts';
-import type { NatsMessage, NatsPublisher } from './publisher.ts';
+import type { NatsPublisher } from './publisher.ts';
 
 /** The server acknowledges progress after so many messages at most; fewer when it has many publishers. */
-const ACK_MESSAGES_MAX = 100;
+const ACK_MESSAGES_MAX = 250;
 /** Messages in flight, in intervals of acknowledgements: one interval is on its way while the other is being stored. */
 const INTERVALS_IN_FLIGHT = 2;
 /** Operations in the reply subject of a message. */
@@ -107,7 +109,10 @@ export class FastIngest implements BatchPublisher {
         if (message) {
           if (sent - batch.acked >= this.#inFlightMax) break;
           const reply = toReply(++sent, sent === 1 ? START : APPEND);
-          connection.publish(message.subject, message.payload, { headers: this.#publisher.toHeaders(message), reply });
+          connection.publish(message.subject, message.payload, {
+            headers: toMessageHeaders(this.#publisher.toHeaders(message)),
+            reply,
+          });
           continue;
         }
         if (sent === 0) return { taken: 0 };

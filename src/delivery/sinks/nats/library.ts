@@ -7,7 +7,6 @@ export async function loadNatsLibrary() {
   return {
     connect: transport.connect,
     credsAuthenticator: transport.credsAuthenticator,
-    headers: transport.headers,
     createInbox: transport.createInbox,
     errors: transport.errors,
     jetstream: jetstream.jetstream,

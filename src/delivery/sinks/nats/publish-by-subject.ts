@@ -1,5 +1,6 @@
 import { DeliveryError } from '../../errors.ts';
-import type { NatsAck, NatsMessage } from './publisher.ts';
+import type { NatsMessage } from './message.ts';
+import type { NatsAck } from './publisher.ts';
 
 /** Maximum number of subjects to publish to at the same time. */
 const SUBJECTS_MAX = 64;

@@ -1,6 +1,7 @@
 import { DeliveryError } from '../../errors.ts';
+import type { NatsMessage } from './message.ts';
 import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
-import type { NatsMessage, NatsPublisher } from './publisher.ts';
+import type { NatsPublisher } from './publisher.ts';
 
 /** How much of a batch a stream has. */
 export interface BatchResult {

@@ -1,17 +1,9 @@
-import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { DeliveryError } from '../../errors.ts';
 import { toNatsError } from './errors.ts';
+import { type HeaderWords, measureHeaders, toMessageHeaders } from './headers.ts';
 import type { NatsLibrary } from './library.ts';
-
-/** One message for a stream. */
-export interface NatsMessage {
-  /** Subject to publish to. */
-  readonly subject: string;
-  /** Message id, equal for the same record, so that the stream can deduplicate. */
-  readonly id: string;
-  /** The record, in memory that may be shared with others. */
-  readonly payload: Uint8Array;
-}
+import type { NatsMessage } from './message.ts';
 
 /** The acknowledgement of a stream. */
 export interface NatsAck {
@@ -32,11 +24,6 @@ export interface NatsPublisherOptions {
   /** Time limit of an acknowledgement. Milliseconds. */
   readonly ackMsMax: number;
 }
-
-/** Headers of a message without the value of the id. Bytes. */
-const HEADER_BYTES = 'NATS/1.0\r\nNats-Msg-Id: \r\n\r\n'.length;
-/** The header that names the expected stream, without the name. Bytes. */
-const EXPECTED_STREAM_BYTES = 'Nats-Expected-Stream: \r\n'.length;
 
 /** Publishes messages to JetStream over one connection. */
 export class NatsPublisher {
@@ -63,19 +50,14 @@ export class NatsPublisher {
   }
 
   /** Returns the headers of a message. */
-  toHeaders({ id }: NatsMessage): MsgHdrs {
+  toHeaders({ id }: NatsMessage): HeaderWords {
     const { stream } = this.#options;
-    const headers = this.#nats.headers();
-    headers.set('Nats-Msg-Id', id);
-    if (stream !== undefined) headers.set('Nats-Expected-Stream', stream);
-    return headers;
+    return stream === undefined ? ['Nats-Msg-Id', id] : ['Nats-Msg-Id', id, 'Nats-Expected-Stream', stream];
   }
 
   /** Returns the size of a message, including its headers. Bytes. */
-  measure({ id, payload }: NatsMessage): number {
-    const { stream } = this.#options;
-    const expected = stream === undefined ? 0 : EXPECTED_STREAM_BYTES + Buffer.byteLength(stream);
-    return payload.length + HEADER_BYTES + Buffer.byteLength(id) + expected;
+  measure(message: NatsMessage): number {
+    return message.payload.length + measureHeaders(this.toHeaders(message));
   }
 
   /** Returns why the server is certain to reject a message. */
@@ -96,7 +78,10 @@ export class NatsPublisher {
     const what = `Sink ${name} could not publish to ${subject}`;
     let ack: unknown;
     try {
-      ack = await this.#jetstream.publish(subject, payload, { headers: this.toHeaders(message), timeout: ackMsMax });
+      ack = await this.#jetstream.publish(subject, payload, {
+        headers: toMessageHeaders(this.toHeaders(message)),
+        timeout: ackMsMax,
+      });
     } catch (cause) {
       throw toNatsError(this.#nats, what, cause);
     }

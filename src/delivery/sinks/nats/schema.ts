@@ -65,7 +65,7 @@ export const natsSchema = sinkSchema('nats', 'NATS JetStream. The uid of a recor
   timeout,
   tls,
   format: format(['native', 'ecs', 'otel']),
-  batch: batch({ recordsMax: 500, bytesMax: 1024 ** 2, waitMs: 0 }),
+  batch: batch({ recordsMax: 1000, bytesMax: 1024 ** 2, waitMs: 0 }),
 });
 
 /** Normalises an address of NATS to `nats://host:port` or `tls://host:port`. */

@@ -1,18 +1,18 @@
 import { renderDuration, renderErrorChain, untilAborted } from '../../../base/index.ts';
 import type { BatchBounds, DeliveryReport, PreflightFinding, Sink } from '../../contracts.ts';
 import type { DeliveryError } from '../../errors.ts';
-import { type RecordFormat, renderRecord } from '../../formats/format.ts';
+import type { RecordFormat } from '../../formats/format.ts';
 import type { OutgoingRecord } from '../../outgoing-record.ts';
 import { connectToNats, type NatsServers } from './connection.ts';
 import { loadNatsLibrary, type NatsLibrary } from './library.ts';
+import { type NatsMessage, RecordMessage } from './message.ts';
 import { checkNatsStream } from './preflight.ts';
 import { type PublishOutcome, publishBySubject } from './publish-by-subject.ts';
 import { publishInBatches } from './publish-in-batches.ts';
-import { type NatsMessage, NatsPublisher } from './publisher.ts';
+import { NatsPublisher } from './publisher.ts';
 import type { NatsSettings } from './schema.ts';
 import { DUPLICATE_WINDOW_MS, readStream } from './stream.ts';
 import { StreamBatches } from './stream-batches.ts';
-import { toNatsSubject } from './subject.ts';
 
 /** Settings of a sink of type `nats`. */
 export interface NatsSinkOptions extends NatsServers, Omit<NatsSettings, 'servers'> {
@@ -65,13 +65,7 @@ class NatsSink implements Sink {
     const startMs = clock.monotonic();
     const nats = await loadNatsLibrary();
     const publisher = await this.#connect(nats, signal);
-    const messages = records.map(
-      (record): NatsMessage => ({
-        subject: toNatsSubject(subject, record.fields),
-        id: record.fields.uid,
-        payload: toPayload(record, format),
-      }),
-    );
+    const messages = records.map((record) => new RecordMessage(record, subject, format));
     const isOver = () => signal.aborted || clock.monotonic() - startMs >= this.timeoutMs * BUDGET_SHARE;
     let outcome: PublishOutcome;
     try {
@@ -171,11 +165,6 @@ class NatsSink implements Sink {
     const window = `${renderDuration(windowMs)}${stream ? '' : ' (assumed)'}`;
     return `Sink ${this.name} got no acknowledgements for ${outage}, and stream ${name} detects duplicates within ${window}: records in flight may be stored twice`;
   }
-}
-
-function toPayload(record: OutgoingRecord, format: RecordFormat): Uint8Array {
-  if (format === 'native') return record.memory.subarray(record.start, record.end);
-  return Buffer.from(renderRecord(record, format));
 }
 
 function describeRetry(failure: DeliveryError | undefined): { reason: string; retryAfterMs?: number } {

@@ -9,6 +9,8 @@ const NO_SITE = 'none';
 const SITE_NAMED_NONE = '%6Eone';
 /** Token of an empty name. No other name has it: behind a "%" of theirs there are always two signs. */
 const EMPTY = '%';
+/** Names that are tokens as they are. */
+const USUAL = /^[A-Za-z0-9_-]{1,128}$/;
 /** Maximum length of a token. Servers accept a line of 4096 bytes, in which the subject may stand with its reply. Characters. */
 const TOKEN_MAX = 200;
 /** What is kept of a longer token, before {@link CUT_MARK} and the hash of the name. Characters. */
@@ -41,6 +43,7 @@ function toSiteToken(site: string): string {
 }
 
 function toSubjectToken(name: string): string {
+  if (USUAL.test(name)) return name;
   if (name === '') return EMPTY;
   const token = name.replaceAll(/[^A-Za-z0-9_-]/gu, toEscapes);
   if (token.length <= TOKEN_MAX) return token;
