@@ -16,6 +16,7 @@ import { Fleet } from './routers/fleet.ts';
 import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
 import type { RefusalLog } from './sinks/refusal-log.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
+import { SpoolTrend } from './sinks/spool-trend.ts';
 import { createRouterValues, SpoolGuard, type State } from './state.ts';
 import { RecentRecords } from './stats/log-stats.ts';
 
@@ -75,7 +76,7 @@ export interface Stations extends Omit<State, 'opening'> {
 /** Decompression threads. A router that stalls in the middle of a large archive occupies one, so there is another. */
 const ARCHIVE_WORKERS = 2;
 /** Bounds of the steps of stopping. Milliseconds. */
-const STOP_MS = { archives: 500, routers: 1500, delivery: 3500, schedule: 1500 };
+const STOP_MS = { archives: 500, routers: 1500, delivery: 3500, schedule: 1500, trend: 100 };
 
 /** Creates the stations and connects them. There are no routers and no sinks yet, and nothing is running. */
 export function createStations(options: StationsOptions, lifecycle: Lifecycle): Stations {
@@ -121,11 +122,15 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     trigger: (key: string) => void scheduler.trigger(key),
   };
   const createRouter = (parts: RouterParts) => new RouterAgent({ ...parts, ...shared });
+  const trend = new SpoolTrend(clock, () => store.spooled.bytes);
+  trend.start();
+  lifecycle.onStop('trend', STOP_MS.trend, () => trend.stop());
   const describeSpool = () => {
     const routersHeldBack = spool.listRoutersHeldBack();
     const isEachHeldBack = routersHeldBack.length > 0 && routersHeldBack.length >= fleet.routers.length;
     const isHeldBack = spool.isHeldBack || isEachHeldBack;
-    return { ...store.spooled, bytesMax: spoolBytesMax, isHeldBack, routersHeldBack };
+    const secondsToFull = trend.findSecondsToFull(spoolBytesMax) ?? null;
+    return { ...store.spooled, bytesMax: spoolBytesMax, secondsToFull, isHeldBack, routersHeldBack };
   };
   metrics.read({
     spool: describeSpool,

@@ -4,6 +4,7 @@ import type { FleetExposition } from '../exposition/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
 import type { ModuleDefinition } from '../status/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
+import type { DeadLetterStore } from '../store/index.ts';
 import {
   FRESH_MIN_AGE_MS,
   type MetricsFormat,
@@ -14,6 +15,7 @@ import {
 } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
+import { findLetter, listLetters } from './sinks/letter-views.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import type { FleetHistory } from './views/fleet-history.ts';
 
@@ -25,6 +27,8 @@ export interface WebContentOptions {
   readonly fleet: Fleet;
   /** State of the sinks. */
   readonly sinks: SinkSupervisor;
+  /** Records that sinks rejected. */
+  readonly deadLetters: DeadLetterStore;
   /** Triggers fresh probes. */
   readonly scheduler: Scheduler;
   /** Counts of the fleet, minute by minute. */
@@ -85,6 +89,8 @@ export function createWebContent(options: WebContentOptions): WebContent {
       return router && renderEffectiveRouter(router.settings);
     },
     listSinks: () => options.sinks.describe(),
+    listLetters: (selection) => listLetters(options.deadLetters, selection),
+    findLetter: (id) => findLetter(options.deadLetters, id),
     describeSpool: options.spool,
     describeRuns: () => scheduler.load,
     findUnreadiness: options.findUnreadiness,

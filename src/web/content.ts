@@ -1,6 +1,8 @@
 import type { Secret } from '../base/index.ts';
 import type {
   FleetMinute,
+  LetterDetail,
+  LetterPage,
   RouterDetail,
   RouterLogSummary,
   RouterSummary,
@@ -102,6 +104,14 @@ export interface WebContent {
   renderRouterConfig(name: string): string | undefined;
   /** All sinks, in the order of the configuration. */
   listSinks(): readonly SinkSummary[];
+  /** Dead letters of one sink or of all, newest first: at most `limit`, and only those before the letter `before`. */
+  listLetters(selection: {
+    readonly sink: string | undefined;
+    readonly limit: number;
+    readonly before: number | undefined;
+  }): LetterPage;
+  /** One dead letter; `undefined` when there is none of this number. */
+  findLetter(id: number): LetterDetail | undefined;
   /** The fill level of the spool. */
   describeSpool(): SpoolSummary;
   /** How many runs are under way or waiting. */

@@ -70,7 +70,7 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
     onGone: () => happened.push('gone'),
   });
   metrics.read({
-    spool: () => ({ ...store.spooled, bytesMax: 1, isHeldBack: false, routersHeldBack: [] }),
+    spool: () => ({ ...store.spooled, bytesMax: 1, secondsToFull: null, isHeldBack: false, routersHeldBack: [] }),
     sinkLags: () => runner.measureLags(),
     deadLetters: () => runner.countLetters(),
     routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),

@@ -33,7 +33,7 @@ test.for(['/api/v1/routers/nobody', '/api/v1/routers/a%2Fb', '/api/v1/routers/%3
 );
 
 test('GET /api/v1/sinks lists the sinks and says what waits for them', async () => {
-  const spool = { records: 3, bytes: 900, bytesMax: 1000, isHeldBack: true, routersHeldBack: [] };
+  const spool = { records: 3, bytes: 900, bytesMax: 1000, secondsToFull: null, isHeldBack: true, routersHeldBack: [] };
   const content = { listSinks: () => [SINK], describeSpool: () => spool };
   const { status, text } = await ask('/api/v1/sinks', { content });
   expect([status, JSON.parse(text)]).toEqual([200, { sinks: [SINK], spool }]);

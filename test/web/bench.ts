@@ -112,11 +112,13 @@ export const SINK: SinkSummary = {
   type: 'loki',
   state: 'up',
   recordsDelivered: 100,
+  recordsPerSecond: 2.5,
   recordsWaiting: 0,
   lagSeconds: 0,
   deadLetters: 0,
   lastSuccess: '2026-11-21T12:00:00.000Z',
   error: null,
+  lastFailure: null,
 };
 
 /** One router, up; nothing fails. */
@@ -140,7 +142,16 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     renderConfig: () => 'web: {}\n',
     renderRouterConfig: () => 'name: plant-7\n',
     listSinks: () => [],
-    describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1024 ** 3, isHeldBack: false, routersHeldBack: [] }),
+    describeSpool: () => ({
+      records: 0,
+      bytes: 0,
+      bytesMax: 1024 ** 3,
+      secondsToFull: null,
+      isHeldBack: false,
+      routersHeldBack: [],
+    }),
+    listLetters: () => ({ letters: [], hasMore: false, counts: [], fault: null }),
+    findLetter: () => undefined,
     describeRuns: () => ({ running: 0, waiting: 0, heldBack: 0, max: 512 }),
     findUnreadiness: () => undefined,
     onFailed: () => {},

@@ -19,6 +19,7 @@ import { type DeadLetterStore, type EmbeddedStore, type SpoolCursor, StoreError 
 import type { SinkSummary } from '../../web/index.ts';
 import { createSelection, type SinkSelection } from '../line-processing.ts';
 import type { SelfMetrics } from '../metrics/self-metrics.ts';
+import { DeliveryRate } from './delivery-rate.ts';
 import type { RefusalLog } from './refusal-log.ts';
 
 /** Stores, clock and counters that all sinks share. */
@@ -63,12 +64,15 @@ export class RunningSink {
   /** Wall time, milliseconds since the Unix epoch. */
   #lastSuccessMs: number | undefined;
   #error: string | null = null;
+  #lastFailure: SinkSummary['lastFailure'] = null;
+  readonly #rate: DeliveryRate;
   /** True if there may be dead letters to replay. */
   #mayReplay = false;
 
   constructor(settings: SinkSettings, sink: Sink, context: SinkContext) {
     const { clock, random, metrics, store, deadLetters } = context;
     this.settings = settings;
+    this.#rate = new DeliveryRate(clock);
     this.#context = context;
     this.#sink = sink;
     this.#selection = createSelection(settings.select);
@@ -126,11 +130,13 @@ export class RunningSink {
       type: this.settings.type,
       state: this.#state,
       recordsDelivered: this.#records,
+      recordsPerSecond: this.#rate.perSecond,
       recordsWaiting: this.#countWaiting(this.#selection.isWanted),
       lagSeconds: this.lagSeconds,
       deadLetters,
       lastSuccess: this.#lastSuccessMs === undefined ? null : new Date(this.#lastSuccessMs).toISOString(),
       error: this.#error,
+      lastFailure: this.#lastFailure,
     };
   }
 
@@ -219,6 +225,7 @@ export class RunningSink {
     switch (event.type) {
       case 'records-delivered': {
         this.#records += event.records;
+        this.#rate.add(event.records);
         this.#lastSuccessMs = clock.now();
         this.#noteState(true, null);
         count('delivered', event.records - event.duplicates);
@@ -289,5 +296,6 @@ export class RunningSink {
     this.#context.metrics.sinkUp.set({ sink: this.name }, isUp ? 1 : 0);
     this.#state = isUp ? 'up' : 'down';
     this.#error = error;
+    if (error !== null) this.#lastFailure = { at: new Date(this.#context.clock.now()).toISOString(), error };
   }
 }

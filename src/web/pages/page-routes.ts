@@ -9,6 +9,7 @@ import { type Delivery, renderFleet } from './fleet-page.ts';
 import { FLEET_SORTS, viewFleet } from './fleet-view.ts';
 import { html } from './html.ts';
 import { PAGE_HEADERS, type Page, renderPage, toHref } from './layout.ts';
+import { LETTERS_MAX, parseLetterQuery, renderLetter, renderLetters } from './letters-page.ts';
 import { LOG_SORTS, renderLogs } from './logs-page.ts';
 import { renderRouter } from './router-page.ts';
 import { renderRuns } from './runs.ts';
@@ -57,8 +58,21 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
     },
     '/sinks': (context) => {
-      const main = renderSinks(describeDelivery(dependencies.content), clock.now());
+      const main = renderSinks(describeDelivery(dependencies.content), top, clock.now());
       return answerPage(context, { title: 'Sinks', path: 'sinks', base: top, main });
+    },
+    '/dead-letters': (context) => {
+      const query = parseLetterQuery((name) => context.req.query(name));
+      const letters = dependencies.content.listLetters({ ...query, limit: LETTERS_MAX });
+      const main = renderLetters(letters, query, top, clock.now());
+      return answerPage(context, { title: 'Dead letters', path: undefined, base: top, main });
+    },
+    '/dead-letters/:id': (context) => {
+      const id = Number(context.req.param('id'));
+      const letter = Number.isSafeInteger(id) ? dependencies.content.findLetter(id) : undefined;
+      if (!letter) return answerNoLetter(context, below);
+      const main = renderLetter(letter, below, clock.now());
+      return answerPage(context, { title: `Dead letter ${id}`, path: undefined, base: below, main });
     },
     '/config': (context) => {
       const { content } = dependencies;
@@ -88,4 +102,11 @@ function answerNoRouter(context: WebContext, base: string): Promise<Response> {
   const main = html`<h1>No such router</h1>
 <p>No router of this name is configured. <a href="${toHref(base, '')}">Search the fleet</a>.</p>`;
   return answerPage(context, { title: 'No such router', path: undefined, base, main });
+}
+
+function answerNoLetter(context: WebContext, base: string): Promise<Response> {
+  context.status(404);
+  const main = html`<h1>No such dead letter</h1>
+<p>It was dropped, or a sink has accepted it since. <a href="${base}dead-letters">All dead letters</a>.</p>`;
+  return answerPage(context, { title: 'No such dead letter', path: undefined, base, main });
 }

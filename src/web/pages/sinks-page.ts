@@ -8,20 +8,24 @@ const STATES = { up: ['good', 'up'], down: ['bad', 'down'], unknown: ['soft', 'n
 
 /** Number of routers that a notice names. */
 const NAMES_MAX = 10;
+/** Within this time, somebody should look. Seconds. */
+const SOON_S = 6 * 3600;
 
 /** Renders the sinks and the spool. */
-export function renderSinks({ sinks, spool }: Delivery, nowMs: number): Html {
-  const { records, bytes, bytesMax, isHeldBack, routersHeldBack } = spool;
+export function renderSinks({ sinks, spool }: Delivery, base: string, nowMs: number): Html {
+  const { records, bytes, bytesMax, secondsToFull, isHeldBack, routersHeldBack } = spool;
   const letters = sinks.reduce((sum, { deadLetters }) => sum + deadLetters, 0);
+  const isSoonFull = secondsToFull !== null && secondsToFull < SOON_S;
   return html`<h1>Sinks</h1>
 ${isHeldBack ? html`<p class="notice"><strong>Log reading is paused: the spool or its disk is full.</strong> Lines that the routers delete until it resumes are reported as gaps.</p>` : ''}
 ${routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${renderMany(routersHeldBack.length, 'router')}:</strong> ${renderNames(routersHeldBack)}. The waiting records of each take as much of the spool as is free.</p>` : ''}
 <h2>Spool</h2>
 <p>${renderMany(records, 'record')} waiting, in ${renderBytes(bytes)} of ${renderBytes(bytesMax)}.
-<meter aria-label="Share of the spool that is used" min="0" max="${bytesMax}" high="${Math.round(bytesMax * 0.9)}" value="${Math.min(bytes, bytesMax)}"></meter></p>
+<meter aria-label="Share of the spool that is used" min="0" max="${bytesMax}" high="${Math.round(bytesMax * 0.9)}" value="${Math.min(bytes, bytesMax)}"></meter>
+${secondsToFull === null ? 'It does not grow.' : html`<span class="${isSoonFull ? 'bad' : 'soft'}">Full in ${renderLength(secondsToFull)} if it goes on growing as in the last 10 min.</span>`}</p>
 <h2>Destinations</h2>
-${renderTable({ caption: renderMany(sinks.length, 'sink'), columns: createColumns(nowMs), rows: sinks, empty: 'No sink is configured, so no log is read.' })}
-${letters === 0 ? '' : html`<p>Dead letters are records that a sink rejected permanently: <code>router-exporter dead-letters list</code> shows them, <code>dead-letters replay</code> tries them again.</p>`}`;
+${renderTable({ caption: renderMany(sinks.length, 'sink'), columns: createColumns(base, nowMs), rows: sinks, empty: 'No sink is configured, so no log is read.', className: 'stack' })}
+${letters === 0 ? '' : html`<p><a href="${base}dead-letters">Dead letters</a> are records that a sink rejected permanently: <code>router-exporter dead-letters replay</code> tries them again.</p>`}`;
 }
 
 function renderNames(names: readonly string[]): string {
@@ -29,7 +33,7 @@ function renderNames(names: readonly string[]): string {
   return [...names.slice(0, NAMES_MAX), ...(rest > 0 ? [`${rest} more`] : [])].join(', ');
 }
 
-function createColumns(nowMs: number): readonly Column<SinkSummary>[] {
+function createColumns(base: string, nowMs: number): readonly Column<SinkSummary>[] {
   return [
     { title: 'Sink', cell: ({ name }) => name },
     { title: 'Type', cell: ({ type }) => type },
@@ -40,19 +44,34 @@ function createColumns(nowMs: number): readonly Column<SinkSummary>[] {
         return html`<span class="state ${tone}">${word}</span>`;
       },
     },
-    { title: 'Lag', kind: 'number', cell: ({ lagSeconds }) => renderLength(lagSeconds) },
-    { title: 'Waiting', kind: 'number', cell: ({ recordsWaiting }) => renderCount(recordsWaiting) },
+    { title: 'Records/s', kind: 'number', cell: ({ recordsPerSecond }) => renderRate(recordsPerSecond) },
     { title: 'Delivered', kind: 'number', cell: ({ recordsDelivered }) => renderCount(recordsDelivered) },
+    { title: 'Waiting', kind: 'number', cell: ({ recordsWaiting }) => renderCount(recordsWaiting) },
+    { title: 'Lag', kind: 'number', cell: ({ lagSeconds }) => renderLength(lagSeconds) },
     {
       title: 'Dead letters',
       kind: 'number',
-      cell: ({ deadLetters }) =>
-        deadLetters === 0 ? '0' : html`<strong class="warn">${renderCount(deadLetters)}</strong>`,
+      cell: ({ name, deadLetters }) =>
+        deadLetters === 0
+          ? '0'
+          : html`<a href="${base}dead-letters?sink=${encodeURIComponent(name)}"><strong class="warn">${renderCount(deadLetters)}</strong></a>`,
     },
     {
       title: 'Last success',
       cell: ({ lastSuccess }) => (lastSuccess === null ? 'never' : renderAgo(lastSuccess, nowMs)),
     },
-    { title: 'Last error', kind: 'wide', cell: ({ error }) => toShown(error ?? '') },
+    {
+      title: 'Last error',
+      kind: 'wide',
+      cell: ({ error, lastFailure }) =>
+        lastFailure === null
+          ? 'none'
+          : html`${renderAgo(lastFailure.at, nowMs)}: <span class="${error === null ? 'soft' : 'bad'}">${toShown(lastFailure.error)}</span>`,
+    },
   ];
+}
+
+/** `0.25`, `12`: records per second. */
+function renderRate(perSecond: number): string {
+  return perSecond < 10 ? String(Number(perSecond.toFixed(2))) : renderCount(perSecond);
 }

@@ -57,7 +57,7 @@ table { border-collapse: collapse; width: 100%; font-size: 0.9375rem; }
 caption { text-align: left; color: var(--soft); padding: 0.25rem 0; }
 th, td { text-align: left; padding: 0.3rem 0.9rem 0.3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { white-space: nowrap; } tbody th { font-weight: 600; }
-td.wide { min-width: 16rem; overflow-wrap: anywhere; }
+td.wide { min-width: 16rem; overflow-wrap: anywhere; } .stack td.wide { min-width: 0; } .stack tbody th { overflow-wrap: anywhere; white-space: normal; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.4; }
 .fleet th, .fleet td { padding: 0.12rem 0.6rem 0.12rem 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
@@ -97,6 +97,9 @@ h3 { font-size: 1rem; margin: 1rem 0 0.25rem; } h4 { font-size: 0.9375rem; margi
   .fleet .c-signal { grid-area: 3 / 1; } .fleet .c-operator { grid-area: 3 / 2; } .fleet .c-spark { grid-area: 3 / 3; width: 5rem; }
   .fleet .c-lag { display: none; } .fleet .soft[colspan] { grid-column: 1 / 4; white-space: normal; }
   .more .panel { width: calc(100vw - 1.5rem); grid-template-columns: max-content minmax(0, 1fr); left: auto; right: auto; inset-inline: 0 auto; transform: none; }
+  .stack, .stack caption, .stack tbody { display: block; } .stack thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .stack tr { display: block; border-bottom: 1px solid var(--line); padding: 0.4rem 0; } .stack tr > * { display: block; border: 0; padding: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  .stack td[data-title]::before { content: attr(data-title) ": "; content: attr(data-title) ": " / ""; color: var(--soft); }
   .fleet tbody th { position: static; } .fleet tbody tr { position: relative; }
 }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1.25rem; margin: 0.5rem 0; }
@@ -116,6 +119,6 @@ svg.plot polyline { fill: none; stroke: var(--link); stroke-width: 1.5; }
 svg.plot circle { fill: var(--link); } svg.plot .cross { stroke: var(--bad); stroke-width: 1.5; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 0.3rem; padding: 0.75rem; overflow-x: auto;
   font-size: 0.875rem; }
-code { font-size: 0.9375em; } .message { font-family: ui-monospace, monospace; font-size: 0.875rem; }
+pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; } code { font-size: 0.9375em; overflow-wrap: anywhere; } .message { font-family: ui-monospace, monospace; font-size: 0.875rem; }
 @media (forced-colors: active) { svg.plot polyline { stroke: CanvasText; } }
 `;

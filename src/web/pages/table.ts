@@ -37,16 +37,14 @@ export interface Table<Row> {
   readonly query?: TableQuery | undefined;
   /** Text shown when there are no rows. */
   readonly empty: string;
-}
-
-/** A table whose rows narrow screens show as blocks; roles keep it a table for assistive technology. */
-export interface FittingTable<Row> extends Table<Row> {
-  /** Class of the table. */
-  readonly className: string;
+  /** Class of the table. With one, narrow screens show rows as blocks; roles keep it a table for assistive technology. `stack`: one line for each cell. */
+  readonly className?: string | undefined;
 }
 
 /** Renders a table whose first column names the row. */
-export function renderTable<Row>({ caption, columns, rows, query, empty }: Table<Row>): Html {
+export function renderTable<Row>(table: Table<Row>): Html {
+  const { caption, columns, rows, query, empty, className } = table;
+  if (className !== undefined) return renderFitting(table, html`${rows.map((row) => renderFittingRow(table, row))}`);
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
 <table>
 <caption>${caption}</caption>
@@ -60,20 +58,22 @@ ${rows.map((row) => html`<tr>${columns.map((column, index) => renderCell(column,
 }
 
 /** Renders a table that is never wider than the screen. Takes breaks: a hundred rows take a dozen milliseconds. */
-export async function renderFittingTable<Row>(table: FittingTable<Row>): Promise<Html> {
-  const { caption, columns, rows, query, empty, className } = table;
+export async function renderFittingTable<Row>(table: Table<Row> & { readonly className: string }): Promise<Html> {
   const steps = new Steps();
   const pieces: string[] = [];
-  for (const row of rows) {
-    const cells = columns.map((column, index) => renderFittingCell(column, row, index === 0));
-    pieces.push(String(await html`<tr role="row">${cells}</tr>\n`));
+  for (const row of table.rows) {
+    pieces.push(String(await renderFittingRow(table, row)));
     if (steps.isDue) await steps.next();
   }
+  return renderFitting(table, raw(pieces.join('')));
+}
+
+function renderFitting<Row>({ caption, columns, rows, query, empty, className }: Table<Row>, body: Html): Html {
   return html`<table class="${className}" role="table">
 <caption>${caption}</caption>
 <thead role="rowgroup"><tr role="row">${columns.map((column) => renderHead(column, query))}</tr></thead>
 <tbody role="rowgroup">
-${raw(pieces.join(''))}${
+${body}${
   rows.length === 0
     ? html`<tr role="row"><td role="cell" colspan="${columns.length}" class="soft">${empty}</td></tr>`
     : ''
@@ -81,12 +81,17 @@ ${raw(pieces.join(''))}${
 </table>`;
 }
 
-function renderFittingCell<Row>(column: Column<Row>, row: Row, isName: boolean): Html {
+function renderFittingRow<Row>({ columns, className }: Table<Row>, row: Row): Html {
+  const cells = columns.map((column, index) => renderFittingCell(column, row, index === 0, className === 'stack'));
+  return html`<tr role="row">${cells}</tr>\n`;
+}
+
+function renderFittingCell<Row>(column: Column<Row>, row: Row, isName: boolean, isTitled: boolean): Html {
   const tooltip = column.tooltip?.(row) ?? '';
   const title = tooltip === '' ? '' : html` title="${tooltip}"`;
   const classes = toClass(column);
   if (isName) return html`<th scope="row" role="rowheader"${classes}${title}>${column.cell(row)}</th>`;
-  return html`<td role="cell"${classes}${title}>${column.cell(row)}</td>`;
+  return html`<td role="cell"${isTitled ? html` data-title="${column.title}"` : ''}${classes}${title}>${column.cell(row)}</td>`;
 }
 
 function toClass<Row>({ kind, className }: Column<Row>): Html | string {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { LogRow } from '../../../src/web/index.ts';
+import type { LetterSummary, LogRow, WebContent } from '../../../src/web/index.ts';
 import { ask, DETAIL, SINK } from '../bench.ts';
 import { createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
@@ -48,32 +48,104 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
     recordsWaiting: 12_345,
     deadLetters: 3,
     error: 'Refused',
+    lastFailure: { at: '1970-01-01T00:00:00.000Z', error: 'Refused' },
   };
-  const describeSpool = () => ({ records: 1, bytes: 1024, bytesMax: 4096, isHeldBack: true, routersHeldBack: [] });
+  const describeSpool = () => ({
+    records: 1,
+    bytes: 1024,
+    bytesMax: 4096,
+    secondsToFull: 5400,
+    isHeldBack: true,
+    routersHeldBack: [],
+  });
   const page = await read('/sinks', { listSinks: () => [SINK, down], describeSpool });
   expect(readRows(page)[1]).toEqual([
     'search',
     'loki',
     'down',
-    '2 h',
-    '12,345',
+    '2.5',
     '100',
+    '12,345',
+    '2 h',
     '3',
     expect.any(String),
-    'Refused',
+    '0 s ago: Refused',
   ]);
   expect(page).toContain('1 record waiting, in 1.0 KiB of 4.0 KiB');
   expect(page).toContain('Log reading is paused');
-  expect(page).toContain('dead-letters list');
-  expect(await read('/sinks', { listSinks: () => [SINK] })).not.toMatch(/dead-letters|is paused/);
+  expect(page).toContain('<span class="bad">Full in 1 h 30 min if it goes on growing');
+  expect(page).toContain('<a href="dead-letters?sink=search">');
+  expect(await read('/sinks', { listSinks: () => [SINK] })).not.toMatch(/dead-letters|is paused|Full in/);
 });
 
 test('the sinks name the first ten routers whose logs are not read because of their share of the spool', async () => {
   const routersHeldBack = Array.from({ length: 12 }, (_, index) => `plant-${index}`);
-  const describeSpool = () => ({ records: 1, bytes: 1024, bytesMax: 4096, isHeldBack: false, routersHeldBack });
+  const describeSpool = () => ({
+    records: 1,
+    bytes: 1024,
+    bytesMax: 4096,
+    secondsToFull: null,
+    isHeldBack: false,
+    routersHeldBack,
+  });
   const page = await read('/sinks', { listSinks: () => [SINK], describeSpool });
   expect(page).toContain('Log reading is paused for 12 routers:');
   expect(page).toContain('plant-8, plant-9, 2 more.');
+});
+
+const LETTER: LetterSummary = {
+  id: 17,
+  sink: 'search',
+  at: '1969-12-31T23:59:00.000Z',
+  router: 'plant-7',
+  component: 'network',
+  timestamp: '1969-12-31T23:00:00.000Z',
+  code: '400',
+  reason: 'mapper_parsing_exception',
+  isReplayed: false,
+};
+
+test('dead letters are listed with their reasons, by sink and page by page', async () => {
+  const asked: unknown[] = [];
+  const listLetters: WebContent['listLetters'] = (selection) => {
+    asked.push(selection);
+    const counts = [
+      ['loki', 1],
+      ['search', 2000],
+    ] as const;
+    return { letters: [LETTER, { ...LETTER, id: 16, isReplayed: true }], hasMore: true, counts, fault: null };
+  };
+  const page = await read('/dead-letters?sink=search&before=18', { listLetters });
+  expect(asked).toEqual([{ sink: 'search', limit: 50, before: 18 }]);
+  expect(readCaption(page)).toBe('2,000 dead letters of search, newest first');
+  expect(readRows(page)).toEqual([
+    ['17', 'search', '60 s ago', 'plant-7', 'network', '400', 'mapper_parsing_exception'],
+    ['16', 'search', '60 s ago', 'plant-7', 'network', '400', 'mapper_parsing_exception (is tried again)'],
+  ]);
+  expect(page).toContain('<a rel="next" href="?sink=search&amp;before=16">Older</a>');
+  expect(page).toContain('<a href="?sink=search">Newest</a>');
+  expect(page).toContain('dead-letters replay --all --sink search');
+  const whole = await read('/dead-letters?before=x', { listLetters });
+  expect(asked.at(-1)).toEqual({ sink: undefined, limit: 50, before: undefined });
+  expect(readCaption(whole)).toBe('2,001 dead letters, newest first');
+  const locked = () => ({ letters: [], hasMore: false, counts: [], fault: 'Locked' });
+  expect(await read('/dead-letters', { listLetters: locked })).toContain(
+    '<strong>They cannot be read now:</strong> Locked',
+  );
+});
+
+test('a dead letter stands on its page with its whole record, and the command that tries it again', async () => {
+  const findLetter = (id: number) => (id === 17 ? { ...LETTER, record: '{"message":"<b>","n":[1]}' } : undefined);
+  const page = await read('/dead-letters/17', { findLetter });
+  expect(page).toContain('<strong>search rejected this record (400):</strong> mapper_parsing_exception');
+  expect(page).toContain('{\n  &quot;message&quot;: &quot;&lt;b&gt;&quot;,\n  &quot;n&quot;: [\n    1\n  ]\n}</pre>');
+  expect(page).toContain('<code>router-exporter dead-letters replay 17</code>');
+  expect(page).toContain('<a href="../router/plant-7">');
+  const long = await read('/dead-letters/1', { findLetter: () => ({ ...LETTER, id: 1, record: 'x'.repeat(70_000) }) });
+  expect(long).toContain('The first 65,536 of 70,000 characters');
+  expect(long).toContain(`${'x'.repeat(65_536)}…</pre>`);
+  const { status, text } = await ask('/dead-letters/18', { content: { findLetter } });
+  expect([status, text]).toEqual([404, expect.stringContaining('No such dead letter')]);
 });
 
 test('the configuration stands there with the first routers, each with a link to its page', async () => {
@@ -99,17 +171,40 @@ test('all pages escape what comes from outside', async () => {
     listLogs: () =>
       createLogs(1, () => ({ router: EVIL, component: EVIL, newest: EVIL, position: { file: EVIL, offset: 0 } })),
     listSinks: () => [{ ...SINK, name: EVIL, type: EVIL, error: EVIL, lastSuccess: EVIL }],
+    listLetters: () => ({
+      letters: [{ ...LETTER, sink: EVIL, router: EVIL, component: EVIL, code: EVIL, reason: EVIL }],
+      hasMore: true,
+      counts: [[EVIL, 1]] as const,
+      fault: EVIL,
+    }),
+    findLetter: () => ({
+      ...LETTER,
+      sink: EVIL,
+      router: EVIL,
+      component: EVIL,
+      code: EVIL,
+      reason: EVIL,
+      record: EVIL,
+    }),
     renderConfig: () => EVIL,
     renderRouterConfig: () => EVIL,
   };
-  for (const path of ['/logs', '/sinks', '/config', `/logs?q=${encodeURIComponent(EVIL)}`]) {
+  for (const path of [
+    '/logs',
+    '/sinks',
+    '/dead-letters',
+    `/dead-letters?sink=${encodeURIComponent(EVIL)}`,
+    '/dead-letters/17',
+    '/config',
+    `/logs?q=${encodeURIComponent(EVIL)}`,
+  ]) {
     const page = await read(path, content);
     expect([path, page.match(/<script/g)]).toEqual([path, ['<script']]);
     expect(page).toContain('&lt;script&gt;');
   }
 });
 
-test.for(['/', '/router/plant-7', '/router/nobody', '/logs', '/sinks', '/config'])(
+test.for(['/', '/router/plant-7', '/router/nobody', '/logs', '/sinks', '/dead-letters', '/config'])(
   '%s runs its own script and style alone, loads nothing, and is shown in no frame',
   async (path) => {
     const { headers, text } = await ask(path, {

@@ -1,0 +1,29 @@
+import { renderErrorChain } from '../../base/index.ts';
+import { type DeadLetterStore, type StoredLetter, StoreError } from '../../store/index.ts';
+import type { LetterDetail, LetterPage, LetterSummary, WebContent } from '../../web/index.ts';
+
+/** Lists dead letters for pages. A file that cannot be read is a fault of the list: a command may hold it for a moment. */
+export function listLetters(
+  store: Pick<DeadLetterStore, 'list' | 'counts'>,
+  { sink, limit, before }: Parameters<WebContent['listLetters']>[0],
+): LetterPage {
+  try {
+    const letters = store.list({ sink, limit: limit + 1, afterId: before }).map(toSummary);
+    const counts = [...store.counts()].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    return { letters: letters.slice(0, limit), hasMore: letters.length > limit, counts, fault: null };
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause;
+    return { letters: [], hasMore: false, counts: [], fault: renderErrorChain(cause) };
+  }
+}
+
+/** Describes one dead letter with its record; `undefined` when there is none of this number. */
+export function findLetter(store: Pick<DeadLetterStore, 'get'>, id: number): LetterDetail | undefined {
+  const letter = store.get(id);
+  return letter && { ...toSummary(letter), record: letter.line };
+}
+
+function toSummary(letter: StoredLetter): LetterSummary {
+  const { id, sink, atMs, router, component, timestamp = null, code = null, reason, isReplayed } = letter;
+  return { id, sink, at: new Date(atMs).toISOString(), router, component, timestamp, code, reason, isReplayed };
+}

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import { DeliveryRate } from '../../src/agent/sinks/delivery-rate.ts';
+import { findLetter, listLetters } from '../../src/agent/sinks/letter-views.ts';
+import { SpoolTrend } from '../../src/agent/sinks/spool-trend.ts';
+import { createSteppedClock } from '../../src/base/index.ts';
+import { createStoreFolder } from '../support/store-folder.ts';
+
+test('DeliveryRate counts the records of the last minute', async () => {
+  const clock = createSteppedClock(0);
+  const rate = new DeliveryRate(clock);
+  expect(rate.perSecond).toBe(0);
+  await clock.advance(10_000);
+  rate.add(50);
+  // Since it was created: ten seconds.
+  expect(rate.perSecond).toBe(5);
+  await clock.advance(45_000);
+  expect(rate.perSecond).toBeCloseTo(50 / 55);
+  await clock.advance(20_000);
+  expect(rate.perSecond).toBe(0);
+  rate.add(55);
+  expect(rate.perSecond).toBe(1);
+  await clock.advance(3_600_000);
+  expect(rate.perSecond).toBe(0);
+});
+
+test('SpoolTrend tells when the spool is full if it goes on growing, and nothing while it does not grow', async () => {
+  const clock = createSteppedClock(0);
+  const spool = { bytes: 1000 };
+  const trend = new SpoolTrend(clock, () => spool.bytes);
+  trend.start();
+  expect(trend.findSecondsToFull(10_000)).toBeUndefined();
+  await clock.advance(60_000);
+  expect(trend.findSecondsToFull(10_000)).toBeUndefined();
+  spool.bytes = 1600;
+  // 600 bytes in a minute.
+  expect(trend.findSecondsToFull(10_000)).toBe(840);
+  expect(trend.findSecondsToFull(1500)).toBe(0);
+  await clock.advance(11 * 60_000);
+  expect(trend.findSecondsToFull(10_000)).toBeUndefined();
+  spool.bytes = 100;
+  expect(trend.findSecondsToFull(10_000)).toBeUndefined();
+  trend.stop();
+});
+
+test('listLetters and findLetter show what a sink rejected, page by page', async () => {
+  const folder = await createStoreFolder();
+  using letters = folder.openLetters({ now: () => 1000 });
+  for (let n = 1; n <= 5; n++) {
+    letters.add(n === 5 ? 'loki' : 'search', [
+      { uid: String(n), line: `{"router":"plant-${n}","component":"network"}`, reason: 'too old', code: '400' },
+    ]);
+  }
+  const first = listLetters(letters, { sink: undefined, limit: 2, before: undefined });
+  expect(first).toMatchObject({
+    hasMore: true,
+    fault: null,
+    counts: [
+      ['loki', 1],
+      ['search', 4],
+    ],
+  });
+  expect(first.letters.map(({ router }) => router)).toEqual(['plant-5', 'plant-4']);
+  const last = listLetters(letters, { sink: 'search', limit: 3, before: first.letters[1]?.id });
+  expect([last.letters.map(({ router }) => router), last.hasMore]).toEqual([['plant-3', 'plant-2', 'plant-1'], false]);
+  const [letter] = last.letters;
+  expect(findLetter(letters, letter?.id ?? 0)).toEqual({
+    ...letter,
+    at: '1970-01-01T00:00:01.000Z',
+    code: '400',
+    timestamp: null,
+    record: '{"router":"plant-3","component":"network"}',
+  });
+  expect(findLetter(letters, 99)).toBeUndefined();
+});
