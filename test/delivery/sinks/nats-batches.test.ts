@@ -87,6 +87,29 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     return sink;
   }
 
+  /** The results of all batches from now on. */
+  async function watchResults() {
+    const connection = await connect({ servers: [server.url], ...ADMIN });
+    const results: { readonly isFast: boolean; readonly count: unknown }[] = [];
+    connection.subscribe('_INBOX.>', {
+      callback: (_error, message) => {
+        if (!message.string().includes('"batch"')) return;
+        results.push({
+          isFast: message.subject.endsWith('.$FI'),
+          count: Reflect.get(message.json() as object, 'count'),
+        });
+      },
+    });
+    await connection.flush();
+    return {
+      async read() {
+        await connection.flush();
+        return results;
+      },
+      [Symbol.asyncDispose]: () => connection.close(),
+    };
+  }
+
   /** Delivers as the worker does: again what was not accepted. Resolves with the number of failures. */
   async function deliverAll(sink: ReturnType<typeof createSink>, records: readonly OutgoingRecord[]): Promise<number> {
     let failures = 0;
@@ -106,12 +129,7 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
 
   test.for(BATCHED)('%s: stores a delivery once and in order, by batches, with the least permissions', async (mode) => {
     const { subject, name, read } = await addStream(mode);
-    const admin = await connect({ servers: [server.url], ...ADMIN });
-    const results: string[] = [];
-    admin.subscribe('_INBOX.>', {
-      callback: (_error, message) => void (/"batch":/.test(message.string()) && results.push(message.subject)),
-    });
-    await admin.flush();
+    await using watch = await watchResults();
     const sink = await createWarmSink(subject);
     const records = recordsOfLogs('a', 1500);
     const report = await sink.deliver(records, never);
@@ -121,10 +139,10 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
     const { warm, ...stored } = await read();
     expect(warm).toEqual(['warm']);
     expect(stored).toEqual(expected(records));
-    await admin.flush();
-    expect(results.filter((reply) => reply.endsWith('.$FI'))).toHaveLength(mode === 'fast' ? 1 : 0);
+    const counts = (await watch.read()).map(({ isFast, count }) => ({ isFast, count }));
+    const atomic = [1000, 500].map((count) => ({ isFast: false, count }));
+    expect(counts).toEqual(mode === 'fast' ? [{ isFast: true, count: 1500 }] : atomic);
     expect(new Set((await server.read(name)).map(({ batch }) => batch)).size).toBe(mode === 'fast' ? 1 : 3);
-    await admin.close();
   });
 
   test.for(BATCHED)('%s: counts repeats after a restart of the agent, and stores none', async (mode) => {
@@ -210,6 +228,8 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
       expect(await sink.deliver(records, never)).toMatchObject({
         refused: [{ index: bad, code: '10054', reason: expect.stringContaining('message size exceeds maximum') }],
         retry: undefined,
+        // What was stored before it is not published again.
+        duplicates: 0,
       });
       const others = expected(records.filter((_, index) => index !== bad));
       for (const [log, ids] of Object.entries(others)) expect((await read())[log]?.slice(-ids.length)).toEqual(ids);
@@ -292,10 +312,12 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
   test('several sinks publish to one stream at a time, each in order', async () => {
     const { subject, read } = await addStream('fast');
     const sinks = await Promise.all(Array.from({ length: 5 }, () => createWarmSink(subject)));
+    await using watch = await watchResults();
     const reports = await Promise.all(
       sinks.map((sink, index) => sink.deliver(sampleRecords(`s${index}`, 300, { component: `log${index}` }), never)),
     );
     expect(reports.map(({ retry }) => retry)).toEqual(sinks.map(() => undefined));
+    expect(await watch.read()).toEqual(sinks.map(() => ({ isFast: true, count: 300 })));
     const { warm: _warm, ...stored } = await read();
     expect(stored).toEqual(
       expected(sinks.flatMap((_, index) => sampleRecords(`s${index}`, 300, { component: `log${index}` }))),

@@ -55,6 +55,8 @@ export class FastIngest implements BatchPublisher {
   readonly #publisher: NatsPublisher;
   readonly #clock: Clock;
   readonly #inbox: string;
+  /** Ids of batches are unique among all publishers of a stream. */
+  readonly #prefix: string;
   readonly #subscription: Subscription;
   #batches = 0;
   #current: Batch | undefined;
@@ -67,6 +69,7 @@ export class FastIngest implements BatchPublisher {
     this.#clock = clock;
     const { connection } = publisher;
     this.#inbox = nats.createInbox();
+    this.#prefix = nats.createInbox('B').slice(2);
     this.#subscription = connection.subscribe(`${this.#inbox}.>`, {
       callback: (error, message) => (error ? this.#fail(error) : this.#receive(message)),
     });
@@ -75,7 +78,7 @@ export class FastIngest implements BatchPublisher {
   }
 
   async publish(messages: readonly NatsMessage[], isOver: () => boolean): Promise<BatchResult> {
-    const id = String(this.#batches++);
+    const id = `${this.#prefix}${this.#batches++}`;
     const changed = Promise.withResolvers<void>();
     const batch: Batch = { id, size: messages.length, acked: 0, faultAt: Number.POSITIVE_INFINITY, changed };
     this.#current = batch;
