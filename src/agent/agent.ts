@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import { type Clock, Lifecycle, type Logger, type Random, renderDuration, renderErrorChain } from '../base/index.ts';
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import type { SourceKeeper, SourceOutcome } from '../inventory/index.ts';
-import type { SecretKeeper } from '../settings/index.ts';
+import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
 import type { StoreError } from '../store/index.ts';
 import { openWebServer, type ReloadResult, toWebPolicy, type WebServer } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
@@ -23,6 +23,8 @@ export interface AgentOptions {
   readonly config: Config;
   /** Files of routers that are watched for changes. Default: none. */
   readonly watched?: WatchedFiles | undefined;
+  /** Warnings about the configuration. Default: none. */
+  readonly warnings?: readonly ConfigFault[] | undefined;
   /** Reads the configuration again; absent: no reload. */
   readonly reload?: (() => Promise<LoadedConfig>) | undefined;
   /** Settings of the HTTP server that come from the command line. Default: none. */
@@ -150,6 +152,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
       history,
       clock,
       spool: stations.describeSpool,
+      describeConfiguration: () => ({ ...reloader.describe(), sources: inventory.describe() }),
       findUnreadiness: () => (readiness.isReady ? describeFault(state.opening.fault) : NOT_RUNNING),
       reload: (acceptedSource) => {
         if (acceptedSource === undefined || inventory.confirm(acceptedSource)) return reload();

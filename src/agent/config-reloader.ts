@@ -1,7 +1,7 @@
 import { type Clock, type Logger, Mutex, renderErrorChain } from '../base/index.ts';
 import { type Config, type LoadedConfig, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
-import { renderFault } from '../settings/index.ts';
-import type { ReloadResult } from '../web/index.ts';
+import { type ConfigFault, renderFault } from '../settings/index.ts';
+import type { ConfigurationSummary, ReloadResult } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Plan } from './plan.ts';
 
@@ -17,6 +17,8 @@ export interface ConfigReloaderOptions {
   readonly onCommitted?: ((loaded: LoadedConfig & { readonly ok: true }) => Promise<void>) | undefined;
   /** Files of routers that are watched for changes, as they were read; absent = none. */
   readonly watched?: WatchedFiles | undefined;
+  /** Warnings about the configuration that runs at first. Default: none. */
+  readonly warnings?: readonly ConfigFault[] | undefined;
   /** Clock for watching files and for the time of the last reload. */
   readonly clock: Clock;
   /** Log for the outcome of reloads. */
@@ -35,11 +37,25 @@ export class ConfigReloader {
   readonly #stop = new AbortController();
   #watch = new AbortController();
   #patterns = '';
+  #warnings: readonly ConfigFault[];
+  /** Wall time since which the configuration runs. Milliseconds. */
+  #loadedAtMs = 0;
+  #lastReload: ConfigurationSummary['lastReload'] = null;
 
   constructor(options: ConfigReloaderOptions) {
     this.#options = options;
+    this.#warnings = options.warnings ?? [];
     this.#noteSuccess();
     this.#follow(options.watched);
+  }
+
+  /** Describes the configuration that runs, and the last attempt to replace it. */
+  describe(): Pick<ConfigurationSummary, 'loadedAt' | 'lastReload' | 'warnings'> {
+    return {
+      loadedAt: new Date(this.#loadedAtMs).toISOString(),
+      lastReload: this.#lastReload,
+      warnings: this.#warnings.map(renderFault),
+    };
   }
 
   /** Reloads the configuration. Never rejects. Concurrent reloads run one after another. */
@@ -67,7 +83,9 @@ export class ConfigReloader {
       if (loaded.ok) {
         await commit(await prepare(loaded.config));
         await onCommitted?.(loaded);
+        this.#warnings = loaded.warnings ?? [];
         this.#noteSuccess();
+        this.#noteReload([]);
         this.#follow(loaded.watched);
         return { ok: true };
       }
@@ -78,6 +96,7 @@ export class ConfigReloader {
       faults = [renderErrorChain(cause)];
     }
     metrics.reloadSuccessful.set(0);
+    this.#noteReload(faults);
     for (const fault of faults.slice(0, LOGGED_FAULTS_MAX)) {
       logger.error('The configuration was not loaded again', { fault });
     }
@@ -91,7 +110,12 @@ export class ConfigReloader {
   #noteSuccess(): void {
     const { metrics, clock } = this.#options;
     metrics.reloadSuccessful.set(1);
-    metrics.reloadSuccessAt.set(clock.now() / 1000);
+    this.#loadedAtMs = clock.now();
+    metrics.reloadSuccessAt.set(this.#loadedAtMs / 1000);
+  }
+
+  #noteReload(faults: readonly string[]): void {
+    this.#lastReload = { at: new Date(this.#options.clock.now()).toISOString(), faults };
   }
 
   #follow(watched: WatchedFiles | undefined): void {

@@ -1,5 +1,6 @@
 import { type Clock, type Logger, renderErrorChain, untilAborted } from '../base/index.ts';
 import { SourceKeeper, type SourceOutcome, SourceReader, type SourceSettings } from '../inventory/index.ts';
+import type { SourceSummary } from '../web/index.ts';
 import { renderSettingsHash } from './settings-hash.ts';
 
 /** Answers of the sources, and what follows from a new one. */
@@ -12,21 +13,6 @@ export interface InventoryWatchOptions {
   readonly clock: Clock;
   /** Log for sources that cannot be read, and for routers that are not used. */
   readonly logger: Logger;
-}
-
-/** State of one source, for metrics. */
-export interface SourceSummary {
-  readonly name: string;
-  /** Whether the last reading succeeded; `undefined` before the first one has ended. */
-  readonly isUp: boolean | undefined;
-  /** Time of the last reading that succeeded, by the clock of this machine. Milliseconds. */
-  readonly readAtMs: number | undefined;
-  /** Number of its routers in the configuration. */
-  readonly routers: number;
-  /** Number of routers in its answer that are not used. */
-  readonly refused: number;
-  /** Number of routers that are missing in a newer answer, which is therefore not used. */
-  readonly heldRemovals: number;
 }
 
 interface Watched {
@@ -89,15 +75,18 @@ export class InventoryWatch {
 
   /** Describes all sources. */
   describe(): readonly SourceSummary[] {
-    return [...this.#watched.values()].map(({ settings: { name }, isUp, readAtMs }) => {
+    return [...this.#watched.values()].map(({ settings: { name }, isUp, readAtMs, failure }) => {
       const outcome = this.#outcomes.get(name);
+      const held = outcome?.held;
       return {
         name,
-        isUp,
-        readAtMs,
+        state: isUp === undefined ? 'unknown' : isUp ? 'up' : 'down',
+        lastSuccess: readAtMs === undefined ? null : new Date(readAtMs).toISOString(),
+        error: failure ?? outcome?.faulty ?? null,
         routers: outcome?.routers.size ?? 0,
         refused: outcome?.refused ?? 0,
-        heldRemovals: outcome?.held?.missing ?? 0,
+        refusals: outcome?.refusals ?? [],
+        held: held ? { missing: held.missing, of: held.of } : null,
       };
     });
   }

@@ -41,6 +41,8 @@ export interface WebContentOptions {
   readonly clock: Clock;
   /** Returns the number and size of the spooled records. */
   readonly spool: () => SpoolSummary;
+  /** Describes the running configuration, its last reload, and the sources of routers. */
+  readonly describeConfiguration: WebContent['describeConfiguration'];
   /** Returns why the agent is not ready; `undefined` if it is. */
   readonly findUnreadiness: () => string | undefined;
   /** Reloads the configuration; resolves with the outcome. `acceptedSource`: source whose removals are confirmed. */
@@ -88,6 +90,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
       const router = fleet.find(name);
       return router && renderEffectiveRouter(router.settings);
     },
+    describeConfiguration: options.describeConfiguration,
     listSinks: () => options.sinks.describe(),
     listLetters: (selection) => listLetters(options.deadLetters, selection),
     findLetter: (id) => findLetter(options.deadLetters, id),

@@ -90,6 +90,7 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     const { exitCode } = await serve({
       config,
       watched: loaded.watched,
+      warnings: loaded.warnings ?? [],
       secrets,
       inventory,
       sources: loaded.sources ?? [],

@@ -12,7 +12,7 @@ import {
 import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import { DeliveryError } from '../delivery/index.ts';
 import type { SourceKeeper, SourceOutcome } from '../inventory/index.ts';
-import type { SecretKeeper } from '../settings/index.ts';
+import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
 import { findSecrets } from './configuration.ts';
 import type { ServiceManager } from './service-manager.ts';
 import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
@@ -83,6 +83,8 @@ export interface ServeOptions {
   readonly config: Config;
   /** Files of routers to watch for changes; absent = none. */
   readonly watched?: WatchedFiles;
+  /** Warnings about the configuration; absent = none. */
+  readonly warnings?: readonly ConfigFault[];
   /** Loads the configuration again, at SIGHUP and on `POST /-/reload`; absent = no reload. */
   readonly reload?: () => Promise<LoadedConfig>;
   /** Called with the running configuration after each successful reload. */

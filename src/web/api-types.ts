@@ -426,6 +426,38 @@ export interface LetterPage {
   readonly fault: string | null;
 }
 
+/** The running configuration, its last reload, and the sources of its routers. */
+export interface ConfigurationSummary {
+  /** Time since which it runs. */
+  readonly loadedAt: string;
+  /** The last reload since the agent started; null without one. Without faults it succeeded. */
+  readonly lastReload: { readonly at: string; readonly faults: readonly string[] } | null;
+  /** Warnings about it, as `router-exporter check` prints them. */
+  readonly warnings: readonly string[];
+  /** Sources of its routers, in the order of the configuration. */
+  readonly sources: readonly SourceSummary[];
+}
+
+/** One source of routers. */
+export interface SourceSummary {
+  /** The configured name: label `source`. */
+  readonly name: string;
+  /** Whether the last reading succeeded; `unknown` before the first one has ended. */
+  readonly state: 'up' | 'down' | 'unknown';
+  /** Time of the last reading that succeeded; null before the first. */
+  readonly lastSuccess: string | null;
+  /** Why it could not be read, or why its answer is not used; null without an error. */
+  readonly error: string | null;
+  /** Number of its routers in the configuration. */
+  readonly routers: number;
+  /** Number of routers in its answer that are not used. */
+  readonly refused: number;
+  /** Reasons for some of them. */
+  readonly refusals: readonly string[];
+  /** Routers that a newer answer lacks, of how many: it is not used until that is confirmed. Null without such an answer. */
+  readonly held: { readonly missing: number; readonly of: number } | null;
+}
+
 /** `GET /api/v1/runs`: polls, readings of logs and backups of all routers. */
 export interface RunSummary {
   /** Under way. */

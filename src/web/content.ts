@@ -1,5 +1,6 @@
 import type { Secret } from '../base/index.ts';
 import type {
+  ConfigurationSummary,
   FleetMinute,
   LetterDetail,
   LetterPage,
@@ -102,6 +103,8 @@ export interface WebContent {
   renderConfig(): string;
   /** The running configuration of one router, as YAML without secrets; `undefined` when it is not configured. */
   renderRouterConfig(name: string): string | undefined;
+  /** Warnings about the configuration, its last reload, and the sources of its routers. */
+  describeConfiguration(): ConfigurationSummary;
   /** All sinks, in the order of the configuration. */
   listSinks(): readonly SinkSummary[];
   /** Dead letters of one sink or of all, newest first: at most `limit`, and only those before the letter `before`. */

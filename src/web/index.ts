@@ -8,6 +8,7 @@
  * of `/api/v1/`.
  */
 export type {
+  ConfigurationSummary,
   DeviceSummary,
   FamilyValues,
   FleetMinute,
@@ -36,6 +37,7 @@ export type {
   SessionSummary,
   SignalSummary,
   SinkSummary,
+  SourceSummary,
   SpoolSummary,
 } from './api-types.ts';
 export type {

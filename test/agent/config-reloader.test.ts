@@ -77,12 +77,32 @@ test('ConfigReloader loads, prepares and commits what it has loaded, and says wh
   expect(await readMetric('success_timestamp_seconds')).toBe(startS + 1);
 });
 
+test('ConfigReloader describes what runs: since when, with which warnings, and how the last reload ended', async () => {
+  const { clock, state, reloader } = createBench({ warnings: [FAULT] });
+  const warnings = ['f.yaml:3:5: routers: Expected a list'];
+  expect(reloader.describe()).toEqual({ loadedAt: '2026-11-21T00:00:00.000Z', lastReload: null, warnings });
+  await clock.advance(60_000);
+  state.loaded = { ok: false, faults: [FAULT], watched: NO_FILES };
+  await reloader.reload();
+  const failed = { at: '2026-11-21T00:01:00.000Z', faults: warnings };
+  expect(reloader.describe()).toEqual({ loadedAt: '2026-11-21T00:00:00.000Z', lastReload: failed, warnings });
+  state.loaded = { ok: true, config: createConfig(), watched: NO_FILES, warnings: [{ ...FAULT, line: 4 }] };
+  await reloader.reload();
+  expect(reloader.describe()).toEqual({
+    loadedAt: failed.at,
+    lastReload: { at: failed.at, faults: [] },
+    warnings: ['f.yaml:4:5: routers: Expected a list'],
+  });
+});
+
 test('ConfigReloader prepares nothing of a configuration with faults, and tells all of them', async () => {
   const { clock, state, reloader, happened, ownLog, readMetric } = createBench();
   state.loaded = { ok: false, faults: [FAULT, { ...FAULT, line: 4 }], watched: NO_FILES };
   await clock.advance(SECOND_MS);
   const faults = ['f.yaml:3:5: routers: Expected a list', 'f.yaml:4:5: routers: Expected a list'];
+  expect(reloader.describe().lastReload).toBeNull();
   expect(await reloader.reload()).toEqual({ ok: false, faults });
+  expect(reloader.describe().lastReload).toEqual({ at: '2026-11-21T00:00:01.000Z', faults });
   expect(happened).toEqual(['load']);
   expect(ownLog).toEqual(
     faults.map((fault) => ({ level: 'error', message: 'The configuration was not loaded again', fields: { fault } })),

@@ -43,6 +43,7 @@ async function startFrom(file: string, clock: SteppedClock, ownLog: OwnLine[]) {
       const text = await (await fetch(`${agent.urls[0]}/metrics/agent`)).text();
       return Number(new RegExp(`^router_exporter_source_${name}\\{source="inv"\\} (\\S+)$`, 'm').exec(text)?.[1]);
     },
+    readPage: async () => (await fetch(`${agent.urls[0]}/config`)).text(),
     post: async (path: string) => (await fetch(`${agent.urls[0]}${path}`, { method: 'POST' })).text(),
   };
 }
@@ -110,6 +111,7 @@ router_sources:
       await advance(2 * MINUTE_MS);
       expect([running.agent.summary().routers, await running.reading('held_removals')]).toEqual([2, 2]);
       expect(counters(0)).toMatchObject({ logins: 1, logouts: 0 });
+      expect(await running.readPage()).toContain('The newest answer of inv lacks 2 of 2 routers, so it is not used.');
       expect(await running.post('/-/reload')).toContain('Reloaded');
       expect(running.agent.summary().routers).toBe(2);
 

@@ -140,6 +140,12 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     findGrafana: () => undefined,
     listLogs: () => [],
     renderConfig: () => 'web: {}\n',
+    describeConfiguration: () => ({
+      loadedAt: '1970-01-01T00:00:00.000Z',
+      lastReload: null,
+      warnings: [],
+      sources: [],
+    }),
     renderRouterConfig: () => 'name: plant-7\n',
     listSinks: () => [],
     describeSpool: () => ({

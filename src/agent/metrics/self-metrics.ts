@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { ExpositionFormat } from '../../exposition/index.ts';
 import type { ConnectionLoad } from '../../router/index.ts';
 import type { RunLoad } from '../../schedule/index.ts';
-import type { SpoolSummary } from '../../web/index.ts';
+import type { SourceSummary, SpoolSummary } from '../../web/index.ts';
 
 /** Default families of prom-client whose names break the naming rules that promtool checks. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
@@ -29,17 +29,6 @@ export interface SelfReadings {
   readonly runs: () => RunLoad;
   /** Connections to all routers. */
   readonly connections: () => ConnectionLoad;
-}
-
-/** State of one source of routers. */
-export interface SourceReading {
-  readonly name: string;
-  /** Whether the last reading succeeded; `undefined` before the first one has ended. */
-  readonly isUp: boolean | undefined;
-  readonly readAtMs: number | undefined;
-  readonly routers: number;
-  readonly refused: number;
-  readonly heldRemovals: number;
 }
 
 /** Fields that every metric of prom-client has, missing in its types. */
@@ -72,7 +61,7 @@ export class SelfMetrics {
   readonly #totalShards: Gauge;
 
   #readings: SelfReadings | undefined;
-  #sources: () => readonly SourceReading[] = () => [];
+  #sources: () => readonly SourceSummary[] = () => [];
 
   constructor(version: string) {
     const registers = [this.#registry];
@@ -239,13 +228,13 @@ export class SelfMetrics {
       registers,
       collect: this.#collect((gauge, { runs }) => gauge.set(runs().max)),
     });
-    this.#addSourceGauge('up', 'Whether the last reading of the source of routers succeeded.', ({ isUp }) =>
-      isUp === undefined ? undefined : Number(isUp),
+    this.#addSourceGauge('up', 'Whether the last reading of the source of routers succeeded.', ({ state }) =>
+      state === 'unknown' ? undefined : Number(state === 'up'),
     );
     this.#addSourceGauge(
       'last_success_timestamp_seconds',
       'Time of the last successful reading of the source of routers.',
-      ({ readAtMs }) => (readAtMs === undefined ? undefined : readAtMs / 1000),
+      ({ lastSuccess }) => (lastSuccess === null ? undefined : Date.parse(lastSuccess) / 1000),
     );
     this.#addSourceGauge('routers', 'Number of routers of the source that are configured.', ({ routers }) => routers);
     this.#addSourceGauge(
@@ -256,7 +245,7 @@ export class SelfMetrics {
     this.#addSourceGauge(
       'held_removals',
       'Number of routers that are missing in the newest answer of the source, which is not used until this is confirmed; 0 otherwise.',
-      ({ heldRemovals }) => heldRemovals,
+      ({ held }) => held?.missing ?? 0,
     );
     new Gauge({
       name: 'router_exporter_connections',
@@ -298,11 +287,11 @@ export class SelfMetrics {
   }
 
   /** Sets what describes the sources of routers. */
-  readSources(describe: () => readonly SourceReading[]): void {
+  readSources(describe: () => readonly SourceSummary[]): void {
     this.#sources = describe;
   }
 
-  #addSourceGauge(name: string, help: string, read: (source: SourceReading) => number | undefined): void {
+  #addSourceGauge(name: string, help: string, read: (source: SourceSummary) => number | undefined): void {
     const describe = () => this.#sources();
     new Gauge({
       name: `router_exporter_source_${name}`,

@@ -1,20 +1,30 @@
-import { type Html, html } from './html.ts';
-import { renderMany } from './quantities.ts';
+import type { ConfigurationSummary, SourceSummary } from '../api-types.ts';
+import { type Html, html, toShown } from './html.ts';
+import { renderAgo, renderCount, renderMany } from './quantities.ts';
+import { type Column, renderTable } from './table.ts';
 
 /** Maximum number of routers listed; each router's configuration is also on its own page. */
 const ROUTERS_SHOWN_MAX = 20;
+/** Maximum number of faults, and of warnings, listed. */
+const FAULTS_MAX = 20;
 
 /** Renders the running configuration with defaults applied and without secrets. Routers are sorted by name. */
 export function renderConfig(
+  summary: ConfigurationSummary,
   common: string,
   names: readonly string[],
   renderRouter: (name: string) => string | undefined,
   base: string,
+  nowMs: number,
 ): Html {
   const shown = names.slice(0, ROUTERS_SHOWN_MAX);
   const rest = names.length - shown.length;
   return html`<h1>Configuration</h1>
 <p>The running configuration, with the keys of the configuration file and all defaults. Secrets are shown as <code>[secret]</code>, the content of other files as a placeholder in brackets.</p>
+<p>Loaded ${renderAgo(summary.loadedAt, nowMs)}. ${renderReload(summary, nowMs)}</p>
+${renderFaults(summary)}
+${renderWarnings(summary)}
+${renderSources(summary, nowMs)}
 <h2>The agent</h2>
 <pre tabindex="0" role="region" aria-label="Configuration of the agent">${common}</pre>
 <h2>Routers</h2>
@@ -25,4 +35,74 @@ ${shown.map(
 <pre tabindex="0" role="region" aria-label="Configuration of ${name}">${renderRouter(name) ?? ''}</pre></details>
 `,
 )}`;
+}
+
+/** Renders the result of the last reload. */
+function renderReload({ lastReload }: ConfigurationSummary, nowMs: number): Html | string {
+  if (lastReload === null) return 'It was not reloaded since the agent started.';
+  if (lastReload.faults.length === 0) return html`The last reload, ${renderAgo(lastReload.at, nowMs)}, succeeded.`;
+  return html`<strong class="bad">The last reload, ${renderAgo(lastReload.at, nowMs)}, failed.</strong>`;
+}
+
+function renderFaults({ lastReload }: ConfigurationSummary): Html | string {
+  if (lastReload === null || lastReload.faults.length === 0) return '';
+  return html`<div class="notice"><p><strong>The files cannot be used; what ran before goes on.</strong> All faults: <code>router-exporter check</code></p>
+${renderList(lastReload.faults)}</div>`;
+}
+
+function renderWarnings({ warnings }: ConfigurationSummary): Html | string {
+  if (warnings.length === 0) return '';
+  return html`<h2>Warnings</h2>
+${renderList(warnings)}`;
+}
+
+function renderList(texts: readonly string[]): Html {
+  const rest = texts.length - FAULTS_MAX;
+  return html`<ul>${texts.slice(0, FAULTS_MAX).map((text) => html`<li>${toShown(text, 1000)}</li>`)}${rest > 0 ? html`<li class="soft">${renderCount(rest)} more</li>` : ''}</ul>`;
+}
+
+function renderSources({ sources }: ConfigurationSummary, nowMs: number): Html | string {
+  if (sources.length === 0) return '';
+  const held = sources.filter((source) => source.held !== null);
+  return html`<h2>Sources of routers</h2>
+${held.map(
+  (source) =>
+    html`<div class="notice"><p><strong>The newest answer of ${source.name} lacks ${renderCount(source.held?.missing ?? 0)} of ${renderMany(source.held?.of ?? 0, 'router')}, so it is not used.</strong> If they are to be removed: <code>curl -X POST '…/-/reload?accept_removals=${source.name}'</code>, or a larger <code>removal_max</code> and a reload.</p></div>`,
+)}
+${renderTable({ caption: renderMany(sources.length, 'source'), columns: createSourceColumns(nowMs), rows: sources, empty: '', className: 'stack' })}`;
+}
+
+const STATES = { up: ['good', 'up'], down: ['bad', 'down'], unknown: ['soft', 'not read yet'] } as const;
+
+function createSourceColumns(nowMs: number): readonly Column<SourceSummary>[] {
+  return [
+    { title: 'Source', cell: ({ name }) => name },
+    {
+      title: 'State',
+      cell: ({ state }) => {
+        const [tone, word] = STATES[state];
+        return html`<span class="state ${tone}">${word}</span>`;
+      },
+    },
+    {
+      title: 'Last success',
+      cell: ({ lastSuccess }) => (lastSuccess === null ? 'none since the start' : renderAgo(lastSuccess, nowMs)),
+    },
+    { title: 'Routers', kind: 'number', cell: ({ routers }) => renderCount(routers) },
+    {
+      title: 'Refused',
+      kind: 'number',
+      cell: ({ refused }) => (refused === 0 ? '0' : html`<strong class="warn">${renderCount(refused)}</strong>`),
+    },
+    {
+      title: 'Held removals',
+      kind: 'number',
+      cell: ({ held }) => (held === null ? '0' : html`<strong class="warn">${renderCount(held.missing)}</strong>`),
+    },
+    {
+      title: 'Error or refusals',
+      kind: 'wide',
+      cell: ({ error, refusals }) => toShown([...(error === null ? [] : [error]), ...refusals].join('; ')),
+    },
+  ];
 }

@@ -77,7 +77,14 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
     '/config': (context) => {
       const { content } = dependencies;
       const names = content.listNames().toSorted();
-      const main = renderConfig(content.renderConfig(), names, (name) => content.renderRouterConfig(name), top);
+      const main = renderConfig(
+        content.describeConfiguration(),
+        content.renderConfig(),
+        names,
+        (name) => content.renderRouterConfig(name),
+        top,
+        clock.now(),
+      );
       return answerPage(context, { title: 'Configuration', path: 'config', base: top, main });
     },
   };

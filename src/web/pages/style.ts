@@ -19,7 +19,7 @@ nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; list-style: none;
 nav a[aria-current] { color: var(--fg); font-weight: 600; text-decoration-thickness: 3px; }
 .refresh { margin-left: auto; color: var(--soft); font-size: 0.875rem; }
 footer { color: var(--soft); font-size: 0.875rem; border-top: 1px solid var(--line); }
-h1 { font-size: 1.5rem; margin: 0.5rem 0; overflow-wrap: anywhere; }
+main li { overflow-wrap: anywhere; } h1 { font-size: 1.5rem; margin: 0.5rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 1.75rem 0 0.5rem; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .cards { display: flex; flex-wrap: wrap; gap: 0.4rem; list-style: none; margin: 0.4rem 0; padding: 0; align-items: center; }

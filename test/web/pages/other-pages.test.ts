@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { LetterSummary, LogRow, WebContent } from '../../../src/web/index.ts';
+import type { ConfigurationSummary, LetterSummary, LogRow, SourceSummary, WebContent } from '../../../src/web/index.ts';
 import { ask, DETAIL, SINK } from '../bench.ts';
 import { createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
@@ -165,6 +165,42 @@ test('the configuration stands there with the first routers, each with a link to
   expect([asked.length, asked[0]]).toEqual([20, 'r-0001']);
 });
 
+const SOURCE: SourceSummary = {
+  name: 'netbox',
+  state: 'up',
+  lastSuccess: '1969-12-31T23:59:00.000Z',
+  error: null,
+  routers: 40,
+  refused: 0,
+  refusals: [],
+  held: null,
+};
+
+test('the configuration begins with its last reload, warnings and the sources of routers', async () => {
+  const held = { ...SOURCE, name: 'csv', state: 'down' as const, error: 'Timed out', refused: 2, refusals: ['Name'] };
+  const describeConfiguration = (): ConfigurationSummary => ({
+    loadedAt: '1969-12-31T22:00:00.000Z',
+    lastReload: { at: '1969-12-31T23:00:00.000Z', faults: Array.from({ length: 22 }, (_, n) => `f.yaml:${n}: Bad`) },
+    warnings: ['secrets.yaml: Others can read this file'],
+    sources: [SOURCE, { ...held, held: { missing: 12, of: 40 } }],
+  });
+  const page = await read('/config', { describeConfiguration });
+  expect(page).toMatch(
+    /Loaded <time [^>]*>2 h ago<\/time>\. <strong class="bad">The last reload, <time [^>]*>1 h ago<\/time>, failed/,
+  );
+  expect(page).toContain('<li>f.yaml:19: Bad</li><li class="soft">2 more</li>');
+  expect(page).toContain('<h2>Warnings</h2>\n<ul><li>secrets.yaml: Others can read this file</li></ul>');
+  expect(readRows(page)).toEqual([
+    ['netbox', 'up', '60 s ago', '40', '0', '0', ''],
+    ['csv', 'down', '60 s ago', '40', '2', '12', 'Timed out; Name'],
+  ]);
+  expect(page).toContain('The newest answer of csv lacks 12 of 40 routers, so it is not used.');
+  expect(page).toContain('accept_removals=csv');
+  const plain = await read('/config');
+  expect(plain).toContain('It was not reloaded since the agent started.');
+  expect(plain).not.toMatch(/Warnings|Sources of routers|class="notice"/);
+});
+
 test('all pages escape what comes from outside', async () => {
   const content = {
     listRouters: () => createRouters(1, () => ({ name: EVIL })),
@@ -185,6 +221,12 @@ test('all pages escape what comes from outside', async () => {
       code: EVIL,
       reason: EVIL,
       record: EVIL,
+    }),
+    describeConfiguration: () => ({
+      loadedAt: EVIL,
+      lastReload: { at: EVIL, faults: [EVIL] },
+      warnings: [EVIL],
+      sources: [{ ...SOURCE, name: EVIL, error: EVIL, refusals: [EVIL], held: { missing: 1, of: 1 } }],
     }),
     renderConfig: () => EVIL,
     renderRouterConfig: () => EVIL,
