@@ -149,6 +149,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
     createWebContent({
       ...stations,
       config: () => supervisor.config,
+      shards: () => supervisor.shards,
       history,
       clock,
       spool: stations.describeSpool,

@@ -1,5 +1,6 @@
 import { type Clock, type Logger, openDeadline } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
+import type { FleetShards } from '../web/index.ts';
 import type { Plan } from './plan.ts';
 
 /** Configuration to start with, and the steps of a reload. */
@@ -23,16 +24,26 @@ const RELOAD_PATIENCE_MS = 5000;
 export class Supervisor {
   readonly #options: SupervisorOptions;
   #config: Config;
+  #shards: FleetShards | undefined;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#config = options.config;
+    this.#shards = options.config.shards;
   }
 
   /** The running configuration. A reload changes neither the state folder nor the listen addresses. */
   get config(): Config {
     const { storage, web } = this.#options.config;
     return { ...this.#config, storage, web: { ...this.#config.web, listen: web.listen } };
+  }
+
+  /**
+   * The processes that share the fleet. During a reload, it has the routers of other processes before and after it, so that
+   * none that comes or goes is missing; those that this process already has are in the fleet as well.
+   */
+  get shards(): FleetShards | undefined {
+    return this.#shards;
   }
 
   /** Commits the first plan. Throws if it cannot; `signal` bounds the commit. */
@@ -47,8 +58,11 @@ export class Supervisor {
     const { clock, logger, onConfigured } = this.#options;
     using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
     this.#warnAboutRestart(plan.config);
+    const before = this.#shards;
     this.#config = plan.config;
+    this.#shards = joinShards(before, plan.config.shards);
     const change = await plan.commit(deadline.signal);
+    this.#shards = plan.config.shards;
     onConfigured?.(plan.config);
     logger.info('Loaded the configuration again', { ...change, routers: plan.config.routers.length });
   }
@@ -64,4 +78,9 @@ export class Supervisor {
     ];
     if (keys.length > 0) this.#options.logger.warn('A change of these keys needs a restart of the agent', { keys });
   }
+}
+
+function joinShards(before: FleetShards | undefined, next: FleetShards | undefined): FleetShards | undefined {
+  if (!before || !next) return next ?? before;
+  return { ...next, others: new Map([...before.others, ...next.others]) };
 }

@@ -6,6 +6,7 @@ import type { ModuleDefinition } from '../status/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
 import type { DeadLetterStore } from '../store/index.ts';
 import {
+  type FleetShards,
   FRESH_MIN_AGE_MS,
   type MetricsFormat,
   type MetricsScope,
@@ -23,6 +24,8 @@ import type { FleetHistory } from './views/fleet-history.ts';
 export interface WebContentOptions {
   /** The running configuration. */
   readonly config: () => Config;
+  /** The processes that share the fleet. */
+  readonly shards: () => FleetShards | undefined;
   /** The configured routers and their statistics. */
   readonly fleet: Fleet;
   /** State of the sinks. */
@@ -59,7 +62,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
   return {
     renderMetrics: (format, scope) => renderMetrics(options, format, scope),
     listModules: (router) => listModules(fleet, router).map(({ name }) => name),
-    describeShards: () => options.config().shards,
+    describeShards: options.shards,
     hasRouter: (name) => fleet.find(name) !== undefined,
     async refresh(name, signal) {
       const router = fleet.find(name);

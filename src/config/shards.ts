@@ -53,7 +53,7 @@ export function selectShare(
     );
   }
   if (total === 1) return { routers, shards: undefined };
-  const token = access?.tokens.find(({ role }) => role !== 'metrics')?.token;
+  const token = access?.tokens.find(({ role }) => role === 'read')?.token;
   const own: RouterSettings[] = [];
   const others = new Map<string, ForeignRouter>();
   for (const router of routers) {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DeadLetterStore } from './dead-letter-store.ts';
 import { StoreError, toStoreError } from './errors.ts';
+import { finishRebuild } from './salvage.ts';
 import { openState } from './schema.ts';
 import { makeFolder, type SqliteFile } from './sqlite-file.ts';
 
@@ -58,8 +59,9 @@ const IMPORT_KEY = 'imported';
 const LETTER_COLUMNS =
   'sink, uid, at_ms, is_replayed, bytes, checksum, router, component, timestamp, code, reason, line';
 const SELECTED = 'router IN (SELECT router FROM selected)';
-/** Records from here on are missing at one sink at least; without sinks all are. */
-const FROM_LOWEST = 'id >= coalesce((SELECT min(batch) FROM main.cursor), 0)';
+/** Records from here on are missing at one sink at least, or are being delivered to it again; without sinks all are missing. */
+const FROM_LOWEST =
+  'id >= coalesce((SELECT min(batch) FROM (SELECT batch FROM main.cursor UNION SELECT batch FROM main.repeat)), 0)';
 
 /**
  * Writes the state of routers to a file: positions of logs, facts, values, records that not every sink has, and dead letters. The file is a database of
@@ -69,6 +71,7 @@ const FROM_LOWEST = 'id >= coalesce((SELECT min(batch) FROM main.cursor), 0)';
  */
 export function exportState({ path, output, isWanted, removes, now }: ExportOptions): MovedState {
   const source = join(path, STATE_FILE);
+  finishRebuild(source);
   if (!existsSync(source)) throw toAbsent(source, 'Check storage.path of the configuration');
   const unfinished = `${output}.unfinished`;
   if (existsSync(output)) throw toRefusal(`${output} exists already`, 'Choose another file, or remove this one');
@@ -90,6 +93,7 @@ export function exportState({ path, output, isWanted, removes, now }: ExportOpti
     file.exec('PRAGMA moved.journal_mode = DELETE; DETACH moved');
     makeDurable(unfinished);
     renameSync(unfinished, output);
+    makeDurable(dirname(output));
     if (removes) file.transact(() => removeSelected(file));
     return moved;
   } catch (cause) {
@@ -135,6 +139,7 @@ export function importState({ path, input, isWanted, replaces, now }: ImportOpti
 
 /** Opens the store as `main` and its dead letters, which have a file of their own, as `letters`. */
 function openWithLetters(path: string, now: () => number): SqliteFile {
+  finishRebuild(join(path, STATE_FILE));
   const file = openState(join(path, STATE_FILE));
   try {
     // Creates the file, or converts it to the current format.
@@ -259,8 +264,9 @@ function readOrigin(copy: string, input: string): string {
   throw toRefusal(`${input} is not a whole file of state export`, 'Export the state again');
 }
 
+/** Waits until a file, or the names in a folder, would survive a power cut. */
 function makeDurable(path: string): void {
-  const descriptor = openSync(path, 'r+');
+  const descriptor = openSync(path, 'r');
   try {
     fsyncSync(descriptor);
   } finally {

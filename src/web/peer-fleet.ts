@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { type Clock, openDeadline, renderErrorChain, Steps } from '../base/index.ts';
+import { type Clock, openDeadline, renderErrorChain, Steps, type Timer } from '../base/index.ts';
 import { isPlainObject, readBounded, readString } from '../net/index.ts';
 import { type DeviceSummary, POLL_STEPS, type PollFault, type PollStep, type RouterSummary } from './api-types.ts';
 import type { FleetShards, ForeignRouter, WebContent } from './content.ts';
@@ -27,6 +27,8 @@ type PeerAnswer = { readonly routers: ReadonlyMap<string, RouterSummary> } | { r
 
 /** A person who reloads a page wants newer values than these. Milliseconds. */
 const FRESH_MS = 5000;
+/** Answers are kept this long after somebody looked. Milliseconds. */
+const KEPT_MS = 60_000;
 /** A page waits this long for the other processes. Milliseconds. */
 const ANSWER_MS_MAX = 3000;
 /** 10,000 routers take about 12 MB. */
@@ -45,6 +47,8 @@ export class PeerFleet {
   readonly #agent = new Agent({ connections: 1, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   readonly #answers = new Map<string, { readonly atMs: number; readonly answer: Promise<PeerAnswer> }>();
 
+  #unwatched: Timer | undefined;
+
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -53,6 +57,7 @@ export class PeerFleet {
   async collect(content: WebContent): Promise<WholeFleet> {
     const shards = content.describeShards();
     if (!shards || shards.peers.length === 0) return withoutPeers(content);
+    this.#forgetOthers(shards.peers);
     const answers = await this.#askAll(shards);
     const faults = [...answers].flatMap(([shard, answer]): PeerFault[] => {
       if (!('error' in answer)) return [];
@@ -67,7 +72,8 @@ export class PeerFleet {
       faults,
       *listRouters() {
         yield* content.listRouters();
-        for (const router of shards.others.values()) yield describe(router);
+        // While a configuration is loaded again, a router may still be listed as that of another process.
+        for (const router of shards.others.values()) if (!content.hasRouter(router.name)) yield describe(router);
       },
       findRouter(name) {
         const other = shards.others.get(name);
@@ -76,7 +82,15 @@ export class PeerFleet {
     };
   }
 
+  /** Drops the answers of processes that are not configured any more, and all of them when nobody looks for a while. */
+  #forgetOthers(peers: readonly string[]): void {
+    for (const url of this.#answers.keys()) if (!peers.includes(url)) this.#answers.delete(url);
+    this.#unwatched?.cancel();
+    this.#unwatched = this.#clock.setTimer(KEPT_MS, () => this.#answers.clear());
+  }
+
   async close(): Promise<void> {
+    this.#unwatched?.cancel();
     await this.#agent.destroy();
   }
 

@@ -39,7 +39,8 @@ export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
     const self = (shards && peers[shards.index]) ?? locateSelf(dependencies, context);
     const own = await listByName(content);
     // Without the addresses of the others, each process lists its own routers.
-    const others = peers.length > 0 ? [...(shards?.others.values() ?? [])] : [];
+    const elsewhere = peers.length > 0 ? [...(shards?.others.values() ?? [])] : [];
+    const others = elsewhere.filter(({ name }) => !content.hasRouter(name));
     const all = others.length > 0 ? [...own, ...others].toSorted((a, b) => compareTexts(a.name, b.name)) : own;
     const locate = (router: RouterSummary | ForeignRouter) =>
       ('shard' in router ? peers[router.shard] : undefined) ?? self;

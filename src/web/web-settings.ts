@@ -181,8 +181,16 @@ function checkUsers(main: ConfigFile, access: AccessRules<Secret>, { users }: We
 }
 
 /** Converts the settings to what the server takes, with secrets in clear text. */
-export function toWebPolicy({ security, access, allowedHosts, trustedProxies }: WebSettings): WebPolicy {
-  return { security: revealSecurity(security), access, allowedHosts, trustedProxies };
+export function toWebPolicy({
+  security,
+  access,
+  allowedHosts = [],
+  trustedProxies,
+  peers = [],
+}: WebSettings): WebPolicy {
+  // The other processes, and browsers that they redirect, ask by these names.
+  const names = peers.map((url) => new URL(url).hostname);
+  return { security: revealSecurity(security), access, allowedHosts: [...allowedHosts, ...names], trustedProxies };
 }
 
 /** Renders the section with the content of its file inlined and secrets as `[secret]`. */

@@ -211,8 +211,8 @@ test('a plan gives the web server its protection with the key in clear', async (
   await bench.prepare(createConfig({ web: { listen: [], security: { headers, users } } }));
   await bench.prepare(createConfig({ web: { listen: [], security: { headers, users, tls } } }));
   expect(bench.secured).toEqual([
-    { security: undefined },
-    { security: { headers, users } },
-    { security: { headers, users, tls: { ...tls, keyPem: 'k' } } },
+    { security: undefined, allowedHosts: [] },
+    { security: { headers, users }, allowedHosts: [] },
+    { security: { headers, users, tls: { ...tls, keyPem: 'k' } }, allowedHosts: [] },
   ]);
 });

@@ -100,4 +100,13 @@ describe('loadConfig() for one process of several', () => {
       'web.peers[0]: Expected an http or https URL of scheme, host, port and path prefix alone',
     );
   });
+
+  it('shows other processes a token for reading, and never one that may do more', async () => {
+    const access = (roles: string[]) =>
+      `web: { access: { tokens: [${roles.map((role) => `{ name: ${role}, role: ${role}, token: token-of-${role} }`).join(', ')}] } }\n${FLEET}`;
+    const readToken = async (roles: string[]) =>
+      (await load(access(roles), { options: { shard: { index: 0, total: 2 } } })).config?.shards?.token?.reveal();
+    expect(await readToken(['admin', 'metrics', 'read'])).toBe('token-of-read');
+    expect(await readToken(['admin', 'metrics'])).toBeUndefined();
+  });
 });

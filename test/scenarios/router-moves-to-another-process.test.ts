@@ -48,7 +48,8 @@ test.skipIf(prometheus.isMissing)(
 
     await using server = await startPrometheus({
       job_name: 'probe',
-      scrape_interval: '1s',
+      // Also the limit of a scrape, which a busy machine needs.
+      scrape_interval: '3s',
       http_sd_configs: [{ url: `http://127.0.0.1:${ports[0]}/sd`, refresh_interval: '1s' }],
       relabel_configs: [{ source_labels: ['__param_target'], target_label: 'router' }],
     });

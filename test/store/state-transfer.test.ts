@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
@@ -203,4 +203,39 @@ test('exportState() and importState() refuse a store that an agent uses, and fil
   expect(thrownBy(() => moveIn(source, output)).code).toBe('absent');
   moveOut(source);
   expect(thrownBy(() => moveOut(source)).message).toContain('exists already');
+});
+
+test('exportState() takes what is being delivered to a sink again', async () => {
+  await using source = await createStoreFolder();
+  await using target = await createStoreFolder();
+  const sinks = [{ name: 'a', start: 'oldest', replayMs: 3_600_000 }] as const;
+  {
+    using store = source.open({ sinks });
+    for (const line of ['1', '2', '3']) store.commit(commitOf([line]));
+    drain(store, 'a');
+    store.repeat('a');
+    const slice = readSlice(store, 'a', { recordsMax: 1 });
+    if (slice) store.acknowledge('a', slice.next);
+  }
+  const { moved, output } = moveOut(source, { removes: true });
+  expect(moved.records).toBe(2);
+  moveIn(target, output);
+  using store = target.open({ sinks });
+  expect(drain(store, 'a')).toEqual(['2', '3']);
+});
+
+test('importState() adds to a store whose rebuild a crash interrupted, and not to the damaged one', async () => {
+  await using source = await createStoreFolder();
+  await using target = await createStoreFolder();
+  fill(source);
+  const { output } = moveOut(source);
+  {
+    using store = target.open();
+    store.commit(commitOf(['saved'], 'p', 'network', 'own'));
+  }
+  await rename(target.database, `${target.database}.rebuilt`);
+  moveIn(target, output);
+  using store = target.open();
+  expect(drain(store, 'a')[0]).toBe('saved');
+  expect(store.readPositions('plant-7').size).toBe(1);
 });

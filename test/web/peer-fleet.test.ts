@@ -2,7 +2,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { Secret } from '../../src/base/index.ts';
-import type { FleetShards, WebContent } from '../../src/web/index.ts';
+import { HostPolicy } from '../../src/web/host-policy.ts';
+import { type FleetShards, toWebPolicy, type WebContent } from '../../src/web/index.ts';
 import { openBench, ROUTER } from './bench.ts';
 
 const OTHER = { name: 'plant-9', url: 'https://192.0.2.99', labels: { site: 'essen' }, shard: 1 };
@@ -124,6 +125,21 @@ test('what another process says is neither trusted nor able to break a page', as
     failure: { step: null },
     fault: { step: 'tcp' },
   });
+});
+
+test('a router that this process polls is listed once, though it is still known as that of another process', async () => {
+  await using peer = await openPeer(answerRouters(THEIRS));
+  const content = createContent(peer.url, { others: new Map([[ROUTER.name, { ...OTHER, name: ROUTER.name }]]) });
+  await using bench = await openBench(content);
+  expect(JSON.parse((await bench.get('/api/v1/routers')).body.toString()).routers).toEqual([ROUTER]);
+  expect(JSON.parse((await bench.get('/sd')).body.toString())).toHaveLength(1);
+});
+
+test('a process is asked by the name in web.peers', () => {
+  const peers = ['http://exporter-0.example.com:9847', 'http://[::1]:9847'];
+  const { allowedHosts = [] } = toWebPolicy({ listen: [], peers });
+  expect(new HostPolicy(allowedHosts).knows('exporter-0.example.com:9847')).toBe(true);
+  expect(new HostPolicy([]).knows('exporter-0.example.com:9847')).toBe(false);
 });
 
 test('the page of a router of another process is there', async () => {
