@@ -126,6 +126,7 @@ function createStats(index: number): RouterStats {
     recent,
     logger: LOGGER,
     clock,
+    lifecycle: () => ({ state: 'active', untilMs: undefined, setBy: 'default', pause: undefined }),
     bytes: () => ({ sent: 100_000, received: 900_000, budget }),
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
     certificate: () => undefined,

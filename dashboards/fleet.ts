@@ -67,6 +67,13 @@ const now: kit.Section = {
       queries: [{ expr: `sum(${of('router_failure_reason', 'reason="budget"')})` }],
     }),
     kit.stat({
+      title: 'In maintenance',
+      description: 'Routers in maintenance (`state: maintenance`): they are polled, and the alerts leave them out.',
+      width: 3,
+      unit: units.NoUnit,
+      queries: [{ expr: `sum(${of('router_maintenance')}) or vector(0)` }],
+    }),
+    kit.stat({
       title: 'Up, data incomplete',
       description:
         'Routers that respond, but of which a status resource or the logs could not be read. The dashboard Router shows the resource.',

@@ -1,19 +1,19 @@
 import { BackupCalendar, type BackupSettings, ProfileArchive } from '../backup/index.ts';
 import type { Clock, Logger } from '../base/index.ts';
-import type { Config, RouterSettings } from '../config/index.ts';
+import type { Config } from '../config/index.ts';
 import type { ConnectionLimit } from '../router/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
 import { type EmbeddedStore, StoreError } from '../store/index.ts';
 import { toWebPolicy, type WebServer } from '../web/index.ts';
 import { LineProcessing } from './line-processing.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
-import type { Fleet, FleetChange } from './routers/fleet.ts';
+import type { Fleet, FleetChange, FleetWish } from './routers/fleet.ts';
 import type { RouterAgent, RouterAgentOptions } from './routers/router-agent.ts';
 import type { BackupPlan } from './routers/router-backup.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 
 /** Options of a router's agent that come from the configuration. */
-export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'hasSinks' | 'lines' | 'backup'>;
+export type RouterParts = Pick<RouterAgentOptions, 'settings' | 'lifecycle' | 'hasSinks' | 'lines' | 'backup'>;
 
 /** Parts of the agent that a plan replaces. */
 export interface PlanOptions {
@@ -69,7 +69,8 @@ export async function preparePlan(config: Config, options: PlanOptions): Promise
   const sinkChange = await sinks.prepare(config.sinks);
   const hasSinks = config.sinks.length > 0;
   const { routers, logRules, redact } = config;
-  const create = (settings: RouterSettings) => createRouter({ settings, hasSinks, lines, backup: backup?.plan });
+  const create: FleetWish['create'] = (one, lifecycle) =>
+    createRouter({ settings: one, lifecycle, hasSinks, lines, backup: backup?.plan });
   return {
     config,
     async commit(signal) {

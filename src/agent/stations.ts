@@ -13,6 +13,7 @@ import type { SpoolSummary } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RouterParts } from './plan.ts';
 import { Fleet } from './routers/fleet.ts';
+import { LifecycleKeeper } from './routers/lifecycle-keeper.ts';
 import { RouterAgent, type RouterEvent } from './routers/router-agent.ts';
 import type { RefusalLog } from './sinks/refusal-log.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
@@ -90,7 +91,14 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   const resources = { descriptors: descriptorsMax, memoryBytes: process.constrainedMemory() || totalmem() };
   const connectionsMaxDefault = findConnectionsMax(resources);
   const connections = new ConnectionLimit(connectionsMaxDefault);
-  const fleet = new Fleet({ scheduler, exposition });
+  const onStoreFailed = (cause: StoreError) => {
+    if (cause.code === 'broken') fail(cause);
+    // Until then, the opening of the state is what is logged.
+    else if (!store.isWaiting) logger.warn('State of a router could not be stored', { error: renderErrorChain(cause) });
+  };
+  const values = createRouterValues(store, onStoreFailed);
+  const lifecycles = new LifecycleKeeper({ store, values, clock });
+  const fleet = new Fleet({ scheduler, exposition, lifecycle: lifecycles, clock, logger });
   lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
   const sinks = createSinks(options, fleet, counts);
   lifecycle.onStop('sinks', STOP_MS.delivery, (signal) => sinks.drain(signal));
@@ -103,14 +111,9 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     logger,
     onSpooled: () => sinks.wake(),
   });
-  const onStoreFailed = (cause: StoreError) => {
-    if (cause.code === 'broken') fail(cause);
-    // Until then, the opening of the state is what is logged.
-    else if (!store.isWaiting) logger.warn('State of a router could not be stored', { error: renderErrorChain(cause) });
-  };
   const shared = {
     records: spool,
-    values: createRouterValues(store, onStoreFailed),
+    values,
     archives,
     connections,
     models: new ModelMemory(),

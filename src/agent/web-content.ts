@@ -1,10 +1,12 @@
 import type { Clock } from '../base/index.ts';
 import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
+import type { LifecycleWish } from '../model/index.ts';
 import type { Scheduler } from '../schedule/index.ts';
 import type { ModuleDefinition } from '../status/index.ts';
 import { CONFIG_CHANGES, CONFIG_ENTRIES } from '../status/index.ts';
-import type { DeadLetterStore } from '../store/index.ts';
+
+import { type DeadLetterStore, StoreError } from '../store/index.ts';
 import {
   type FleetShards,
   FRESH_MIN_AGE_MS,
@@ -12,6 +14,7 @@ import {
   type MetricsScope,
   type ReloadResult,
   type SpoolSummary,
+  type StateResult,
   type WebContent,
 } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
@@ -73,6 +76,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
       await Promise.race([scheduler.trigger(router.statusKey), abandoned.promise]);
     },
     reload: options.reload,
+    setRouterState: (name, wish) => setRouterState(options, name, wish),
     quit: options.quit,
     *listRouters() {
       for (const { stats } of fleet.routers) yield stats.summarize();
@@ -102,6 +106,23 @@ export function createWebContent(options: WebContentOptions): WebContent {
     findUnreadiness: options.findUnreadiness,
     onFailed: options.onFailed,
   };
+}
+
+async function setRouterState(
+  { fleet, onFailed }: WebContentOptions,
+  name: string,
+  wish: LifecycleWish,
+): Promise<StateResult> {
+  try {
+    const change = await fleet.setState(name, wish);
+    const router = fleet.find(name);
+    if (change !== 'changed') return { ok: false, reason: change };
+    return router ? { ok: true, lifecycle: router.stats.summarize().lifecycle } : { ok: false, reason: 'unknown' };
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause;
+    onFailed(cause);
+    return { ok: false, reason: 'store' };
+  }
 }
 
 async function* renderMetrics(

@@ -4,7 +4,7 @@ import type { Secret } from '../base/index.ts';
 import type { SinkSettings } from '../delivery/index.ts';
 import type { SourceSettings } from '../inventory/index.ts';
 import type { LogRuleSettings, LogSettings, RedactSettings } from '../logs/index.ts';
-import type { RouterIdentity } from '../model/index.ts';
+import type { LifecycleWish, RouterIdentity } from '../model/index.ts';
 import type { ConnectionSettings } from '../router/index.ts';
 import type { ScheduleSettings } from '../schedule/index.ts';
 import type { TlsSettings } from '../settings/index.ts';
@@ -60,6 +60,8 @@ export interface RouterSettings extends RouterIdentity {
   readonly modules: readonly ModuleDefinition[];
   /** What is kept of their metrics; `modules` has nothing else any more. */
   readonly metrics: MetricFilter;
+  /** State of its life; `undefined` if the configuration names none. */
+  readonly lifecycle?: LifecycleWish | undefined;
   /** Bytes per UTC day, both directions; 0: no budget. */
   readonly byteBudget: number;
   /** Share of it that is kept for status polls. */

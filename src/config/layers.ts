@@ -93,6 +93,7 @@ export class Inheritance {
     const steps = new Steps();
     for (const layer of [...inherited, ...routers]) {
       refuseSecretForms(layer, 'password');
+      refuseIdleEnd(layer);
       if (layer.layer.credentials !== undefined) {
         for (const key of ACCOUNT_KEYS) refuseBoth(layer, 'credentials', key);
       }
@@ -143,6 +144,12 @@ export class Inheritance {
   }
 }
 
+/** Rejects the end of a state without the state. */
+function refuseIdleEnd({ file, path, layer }: PlacedLayer): void {
+  if (layer.state_until === undefined || layer.state !== undefined || file.faults.covers([...path, 'state'])) return;
+  file.faults.add([...path, 'state_until'], '"state_until" needs "state" beside it', { aim: 'key' });
+}
+
 /** Layers that others refer to by name: the last step of their path. */
 class NamedLayers {
   readonly layers: readonly ReadLayer[];
@@ -183,6 +190,8 @@ function put({ merged, files, layers }: LayerStack, upper: ReadLayer): LayerStac
     merged: {
       ...merged,
       ...layer,
+      // The end of a state belongs to it.
+      state_until: layer.state === undefined ? merged.state_until : layer.state_until,
       tls: { ...merged.tls, ...layer.tls },
       labels: { ...merged.labels, ...layer.labels },
       poll: { ...merged.poll, ...layer.poll },

@@ -203,6 +203,7 @@ function resolveRemote(
       `"${other}" is not in "${key}" of the source${nearest === undefined ? '' : `; did you mean "${nearest}"?`}`,
     );
   }
+  if (router.state_until !== undefined && router.state === undefined) return refuse('"state_until" needs "state"');
   const layer = { file, path: [index], layer: router, files: {} };
   const groups = [...source.groups.filter((one) => !(router.groups ?? []).includes(one)), ...(router.groups ?? [])];
   // Its combination of groups may contradict itself, which is a fault at a group; but not one of the configuration.

@@ -87,7 +87,8 @@ function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): st
 }
 
 function toKeys(router: RouterSettings): object {
-  const { name, url, groups, auth, username, password, timezone, labels, poll, logs, modules, metrics } = router;
+  const { name, url, groups, auth, username, password, timezone, labels, poll, logs, modules, metrics, lifecycle } =
+    router;
   return {
     name,
     url,
@@ -101,6 +102,8 @@ function toKeys(router: RouterSettings): object {
     logs: renderLogs(logs),
     modules: modules.map((module) => module.name),
     metrics: Object.keys(metrics).length > 0 ? renderMetricFilter(metrics) : undefined,
+    state: lifecycle?.state,
+    state_until: lifecycle?.untilMs === undefined ? undefined : new Date(lifecycle.untilMs).toISOString(),
     byte_budget: renderByteBudget({ perDay: router.byteBudget, statusShare: router.byteBudgetStatusShare }),
   };
 }

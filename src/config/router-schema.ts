@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { logsSchema } from '../logs/index.ts';
+import { LIFECYCLE_STATES } from '../model/index.ts';
 import { connectionShape, urlKey } from '../router/index.ts';
 import type { SoundOf } from '../settings/index.ts';
 import {
   byteBudget,
+  choice,
   inheritable,
   LABEL_CHARS_MAX,
   labelName,
+  moment,
   name,
   nameList,
   section,
@@ -42,6 +45,16 @@ const labels = z
     kind: 'map of label names to texts',
   });
 
+const state = choice(
+  {
+    description:
+      'State of life: `active`; `maintenance` is read as usual, and the shipped alerts leave it out; `paused` is not asked, and everything that is still there is read afterwards; `retired` is not asked and has no series. Takes precedence over a state that was set by request (`PUT /api/v1/routers/NAME/state`). Default: that state, or `active`.',
+  },
+  LIFECYCLE_STATES,
+);
+
+const stateUntil = moment({ description: 'End of `state`, which must be beside it. Default: none.' });
+
 /** Schema of all keys of a router except `name` and `url`, with their defaults. */
 export const routerKeysSchema = section('Keys of a router.', {
   ...connectionShape,
@@ -54,6 +67,8 @@ export const routerKeysSchema = section('Keys of a router.', {
   logs: logsSchema.optional(),
   modules: moduleListSchema.prefault([DEFAULT_SET]),
   metrics: metricFilterSchema.optional(),
+  state: state.optional(),
+  state_until: stateUntil.optional(),
   byte_budget: byteBudget({
     description:
       'Traffic of the agent with the router in a UTC day, in both directions, TLS included; 0 = no budget. As it runs out, slow modules are read less often, then all status, then logs, and then logs pause. A share is kept for status polls.',
@@ -131,7 +146,7 @@ export type Layer = SoundOf<typeof layerSchema>;
 /** Schema of a file that `router_files` lists. */
 export const routerListSchema = z.array(routerSchema, { error: 'a list of routers' });
 
-const { credentials, tls_set, labels: ownLabels, timezone, modules } = layerShape;
+const { credentials, tls_set, labels: ownLabels, timezone, modules, state: ownState, state_until } = layerShape;
 const { name: nameKey, groups } = routerSchema.shape;
 
 /**
@@ -148,6 +163,8 @@ export const remoteListSchema = z.array(
     labels: ownLabels,
     timezone,
     modules,
+    state: ownState,
+    state_until,
   }),
   { error: 'a list of routers' },
 );

@@ -148,6 +148,7 @@ function resolveRouter(
     logs: resolveLogs(merged.logs),
     modules: context.registry.filter(modules, merged.metrics ?? {}),
     metrics: merged.metrics ?? {},
+    ...(merged.state !== undefined && { lifecycle: { state: merged.state, untilMs: merged.state_until } }),
     byteBudget: keys.byte_budget.perDay,
     byteBudgetStatusShare: keys.byte_budget.statusShare,
   };

@@ -16,6 +16,8 @@ const META = {
   credentials: '__router_credentials__',
   tls_set: '__router_tls_set__',
   timezone: '__router_timezone__',
+  state: '__router_state__',
+  state_until: '__router_state_until__',
 } as const;
 
 /**
@@ -51,6 +53,8 @@ function toTargets({ targets, labels }: NamedRouter): NamedRouter[] {
     credentials: meta(META.credentials),
     tls_set: meta(META.tls_set),
     timezone: meta(META.timezone),
+    state: meta(META.state),
+    state_until: meta(META.state_until),
     // Not by assignment: the name may be that of a prototype.
     labels: plain.length > 0 ? Object.fromEntries(plain) : undefined,
   };

@@ -21,7 +21,8 @@ export type GapReason =
   | 'unsupported'
   | 'broken-link'
   | 'reset'
-  | 'skipped';
+  | 'skipped'
+  | 'paused';
 
 /** A line on the edge of a gap. */
 export interface GapEdge {
@@ -71,6 +72,7 @@ const GAP_WORDS: Readonly<Record<GapReason, string>> = {
   unsupported: 'a rotated file has a format that cannot be read',
   'broken-link': 'a file between two others is missing, or the clock of the router was set',
   reset: 'the router deleted all of its log files',
+  paused: 'the router deleted them, or may have, while it was paused',
   skipped: 'they are older than what the configuration asks for (logs.start)',
 };
 

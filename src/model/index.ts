@@ -1,12 +1,13 @@
 /**
  * model: types shared by several layers.
  *
- * Owns: router identity, metric samples and families, log records, names of syslog facilities,
+ * Owns: router identity, states of a router's life, metric samples and families, log records, names of syslog facilities,
  * the error of a request to a router.
  * Types, lists and that one class: no behaviour.
  * Does not own: a type that only one layer uses.
  * Start reading at: record.ts.
  */
+export { LIFECYCLE_STATES, type LifecyclePause, type LifecycleState, type LifecycleWish } from './lifecycle.ts';
 export type { GapCertainty, LogRecord, RecordFlag, Severity } from './record.ts';
 export type { RouterIdentity } from './router.ts';
 export type { FamilyDescription, Labels, MetricFamily, MetricType, Sample } from './sample.ts';

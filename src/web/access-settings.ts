@@ -17,7 +17,7 @@ import {
 /** Rights of a user or a token, in rising order; each includes the ones before. */
 export const ROLES = ['metrics', 'read', 'admin'] as const;
 
-/** `metrics`: metrics and service discovery. `read`: also pages and JSON, with log lines. `admin`: also reload and quit. */
+/** `metrics`: metrics and service discovery. `read`: also pages and JSON, with log lines. `admin`: also reload, quit and states of routers. */
 export type Role = (typeof ROLES)[number];
 
 /** Who may do what. */
@@ -45,7 +45,7 @@ function role(description: string) {
 }
 
 const ROLE =
-  '`metrics`: metrics, probes and service discovery. `read`: also pages and JSON, which contain log lines. `admin`: also `/-/reload` and `/-/quit`.';
+  '`metrics`: metrics, probes and service discovery. `read`: also pages and JSON, which contain log lines. `admin`: also `/-/reload`, `/-/quit` and `PUT /api/v1/routers/NAME/state`.';
 
 const tokenSchema = section('A bearer token.', {
   name: name({ description: 'Name of the token, for people. Unique.' }),

@@ -6,6 +6,7 @@ import { type BasicAuth, parseBasic } from './basic-auth.ts';
 /** Routes that need a role other than `read`; below the route prefix. */
 const METRICS_ROUTES: ReadonlySet<string> = new Set(['/metrics', '/metrics/agent', '/probe', '/sd']);
 const ADMIN_ROUTES: ReadonlySet<string> = new Set(['/-/reload', '/-/quit']);
+const ADMIN_STATE_ROUTE = /^\/api\/v1\/routers\/[^/]+\/state$/;
 const HEALTH_ROUTES: ReadonlySet<string> = new Set(['/-/healthy', '/-/ready']);
 
 /** A token with its digest, so that the time of a look-up tells nothing about the token. */
@@ -71,6 +72,10 @@ export class Access {
 /** True when a role may ask for a route. One that does not exist is as a page. */
 export function mayAsk(role: Role, path: string): boolean {
   if (HEALTH_ROUTES.has(path)) return true;
-  const needed: Role = METRICS_ROUTES.has(path) ? 'metrics' : ADMIN_ROUTES.has(path) ? 'admin' : 'read';
+  const needed: Role = METRICS_ROUTES.has(path) ? 'metrics' : isAdminRoute(path) ? 'admin' : 'read';
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}
+
+function isAdminRoute(path: string): boolean {
+  return ADMIN_ROUTES.has(path) || ADMIN_STATE_ROUTE.test(path);
 }

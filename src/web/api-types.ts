@@ -3,8 +3,23 @@
  * Later versions may add keys; they neither remove keys nor change their meaning.
  */
 
-/** `unknown`: not polled yet. `budget`: not polled again today, because the byte budget is used up. */
-export type RouterState = 'up' | 'down' | 'unknown' | 'budget';
+import type { LifecycleState } from '../model/index.ts';
+
+/**
+ * `unknown`: not polled yet. `budget`: not polled again today, because the byte budget is used up. `paused`, `retired`: not polled,
+ * because the operator wants that.
+ */
+export type RouterState = 'up' | 'down' | 'unknown' | 'budget' | 'paused' | 'retired';
+
+/** What the operator wants of a router, also the answer to `PUT /api/v1/routers/NAME/state`. */
+export interface LifecycleSummary {
+  /** The state that holds now. */
+  readonly state: LifecycleState;
+  /** Its end; null without one. */
+  readonly until: string | null;
+  /** Where it comes from: a file or a source (`configuration`), a request to the agent, or nowhere (`default`). */
+  readonly setBy: 'configuration' | 'request' | 'default';
+}
 
 /**
  * The steps of a poll, in order: resolve the name, open a connection, verify the certificate, log in, request the
@@ -24,6 +39,8 @@ export interface RouterSummary {
   readonly labels: Readonly<Record<string, string>>;
   /** The result of the last poll. */
   readonly state: RouterState;
+  /** What the operator wants of it. */
+  readonly lifecycle: LifecycleSummary;
   /** Start of this state; null before the first poll. */
   readonly since: string | null;
   /** True when no poll has reached the router for `poll.stale_after`: its values are no longer served. */

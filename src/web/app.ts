@@ -110,7 +110,7 @@ const PAGE_MS_MAX = 60_000;
 function createRoutes(dependencies: WebDependencies): Routes {
   const { routePrefix } = dependencies;
   const scrape = createScrapeHandlers(dependencies);
-  const { reload, quit } = createLifecycleHandlers(dependencies);
+  const { reload, quit, state } = createLifecycleHandlers(dependencies);
   const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
   const gate = new ConcurrencyLimit(PAGES_MAX);
   const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, handler) });
@@ -124,6 +124,7 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/sd': page(createDiscoveryHandler(dependencies)),
     '/api/v1/routers': page((context) => answerRouters(dependencies, context)),
     '/api/v1/routers/:name': page((context) => describeRouter(dependencies, context)),
+    '/api/v1/routers/:name/state': { PUT: state },
     '/api/v1/runs': page((context) => answerJson(context, dependencies.content.describeRuns())),
     '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(dependencies.content))),
     '/-/healthy': HEALTHY,

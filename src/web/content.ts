@@ -1,9 +1,11 @@
 import type { Secret } from '../base/index.ts';
+import type { LifecycleWish } from '../model/index.ts';
 import type {
   ConfigurationSummary,
   FleetMinute,
   LetterDetail,
   LetterPage,
+  LifecycleSummary,
   RouterDetail,
   RouterLogSummary,
   RouterSummary,
@@ -26,6 +28,12 @@ export type MetricsScope =
 
 /** The result of a reload. Each fault is one line with file, line and column, and contains no secret. */
 export type ReloadResult = { readonly ok: true } | { readonly ok: false; readonly faults: readonly string[] };
+
+/** Result of a request for a state of life. */
+export type StateResult =
+  | { readonly ok: true; readonly lifecycle: LifecycleSummary }
+  /** `unknown`: no such router. `configured`: the configuration names a state. `store`: it cannot be stored now. */
+  | { readonly ok: false; readonly reason: 'unknown' | 'configured' | 'store' };
 
 /** One log of one router. */
 export interface LogRow extends RouterLogSummary {
@@ -78,6 +86,8 @@ export interface WebContent {
   refresh(name: string, signal: AbortSignal): Promise<void>;
   /** Reads the configuration again: all of it or nothing. */
   reload(acceptedSource?: string): Promise<ReloadResult>;
+  /** Gives a router a state of life. Nothing changes unless the result is `ok`. */
+  setRouterState(name: string, wish: LifecycleWish): Promise<StateResult>;
   /** Shuts the agent down gracefully. Called after the response has been sent. */
   quit(): void;
   /** All routers, in any order; pages sort them by name. Each is described when it is its turn, so that pages can take breaks. */

@@ -17,6 +17,7 @@ export type {
   LetterDetail,
   LetterPage,
   LetterSummary,
+  LifecycleSummary,
   LogGapSummary,
   LogRotationSummary,
   ModuleValues,
@@ -47,6 +48,7 @@ export type {
   MetricsFormat,
   MetricsScope,
   ReloadResult,
+  StateResult,
   WebContent,
 } from './content.ts';
 export { WebError, type WebFailure } from './errors.ts';

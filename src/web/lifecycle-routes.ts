@@ -1,11 +1,20 @@
+import { LIFECYCLE_STATES, type LifecycleWish } from '../model/index.ts';
+import { isPlainObject } from '../net/index.ts';
+import { parseMoment } from '../settings/index.ts';
 import { isCrossSite } from './cross-site.ts';
-import type { Handler, WebDependencies } from './web-dependencies.ts';
+import { answerForOther } from './shards.ts';
+import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 
 const DISABLED = 'This is switched off. Start router-exporter with --web.enable-lifecycle to allow it.\n';
 const CROSS_SITE = 'A page of another site asked for this, so it was not done.\n';
+const WRONG_BODY = `Expected JSON such as {"state": "maintenance", "until": "2026-12-01T06:00:00Z"}; states are ${LIFECYCLE_STATES.join(', ')}, and an end may be left out but lies in the future.`;
+/** Longest body of a request for a state. Bytes. */
+const BODY_BYTES_MAX = 1024;
 
-/** Creates the handlers of `POST /-/reload` and `POST /-/quit`. */
-export function createLifecycleHandlers(dependencies: WebDependencies): Readonly<Record<'reload' | 'quit', Handler>> {
+/** Creates the handlers of `POST /-/reload`, `POST /-/quit` and `PUT /api/v1/routers/NAME/state`. */
+export function createLifecycleHandlers(
+  dependencies: WebDependencies,
+): Readonly<Record<'reload' | 'quit' | 'state', Handler>> {
   const guard =
     (handle: Handler): Handler =>
     (context) => {
@@ -29,5 +38,53 @@ export function createLifecycleHandlers(dependencies: WebDependencies): Readonly
       else queueMicrotask(() => content.quit());
       return context.text('Ending.\n');
     }),
+    state: guard((context) => setState(dependencies, context)),
   };
+}
+
+async function setState({ content, clock }: WebDependencies, context: WebContext): Promise<Response> {
+  const name = context.req.param('name') ?? '';
+  const elsewhere = answerForOther(content, context, name, `/api/v1/routers/${name}/state`);
+  if (elsewhere) return elsewhere;
+  const wish = parseWish(await readBody(context), clock.now());
+  if (!wish) return context.json({ error: WRONG_BODY }, 400);
+  const result = await content.setRouterState(name, wish);
+  if (result.ok) return context.json(result.lifecycle);
+  switch (result.reason) {
+    case 'unknown':
+      return context.json({ error: 'No router of this name is configured' }, 404);
+    case 'configured':
+      return context.json({ error: 'The configuration names the state of this router, which takes precedence' }, 409);
+    case 'store':
+      return context.json({ error: 'The state cannot be stored now; see the log of the agent' }, 503);
+  }
+}
+
+/** Reads the body as text; `undefined` if it is too long. */
+async function readBody(context: WebContext): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of context.req.raw.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Parses a wish; `undefined` if it is none, or its end has passed. */
+function parseWish(text: string | undefined, nowMs: number): LifecycleWish | undefined {
+  let body: unknown;
+  try {
+    body = JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+  if (!isPlainObject(body) || Object.keys(body).some((key) => key !== 'state' && key !== 'until')) return undefined;
+  const state = LIFECYCLE_STATES.find((one) => one === body['state']);
+  if (!state) return undefined;
+  const until = body['until'] ?? null;
+  if (until === null) return { state, untilMs: undefined };
+  const untilMs = typeof until === 'string' ? parseMoment(until) : undefined;
+  return untilMs !== undefined && untilMs > nowMs ? { state, untilMs } : undefined;
 }

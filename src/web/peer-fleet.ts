@@ -1,7 +1,15 @@
 import { Agent, request } from 'undici';
 import { type Clock, openDeadline, renderErrorChain, Steps, type Timer } from '../base/index.ts';
+import { LIFECYCLE_STATES } from '../model/index.ts';
 import { isPlainObject, readBounded, readString } from '../net/index.ts';
-import { type DeviceSummary, POLL_STEPS, type PollFault, type PollStep, type RouterSummary } from './api-types.ts';
+import {
+  type DeviceSummary,
+  type LifecycleSummary,
+  POLL_STEPS,
+  type PollFault,
+  type PollStep,
+  type RouterSummary,
+} from './api-types.ts';
 import type { FleetShards, ForeignRouter, WebContent } from './content.ts';
 
 /** A process of the fleet whose routers cannot be shown as they are. */
@@ -35,7 +43,8 @@ const ANSWER_MS_MAX = 3000;
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 /** Processes that are asked at the same time. */
 const ASKED_MAX = 16;
-const STATES = ['up', 'down', 'unknown', 'budget'] as const;
+const STATES = ['up', 'down', 'unknown', 'budget', 'paused', 'retired'] as const;
+const SETTERS = ['configuration', 'request', 'default'] as const;
 const SIGNALS = ['rsrp', 'rssi', 'csq'] as const;
 
 /**
@@ -162,12 +171,15 @@ const UNKNOWN_DEVICE: DeviceSummary = {
   uptimeSeconds: null,
 };
 
+const ACTIVE: LifecycleSummary = { state: 'active', until: null, setBy: 'default' };
+
 function toUnknown({ name, url, labels }: ForeignRouter): RouterSummary {
   return {
     name,
     url,
     labels,
     state: 'unknown',
+    lifecycle: ACTIVE,
     since: null,
     isStale: false,
     lastSuccess: null,
@@ -194,6 +206,7 @@ function decodeSummary(value: unknown, other: ForeignRouter): RouterSummary {
   return {
     ...unknown,
     state: STATES.find((state) => state === value['state']) ?? 'unknown',
+    lifecycle: decodeLifecycle(value['lifecycle']),
     since: toText('since'),
     isStale: value['isStale'] === true,
     lastSuccess: toText('lastSuccess'),
@@ -220,6 +233,13 @@ function decodeFault(value: unknown): PollFault | null {
   const step = isPlainObject(value) ? readStep(value['step']) : undefined;
   if (!step || !isPlainObject(value)) return null;
   return { step, resource: readString(value, 'resource') ?? null, error: readString(value, 'error') ?? '' };
+}
+
+function decodeLifecycle(value: unknown): LifecycleSummary {
+  const state = isPlainObject(value) ? LIFECYCLE_STATES.find((one) => one === value['state']) : undefined;
+  if (!state || !isPlainObject(value)) return ACTIVE;
+  const setBy = SETTERS.find((one) => one === value['setBy']) ?? 'default';
+  return { state, until: readString(value, 'until') ?? null, setBy };
 }
 
 function decodeDevice(value: unknown): DeviceSummary {

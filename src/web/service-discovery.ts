@@ -37,7 +37,8 @@ export function createDiscoveryHandler(dependencies: WebDependencies): Handler {
     const shards = content.describeShards();
     const peers = (shards?.peers ?? []).map((url) => toScrapeAddress(new URL(url)));
     const self = (shards && peers[shards.index]) ?? locateSelf(dependencies, context);
-    const own = await listByName(content);
+    // A retired router has no series.
+    const own = (await listByName(content)).filter(({ state }) => state !== 'retired');
     // Without the addresses of the others, each process lists its own routers.
     const elsewhere = peers.length > 0 ? [...(shards?.others.values() ?? [])] : [];
     const others = elsewhere.filter(({ name }) => !content.hasRouter(name));

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Fleet } from '../../src/agent/routers/fleet.ts';
+import { LifecycleKeeper } from '../../src/agent/routers/lifecycle-keeper.ts';
 import { RouterAgent } from '../../src/agent/routers/router-agent.ts';
 import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
@@ -13,9 +14,10 @@ async function createBench() {
   const clock = createSteppedClock(0);
   const surroundings = createSurroundings(clock);
   const { options } = surroundings;
-  const { exposition, archives } = options;
+  const { exposition, archives, values } = options;
+  const lifecycle = new LifecycleKeeper({ store: { writeValue: (...given) => values.write(...given) }, values, clock });
   const scheduler = new Scheduler({ clock, report: () => {} });
-  const fleet = new Fleet({ scheduler, exposition });
+  const fleet = new Fleet({ scheduler, exposition, lifecycle, clock, logger: options.logger });
   const url = `http://127.0.0.1:${await findFreePort()}`;
   const created: string[] = [];
   return {
@@ -30,9 +32,9 @@ async function createBench() {
         {
           routers,
           common,
-          create: (settings) => {
+          create: (settings, state) => {
             created.push(settings.name);
-            return new RouterAgent({ ...options, settings });
+            return new RouterAgent({ ...options, settings, lifecycle: state });
           },
         },
         NEVER,
@@ -55,7 +57,7 @@ test('Fleet makes and starts the agents of routers that are new, in the order of
   expect(bench.fleet.routers.map(({ settings }) => settings.name)).toEqual(['a', 'b']);
   expect(bench.fleet.find('b')).toBe(bench.fleet.routers[1]);
   expect(bench.fleet.find('c')).toBeUndefined();
-  expect(bench.fleet.countStates()).toEqual({ up: 0, down: 0, budget: 0, unknown: 2 });
+  expect(bench.fleet.countStates()).toEqual({ up: 0, down: 0, budget: 0, unknown: 2, paused: 0, retired: 0 });
   expect(bench.ownLog.map(({ fields }) => fields['router'])).toEqual(['a', 'b']);
   // The scheduler knows them: who asks for a turn waits for its start.
   const asked = bench.scheduler.trigger('b/logs');
@@ -151,7 +153,7 @@ test('Fleet goes on when a router cannot be logged out of', async () => {
   await status?.run(NEVER, { isAwaited: () => false, isTriggered: false });
   router.answers.set('/auth/logout', (response) => response.destroy());
   expect(await bench.apply([])).toEqual({ added: 0, changed: 0, removed: 1 });
-  expect(bench.fleet.countStates()).toEqual({ up: 0, down: 0, budget: 0, unknown: 0 });
+  expect(bench.fleet.countStates()).toEqual({ up: 0, down: 0, budget: 0, unknown: 0, paused: 0, retired: 0 });
 });
 
 test('Fleet restarts the routers of a group that changed, and no others', async () => {

@@ -9,7 +9,7 @@ import { createSteppedClock, Secret } from '../../src/base/index.ts';
 import type { Config } from '../../src/config/index.ts';
 import { createStdoutSettings } from '../../src/delivery/index.ts';
 import { StoreError } from '../../src/store/index.ts';
-import { createRouterSettings, createSurroundings, NEVER } from './router-agent-bench.ts';
+import { ACTIVE, createRouterSettings, createSurroundings, NEVER } from './router-agent-bench.ts';
 
 const broken = new StoreError('broken', 'The state could not be used', { disposition: 'operator' });
 
@@ -62,7 +62,7 @@ function createBench(changes: Partial<PlanOptions> = {}) {
       apply: async (wish) => {
         happened.push('commit routers');
         wishes.push(wish);
-        for (const settings of wish.routers) wish.create(settings);
+        for (const settings of wish.routers) wish.create(settings, ACTIVE);
         return { added: 1, changed: 0, removed: 0 };
       },
     },

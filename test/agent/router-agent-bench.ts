@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { LineProcessing } from '../../src/agent/line-processing.ts';
+import type { RouterLifecycle } from '../../src/agent/routers/lifecycle-keeper.ts';
 import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/routers/router-agent.ts';
 import { SpoolGuard } from '../../src/agent/state.ts';
 import { RecentRecords } from '../../src/agent/stats/log-stats.ts';
@@ -20,6 +21,9 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const NEVER = new AbortController().signal;
 /** A turn that nobody asked for and nothing waits for. */
 const QUIET: CurrentRun = { isAwaited: () => false, isTriggered: false };
+
+/** A router of which nobody wants anything special. */
+export const ACTIVE: RouterLifecycle = { state: 'active', untilMs: undefined, setBy: 'default', pause: undefined };
 
 type Answer = (response: ServerResponse) => unknown;
 
@@ -137,6 +141,7 @@ export function createSurroundings(clock: SteppedClock) {
     logger,
   });
   const options: Omit<RouterAgentOptions, 'settings'> = {
+    lifecycle: ACTIVE,
     hasSinks: true,
     lines: new LineProcessing([], []),
     backup: undefined,

@@ -31,6 +31,7 @@ function createBench(byteBudget = 0) {
     recent,
     logger: createCollectingLogger(ownLog),
     clock,
+    lifecycle: () => ({ state: 'active', untilMs: undefined, setBy: 'default', pause: undefined }),
     bytes: () => ({ sent: 10, received: 20, budget }),
     quietMsMax: () => settings.poll.staleAfterMs,
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),

@@ -73,7 +73,7 @@ async function openBench(deliver: Record<string, Deliver> = {}, places: Record<s
     spool: () => ({ ...store.spooled, bytesMax: 1, secondsToFull: null, isHeldBack: false, routersHeldBack: [] }),
     sinkLags: () => runner.measureLags(),
     deadLetters: () => runner.countLetters(),
-    routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0 }),
+    routers: () => ({ up: 0, down: 0, budget: 0, unknown: 0, paused: 0, retired: 0 }),
     runs: () => ({ running: 0, waiting: 0, heldBack: 0, max: 1 }),
     connections: () => ({ busy: 0, idle: 0, waiting: 0, max: 1, evicted: 0 }),
   });

@@ -174,3 +174,25 @@ modules: [] # default
 byte_budget: 5MiB # router-exporter.yaml:1
 `);
 });
+
+it('takes the end of a state only with the state that it stands beside', async () => {
+  const { config, lines } = await load(`
+groups:
+  resting: { state: paused, state_until: "2027-03-01T06:00:00+01:00" }
+defaults: { auth: none }
+routers:
+  - { name: a, url: "https://192.0.2.1", groups: [resting] }
+  - { name: b, url: "https://192.0.2.2", groups: [resting], state: active }
+  - { name: c, url: "https://192.0.2.3" }
+`);
+  expect(lines).toEqual([]);
+  expect(config?.routers.map(({ lifecycle }) => lifecycle)).toEqual([
+    { state: 'paused', untilMs: Date.UTC(2027, 2, 1, 5) },
+    { state: 'active', untilMs: undefined },
+    undefined,
+  ]);
+  const alone = 'routers: [{ name: a, url: "https://192.0.2.1", auth: none, state_until: "2027-03-01T06:00Z" }]';
+  expect((await load(alone)).lines.join()).toContain('"state_until" needs "state" beside it');
+  const bare = alone.replace('2027-03-01T06:00Z', '2027-03-01');
+  expect((await load(bare)).lines.join()).toContain('a time with its UTC offset');
+});

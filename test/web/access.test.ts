@@ -32,7 +32,7 @@ const CREDENTIALS: readonly (readonly [string, Role, Record<string, string>])[] 
 ];
 
 /** Every route, and who may ask it. */
-const ROUTES: readonly (readonly [string, string, readonly Role[]])[] = [
+const ROUTES: readonly (readonly [method: string, path: string, roles: readonly Role[], allowed?: number])[] = [
   ['GET', '/-/healthy', ['metrics', 'read', 'admin']],
   ['GET', '/-/ready', ['metrics', 'read', 'admin']],
   ['GET', '/metrics', ['metrics', 'read', 'admin']],
@@ -51,6 +51,7 @@ const ROUTES: readonly (readonly [string, string, readonly Role[]])[] = [
   ['GET', '/api/v1/sinks', ['read', 'admin']],
   ['POST', '/-/reload', ['admin']],
   ['PUT', '/-/reload', ['admin']],
+  ['PUT', '/api/v1/routers/plant-7/state', ['admin'], 400],
   ['POST', '/-/quit', ['admin']],
 ];
 const CONTENT: Partial<WebContent> = { describeRouter: () => DETAIL };
@@ -59,9 +60,9 @@ describe.for(['', '/prefix'])('a server below %j with roles', (routePrefix) => {
   test.for(CREDENTIALS)('lets %s ask what the role allows, and nothing else', async ([, role, headers]) => {
     const options = { security: SECURITY, access: RULES, isLifecycleEnabled: true, routePrefix };
     await using bench = await openBench(CONTENT, options);
-    for (const [method, path, roles] of ROUTES) {
+    for (const [method, path, roles, allowed = 200] of ROUTES) {
       const { status } = await bench.get(path, { method, headers });
-      expect([method, path, status]).toEqual([method, path, roles.includes(role) ? 200 : 403]);
+      expect([method, path, status]).toEqual([method, path, roles.includes(role) ? allowed : 403]);
     }
     // Other spellings of a route lead nowhere.
     for (const path of [

@@ -100,3 +100,53 @@ test.for([
   expect((await ask('/-/reload', settings, { method: 'POST', headers })).status).toBe(status);
   expect(reload).toHaveBeenCalledTimes(status === 200 ? 1 : 0);
 });
+
+const A_STATE = '/api/v1/routers/plant-7/state';
+
+function putState(body: string, settings: Settings = ENABLED, headers: Readonly<Record<string, string>> = {}) {
+  return ask(A_STATE, settings, { method: 'PUT', body, headers });
+}
+
+test('PUT of a state is refused unless it is allowed, and to pages of other sites', async () => {
+  const setRouterState = vi.fn<WebContent['setRouterState']>();
+  const content = { setRouterState };
+  expect((await putState('{"state":"paused"}', { content })).status).toBe(403);
+  const foreign = { ...HOST, 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' };
+  expect((await putState('{"state":"paused"}', { ...ENABLED, content }, foreign)).status).toBe(403);
+  expect(setRouterState).not.toHaveBeenCalled();
+});
+
+test.for([
+  '',
+  '[]',
+  '{}',
+  '{"state":"off"}',
+  '{"state":"paused","until":5}',
+  '{"state":"paused","until":"tomorrow"}',
+  '{"state":"paused","until":"1969-01-01T00:00:00Z"}',
+  '{"state":"paused","for":"1h"}',
+  `{"state":"paused"${' '.repeat(2000)}}`,
+])('PUT of the state %j changes nothing and says what is expected', async (body) => {
+  const setRouterState = vi.fn<WebContent['setRouterState']>();
+  const { status, text } = await putState(body, { ...ENABLED, content: { setRouterState } });
+  expect([status, text]).toEqual([400, expect.stringContaining('active, maintenance, paused, retired')]);
+  expect(setRouterState).not.toHaveBeenCalled();
+});
+
+test.for([
+  ['unknown', 404],
+  ['configured', 409],
+  ['store', 503],
+] as const)('PUT of a state that is not set (%s) answers %d', async ([reason, status]) => {
+  const setRouterState = () => Promise.resolve({ ok: false, reason } as const);
+  expect((await putState('{"state":"paused"}', { ...ENABLED, content: { setRouterState } })).status).toBe(status);
+});
+
+test('PUT of a state hands over its name and end, and answers with what holds now', async () => {
+  const lifecycle = { state: 'paused', until: '2027-03-01T05:00:00.000Z', setBy: 'request' } as const;
+  const setRouterState = vi.fn<WebContent['setRouterState']>(() => Promise.resolve({ ok: true, lifecycle }));
+  const body = '{"state":"paused","until":"2027-03-01T06:00:00+01:00"}';
+  const { status, text } = await putState(body, { ...ENABLED, content: { setRouterState } });
+  expect([status, JSON.parse(text)]).toEqual([200, lifecycle]);
+  expect(setRouterState.mock.calls).toEqual([['plant-7', { state: 'paused', untilMs: Date.UTC(2027, 2, 1, 5) }]]);
+});

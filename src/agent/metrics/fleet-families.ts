@@ -20,6 +20,12 @@ export const FLEET_FAMILIES = {
     '',
     'Whether the last poll reached the router, logged in and read at least one resource, or bytes of a download arrive while a poll waits.',
   ),
+  maintenance: family(
+    'gauge',
+    'router_maintenance',
+    '',
+    'Always 1: the router is in maintenance, and the shipped alerts leave it out; absent otherwise.',
+  ),
   lastSuccess: family('gauge', 'router_last_success_timestamp_seconds', '', 'Time of the last successful poll.'),
   pollDuration: family('gauge', 'router_poll_duration_seconds', '', 'Duration of the last poll.'),
   consecutiveFailures: family(
@@ -145,7 +151,7 @@ export const FLEET_FAMILIES = {
     'counter',
     'router_log_gaps_total',
     'component certainty reason',
-    'Gaps in logs, by certainty. `reason`: `missing`, or `skipped` for lines that `logs.start` leaves out.',
+    'Gaps in logs, by certainty. `reason`: `missing`, `skipped` for lines that `logs.start` leaves out, or `paused` for those that the router may have deleted while it was paused.',
   ),
   logGapBytes: family(
     'counter',

@@ -10,7 +10,7 @@ const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
 const LAG_BUCKETS = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60];
 
 /** States of a router, as `router_exporter_routers` counts them. */
-export const ROUTER_STATES = ['up', 'down', 'budget', 'unknown'] as const;
+export const ROUTER_STATES = ['up', 'down', 'budget', 'unknown', 'paused', 'retired'] as const;
 /** States that routers are counted by. */
 export type RouterStateName = (typeof ROUTER_STATES)[number];
 

@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Steps } from '../../base/index.ts';
+import { type Clock, type Logger, Mutex, openDeadline, Steps, type Timer } from '../../base/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
+import type { LifecycleWish } from '../../model/index.ts';
 import type { Scheduler } from '../../schedule/index.ts';
 import { ROUTER_STATES, type RouterStateName } from '../metrics/self-metrics.ts';
 import { renderSettingsHash } from '../settings-hash.ts';
 import type { FleetCounts } from '../views/fleet-history.ts';
+import { isAsked, type LifecycleKeeper, type RouterLifecycle } from './lifecycle-keeper.ts';
 import type { RouterAgent } from './router-agent.ts';
 
 /** Scheduler and exposition of all routers. */
@@ -14,6 +16,12 @@ export interface FleetOptions {
   readonly scheduler: Scheduler;
   /** Exposition from which removed routers are dropped. */
   readonly exposition: FleetExposition;
+  /** The states of life of the routers. */
+  readonly lifecycle: LifecycleKeeper;
+  /** Clock for the ends of states and the time limit of logouts. */
+  readonly clock: Clock;
+  /** Log for changes of states. */
+  readonly logger: Logger;
 }
 
 /** The wanted set of routers. */
@@ -22,7 +30,7 @@ export interface FleetWish {
   /** Settings of all routers. When they change, every router is restarted. */
   readonly common: object;
   /** Creates the agent of one router; does not throw. */
-  readonly create: (settings: RouterSettings) => RouterAgent;
+  readonly create: (settings: RouterSettings, lifecycle: RouterLifecycle) => RouterAgent;
 }
 
 interface Wanted {
@@ -35,10 +43,24 @@ interface Member {
   readonly hash: string;
 }
 
+/** Outcome of a request for a state of life. */
+export type StateChange = 'changed' | 'unknown' | 'configured';
+
+/** Time limit of the logout of a router that is paused. Milliseconds. */
+const LOGOUT_MS_MAX = 5000;
+/** Ends of states are computed again after this time, because the wall clock may be set. Milliseconds. */
+const LOOK_AGAIN_MS = 3_600_000;
+
 /** The routers of the configuration, each with its agent and its activities. */
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #members = new Map<string, Member>();
+  readonly #mutex = new Mutex();
+  /** Creates the agents of the last wish. */
+  #create: FleetWish['create'] | undefined;
+  /** Set while a state has an end. */
+  #endTimer: Timer | undefined;
+  #isClosed = false;
 
   constructor(options: FleetOptions) {
     this.#options = options;
@@ -73,7 +95,29 @@ export class Fleet {
    * Applies the wanted set. Never rejects. A router whose settings did not change keeps everything: session, phase,
    * back-off, counters. A changed one is restarted and keeps its counters. `signal` bounds the logout.
    */
-  async apply({ routers, common, create }: FleetWish, signal: AbortSignal): Promise<FleetChange> {
+  apply(wish: FleetWish, signal: AbortSignal): Promise<FleetChange> {
+    return this.#mutex.run(() => this.#apply(wish, signal));
+  }
+
+  /**
+   * Gives a router a state of life, stored before it holds. Throws a `StoreError`, with nothing changed, if it cannot be
+   * stored. `configured`: nothing changed, because the configuration names a state.
+   */
+  setState(name: string, wish: LifecycleWish): Promise<StateChange> {
+    return this.#mutex.run(async () => {
+      const member = this.#members.get(name);
+      if (!member) return 'unknown';
+      const { lifecycle } = this.#options;
+      if (lifecycle.isConfigured(member.agent.settings)) return 'configured';
+      lifecycle.request(name, wish);
+      await this.#renewState(member.agent);
+      this.#awaitEnds();
+      return 'changed';
+    });
+  }
+
+  async #apply({ routers, common, create }: FleetWish, signal: AbortSignal): Promise<FleetChange> {
+    this.#create = create;
     const commonHash = JSON.stringify(common);
     const steps = new Steps();
     const wanted = new Map<string, Wanted>();
@@ -90,9 +134,16 @@ export class Fleet {
     await Promise.all(removals);
     const added = [...wanted.values()].filter(({ settings: { name } }) => !this.#members.has(name));
     for (const { settings: one, hash } of added) {
-      this.#add(create(one), hash);
+      this.#add(one, hash, create);
       if (steps.isDue) await steps.next();
     }
+    for (const { settings: one } of wanted.values()) {
+      const agent = this.#members.get(one.name)?.agent;
+      if (agent && agent.settings !== one) agent.adopt(one);
+      if (agent) await this.#renewState(agent, signal);
+      if (steps.isDue) await steps.next();
+    }
+    this.#awaitEnds();
     const gone = leaving.filter(([name]) => !wanted.has(name)).length;
     const changed = leaving.length - gone;
     return { added: added.length - changed, changed, removed: gone };
@@ -100,13 +151,67 @@ export class Fleet {
 
   /** Logs out of all routers. */
   async close(signal: AbortSignal): Promise<void> {
+    this.#isClosed = true;
+    this.#endTimer?.cancel();
     await Promise.all(this.routers.map((agent) => agent.close(signal)));
   }
 
-  #add(agent: RouterAgent, hash: string): void {
-    this.#members.set(agent.settings.name, { agent, hash });
-    for (const activity of agent.activities()) this.#options.scheduler.add(activity);
+  #add(settings: RouterSettings, hash: string, create: FleetWish['create']): void {
+    const { scheduler, exposition, lifecycle } = this.#options;
+    const state = lifecycle.resolve(settings);
+    const agent = create(settings, state);
+    this.#members.set(settings.name, { agent, hash });
+    for (const activity of agent.activities()) scheduler.add(activity);
     agent.start();
+    if (state.state === 'retired') exposition.forget(settings.name);
+    if (state.state !== 'active') this.#logState('A router is not active', settings.name, state);
+  }
+
+  /** Has a router go on in the state that holds now. One that is asked from now on, or not any more, begins anew. */
+  async #renewState(agent: RouterAgent, signal?: AbortSignal): Promise<void> {
+    const { lifecycle, clock } = this.#options;
+    const { settings, lifecycle: before } = agent;
+    const next = lifecycle.resolve(settings);
+    if (isSameState(before, next)) return;
+    if (before.state === next.state || (isAsked(before) && isAsked(next))) agent.continueIn(next);
+    else {
+      const create = this.#create;
+      const hash = this.#members.get(settings.name)?.hash;
+      if (!create || hash === undefined) return;
+      using deadline = openDeadline(clock, LOGOUT_MS_MAX, signal);
+      await this.#remove(agent, settings, deadline.signal);
+      if (this.#isClosed) return;
+      this.#add(settings, hash, create);
+    }
+    if (isAsked(next)) this.#logState('The state of a router changed', settings.name, next);
+  }
+
+  #logState(message: string, router: string, { state, untilMs, setBy }: RouterLifecycle): void {
+    const until = untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() };
+    this.#options.logger.info(message, { router, state, ...until, setBy });
+  }
+
+  /** Waits for the next end of a state. */
+  #awaitEnds(): void {
+    this.#endTimer?.cancel();
+    this.#endTimer = undefined;
+    const { clock } = this.#options;
+    let endMs = Infinity;
+    for (const { agent } of this.#members.values()) endMs = Math.min(endMs, agent.lifecycle.untilMs ?? Infinity);
+    if (this.#isClosed || endMs === Infinity) return;
+    const waitMs = Math.min(Math.max(0, endMs - clock.now()), LOOK_AGAIN_MS);
+    this.#endTimer = clock.setTimer(waitMs, () => void this.#mutex.run(() => this.#endStates()));
+  }
+
+  async #endStates(): Promise<void> {
+    const nowMs = this.#options.clock.now();
+    const steps = new Steps();
+    for (const agent of this.routers) {
+      if (this.#isClosed) return;
+      if ((agent.lifecycle.untilMs ?? Infinity) <= nowMs) await this.#renewState(agent);
+      if (steps.isDue) await steps.next();
+    }
+    this.#awaitEnds();
   }
 
   async #remove(agent: RouterAgent, next: RouterSettings | undefined, signal: AbortSignal): Promise<void> {
@@ -119,7 +224,12 @@ export class Fleet {
     // Labels are part of every series, so counters with other labels are other series.
     if (next && isDeepStrictEqual(next.labels, labels)) exposition.forgetValues(name);
     else exposition.forget(name);
+    if (!next) this.#options.lifecycle.forget(name);
   }
+}
+
+function isSameState(a: RouterLifecycle, b: RouterLifecycle): boolean {
+  return a.state === b.state && a.untilMs === b.untilMs && a.setBy === b.setBy;
 }
 
 /** Number of routers that a new configuration has changed. */
@@ -132,8 +242,9 @@ export interface FleetChange {
 /** Routers with the same modules share one list of them, which is long. */
 const moduleHashes = new WeakMap<object, string>();
 
+/** The state of life is none of these settings: a change of it does not begin anew. */
 function hashRouter({ modules, ...rest }: RouterSettings): string {
   const moduleHash = moduleHashes.get(modules) ?? renderSettingsHash(modules);
   moduleHashes.set(modules, moduleHash);
-  return renderSettingsHash([moduleHash, rest]);
+  return renderSettingsHash([moduleHash, { ...rest, lifecycle: undefined }]);
 }

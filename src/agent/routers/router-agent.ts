@@ -21,6 +21,7 @@ import type { RecentRecords } from '../stats/log-stats.ts';
 import { RouterStats } from '../stats/router-stats.ts';
 import { PollReader } from './answered-poll.ts';
 import { ByteAccount } from './byte-account.ts';
+import { isAsked, type RouterLifecycle } from './lifecycle-keeper.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
 import { readRouterTime } from './router-time.ts';
 
@@ -37,6 +38,8 @@ export type RouterEvent =
 export interface RouterAgentOptions {
   /** Settings of the router. */
   readonly settings: RouterSettings;
+  /** What the operator wants of it. A router that is not asked has no activities. */
+  readonly lifecycle: RouterLifecycle;
   /** True if there is a sink for its logs. */
   readonly hasSinks: boolean;
   /** Redaction and metric rules for log lines. */
@@ -109,12 +112,16 @@ export class RouterAgent {
   #logsAfter: string | undefined;
   /** Time until which the logs wait because the last poll could not connect. Monotonic. */
   #unreachableUntilMs = -Infinity;
+  #settings: RouterSettings;
+  #lifecycle: RouterLifecycle;
   /** Runs under way: at most one of polls and one of the others. */
   #runs = 0;
 
   constructor(options: RouterAgentOptions) {
     const { settings, clock, exposition, logger, values } = options;
     this.#options = options;
+    this.#settings = settings;
+    this.#lifecycle = options.lifecycle;
     options.recent.add(settings.name);
     this.#client = new RouterClient({
       url: settings.url,
@@ -148,6 +155,7 @@ export class RouterAgent {
       recent: options.recent,
       logger,
       clock,
+      lifecycle: () => this.#lifecycle,
       bytes: () => ({ ...this.#client.wireBytes, budget: this.#bytes.budget }),
       pace: () => this.#describePace(),
       certificate: () => this.#client.certificate,
@@ -178,21 +186,38 @@ export class RouterAgent {
       previous: values.read(settings.name, CAPABILITIES_KEY),
     });
     this.#backup =
-      options.backup &&
-      new RouterBackup({
-        router: settings,
-        source: this.#client,
-        plan: options.backup,
-        exposition,
-        clock,
-        logger,
-        request: () => options.trigger(this.#key('backup')),
-      });
+      isAsked(options.lifecycle) && options.backup
+        ? new RouterBackup({
+            router: settings,
+            source: this.#client,
+            plan: options.backup,
+            exposition,
+            clock,
+            logger,
+            request: () => options.trigger(this.#key('backup')),
+          })
+        : undefined;
     this.#zone = new Zone(settings.timezone);
   }
 
   get settings(): RouterSettings {
-    return this.#options.settings;
+    return this.#settings;
+  }
+
+  /** What the operator wants of it. */
+  get lifecycle(): RouterLifecycle {
+    return this.#lifecycle;
+  }
+
+  /** Takes over settings of which only the state of life may differ. */
+  adopt(settings: RouterSettings): void {
+    this.#settings = settings;
+  }
+
+  /** Goes on in another state of life in which it is asked as before. */
+  continueIn(lifecycle: RouterLifecycle): void {
+    this.#lifecycle = lifecycle;
+    this.stats.showLifecycle();
   }
 
   /** Key of the activity that polls the status. */
@@ -211,6 +236,7 @@ export class RouterAgent {
 
   /** Returns the activities to schedule. */
   activities(): Activity[] {
+    if (!isAsked(this.#lifecycle)) return [];
     const { name, logs } = this.settings;
     const { records, clock } = this.#options;
     const { budget } = this.#bytes;
@@ -261,6 +287,10 @@ export class RouterAgent {
   start(): void {
     const { logger } = this.#options;
     const { name, url, tls } = this.settings;
+    if (!isAsked(this.#lifecycle)) {
+      this.stats.start(this.#bytes.budget);
+      return;
+    }
     if (url.startsWith('http:')) {
       logger.warn('Polling over plain HTTP: anyone on the network path can read the password', { router: name });
     }
@@ -401,6 +431,7 @@ export class RouterAgent {
           zone: this.#zone,
           readTime: (runSignal) => readRouterTime(this.#client, runSignal),
           memory: this.#logMemory,
+          pause: this.#lifecycle.pause,
           start: settings.logs.start,
           matcher: lines.matcher,
           firmware: this.stats.identity.firmware,

@@ -59,6 +59,7 @@ const RETRY_AFTER_CAPPED = 'retry-after-capped';
  *   unknown ─┬─ a poll reached it ──▶ up ── a poll did not, or none has ended for as long as values last ──▶ down
  *            └─ a poll did not, or none has ended in the first minute ──▶ down ── a poll reached it ──▶ up
  *
+ *   unknown ── the operator wants it not to be asked ──▶ paused or retired
  *   any ── bytes of a download arrive while a poll waits for its end ──▶ up
  *   any ── the byte budget is used up, or pauses polls for as long as values last ──▶ budget ── the next poll ──▶ up or down
  * ```
@@ -109,6 +110,11 @@ export class AvailabilityStats {
   start(budget: SharedBudget): void {
     this.recordBudget(budget);
     if (this.#state === 'unknown') this.#expectPoll(FIRST_WORD_MS);
+  }
+
+  /** The router is not asked: no poll is waited for, and nothing is said about whether it is up. */
+  rest(state: 'paused' | 'retired'): void {
+    this.#enter(state);
   }
 
   /** Records a poll. `fault`: its first failure; `isPutOff`: the router asked for a wait. */

@@ -116,7 +116,9 @@ export const EVENT_TABLE: { readonly [T in StationEventType]: EventMeaning<Stati
     line: ({ component, certainty, reason }) =>
       reason === 'skipped'
         ? info('Older log lines are left out, as logs.start says', { component })
-        : warn('Log lines are missing', { component, certainty, reason }),
+        : reason === 'paused'
+          ? info('The router deleted log lines, or may have, while it was paused', { component, certainty })
+          : warn('Log lines are missing', { component, certainty, reason }),
     counts: ({ component, certainty, reason, bytesMin }) => {
       const labels = { component, certainty, reason: toCountedReason(reason) };
       return [
@@ -186,9 +188,9 @@ export function toLoginReason(cause: unknown): (typeof LOGIN_REASONS)[number] {
 /** Values of this label. */
 export const LOGIN_REASONS = ['refused', 'unanswered'] as const;
 
-/** Returns the label `reason` of the counters of gaps: what the configuration leaves out is not missing. */
-function toCountedReason(reason: StationEventOf<'log-gap-found'>['reason']): 'missing' | 'skipped' {
-  return reason === 'skipped' ? 'skipped' : 'missing';
+/** Returns the label `reason` of the counters of gaps: what the operator wants to be left out is not missing. */
+function toCountedReason(reason: StationEventOf<'log-gap-found'>['reason']): 'missing' | 'skipped' | 'paused' {
+  return reason === 'skipped' || reason === 'paused' ? reason : 'missing';
 }
 
 /** Logged only if the verdict changes, not at every rotation. */

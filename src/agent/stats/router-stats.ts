@@ -16,6 +16,7 @@ import type {
 } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
+import type { RouterLifecycle } from '../routers/lifecycle-keeper.ts';
 import { InterfaceRates } from '../views/interface-rates.ts';
 import { RouterGlance } from '../views/router-glance.ts';
 import { RouterHistory } from '../views/router-history.ts';
@@ -47,6 +48,8 @@ export interface RouterStatsOptions {
   readonly logger: Logger;
   /** Clock for durations and times. */
   readonly clock: Clock;
+  /** Returns what the operator wants of the router. */
+  readonly lifecycle: () => RouterLifecycle;
   /** Returns the bytes sent and received, and the byte budget. */
   readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: SharedBudget };
   /** Returns how fast the router answers, and how it is spared. */
@@ -137,9 +140,19 @@ export class RouterStats {
     else this.#log.fail(level.failing, message, fields);
   }
 
-  /** Begins to wait for the first poll. */
+  /** Begins to wait for the first poll, unless the router is not asked. */
   start(budget: SharedBudget): void {
-    this.#availability.start(budget);
+    const { state } = this.#options.lifecycle();
+    if (state === 'paused' || state === 'retired') this.#availability.rest(state);
+    else this.#availability.start(budget);
+    this.showLifecycle();
+  }
+
+  /** Shows in the metrics whether the router is in maintenance. */
+  showLifecycle(): void {
+    const { exposition, settings, lifecycle } = this.#options;
+    const isMaintained = lifecycle().state === 'maintenance';
+    exposition.publish(settings, 'lifecycle', isMaintained ? [toFamily(F.maintenance, [[{}, 1]])] : []);
   }
 
   /** Records that bytes of a download arrive while a poll waits for its end. */
@@ -215,11 +228,13 @@ export class RouterStats {
   summarize(): RouterSummary {
     const { name, url, labels, byteBudget } = this.#options.settings;
     const { lagMs } = this.#logs;
+    const { state, untilMs, setBy } = this.#options.lifecycle();
     return {
       name,
       url,
       labels,
       ...this.#availability.summarize(),
+      lifecycle: { state, until: toTime(untilMs), setBy },
       logLagSeconds: lagMs === undefined ? null : lagMs / 1000,
       bytesToday: this.#options.bytes().budget.usedBytes,
       byteBudget: byteBudget === 0 ? null : byteBudget,

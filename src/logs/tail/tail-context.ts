@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/index.ts';
-import type { RouterIdentity } from '../../model/index.ts';
+import type { LifecyclePause, RouterIdentity } from '../../model/index.ts';
 import type { ArchivePool } from '../archive/index.ts';
 import type { LogCommit, LogEvent, LogSource, RecordLog, RouterTime } from '../contracts.ts';
 import { isZoneOpen, learnZone, noteOffset, noteRotation, noteTold } from '../evidence/learnt-zone.ts';
@@ -50,6 +50,8 @@ export interface TailOptions {
   readonly isOnlyRun?: boolean | undefined;
   /** The order of day and month in dates that can be read in both and say nothing about it. Default: day first. */
   readonly dateOrder?: DateOrder | undefined;
+  /** The last time in which the router was not asked: what it deleted meanwhile is a gap of that. Default: none. */
+  readonly pause?: LifecyclePause | undefined;
   /** State of earlier runs of this process. */
   readonly memory?: TailMemory | undefined;
   /** Firmware version, when it is known: what the router can do is tried out once for each. */
@@ -80,6 +82,7 @@ export class TailContext {
   readonly order: DateOrder | undefined;
   readonly isOnlyRun: boolean;
   readonly readTime: TailOptions['readTime'];
+  readonly pause: LifecyclePause | undefined;
   readonly memory: TailMemory;
   readonly facts: RouterFacts;
   readonly matcher: LineMatcher | undefined;
@@ -113,6 +116,7 @@ export class TailContext {
     this.isOnlyRun = options.isOnlyRun ?? false;
     this.readTime = options.readTime;
     this.matcher = options.matcher;
+    this.pause = options.pause;
     this.memory = memory;
     this.facts = facts;
     this.contactMs = known?.firstContactMs;

@@ -51,7 +51,7 @@ export class TrackedLog {
 
   /** The log as it stands now, for questions about it. */
   get view(): View {
-    const { router, clock, zone, facts, isOnlyRun } = this.context;
+    const { router, clock, zone, facts, isOnlyRun, pause } = this.context;
     const { component } = this;
     const rules = {
       router: router.name,
@@ -59,7 +59,8 @@ export class TrackedLog {
       nowMs: clock.now(),
       zone,
       links: facts.links,
-      isOnlyRun: isOnlyRun,
+      isOnlyRun,
+      pause,
     };
     return { ...this.#state, rules };
   }

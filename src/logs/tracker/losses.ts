@@ -226,9 +226,20 @@ const OPEN_GAPS_MAX = 256;
 
 /** Tells gaps, with their ends as far as they are known. What follows missing lines continues no record before them. */
 export function tellGaps(draft: Draft, gaps: readonly Gap[]): void {
-  const ended = gaps.map((gap): Gap => ({ ...gap, to: endOf(draft, gap) }));
+  const ended = gaps.map((gap): Gap => ({ ...gap, reason: toReason(draft, gap), to: endOf(draft, gap) }));
   if (ended.some(({ to, track = 'live' }) => to === undefined && track === 'live')) tellHeld(draft);
   for (const gap of ended) tellGap(draft, gap);
+}
+
+/** What a router deletes while nobody asks it is lost by that; the rest of it is looked for in vain for some time. */
+const PAUSE_TOLD_MS = 86_400_000;
+const PAUSE_REASONS: ReadonlySet<Gap['reason']> = new Set(['expired', 'not-found', 'broken-link']);
+
+/** Returns the reason of a gap: that the router was paused, if the missing lines may be those of that time. */
+function toReason({ rules: { pause, nowMs } }: Draft, { reason, from }: Gap): Gap['reason'] {
+  const endMs = pause?.toMs;
+  if (endMs === undefined || !PAUSE_REASONS.has(reason) || nowMs - endMs > PAUSE_TOLD_MS) return reason;
+  return from?.utcMs === undefined || from.utcMs <= endMs ? 'paused' : reason;
 }
 
 /** Tells a gap and keeps it in mind until its end is known. */

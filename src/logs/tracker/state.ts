@@ -1,4 +1,4 @@
-import type { RecordFlag } from '../../model/index.ts';
+import type { LifecyclePause, RecordFlag } from '../../model/index.ts';
 import type { GapEdge, Track } from '../event-records.ts';
 import { LINK_MS_MAX, type LinkFacts, type LinkObservation } from '../evidence/link-rule.ts';
 import { type ListedLog, parseStampUtcMs, type RotatedFile } from '../names.ts';
@@ -45,6 +45,8 @@ export interface TrackerRules {
   readonly links: LinkFacts;
   /** True if no later run follows in which missing files could appear: then nothing waits for them. */
   readonly isOnlyRun: boolean;
+  /** The last time in which the router was not asked. Default: none. */
+  readonly pause?: LifecyclePause | undefined;
 }
 
 /** A state with the rules by which it is judged. */

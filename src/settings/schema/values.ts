@@ -136,6 +136,20 @@ export function codec<Written extends z.ZodType, Value>(
   });
 }
 
+const MOMENT = 'a time with its UTC offset, such as "2026-12-01T06:00:00Z" or "2026-12-01T07:00+01:00"';
+const MOMENT_FORM = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** Parses a time with its UTC offset, to milliseconds since the Unix epoch; `undefined` if it is none. */
+export function parseMoment(written: string): number | undefined {
+  const ms = MOMENT_FORM.test(written) ? Date.parse(written) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** A time with its UTC offset, to milliseconds since the Unix epoch. */
+export function moment(about: About) {
+  return parsed({ kind: 'time', ...about }, MOMENT, parseMoment, (ms) => new Date(ms).toISOString());
+}
+
 /** A Prometheus duration, to milliseconds. */
 export function duration(about: About, leastMs: number = DURATION_MS_MIN, mostMs: number = DURATION_MS_MAX) {
   const parse = (value: string) => parseWithin(value, leastMs, mostMs);

@@ -107,11 +107,11 @@ function renderName(router: RouterSummary, { base, nowMs }: FleetColumnOptions):
   )}</dl></details>`;
 }
 
-/** Renders the state, and a note when the values are stale. */
-export function renderState({ state, isStale, fault }: RouterSummary): Html {
+/** Renders the state, and notes when the values are stale and when the router is in maintenance. */
+export function renderState({ state, isStale, fault, lifecycle }: RouterSummary): Html {
   const stale = isStale ? html`, <span class="warn">stale</span>` : '';
   const isPart = state === 'up' && fault !== null;
-  return html`<span class="state ${isPart ? 'warn' : STATE_TONES[state]}">${STATE_NAMES[state]}${isPart ? ' in part' : ''}</span>${stale}`;
+  return html`<span class="state ${isPart ? 'warn' : STATE_TONES[state]}">${STATE_NAMES[state]}${isPart ? ' in part' : ''}</span>${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
 }
 
 /** `TCP: connection refused`; empty when nothing fails. */

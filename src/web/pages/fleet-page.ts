@@ -57,9 +57,11 @@ export async function renderFleet(
 ${renderOutage(outage, query)}
 <ul class="cards">
 ${renderCard(renderTableQuery(query, { filter: undefined }), total, total === 1 ? 'router' : 'routers', 'all', query.filter === undefined)}
-${Object.entries(FILTERS).map(([key, { title }]) =>
-  renderCard(renderTableQuery(query, { filter: key }), counts[key] ?? 0, title, key, query.filter === key),
-)}
+${Object.entries(FILTERS)
+  .filter(([key, { isRare }]) => isRare !== true || (counts[key] ?? 0) > 0 || query.filter === key)
+  .map(([key, { title }]) =>
+    renderCard(renderTableQuery(query, { filter: key }), counts[key] ?? 0, title, key, query.filter === key),
+  )}
 </ul>
 ${renderNotices(content, base)}
 ${renderStrip(minutes)}

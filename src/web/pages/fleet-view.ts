@@ -39,7 +39,7 @@ type Rank = number | string | null;
 
 /** The default order; equal rows are sorted by name. */
 const WORST_FIRST = 'state';
-const STATE_RANKS = { down: 0, budget: 1, unknown: 2, up: 4 };
+const STATE_RANKS = { down: 0, budget: 1, unknown: 2, up: 4, paused: 5, retired: 6 };
 /** Distinct values that are counted for each facet: a label may be different for each router. */
 const VALUES_MAX = 20_000;
 
@@ -139,12 +139,13 @@ function createOrder(isDescending: boolean): (a: Ranked, b: Ranked) => number {
 
 /** Lists the texts to search in. */
 function listTexts(router: RouterSummary): readonly (string | null | undefined)[] {
-  const { name, url, state, isStale, failure, fault, firmware, device } = router;
+  const { name, url, state, lifecycle, isStale, failure, fault, firmware, device } = router;
   return [
     name,
     url,
     STATE_NAMES[state],
     isStale ? 'stale' : null,
+    lifecycle.state === 'active' ? null : lifecycle.state,
     state === 'up' && fault ? 'in part' : null,
     fault?.step,
     fault?.resource,

@@ -1,3 +1,4 @@
+import type { LifecycleState } from '../../model/index.ts';
 import { POLL_STEPS, type PollStep, type PollSummary, type ResourceSummary, type RouterDetail } from '../api-types.ts';
 import { renderLabels, renderState } from './fleet-columns.ts';
 import { renderHistory } from './history-plot.ts';
@@ -53,6 +54,7 @@ export function renderRouter(
 <a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>,
 <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>,
 <a href="${base}logs?q=${encodeURIComponent(name)}">logs</a>${renderDashboards(grafana, name)}.</p>
+${renderLifecycle(router)}
 ${renderNotice(router)}
 ${renderWait(router)}
 ${renderOverview(router)}
@@ -135,6 +137,21 @@ function renderNotice({ name, failure, fault }: RouterDetail): Html | string {
   return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Fails in part'} at ${where}:</strong> ${toShown(error)}</p>
 <p>${hintFor(step, failure?.reason ?? 'auth')}</p>
 <p>Step by step: <code>router-exporter doctor ${name}</code></p></div>`;
+}
+
+const LIFECYCLE_NOTES: Readonly<Record<LifecycleState, string>> = {
+  active: '',
+  maintenance: 'its status and logs are read as usual, and the shipped alerts leave it out.',
+  paused: 'it is not asked. What its logs still hold is read afterwards.',
+  retired: 'it is not asked any more, and has no series.',
+};
+
+/** Renders the state that the operator has given the router, with its end. */
+function renderLifecycle({ lifecycle: { state, until, setBy } }: RouterDetail): Html | string {
+  if (state === 'active') return '';
+  const end = until === null ? '' : html` until ${renderMoment(until)}`;
+  const setter = setBy === 'request' ? 'by a request to the agent' : 'in the configuration';
+  return html`<div class="notice" id="lifecycle"><p><strong>In the state ${state}${end}:</strong> ${LIFECYCLE_NOTES[state]} This is set ${setter}.</p></div>`;
 }
 
 /** Renders why the router is not polled at the moment. */

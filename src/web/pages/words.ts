@@ -44,6 +44,8 @@ export const STATE_NAMES: Readonly<Record<RouterState, string>> = {
   down: 'down',
   unknown: 'not polled yet',
   budget: 'byte budget used up',
+  paused: 'paused',
+  retired: 'retired',
 };
 
 /** Colour class of each state. Pages always show the word, too. */
@@ -52,11 +54,21 @@ export const STATE_TONES: Readonly<Record<RouterState, string>> = {
   down: 'bad',
   unknown: 'soft',
   budget: 'warn',
+  paused: 'soft',
+  retired: 'soft',
 };
 
 /** The filters of the fleet, in display order. */
 export const FILTERS: Readonly<
-  Record<string, { readonly title: string; readonly fits: (router: RouterSummary) => boolean }>
+  Record<
+    string,
+    {
+      readonly title: string;
+      readonly fits: (router: RouterSummary) => boolean;
+      /** True if its count is only shown when there are such routers. */
+      readonly isRare?: boolean;
+    }
+  >
 > = {
   up: { title: 'up', fits: ({ state }) => state === 'up' },
   down: { title: 'down', fits: ({ state }) => state === 'down' },
@@ -65,4 +77,7 @@ export const FILTERS: Readonly<
   refused: { title: 'login refused', fits: ({ failure }) => failure?.step === 'login' && failure.reason === 'auth' },
   budget: { title: 'out of budget', fits: ({ state }) => state === 'budget' },
   unknown: { title: 'not polled yet', fits: ({ state }) => state === 'unknown' },
+  maintenance: { title: 'in maintenance', fits: ({ lifecycle }) => lifecycle.state === 'maintenance', isRare: true },
+  paused: { title: 'paused', fits: ({ state }) => state === 'paused', isRare: true },
+  retired: { title: 'retired', fits: ({ state }) => state === 'retired', isRare: true },
 };
