@@ -100,7 +100,7 @@ const commonShape = {
 
 const requestShape = {
   timeout: duration(
-    { description: 'Time limit of one reading, all pages included.' },
+    { description: 'Time limit of one request. All pages of a NetBox together may take ten times as long.' },
     TIMEOUT_MS_MIN,
     TIMEOUT_MS_MAX,
   ).prefault('30s'),
@@ -217,7 +217,7 @@ export type SourceAuth =
 export interface RequestSettings {
   /** URL of the list; of a NetBox, its address. */
   readonly url: string;
-  /** Time limit of one reading. Milliseconds. */
+  /** Time limit of one request. Milliseconds. */
   readonly timeoutMs: number;
   /** Credentials; `undefined`: none. */
   readonly auth: SourceAuth | undefined;

@@ -1,34 +1,37 @@
-import { z } from 'zod';
-import { type Clock, DeadlineExceeded, openDeadline, Steps } from '../base/index.ts';
+import { type Clock, DeadlineExceeded, openDeadline } from '../base/index.ts';
 import {
   CONFIG_FILE_BYTES_MAX,
-  ConfigFiles,
+  type DataRoot,
   listMatches,
-  type RootExpected,
   readTextFile,
   renderFault,
+  YamlThread,
 } from '../settings/index.ts';
 import { failReading } from './errors.ts';
-import type { RequestSettings, SourceSettings } from './settings.ts';
-import { SourceClient, type Validators } from './source-client.ts';
-import { type NamedRouter, toNetboxRouters, toRouters } from './to-routers.ts';
+import { RouterList } from './router-list.ts';
+import type { NetboxSettings, RequestSettings, SourceSettings } from './settings.ts';
+import { type SourceAnswer, SourceClient, type Validators } from './source-client.ts';
+import { addDevices, addRouters } from './to-routers.ts';
 
 /** Files of one source. */
 const FILES_MAX = 1000;
 /** Pages of one list: 100,000 devices in pages of the default size. */
 const PAGES_MAX = 400;
+/** All pages of a list may take so many times what one request may take. */
+const READING_TIMEOUTS = 10;
 
-const LIST: RootExpected = {
+const LIST: DataRoot = {
   kind: 'list',
+  format: 'json',
   expected: 'a list of routers, or of maps with "targets"',
   ifEmpty: 'it must be "[]" where there is no router',
-  schema: z.array(z.unknown()),
 };
-const PAGE: RootExpected = {
+const LIST_OF_FILE: DataRoot = { ...LIST, format: 'json or yaml' };
+const PAGE: DataRoot = {
   kind: 'map',
+  format: 'json',
   expected: 'a page with "results"',
   ifEmpty: 'it must be a page with "results"',
-  schema: z.unknown(),
 };
 
 /** Reads the list of one source, and remembers which one it has read. */
@@ -45,42 +48,29 @@ export class SourceReader implements AsyncDisposable {
   }
 
   /**
-   * Reads the list: one router per line, as JSON. `undefined`: it has not changed since it was read last. Throws
-   * `InventoryError`, or the reason of `signal`.
+   * Reads the list: one router per line, as JSON, in order of their names. `undefined`: it has not changed since it was read
+   * last. Throws `InventoryError`, or the reason of `signal`.
    */
   async read(signal: AbortSignal): Promise<string | undefined> {
-    const { request, netbox, files = [], allowed } = this.#settings;
-    if (!request || !this.#client) return await renderList(await this.#readFiles(files));
-    using deadline = openDeadline(this.#clock, request.timeoutMs, signal);
-    try {
-      if (netbox) {
-        const devices = await this.#readPages(this.#client, request, deadline.signal);
-        return await renderList(await toNetboxRouters(devices, netbox, allowed.groups));
-      }
-      const answer = await this.#client.get(new URL(request.url), this.#known, deadline.signal);
-      if (!answer) return undefined;
-      const list = await renderList(await toRouters((await parse(answer.text, LIST)) as readonly unknown[]));
-      // Only now, because an answer that is no list must be asked for again.
-      this.#known = withoutAbsent(answer.validators);
-      return list;
-    } catch (cause) {
-      signal.throwIfAborted();
-      if (!(cause instanceof DeadlineExceeded)) throw cause;
-      throw failReading('unreachable', `The source did not answer completely within ${request.timeoutMs / 1000} s`);
-    }
-  }
-
-  /** Lets the next reading ask for the whole list. */
-  forget(): void {
-    this.#known = {};
+    const { request, netbox, files = [] } = this.#settings;
+    await using thread = new YamlThread();
+    if (!request || !this.#client) return await this.#readFiles(files, thread);
+    if (netbox) return await this.#readPages(netbox, request, this.#client, thread, signal);
+    const answer = await this.#get(this.#client, request, new URL(request.url), this.#known, signal);
+    if (!answer) return undefined;
+    const list = new RouterList();
+    await addRouters(list, (await parse(answer.text, LIST, thread)) as readonly unknown[]);
+    // Only now, because an answer that is no list must be asked for again.
+    this.#known = withoutAbsent(answer.validators);
+    return list.render();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#client?.[Symbol.asyncDispose]();
   }
 
-  async #readFiles(patterns: readonly string[]): Promise<readonly NamedRouter[]> {
-    const routers: NamedRouter[] = [];
+  async #readFiles(patterns: readonly string[], thread: YamlThread): Promise<string> {
+    const routers = new RouterList();
     let bytes = 0;
     for (const pattern of patterns) {
       const paths = await listMatches(pattern, FILES_MAX);
@@ -92,56 +82,69 @@ export class SourceReader implements AsyncDisposable {
         bytes += file.text.length;
         if (bytes > CONFIG_FILE_BYTES_MAX)
           throw failReading('too_large', `The files have more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
-        const list = (await parse(file.text, LIST)) as readonly unknown[];
-        for (const router of await toRouters(list)) routers.push(router);
+        await addRouters(routers, (await parse(file.text, LIST_OF_FILE, thread)) as readonly unknown[]);
       }
     }
-    return routers;
+    return routers.render();
   }
 
   /** Reads all pages. The address of the next one is computed: that in the answer could lead to another server. */
-  async #readPages(client: SourceClient, { url }: RequestSettings, signal: AbortSignal): Promise<readonly unknown[]> {
-    const { query = '', pageSize = 0 } = this.#settings.netbox ?? {};
-    const devices: unknown[] = [];
-    let bytes = 0;
+  async #readPages(
+    netbox: NetboxSettings,
+    request: RequestSettings,
+    client: SourceClient,
+    thread: YamlThread,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { query, pageSize } = netbox;
+    const allowedGroups = new Set(this.#settings.allowed.groups);
+    const routers = new RouterList();
+    const endsAtMs = this.#clock.monotonic() + READING_TIMEOUTS * request.timeoutMs;
+    let devices = 0;
     for (let page = 0; page < PAGES_MAX; page++) {
-      const address = new URL(`${url.replace(/\/+$/, '')}/api/dcim/devices/`);
-      address.search = `${query === '' ? '' : `${query}&`}limit=${pageSize}&offset=${devices.length}`;
-      const answer = await client.get(address, {}, signal);
-      bytes += answer?.text.length ?? 0;
-      if (bytes > CONFIG_FILE_BYTES_MAX)
-        throw failReading('too_large', `The pages have more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
-      const { results, next } = (await parse(answer?.text ?? '', PAGE)) as Readonly<Record<string, unknown>>;
+      const address = new URL(`${request.url.replace(/\/+$/, '')}/api/dcim/devices/`);
+      // The context of a device is often larger than all the rest of it.
+      address.search = `${query === '' ? '' : `${query}&`}exclude=config_context&limit=${pageSize}&offset=${devices}`;
+      const answer = await this.#get(client, request, address, {}, signal);
+      const { results, next } = (await parse(answer?.text ?? '', PAGE, thread)) as Readonly<Record<string, unknown>>;
       if (!Array.isArray(results))
         throw failReading('invalid', 'The answer is no page of devices: it has no list "results"');
-      for (const device of results as readonly unknown[]) devices.push(device);
-      if (next === null || next === undefined) return devices;
+      await addDevices(routers, results, netbox, allowedGroups);
+      devices += results.length;
+      if (next === null || next === undefined) return routers.render();
       if (results.length === 0) throw failReading('invalid', 'A page has no devices, but names a next one');
+      if (this.#clock.monotonic() >= endsAtMs) {
+        const limit = (READING_TIMEOUTS * request.timeoutMs) / 1000;
+        throw failReading('unreachable', `The source did not give all of its pages within ${limit} s`);
+      }
     }
     throw failReading('too_large', `The list has more than ${PAGES_MAX} pages`);
   }
-}
 
-/** Parses YAML or JSON in a thread, with the bounds of configuration files. */
-async function parse(text: string, root: RootExpected): Promise<unknown> {
-  await using files = new ConfigFiles();
-  const file = await files.parse('answer', 'answer', { text }, root);
-  const [fault] = files.faults;
-  if (file && !fault) return file.source.value;
-  throw failReading(
-    'invalid',
-    `The answer cannot be used: ${fault === undefined ? 'it is empty' : renderFault(fault)}`,
-  );
-}
-
-async function renderList(routers: readonly NamedRouter[]): Promise<string> {
-  const steps = new Steps();
-  const lines: string[] = [];
-  for (const router of routers) {
-    lines.push(JSON.stringify(router));
-    if (steps.isDue) await steps.next();
+  /** Makes one request, within its time limit. */
+  async #get(
+    client: SourceClient,
+    { timeoutMs }: RequestSettings,
+    url: URL,
+    known: Validators,
+    signal: AbortSignal,
+  ): Promise<SourceAnswer | undefined> {
+    using deadline = openDeadline(this.#clock, timeoutMs, signal);
+    try {
+      return await client.get(url, known, deadline.signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (!(cause instanceof DeadlineExceeded)) throw cause;
+      throw failReading('unreachable', `The source did not answer completely within ${timeoutMs / 1000} s`);
+    }
   }
-  return lines.length === 0 ? '[]\n' : `[\n${lines.join(',\n')}\n]\n`;
+}
+
+/** Parses an answer in a thread, with the bounds of configuration files. */
+async function parse(text: string, root: DataRoot, thread: YamlThread): Promise<unknown> {
+  const parsed = await thread.parseData('answer', text, root);
+  if (parsed.ok) return parsed.value;
+  throw failReading('invalid', `The answer cannot be used: ${renderFault(parsed.fault)}`);
 }
 
 function withoutAbsent({ etag, lastModified }: Validators): Validators {

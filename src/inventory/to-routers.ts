@@ -1,8 +1,6 @@
-import { Steps } from '../base/index.ts';
+import { isIPv6 } from 'node:net';
+import { cutLabels, type NamedRouter, type RouterList } from './router-list.ts';
 import type { NetboxSettings } from './settings.ts';
-
-/** A router as a source names it: nothing of it has been checked. */
-export type NamedRouter = Readonly<Record<string, unknown>>;
 
 /** Characters of names of routers; others become `-`. */
 const NAME_CHARS = /[^A-Za-z0-9._-]+/g;
@@ -22,26 +20,21 @@ const META = {
 
 /**
  * Converts a list in the format of service discovery of Prometheus, whose items have `targets`, or a list of routers. Items of
- * another shape become routers that are refused.
+ * another shape become routers that are refused. Rejects with `InventoryError` when there are too many.
  */
-export async function toRouters(items: readonly unknown[]): Promise<NamedRouter[]> {
-  const routers: NamedRouter[] = [];
-  const steps = new Steps();
+export async function addRouters(list: RouterList, items: readonly unknown[]): Promise<void> {
   for (const item of items) {
     const one = isMap(item) ? item : {};
-    if (Object.hasOwn(one, 'targets')) for (const router of toTargets(one)) routers.push(router);
-    else routers.push(one);
-    if (steps.isDue) await steps.next();
+    if (!Object.hasOwn(one, 'targets')) await list.add(one);
+    else for (const router of toTargets(one)) await list.add(router);
   }
-  return routers;
 }
 
-function toTargets({ targets, labels }: NamedRouter): NamedRouter[] {
+function* toTargets({ targets, labels }: NamedRouter): Generator<NamedRouter, void, undefined> {
   const own = isMap(labels) ? labels : {};
   const meta = (name: string) => (Object.hasOwn(own, name) ? own[name] : undefined);
   const scheme = meta(META.scheme) ?? 'https';
   const groups = meta(META.groups);
-  const plain = Object.entries(own).filter(([label]) => !label.startsWith('__'));
   const rest = {
     groups:
       typeof groups === 'string'
@@ -55,60 +48,69 @@ function toTargets({ targets, labels }: NamedRouter): NamedRouter[] {
     timezone: meta(META.timezone),
     state: meta(META.state),
     state_until: meta(META.state_until),
-    // Not by assignment: the name may be that of a prototype.
-    labels: plain.length > 0 ? Object.fromEntries(plain) : undefined,
+    labels: cutLabels(Object.entries(own).filter(([label]) => !label.startsWith('__'))),
   };
-  return (Array.isArray(targets) ? targets : [targets]).map((target: unknown) =>
-    withoutAbsent({
+  for (const target of (Array.isArray(targets) ? targets : [targets]) as readonly unknown[]) {
+    yield withoutAbsent({
       name: meta(META.name) ?? (typeof target === 'string' ? toName(target) : undefined),
       url: typeof target === 'string' && typeof scheme === 'string' ? `${scheme}://${target}` : target,
       ...rest,
-    }),
-  );
+    });
+  }
 }
 
 /** Makes a name of the address of a router. */
 function toName(target: string): string {
   return target
     .slice(0, 2 * NAME_CHARS_MAX)
+    .replace(/^\[([^\]]*)\]/, (written, address: string) => (isIPv6(address) ? spellOut(address) : written))
     .replaceAll(NAME_CHARS, '-')
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, NAME_CHARS_MAX);
 }
 
-/** Converts devices of a NetBox. A device without a name or a primary address is not a router that can be asked. */
-export async function toNetboxRouters(
+/** Writes all eight parts of an IPv6 address, because without its colons `::` could stand anywhere. */
+function spellOut(address: string): string {
+  const [before = '', after] = (URL.parse(`http://[${address}]`)?.hostname ?? '')
+    .replaceAll(/^\[|\]$/g, '')
+    .split('::');
+  const parts = (text = '') => text.split(':').filter((part) => part !== '');
+  const [head, tail] = [parts(before), parts(after)];
+  const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => '0');
+  return [...head, ...zeros, ...tail].join('-');
+}
+
+/**
+ * Converts devices of a NetBox. A device without a name or a primary address is not a router that can be asked. Rejects with
+ * `InventoryError` when there are too many.
+ */
+export async function addDevices(
+  list: RouterList,
   devices: readonly unknown[],
   { scheme, port, labels, groupFields }: NetboxSettings,
-  allowedGroups: readonly string[],
-): Promise<NamedRouter[]> {
-  const routers: NamedRouter[] = [];
-  const steps = new Steps();
-  const allowed = new Set(allowedGroups);
+  allowedGroups: ReadonlySet<string>,
+): Promise<void> {
   for (const device of devices) {
     const address = readText(device, ['primary_ip', 'address'])?.split('/')[0];
     const name = readText(device, ['name']);
-    if (address !== undefined && name !== undefined) {
-      const host = address.includes(':') ? `[${address}]` : address;
-      const found = Object.entries(labels).flatMap(([label, path]) => {
-        const value = readText(device, path.split('.'));
-        return value === undefined || value === '' ? [] : [[label, value] as const];
-      });
-      const groups = groupFields
-        .flatMap((path) => readTexts(device, path.split('.')))
-        .filter((one) => allowed.has(one));
-      routers.push(
-        withoutAbsent({
-          name: name.replaceAll(NAME_CHARS, '-').slice(0, NAME_CHARS_MAX),
-          url: `${scheme}://${host}${port === undefined ? '' : `:${port}`}`,
-          groups: groups.length > 0 ? [...new Set(groups)] : undefined,
-          labels: found.length > 0 ? Object.fromEntries(found) : undefined,
-        }),
-      );
-    }
-    if (steps.isDue) await steps.next();
+    if (address === undefined || name === undefined) continue;
+    const host = address.includes(':') ? `[${address}]` : address;
+    const found = Object.entries(labels).flatMap(([label, path]) => {
+      const value = readText(device, path.split('.'));
+      return value === undefined || value === '' ? [] : [[label, value] as const];
+    });
+    const groups = groupFields
+      .flatMap((path) => readTexts(device, path.split('.')))
+      .filter((one) => allowedGroups.has(one));
+    await list.add(
+      withoutAbsent({
+        name: name.replaceAll(NAME_CHARS, '-').slice(0, NAME_CHARS_MAX),
+        url: `${scheme}://${host}${port === undefined ? '' : `:${port}`}`,
+        groups: groups.length > 0 ? [...new Set(groups)] : undefined,
+        labels: cutLabels(found),
+      }),
+    );
   }
-  return routers;
 }
 
 /** Reads a text or number; an object stands for its `slug`, `value` or `name`, as the choices and relations of NetBox. */

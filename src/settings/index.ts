@@ -91,3 +91,5 @@ export {
   renderPlace,
 } from './source/config-file.ts';
 export { type ConfigFault, type KeyPath, renderFault } from './source/fault.ts';
+export type { DataRoot } from './source/parse-data.ts';
+export { YamlThread } from './source/yaml-thread.ts';

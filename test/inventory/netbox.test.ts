@@ -11,6 +11,7 @@ function createReader(
   server: InventoryServer,
   token = 't',
   netbox: Partial<SourceSettings['netbox']> = {},
+  clock = createSteppedClock(0),
 ): SourceReader {
   const settings: SourceSettings = {
     name: 'netbox',
@@ -35,7 +36,7 @@ function createReader(
       ...netbox,
     },
   };
-  return new SourceReader(settings, createSteppedClock(0));
+  return new SourceReader(settings, clock);
 }
 
 test('SourceReader.read() reads all pages of a NetBox, and makes routers of devices with a name and an address', async () => {
@@ -66,7 +67,7 @@ test('SourceReader.read() reads all pages of a NetBox, and makes routers of devi
     { name: 'plant-5', url: 'https://10.0.0.5:8443', groups: ['munich'], labels: { ...common, site: 'munich' } },
   ]);
   expect(server.requests.map(({ url }) => url)).toEqual(
-    [0, 2, 4].map((offset) => `/api/dcim/devices/?status=active&limit=2&offset=${offset}`),
+    [0, 2, 4].map((offset) => `/api/dcim/devices/?status=active&exclude=config_context&limit=2&offset=${offset}`),
   );
 });
 
@@ -88,4 +89,23 @@ test.for<[string, object, string]>([
   server.list(page);
   await using reader = createReader(server);
   await expect(reader.read(NEVER)).rejects.toMatchObject({ code });
+});
+
+test('SourceReader.read() keeps of large pages what its routers need, and gives each its own time', async () => {
+  await using server = await openNetbox('t', []);
+  const clock = createSteppedClock(0);
+  const comments = 'x'.repeat(2 * 1024 ** 2);
+  server.answer = ({ url = '' }, response) => {
+    const offset = Number(new URL(url, server.url).searchParams.get('offset'));
+    const results = [{ name: `r${offset}`, primary_ip: { address: '10.0.0.1/24' }, comments }];
+    // All together take longer than one may.
+    void clock.advance(20_000).then(() => response.end(JSON.stringify({ next: offset < 9 ? 'x' : null, results })));
+  };
+  await using reader = createReader(server, 't', {}, clock);
+  expect(JSON.parse((await reader.read(NEVER)) ?? '')).toHaveLength(10);
+  server.answer = (_request, response) => {
+    void clock.advance(29_000).then(() => response.end(JSON.stringify({ next: 'x', results: [{}] })));
+  };
+  await expect(reader.read(NEVER)).rejects.toThrow('The source did not give all of its pages within 300 s');
+  expect(server.requests).toHaveLength(10 + 11);
 });

@@ -103,7 +103,6 @@ test.for<[string, string, string | Uint8Array, Record<string, string>]>([
   ['a text', 'invalid', '"x"', {}],
   ['empty', 'invalid', '', {}],
   ['deep', 'invalid', '['.repeat(5000), {}],
-  ['deep in maps', 'invalid', `[${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}]`, {}],
   ['full of brackets that are not closed', 'invalid', '[{'.repeat(1000), {}],
   ['of a YAML tag', 'invalid', '- !!js/function "x"', {}],
 ])('SourceReader.read() refuses an answer that is %s', async ([_what, code, body, headers]) => {
@@ -169,10 +168,101 @@ test('SourceReader.read() reads files as YAML and JSON, and takes missing ones f
     await writeFile(join(folder, 'b.json'), '[{"targets":["10.0.0.3"]}]');
     expect(parseLines(await reader.read(NEVER))).toEqual([
       { name: '10.0.0.1', url: 'https://10.0.0.1', labels: { site: 'x' } },
-      { name: 'b', url: 'https://10.0.0.2' },
       { name: '10.0.0.3', url: 'https://10.0.0.3' },
+      { name: 'b', url: 'https://10.0.0.2' },
     ]);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+});
+
+test('SourceReader.read() gives the same text for the same routers in any order', async () => {
+  await using server = await openInventory();
+  await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
+  server.list([
+    { url: 'https://10.0.0.2', name: 'b', labels: { y: '1', x: '2' } },
+    { name: 'a', url: 'https://10.0.0.1' },
+  ]);
+  const first = await reader.read(NEVER);
+  server.list([
+    { name: 'a', url: 'https://10.0.0.1' },
+    { labels: { x: '2', y: '1' }, name: 'b', url: 'https://10.0.0.2' },
+  ]);
+  expect(await reader.read(NEVER)).toBe(first);
+});
+
+test.for<[string, unknown]>([
+  [
+    'large labels',
+    [
+      {
+        targets: Array.from({ length: 40_000 }, (_, i) => `${i}.example.net`),
+        labels: { x: 'x'.repeat(20_000), y: 'y'.repeat(20_000) },
+      },
+    ],
+  ],
+  [
+    'large groups',
+    [
+      {
+        targets: Array.from({ length: 4000 }, (_, i) => `${i}.example.net`),
+        labels: { __router_groups__: 'x,'.repeat(9000) },
+      },
+    ],
+  ],
+  ['many targets', [{ targets: Array.from({ length: 60_000 }, () => 'a') }]],
+])('SourceReader.read() refuses a short answer whose list is long, because of %s', async ([_what, answer]) => {
+  await using server = await openInventory();
+  await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
+  server.list(answer);
+  const failure = await reader.read(NEVER).then(
+    () => undefined,
+    (cause: unknown) => cause,
+  );
+  expect(failure).toMatchObject({ code: 'too_large' });
+});
+
+test('SourceReader.read() keeps a router with labels that are too large for one that is refused', async () => {
+  await using server = await openInventory();
+  await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
+  server.list([{ targets: ['a'], labels: { x: 'x'.repeat(20_000), y: { deep: [] }, z: 7 } }]);
+  expect(parseLines(await reader.read(NEVER))).toEqual([
+    { name: 'a', url: 'https://a', labels: { x: 'x'.repeat(257), y: null, z: 7 } },
+  ]);
+});
+
+test('SourceReader.read() leaves out single items that are nested too deeply, or repeat a key in YAML', async () => {
+  await using server = await openInventory();
+  await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
+  const good = '{"name":"good","url":"https://10.0.0.1"}';
+  server.answer = (_request, response) =>
+    response.end(`[${good},${'{"a":'.repeat(1000)}1${'}'.repeat(1000)},${' '.repeat(3000)}7]`);
+  expect(parseLines(await reader.read(NEVER))).toEqual([JSON.parse(good), {}, {}]);
+  server.answer = (_request, response) => response.end('[{"name":"a","name":"b"}]');
+  expect(parseLines(await reader.read(NEVER))).toEqual([{ name: 'b' }]);
+  const folder = await mkdtemp(join(tmpdir(), 'router-exporter-source-'));
+  try {
+    await writeFile(join(folder, 'a.yaml'), `- ${good}\n- {name: b, name: c}\n`);
+    await using files = new SourceReader(
+      { ...SOURCE, type: 'file_sd', files: [join(folder, '*')] },
+      createSteppedClock(0),
+    );
+    expect(parseLines(await files.read(NEVER))).toEqual([JSON.parse(good), {}]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test('SourceReader.read() names routers at different IPv6 addresses differently', async () => {
+  await using server = await openInventory();
+  await using reader = new SourceReader(createHttpSource(server.url), createSteppedClock(0));
+  server.list([{ targets: ['[2001:db8::1]', '[2001:db8:1::]', '[2001:DB8::1]:8443', '[::]', '[x]'] }]);
+  const routers = parseLines(await reader.read(NEVER)) as readonly { readonly name: string }[];
+  expect(routers.map(({ name }) => name)).toEqual([
+    '0-0-0-0-0-0-0-0',
+    '2001-db8-0-0-0-0-0-1',
+    '2001-db8-0-0-0-0-0-1-8443',
+    '2001-db8-1-0-0-0-0-0',
+    'x',
+  ]);
 });

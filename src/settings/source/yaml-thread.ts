@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { createSystemClock, openDeadline, untilAborted } from '../../base/index.ts';
+import type { ConfigFault } from './fault.ts';
+import { type DataRoot, type ParsedData, parseData } from './parse-data.ts';
 import { type ParsedText, parseSource, type RootKind } from './parse-source.ts';
 import { ValueBuilder } from './value-pieces.ts';
 import type { YamlReply, YamlRequest } from './yaml-worker.ts';
@@ -14,6 +16,14 @@ const PARSE_MS_MAX = 120_000;
 /** Heap of the thread; the largest legal file takes half of it. */
 const HEAP_MB_MAX = 2048;
 
+type ParseRequest = Exclude<YamlRequest, { kind: 'next' }>;
+
+/** The last reply of the thread, and the value that came in pieces before it. */
+interface Reply {
+  readonly reply: YamlReply & { readonly kind: 'done' };
+  readonly value: unknown;
+}
+
 /**
  * Parses texts of configuration files in a thread, one after the other, because a text may take seconds. The thread starts with
  * the first text that is not short.
@@ -24,18 +34,20 @@ export class YamlThread implements AsyncDisposable {
   /** Parses a text. Never rejects: what goes wrong is a fault. */
   async parse(file: string, text: string, root: RootKind): Promise<ParsedText> {
     if (text.length <= SHORT_CHARS_MAX) return parseSource(file, text, root);
-    using deadline = openDeadline(createSystemClock(), PARSE_MS_MAX);
-    try {
-      return await this.#parse(file, text, root, deadline.signal);
-    } catch (cause) {
-      await this[Symbol.asyncDispose]();
-      const reason = deadline.signal.aborted ? 'time' : 'memory';
-      const isStarted = deadline.signal.aborted || Object(cause).code === 'ERR_WORKER_OUT_OF_MEMORY';
-      const message = isStarted
-        ? `This file takes too much ${reason} to be read; divide it`
-        : 'The thread that reads this file could not be started or has ended; check the memory of this machine';
-      return { faults: [{ file, line: 1, column: 1, keyPath: '', message }] };
-    }
+    const { kind, expected, ifEmpty } = root;
+    const parsed = await this.#request({ kind: 'parse', file, text, root: { kind, expected, ifEmpty } });
+    if ('message' in parsed) return { faults: [parsed] };
+    const { faults, positions } = parsed.reply;
+    return { faults, ...(positions && { content: { value: parsed.value, positions } }) };
+  }
+
+  /** Parses a text whose positions nobody needs. Never rejects. */
+  async parseData(file: string, text: string, root: DataRoot): Promise<ParsedData> {
+    if (text.length <= SHORT_CHARS_MAX) return parseData(file, text, root);
+    const parsed = await this.#request({ kind: 'parse-data', file, text, root });
+    if ('message' in parsed) return { ok: false, fault: parsed };
+    const [fault] = parsed.reply.faults;
+    return fault ? { ok: false, fault } : { ok: true, value: parsed.value };
   }
 
   /** Ends the thread. */
@@ -45,15 +57,30 @@ export class YamlThread implements AsyncDisposable {
     await worker?.terminate();
   }
 
-  async #parse(file: string, text: string, root: RootKind, signal: AbortSignal): Promise<ParsedText> {
+  /** Returns what the thread made of a text, or why it could not. */
+  async #request(request: ParseRequest): Promise<Reply | ConfigFault> {
+    using deadline = openDeadline(createSystemClock(), PARSE_MS_MAX);
+    try {
+      return await this.#exchange(request, deadline.signal);
+    } catch (cause) {
+      await this[Symbol.asyncDispose]();
+      const reason = deadline.signal.aborted ? 'time' : 'memory';
+      const isStarted = deadline.signal.aborted || Object(cause).code === 'ERR_WORKER_OUT_OF_MEMORY';
+      const message = isStarted
+        ? `This file takes too much ${reason} to be read; divide it`
+        : 'The thread that reads this file could not be started or has ended; check the memory of this machine';
+      return { file: request.file, line: 1, column: 1, keyPath: '', message };
+    }
+  }
+
+  async #exchange(first: ParseRequest, signal: AbortSignal): Promise<Reply> {
     const worker = this.#start();
-    const { kind, expected, ifEmpty } = root;
-    const value = new ValueBuilder();
-    let request: YamlRequest = { kind: 'parse', file, text, root: { kind, expected, ifEmpty } };
+    const builder = new ValueBuilder();
+    let request: YamlRequest = first;
     for (;;) {
       const reply = await exchange(worker, request, signal);
-      if (reply.kind === 'piece') value.add(reply.piece);
-      else return toParsed(reply, value);
+      if (reply.kind === 'done') return { reply, value: builder.value };
+      builder.add(reply.piece);
       request = { kind: 'next' };
     }
   }
@@ -89,8 +116,4 @@ async function awaitReply(worker: Worker, request: YamlRequest): Promise<unknown
   } finally {
     worker.off('exit', end);
   }
-}
-
-function toParsed({ faults, positions }: YamlReply & { kind: 'done' }, { value }: ValueBuilder): ParsedText {
-  return { faults, ...(positions && { content: { value, positions } }) };
 }

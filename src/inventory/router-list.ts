@@ -1,0 +1,67 @@
+import { Steps } from '../base/index.ts';
+import { CONFIG_FILE_BYTES_MAX, LABEL_CHARS_MAX } from '../settings/index.ts';
+import { failReading } from './errors.ts';
+
+/** A router as a source names it: nothing of it has been checked. */
+export type NamedRouter = Readonly<Record<string, unknown>>;
+
+/** Routers of one list: more than one process can ask. */
+const ROUTERS_MAX = 50_000;
+/** Labels of one router that are kept: one more than it may have, so that too many are refused. */
+const LABELS_KEPT = 33;
+/** Characters of a name or value of a label that are kept: one more than it may have. */
+const LABEL_CHARS_KEPT = LABEL_CHARS_MAX + 1;
+
+/**
+ * The routers of one answer as text, one per line, while they are converted: in order of their names, with sorted keys, so
+ * that the same routers always give the same text. A short answer may name the same large labels for thousands of routers;
+ * therefore the text is bounded, and not the answer alone.
+ */
+export class RouterList {
+  readonly #lines: string[] = [];
+  readonly #steps = new Steps();
+  #bytes = 0;
+
+  /** Adds a router. Rejects with `InventoryError` when the list becomes too large. */
+  async add(router: NamedRouter): Promise<void> {
+    const { name, ...rest } = router;
+    const line = JSON.stringify(sortKeys(name === undefined ? rest : { name, ...rest }, ['name']));
+    this.#bytes += Buffer.byteLength(line) + 2;
+    if (this.#lines.length >= ROUTERS_MAX)
+      throw failReading('too_large', `The list has more than ${ROUTERS_MAX} routers`);
+    if (this.#bytes > CONFIG_FILE_BYTES_MAX - 4) {
+      throw failReading('too_large', `The routers of the list need more than ${CONFIG_FILE_BYTES_MAX / 1024 ** 2} MiB`);
+    }
+    this.#lines.push(line);
+    if (this.#steps.isDue) await this.#steps.next();
+  }
+
+  /** Renders the list. It is not larger than a configuration file. */
+  render(): string {
+    return this.#lines.length === 0 ? '[]\n' : `[\n${this.#lines.toSorted().join(',\n')}\n]\n`;
+  }
+}
+
+/** Copies labels without what no router may have anyway, but so that it is still refused for it. */
+export function cutLabels(labels: readonly (readonly [string, unknown])[]): NamedRouter | undefined {
+  if (labels.length === 0) return undefined;
+  // Not by assignment: the name may be that of a prototype.
+  return Object.fromEntries(labels.slice(0, LABELS_KEPT).map(([name, value]) => [cut(name), cut(value)]));
+}
+
+function cut<Value>(value: Value): Value | string | null {
+  if (typeof value === 'string') return value.slice(0, LABEL_CHARS_KEPT);
+  return typeof value === 'object' ? null : value;
+}
+
+/** Sorts the keys of a value, whose depth is bounded; those of `first` come before all others. */
+function sortKeys(value: unknown, first: readonly string[] = []): unknown {
+  if (Array.isArray(value)) return value.map((item) => sortKeys(item));
+  if (typeof value !== 'object' || value === null) return value;
+  const rank = (key: string) => (first.includes(key) ? 0 : 1);
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
+      .map(([key, item]) => [key, sortKeys(item)]),
+  );
+}
