@@ -11,6 +11,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -18,7 +19,7 @@ import { finished } from 'node:stream/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { createSystemClock } from '../src/base/index.ts';
-import { DeliveryWorker, type Sink } from '../src/delivery/index.ts';
+import { DeliveryWorker, OutgoingRecord, type Sink } from '../src/delivery/index.ts';
 import { createFileSink } from '../src/delivery/sinks/file/sink.ts';
 import { createHttpSink } from '../src/delivery/sinks/http/sink.ts';
 import { createNatsSink } from '../src/delivery/sinks/nats/sink.ts';
@@ -38,6 +39,12 @@ import {
 const RECORDS = 200_000;
 /** Fewer for NATS, which in one of its modes acknowledges every record separately. */
 const NATS_RECORDS = 50_000;
+/** Number of logs, number of records, and the time of a message to the server. Milliseconds. */
+const NATS_TRIALS = [
+  [9, NATS_RECORDS, 0],
+  [20, NATS_RECORDS, 0],
+  [9, 5000, 10],
+] as const;
 /** The defaults of the sink. */
 const NATS_BATCH = { recordsMax: 1000, bytesMax: 1024 * 1024, waitMs: 0 };
 /** What a stream allows, and how the sink publishes then. */
@@ -100,11 +107,13 @@ function toContender(
   store: EmbeddedStore,
   letters: DeadLetterStore,
   create: (name: string) => Sink,
+  warmUp: (sink: Sink) => Promise<unknown> = async () => {},
 ): Contender {
   let round = 0;
   const run = () =>
     measureHere(async () => {
       const sink = create(`${name} ${round++}`);
+      await warmUp(sink);
       const worker = new DeliveryWorker({
         sink,
         spool: store,
@@ -204,33 +213,38 @@ async function compareSinks(commits: readonly Parameters<EmbeddedStore['commit']
 async function compareNats(): Promise<void> {
   const connection = await connect({ port: NATS_PORT });
   const { streams } = await jetstreamManager(connection);
-  for (const logs of [9, 20]) {
-    const commits = [...createCommits(NATS_RECORDS, logs)];
-    const contenders = Object.entries(NATS_MODES).map(([mode, config]) => ({ name: `${mode}, ${logs} logs`, config }));
+  for (const [logs, records, delayMs] of NATS_TRIALS) {
+    const line = delayMs > 0 ? await openLongLine(NATS_PORT, delayMs) : undefined;
+    const commits = [...createCommits(records, logs)];
+    const place = `${logs} logs${line ? `, ${2 * delayMs} ms to the server and back` : ''}`;
+    const contenders = Object.entries(NATS_MODES).map(([mode, config]) => ({ name: `${mode}, ${place}`, config }));
     const names = contenders.flatMap(({ name }) =>
       Array.from({ length: Number(rounds) + 1 }, (_, round) => `${name} ${round}`),
     );
-    using store = openStore(join(folder, `nats-${logs}`), names);
-    using letters = new DeadLetterStore({ path: join(folder, `nats-${logs}`), now: Date.now });
+    const path = join(folder, `nats-${logs}-${delayMs}`);
+    using store = openStore(path, names);
+    using letters = new DeadLetterStore({ path, now: Date.now });
     for (const commit of commits) store.commit(commit);
+    const create = (name: string) =>
+      createNatsSink({
+        name,
+        batch: NATS_BATCH,
+        timeoutMs: 30_000,
+        clock,
+        servers: [`nats://127.0.0.1:${line?.port ?? NATS_PORT}`],
+        subject: 'logs',
+      });
+    // The first delivery of a sink is one by one in every mode.
+    const warmUp = (sink: Sink) => sink.deliver([new OutgoingRecord(renderRecord(records, logs))], never);
     const results = await contest(
       contenders.map(({ name, config }) => {
-        const contender = toContender(name, store, letters, (sink) =>
-          createNatsSink({
-            name: sink,
-            batch: NATS_BATCH,
-            timeoutMs: 30_000,
-            clock,
-            servers: [`nats://127.0.0.1:${NATS_PORT}`],
-            subject: 'logs',
-          }),
-        );
+        const contender = toContender(name, store, letters, create, warmUp);
         const run = async () => {
           // With a new stream the ids of the round before are no repeats.
           await streams.add({ name: 'LOGS', subjects: ['logs.>'], ...config });
           const seconds = await contender.run();
           const { state } = await streams.info('LOGS');
-          if (state.messages !== NATS_RECORDS) throw new Error(`${name}: ${state.messages} messages are stored`);
+          if (state.messages !== records + 1) throw new Error(`${name}: ${state.messages} messages are stored`);
           await streams.delete('LOGS');
           return seconds;
         };
@@ -239,9 +253,27 @@ async function compareNats(): Promise<void> {
       Number(rounds),
     );
     const bytes = commits.flatMap(({ lines }) => lines).join('\n').length;
-    printSinks(results, NATS_RECORDS, bytes);
+    printSinks(results, records, bytes);
+    line?.close();
   }
   await connection.close();
+}
+
+/** A line to a port of this machine on which everything takes `delayMs` in each direction. */
+async function openLongLine(target: number, delayMs: number) {
+  const server = createServer((near) => {
+    const far = connectTo(target, '127.0.0.1');
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.setNoDelay().on('error', () => {});
+      from.on('data', (chunk) => void setTimeout(() => to.writable && to.write(chunk), delayMs));
+      from.on('close', () => void setTimeout(() => to.end(), delayMs));
+    }
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
 }
 
 const children = [

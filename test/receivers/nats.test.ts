@@ -7,12 +7,17 @@ import { expectNothingLost, TRIAL_TIMEOUT_MS } from './receiver.ts';
 
 const natsServer = findTool('nats-server');
 
-test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
-  `nats-server holds each awkward line once, also after a kill -9 in the middle${sampleNote('real receivers')}${natsServer.note}`,
-  async () => {
+test.skipIf(sampled('real receivers', natsServer.isMissing, true)).for([
+  ['by fast ingest', { allow_batched: true }],
+  ['in atomic batches', { allow_atomic: true }],
+  ['one by one', {}],
+] as const)(
+  `nats-server holds each awkward line once, published %s, also after a kill -9 in the middle${sampleNote('real receivers')}${natsServer.note}`,
+  { timeout: TRIAL_TIMEOUT_MS },
+  async ([, config]) => {
     await using server = await openNatsServer();
     // Longer than the server may be dead here.
-    await server.addStream({ name: 'LOGS', subjects: ['logs.>'], duplicate_window: 600_000_000_000 });
+    await server.addStream({ name: 'LOGS', subjects: ['logs.>'], duplicate_window: 600_000_000_000, ...config });
     await expectNothingLost({
       sink: `type: nats, servers: ["${server.url}"]`,
       isKeyed: true,
@@ -22,5 +27,4 @@ test.skipIf(sampled('real receivers', natsServer.isMissing, true))(
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     });
   },
-  TRIAL_TIMEOUT_MS,
 );

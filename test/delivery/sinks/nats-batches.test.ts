@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createSystemClock, Secret } from '../../../src/base/index.ts';
@@ -15,8 +16,12 @@ const MODES = { fast: { allow_batched: true }, atomic: { allow_atomic: true }, s
 type Mode = keyof typeof MODES;
 const BATCHED = ['fast', 'atomic'] as const;
 
-/** Users of the server: one with what docs/sinks.md lists as least permissions, one without a subject, and the test itself. */
+/** The least permissions as docs/sinks.md lists them, for a stream LOGS below the subject "logs". */
+const [LEAST = ''] = /^permissions: \{$.*?^\}$/ms.exec(readFileSync('docs/sinks.md', 'utf8')) ?? [];
+
+/** Users of the server: with the least permissions, with those for any stream, without a look at streams, and the test itself. */
 const CONFIG = `authorization { users: [
+  { user: "least", password: "p", ${LEAST} },
   { user: "agent", password: "p", permissions: {
     publish: ["*.*.*.*", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.*"], subscribe: ["_INBOX.>"] } },
   { user: "blind", password: "p", permissions: { publish: ["*.*.*.*"], subscribe: ["_INBOX.>"] } },
@@ -307,6 +312,28 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
       const stored = await server.read(name);
       expect(stored.slice(1).map(({ id, batch }) => `${id}${batch}`)).toEqual(records.map(({ uid }) => uid));
     }
+  });
+
+  test('the permissions that the documentation lists suffice for every way to publish, and for the preflight', async () => {
+    await server.addStream({ name: 'LOGS', subjects: ['logs.>'] });
+    await using watch = await watchResults();
+    for (const [mode, config] of Object.entries({
+      fast: { allow_batched: true, allow_atomic: false },
+      atomic: { allow_batched: false, allow_atomic: true },
+      single: { allow_batched: false, allow_atomic: false },
+    })) {
+      await server.updateStream('LOGS', config);
+      for (const stream of [undefined, 'LOGS']) {
+        const sink = createSink(server.url, 'logs', { auth: toAuth('least'), stream });
+        const findings = await sink.preflight(fleet, never);
+        expect(findings.filter(({ verdict }) => verdict !== 'ok')).toEqual([]);
+        for (const part of ['first', 'second']) {
+          const records = recordsOfLogs(`${mode}-${stream}-${part}`, 10);
+          expect(await sink.deliver(records, never)).toMatchObject({ refused: [], retry: undefined, duplicates: 0 });
+        }
+      }
+    }
+    expect((await watch.read()).map(({ isFast }) => isFast)).toEqual([true, true, false, false]);
   });
 
   test('several sinks publish to one stream at a time, each in order', async () => {
