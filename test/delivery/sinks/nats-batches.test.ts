@@ -25,7 +25,6 @@ const CONFIG = `authorization { users: [
   { user: "agent", password: "p", permissions: {
     publish: ["*.*.*.*", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.*"], subscribe: ["_INBOX.>"] } },
   { user: "blind", password: "p", permissions: { publish: ["*.*.*.*"], subscribe: ["_INBOX.>"] } },
-  { user: "deaf", password: "p", permissions: { publish: [">"], subscribe: ["_INBOX.*.*"] } },
   { user: "kept-out", password: "p", permissions: { publish: { deny: ["*.*.*.secret"] } } },
   { user: "admin", password: "p" }
 ] }`;
@@ -335,16 +334,6 @@ describe.skipIf(natsServer.isMissing)(`NatsSink and batches, with a real server$
       }
     }
     expect((await watch.read()).map(({ isFast }) => isFast)).toEqual([true, true, false, false]);
-  });
-
-  test('publishes one by one when the account must not receive the answers of fast ingest', async () => {
-    const { subject, read } = await addStream('fast');
-    const sink = await createWarmSink(subject, { auth: toAuth('deaf') });
-    const records = recordsOfLogs('a', 60);
-    expect(await sink.deliver(records.slice(0, 30), never)).toMatchObject({ refused: [], retry: undefined });
-    expect(await sink.deliver(records.slice(30), never)).toMatchObject({ refused: [], retry: undefined });
-    const { warm: _warm, ...stored } = await read();
-    expect(stored).toEqual(expected(records));
   });
 
   test('several sinks publish to one stream at a time, each in order', async () => {

@@ -60,8 +60,6 @@ export class FastIngest implements BatchPublisher {
   readonly #subscription: Subscription;
   #batches = 0;
   #current: Batch | undefined;
-  /** True when the account must not receive the answers. */
-  #isDeaf = false;
   /** Maximum number of messages in flight; the server says how many after the first message. */
   #inFlightMax = INTERVALS_IN_FLIGHT;
 
@@ -73,14 +71,13 @@ export class FastIngest implements BatchPublisher {
     this.#inbox = nats.createInbox();
     this.#prefix = nats.createInbox('B').slice(2);
     this.#subscription = connection.subscribe(`${this.#inbox}.>`, {
-      callback: (error, message) => (error ? this.#goDeaf() : this.#receive(message)),
+      callback: (error, message) => (error ? this.#fail(error) : this.#receive(message)),
     });
     const onClosed = (cause: unknown) => this.#fail(cause ?? new this.#nats.errors.ClosedConnectionError());
     connection.closed().then(onClosed, onClosed);
   }
 
   async publish(messages: readonly NatsMessage[], isOver: () => boolean): Promise<BatchResult> {
-    if (this.#isDeaf) return { taken: 0 };
     const id = `${this.#prefix}${this.#batches++}`;
     const changed = Promise.withResolvers<void>();
     const batch: Batch = { id, size: messages.length, acked: 0, faultAt: Number.POSITIVE_INFINITY, changed };
@@ -156,15 +153,6 @@ export class FastIngest implements BatchPublisher {
       // No result follows: the batch was rejected with its first message, or the server no longer knows it.
       batch.result = { taken: Math.min(batch.acked, batch.faultAt - 1) };
     }
-  }
-
-  #goDeaf(): void {
-    this.#isDeaf = true;
-    const batch = this.#current;
-    if (!batch) return;
-    // Published one by one, what is stored shows as repeats.
-    batch.result = { taken: 0 };
-    batch.changed.resolve();
   }
 
   #fail(cause: unknown): void {
