@@ -129,7 +129,7 @@ function describeMode(stream: NatsStream, subject: string): PreflightFinding {
     case 'single': {
       const message = `${stream.name} takes one record of each log at a time, which is slow`;
       const hint =
-        'Set allow_batched (nats-server 2.14 or later) or allow_atomic (2.12) of a stream that stores all subjects of this sink';
+        'Set allow_batched (nats-server 2.14 or later) or, over a long line, allow_atomic (2.12) of a stream that stores all subjects of this sink';
       return { ...finding, message, hint };
     }
   }
