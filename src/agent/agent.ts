@@ -13,6 +13,7 @@ import { SecretWatch } from './secret-watch.ts';
 import { RefusalLog } from './sinks/refusal-log.ts';
 import { openState } from './state.ts';
 import { createStations, type Stations } from './stations.ts';
+import { summarizePlan } from './summarize-plan.ts';
 import { Supervisor } from './supervisor.ts';
 import { FleetHistory } from './views/fleet-history.ts';
 import { createWebContent } from './web-content.ts';
@@ -129,6 +130,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
     ...options,
     load: options.reload,
     prepare,
+    tryOut: async (next) => summarizePlan(supervisor.config, await preparePlan(next, parts, true)),
     commit,
     onCommitted: (loaded) => inventory.apply(loaded.config.routerSources, loaded.sources ?? []),
     metrics,
@@ -162,6 +164,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
           faults: [`No answer of a source "${acceptedSource}" waits to be confirmed`],
         });
       },
+      tryReload: () => reloader.tryOut(),
       quit: () => quit.abort(),
       onFailed: (cause) => logPageFailure(logger, cause),
     }),

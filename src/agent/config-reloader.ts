@@ -1,7 +1,7 @@
 import { type Clock, type Logger, Mutex, renderErrorChain } from '../base/index.ts';
 import { type Config, type LoadedConfig, type WatchedFiles, watchRouterFiles } from '../config/index.ts';
 import { type ConfigFault, renderFault } from '../settings/index.ts';
-import type { ConfigurationSummary, ReloadResult } from '../web/index.ts';
+import type { ConfigurationSummary, PlanSummary, ReloadResult, TrialResult } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Plan } from './plan.ts';
 
@@ -11,6 +11,8 @@ export interface ConfigReloaderOptions {
   readonly load?: (() => Promise<LoadedConfig>) | undefined;
   /** Prepares a configuration. Throws, with nothing changed, if it cannot run. */
   readonly prepare: (config: Config) => Promise<Plan>;
+  /** Prepares a configuration as {@link prepare} does, for a comparison alone. Absent: it cannot be tried. */
+  readonly tryOut?: ((config: Config) => Promise<PlanSummary>) | undefined;
   /** Makes a plan the running configuration. Never rejects. */
   readonly commit: (plan: Plan) => Promise<void>;
   /** Called when a configuration runs, with what was loaded with it. Never rejects. */
@@ -67,11 +69,29 @@ export class ConfigReloader {
       });
   }
 
+  /** Says what a reload would change, and changes nothing. Never rejects. */
+  tryOut(): Promise<TrialResult> {
+    return this.#mutex
+      .run(() => this.#tryOut(), this.#stop.signal)
+      .catch((cause: unknown): TrialResult => {
+        return { ok: false, faults: [this.#stop.signal.aborted ? 'The agent is stopping' : renderErrorChain(cause)] };
+      });
+  }
+
   /** Stops watching and waits for a reload in progress. */
   async close(): Promise<void> {
     this.#watch.abort();
     this.#stop.abort();
     await this.#mutex.run(async () => {});
+  }
+
+  async #tryOut(): Promise<TrialResult> {
+    const { load, tryOut } = this.#options;
+    if (!load || !tryOut) return { ok: false, faults: ['This configuration was not loaded from a file'] };
+    const loaded = await load();
+    return loaded.ok
+      ? { ok: true, plan: await tryOut(loaded.config) }
+      : { ok: false, faults: loaded.faults.map(renderFault) };
   }
 
   async #reload(): Promise<ReloadResult> {

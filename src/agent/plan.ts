@@ -7,7 +7,7 @@ import { type EmbeddedStore, StoreError } from '../store/index.ts';
 import { toWebPolicy, type WebServer } from '../web/index.ts';
 import { LineProcessing } from './line-processing.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
-import type { Fleet, FleetChange, FleetWish } from './routers/fleet.ts';
+import type { Fleet, FleetChange, FleetDifference, FleetWish } from './routers/fleet.ts';
 import type { RouterAgent, RouterAgentOptions } from './routers/router-agent.ts';
 import type { BackupPlan } from './routers/router-backup.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
@@ -34,7 +34,7 @@ export interface PlanOptions {
   /** Number of files that the process may have open; `undefined` if unknown. */
   readonly descriptorsMax: number | undefined;
   /** Fleet whose routers are replaced. */
-  readonly fleet: Pick<Fleet, 'apply'>;
+  readonly fleet: Pick<Fleet, 'apply' | 'compare'>;
   /** Store that drops the positions of removed routers. */
   readonly store: Pick<EmbeddedStore, 'keepRouters'>;
   /** Creates the agent of one router; does not throw. */
@@ -50,6 +50,8 @@ export interface PlanOptions {
 /** A configuration that is ready to run: everything that can fail has succeeded. */
 export interface Plan {
   readonly config: Config;
+  /** Compares its routers with those that run. */
+  readonly compare: () => Promise<FleetDifference>;
   /**
    * Makes it the running configuration. Never rejects. `signal` bounds the last deliveries of removed sinks and the logouts of
    * removed routers.
@@ -59,30 +61,30 @@ export interface Plan {
 
 /**
  * Does everything about a configuration that can fail, without changing what runs. Throws if it fails; the folder of
- * backups may have been created by then. Sinks come last, because preparing them writes to the store.
+ * backups may have been created by then. Sinks come last, because preparing them writes to the store; with `isTrial` that is left
+ * out, and the plan must not be committed.
  */
-export async function preparePlan(config: Config, options: PlanOptions): Promise<Plan> {
+export async function preparePlan(config: Config, options: PlanOptions, isTrial = false): Promise<Plan> {
   const { web, sinks, metrics, fleet, store, createRouter, onStoreFailed, clock, logger } = options;
   const lines = new LineProcessing(config.logRules, config.redact);
   const switchWeb = web.prepare(toWebPolicy(config.web));
   const backup = config.backup && (await prepareBackup(config.backup, clock));
-  const sinkChange = await sinks.prepare(config.sinks);
+  const sinkChange = await sinks.prepare(config.sinks, isTrial);
   const hasSinks = config.sinks.length > 0;
   const { routers, logRules, redact } = config;
   const create: FleetWish['create'] = (one, lifecycle) =>
     createRouter({ settings: one, lifecycle, hasSinks, lines, backup: backup?.plan });
+  const common = { hasSinks, backup: config.backup, logRules, redact };
   return {
     config,
+    compare: () => fleet.compare({ routers, common }),
     async commit(signal) {
       switchWeb();
       metrics.setShard(config.shards?.index ?? 0, config.shards?.total ?? 1);
       applyLimits(config, options);
       if (backup) sayWhere(backup, logger);
       await sinkChange.commit(signal);
-      const change = await fleet.apply(
-        { routers, common: { hasSinks, backup: config.backup, logRules, redact }, create },
-        signal,
-      );
+      const change = await fleet.apply({ routers, common, create }, signal);
       try {
         forgetRouters(config, store, clock, logger);
       } catch (cause) {

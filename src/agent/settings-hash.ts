@@ -12,6 +12,7 @@ export function renderSettingsHash(settings: unknown): string {
 function toPlain(value: unknown): unknown {
   // One that can be read again is the same secret, whatever its value is now.
   if (value instanceof Secret) return value.source ? { source: value.source.id } : { secret: value.reveal() };
+  if (value instanceof Map || value instanceof Set) return [...value].map(toPlain);
   if (Array.isArray(value)) return value.map(toPlain);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toPlain(item)]));

@@ -2,6 +2,7 @@ import { type Clock, type Logger, openDeadline } from '../base/index.ts';
 import type { Config } from '../config/index.ts';
 import type { FleetShards } from '../web/index.ts';
 import type { Plan } from './plan.ts';
+import { listRestartKeys } from './restart-keys.ts';
 
 /** Configuration to start with, and the steps of a reload. */
 export interface SupervisorOptions {
@@ -69,13 +70,7 @@ export class Supervisor {
 
   /** Logs changes that a reload cannot apply. */
   #warnAboutRestart(next: Config): void {
-    const before = this.#config;
-    const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
-    const keys = [
-      ...(isSame(before.web.listen, next.web.listen) ? [] : ['web.listen']),
-      ...(isSame(before.storage, next.storage) ? [] : ['storage']),
-      ...(isSame(before.deadLetters, next.deadLetters) ? [] : ['dead_letters']),
-    ];
+    const keys = listRestartKeys(this.#config, next);
     if (keys.length > 0) this.#options.logger.warn('A change of these keys needs a restart of the agent', { keys });
   }
 }

@@ -15,6 +15,7 @@ import {
   type ReloadResult,
   type SpoolSummary,
   type StateResult,
+  type TrialResult,
   type WebContent,
 } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
@@ -53,6 +54,8 @@ export interface WebContentOptions {
   readonly findUnreadiness: () => string | undefined;
   /** Reloads the configuration; resolves with the outcome. `acceptedSource`: source whose removals are confirmed. */
   readonly reload: (acceptedSource?: string) => Promise<ReloadResult>;
+  /** Says what a reload would change. */
+  readonly tryReload: () => Promise<TrialResult>;
   /** Shuts the agent down. */
   readonly quit: () => void;
   /** Called with the error that prevented an answer. */
@@ -76,6 +79,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
       await Promise.race([scheduler.trigger(router.statusKey), abandoned.promise]);
     },
     reload: options.reload,
+    tryReload: options.tryReload,
     setRouterState: (name, wish) => setRouterState(options, name, wish),
     quit: options.quit,
     *listRouters() {

@@ -1,6 +1,8 @@
 import { createSystemClock } from '../base/index.ts';
+import type { LoadedConfig } from '../config/index.ts';
 import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../logs/index.ts';
 import { renderFault } from '../settings/index.ts';
+import type { AgentFlags } from '../web/index.ts';
 import { readConfig } from './configuration.ts';
 import { renderUnknownRouter } from './routers/connect.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
@@ -13,41 +15,85 @@ export interface CheckFlags {
   readonly triesSinks: boolean;
   /** Name of a router whose settings are printed instead. Default: none. */
   readonly shownRouter?: string | undefined;
+  /** True for one JSON document instead of lines. */
+  readonly isJson: boolean;
+  /** The running agent that is asked what its reload would change. Default: none. */
+  readonly agent?: AgentFlags | undefined;
 }
 
 /**
  * `check`: prints all faults of a configuration, one per line, or that there are none; then warnings, the routers of sources that an agent has stored, and the patterns that run on every
- * log line, with their cost. With `--show`, prints the settings of one router and the origin of each.
+ * log line, with their cost; with `--diff`, then what the reload of a running agent would change. With `--show`, prints the settings of one router and the origin of each.
  */
-export async function check({ configFile, triesSinks, shownRouter }: CheckFlags, io: CommandIo): Promise<ExitCode> {
+export async function check(flags: CheckFlags, io: CommandIo): Promise<ExitCode> {
+  const { configFile, shownRouter, isJson, agent } = flags;
+  if (isJson && (flags.triesSinks || shownRouter !== undefined)) {
+    io.stderr.write('error: --json goes with neither --sinks nor --show\n');
+    return EXIT.usage;
+  }
   const loaded = await readConfig(configFile, { checkedState: 'written', shownRouter });
+  if (isJson && (!loaded.ok || !agent)) return writeJson(configFile, loaded, io);
   if (!loaded.ok) {
     for (const fault of loaded.faults) await writeResult(`${renderFault(fault)}\n`, io);
     return EXIT.usage;
   }
-  const { routers, sinks, logRules, redact } = loaded.config;
   if (shownRouter !== undefined) {
     if (loaded.shown === undefined) {
-      io.stderr.write(`${renderUnknownRouter(shownRouter, routers, configFile)}\n`);
+      io.stderr.write(`${renderUnknownRouter(shownRouter, loaded.config.routers, configFile)}\n`);
       return EXIT.usage;
     }
     await writeResult(loaded.shown, io);
     return EXIT.done;
   }
+  if (!isJson) await writeFindings(configFile, loaded, io);
+  if (agent) {
+    const { showPlan } = await import('./agent/show-plan.ts');
+    const code = await showPlan({ ...agent, isJson }, io);
+    if (code !== EXIT.done) return code;
+  }
+  if (!flags.triesSinks) return EXIT.done;
+  const { preflightSinks } = await import('./doctor/sinks.ts');
+  const { text, hasFailed } = await preflightSinks(loaded.config, io);
+  await writeResult(text, io);
+  return hasFailed ? EXIT.failed : EXIT.done;
+}
+
+type ValidConfig = LoadedConfig & { readonly ok: true };
+
+async function writeFindings(configFile: string, loaded: ValidConfig, io: CommandIo): Promise<void> {
+  const { routers, sinks } = loaded.config;
   await writeResult(`${configFile}: no faults (routers: ${routers.length}, sinks: ${sinks.length})\n`, io);
   for (const warning of loaded.warnings ?? []) await writeResult(`${renderFault(warning)}\n`, io);
   for (const { source, routers: used, refused, refusals } of loaded.sources ?? []) {
     await writeResult(`${configFile}: source ${source} (routers: ${used.size}, refused: ${refused})\n`, io);
     for (const refusal of refusals) await writeResult(`${refusal}\n`, io);
   }
-  for (const costly of listCostlyPatterns(logRules, redact, createSystemClock())) {
-    await writeResult(`${configFile}: ${renderCost(costly)}\n`, io);
-  }
-  if (!triesSinks) return EXIT.done;
-  const { preflightSinks } = await import('./doctor/sinks.ts');
-  const { text, hasFailed } = await preflightSinks(loaded.config, io);
-  await writeResult(text, io);
-  return hasFailed ? EXIT.failed : EXIT.done;
+  for (const costly of listCosts(loaded)) await writeResult(`${configFile}: ${renderCost(costly)}\n`, io);
+}
+
+/** Writes what `check` prints as one document. */
+async function writeJson(file: string, loaded: LoadedConfig, io: CommandIo): Promise<ExitCode> {
+  const document = loaded.ok
+    ? {
+        file,
+        faults: [],
+        warnings: loaded.warnings ?? [],
+        routers: loaded.config.routers.length,
+        sinks: loaded.config.sinks.length,
+        sources: (loaded.sources ?? []).map(({ source, routers, refused, refusals }) => {
+          return { source, routers: routers.size, refused, refusals };
+        }),
+        costly_patterns: listCosts(loaded).map(({ metric, pattern, reason, lineUs }) => {
+          return { metric: metric ?? null, pattern, reason, microseconds_per_line: Math.round(lineUs * 10) / 10 };
+        }),
+      }
+    : { file, faults: loaded.faults };
+  await writeResult(`${JSON.stringify(document, null, 2)}\n`, io);
+  return loaded.ok ? EXIT.done : EXIT.usage;
+}
+
+function listCosts({ config: { logRules, redact } }: ValidConfig): readonly CostlyPattern[] {
+  return listCostlyPatterns(logRules, redact, createSystemClock());
 }
 
 function renderCost({ metric, pattern, reason, lineUs }: CostlyPattern): string {

@@ -1,5 +1,6 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
 import { type LogLevel, parseDuration } from '../base/index.ts';
+import { addAgentCommands } from './agent/commands.ts';
 import { renderCompletion, SHELLS } from './completion.ts';
 import { addDeadLetterCommands } from './dead-letters/commands.ts';
 import {
@@ -128,12 +129,28 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     .addOption(configOption())
     .option('--sinks', 'also test each sink: reachable, authorised, accepts a test record')
     .option('--show <router>', 'print the settings of this router instead, with the file and line of each')
+    .option('--diff <url>', 'then ask the agent at this address what its reload would change, which changes nothing')
+    .option('--token-file <file>', 'file with a bearer token of that agent')
+    .option('--username <name>', 'user of that agent; requires --password-file')
+    .option('--password-file <file>', 'file with the password of the user')
+    .option('--ca-file <file>', 'PEM file with the authorities that the certificate of that agent may be of')
+    .option('--json', 'for programs')
     .action(async (options) => {
       const { check } = await import('./check.ts');
       const flags = {
         configFile: options['config.file'],
         triesSinks: options.sinks === true,
         shownRouter: options.show,
+        isJson: options.json === true,
+        ...(options.diff !== undefined && {
+          agent: {
+            url: options.diff,
+            tokenFile: options.tokenFile,
+            username: options.username,
+            passwordFile: options.passwordFile,
+            caFile: options.caFile,
+          },
+        }),
       };
       finish(await check(flags, io));
     });
@@ -234,6 +251,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     finish(await runBenchRouters(io));
   });
 
+  addAgentCommands(program, endWithReader(io), finish);
   addRouterCommands(program, endWithReader(io), finish);
   addDeadLetterCommands(program, endWithReader(io), finish);
   addStateCommands(program, endWithReader(io), finish);

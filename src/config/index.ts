@@ -6,6 +6,8 @@
  * Does not own: kinds of values and faults (settings), the settings of a module (it has their schema), command line flags (cli).
  * Start reading at: schema.ts for the keys, load-config.ts for the steps.
  */
+
+export { listChangedKeys } from './changed-keys.ts';
 export type { Config, RouterSettings } from './config.ts';
 export { renderJsonSchema } from './json-schema.ts';
 export {

@@ -44,7 +44,7 @@ export function renderEffectiveConfig({
 
 /** Renders the running configuration of one router in the same form, as an item of `routers`. */
 export function renderEffectiveRouter(router: RouterSettings): string {
-  return render(toKeys(router));
+  return render(toRouterKeys(router));
 }
 
 /**
@@ -52,7 +52,7 @@ export function renderEffectiveRouter(router: RouterSettings): string {
  * as `file:line`, or `default`. `layers` are those of the router, the nearest first.
  */
 export function renderResolvedRouter(router: RouterSettings, layers: readonly ReadLayer[]): string {
-  const document = new Document(blankSecrets(toKeys(router)), { aliasDuplicateObjects: false });
+  const document = new Document(blankSecrets(toRouterKeys(router)), { aliasDuplicateObjects: false });
   visit(document, {
     Pair(_, pair, ancestors) {
       const keys = [...ancestors.filter(isPair), pair].map(({ key }) => String(isScalar(key) ? key.value : key));
@@ -86,7 +86,8 @@ function renderOrigin(keys: readonly string[], layers: readonly ReadLayer[]): st
   return 'default';
 }
 
-function toKeys(router: RouterSettings): object {
+/** Converts settings of a router to its keys in a file, with secrets as they are. */
+export function toRouterKeys(router: RouterSettings): object {
   const { name, url, groups, auth, username, password, timezone, labels, poll, logs, modules, metrics, lifecycle } =
     router;
   return {

@@ -29,6 +29,30 @@ export const POLL_STEPS = ['dns', 'tcp', 'tls', 'login', 'resource', 'parse'] as
 /** Steps of a poll, in their order. */
 export type PollStep = (typeof POLL_STEPS)[number];
 
+/** Answer to `POST /-/reload?dry_run=1`: what a reload would change. Of each kind, the first 100 routers are listed. */
+export interface PlanSummary {
+  /** Routers of this process. */
+  readonly routers: {
+    /** Number of routers after the reload. */
+    readonly total: number;
+    /** New ones. */
+    readonly added: { readonly count: number; readonly names: readonly string[] };
+    /** Those of which keys differ, with these keys: `poll.interval`. */
+    readonly changed: {
+      readonly count: number;
+      readonly routers: readonly { readonly name: string; readonly keys: readonly string[] }[];
+    };
+    /** Those that are not configured any more. */
+    readonly removed: { readonly count: number; readonly names: readonly string[] };
+    /** Number of routers whose session would end and begin anew: changed ones, or all, if something for all of them changes. */
+    readonly reconnected: number;
+  };
+  /** Other sections that differ. */
+  readonly sections: readonly string[];
+  /** Keys that differ and that only a restart applies. */
+  readonly needsRestart: readonly string[];
+}
+
 /** One entry of `GET /api/v1/routers`, which answers `{"routers": [...]}` in the order of names. */
 export interface RouterSummary {
   /** The configured name: label `router`. */

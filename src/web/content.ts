@@ -6,6 +6,7 @@ import type {
   LetterDetail,
   LetterPage,
   LifecycleSummary,
+  PlanSummary,
   RouterDetail,
   RouterLogSummary,
   RouterSummary,
@@ -28,6 +29,11 @@ export type MetricsScope =
 
 /** The result of a reload. Each fault is one line with file, line and column, and contains no secret. */
 export type ReloadResult = { readonly ok: true } | { readonly ok: false; readonly faults: readonly string[] };
+
+/** What a reload would change, or the faults that prevent it. */
+export type TrialResult =
+  | { readonly ok: true; readonly plan: PlanSummary }
+  | { readonly ok: false; readonly faults: readonly string[] };
 
 /** Result of a request for a state of life. */
 export type StateResult =
@@ -86,6 +92,8 @@ export interface WebContent {
   refresh(name: string, signal: AbortSignal): Promise<void>;
   /** Reads the configuration again: all of it or nothing. */
   reload(acceptedSource?: string): Promise<ReloadResult>;
+  /** Reads the configuration as a reload does, and says what would change. Changes nothing. */
+  tryReload(): Promise<TrialResult>;
   /** Gives a router a state of life. Nothing changes unless the result is `ok`. */
   setRouterState(name: string, wish: LifecycleWish): Promise<StateResult>;
   /** Shuts the agent down gracefully. Called after the response has been sent. */

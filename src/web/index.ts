@@ -7,6 +7,7 @@
  * Start reading at: server.ts and app.ts, then scrape.ts; pages/page-routes.ts for the pages. api-types.ts is the contract
  * of `/api/v1/`.
  */
+export { type AgentFlags, AgentRequestError, askAgent } from './agent-client.ts';
 export type {
   ConfigurationSummary,
   DeviceSummary,
@@ -22,6 +23,7 @@ export type {
   LogRotationSummary,
   ModuleValues,
   PaceSummary,
+  PlanSummary,
   PollFault,
   PollPoint,
   PollStep,
@@ -49,6 +51,7 @@ export type {
   MetricsScope,
   ReloadResult,
   StateResult,
+  TrialResult,
   WebContent,
 } from './content.ts';
 export { WebError, type WebFailure } from './errors.ts';

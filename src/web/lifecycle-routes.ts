@@ -2,10 +2,12 @@ import { LIFECYCLE_STATES, type LifecycleWish } from '../model/index.ts';
 import { isPlainObject } from '../net/index.ts';
 import { parseMoment } from '../settings/index.ts';
 import { isCrossSite } from './cross-site.ts';
+import { renderPlan } from './render-plan.ts';
 import { answerForOther } from './shards.ts';
 import type { Handler, WebContext, WebDependencies } from './web-dependencies.ts';
 
 const DISABLED = 'This is switched off. Start router-exporter with --web.enable-lifecycle to allow it.\n';
+const WRONG_TRIAL = 'Expected dry_run=1, without accept_removals.\n';
 const CROSS_SITE = 'A page of another site asked for this, so it was not done.\n';
 const WRONG_BODY = `Expected JSON such as {"state": "maintenance", "until": "2026-12-01T06:00:00Z"}; states are ${LIFECYCLE_STATES.join(', ')}, and an end may be left out but lies in the future.`;
 /** Longest body of a request for a state. Bytes. */
@@ -23,6 +25,7 @@ export function createLifecycleHandlers(
     };
   return {
     reload: guard(async (context) => {
+      if (context.req.query('dry_run') !== undefined) return tryReload(dependencies, context);
       const result = await dependencies.content.reload(context.req.query('accept_removals'));
       if (result.ok) return context.text('Reloaded.\n');
       return context.text(
@@ -40,6 +43,15 @@ export function createLifecycleHandlers(
     }),
     state: guard((context) => setState(dependencies, context)),
   };
+}
+
+async function tryReload({ content }: WebDependencies, context: WebContext): Promise<Response> {
+  const { dry_run: wish, accept_removals: accepted } = context.req.query();
+  if (wish !== '1' || accepted !== undefined) return context.text(WRONG_TRIAL, 400);
+  const result = await content.tryReload();
+  if (!result.ok) return context.text(`The configuration could not be loaded.\n${result.faults.join('\n')}\n`, 500);
+  const wantsJson = (context.req.header('accept') ?? '').includes('application/json');
+  return wantsJson ? context.json(result.plan) : context.text(renderPlan(result.plan));
 }
 
 async function setState({ content, clock }: WebDependencies, context: WebContext): Promise<Response> {

@@ -49,7 +49,11 @@ function createBench(options: Partial<ConfigReloaderOptions> = {}) {
     prepare: async (config) => {
       happened.push('prepare');
       await state.held;
-      return { config, commit: () => Promise.resolve({ added: 0, changed: 0, removed: 0 }) };
+      return {
+        config,
+        compare: () => Promise.resolve({ added: [], changed: [], removed: [], reconnected: 0 }),
+        commit: () => Promise.resolve({ added: 0, changed: 0, removed: 0 }),
+      };
     },
     commit: async (plan: Plan) => {
       happened.push(`commit ${plan.config === (state.loaded.ok && state.loaded.config)}`);

@@ -59,6 +59,7 @@ function createBench(changes: Partial<PlanOptions> = {}) {
       },
     },
     fleet: {
+      compare: async () => ({ added: [], changed: [], removed: [], reconnected: 0 }),
       apply: async (wish) => {
         happened.push('commit routers');
         wishes.push(wish);

@@ -60,6 +60,8 @@ export interface Fleet extends AsyncDisposable {
   startAgent(): Promise<void>;
   /** Loads this configuration as a reload does; `undefined` is one with a fault. */
   reload(change: ((config: Config) => Config) | undefined): Promise<ReloadResult>;
+  /** Makes this configuration the one that a reload would load; `undefined` is one with a fault. */
+  propose(change: ((config: Config) => Config) | undefined): void;
   router(index?: number): SimulatedRouter;
   metrics(path?: string): Promise<string>;
 }
@@ -109,6 +111,9 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     reload(change) {
       next = change?.(plain);
       return getAgent().reload();
+    },
+    propose(change) {
+      next = change?.(plain);
     },
     router(index = 0) {
       const router = simulator.routers[index];

@@ -131,6 +131,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     listModules: () => ['modem', 'system'],
     refresh: () => Promise.resolve(),
     reload: () => Promise.resolve({ ok: true }),
+    tryReload: () => Promise.resolve({ ok: false, faults: [] }),
     setRouterState: () => Promise.resolve({ ok: false, reason: 'unknown' }),
     quit: () => {},
     listRouters: () => [ROUTER],

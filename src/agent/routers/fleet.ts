@@ -40,7 +40,27 @@ interface Wanted {
 
 interface Member {
   readonly agent: RouterAgent;
+  /** Of its own settings. */
   readonly hash: string;
+  /** Of the settings of all routers with which it was created. */
+  readonly commonHash: string;
+}
+
+/** A router whose own settings differ. */
+export interface ChangedRouter {
+  readonly before: RouterSettings;
+  readonly after: RouterSettings;
+}
+
+/** What a wanted set would change. */
+export interface FleetDifference {
+  /** Names of routers. */
+  readonly added: readonly string[];
+  readonly changed: readonly ChangedRouter[];
+  /** Names of routers. */
+  readonly removed: readonly string[];
+  /** Number of routers whose session would end and begin anew. */
+  readonly reconnected: number;
 }
 
 /** Outcome of a request for a state of life. */
@@ -116,16 +136,37 @@ export class Fleet {
     });
   }
 
-  async #apply({ routers, common, create }: FleetWish, signal: AbortSignal): Promise<FleetChange> {
-    this.#create = create;
-    const commonHash = JSON.stringify(common);
+  /** Compares the wanted set with what runs, and changes nothing. */
+  async compare(wish: Pick<FleetWish, 'routers' | 'common'>): Promise<FleetDifference> {
+    const { wanted, commonHash } = await readWish(wish);
+    const removed = [...this.#members.keys()].filter((name) => !wanted.has(name));
+    const added: string[] = [];
+    const changed: ChangedRouter[] = [];
+    let reconnected = 0;
     const steps = new Steps();
-    const wanted = new Map<string, Wanted>();
-    for (const one of routers) {
-      wanted.set(one.name, { settings: one, hash: hashRouter(one) + commonHash });
+    for (const [name, { settings, hash }] of wanted) {
+      const member = this.#members.get(name);
+      const before = member?.agent.settings;
+      if (!member || !before) added.push(name);
+      else {
+        const isOther = member.hash !== hash;
+        if (isOther || !isDeepStrictEqual(before.lifecycle, settings.lifecycle))
+          changed.push({ before, after: settings });
+        if ((isOther || member.commonHash !== commonHash) && isAsked(member.agent.lifecycle)) reconnected++;
+      }
       if (steps.isDue) await steps.next();
     }
-    const leaving = [...this.#members].filter(([name, { hash }]) => wanted.get(name)?.hash !== hash);
+    return { added, changed, removed, reconnected };
+  }
+
+  async #apply(wish: FleetWish, signal: AbortSignal): Promise<FleetChange> {
+    const { create } = wish;
+    this.#create = create;
+    const steps = new Steps();
+    const { wanted, commonHash } = await readWish(wish);
+    const isKept = (name: string, { hash, commonHash: common }: Member) =>
+      wanted.get(name)?.hash === hash && common === commonHash;
+    const leaving = [...this.#members].filter(([name, member]) => !isKept(name, member));
     const removals: Promise<void>[] = [];
     for (const [, { agent }] of leaving) {
       removals.push(this.#remove(agent, wanted.get(agent.settings.name)?.settings, signal));
@@ -134,7 +175,7 @@ export class Fleet {
     await Promise.all(removals);
     const added = [...wanted.values()].filter(({ settings: { name } }) => !this.#members.has(name));
     for (const { settings: one, hash } of added) {
-      this.#add(one, hash, create);
+      this.#add(one, { hash, commonHash }, create);
       if (steps.isDue) await steps.next();
     }
     for (const { settings: one } of wanted.values()) {
@@ -156,11 +197,12 @@ export class Fleet {
     await Promise.all(this.routers.map((agent) => agent.close(signal)));
   }
 
-  #add(settings: RouterSettings, hash: string, create: FleetWish['create']): void {
+  #add(settings: RouterSettings, hashes: Pick<Member, 'hash' | 'commonHash'>, create: FleetWish['create']): void {
     const { scheduler, exposition, lifecycle } = this.#options;
     const state = lifecycle.resolve(settings);
     const agent = create(settings, state);
-    this.#members.set(settings.name, { agent, hash });
+    const { hash, commonHash } = hashes;
+    this.#members.set(settings.name, { agent, hash, commonHash });
     for (const activity of agent.activities()) scheduler.add(activity);
     agent.start();
     if (state.state === 'retired') exposition.forget(settings.name);
@@ -176,12 +218,12 @@ export class Fleet {
     if (before.state === next.state || (isAsked(before) && isAsked(next))) agent.continueIn(next);
     else {
       const create = this.#create;
-      const hash = this.#members.get(settings.name)?.hash;
-      if (!create || hash === undefined) return;
+      const member = this.#members.get(settings.name);
+      if (!create || !member) return;
       using deadline = openDeadline(clock, LOGOUT_MS_MAX, signal);
       await this.#remove(agent, settings, deadline.signal);
       if (this.#isClosed) return;
-      this.#add(settings, hash, create);
+      this.#add(settings, member, create);
     }
     if (isAsked(next)) this.#logState('The state of a router changed', settings.name, next);
   }
@@ -226,6 +268,16 @@ export class Fleet {
     else exposition.forget(name);
     if (!next) this.#options.lifecycle.forget(name);
   }
+}
+
+async function readWish({ routers, common }: Pick<FleetWish, 'routers' | 'common'>) {
+  const steps = new Steps();
+  const wanted = new Map<string, Wanted>();
+  for (const one of routers) {
+    wanted.set(one.name, { settings: one, hash: hashRouter(one) });
+    if (steps.isDue) await steps.next();
+  }
+  return { wanted, commonHash: JSON.stringify(common) };
 }
 
 function isSameState(a: RouterLifecycle, b: RouterLifecycle): boolean {

@@ -25,6 +25,8 @@ interface Member {
   readonly hash: string;
 }
 
+/** Of a trial. */
+const NO_CHANGE: SinkChange = { commit: async () => {} };
 /** Interval at which sinks check for dead letters that a command has marked for replay. */
 const REPLAY_LOOK_MS = 30_000;
 
@@ -68,9 +70,10 @@ export class SinkSupervisor {
   /**
    * Prepares new and changed sinks. Throws, with nothing changed: `DeliveryError` if this machine prevents delivery to one of
    * them, and {@link StoreError} if the disk cannot be written; neither the first time, because then there is nothing to keep,
-   * and sink and disk may recover. Storing the sinks is the last step, so the result must be committed.
+   * and sink and disk may recover. Storing the sinks is the last step, so the result must be committed; with `isTrial` it is
+   * left out, and a commit changes nothing.
    */
-  async prepare(settings: readonly SinkSettings[]): Promise<SinkChange> {
+  async prepare(settings: readonly SinkSettings[], isTrial = false): Promise<SinkChange> {
     const { create } = this.#options;
     const wanted = new Map(settings.map((one) => [one.name, { settings: one, hash: renderSettingsHash(one) }]));
     const leaving = [...this.#sinks].flatMap(([name, { running, hash }]) =>
@@ -84,6 +87,11 @@ export class SinkSupervisor {
         const sink = create(one);
         made.set(name, sink);
         if (this.#isBegun) await sink.checkPlace?.();
+      }
+      if (isTrial) {
+        if (this.#isBegun) this.#options.store.checkWritable();
+        await Promise.allSettled([...made.values()].map((sink) => sink.close()));
+        return NO_CHANGE;
       }
       // Removed sinks keep their cursors until their last deliveries have ended.
       this.#storeSinks([...settings, ...gone.map((one) => one.settings)]);

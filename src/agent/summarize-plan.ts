@@ -1,0 +1,48 @@
+import { Steps } from '../base/index.ts';
+import { type Config, listChangedKeys } from '../config/index.ts';
+import type { PlanSummary } from '../web/index.ts';
+import type { Plan } from './plan.ts';
+import { listRestartKeys } from './restart-keys.ts';
+import { renderSettingsHash } from './settings-hash.ts';
+
+/** Routers that are listed of each kind: of a fleet of 10,000, all may change. */
+const LISTED_MAX = 100;
+
+/** Sections besides those of the routers, by their name in the file. */
+const SECTIONS: Readonly<Record<string, keyof Config>> = {
+  web: 'web',
+  storage: 'storage',
+  schedule: 'schedule',
+  connections: 'connections',
+  router_sources: 'routerSources',
+  backup: 'backup',
+  sinks: 'sinks',
+  dead_letters: 'deadLetters',
+  log_rules: 'logRules',
+  redact: 'redact',
+};
+
+/** Describes what a plan would change about the running configuration, without values. */
+export async function summarizePlan(before: Config, plan: Plan): Promise<PlanSummary> {
+  const { config } = plan;
+  const { added, changed, removed, reconnected } = await plan.compare();
+  const isSame = (key: keyof Config) =>
+    renderSettingsHash({ of: before[key] }) === renderSettingsHash({ of: config[key] });
+  const steps = new Steps();
+  const routers: { name: string; keys: readonly string[] }[] = [];
+  for (const router of changed.slice(0, LISTED_MAX)) {
+    routers.push({ name: router.after.name, keys: listChangedKeys(router.before, router.after) });
+    if (steps.isDue) await steps.next();
+  }
+  return {
+    routers: {
+      total: config.routers.length,
+      added: { count: added.length, names: added.slice(0, LISTED_MAX) },
+      changed: { count: changed.length, routers },
+      removed: { count: removed.length, names: removed.slice(0, LISTED_MAX) },
+      reconnected,
+    },
+    sections: Object.entries(SECTIONS).flatMap(([name, key]) => (isSame(key) ? [] : [name])),
+    needsRestart: listRestartKeys(before, config),
+  };
+}

@@ -1,0 +1,97 @@
+import { createSystemClock, renderDuration, renderErrorChain } from '../../base/index.ts';
+import { isPlainObject, readString } from '../../net/index.ts';
+import { type AgentFlags, AgentRequestError, askAgent } from '../../web/index.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+import { renderTable } from '../terminal/table.ts';
+
+/** Options of `fleet`. */
+export interface FleetFlags extends AgentFlags {
+  /** States of the routers to show; empty: all. */
+  readonly states: readonly string[];
+  readonly isJson: boolean;
+}
+
+/** `fleet`: lists the routers of a running agent as a table, or as the JSON of `/api/v1/routers`. */
+export async function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode> {
+  try {
+    const { status, text } = await askAgent(
+      flags,
+      { method: 'GET', path: '/api/v1/routers', accept: 'application/json' },
+      io.signal,
+    );
+    const listed = status === 200 ? parseRouters(text) : undefined;
+    if (!listed) {
+      io.stderr.write(`The agent answered with status ${status}, and without a list of routers\n`);
+      return EXIT.failed;
+    }
+    const isWanted = (router: Router) =>
+      flags.states.length === 0 ||
+      flags.states.includes(toText(router, 'state')) ||
+      flags.states.includes(toLifecycle(router));
+    const routers = listed.filter(isWanted);
+    const nowMs = createSystemClock().now();
+    const header = ['ROUTER', 'STATE', 'FOR', 'FIRMWARE', 'OPERATOR', 'SIGNAL', 'LOG LAG', 'ADDRESS', 'REASON'];
+    const table = () =>
+      renderTable(
+        header,
+        routers.map((router) => toRow(router, nowMs)),
+      );
+    await writeResult(flags.isJson ? `${JSON.stringify({ routers }, null, 2)}\n` : table(), io);
+    return EXIT.done;
+  } catch (cause) {
+    if (!(cause instanceof AgentRequestError)) throw cause;
+    io.stderr.write(`${renderErrorChain(cause)}\n`);
+    return cause.code === 'flags' ? EXIT.usage : EXIT.failed;
+  }
+}
+
+type Router = Readonly<Record<string, unknown>>;
+
+function parseRouters(text: string): readonly Router[] | undefined {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const list = isPlainObject(answer) ? answer['routers'] : undefined;
+  return Array.isArray(list) ? list.filter(isPlainObject) : undefined;
+}
+
+function toRow(router: Router, nowMs: number): readonly string[] {
+  const device = toMap(router, 'device');
+  const signal = toMap(device, 'signal');
+  const since = Date.parse(toText(router, 'since'));
+  const lifecycle = toLifecycle(router);
+  const state = toText(router, 'state');
+  const lag = router['logLagSeconds'];
+  return [
+    toText(router, 'name'),
+    lifecycle === 'maintenance' ? `${state} (maintenance)` : state,
+    Number.isNaN(since) ? '' : renderLength((nowMs - since) / 1000),
+    toText(router, 'firmware'),
+    toText(device, 'operator'),
+    typeof signal['value'] === 'number' ? `${signal['value']} ${toText(signal, 'kind')}` : '',
+    typeof lag === 'number' ? renderLength(lag) : '',
+    toText(router, 'url'),
+    toText(toMap(router, 'failure'), 'error') || toText(toMap(router, 'fault'), 'error'),
+  ];
+}
+
+function renderLength(seconds: number): string {
+  const step = seconds < 60 ? 1 : seconds < 86_400 ? 60 : 3600;
+  return renderDuration(Math.max(0, Math.floor(seconds / step)) * step * 1000);
+}
+
+function toLifecycle(router: Router): string {
+  return toText(toMap(router, 'lifecycle'), 'state');
+}
+
+function toMap(map: Router, key: string): Router {
+  const value = map[key];
+  return isPlainObject(value) ? value : {};
+}
+
+function toText(map: Router, key: string): string {
+  return readString(map, key) ?? '';
+}

@@ -1,0 +1,23 @@
+import { renderErrorChain } from '../../base/index.ts';
+import { type AgentFlags, AgentRequestError, askAgent } from '../../web/index.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
+
+const OK = 200;
+
+/** `check --diff`: prints what a reload of a running agent would change. It reads its files again, and changes nothing. */
+export async function showPlan(flags: AgentFlags & { readonly isJson: boolean }, io: CommandIo): Promise<ExitCode> {
+  try {
+    const accept = flags.isJson ? 'application/json' : 'text/plain';
+    const { status, text } = await askAgent(flags, { method: 'POST', path: '/-/reload?dry_run=1', accept }, io.signal);
+    if (status === OK) {
+      await writeResult(flags.isJson ? `${text.trimEnd()}\n` : text, io);
+      return EXIT.done;
+    }
+    io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+    return EXIT.failed;
+  } catch (cause) {
+    if (!(cause instanceof AgentRequestError)) throw cause;
+    io.stderr.write(`${renderErrorChain(cause)}\n`);
+    return cause.code === 'flags' ? EXIT.usage : EXIT.failed;
+  }
+}

@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import { Agent, request } from 'undici';
+import { CodedError, createSystemClock, openDeadline } from '../base/index.ts';
+import { readBounded } from '../net/index.ts';
+
+/** How a running agent is reached. */
+export interface AgentFlags {
+  /** Its address, with its route prefix if it has one. */
+  readonly url: string;
+  /** File with a bearer token. */
+  readonly tokenFile?: string | undefined;
+  /** User, with the file of the password. */
+  readonly username?: string | undefined;
+  readonly passwordFile?: string | undefined;
+  /** File with the certificates of the authorities to trust. Default: those of the system. */
+  readonly caFile?: string | undefined;
+}
+
+/** Why a request to the agent failed; `flags`: what was given is wrong. */
+type AgentFailure = 'unreachable' | 'refused' | 'failed' | 'flags';
+
+/** A request to the agent that failed. */
+export class AgentRequestError extends CodedError<AgentFailure> {}
+
+/** An answer of the agent. */
+interface AgentAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+const ANSWER_MS_MAX = 60_000;
+/** Routers of 10,000 take about 12 MB. */
+const ANSWER_BYTES_MAX = 64 * 1024 ** 2;
+const SECRET_BYTES_MAX = 4096;
+
+/** Makes one request to a running agent. Throws {@link AgentRequestError}, or the reason of `signal`. */
+export async function askAgent(
+  flags: AgentFlags,
+  { method, path, accept }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly accept: string },
+  signal: AbortSignal,
+): Promise<AgentAnswer> {
+  const base = URL.parse(flags.url);
+  if (!base || !['http:', 'https:'].includes(base.protocol) || base.username !== '') {
+    throw new AgentRequestError(
+      'flags',
+      `Expected the address of an agent such as http://localhost:9847, found ${JSON.stringify(flags.url)}`,
+      {
+        disposition: 'operator',
+      },
+    );
+  }
+  const headers = { accept, 'accept-encoding': 'identity', ...(await readAuthorization(flags)) };
+  const ca = flags.caFile === undefined ? undefined : await readFlagFile(flags.caFile, ANSWER_BYTES_MAX);
+  const agent = new Agent({
+    connections: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: ca === undefined ? {} : { ca },
+  });
+  using deadline = openDeadline(createSystemClock(), ANSWER_MS_MAX, signal);
+  try {
+    const url = `${base.origin}${base.pathname.replace(/\/+$/, '')}${path}`;
+    const { statusCode: status, body } = await request(url, {
+      dispatcher: agent,
+      method,
+      headers,
+      signal: deadline.signal,
+    });
+    const { bytes, isCut } = await readBounded(body, ANSWER_BYTES_MAX, deadline.signal);
+    const text = bytes.toString('utf8');
+    if (status === 401 || status === 403) {
+      throw new AgentRequestError('refused', `The agent refuses this: ${text.trim().slice(0, 200)}`, {
+        disposition: 'operator',
+      });
+    }
+    if (isCut)
+      throw new AgentRequestError('failed', 'The answer of the agent is too long', { disposition: 'operator' });
+    return { status, text };
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (cause instanceof AgentRequestError) throw cause;
+    throw new AgentRequestError('unreachable', `The agent at ${base.origin} could not be asked`, {
+      disposition: 'retry',
+      cause,
+    });
+  } finally {
+    await agent.destroy();
+  }
+}
+
+async function readAuthorization({ tokenFile, username, passwordFile }: AgentFlags): Promise<Record<string, string>> {
+  if (tokenFile !== undefined) return { authorization: `Bearer ${await readSecretFile(tokenFile)}` };
+  if (username === undefined && passwordFile === undefined) return {};
+  if (username === undefined || passwordFile === undefined) {
+    throw new AgentRequestError('flags', '--username and --password-file need each other', { disposition: 'operator' });
+  }
+  const account = `${username}:${await readSecretFile(passwordFile)}`;
+  return { authorization: `Basic ${Buffer.from(account, 'utf8').toString('base64')}` };
+}
+
+async function readSecretFile(path: string): Promise<string> {
+  return (await readFlagFile(path, SECRET_BYTES_MAX)).replace(/\r?\n$/, '');
+}
+
+async function readFlagFile(path: string, bytesMax: number): Promise<string> {
+  try {
+    const text = await readFile(path, 'utf8');
+    if (text.length <= bytesMax) return text;
+  } catch (cause) {
+    throw new AgentRequestError('flags', `${path} cannot be read`, { disposition: 'operator', cause });
+  }
+  throw new AgentRequestError('flags', `${path} is too long`, { disposition: 'operator' });
+}
