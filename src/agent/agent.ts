@@ -4,11 +4,12 @@ import type { Config, LoadedConfig, WatchedFiles } from '../config/index.ts';
 import type { SourceKeeper, SourceOutcome } from '../inventory/index.ts';
 import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
 import type { StoreError } from '../store/index.ts';
-import { openWebServer, type ReloadResult, toWebPolicy, type WebServer } from '../web/index.ts';
+import { openWebServer, type ReloadResult, toWebPolicy, type WebContent, type WebServer } from '../web/index.ts';
 import { ConfigReloader } from './config-reloader.ts';
 import { InventoryWatch } from './inventory-watch.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan } from './plan.ts';
+import { type CycleResult, runCycle } from './run-cycle.ts';
 import { SecretWatch } from './secret-watch.ts';
 import { RefusalLog } from './sinks/refusal-log.ts';
 import { openState } from './state.ts';
@@ -82,6 +83,10 @@ export interface Agent {
   findStall(): string | undefined;
   /** Loads the configuration again: all of it or nothing. Faults are in the result and in the log. */
   reload(): Promise<ReloadResult>;
+  /** Polls every router and reads its logs once, and waits for the deliveries. Rejects with the reason of `signal`. */
+  runCycle(signal: AbortSignal): Promise<CycleResult>;
+  /** Renders all metrics as text. */
+  renderMetrics(): Promise<string>;
   /** Resolves when no run is in progress and no record is in flight. */
   whenIdle(): Promise<void>;
   /** Stops polling, delivers spooled records, logs out, and releases everything, within 9 seconds. */
@@ -147,31 +152,41 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
   const history = new FleetHistory(clock, () => stations.fleet.countForPages());
   history.start();
   lifecycle.onStop('history', STOP_MS.history, () => history.stop());
-  web.serve(
-    createWebContent({
-      ...stations,
-      config: () => supervisor.config,
-      shards: () => supervisor.shards,
-      history,
-      clock,
-      spool: stations.describeSpool,
-      describeConfiguration: () => ({ ...reloader.describe(), sources: inventory.describe() }),
-      findUnreadiness: () => (readiness.isReady ? describeFault(state.opening.fault) : NOT_RUNNING),
-      reload: (acceptedSource) => {
-        if (acceptedSource === undefined || inventory.confirm(acceptedSource)) return reload();
-        return Promise.resolve({
-          ok: false,
-          faults: [`No answer of a source "${acceptedSource}" waits to be confirmed`],
-        });
-      },
-      tryReload: () => reloader.tryOut(),
-      quit: () => quit.abort(),
-      onFailed: (cause) => logPageFailure(logger, cause),
-    }),
-  );
+  const content = createWebContent({
+    ...stations,
+    config: () => supervisor.config,
+    shards: () => supervisor.shards,
+    history,
+    clock,
+    spool: stations.describeSpool,
+    describeConfiguration: () => ({ ...reloader.describe(), sources: inventory.describe() }),
+    findUnreadiness: () => (readiness.isReady ? describeFault(state.opening.fault) : NOT_RUNNING),
+    reload: (acceptedSource) => {
+      if (acceptedSource === undefined || inventory.confirm(acceptedSource)) return reload();
+      return Promise.resolve({
+        ok: false,
+        faults: [`No answer of a source "${acceptedSource}" waits to be confirmed`],
+      });
+    },
+    tryReload: () => reloader.tryOut(),
+    quit: () => quit.abort(),
+    onFailed: (cause) => logPageFailure(logger, cause),
+  });
+  web.serve(content);
   await inventory.apply(config.routerSources, options.sources ?? []);
   logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: web.urls });
-  return createAgent({ ...stations, urls: web.urls, reloader, failed, quit, readiness, lifecycle, logger });
+  return createAgent({
+    ...stations,
+    content,
+    clock,
+    urls: web.urls,
+    reloader,
+    failed,
+    quit,
+    readiness,
+    lifecycle,
+    logger,
+  });
 }
 
 /** Above the time limit of every run; the longest, a backup, has 15 minutes. Milliseconds. */
@@ -190,6 +205,8 @@ function describeFault(fault: StoreError | undefined): string | undefined {
 
 interface AgentParts extends Pick<Stations, 'fleet' | 'counts' | 'scheduler' | 'sinks'> {
   readonly urls: readonly string[];
+  readonly content: Pick<WebContent, 'renderMetrics'>;
+  readonly clock: Clock;
   readonly reloader: ConfigReloader;
   readonly failed: AbortController;
   readonly quit: AbortController;
@@ -207,6 +224,8 @@ function createAgent(parts: AgentParts): Agent {
     summary: () => ({ routers: fleet.routers.length, routersUp: fleet.countStates().up, ...counts }),
     findStall: () => describeStall(scheduler.stalledMs),
     reload: () => reloader.reload(),
+    runCycle: (signal) => runCycle(parts, signal),
+    renderMetrics: async () => (await Array.fromAsync(parts.content.renderMetrics('text', { kind: 'all' }))).join(''),
     async whenIdle() {
       await scheduler.whenIdle();
       await sinks.whenIdle();

@@ -21,3 +21,4 @@ export {
 export { AGENT_FAMILIES } from './metrics/fleet-families.ts';
 export { renderMetricsReference } from './metrics/metrics-reference.ts';
 export { readRouterTime, TIME_RESOURCE, toRouterTime } from './routers/router-time.ts';
+export type { CycleResult } from './run-cycle.ts';

@@ -79,7 +79,10 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       'number of processes that share the routers (default: those of web.peers, or 1)',
       parseWholeNumber(1, SHARDS_MAX),
     )
+    .option('--once', 'ask every router once, deliver what its logs have, print the metrics, and end: 0 if all is well')
+    .option('--output <file>', 'with --once: write the metrics to this file instead')
     .action(async (options, command) => {
+      if (options.output !== undefined && options.once !== true) program.error('error: --output goes with --once');
       // Because `run` is the default, a misspelt command arrives here as its argument.
       const [unknown] = command.args;
       if (unknown !== undefined) program.error(await renderUnknownCommand(program, unknown));
@@ -99,6 +102,8 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
           externalUrl: options['web.externalUrl'],
         },
         shard,
+        isOnce: options.once === true,
+        output: options.output,
         log: { level: options['log.level'], format: options['log.format'] },
       };
       finish(await run(flags, io));

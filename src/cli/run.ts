@@ -1,8 +1,15 @@
 import { resolve } from 'node:path';
 import type { AgentWebOptions } from '../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { type CheckedState, type LoadedConfig, readEnvironment, type Shard, watchAlso } from '../config/index.ts';
-import { SourceKeeper } from '../inventory/index.ts';
+import {
+  type CheckedState,
+  type Config,
+  type LoadedConfig,
+  readEnvironment,
+  type Shard,
+  watchAlso,
+} from '../config/index.ts';
+import { SourceKeeper, SourceReader } from '../inventory/index.ts';
 import { type ConfigFault, parseListenAddress, renderFault, SecretKeeper } from '../settings/index.ts';
 import { findFolderFault } from '../store/index.ts';
 import { loadWebConfig } from '../web/index.ts';
@@ -25,8 +32,26 @@ export interface RunFlags {
   readonly web: AgentWebOptions;
   /** The routers of this process. Default: all. */
   readonly shard: Shard;
+  /** True to ask every router once and to end. */
+  readonly isOnce: boolean;
+  /** File for the metrics of `isOnce`; `undefined`: standard output. */
+  readonly output: string | undefined;
   /** Level and format of the agent's own log. */
   readonly log: LogFlags;
+}
+
+/** Offers the present lists of all sources, so that one cycle asks their routers. */
+async function readSourcesOnce({ routerSources }: Config, inventory: SourceKeeper, io: CommandIo): Promise<void> {
+  for (const settings of routerSources) {
+    await using reader = new SourceReader(settings, createSystemClock());
+    try {
+      const text = await reader.read(io.signal);
+      if (text !== undefined) inventory.offer(settings.name, text);
+    } catch (cause) {
+      if (io.signal.aborted) return;
+      io.stderr.write(`${settings.name}: the list before stays in use: ${renderErrorChain(cause)}\n`);
+    }
+  }
 }
 
 /** `run`: runs the agent until SIGTERM or SIGINT. SIGHUP reloads the configuration. */
@@ -56,12 +81,23 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
     io.stderr.write(`--storage.path: ${folderFault}\n`);
     return EXIT.usage;
   }
-  const loaded = await load(storagePath === undefined ? 'any' : undefined);
+  let loaded = await load(storagePath === undefined ? 'any' : undefined);
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
     return EXIT.usage;
   }
+  if (flags.isOnce && loaded.config.routerSources.length > 0) {
+    await readSourcesOnce(loaded.config, inventory, io);
+    const fresh = await load();
+    if (fresh.ok) loaded = fresh;
+  }
   const { config } = loaded;
+  if (flags.isOnce && flags.output === undefined && config.sinks.some(({ type }) => type === 'stdout')) {
+    io.stderr.write(
+      'error: metrics and records would both go to standard output; write the metrics to a file: --output FILE\n',
+    );
+    return EXIT.usage;
+  }
   const { logger, useSecretsOf, onSecretChanged } = openLogger(flags.log, io);
   useSecretsOf(config);
   secrets.onEvent((event) => {
@@ -78,6 +114,10 @@ export async function run(flags: RunFlags, io: CommandIo): Promise<ExitCode> {
   };
   warn(loaded.warnings ?? []);
   try {
+    if (flags.isOnce) {
+      const { runOnce } = await import('./run-once.ts');
+      return await runOnce({ config, secrets, output: flags.output, logger, io });
+    }
     const reload = async () => {
       const fresh = await load();
       // The old secrets stay in use until the reload has succeeded, and permanently if it fails.

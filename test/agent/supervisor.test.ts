@@ -25,17 +25,20 @@ function createConfig(index: number, others: readonly string[]): Config {
 
 test('during a reload, the routers that a process gives away and those that it takes over are both known to be elsewhere', async () => {
   const [before, next] = [createConfig(0, ['a', 'b']), createConfig(0, ['b', 'c'])];
+  const compare = () => Promise.resolve({ added: [], changed: [], removed: [], reconnected: 0 });
   const logger = createCollectingLogger([]);
   const supervisor = new Supervisor({
     config: before,
     clock: createSteppedClock(0),
     logger,
-    prepare: (config) => Promise.resolve({ config, commit: async () => ({ added: 0, changed: 0, removed: 0 }) }),
+    prepare: (config) =>
+      Promise.resolve({ config, compare, commit: async () => ({ added: 0, changed: 0, removed: 0 }) }),
   });
   const listOthers = () => [...(supervisor.shards?.others.keys() ?? [])];
   let during: string[] = [];
   await supervisor.commit({
     config: next,
+    compare,
     async commit() {
       during = listOthers();
       return { added: 0, changed: 0, removed: 0 };

@@ -225,6 +225,16 @@ export class RouterAgent {
     return this.#key('status');
   }
 
+  /** Key of the activity that reads the logs, if it has one. */
+  get logsKey(): string {
+    return this.#key('logs');
+  }
+
+  /** True if the last run over the logs has left some for the next one. */
+  get hasMoreLogs(): boolean {
+    return this.#logsAfter !== undefined;
+  }
+
   /**
    * True if a poll ahead of schedule is worth its bytes: the values are at least `minAgeMs` old, and the byte budget slows
    * nothing down. A poll that failed counts too, because it was paid for.

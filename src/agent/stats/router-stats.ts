@@ -86,6 +86,7 @@ export class RouterStats {
   readonly #glance = new RouterGlance();
   readonly #rates = new InterfaceRates();
   readonly #history: RouterHistory;
+  #areLogsFailing = false;
   #identity: { readonly firmware: string | undefined; readonly serial: string | undefined } = {
     firmware: undefined,
     serial: undefined,
@@ -116,6 +117,11 @@ export class RouterStats {
   /** True if no poll has reached the router for so long that its values are no longer served. */
   get isStale(): boolean {
     return this.#availability.isStale;
+  }
+
+  /** True if the last run over the logs failed. */
+  get areLogsFailing(): boolean {
+    return this.#areLogsFailing;
   }
 
   /** Last values of the main board; `undefined` before the first. */
@@ -202,12 +208,14 @@ export class RouterStats {
 
   /** Records a complete run over the logs. */
   recordLogsRead(): void {
+    this.#areLogsFailing = false;
     this.#log.mend(LOGS);
     this.#resources.recordOther(LOGS, 'up', null);
   }
 
   /** Records the error that ended a run over the logs. */
   recordLogsFailed(cause: unknown): void {
+    this.#areLogsFailing = true;
     const error = renderErrorChain(cause);
     const isForbidden = cause instanceof RouterError && cause.isForbidden;
     this.#resources.recordOther(LOGS, isForbidden ? 'forbidden' : 'failed', error);

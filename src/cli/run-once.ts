@@ -1,0 +1,63 @@
+import { rename, writeFile } from 'node:fs/promises';
+import type { Agent, CycleResult } from '../agent/index.ts';
+import type { Logger } from '../base/index.ts';
+import { renderErrorChain } from '../base/index.ts';
+import type { Config } from '../config/index.ts';
+import type { SecretKeeper } from '../settings/index.ts';
+import { serve } from './serve.ts';
+import { type CommandIo, EXIT, type ExitCode, writeResult } from './terminal/io.ts';
+
+/** One cycle of an agent. */
+export interface RunOnceOptions {
+  readonly config: Config;
+  /** The secrets of the configuration that can be read again. */
+  readonly secrets: SecretKeeper;
+  /** File for the metrics; `undefined`: standard output. */
+  readonly output: string | undefined;
+  readonly logger: Logger;
+  readonly io: CommandIo;
+}
+
+/**
+ * `run --once`: asks every router once, delivers what its logs have that is new, writes the metrics and ends. The exit code is 0
+ * if every router that was asked is up, its logs were read, and every sink has taken its records.
+ */
+export async function runOnce({ config, secrets, output, logger, io }: RunOnceOptions): Promise<ExitCode> {
+  let agent: Agent | undefined;
+  let cycle: CycleResult | undefined;
+  let metrics = '';
+  const { exitCode } = await serve({
+    config: { ...config, web: { ...config.web, listen: [] } },
+    secrets,
+    logger,
+    io,
+    onStarted: (started) => {
+      agent = started;
+    },
+    until: async (signal) => {
+      cycle = await agent?.runCycle(signal);
+      metrics = (await agent?.renderMetrics()) ?? '';
+    },
+  });
+  if (!cycle) return EXIT.failed;
+  try {
+    if (output === undefined) await writeResult(metrics, io);
+    else await replaceFile(output, metrics);
+  } catch (cause) {
+    io.stderr.write(`${output}: the metrics cannot be written: ${renderErrorChain(cause)}\n`);
+    return EXIT.failed;
+  }
+  const { asked, up, logsFailed, recordsWaiting } = cycle;
+  const isHealthy = up === asked && logsFailed === 0 && recordsWaiting === 0;
+  const fields = { routers: config.routers.length, asked, up, logsFailed, recordsWaiting };
+  if (isHealthy) logger.info('The cycle is complete', fields);
+  else logger.error('The cycle is not complete', fields);
+  return isHealthy ? exitCode : EXIT.failed;
+}
+
+/** A reader of the file never sees a part of it. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const next = `${path}.${process.pid}.tmp`;
+  await writeFile(next, text);
+  await rename(next, path);
+}

@@ -1,0 +1,65 @@
+import { mkdtempDisposable, readdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createSystemClock } from '../../src/base/index.ts';
+import type { LogRecord } from '../../src/model/index.ts';
+import { startSimulator } from '../../src/simulator/index.ts';
+import { writeRunConfig } from '../support/run-config.ts';
+import { runCommand } from './run-command.ts';
+
+function readRecords(stdout: string): readonly LogRecord[] {
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as LogRecord);
+}
+
+test('run --once reads every router and log once, writes metrics and records, and goes on there the next time', async () => {
+  await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 7 });
+  await using config = await writeRunConfig(simulator);
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-once-'));
+  // Without modules, so that a poll takes few requests.
+  const written = await readFile(config.file, 'utf8');
+  await writeFile(config.file, written.replace('defaults:\n', 'defaults:\n  modules: []\n'));
+  const output = join(folder.path, 'routers.prom');
+  const once = ['run', '--once', '--config.file', config.file, '--storage.path', join(folder.path, 'state')];
+  const [one] = simulator.routers;
+  one?.appendLog('network', 'first');
+
+  const mixed = await runCommand(once);
+  const first = await runCommand([...once, '--output', output]);
+  const metrics = await readFile(output, 'utf8');
+  one?.appendLog('network', 'second');
+  const second = await runCommand([...once, '--output', output]);
+
+  expect([mixed.code, mixed.stdout, mixed.stderr]).toEqual([2, '', expect.stringContaining('--output FILE')]);
+  expect([first.code, second.code]).toEqual([0, 0]);
+  expect(metrics).toContain('router_up{router="sim-1"} 1\n');
+  expect(readRecords(first.stdout).filter(({ message }) => message === 'first')).toHaveLength(1);
+  expect(readRecords(second.stdout).map(({ message }) => message)).toContain('second');
+  expect(readRecords(second.stdout).map(({ message }) => message)).not.toContain('first');
+  expect((await readdir(folder.path)).toSorted()).toEqual(['routers.prom', 'state']);
+  expect(one?.counters).toMatchObject({ logins: 2, logouts: 2 });
+});
+
+test('run --once ends with 1 if a router is down or refuses the login, and prints metrics where there are no records', async () => {
+  await using simulator = await startSimulator({ routers: 1, clock: createSystemClock(), seed: 7 });
+  await using config = await writeRunConfig(simulator, 'nobody', []);
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-once-'));
+
+  const { code, stdout, stderr } = await runCommand([
+    'run',
+    '--once',
+    '--config.file',
+    config.file,
+    '--storage.path',
+    folder.path,
+  ]);
+  const alone = await runCommand(['run', '--output', 'x', '--config.file', config.file]);
+
+  expect(code).toBe(1);
+  expect(stdout).toContain('router_failure_reason{router="sim-1",reason="auth"} 1\n');
+  expect(stderr).toContain('The cycle is not complete');
+  expect(alone.code).toBe(2);
+});
