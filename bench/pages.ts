@@ -13,7 +13,6 @@ import { cpus } from 'node:os';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { Fleet } from '../src/agent/routers/fleet.ts';
 import type { RouterAgent } from '../src/agent/routers/router-agent.ts';
-import { RecentRecords } from '../src/agent/stats/log-stats.ts';
 import { RouterStats } from '../src/agent/stats/router-stats.ts';
 import { FleetHistory } from '../src/agent/views/fleet-history.ts';
 import { createWebContent } from '../src/agent/web-content.ts';
@@ -34,7 +33,6 @@ const LOGGER: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 const clock = createSystemClock();
 const exposition = new FleetExposition();
-const recent = new RecentRecords();
 
 function toFamily(
   name: string,
@@ -117,13 +115,11 @@ function createStats(index: number): RouterStats {
     name: `plant-${String(index).padStart(5, '0')}`,
     labels: { site: `site-${index % 200}`, region: `region-${index % 12}`, line: String(index % 9) },
   });
-  recent.add(settings.name);
   const budget = new SharedBudget({ bytesPerDay: 0, statusShare: 0.2, clock });
   const stats = new RouterStats({
     settings,
     ruleFamilies: new Map(),
     exposition,
-    recent,
     logger: LOGGER,
     clock,
     lifecycle: () => ({ state: 'active', untilMs: undefined, setBy: 'default', pause: undefined }),

@@ -17,6 +17,7 @@ import { createStations, type Stations } from './stations.ts';
 import { summarizePlan } from './summarize-plan.ts';
 import { Supervisor } from './supervisor.ts';
 import { FleetHistory } from './views/fleet-history.ts';
+import { Timeline } from './views/timeline.ts';
 import { createWebContent } from './web-content.ts';
 
 /** Configuration, clock and output of an agent. */
@@ -157,6 +158,7 @@ async function start(options: AgentOptions, lifecycle: Lifecycle): Promise<Agent
     config: () => supervisor.config,
     shards: () => supervisor.shards,
     history,
+    timeline: new Timeline(stations.store, (name) => stations.fleet.find(name) !== undefined),
     clock,
     spool: stations.describeSpool,
     describeConfiguration: () => ({ ...reloader.describe(), sources: inventory.describe() }),

@@ -4,6 +4,7 @@ import type { RecordLog } from '../logs/index.ts';
 import { DeadLetterStore, EmbeddedStore, StoreError } from '../store/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { RefusalLog } from './sinks/refusal-log.ts';
+import { spanOf } from './views/record-times.ts';
 
 /** Folder, limits and clock of the state. */
 export interface StateOptions {
@@ -133,6 +134,7 @@ export function createRouterValues(
 function openStore({ config: { storage, sinks }, metrics, clock, logger }: StateOptions): EmbeddedStore {
   return new EmbeddedStore({
     ...storage,
+    recent: { bytesMax: storage.recentBytesMax, spanOf },
     sinks,
     canWait: true,
     now: () => clock.now(),

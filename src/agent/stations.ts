@@ -19,7 +19,6 @@ import type { RefusalLog } from './sinks/refusal-log.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import { SpoolTrend } from './sinks/spool-trend.ts';
 import { createRouterValues, SpoolGuard, type State } from './state.ts';
-import { RecentRecords } from './stats/log-stats.ts';
 
 /** State, clock and output of routers, sinks and backups. */
 export interface StationsOptions extends State {
@@ -118,7 +117,6 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     connections,
     models: new ModelMemory(),
     exposition,
-    recent: new RecentRecords(),
     clock,
     logger,
     report: (event: RouterEvent) => recordRouterEvent(event, counts, options),

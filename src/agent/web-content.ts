@@ -23,6 +23,7 @@ import type { Fleet } from './routers/fleet.ts';
 import { findLetter, listLetters } from './sinks/letter-views.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import type { FleetHistory } from './views/fleet-history.ts';
+import type { Timeline } from './views/timeline.ts';
 
 /** Sources of the content of pages and JSON interface. */
 export interface WebContentOptions {
@@ -38,6 +39,8 @@ export interface WebContentOptions {
   readonly deadLetters: DeadLetterStore;
   /** Triggers fresh probes. */
   readonly scheduler: Scheduler;
+  /** The last lines of the routers. */
+  readonly timeline: Timeline;
   /** Counts of the fleet, minute by minute. */
   readonly history: FleetHistory;
   /** Metrics of the routers. */
@@ -90,6 +93,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     listFleetMinutes: () => options.history.describe(),
     describeAvailability: (name) => fleet.find(name)?.stats.describeAvailability() ?? '',
     describeRouter: (name) => fleet.find(name)?.stats.describe(),
+    readRecords: (query) => options.timeline.read(query),
     findGrafana: () => options.config().web.grafanaUrl,
     *listLogs() {
       for (const { settings, stats } of fleet.routers) {

@@ -8,6 +8,8 @@ export interface EmbeddedStoreOptions {
   readonly sinks: readonly SinkStart[];
   /** Maximum compressed size in bytes of the spooled records: those waiting for sinks plus those kept for replay. */
   readonly spoolBytesMax: number;
+  /** The last lines of each router, kept for the pages. Default: none are kept. */
+  readonly recent?: RecentLinesSettings | undefined;
   /** Maximum size of the database file in bytes. Default: the size of the disk. */
   readonly databaseBytesMax?: number | undefined;
   /**
@@ -37,6 +39,30 @@ export interface EmbeddedStoreOptions {
     | ((damaged: { readonly router: string; readonly component: string; readonly records: number }) => void)
     | undefined;
 }
+
+/** How many of the last lines of the routers are kept, and how their times are found. */
+export interface RecentLinesSettings {
+  /** Size of the kept lines of all routers, compressed; each may use the same share. 0: none are kept. Bytes. */
+  readonly bytesMax: number;
+  /** Returns the earliest and the latest time of records that are separated by line feeds. */
+  readonly spanOf: (bytes: Uint8Array) => TimeSpan;
+}
+
+/** The earliest and the latest of some times. Wall time in milliseconds since the Unix epoch. */
+export interface TimeSpan {
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+/** Some consecutive records of a router among its last lines. */
+export interface RecentBatch extends TimeSpan {
+  readonly router: string;
+  /** Number of the first of them: the records of a router are counted in the order of their commits. */
+  readonly seq: number;
+}
+
+/** A place among all batches of last lines, in the order of their latest records. */
+export type RecentPlace = Pick<RecentBatch, 'router' | 'seq' | 'lastMs'>;
 
 /** A configured sink, and where it starts if it is new: at the oldest spooled record, or after the newest. */
 export interface SinkStart {

@@ -1,7 +1,16 @@
 import { join } from 'node:path';
-import { packLines } from '../base/index.ts';
+import { packBytes, packLines } from '../base/index.ts';
 import type { Slice, SliceBounds } from '../model/index.ts';
-import type { EmbeddedStoreOptions, FactsCommit, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';
+import type {
+  EmbeddedStoreOptions,
+  FactsCommit,
+  LogChoice,
+  LogCommit,
+  RecentBatch,
+  RecentPlace,
+  SinkStart,
+  SpoolCursor,
+} from './contracts.ts';
 import {
   isDamage,
   isDiskFault,
@@ -11,6 +20,7 @@ import {
   toSpoolFull,
   toStoreError,
 } from './errors.ts';
+import { RecentLines, type RecentRecords } from './recent-lines.ts';
 import { checkValue, keepRouters, readValue, writeValue } from './router-tables.ts';
 import { finishRebuild, rebuildDatabase } from './salvage.ts';
 import { openState, touch } from './schema.ts';
@@ -27,6 +37,8 @@ const DAMAGED_BATCHES_MAX = 100;
 /** A router that has used its share goes on when this many times its waiting records are free. */
 const RESUME_FACTOR = 2;
 
+const LINE_END = Buffer.from('\n');
+
 const isAnyLog: LogChoice = () => true;
 
 /** A commit with its compressed records; `body` is absent without records. */
@@ -35,6 +47,7 @@ type Packed = LogCommit & { readonly body: Uint8Array | undefined };
 interface Opened {
   readonly file: SqliteFile;
   readonly spool: SpoolTable;
+  readonly recent: RecentLines | undefined;
 }
 
 /**
@@ -61,8 +74,13 @@ export class EmbeddedStore implements Disposable {
   /** True until the database was open for the first time. */
   #isWaiting = true;
   #spooled = { records: 0, bytes: 0 };
+  /** The configured routers; `undefined` until they are set. */
+  #configured: readonly string[] | undefined;
+
   /** Number of configured routers: the only one may use the whole spool. */
-  #routers = 1;
+  get #routers(): number {
+    return this.#configured?.length ?? 1;
+  }
 
   /**
    * Opens or creates the database; a damaged one is rebuilt. Throws {@link StoreError} `locked`, `broken`, or, unless
@@ -94,12 +112,13 @@ export class EmbeddedStore implements Disposable {
     // Not later: a disk that is not mounted any more must not be replaced by an empty folder.
     if (this.#isWaiting) makeFolder(this.#options.path);
     finishRebuild(this.#path);
-    const { databaseBytesMax, now } = this.#options;
+    const { databaseBytesMax, now, recent } = this.#options;
     const file = openState(this.#path, databaseBytesMax);
     try {
       file.run('UPDATE batch SET committed_ms = ? WHERE committed_ms = 0', Math.floor(now()));
-      const opened = { file, spool: new SpoolTable(file) };
+      const opened = { file, spool: new SpoolTable(file), recent: recent && new RecentLines(file, recent) };
       file.transact(() => opened.spool.setSinks(this.#sinks))();
+      if (this.#configured) file.transact(() => opened.recent?.setRouters(this.#configured ?? []));
       this.#spooled = opened.spool.totals;
       this.#isWaiting = false;
       return opened;
@@ -167,7 +186,7 @@ export class EmbeddedStore implements Disposable {
       body: commit.lines.length > 0 ? packLines(commit.lines) : undefined,
     }));
     const added = packed.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
-    this.#attempt(({ file, spool }) => {
+    this.#attempt(({ file, spool, recent }) => {
       const lost = logs.find(({ router, component }) => this.#forgotten.has(router, component));
       if (lost) throw toLostPosition(lost.component, lost.router);
       const outdated = learnt.find(({ router }) => this.#forgotten.hasAll(router));
@@ -181,8 +200,9 @@ export class EmbeddedStore implements Disposable {
       if (added > 0) this.#checkReserve();
       const excess = added > 0 ? bytes + spool.kept.bytes + added - this.#options.spoolBytesMax : 0;
       const committedMs = Math.floor(this.#options.now());
-      const settles = file.transact(() => {
+      const settles = transactRecent({ file, recent }, () => {
         for (const facts of learnt) writeFacts(file, facts);
+        if (recent) for (const [router, records] of joinByRouter(packed)) recent.append(router, records);
         return [
           // Records that every sink has are dropped first: they must not hold back new lines.
           ...(excess > 0 ? [spool.dropKept(excess)] : []),
@@ -230,8 +250,31 @@ export class EmbeddedStore implements Disposable {
    * and then removed; returns the names of the removed routers.
    */
   keepRouters(configured: readonly string[], nowMs: number, graceMs: number = ABSENCE_GRACE_MS): string[] {
-    this.#routers = configured.length;
-    return this.#attempt(({ file }) => file.transact(() => keepRouters(file, configured, nowMs, graceMs)));
+    this.#configured = configured;
+    return this.#attempt(({ file, recent }) =>
+      transactRecent({ file, recent }, () => {
+        const forgotten = keepRouters(file, configured, nowMs, graceMs);
+        for (const router of forgotten) recent?.remove(router);
+        recent?.setRouters(configured);
+        return forgotten;
+      }),
+    );
+  }
+
+  /**
+   * Returns some of the last lines of a router, or of all routers: the next batches behind `place`, those with the latest
+   * records first. Empty at the end.
+   */
+  listRecent(place: RecentPlace, router?: string): readonly RecentBatch[] {
+    return this.#attempt(({ recent }) => recent?.list(place, router) ?? []);
+  }
+
+  /**
+   * Returns the records of a batch of last lines, separated by line feeds, in the order of their commits; `undefined` if it
+   * was dropped meanwhile or is damaged.
+   */
+  readRecent({ router, seq }: RecentBatch): Buffer | undefined {
+    return this.#attempt(({ recent }) => recent?.read(router, seq));
   }
 
   /**
@@ -377,6 +420,30 @@ export class EmbeddedStore implements Disposable {
       if (this.#opened) this.#spooled = this.#opened.spool.totals;
     }
   }
+}
+
+/** Runs a transaction that may change the last lines. */
+function transactRecent<T>({ file, recent }: Omit<Opened, 'spool'>, work: () => T): T {
+  try {
+    return file.transact(work);
+  } catch (cause) {
+    recent?.forgetHoldings();
+    throw cause;
+  }
+}
+
+/** Joins the records that a commit has of each router, whichever logs they are of. */
+function joinByRouter(packed: readonly Packed[]): Map<string, RecentRecords> {
+  const joined = new Map<string, RecentRecords>();
+  for (const { router, lines, body } of packed) {
+    if (!body) continue;
+    const before = joined.get(router);
+    const bytes = lines.bytes ?? Buffer.from([...lines].join('\n'));
+    const all = before ? Buffer.concat([before.bytes, LINE_END, bytes]) : bytes;
+    const records = (before?.records ?? 0) + lines.length;
+    joined.set(router, { records, bytes: all, body: before ? packBytes(all) : body });
+  }
+  return joined;
 }
 
 function writeFacts(file: SqliteFile, { router, facts }: FactsCommit): void {

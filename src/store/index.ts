@@ -2,12 +2,21 @@
  * store: durable state.
  *
  * Owns: positions of logs, the spool of undelivered records, the cursor of each sink, the transactions over them, values
- * (small facts about a router), and dead letters (records permanently rejected by a sink).
+ * (small facts about a router), the last lines of each router for the pages, and dead letters (records permanently rejected by a sink).
  * Does not own: what a position, a record or a value means.
  * Start reading at: embedded-store.ts (positions and records), spool-table.ts (batches and cursors), dead-letter-store.ts.
  */
 export { AnswerFiles } from './answer-files.ts';
-export type { EmbeddedStoreOptions, LogChoice, LogCommit, SinkStart, SpoolCursor } from './contracts.ts';
+export type {
+  EmbeddedStoreOptions,
+  LogChoice,
+  LogCommit,
+  RecentBatch,
+  RecentPlace,
+  SinkStart,
+  SpoolCursor,
+  TimeSpan,
+} from './contracts.ts';
 export type { DeadLetterOptions } from './dead-letter-file.ts';
 export { DeadLetterStore, type LetterSelection, type ListOptions, type StoredLetter } from './dead-letter-store.ts';
 export { EmbeddedStore } from './embedded-store.ts';

@@ -9,7 +9,9 @@ const VALUE_CHARS_MAX = 16 * 1024;
  * `graceMs`; returns their names. Call inside a transaction.
  */
 export function keepRouters(file: SqliteFile, configured: readonly string[], nowMs: number, graceMs: number): string[] {
-  const known = file.all('SELECT router FROM log UNION SELECT router FROM fact').map((row) => String(row['router']));
+  const known = file
+    .all('SELECT router FROM log UNION SELECT router FROM fact UNION SELECT router FROM recent')
+    .map((row) => String(row['router']));
   for (const router of configured) file.run('DELETE FROM absence WHERE router = ?', router);
   for (const router of known) {
     if (configured.includes(router)) continue;

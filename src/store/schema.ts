@@ -39,6 +39,14 @@ const STATE_MIGRATIONS: readonly string[] = [
   `CREATE TABLE fact (router TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID, STRICT;
    INSERT INTO fact SELECT router, position FROM log WHERE component = '';
    DELETE FROM log WHERE component = '';`,
+  // The last lines of each router. `seq`: number of the first record of the row among those of its router. `bytes`: with
+  // what the row takes besides its body.
+  `CREATE TABLE recent (
+     router TEXT NOT NULL, seq INTEGER NOT NULL, records INTEGER NOT NULL, first_ms INTEGER NOT NULL,
+     last_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL,
+     PRIMARY KEY (router, seq)
+   ) WITHOUT ROWID, STRICT;
+   CREATE INDEX recent_time ON recent (last_ms);`,
 ];
 
 /** Opens or creates the database of the state, with its tables. Default of `bytesMax`: the size of the disk. */

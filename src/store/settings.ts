@@ -2,6 +2,8 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { byteSize, byteSizeWithin, duration, orDefaults, type SoundOf, section, text } from '../settings/index.ts';
 
+const RECENT_BYTES_MOST = 1024 ** 4;
+
 /** Schema of the section `storage`. */
 export const storageSchema = section('State that survives a restart.', {
   // Next to the configuration file, so that a first start needs no special permissions and keeps everything in one
@@ -11,6 +13,16 @@ export const storageSchema = section('State that survives a restart.', {
   spool_max: byteSize({
     description: 'Size that records waiting for their sinks may take before reading of logs pauses.',
   }).prefault('1GiB'),
+  // The last few hundred lines of each of 10,000 routers, and days of those of a small fleet.
+  recent: byteSizeWithin(
+    {
+      description:
+        'Size of the last lines of the routers that are kept for the pages, compressed; every router may use the same share. 0: none are kept.',
+    },
+    0,
+    RECENT_BYTES_MOST,
+    '256MiB',
+  ).prefault('256MiB'),
 });
 
 /** The key `storage`, checked. */
@@ -18,13 +30,13 @@ export type StorageSettings = Readonly<ReturnType<typeof readStorage>>;
 
 /** Converts the section to settings; the path becomes absolute. */
 export function readStorage(keys: SoundOf<typeof storageSchema> | undefined, folder: string) {
-  const { path, spool_max: spoolBytesMax } = orDefaults(storageSchema, keys);
-  return { path: resolve(folder, path), spoolBytesMax };
+  const { path, spool_max: spoolBytesMax, recent: recentBytesMax } = orDefaults(storageSchema, keys);
+  return { path: resolve(folder, path), spoolBytesMax, recentBytesMax };
 }
 
 /** Renders settings as the section. */
-export function renderStorage({ path, spoolBytesMax }: StorageSettings): object {
-  return z.encode(storageSchema, { path, spool_max: spoolBytesMax });
+export function renderStorage({ path, spoolBytesMax, recentBytesMax }: StorageSettings): object {
+  return z.encode(storageSchema, { path, spool_max: spoolBytesMax, recent: recentBytesMax });
 }
 
 const LETTERS_BYTES_LEAST = 1024 ** 2;

@@ -9,6 +9,8 @@ export interface StateFolder {
   readonly path: string;
   /** Maximum size of the spool. Bytes. */
   readonly spoolBytesMax: number;
+  /** Maximum size of the last lines that are kept for the pages. Bytes. */
+  readonly recentBytesMax: number;
   /** Maximum size of the dead letters. Bytes. */
   readonly lettersBytesMax: number;
 }
@@ -78,7 +80,7 @@ export async function examineStateFolder(folder: StateFolder): Promise<readonly 
   }
 }
 
-async function checkSpace({ path, spoolBytesMax, lettersBytesMax }: StateFolder, folder: string) {
+async function checkSpace({ path, spoolBytesMax, recentBytesMax, lettersBytesMax }: StateFolder, folder: string) {
   const { bavail, bsize } = await statfs(folder);
   const freeBytes = bavail * bsize;
   const sizes = await Promise.all(
@@ -90,7 +92,8 @@ async function checkSpace({ path, spoolBytesMax, lettersBytesMax }: StateFolder,
     ),
   );
   const usedBytes = sizes.reduce((sum, size) => sum + size, 0);
-  const neededBytes = Math.max(0, spoolBytesMax * OVERHEAD_SHARE + lettersBytesMax - usedBytes) + RESERVE_BYTES;
+  const boundBytes = (spoolBytesMax + recentBytesMax) * OVERHEAD_SHARE + lettersBytesMax;
+  const neededBytes = Math.max(0, boundBytes - usedBytes) + RESERVE_BYTES;
   const message = `${renderMib(freeBytes)} are free, and the state may need ${renderMib(neededBytes)} more than it has`;
   const step = 'free space';
   if (freeBytes <= RESERVE_BYTES) {

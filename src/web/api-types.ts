@@ -177,8 +177,6 @@ export interface RouterDetail extends RouterSummary {
   readonly logRotation: LogRotationSummary | null;
   /** The last 10 log gaps since the agent started, newest first. */
   readonly recentGaps: readonly LogGapSummary[];
-  /** The last records stored for delivery, redacted, newest first; at most 20. */
-  readonly recentRecords: readonly RecordSummary[];
   /** The last polls, newest first; failed ones are kept longer. */
   readonly recentPolls: readonly PollSummary[];
   /** Figures of the last 60 polls, oldest first. */
@@ -189,6 +187,12 @@ export interface RouterDetail extends RouterSummary {
   readonly interfaceRates: readonly InterfaceRate[];
   /** The last six hours in steps of three minutes, oldest first. */
   readonly lastHours: readonly HistoryPoint[];
+}
+
+/** Answer of `GET /api/v1/routers/NAME`. */
+export interface RouterAnswer extends RouterDetail {
+  /** The last records among those kept within `storage.recent`, redacted, newest first; at most 20. */
+  readonly recentRecords: readonly RecordSummary[];
 }
 
 /** Values of the families that one module defines. */
@@ -343,8 +347,65 @@ export interface RecordSummary {
   readonly component: string;
   /** Severity of the record; null when its line has none. */
   readonly severity: string | null;
-  /** Cut to 240 characters. */
+  /** Cut to 240 characters; whole in `GET /api/v1/routers/NAME/records`. */
   readonly message: string;
+}
+
+/**
+ * Answer of `GET /api/v1/records` and `GET /api/v1/routers/NAME/records`: the last lines of the fleet or of one router that
+ * fit the query, newest first. They are kept within `storage.recent`, whole, redacted, and across restarts.
+ */
+export interface RecordPage {
+  /** Records in the order of their times, the newest first. */
+  readonly records: readonly LogLine[];
+  /** Value of `before` for the older ones; null at the end. There may be one although none fits. */
+  readonly next: string | null;
+  /** Time down to which was searched when `next` is not null. */
+  readonly searchedTo: string | null;
+  /** Why the records could not be read; null when they were. */
+  readonly fault: string | null;
+}
+
+/** One line of a log, or an event such as a gap. */
+export interface LogLine {
+  /** Name of the router. */
+  readonly router: string;
+  /** Time of the line, with nine decimals; null when it has none. */
+  readonly timestamp: string | null;
+  /** Time at which the agent downloaded it. */
+  readonly observedTimestamp: string | null;
+  /** Time at which it stands: the same as `timestamp`; for an event, that of the lines next to it. */
+  readonly time: string;
+  /** Name of the log. */
+  readonly component: string;
+  /** The word in the line's brackets; null without one. */
+  readonly tag: string | null;
+  /** Severity of the line; null without one. */
+  readonly severity: string | null;
+  /** The whole text. */
+  readonly message: string;
+  /** Identity of the line, the same in all sinks. */
+  readonly uid: string;
+  /** Kind of event, such as `log.gap`; null for a line. */
+  readonly event: string | null;
+  /** Details of a gap, and of its end; null for others. */
+  readonly gap: LogLineGap | null;
+}
+
+/** The two ends of a gap. */
+export interface LogLineGap {
+  /** Certainty of the gap; null at its end. */
+  readonly certainty: string | null;
+  /** Reason of the gap; null at its end. */
+  readonly reason: string | null;
+  /** Time of the last line before it; null when not known. */
+  readonly from: string | null;
+  /** Time of the first line after it; null while that line is unknown. */
+  readonly to: string | null;
+  /** Minimum number of missing bytes; null when not known. */
+  readonly bytesMin: number | null;
+  /** At the end of a gap, the `uid` of its beginning; null otherwise. */
+  readonly gapUid: string | null;
 }
 
 /** One of the last polls of a router. */

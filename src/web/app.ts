@@ -11,6 +11,7 @@ import type { HostPolicy } from './host-policy.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
 import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
 import type { RateLimit } from './rate-limit.ts';
+import { createRecordHandlers, readShownRecords } from './record-routes.ts';
 import { createScrapeHandlers } from './scrape.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
 import { answerForOther } from './shards.ts';
@@ -112,6 +113,7 @@ function createRoutes(dependencies: WebDependencies): Routes {
   const scrape = createScrapeHandlers(dependencies);
   const { reload, quit, state } = createLifecycleHandlers(dependencies);
   const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
+  const records = createRecordHandlers(dependencies.content);
   const gate = new ConcurrencyLimit(PAGES_MAX);
   const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, handler) });
   const below = {
@@ -125,6 +127,8 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/api/v1/routers': page((context) => answerRouters(dependencies, context)),
     '/api/v1/routers/:name': page((context) => describeRouter(dependencies, context)),
     '/api/v1/routers/:name/state': { PUT: state },
+    '/api/v1/routers/:name/records': page(records.router),
+    '/api/v1/records': page(records.all),
     '/api/v1/runs': page((context) => answerJson(context, dependencies.content.describeRuns())),
     '/api/v1/sinks': page((context) => answerJson(context, describeDelivery(dependencies.content))),
     '/-/healthy': HEALTHY,
@@ -173,10 +177,13 @@ async function answerRouters({ content, peers }: WebDependencies, context: WebCo
   return answerText(context, 'application/json', `{"routers":${routers}${unanswered}}\n`);
 }
 
-function describeRouter({ content }: WebDependencies, context: WebContext): Response | Promise<Response> {
+async function describeRouter({ content }: WebDependencies, context: WebContext): Promise<Response> {
   const name = context.req.param('name') ?? '';
   const router = content.describeRouter(name);
-  if (router) return answerJson(context, withoutCredentials(router));
+  if (router) {
+    const recentRecords = await readShownRecords(content, name);
+    return answerJson(context, { ...withoutCredentials(router), recentRecords });
+  }
   const elsewhere = answerForOther(content, context, name, `/api/v1/routers/${name}`);
   if (elsewhere) return elsewhere;
   return context.json({ error: 'No router of this name is configured' }, 404);

@@ -7,6 +7,7 @@ import type {
   LetterPage,
   LifecycleSummary,
   PlanSummary,
+  RecordPage,
   RouterDetail,
   RouterLogSummary,
   RouterSummary,
@@ -47,6 +48,22 @@ export interface LogRow extends RouterLogSummary {
   readonly router: string;
 }
 
+/** Selects lines of a timeline. */
+export interface RecordQuery {
+  /** Name of the router; `undefined` = of all routers. */
+  readonly router?: string | undefined;
+  /** Components, one of which is wanted; empty = all. */
+  readonly components: readonly string[];
+  /** Severities, one of which is wanted; `none` stands for lines without one; empty = all. */
+  readonly severities: readonly string[];
+  /** Words that all occur in the line, whatever their case. */
+  readonly search: string;
+  /** Value of `next` of the page before; `undefined` = the newest. */
+  readonly before?: string | undefined;
+  /** Number of records wanted. */
+  readonly limit: number;
+}
+
 /** A router that another process of the fleet polls. */
 export interface ForeignRouter {
   readonly name: string;
@@ -71,7 +88,10 @@ export interface FleetShards {
   readonly others: ReadonlyMap<string, ForeignRouter>;
 }
 
-/** The content that the server shows. Everything but {@link refresh} comes from memory, so no request waits for a router. */
+/**
+ * The content that the server shows. Everything but {@link refresh} comes from memory or from the store, so no request waits
+ * for a router.
+ */
 export interface WebContent {
   /**
    * Renders metrics in chunks of any size, as fast as the client reads them. Errors before the first 32 KiB lead to a 500;
@@ -115,6 +135,8 @@ export interface WebContent {
   describeRouter(name: string): RouterDetail | undefined;
   /** Address of a Grafana with the dashboards, without a slash at its end; `undefined` without one. */
   findGrafana(): string | undefined;
+  /** Returns the last lines that fit a query, newest first. Read from the store, with breaks. */
+  readRecords(query: RecordQuery): Promise<RecordPage>;
   /** The logs of all routers, in any order. */
   listLogs(): Iterable<LogRow>;
   /** The running configuration without the routers, as YAML without secrets. */

@@ -20,6 +20,8 @@ export type {
   LetterSummary,
   LifecycleSummary,
   LogGapSummary,
+  LogLine,
+  LogLineGap,
   LogRotationSummary,
   ModuleValues,
   PaceSummary,
@@ -28,8 +30,10 @@ export type {
   PollPoint,
   PollStep,
   PollSummary,
+  RecordPage,
   RecordSummary,
   ResourceSummary,
+  RouterAnswer,
   RouterBytes,
   RouterDetail,
   RouterFailureSummary,
@@ -49,6 +53,7 @@ export type {
   LogRow,
   MetricsFormat,
   MetricsScope,
+  RecordQuery,
   ReloadResult,
   StateResult,
   TrialResult,
@@ -57,6 +62,7 @@ export type {
 export { WebError, type WebFailure } from './errors.ts';
 export type { WebAddress } from './listener.ts';
 export { type LoadedWebConfig, loadWebConfig } from './load-web-config.ts';
+export { createMatcher } from './pages/table-query.ts';
 export type { WebClientAuth, WebSecurity, WebTls, WebTlsVersion } from './security.ts';
 export { BCRYPT_COST_MAX } from './security.ts';
 export { openWebServer, type WebPolicy, type WebServer, type WebServerOptions } from './server.ts';

@@ -50,7 +50,7 @@ async function openAgent(
     web: { listen: [{ host: '127.0.0.1', port: 0 }] },
     schedule: { runsMax: undefined },
     connections: { connectionsMax: undefined },
-    storage: { path: folder.path, spoolBytesMax: 64 * 1024 * 1024 },
+    storage: { path: folder.path, spoolBytesMax: 64 * 1024 * 1024, recentBytesMax: 1024 * 1024 },
     routers: [createRouterSettings(router.url)],
     routerSources: [],
     backup: undefined,

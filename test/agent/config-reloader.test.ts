@@ -20,7 +20,7 @@ function createConfig(sinks: Config['sinks'] = []): Config {
     web: { listen: [] },
     schedule: { runsMax: undefined },
     connections: { connectionsMax: undefined },
-    storage: { path: '', spoolBytesMax: 1 },
+    storage: { path: '', spoolBytesMax: 1, recentBytesMax: 0 },
     routers: [],
     routerSources: [],
     backup: undefined,

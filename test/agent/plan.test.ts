@@ -18,7 +18,7 @@ function createConfig(changes: Partial<Config> = {}): Config {
     web: { listen: [] },
     schedule: { runsMax: undefined },
     connections: { connectionsMax: undefined },
-    storage: { path: '', spoolBytesMax: 1 },
+    storage: { path: '', spoolBytesMax: 1, recentBytesMax: 0 },
     routers: [createRouterSettings('https://192.0.2.7', { name: 'a' })],
     routerSources: [],
     backup: undefined,

@@ -3,7 +3,6 @@ import { LineProcessing } from '../../src/agent/line-processing.ts';
 import type { RouterLifecycle } from '../../src/agent/routers/lifecycle-keeper.ts';
 import { RouterAgent, type RouterAgentOptions, type RouterEvent } from '../../src/agent/routers/router-agent.ts';
 import { SpoolGuard } from '../../src/agent/state.ts';
-import { RecentRecords } from '../../src/agent/stats/log-stats.ts';
 import type { SteppedClock } from '../../src/base/index.ts';
 import type { RouterSettings } from '../../src/config/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
@@ -58,7 +57,6 @@ export interface RouterAgentBench extends AsyncDisposable {
   readonly agent: RouterAgent;
   readonly clock: SteppedClock;
   readonly exposition: FleetExposition;
-  readonly recent: RecentRecords;
   readonly events: RouterEvent[];
   readonly ownLog: OwnLine[];
   /** By key. */
@@ -154,7 +152,6 @@ export function createSurroundings(clock: SteppedClock) {
     connections: new ConnectionLimit(100),
     models: new ModelMemory(),
     exposition: new FleetExposition(),
-    recent: new RecentRecords(),
     clock,
     logger,
     report: (event) => void events.push(event),
@@ -173,7 +170,7 @@ export async function openRouterAgent(
   );
   const { clock } = router;
   const { options, ...surroundings } = createSurroundings(clock);
-  const { archives, exposition, recent } = options;
+  const { archives, exposition } = options;
   const agent = new RouterAgent({ ...options, settings: createRouterSettings(router.url, changes), ...others });
   let seen = 0;
   const activity = (name: 'status' | 'logs' | 'backup') =>
@@ -182,7 +179,6 @@ export async function openRouterAgent(
     agent,
     clock,
     exposition,
-    recent,
     ...surroundings,
     answers,
     activity,

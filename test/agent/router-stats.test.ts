@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { RecentRecords } from '../../src/agent/stats/log-stats.ts';
 import { RouterStats } from '../../src/agent/stats/router-stats.ts';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FleetExposition } from '../../src/exposition/index.ts';
@@ -18,17 +17,14 @@ function createBench(byteBudget = 0) {
   const clock = createSteppedClock(Date.UTC(2026, 10, 21));
   const ownLog: OwnLine[] = [];
   const exposition = new FleetExposition();
-  const recent = new RecentRecords();
   const settings = createRouterSettings('https://192.0.2.7', { byteBudget });
   const budget = new SharedBudget({ bytesPerDay: byteBudget, statusShare: 0.2, clock });
-  recent.add(settings.name);
   const gauge: FamilyDescription = { name: 'router_level', help: 'Level.', type: 'gauge' };
   const counter: FamilyDescription = { name: 'router_words_total', help: 'Words.', type: 'counter' };
   const stats = new RouterStats({
     settings,
     ruleFamilies: new Map([gauge, counter].map((family) => [family.name, family])),
     exposition,
-    recent,
     logger: createCollectingLogger(ownLog),
     clock,
     lifecycle: () => ({ state: 'active', untilMs: undefined, setBy: 'default', pause: undefined }),
@@ -675,13 +671,12 @@ test('RouterStats says once a day that the byte budget is used up', async () => 
   expect(logged()).toEqual([]);
 });
 
-test('RouterStats shows the records that were stored last, and where the last of them begins', () => {
+test('RouterStats shows where the record that was stored last begins', () => {
   const { stats, storeRecords } = createBench();
   const record = { timestamp: 't', component, severity: 'info', message: 'm', file: 'network/current', offset: 7 };
   storeRecords([JSON.stringify({ ...record, offset: 0 }), JSON.stringify(record)]);
   storeRecords([]);
   expect(stats.describe()).toMatchObject({
-    recentRecords: [{ message: 'm', component }, { message: 'm' }],
     logs: [{ component, position: { file: 'network/current', offset: 7 } }],
   });
   expect(stats.describeLogs()).toEqual(stats.describe().logs);

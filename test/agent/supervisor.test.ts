@@ -11,7 +11,7 @@ function createConfig(index: number, others: readonly string[]): Config {
     web: { listen: [] },
     schedule: { runsMax: undefined },
     connections: { connectionsMax: undefined },
-    storage: { path: '', spoolBytesMax: 1 },
+    storage: { path: '', spoolBytesMax: 1, recentBytesMax: 0 },
     routers: [],
     routerSources: [],
     shards,

@@ -24,7 +24,7 @@ describe('loadConfig()', () => {
         access: { isHealthOpen: false, users: new Map(), tokens: [] },
         watched: [],
       },
-      storage: { path: join(folder, 'data'), spoolBytesMax: 1_073_741_824 },
+      storage: { path: join(folder, 'data'), spoolBytesMax: 1_073_741_824, recentBytesMax: 268_435_456 },
       schedule: { runsMax: undefined },
       connections: { connectionsMax: undefined },
       routers: [
@@ -236,8 +236,8 @@ routers:
   it('starts a relative path at the folder of the file, and leaves an absolute one alone', async () => {
     const relative = await load(`storage: { path: state/here }\n${withRouter()}`);
     expect(relative.config?.storage.path).toBe(join(relative.folder, 'state/here'));
-    const absolute = await load(`storage: { path: /var/lib/x, spool_max: 64MiB }\n${withRouter()}`);
-    expect(absolute.config?.storage).toEqual({ path: '/var/lib/x', spoolBytesMax: 67_108_864 });
+    const absolute = await load(`storage: { path: /var/lib/x, spool_max: 64MiB, recent: 0 }\n${withRouter()}`);
+    expect(absolute.config?.storage).toEqual({ path: '/var/lib/x', spoolBytesMax: 67_108_864, recentBytesMax: 0 });
   });
 
   it('inherits the byte budget, which a router may set to another or to none', async () => {

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { RouterDetail } from '../../src/web/index.ts';
+import type { RouterAnswer } from '../../src/web/index.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { findFreePort } from '../support/free-port.ts';
 
-async function describeRouter(fleet: Fleet, index: number): Promise<RouterDetail> {
+async function describeRouter(fleet: Fleet, index: number): Promise<RouterAnswer> {
   const response = await fetch(`${fleet.agent.urls[0]}/api/v1/routers/sim-${index + 1}`);
-  return (await response.json()) as RouterDetail;
+  return (await response.json()) as RouterAnswer;
 }
 
 function changeUrls(urls: Readonly<Record<number, (url: string) => string>>) {

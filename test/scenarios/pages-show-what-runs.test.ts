@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { RouterDetail } from '../../src/web/index.ts';
+import type { RouterAnswer } from '../../src/web/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 
-async function describeRouter(fleet: Fleet): Promise<RouterDetail> {
-  return JSON.parse(await fleet.metrics('/api/v1/routers/sim-1')) as RouterDetail;
+async function describeRouter(fleet: Fleet): Promise<RouterAnswer> {
+  return JSON.parse(await fleet.metrics('/api/v1/routers/sim-1')) as RouterAnswer;
 }
 
 test('the configuration page shows what runs, after a reload as well, and no secret', async () => {
@@ -15,7 +15,7 @@ test('the configuration page shows what runs, after a reload as well, and no sec
   expect(before).not.toMatch(/simulated\b/);
   await fleet.reload((config) => ({
     ...config,
-    storage: { path: '/elsewhere', spoolBytesMax: 1024 ** 2 },
+    storage: { path: '/elsewhere', spoolBytesMax: 1024 ** 2, recentBytesMax: 0 },
     web: { listen: [{ host: '127.0.0.1', port: 1 }] },
     routers: config.routers.map((router) => ({ ...router, logs: { ...router.logs, intervalMs: 77_000 } })),
   }));
@@ -44,15 +44,18 @@ test('a router is down since its first failure, and stale when its values are no
   expect(await fleet.metrics('/?state=up')).not.toContain('>sim-1</a>');
 });
 
-test('records of a router that is not configured any more are forgotten', async () => {
+test('records of a router that is not configured any more are not shown, until it comes back', async () => {
   await using fleet = await startFleet({ routers: 2 });
-  fleet.router().appendLog('network', 'before');
+  fleet.router().appendLog('network', 'still kept');
   await fleet.advance(60_000);
   expect((await describeRouter(fleet)).recentRecords).toHaveLength(1);
   await fleet.reload((config) => ({ ...config, routers: config.routers.slice(1) }));
   expect(await fleet.metrics('/router/sim-1')).toContain('No router of this name');
+  expect(await fleet.metrics('/logs')).not.toContain('still kept');
   await fleet.reload((config) => config);
-  expect((await describeRouter(fleet)).recentRecords).toEqual([]);
+  expect((await describeRouter(fleet)).recentRecords).toMatchObject([
+    { message: expect.stringContaining('still kept') },
+  ]);
 });
 
 test('what rotations have shown of how log files follow each other is on the page of the router, in its JSON and in the log', async () => {
@@ -62,7 +65,7 @@ test('what rotations have shown of how log files follow each other is on the pag
   const told = () => fleet.ownLog.flatMap(({ message }) => (/one before ends/.test(message) ? [message] : []));
   await fleet.advance(60_000);
   expect((await describeRouter(fleet)).logRotation).toBeNull();
-  expect(await fleet.metrics('/router/sim-1')).toContain('Log rotation: no rotation has yet');
+  expect(await fleet.metrics('/router/sim-1?view=positions')).toContain('Log rotation: no rotation has yet');
   // The clock stands a minute behind a rotation. Lines that come with it are as those of a writer that rotates.
   for (let rotation = 0; rotation < 3; rotation++) {
     fleet.router().appendLog('network', `between ${rotation}`);
@@ -71,7 +74,7 @@ test('what rotations have shown of how log files follow each other is on the pag
     await fleet.advance(60_000);
   }
   expect((await describeRouter(fleet)).logRotation).toMatchObject({ linksProven: true, matches: 3, misses: 0 });
-  expect(await fleet.metrics('/router/sim-1')).toMatch(
+  expect(await fleet.metrics('/router/sim-1?view=positions')).toMatch(
     /Log rotation: a file begins in the second in which the one before ends \(in 3 of 3 rotations, by chance .*1 in [\d,]+\): a missing one would show\.</,
   );
   await fleet.stopAgent();
@@ -85,7 +88,9 @@ test('what rotations have shown of how log files follow each other is on the pag
     logRotation: { linksProven: false, contradictedBy: ['network'] },
     recentGaps: [],
   });
-  expect(await fleet.metrics('/router/sim-1')).toContain('nothing waits for a missing one. Contradicted by network.');
+  expect(await fleet.metrics('/router/sim-1?view=positions')).toContain(
+    'nothing waits for a missing one. Contradicted by network.',
+  );
   const [first, , last] = told();
   expect(told()).toHaveLength(3);
   expect(first).toBe('Log files begin in the second in which the one before ends: a missing one would show');

@@ -209,7 +209,10 @@ test('a database of the format before gets the tables, and goes on where it was'
   bench.store.commit(commitOf(['1', '2']));
   bench.store.acknowledge('a', { batch: 1, index: 1 });
   bench.store.close();
-  runSql(bench.folder.database, 'DROP TABLE taken; DROP TABLE repeat; DROP TABLE fact; PRAGMA user_version = 4');
+  runSql(
+    bench.folder.database,
+    'DROP TABLE taken; DROP TABLE repeat; DROP TABLE fact; DROP TABLE recent; PRAGMA user_version = 4',
+  );
   bench.reopen();
   expect(readSlice(bench.store, 'a')).toMatchObject({ lines: ['2'], isRepeat: false });
 });

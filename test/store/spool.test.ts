@@ -139,7 +139,7 @@ test('EmbeddedStore gives records of the format before to every sink, as committ
   // As it was before there was the table `batch`.
   runSql(
     folder.database,
-    'DROP TABLE batch; DROP TABLE taken; DROP TABLE repeat; DROP TABLE fact; PRAGMA user_version = 3',
+    'DROP TABLE batch; DROP TABLE taken; DROP TABLE repeat; DROP TABLE fact; DROP TABLE recent; PRAGMA user_version = 3',
   );
   let nowMs = NOW_MS + 5;
   const now = () => nowMs;

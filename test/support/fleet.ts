@@ -147,7 +147,7 @@ async function createConfig(simulator: Simulator, folder: string, options: Fleet
     web: { listen: [{ host: '127.0.0.1', port: 0 }] },
     schedule: { runsMax: undefined },
     connections: { connectionsMax: undefined },
-    storage: { path: folder, spoolBytesMax: 64 * 1024 * 1024 },
+    storage: { path: folder, spoolBytesMax: 64 * 1024 * 1024, recentBytesMax: 1024 * 1024 },
     sinks: [createStdoutSettings('console')],
     deadLetters: { bytesMax: 64 * 1024 * 1024, keepMs: 30 * 86_400_000 },
     routers: simulator.routers.map(({ name, url }) =>

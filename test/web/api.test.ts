@@ -20,7 +20,7 @@ test('GET /api/v1/routers/NAME describes a router', async () => {
   };
   const { status, text } = await ask('/api/v1/routers/plant%2D7', { content: { describeRouter } });
   expect([status, asked]).toEqual([200, ['plant-7']]);
-  expect(JSON.parse(text)).toEqual({ ...DETAIL, url: 'https://192.0.2.10/' });
+  expect(JSON.parse(text)).toEqual({ ...DETAIL, url: 'https://192.0.2.10/', recentRecords: [] });
 });
 
 test.for(['/api/v1/routers/nobody', '/api/v1/routers/a%2Fb', '/api/v1/routers/%3Cscript%3E', '/api/v1/routers/%FF'])(
@@ -42,7 +42,7 @@ test('GET /api/v1/sinks lists the sinks and says what waits for them', async () 
 test.for([
   '/',
   '/router/plant-7',
-  '/logs',
+  '/logs/positions',
   '/sinks',
   '/sd',
   '/api/v1/routers',

@@ -17,7 +17,6 @@ import { StoreError } from '../../store/index.ts';
 import type { PaceSummary } from '../../web/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import type { RouterValues, SpoolGuard } from '../state.ts';
-import type { RecentRecords } from '../stats/log-stats.ts';
 import { RouterStats } from '../stats/router-stats.ts';
 import { PollReader } from './answered-poll.ts';
 import { ByteAccount } from './byte-account.ts';
@@ -58,8 +57,6 @@ export interface RouterAgentOptions {
   readonly models: ModelMemory;
   /** Exposition that serves the router's metrics. */
   readonly exposition: FleetExposition;
-  /** Recent records of all routers, for the pages. */
-  readonly recent: RecentRecords;
   /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
   /** The agent's own log. */
@@ -122,7 +119,6 @@ export class RouterAgent {
     this.#options = options;
     this.#settings = settings;
     this.#lifecycle = options.lifecycle;
-    options.recent.add(settings.name);
     this.#client = new RouterClient({
       url: settings.url,
       username: settings.username,
@@ -152,7 +148,6 @@ export class RouterAgent {
       settings,
       ruleFamilies: options.lines.families,
       exposition,
-      recent: options.recent,
       logger,
       clock,
       lifecycle: () => this.#lifecycle,
@@ -320,7 +315,6 @@ export class RouterAgent {
     } finally {
       this.#bytes.settle();
       this.#bytes.close();
-      this.#options.recent.forget(this.settings.name);
     }
   }
 

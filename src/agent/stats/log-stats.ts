@@ -2,8 +2,9 @@ import type { Clock } from '../../base/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { LinkVerdict, LogEvent } from '../../logs/index.ts';
 import type { FamilyDescription, GapCertainty, Labels, RecordLines, RouterIdentity } from '../../model/index.ts';
-import type { LogGapSummary, RecordSummary, RouterLogSummary } from '../../web/index.ts';
+import type { LogGapSummary, RouterLogSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
+import { parseRecord } from '../views/record-times.ts';
 
 interface Log {
   /** Labels of all series about the log. */
@@ -212,12 +213,6 @@ function renderTime(utcMs: number | undefined): string | null {
   return utcMs === undefined ? null : new Date(utcMs).toISOString();
 }
 
-/** Records kept per router: what fits on a screen. */
-const ROUTER_RECORDS_MAX = 20;
-/** Records kept of all routers, some 15 MB: 20 for each of 2,000 routers, 4 for each of 10,000. */
-const RECORDS_MAX = 40_000;
-/** Longer messages are truncated; sinks have the whole text. */
-const MESSAGE_CHARS_MAX = 240;
 const WORD_CHARS_MAX = 80;
 const LINE_FEED = 0x0a;
 
@@ -228,72 +223,17 @@ export interface RecordOrigin {
   readonly offset: number;
 }
 
-/** The last records of each router as they were stored, redacted and truncated, within a bound for all routers. */
-export class RecentRecords {
-  /** Records by router; the newest last. */
-  readonly #routers = new Map<string, RecordSummary[]>();
-  #max = ROUTER_RECORDS_MAX;
-
-  /** Adds a router. In a large fleet each router keeps fewer records. */
-  add(router: string): void {
-    this.#routers.set(router, []);
-    this.#divide();
-  }
-
-  forget(router: string): void {
-    this.#routers.delete(router);
-    this.#divide();
-  }
-
-  /** Adds rendered records of one router; returns the origin of the last one. */
-  record(router: string, lines: RecordLines): RecordOrigin | undefined {
-    const kept = this.#routers.get(router);
-    if (!kept || lines.length === 0) return undefined;
-    const parsed = takeLast(lines, this.#max).map(parseRecord);
-    kept.push(...parsed.map(({ summary }) => summary));
-    kept.splice(0, Math.max(0, kept.length - this.#max));
-    return parsed.at(-1)?.origin;
-  }
-
-  /** The newest first. */
-  list(router: string): readonly RecordSummary[] {
-    return (this.#routers.get(router) ?? []).toReversed();
-  }
-
-  #divide(): void {
-    const max = Math.max(1, Math.min(ROUTER_RECORDS_MAX, Math.floor(RECORDS_MAX / this.#routers.size)));
-    if (max < this.#max) for (const kept of this.#routers.values()) kept.splice(0, Math.max(0, kept.length - max));
-    this.#max = max;
-  }
+/** Returns the origin of the last of some rendered records; `undefined` when there are none. */
+export function findLastOrigin(lines: RecordLines): RecordOrigin | undefined {
+  if (lines.length === 0) return undefined;
+  const record = parseRecord(readLast(lines));
+  const word = (key: string) => String(record[key] ?? '').slice(0, WORD_CHARS_MAX);
+  return { component: word('component'), file: word('file'), offset: Number(record['offset'] ?? 0) };
 }
 
-/** Returns the last `count` lines. A commit has thousands, and the others need not be decoded. */
-function takeLast(lines: RecordLines, count: number): string[] {
+/** A commit has thousands of lines, and the others need not be decoded. */
+function readLast(lines: RecordLines): string {
   const { bytes } = lines;
-  if (!bytes) return [...lines].slice(-count);
-  let start = bytes.length;
-  for (let taken = 0; taken < count && start > 0; taken++) start = bytes.lastIndexOf(LINE_FEED, start - 1);
-  return Buffer.from(bytes.subarray(start + 1))
-    .toString()
-    .split('\n');
-}
-
-function parseRecord(line: string): { readonly summary: RecordSummary; readonly origin: RecordOrigin } {
-  const record = JSON.parse(line) as Readonly<Record<string, unknown>>;
-  const word = (key: string) => copy(record[key], WORD_CHARS_MAX);
-  const component = word('component') ?? '';
-  return {
-    summary: {
-      timestamp: word('timestamp'),
-      component,
-      severity: word('severity'),
-      message: copy(record['message'], MESSAGE_CHARS_MAX) ?? '',
-    },
-    origin: { component, file: word('file') ?? '', offset: Number(record['offset'] ?? 0) },
-  };
-}
-
-/** Copies the beginning of a text: a substring would keep the whole text in memory. */
-function copy(value: unknown, charsMax: number): string | null {
-  return typeof value === 'string' ? Buffer.from(value.slice(0, charsMax)).toString() : null;
+  if (!bytes) return [...lines].at(-1) ?? '';
+  return Buffer.from(bytes.subarray(bytes.lastIndexOf(LINE_FEED) + 1)).toString();
 }

@@ -30,7 +30,7 @@ import {
   type StationEventOf,
   type StationEventType,
 } from './event-table.ts';
-import { LogStats, type RecentRecords } from './log-stats.ts';
+import { findLastOrigin, LogStats } from './log-stats.ts';
 import { findStep, PollHistory, PollSamples, ResourceStats } from './poll-stats.ts';
 import { SessionStats } from './session-stats.ts';
 
@@ -42,8 +42,6 @@ export interface RouterStatsOptions {
   readonly ruleFamilies: ReadonlyMap<string, FamilyDescription>;
   /** Exposition that serves the metrics. */
   readonly exposition: FleetExposition;
-  /** The latest log records, for the pages. */
-  readonly recent: RecentRecords;
   /** The agent's own log. */
   readonly logger: Logger;
   /** Clock for durations and times. */
@@ -202,7 +200,7 @@ export class RouterStats {
 
   /** Records the stored log records. */
   recordLines(lines: RecordLines): void {
-    const origin = this.#options.recent.record(this.#options.settings.name, lines);
+    const origin = findLastOrigin(lines);
     if (origin) this.#logs.recordOrigin(origin);
   }
 
@@ -257,7 +255,7 @@ export class RouterStats {
 
   /** Describes everything known about the router. */
   describe(): RouterDetail {
-    const { clock, settings, recent, exposition } = this.#options;
+    const { clock, settings, exposition } = this.#options;
     const resources = this.#resources.describe(clock.monotonic());
     const { sent, received, budget } = this.#options.bytes();
     const certificate = this.#options.certificate();
@@ -280,7 +278,6 @@ export class RouterStats {
       logs: this.#logs.describe(),
       logRotation: this.#logs.links ? toRotation(this.#logs.links) : null,
       recentGaps: this.#logs.gaps,
-      recentRecords: recent.list(settings.name),
       recentPolls: this.#polls.describe(),
       history: this.#samples.describe(),
       lastHours: this.#history.describe(),

@@ -21,8 +21,8 @@ export async function examineState(
   configFile: string,
   io: CommandIo,
 ): Promise<StateReport> {
-  const { path, spoolBytesMax } = storage;
-  const found = await examineStateFolder({ path, spoolBytesMax, lettersBytesMax: deadLetters.bytesMax });
+  const { path } = storage;
+  const found = await examineStateFolder({ ...storage, lettersBytesMax: deadLetters.bytesMax });
   // Units and images name another folder with a flag of `run`, which is unknown here.
   const isDefault = path === resolve(dirname(configFile), 'data');
   const clean = createCleaner([]);

@@ -1,7 +1,8 @@
 import { Steps } from '../../base/index.ts';
 import type { RouterLogSummary } from '../api-types.ts';
-import type { LogRow } from '../content.ts';
+import type { FleetShards, LogRow } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
+import { renderTabs, renderTimeline, type TimelineView } from './logs-timeline.ts';
 import { NOTHING, renderAgo, renderBytes, renderCount, renderLength, renderMany } from './quantities.ts';
 import { type Column, cutSorted, renderFound, renderPager, renderSearch, renderTable } from './table.ts';
 import { createMatcher, type TableQuery } from './table-query.ts';
@@ -9,6 +10,24 @@ import { createMatcher, type TableQuery } from './table-query.ts';
 /** The sort keys of the logs. */
 export const LOG_SORTS = ['router', 'log', 'lag', 'loss', 'gaps', 'newest', 'lines', 'bytes', 'unparsed', 'archives'];
 const HOUR_S = 3600;
+
+/** Renders the last lines of all routers. */
+export function renderLines(view: Pick<TimelineView, 'page' | 'query' | 'base'>, others: Html | string): Html {
+  return html`<h1>Logs</h1>
+${others}
+${renderTimeline({ ...view, router: undefined, components: [], positions: `${view.base}logs/positions` })}`;
+}
+
+/** Renders which processes of the fleet have lines that are not on this page. */
+export function renderOtherProcesses(shards: FleetShards | undefined): Html | string {
+  if (!shards) return '';
+  const others = Array.from({ length: shards.total }, (_, index) => index).filter((index) => index !== shards.index);
+  const names = others.map((index, place) => {
+    const [peer, gap] = [shards.peers[index], place === 0 ? '' : ', '];
+    return peer === undefined ? `${gap}process ${index}` : html`${gap}<a href="${peer}/logs">process ${index}</a>`;
+  });
+  return html`<p class="notice">Lines of the routers of this process (${shards.index} of ${shards.total}) alone. Those of others are on their pages: ${names}.</p>`;
+}
 
 /** Renders the logs of all routers as a table, by default grouped by router and sorted by name. Takes breaks. */
 export async function renderLogs(
@@ -36,6 +55,7 @@ export async function renderLogs(
   }
   const page = await cutSorted(found, columns, query);
   return html`<h1>Logs</h1>
+${renderTabs('positions', `${base}logs`, `${base}logs/positions`)}
 <p>${renderMany(count, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started.
 If <i>time to loss</i> is under an hour, the router will soon delete unread lines.</p>
 ${renderSearch('Search router and log names', query)}

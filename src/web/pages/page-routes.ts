@@ -1,6 +1,7 @@
 import { answerText } from '../cached-answer.ts';
 import type { WebContent } from '../content.ts';
 import { withoutCredentials } from '../fleet-list.ts';
+import { parseRecordQuery } from '../record-query.ts';
 import { answerForOther } from '../shards.ts';
 import type { Handler, WebContext, WebDependencies } from '../web-dependencies.ts';
 import { renderConfig } from './config-page.ts';
@@ -10,12 +11,14 @@ import { FLEET_SORTS, viewFleet } from './fleet-view.ts';
 import { html } from './html.ts';
 import { PAGE_HEADERS, type Page, renderPage, toHref } from './layout.ts';
 import { LETTERS_MAX, parseLetterQuery, renderLetter, renderLetters } from './letters-page.ts';
-import { LOG_SORTS, renderLogs } from './logs-page.ts';
+import { LOG_SORTS, renderLines, renderLogs, renderOtherProcesses } from './logs-page.ts';
 import { renderRouter } from './router-page.ts';
 import { renderRuns } from './runs.ts';
 import { renderSinks } from './sinks-page.ts';
 import { parseTableQuery } from './table-query.ts';
 import { FILTERS } from './words.ts';
+
+const NO_RECORDS = { records: [], next: null, searchedTo: null, fault: null };
 
 /** Creates the handlers of the HTML pages, by path. All content comes from memory. */
 export function createPageRoutes(dependencies: WebDependencies): Readonly<Record<string, Handler>> {
@@ -41,7 +44,7 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const runs = renderRuns(content.describeRuns());
       return answerPage(context, { title: 'Fleet', path: '', base: top, main: html`${main}${runs}` });
     },
-    '/router/:name': (context) => {
+    '/router/:name': async (context) => {
       const name = context.req.param('name') ?? '';
       const router = dependencies.content.describeRouter(name);
       if (!router) {
@@ -49,13 +52,23 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       }
       const config = dependencies.content.renderRouterConfig(name) ?? '';
       const grafana = dependencies.content.findGrafana();
-      const main = renderRouter(withoutCredentials(router), { config, grafana }, below, clock.now());
+      const query = { ...parseRecordQuery(context), router: name };
+      const isPositions = context.req.query('view') === 'positions';
+      const page = isPositions ? NO_RECORDS : await dependencies.content.readRecords(query);
+      const logs = { isPositions, page, query };
+      const main = renderRouter(withoutCredentials(router), { config, grafana, logs }, below, clock.now());
       return answerPage(context, { title: router.name, path: undefined, base: below, main });
     },
     '/logs': async (context) => {
-      const logs = dependencies.content.listLogs();
-      const main = await renderLogs(logs, readQuery(context, LOG_SORTS), top, clock.now());
+      const query = parseRecordQuery(context);
+      const page = await dependencies.content.readRecords(query);
+      const main = renderLines({ page, query, base: top }, renderOtherProcesses(dependencies.content.describeShards()));
       return answerPage(context, { title: 'Logs', path: 'logs', base: top, main });
+    },
+    '/logs/positions': async (context) => {
+      const logs = dependencies.content.listLogs();
+      const main = await renderLogs(logs, readQuery(context, LOG_SORTS), below, clock.now());
+      return answerPage(context, { title: 'Logs', path: 'logs', base: below, main });
     },
     '/sinks': (context) => {
       const main = renderSinks(describeDelivery(dependencies.content), top, clock.now());

@@ -1,7 +1,9 @@
-import type { LogGapSummary, LogRotationSummary, RecordSummary, RouterDetail } from '../api-types.ts';
+import type { LogGapSummary, LogRotationSummary, RecordPage, RouterDetail } from '../api-types.ts';
+import type { RecordQuery } from '../content.ts';
 import { type Html, html, toShown } from './html.ts';
 import { createLogColumns } from './logs-page.ts';
-import { NOTHING, renderBytes, renderCount, renderMany, renderMoment } from './quantities.ts';
+import { renderTabs, renderTimeline } from './logs-timeline.ts';
+import { renderBytes, renderCount, renderMany, renderMoment } from './quantities.ts';
 import { type Column, renderTable } from './table.ts';
 
 const GAP_COLUMNS: readonly Column<LogGapSummary>[] = [
@@ -13,16 +15,33 @@ const GAP_COLUMNS: readonly Column<LogGapSummary>[] = [
   { title: 'Until', cell: ({ until }) => renderMoment(until) },
 ];
 
-const RECORD_COLUMNS: readonly Column<RecordSummary>[] = [
-  { title: 'Time', cell: ({ timestamp }) => renderMoment(timestamp) },
-  { title: 'Log', cell: ({ component }) => toShown(component, 120) },
-  { title: 'Severity', cell: ({ severity }) => severity ?? NOTHING },
-  { title: 'Message', kind: 'wide', cell: ({ message }) => html`<bdi class="message">${toShown(message)}</bdi>` },
-];
+/** What the section about the logs of a router shows: its last lines, or the positions of reading. */
+export interface RouterLogsView {
+  /** True: the positions of reading. */
+  readonly isPositions: boolean;
+  /** Its last lines. */
+  readonly page: RecordPage;
+  /** What was asked for. */
+  readonly query: RecordQuery;
+}
 
-/** Renders the logs of one router: their positions, gaps and last records. */
-export function renderRouterLogs({ logs, logRotation, recentGaps, recentRecords }: RouterDetail, nowMs: number): Html {
-  return html`<h2>Logs</h2>
+/** Renders the logs of one router: its last lines, or their positions and gaps. */
+export function renderRouterLogs(
+  router: RouterDetail,
+  { isPositions, page, query }: RouterLogsView,
+  base: string,
+  nowMs: number,
+): Html {
+  const { name, logs, logRotation, recentGaps } = router;
+  const lines = `${base}router/${encodeURIComponent(name)}`;
+  const positions = `${lines}?view=positions#logs`;
+  if (!isPositions) {
+    const components = logs.map(({ component }) => component);
+    return html`<h2 id="logs">Logs</h2>
+${renderTimeline({ page, query, router: name, components, base, positions })}`;
+  }
+  return html`<h2 id="logs">Logs</h2>
+${renderTabs('positions', `${lines}#logs`, positions)}
 ${renderTable({ caption: 'Log positions', columns: createLogColumns(nowMs), rows: logs, empty: 'No log was read.' })}
 <p>Log rotation: ${logRotation ? renderRotation(logRotation) : 'no rotation has yet shown how consecutive files are linked.'}</p>
 ${
@@ -30,9 +49,7 @@ ${
     ? ''
     : html`<h2>Gaps</h2>
 ${renderTable({ caption: 'Missing log lines', columns: GAP_COLUMNS, rows: recentGaps, empty: '' })}`
-}
-<h2>Last records</h2>
-${renderTable({ caption: 'Last records stored for the sinks, redacted and truncated', columns: RECORD_COLUMNS, rows: recentRecords, empty: 'None since the agent started.' })}`;
+}`;
 }
 
 /** Smaller probabilities are shown as "less than". */

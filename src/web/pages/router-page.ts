@@ -15,7 +15,7 @@ import {
   renderMoment,
   renderPassed,
 } from './quantities.ts';
-import { renderRouterLogs } from './router-logs.ts';
+import { type RouterLogsView, renderRouterLogs } from './router-logs.ts';
 import { renderOverview } from './router-overview.ts';
 import { renderValues } from './router-values.ts';
 import { renderSparkline } from './sparkline.ts';
@@ -36,6 +36,8 @@ const LABELS_MAX = 64;
 export interface RouterPageContent {
   /** Its running configuration, as YAML. */
   readonly config: string;
+  /** Its last lines, or the positions of reading. */
+  readonly logs: RouterLogsView;
   /** Address of a Grafana with the dashboards. */
   readonly grafana: string | undefined;
 }
@@ -43,7 +45,7 @@ export interface RouterPageContent {
 /** Renders everything known about one router. */
 export function renderRouter(
   router: RouterDetail,
-  { config, grafana }: RouterPageContent,
+  { config, grafana, logs }: RouterPageContent,
   base: string,
   nowMs: number,
 ): Html {
@@ -53,7 +55,7 @@ export function renderRouter(
 <p>${renderState(router)}${router.since === null ? '' : html` for ${renderPassed(router.since, nowMs)}`}.
 <a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>,
 <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>,
-<a href="${base}logs?q=${encodeURIComponent(name)}">logs</a>${renderDashboards(grafana, name)}.</p>
+<a href="#logs">logs</a>${renderDashboards(grafana, name)}.</p>
 ${renderLifecycle(router)}
 ${renderNotice(router)}
 ${renderWait(router)}
@@ -82,7 +84,7 @@ ${renderTable({ caption: 'Last polls; failed ones are kept longer', columns: cre
 ${renderTable({ caption: 'Resources read', columns: RESOURCE_COLUMNS, rows: router.resources, empty: 'Nothing was read yet.' })}
 <h2>Identity, session and bytes</h2>
 ${renderFacts(router, nowMs)}
-${renderRouterLogs(router, nowMs)}
+${renderRouterLogs(router, logs, base, nowMs)}
 <h2>Configuration</h2>
 <details id="config"><summary>The running configuration, with defaults and without secrets</summary>
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;

@@ -120,5 +120,12 @@ svg.plot circle { fill: var(--link); } svg.plot .cross { stroke: var(--bad); str
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 0.3rem; padding: 0.75rem; overflow-x: auto;
   font-size: 0.875rem; }
 pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; } code { font-size: 0.9375em; overflow-wrap: anywhere; } .message { font-family: ui-monospace, monospace; font-size: 0.875rem; }
+.tabs ul { display: flex; gap: 0.25rem 1.25rem; list-style: none; margin: 0.4rem 0; padding: 0; }
+.lines { list-style: none; margin: 0.4rem 0; padding: 0; font-size: 0.875rem; border-top: 1px solid var(--line); }
+.lines li { padding: 0.15rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+.lines time { color: var(--soft); font-variant-numeric: tabular-nums; } .lines .log, .lines .of { margin-left: 0.5rem; font-weight: 600; }
+.lines .severity { margin: 0 0.35rem; font-weight: 600; } .lines summary { cursor: pointer; } .lines details { display: inline-block; max-width: 100%; vertical-align: top; }
+.lines .gap { border: 2px dashed var(--warn); border-width: 2px 0; padding: 0.4rem 0; margin: 0.3rem 0; background: var(--panel); }
+.filters label input { width: min(12rem, 100%); }
 @media (forced-colors: active) { svg.plot polyline { stroke: CanvasText; } }
 `;

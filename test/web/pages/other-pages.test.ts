@@ -21,22 +21,24 @@ test('the logs of all routers are searched, sorted and paged', async () => {
       gaps: index === 7 ? 2 : 0,
       component: index % 2 === 0 ? 'network' : 'system',
     })).toReversed();
-  const page = await read('/logs', { listLogs });
+  const page = await read('/logs/positions', { listLogs });
   expect([readCaption(page), readNames(page)[0]]).toEqual(['Logs 1 to 100 of 1,000', 'r-0000']);
   expect(page).toContain('1,000 logs followed; <strong class="warn">2 gaps</strong> found');
-  expect(readNames(await read('/logs?sort=-lag', { listLogs }))[0]).toBe('r-0999');
-  expect(readRows(await read('/logs?q=r-0007+SYSTEM', { listLogs }))).toEqual([
+  expect(readNames(await read('/logs/positions?sort=-lag', { listLogs }))[0]).toBe('r-0999');
+  expect(readRows(await read('/logs/positions?q=r-0007+SYSTEM', { listLogs }))).toEqual([
     ['r-0007', 'system', '7 s', '–', '2', expect.any(String), 'network/current at 1,000', '10', '1000 B', '0', '3'],
   ]);
-  expect(readNames(await read('/logs?q=r-0007+network', { listLogs }))).toEqual(['No log matches.']);
+  expect(readNames(await read('/logs/positions?q=r-0007+network', { listLogs }))).toEqual(['No log matches.']);
 });
 
 test('a log that will soon lose lines stands out, and without logs the page says why', async () => {
   const listLogs = () => createLogs(2, (index) => ({ secondsToLoss: index === 0 ? 3599 : 3600 }));
-  const page = await read('/logs', { listLogs });
+  const page = await read('/logs/positions', { listLogs });
   expect(page).toContain('<strong class="bad">60 min</strong>'.replace('60 min', '1 h'));
   expect(page.match(/class="bad"/g)).toHaveLength(1);
-  expect(readNames(await read('/logs'))).toEqual(['No log was read. Logs are read only when a sink is configured.']);
+  expect(readNames(await read('/logs/positions'))).toEqual([
+    'No log was read. Logs are read only when a sink is configured.',
+  ]);
 });
 
 test('the sinks show lag, waiting records, dead letters and errors, and the spool how full it is', async () => {
@@ -233,6 +235,7 @@ test('all pages escape what comes from outside', async () => {
   };
   for (const path of [
     '/logs',
+    '/logs/positions',
     '/sinks',
     '/dead-letters',
     `/dead-letters?sink=${encodeURIComponent(EVIL)}`,
@@ -246,7 +249,7 @@ test('all pages escape what comes from outside', async () => {
   }
 });
 
-test.for(['/', '/router/plant-7', '/router/nobody', '/logs', '/sinks', '/dead-letters', '/config'])(
+test.for(['/', '/router/plant-7', '/router/nobody', '/logs', '/logs/positions', '/sinks', '/dead-letters', '/config'])(
   '%s runs its own script and style alone, loads nothing, and is shown in no frame',
   async (path) => {
     const { headers, text } = await ask(path, {

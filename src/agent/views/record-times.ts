@@ -1,0 +1,84 @@
+import { cutLines } from '../../base/index.ts';
+import type { TimeSpan } from '../../store/index.ts';
+
+/** Beginning of a record with a time. */
+const TIMED = Buffer.from('{"timestamp":"');
+/** `2025-10-26T00:59:58.000018231Z`. */
+const TIME_CHARS = 30;
+/** `2025-10-26T00:59:58.000`, the part that milliseconds tell. */
+const MS_CHARS = 23;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}/;
+/** The first moment that has a time; records without a readable one stand there. */
+const NO_TIME = '1970-01-01T00:00:00.000000000Z';
+
+/** The parts of a record that its time is read from. */
+export interface TimedRecord {
+  readonly timestamp?: unknown;
+  readonly observed_timestamp?: unknown;
+  readonly event?: unknown;
+  readonly details?: unknown;
+}
+
+/**
+ * Returns the time at which a record stands in a timeline: UTC, RFC 3339 with nine decimals, so that the order of texts is
+ * that of times. A gap stands behind the last line before it, the end of a gap in front of the first line after it. Other
+ * records without a time stand at that of their download.
+ */
+export function toTimelineTime({ timestamp, observed_timestamp, event, details }: TimedRecord): string {
+  if (isTime(timestamp)) return pad(timestamp, '0');
+  if (event === 'log.gap' && isTime(field(details, 'time_from'))) return pad(field(details, 'time_from'), '9');
+  if ((event === 'log.gap' || event === 'log.gap_end') && isTime(field(details, 'time_to'))) {
+    return pad(field(details, 'time_to'), '0');
+  }
+  return isTime(observed_timestamp) ? pad(observed_timestamp, '0') : NO_TIME;
+}
+
+/** Returns the time of a timeline in milliseconds since the Unix epoch. */
+export function toTimelineMs(time: string): number {
+  return Date.parse(`${time.slice(0, MS_CHARS)}Z`) || 0;
+}
+
+/** Returns the earliest and the latest time of rendered records, separated by line feeds. */
+export function spanOf(bytes: Uint8Array): TimeSpan {
+  const memory = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let [first, last] = ['', ''];
+  for (const line of cutLines(memory)) {
+    const time = readTime(memory, line.start, line.end);
+    if (first === '' || time < first) first = time;
+    if (last === '' || time > last) last = time;
+  }
+  return { firstMs: toTimelineMs(first), lastMs: toTimelineMs(last) };
+}
+
+function readTime(memory: Buffer, start: number, end: number): string {
+  const from = start + TIMED.length;
+  if (end - start > TIMED.length + TIME_CHARS && memory.compare(TIMED, 0, TIMED.length, start, from) === 0) {
+    return memory.toString('latin1', from, from + TIME_CHARS);
+  }
+  return toTimelineTime(parseRecord(memory.toString('utf8', start, end)));
+}
+
+/** Decodes a rendered record; one that is damaged is an empty record. */
+export function parseRecord(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const record: unknown = JSON.parse(line);
+    return typeof record === 'object' && record !== null ? (record as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function isTime(value: unknown): value is string {
+  return typeof value === 'string' && TIME.test(value);
+}
+
+function pad(time: unknown, digit: '0' | '9'): string {
+  return `${String(time)
+    .slice(0, TIME_CHARS)
+    .replace(/Z$/, '')
+    .padEnd(TIME_CHARS - 1, digit)}Z`;
+}
+
+function field(details: unknown, name: string): unknown {
+  return typeof details === 'object' && details !== null ? Reflect.get(details, name) : undefined;
+}

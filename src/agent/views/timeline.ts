@@ -1,0 +1,196 @@
+import { cutLines, renderErrorChain, Steps } from '../../base/index.ts';
+import { type EmbeddedStore, type RecentBatch, type RecentPlace, StoreError } from '../../store/index.ts';
+import { createMatcher, type LogLine, type LogLineGap, type RecordPage, type RecordQuery } from '../../web/index.ts';
+import { parseRecord, toTimelineMs, toTimelineTime } from './record-times.ts';
+
+/** Unpacked records that one query looks at; behind that, the next query goes on. Bytes. */
+const SEARCHED_BYTES_MAX = 16 * 1024 * 1024;
+/** Text of the records of one page: a record has up to 64 KiB. Characters. */
+const PAGE_CHARS_MAX = 1024 * 1024;
+/** Records that wait for their turn in a query. */
+const HELD_MAX = 20_000;
+/** Longest names, tags and texts of details. Characters. */
+const WORD_CHARS_MAX = 200;
+
+/** Where a record stands in the order of a timeline. */
+interface Place {
+  readonly time: string;
+  readonly router: string;
+  readonly seq: number;
+}
+
+interface Found extends Place {
+  readonly ms: number;
+  readonly line: LogLine;
+}
+
+const BEYOND_ALL: Place = { time: '9999', router: '', seq: 0 };
+const BEFORE = /^(\d{4}-[0-9T:.-]{5,30}Z)_(\d{1,16})_(.*)$/s;
+
+/** Reads the last lines of routers from the store, in the order of their times. */
+export class Timeline {
+  readonly #store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>;
+
+  readonly #isConfigured: (router: string) => boolean;
+
+  /** `isConfigured`: tells the routers whose lines are shown; those of others stay in the store for some days. */
+  constructor(store: Pick<EmbeddedStore, 'listRecent' | 'readRecent'>, isConfigured: (router: string) => boolean) {
+    this.#store = store;
+    this.#isConfigured = isConfigured;
+  }
+
+  /**
+   * Returns the newest records that fit a query. Takes breaks; lines that are added or merged meanwhile may be left out.
+   * A store that cannot be read is a fault of the page.
+   */
+  async read(query: RecordQuery): Promise<RecordPage> {
+    try {
+      return await this.#read(query);
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      return { records: [], next: null, searchedTo: null, fault: renderErrorChain(cause) };
+    }
+  }
+
+  async #read(query: RecordQuery): Promise<RecordPage> {
+    const before = parseBefore(query.before);
+    const isWanted = createRecordMatcher(query);
+    const beforeMs = before === BEYOND_ALL ? Number.POSITIVE_INFINITY : toTimelineMs(before.time);
+    const held = new Map<string, Found>();
+    const steps = new Steps();
+    let searched = 0;
+    let horizonMs: number | undefined;
+    for (const batch of this.#batches(query.router)) {
+      if (steps.isDue) await steps.next();
+      if (batch.firstMs > beforeMs || !this.#isConfigured(batch.router)) continue;
+      const isEnough = countBehind(held, batch.lastMs, query.limit) > query.limit;
+      if (isEnough || searched > SEARCHED_BYTES_MAX || held.size > HELD_MAX) {
+        horizonMs = batch.lastMs;
+        break;
+      }
+      const memory = this.#store.readRecent(batch);
+      if (!memory) continue;
+      searched += memory.length;
+      let seq = batch.seq;
+      for (const { text } of cutLines(memory)) {
+        const found = toFound(text, batch.router, seq++);
+        if (compare(found, before) < 0 && isWanted(found.line)) held.set(`${batch.router}\n${found.line.uid}`, found);
+        if (steps.isDue) await steps.next();
+      }
+    }
+    return toPage([...held.values()], query.limit, horizonMs, beforeMs);
+  }
+
+  *#batches(router: string | undefined): Generator<RecentBatch> {
+    let place: RecentPlace = { lastMs: Number.MAX_SAFE_INTEGER, router: '', seq: 0 };
+    for (;;) {
+      const batches = this.#store.listRecent(place, router);
+      yield* batches;
+      const last = batches.at(-1);
+      if (!last) return;
+      place = last;
+    }
+  }
+}
+
+/** Creates the test of a query; it ignores where a record stands. */
+export function createRecordMatcher({
+  components,
+  severities,
+  search,
+}: Pick<RecordQuery, 'components' | 'severities' | 'search'>): (line: LogLine) => boolean {
+  const isMatch = createMatcher(search);
+  return ({ router, component, severity, tag, message, gap }) =>
+    (components.length === 0 || components.includes(component)) &&
+    // Missing lines may have had any severity.
+    (severities.length === 0 || gap !== null || severities.includes(severity ?? 'none')) &&
+    isMatch([router, component, tag, message]);
+}
+
+/** Converts a rendered record of a router to a line of a timeline. */
+export function toLogLine(text: string, router: string): LogLine {
+  const record = parseRecord(text);
+  const event = word(record['event']);
+  const isGap = event === 'log.gap' || event === 'log.gap_end';
+  return {
+    router,
+    timestamp: word(record['timestamp']),
+    observedTimestamp: word(record['observed_timestamp']),
+    time: toTimelineTime(record),
+    component: word(record['component']) ?? '',
+    tag: word(record['tag']),
+    severity: word(record['severity']),
+    message: typeof record['message'] === 'string' ? record['message'] : '',
+    uid: word(record['uid']) ?? '',
+    event,
+    gap: isGap ? toGap(record['details']) : null,
+  };
+}
+
+function toGap(details: unknown): LogLineGap {
+  const fields = typeof details === 'object' && details !== null ? (details as Record<string, unknown>) : {};
+  const bytesMin = fields['bytes_min'];
+  return {
+    certainty: word(fields['certainty']),
+    reason: word(fields['reason']),
+    from: word(fields['time_from']),
+    to: word(fields['time_to']),
+    bytesMin: typeof bytesMin === 'number' ? bytesMin : null,
+    gapUid: word(fields['gap_uid']),
+  };
+}
+
+function word(value: unknown): string | null {
+  return typeof value === 'string' ? value.slice(0, WORD_CHARS_MAX) : null;
+}
+
+function toFound(text: string, router: string, seq: number): Found {
+  const line = toLogLine(text, router);
+  return { time: line.time, ms: toTimelineMs(line.time), router, seq, line };
+}
+
+/** Orders by time; records of the same time keep the order of their commits. */
+function compare(a: Place, b: Place): number {
+  if (a.time !== b.time) return a.time < b.time ? -1 : 1;
+  if (a.router !== b.router) return a.router < b.router ? -1 : 1;
+  return a.seq - b.seq;
+}
+
+/** Counts the records behind a moment, before which nothing was looked at: they are final. Stops beyond `limit`. */
+function countBehind(held: ReadonlyMap<string, Found>, ms: number, limit: number): number {
+  if (held.size <= limit) return 0;
+  let count = 0;
+  for (const found of held.values()) if (found.ms > ms && ++count > limit) break;
+  return count;
+}
+
+function toPage(held: readonly Found[], limit: number, horizonMs: number | undefined, beforeMs: number): RecordPage {
+  // Where many batches end at the same moment the search goes on before it, so that it comes to an end.
+  const edgeMs = horizonMs === undefined ? undefined : Math.min(horizonMs, beforeMs - 1);
+  const final = held.filter(({ ms }) => edgeMs === undefined || ms > edgeMs);
+  final.sort((a, b) => compare(b, a));
+  const shown: Found[] = [];
+  let chars = 0;
+  for (const found of final) {
+    chars += found.line.message.length;
+    if (shown.length === limit || (chars > PAGE_CHARS_MAX && shown.length > 0)) break;
+    shown.push(found);
+  }
+  const records = shown.map(({ line }) => line);
+  const last = shown.at(-1);
+  if (shown.length < final.length && last)
+    return { records, next: renderBefore(last), searchedTo: last.time, fault: null };
+  if (edgeMs === undefined) return { records, next: null, searchedTo: null, fault: null };
+  const time = `${new Date(edgeMs + 1).toISOString().slice(0, -1)}000000Z`;
+  return { records, next: renderBefore({ time, router: '', seq: 0 }), searchedTo: time, fault: null };
+}
+
+function renderBefore({ time, seq, router }: Place): string {
+  return `${time}_${seq}_${router}`;
+}
+
+/** Parses the place of a page; anything else is the newest. */
+function parseBefore(before: string | undefined): Place {
+  const [, time, seq, router] = BEFORE.exec(before ?? '') ?? [];
+  return time === undefined || router === undefined ? BEYOND_ALL : { time, router, seq: Number(seq) };
+}

@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest';
+import type { EmbeddedStore, RecentBatch } from '../../src/store/index.ts';
+import { commitOf, createStoreFolder, drain, noisyLines, runSql, thrownBy } from '../support/store-folder.ts';
+
+/** Lines of these tests begin with their time: a number with a blank behind it. */
+function spanOf(bytes: Uint8Array) {
+  const times = Buffer.from(bytes)
+    .toString()
+    .split('\n')
+    .map((line) => Number.parseInt(line, 10) || 0);
+  return { firstMs: Math.min(...times), lastMs: Math.max(...times) };
+}
+
+const settings = (bytesMax: number) => ({ recent: { bytesMax, spanOf } });
+
+function listAll(store: EmbeddedStore, router?: string): RecentBatch[] {
+  const all: RecentBatch[] = [];
+  let place = { lastMs: Number.MAX_SAFE_INTEGER, router: '', seq: 0 };
+  for (;;) {
+    const batches = store.listRecent(place, router);
+    const last = batches.at(-1);
+    if (!last) return all;
+    all.push(...batches);
+    place = last;
+  }
+}
+
+/** The kept lines of a router in the order of their commits. */
+function linesOf(store: EmbeddedStore, router = 'plant-7'): string[] {
+  const batches = listAll(store, router).toSorted((a, b) => a.seq - b.seq);
+  return batches.flatMap((batch) => store.readRecent(batch)?.toString().split('\n') ?? []);
+}
+
+test('EmbeddedStore keeps the last lines of a router whether or not the sinks have them, and after a restart', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open(settings(1024 * 1024));
+    store.commit(commitOf(['1 a', '2 b']), commitOf(['3 c'], 'p', 'system'));
+    store.commit(commitOf(['4 d']));
+    drain(store, 'a');
+    expect(linesOf(store)).toEqual(['1 a', '2 b', '3 c', '4 d']);
+  }
+  using store = folder.open(settings(1024 * 1024));
+  store.commit(commitOf(['5 e']));
+  expect(linesOf(store)).toEqual(['1 a', '2 b', '3 c', '4 d', '5 e']);
+  expect(listAll(store).map(({ firstMs, lastMs }) => [firstMs, lastMs])).toEqual([
+    [5, 5],
+    [4, 4],
+    [1, 3],
+  ]);
+});
+
+test('in a fleet of ten thousand every router keeps at least its last hundred usual lines, one commit for each line', async () => {
+  await using folder = await createStoreFolder();
+  const routers = Array.from({ length: 2 }, (_, index) => `plant-${index}`);
+  // The share that each of 10,000 routers has of 256 MiB.
+  const share = Math.floor((256 * 1024 * 1024) / 10_000);
+  using store = folder.open(settings(share * routers.length));
+  store.keepRouters(routers, 0);
+  const line = (number: number) =>
+    `${number} {"observed_timestamp":"2026-10-26T01:00:31.412Z","router":"plant-7","component":"network","severity":"warning","message":"${noisyLines(1, number)[0]}","uid":"${noisyLines(1, number + 9999)[0]?.slice(0, 25)}","file":"network/current","offset":18231}`;
+  for (let number = 0; number < 300; number++) {
+    for (const router of routers) store.commit(commitOf([line(number)], 'p', 'network', router));
+  }
+  for (const router of routers) {
+    const kept = linesOf(store, router);
+    expect(kept.length).toBeGreaterThanOrEqual(100);
+    expect(kept).toEqual(Array.from({ length: kept.length }, (_, index) => line(300 - kept.length + index)));
+  }
+});
+
+test('a router that floods drops its own oldest lines and nobody else’s, within its share', async () => {
+  await using folder = await createStoreFolder();
+  using store = folder.open(settings(200_000));
+  store.keepRouters(['noisy', 'calm'], 0);
+  store.commit(commitOf(['1 calm'], 'p', 'network', 'calm'));
+  const flood = noisyLines(20_000);
+  for (let from = 0; from < flood.length; from += 2000) {
+    store.commit(commitOf(flood.slice(from, from + 2000), 'p', 'network', 'noisy'));
+    drain(store, 'a');
+  }
+  // One commit above the share: its last lines are kept.
+  store.commit(commitOf(flood, 'p', 'network', 'noisy'));
+  expect(linesOf(store, 'calm')).toEqual(['1 calm']);
+  const kept = linesOf(store, 'noisy');
+  expect(kept.length).toBeGreaterThan(500);
+  expect(kept).toEqual(flood.slice(-kept.length));
+  store.close();
+  const sql = 'SELECT router, sum(bytes) AS bytes, sum(length(body)) AS body FROM recent GROUP BY router';
+  const sizes = runSql(folder.database, '', sql);
+  expect(Number(sizes[1]?.['bytes'])).toBeLessThanOrEqual(100_000);
+  expect(Number(sizes[1]?.['body'])).toBeGreaterThan(30_000);
+});
+
+test('a commit that fails leaves the last lines as they were', async () => {
+  await using folder = await createStoreFolder();
+  using store = folder.open({ ...settings(1024 * 1024), databaseBytesMax: 400_000 });
+  store.commit(commitOf(['1 a']));
+  expect(thrownBy(() => store.commit(commitOf(noisyLines(8000)))).code).toBe('full');
+  store.commit(commitOf(['2 b']));
+  expect(linesOf(store)).toEqual(['1 a', '2 b']);
+});
+
+test('more routers get smaller shares; a router that is forgotten leaves no lines, and 0 keeps none', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open(settings(300_000));
+    store.keepRouters(['a', 'b'], 0);
+    for (const router of ['a', 'b']) store.commit(commitOf(noisyLines(1500), 'p', 'network', router));
+    const before = linesOf(store, 'a').length;
+    store.keepRouters(['a', 'b', 'c', 'd', 'e', 'f'], 0);
+    for (let turn = 0; turn < 2; turn++) store.commit(commitOf(['1 c'], 'p', 'network', 'c'));
+    expect(linesOf(store, 'a').length).toBeLessThan(before / 2);
+    expect(linesOf(store, 'b').length).toBeLessThan(before / 2);
+    store.keepRouters(['a'], 0);
+    expect(linesOf(store, 'b').length).toBeGreaterThan(0);
+    expect(store.keepRouters(['a'], 8 * 86_400_000)).toEqual(['b', 'c']);
+    expect([linesOf(store, 'b'), linesOf(store, 'c')]).toEqual([[], []]);
+    expect(linesOf(store, 'a').length).toBeGreaterThan(0);
+  }
+  using store = folder.open(settings(0));
+  store.keepRouters(['a'], 0);
+  store.commit(commitOf(['9 z'], 'p', 'network', 'a'));
+  expect(listAll(store)).toEqual([]);
+});
+
+test('a damaged batch of last lines is passed over, and those beside it stay', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open(settings(1024 * 1024));
+    for (const line of ['1 a', '2 b', '3 c']) store.commit(commitOf([line]));
+  }
+  runSql(folder.database, `UPDATE recent SET body = x'00' WHERE seq = 1`);
+  using store = folder.open(settings(1024 * 1024));
+  for (let number = 4; number < 40; number++) store.commit(commitOf([`${number} d`]));
+  expect(linesOf(store).slice(0, 3)).toEqual(['1 a', '3 c', '4 d']);
+  expect(linesOf(store)).toHaveLength(38);
+});
