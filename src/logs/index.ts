@@ -54,7 +54,7 @@ export { type LogSettings, type LogStart, logsSchema, renderLogs, resolveLogs } 
 export { LineMatcher, MatchTotals, type RuleMatch } from './matching/line-matcher.ts';
 export { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from './matching/pattern-cost.ts';
 export { RuleSeries } from './matching/rule-series.ts';
-export { type ListedLog, type Listing, parseListing } from './names.ts';
+export { type ListedLog, type Listing, parseListing, parseStampUtcMs } from './names.ts';
 export { SHIPPED_RULES } from './shipped-rules.ts';
 export { TailMemory } from './tail/memory.ts';
 export { type TailOnceOptions, tailOnce } from './tail/tail-once.ts';

@@ -123,7 +123,7 @@ describe('logs', () => {
     await router?.whenQuiet();
     const table = await run(['logs', 'list', 'sim-1']);
     expect(table.stdout).toMatch(
-      /^COMPONENT +CURRENT +ARCHIVES +OLDEST \(UTC\) +NEWEST \(UTC\)\n(.*\n)*network +yes +1 +\d{4}-/,
+      /^COMPONENT +CURRENT +ARCHIVES +OLDEST +NEWEST\n(.*\n)*network +yes +1 +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/,
     );
     const json = await run(['logs', 'list', 'sim-1', '--json']);
     expect(JSON.parse(json.stdout)).toContain('network/current');

@@ -1,6 +1,6 @@
 import { readRouterTime } from '../../agent/index.ts';
 import { createSystemClock, renderErrorChain } from '../../base/index.ts';
-import { openArchivePool, parseListing, type RecordLog, tailOnce, Zone } from '../../logs/index.ts';
+import { openArchivePool, parseListing, parseStampUtcMs, type RecordLog, tailOnce, Zone } from '../../logs/index.ts';
 import { type CommandIo, EXIT, type ExitCode, writeResult } from '../terminal/io.ts';
 import { countBytes, openProgress } from '../terminal/progress.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -18,14 +18,22 @@ export function listLogs(
       component,
       current === undefined ? 'no' : 'yes',
       String(rotated.length),
-      rotated[0]?.stamp ?? '',
-      rotated.at(-1)?.stamp ?? '',
+      renderStampTime(rotated[0]?.stamp),
+      renderStampTime(rotated.at(-1)?.stamp),
     ]);
-    const header = ['COMPONENT', 'CURRENT', 'ARCHIVES', 'OLDEST (UTC)', 'NEWEST (UTC)'];
+    const header = ['COMPONENT', 'CURRENT', 'ARCHIVES', 'OLDEST', 'NEWEST'];
     await writeResult(flags.isJson ? `${JSON.stringify(names, null, 2)}\n` : renderTable(header, rows), io);
     if (unknown > 0) io.stderr.write(`${unknown} files have unknown names and are ignored\n`);
     return EXIT.done;
   });
+}
+
+/** Renders the time in the name of a rotated file; empty if there is none. A router lists names alone, so no sizes are known. */
+function renderStampTime(stamp: string | undefined): string {
+  if (stamp === undefined) return '';
+  const utcMs = parseStampUtcMs(stamp);
+  // A name may have a day that no month has.
+  return Number.isNaN(utcMs) ? stamp : new Date(utcMs).toISOString().replace('.000Z', 'Z');
 }
 
 /**
