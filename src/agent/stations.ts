@@ -19,6 +19,7 @@ import type { RefusalLog } from './sinks/refusal-log.ts';
 import { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import { SpoolTrend } from './sinks/spool-trend.ts';
 import { createRouterValues, SpoolGuard, type State } from './state.ts';
+import { LineFeed } from './views/line-feed.ts';
 
 /** State, clock and output of routers, sinks and backups. */
 export interface StationsOptions extends State {
@@ -63,6 +64,8 @@ export interface Stations extends Omit<State, 'opening'> {
   /** Number of files that the process may have open; `undefined` if unknown. */
   readonly descriptorsMax: number | undefined;
   readonly fleet: Fleet;
+  /** Lines as they are stored. */
+  readonly feed: LineFeed;
   readonly sinks: SinkSupervisor;
   readonly counts: Readonly<AgentCounts>;
   /** Returns the fill level of the spool, and what is paused because of it. */
@@ -97,6 +100,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
   };
   const values = createRouterValues(store, onStoreFailed);
   const lifecycles = new LifecycleKeeper({ store, values, clock });
+  const feed = new LineFeed();
   const fleet = new Fleet({ scheduler, exposition, lifecycle: lifecycles, clock, logger });
   lifecycle.onStop('routers', STOP_MS.routers, (signal) => fleet.close(signal));
   const sinks = createSinks(options, fleet, counts);
@@ -117,6 +121,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     connections,
     models: new ModelMemory(),
     exposition,
+    feed,
     clock,
     logger,
     report: (event: RouterEvent) => recordRouterEvent(event, counts, options),
@@ -152,6 +157,7 @@ export function createStations(options: StationsOptions, lifecycle: Lifecycle): 
     connectionsMaxDefault,
     descriptorsMax,
     fleet,
+    feed,
     sinks,
     counts,
     describeSpool,

@@ -23,6 +23,7 @@ import type { Fleet } from './routers/fleet.ts';
 import { findLetter, listLetters } from './sinks/letter-views.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import type { FleetHistory } from './views/fleet-history.ts';
+import type { LineFeed } from './views/line-feed.ts';
 import type { Timeline } from './views/timeline.ts';
 
 /** Sources of the content of pages and JSON interface. */
@@ -39,6 +40,8 @@ export interface WebContentOptions {
   readonly deadLetters: DeadLetterStore;
   /** Triggers fresh probes. */
   readonly scheduler: Scheduler;
+  /** Lines as they are stored. */
+  readonly feed: LineFeed;
   /** The last lines of the routers. */
   readonly timeline: Timeline;
   /** Counts of the fleet, minute by minute. */
@@ -94,6 +97,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
     describeAvailability: (name) => fleet.find(name)?.stats.describeAvailability() ?? '',
     describeRouter: (name) => fleet.find(name)?.stats.describe(),
     readRecords: (query) => options.timeline.read(query),
+    followRecords: (query, listener) => options.feed.follow(query, listener),
     findGrafana: () => options.config().web.grafanaUrl,
     *listLogs() {
       for (const { settings, stats } of fleet.routers) {

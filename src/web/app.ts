@@ -9,8 +9,11 @@ import { WebError } from './errors.ts';
 import { listByName, renderList, withoutCredentials } from './fleet-list.ts';
 import type { HostPolicy } from './host-policy.ts';
 import { createLifecycleHandlers } from './lifecycle-routes.ts';
+import { LiveTail } from './live-tail.ts';
+import { renderLine } from './pages/logs-timeline.ts';
 import { createPageRoutes, describeDelivery } from './pages/page-routes.ts';
 import type { RateLimit } from './rate-limit.ts';
+import { parseRecordQuery } from './record-query.ts';
 import { createRecordHandlers, readShownRecords } from './record-routes.ts';
 import { createScrapeHandlers } from './scrape.ts';
 import { createDiscoveryHandler } from './service-discovery.ts';
@@ -114,12 +117,16 @@ function createRoutes(dependencies: WebDependencies): Routes {
   const { reload, quit, state } = createLifecycleHandlers(dependencies);
   const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
   const records = createRecordHandlers(dependencies.content);
+  const tail = new LiveTail(dependencies.clock);
+  const follow: Handler = (context) => followLines(dependencies, tail, context);
   const gate = new ConcurrencyLimit(PAGES_MAX);
   const page = (handler: Handler) => ({ GET: boundPage(dependencies.clock, gate, handler) });
   const below = {
     ...Object.fromEntries(
       Object.entries(createPageRoutes(dependencies)).map(([path, handler]) => [path, page(handler)]),
     ),
+    '/logs/stream': { GET: follow },
+    '/router/:name/stream': { GET: follow },
     '/metrics': { GET: scrape.all },
     '/metrics/agent': { GET: scrape.agent },
     '/probe': { GET: scrape.probe },
@@ -175,6 +182,17 @@ async function answerRouters({ content, peers }: WebDependencies, context: WebCo
   const routers = await renderList(await listByName(fleet), (router) => router);
   const unanswered = fleet.faults.length > 0 ? `,"unanswered":${JSON.stringify(fleet.faults)}` : '';
   return answerText(context, 'application/json', `{"routers":${routers}${unanswered}}\n`);
+}
+
+/** Answers with the stream of new lines, of all routers or of one. */
+function followLines({ content, externalUrl }: WebDependencies, tail: LiveTail, context: WebContext): Response {
+  const router = context.req.param('name');
+  if (router !== undefined && !content.hasRouter(router)) return context.text('No such router.\n', 404);
+  const query = parseRecordQuery(context);
+  const base = externalUrl?.pathname.replace(/\/?$/, '/') ?? '';
+  return tail.answer(context, content, { ...query, router: router ?? query.router }, (line) =>
+    String(renderLine(line, undefined, { router, base })),
+  );
 }
 
 async function describeRouter({ content }: WebDependencies, context: WebContext): Promise<Response> {

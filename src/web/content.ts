@@ -7,6 +7,7 @@ import type {
   LetterPage,
   LifecycleSummary,
   PlanSummary,
+  LogLine,
   RecordPage,
   RouterDetail,
   RouterLogSummary,
@@ -137,6 +138,11 @@ export interface WebContent {
   findGrafana(): string | undefined;
   /** Returns the last lines that fit a query, newest first. Read from the store, with breaks. */
   readRecords(query: RecordQuery): Promise<RecordPage>;
+  /**
+   * Calls `listener` with lines that fit a query when they are stored, oldest first, and with how many others of the same
+   * commit were left out; returns the function that ends it.
+   */
+  followRecords(query: RecordQuery, listener: (lines: readonly LogLine[], skipped: number) => void): () => void;
   /** The logs of all routers, in any order. */
   listLogs(): Iterable<LogRow>;
   /** The running configuration without the routers, as YAML without secrets. */

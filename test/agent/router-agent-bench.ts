@@ -152,6 +152,7 @@ export function createSurroundings(clock: SteppedClock) {
     connections: new ConnectionLimit(100),
     models: new ModelMemory(),
     exposition: new FleetExposition(),
+    feed: { publish: () => {} },
     clock,
     logger,
     report: (event) => void events.push(event),

@@ -140,6 +140,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     describeAvailability: () => '',
     describeRouter: () => undefined,
     readRecords: () => Promise.resolve({ records: [], next: null, searchedTo: null, fault: null }),
+    followRecords: () => () => {},
     findGrafana: () => undefined,
     listLogs: () => [],
     renderConfig: () => 'web: {}\n',

@@ -7,6 +7,8 @@ import { ask, openBench, type Settings } from './bench.ts';
 const GET_PATHS = [
   '/',
   '/logs',
+  '/logs/positions',
+  '/api/v1/records',
   '/sinks',
   '/config',
   '/metrics',

@@ -18,6 +18,7 @@ import type { PaceSummary } from '../../web/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import type { RouterValues, SpoolGuard } from '../state.ts';
 import { RouterStats } from '../stats/router-stats.ts';
+import type { LineFeed } from '../views/line-feed.ts';
 import { PollReader } from './answered-poll.ts';
 import { ByteAccount } from './byte-account.ts';
 import { isAsked, type RouterLifecycle } from './lifecycle-keeper.ts';
@@ -57,6 +58,8 @@ export interface RouterAgentOptions {
   readonly models: ModelMemory;
   /** Exposition that serves the router's metrics. */
   readonly exposition: FleetExposition;
+  /** Gets the records that were stored. */
+  readonly feed: Pick<LineFeed, 'publish'>;
   /** Clock for everything that waits or reads the time. */
   readonly clock: Clock;
   /** The agent's own log. */
@@ -413,7 +416,7 @@ export class RouterAgent {
   }
 
   async #tail(signal: AbortSignal, isAwaited: () => boolean): Promise<RunOutcome> {
-    const { settings, clock, records, archives, lines, report } = this.#options;
+    const { settings, clock, records, archives, lines, feed, report } = this.#options;
     using deadline = openDeadline(clock, LOGS_DEADLINE_MS, signal);
     const beganMs = clock.monotonic();
     try {
@@ -427,7 +430,11 @@ export class RouterAgent {
             forgetLogs: (router, components) => records.forgetLogs(router, components),
             commit: (...commits) => {
               records.commit(...commits);
-              for (const commit of commits) if ('lines' in commit) this.stats.recordLines(commit.lines);
+              for (const commit of commits) {
+                if (!('lines' in commit)) continue;
+                this.stats.recordLines(commit.lines);
+                feed.publish(settings.name, commit.lines);
+              }
             },
           },
           archives,

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
 import { raw } from 'hono/html';
 import { type Html, html } from './html.ts';
+import { LIVE_SCRIPT } from './live-script.ts';
 import { REFRESH_SCRIPT } from './refresh-script.ts';
 import { STYLE } from './style.ts';
+
+/** The scripts of all pages, as one. */
+const SCRIPT = REFRESH_SCRIPT + LIVE_SCRIPT;
 
 const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
@@ -13,7 +17,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': [
     "default-src 'none'",
     `style-src ${hash(STYLE)}`,
-    `script-src ${hash(REFRESH_SCRIPT)}`,
+    `script-src ${hash(SCRIPT)}`,
     "connect-src 'self'",
     'img-src data:',
     "base-uri 'none'",
@@ -72,7 +76,7 @@ Metrics: <a href="${base}metrics">all</a>, <a href="${base}metrics/agent">agent<
 <a href="${base}sd">Service discovery</a>.
 JSON: <a href="${base}api/v1/routers">routers</a>, <a href="${base}api/v1/sinks">sinks</a>. <span id="times">All times are UTC.</span> <span id="zone"></span>
 </footer>
-<script type="module">${raw(REFRESH_SCRIPT)}</script>
+<script type="module">${raw(SCRIPT)}</script>
 </body>
 </html>
 `;

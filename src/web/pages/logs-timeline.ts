@@ -54,9 +54,22 @@ export function renderTimeline(view: TimelineView): Html {
 ${renderForm(view)}
 ${page.fault === null ? '' : html`<div class="notice"><p><strong>The lines cannot be read:</strong> ${toShown(page.fault)}</p></div>`}
 <p class="help">${describePage(page, query)}</p>
+<div id="live"${renderStream(view)}>${
+    query.before === undefined
+      ? html`<p><button type="button" id="live-toggle" hidden>Follow live</button> <span id="live-state" role="status"></span></p>`
+      : ''
+  }
 <ol class="lines">
-${page.records.map((line) => renderLine(line, ends, view))}</ol>
+${page.records.map((line) => renderLine(line, ends, view))}</ol></div>
 ${renderPaging(view)}`;
+}
+
+/** Renders the address of the stream of new lines; old pages have none. */
+function renderStream({ query, router, base }: TimelineView): Html | string {
+  if (query.before !== undefined) return '';
+  const own = router === undefined ? query : { ...query, router: undefined };
+  const path = router === undefined ? 'logs' : `router/${encodeURIComponent(router)}`;
+  return html` data-stream="${base}${path}/stream${renderQuery(own, undefined)}"`;
 }
 
 function toAddress({ router, base }: Pick<TimelineView, 'router' | 'base'>): string {
@@ -156,7 +169,7 @@ function findEnds(records: readonly LogLine[]): GapEnds {
 /** Renders one line, or a gap with both its ends. */
 export function renderLine(
   line: LogLine,
-  ends: GapEnds,
+  ends: GapEnds | undefined,
   { router, base }: Pick<TimelineView, 'router' | 'base'>,
 ): Html {
   const { severity, component, gap } = line;
@@ -166,10 +179,10 @@ export function renderLine(
       : '';
   const origin = html`${of}<bdi class="log">${toShown(component, NAME_CHARS)}</bdi>`;
   if (gap)
-    return html`<li class="gap">${renderMoment(line.time)} ${origin} ${renderGap(line, gap, ends)}</li>
+    return html`<li class="gap" data-uid="${toShown(line.uid, NAME_CHARS)}">${renderMoment(line.time)} ${origin} ${renderGap(line, gap, ends)}</li>
 `;
   const tone = TONES[severity ?? ''] ?? '';
-  return html`<li${line.event === null ? '' : html` class="event"`}>${renderMoment(line.timestamp ?? line.time)} ${origin} <span class="severity ${tone}">${toShown(severity ?? '', NAME_CHARS)}</span> ${renderMessage(line)}</li>
+  return html`<li data-uid="${toShown(line.uid, NAME_CHARS)}"${line.event === null ? '' : html` class="event"`}>${renderMoment(line.timestamp ?? line.time)} ${origin} <span class="severity ${tone}">${toShown(severity ?? '', NAME_CHARS)}</span> ${renderMessage(line)}</li>
 `;
 }
 
@@ -178,13 +191,13 @@ function renderMessage({ uid, message }: LogLine): Html {
   return html`<details class="message" id="line-${toShown(uid, NAME_CHARS)}"><summary><bdi>${toShown(message, SHOWN_CHARS)}</bdi></summary><bdi>${toShown(message, WHOLE_CHARS)}</bdi></details>`;
 }
 
-function renderGap({ uid, message }: LogLine, gap: LogLineGap, { toOf, fromOf }: GapEnds): Html {
+function renderGap({ uid, message }: LogLine, gap: LogLineGap, ends: GapEnds | undefined): Html {
   if (gap.gapUid !== null) {
-    const begin = fromOf.get(gap.gapUid);
+    const begin = ends?.fromOf.get(gap.gapUid);
     return html`<strong class="warn">The gap ends.</strong> ${begin ? renderSpan(begin.from, gap.to) : html`The first line after it: ${renderEnd(gap.to)}.`}`;
   }
   const size = gap.bytesMin === null ? '' : `, at least ${renderBytes(gap.bytesMin)}`;
-  return html`<strong class="warn">Lines are missing${size}.</strong> ${renderSpan(gap.from, gap.to ?? toOf.get(uid) ?? null)} <bdi>${toShown(message)}</bdi> (${toShown(gap.certainty ?? 'possible', NAME_CHARS)})`;
+  return html`<strong class="warn">Lines are missing${size}.</strong> ${renderSpan(gap.from, gap.to ?? ends?.toOf.get(uid) ?? null)} <bdi>${toShown(message)}</bdi> (${toShown(gap.certainty ?? 'possible', NAME_CHARS)})`;
 }
 
 function renderSpan(from: string | null, to: string | null): Html {

@@ -1,0 +1,50 @@
+import type { RecordLines } from '../../model/index.ts';
+import type { LogLine, RecordQuery } from '../../web/index.ts';
+import { createRecordMatcher, toLogLine } from './timeline.ts';
+
+/** Lines of one commit that are passed on: the last ones. A commit of an archive has thousands. */
+const COMMIT_LINES_MAX = 200;
+const LINE_FEED = 0x0a;
+
+/** Called with new lines that fit, oldest first, and with how many lines of the same commit were not looked at. */
+export type LineListener = (lines: readonly LogLine[], skipped: number) => void;
+
+interface Follower {
+  readonly query: RecordQuery;
+  readonly isWanted: (line: LogLine) => boolean;
+  readonly listener: LineListener;
+}
+
+/** Passes lines on to those who follow the logs, at the moment when they were stored. Costs nothing without followers. */
+export class LineFeed {
+  readonly #followers = new Set<Follower>();
+
+  /** Calls `listener` for new lines that fit a query; returns the function that ends it. */
+  follow(query: RecordQuery, listener: LineListener): () => void {
+    const follower = { query, isWanted: createRecordMatcher(query), listener };
+    this.#followers.add(follower);
+    return () => void this.#followers.delete(follower);
+  }
+
+  /** Passes on records that were stored for a router. */
+  publish(router: string, records: RecordLines): void {
+    const followers = [...this.#followers].filter(({ query }) => query.router === undefined || query.router === router);
+    if (followers.length === 0 || records.length === 0) return;
+    const lines = readLast(records).map((text) => toLogLine(text, router));
+    for (const { isWanted, listener } of followers) {
+      const wanted = lines.filter(isWanted);
+      const skipped = records.length - lines.length;
+      if (wanted.length + skipped > 0) listener(wanted, skipped);
+    }
+  }
+}
+
+function readLast(records: RecordLines): readonly string[] {
+  const { bytes } = records;
+  if (!bytes) return [...records].slice(-COMMIT_LINES_MAX);
+  let start = bytes.length;
+  for (let count = 0; count < COMMIT_LINES_MAX && start > 0; count++) start = bytes.lastIndexOf(LINE_FEED, start - 1);
+  return Buffer.from(bytes.subarray(start + 1))
+    .toString()
+    .split('\n');
+}

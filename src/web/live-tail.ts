@@ -1,0 +1,106 @@
+import type { Clock, Timer } from '../base/index.ts';
+import type { LogLine } from './api-types.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
+import type { RecordQuery, WebContent } from './content.ts';
+import type { WebContext } from './web-dependencies.ts';
+
+/** Readers at a time. */
+const READERS_MAX = 50;
+/** What waits for a reader that is slow; then it is cut off. Bytes. */
+const WAITING_BYTES_MAX = 256 * 1024;
+/** Interval of the comments that tell whether a reader is still there. Milliseconds. */
+const BEAT_MS = 15_000;
+/** A stream ends after as many, and the reader comes again with its credentials: 15 minutes. */
+const BEATS_MAX = 60;
+
+const HEADERS = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-store',
+  // Proxies such as nginx would collect the lines.
+  'X-Accel-Buffering': 'no',
+};
+
+/** One open stream. */
+interface Reader {
+  beats: number;
+  /** Sends text, or cuts the reader off when too much waits for it. */
+  send(text: string): void;
+  end(): void;
+}
+
+/**
+ * Streams of new lines as server-sent events: `line` has the line as a piece of a page, `skipped` the number of lines that
+ * were left out, `cut` ends the stream of a reader that is too slow.
+ */
+export class LiveTail {
+  readonly #clock: Clock;
+  readonly #places = new ConcurrencyLimit(READERS_MAX);
+  readonly #readers = new Set<Reader>();
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Answers with the stream of the lines that fit a query; 503 when all places are taken. */
+  answer(context: WebContext, content: WebContent, query: RecordQuery, render: (line: LogLine) => string): Response {
+    const leave = this.#places.enter();
+    if (!leave) {
+      return context.text(`Too many live readers (${READERS_MAX}); try again later.\n`, 503, { 'Retry-After': '30' });
+    }
+    let isOpen = true;
+    let unfollow = () => {};
+    const close = () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#readers.delete(reader);
+      if (this.#readers.size === 0) this.#timer?.cancel();
+      unfollow();
+      leave();
+    };
+    let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const reader: Reader = {
+      beats: 0,
+      send(text) {
+        if (!isOpen || !controller) return;
+        const isSlow = (controller.desiredSize ?? 0) <= 0;
+        controller.enqueue(Buffer.from(isSlow ? 'event: cut\ndata: slow\n\n' : text));
+        if (isSlow) reader.end();
+      },
+      end() {
+        if (!isOpen) return;
+        close();
+        controller?.close();
+      },
+    };
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        start(opened) {
+          controller = opened;
+          reader.send(': open\n\n');
+        },
+        cancel: close,
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: WAITING_BYTES_MAX }),
+    );
+    this.#readers.add(reader);
+    if (this.#readers.size === 1) this.#beat();
+    unfollow = content.followRecords(query, (lines, skipped) => {
+      if (skipped > 0) reader.send(`event: skipped\ndata: ${skipped}\n\n`);
+      for (const line of lines) reader.send(`event: line\ndata: ${render(line).replaceAll(/[\r\n]+/g, ' ')}\n\n`);
+    });
+    context.env.outgoing?.once('close', close);
+    return context.body(stream, 200, HEADERS);
+  }
+
+  /** One timer for all readers. */
+  #beat(): void {
+    this.#timer = this.#clock.setTimer(BEAT_MS, () => {
+      for (const reader of [...this.#readers]) {
+        if (++reader.beats > BEATS_MAX) reader.end();
+        else reader.send(': beat\n\n');
+      }
+      if (this.#readers.size > 0) this.#beat();
+    });
+  }
+}

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { expect, test } from 'vitest';
+import { LineFeed } from '../../src/agent/views/line-feed.ts';
+import type { WebContent } from '../../src/web/index.ts';
+import { openBench } from './bench.ts';
+
+const lineOf = (message: string, more: object = {}) =>
+  JSON.stringify({ component: 'network', severity: 'info', message, uid: message.slice(0, 20), ...more });
+
+/** A server with a feed, and readers of it. */
+async function openFeed() {
+  const feed = new LineFeed();
+  const content: Partial<WebContent> = { followRecords: (query, listener) => feed.follow(query, listener) };
+  const bench = await openBench(content);
+  const open: IncomingMessage[] = [];
+  return {
+    feed,
+    bench,
+    async read(path = '/logs/stream') {
+      const request = get(`${bench.url}${path}`, { agent: false });
+      request.on('error', () => {});
+      const [answer] = (await once(request, 'response')) as [IncomingMessage];
+      answer.on('error', () => {});
+      open.push(answer);
+      return answer;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const answer of open) answer.destroy();
+      await bench[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Reads until the text fits; the test's own time limit bounds the wait. */
+async function readUntil(answer: IncomingMessage, pattern: RegExp): Promise<string> {
+  let text = '';
+  for await (const chunk of answer.iterator({ destroyOnReturn: false })) {
+    text += String(chunk);
+    if (pattern.test(text)) return text;
+  }
+  return text;
+}
+
+test('a live reader gets the lines that fit, escaped, and how many a large commit left out', async () => {
+  await using tail = await openFeed();
+  const all = await tail.read();
+  const own = await tail.read('/router/plant-7/stream?severity=error%2B&q=down');
+  expect([all.statusCode, all.headers['content-type']]).toEqual([200, 'text/event-stream; charset=utf-8']);
+  const records = [lineOf('up'), lineOf('<script>\u202edown\ndata: x', { severity: 'error' })];
+  tail.feed.publish('plant-7', records);
+  tail.feed.publish('plant-8', [lineOf('down elsewhere', { severity: 'error' })]);
+  tail.feed.publish(
+    'plant-7',
+    Array.from({ length: 300 }, (_, index) => lineOf(`down ${index}`, { severity: 'error' })),
+  );
+  const whole = await readUntil(all, /down 299/);
+  expect(whole.match(/^event: line$/gm)).toHaveLength(203);
+  expect(whole).toContain('href="router/plant-8#logs"');
+  expect(whole).toContain('event: skipped\ndata: 100\n');
+  const some = await readUntil(own, /down 299/);
+  expect(some.match(/^event: line$/gm)).toHaveLength(201);
+  expect(some).toContain('&lt;script&gt;\ufffddown data: x');
+  expect(some).not.toMatch(/elsewhere|<script|^data: x/m);
+});
+
+test('the 51st live reader gets 503, and a reader who goes frees the place', async () => {
+  await using tail = await openFeed();
+  const readers = await Promise.all(Array.from({ length: 50 }, () => tail.read()));
+  expect(readers.map(({ statusCode }) => statusCode)).toEqual(Array(50).fill(200));
+  const refused = await tail.bench.get('/logs/stream');
+  expect([refused.status, refused.headers['retry-after']]).toEqual([503, '30']);
+  // Pages are answered meanwhile.
+  expect((await tail.bench.get('/logs')).status).toBe(200);
+  readers[7]?.destroy();
+  await expect
+    .poll(async () => {
+      const answer = await tail.read();
+      return answer.statusCode;
+    })
+    .toBe(200);
+});
+
+test('a reader who does not keep up is cut off with a notice, and others go on', async () => {
+  await using tail = await openFeed();
+  const [slow, quick] = [await tail.read(), await tail.read('/router/plant-7/stream?q=last')];
+  const message = 'x'.repeat(60_000);
+  // Far more than the connection and the waiting bytes hold.
+  for (let turn = 0; turn < 20; turn++) {
+    tail.feed.publish(
+      'plant-7',
+      Array.from({ length: 100 }, (_, index) => lineOf(`${turn} ${index} ${message}`)),
+    );
+    await new Promise(setImmediate);
+  }
+  tail.feed.publish('plant-7', [lineOf('last')]);
+  expect(await readUntil(quick, /last/)).toContain('event: line\n');
+  const text = await readUntil(slow, /event: cut\ndata: slow\n\n/);
+  expect(text.endsWith('event: cut\ndata: slow\n\n')).toBe(true);
+  expect(text).not.toContain('>last<');
+});
+
+test('a stream without lines shows signs of life, and ends after 15 minutes so that credentials are asked for again', async () => {
+  await using tail = await openFeed();
+  const reader = await tail.read();
+  await tail.bench.clock.advance(15_000);
+  expect(await readUntil(reader, /beat/)).toContain(': beat\n\n');
+  await tail.bench.clock.advance(15 * 60_000);
+  const ended = once(reader, 'end');
+  reader.resume();
+  await ended;
+  expect((await tail.bench.get('/router/nobody/stream')).status).toBe(404);
+});
