@@ -5,7 +5,7 @@ import { type BasicAuth, parseBasic } from './basic-auth.ts';
 
 /** Routes that need a role other than `read`; below the route prefix. */
 const METRICS_ROUTES: ReadonlySet<string> = new Set(['/metrics', '/metrics/agent', '/probe', '/sd']);
-const ADMIN_ROUTES: ReadonlySet<string> = new Set(['/-/reload', '/-/quit']);
+const ADMIN_ROUTES: ReadonlySet<string> = new Set(['/-/reload', '/-/quit', '/-/poll']);
 const ADMIN_STATE_ROUTE = /^\/api\/v1\/routers\/[^/]+\/state$/;
 const HEALTH_ROUTES: ReadonlySet<string> = new Set(['/-/healthy', '/-/ready']);
 

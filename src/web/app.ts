@@ -114,7 +114,7 @@ const PAGE_MS_MAX = 60_000;
 function createRoutes(dependencies: WebDependencies): Routes {
   const { routePrefix } = dependencies;
   const scrape = createScrapeHandlers(dependencies);
-  const { reload, quit, state } = createLifecycleHandlers(dependencies);
+  const { reload, quit, poll, state } = createLifecycleHandlers(dependencies);
   const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
   const records = createRecordHandlers(dependencies.content);
   const tail = new LiveTail(dependencies.clock);
@@ -142,6 +142,7 @@ function createRoutes(dependencies: WebDependencies): Routes {
     '/-/ready': { GET: (context) => answerReadiness(dependencies, context) },
     '/-/reload': { POST: reload, PUT: reload },
     '/-/quit': { POST: quit, PUT: quit },
+    '/-/poll': { POST: poll },
   } satisfies Routes;
   return {
     ...(routePrefix !== '' && { '/': { GET: toHome }, [routePrefix]: { GET: toHome } }),

@@ -1,3 +1,4 @@
+import { openDeadline, untilAborted } from '../base/index.ts';
 import { LIFECYCLE_STATES, type LifecycleWish } from '../model/index.ts';
 import { isPlainObject } from '../net/index.ts';
 import { parseMoment } from '../settings/index.ts';
@@ -13,10 +14,13 @@ const WRONG_BODY = `Expected JSON such as {"state": "maintenance", "until": "202
 /** Longest body of a request for a state. Bytes. */
 const BODY_BYTES_MAX = 1024;
 
-/** Creates the handlers of `POST /-/reload`, `POST /-/quit` and `PUT /api/v1/routers/NAME/state`. */
+/** A browser waits for a poll so long at most; the poll goes on. Milliseconds. */
+const POLL_MS_MAX = 15_000;
+
+/** Creates the handlers of `POST /-/reload`, `POST /-/quit`, `POST /-/poll` and `PUT /api/v1/routers/NAME/state`. */
 export function createLifecycleHandlers(
   dependencies: WebDependencies,
-): Readonly<Record<'reload' | 'quit' | 'state', Handler>> {
+): Readonly<Record<'reload' | 'quit' | 'poll' | 'state', Handler>> {
   const guard =
     (handle: Handler): Handler =>
     (context) => {
@@ -40,6 +44,15 @@ export function createLifecycleHandlers(
       if (outgoing && !outgoing.closed) outgoing.once('close', () => content.quit());
       else queueMicrotask(() => content.quit());
       return context.text('Ending.\n');
+    }),
+    poll: guard(async (context) => {
+      const { content, externalUrl } = dependencies;
+      const name = context.req.query('router') ?? '';
+      if (!content.hasRouter(name)) return context.text('No router of this name is configured.\n', 404);
+      await pollOnce(dependencies, name, context.req.raw.signal);
+      const base = externalUrl?.pathname.replace(/\/?$/, '/') ?? '../';
+      // So that a reload of the page does not poll again.
+      return context.redirect(`${base}router/${encodeURIComponent(name)}`, 303);
     }),
     state: guard((context) => setState(dependencies, context)),
   };
@@ -99,4 +112,11 @@ function parseWish(text: string | undefined, nowMs: number): LifecycleWish | und
   if (until === null) return { state, untilMs: undefined };
   const untilMs = typeof until === 'string' ? parseMoment(until) : undefined;
   return untilMs !== undefined && untilMs > nowMs ? { state, untilMs } : undefined;
+}
+
+/** Polls a router unless its values are young, and waits for the end of that poll for a bounded time. */
+async function pollOnce({ content, clock }: WebDependencies, name: string, gone: AbortSignal): Promise<void> {
+  using deadline = openDeadline(clock, POLL_MS_MAX, gone);
+  // A router that fails, or takes too long, shows on its page.
+  await untilAborted(content.refresh(name, deadline.signal), deadline.signal).catch(() => {});
 }

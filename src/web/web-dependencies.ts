@@ -16,7 +16,7 @@ export interface WebDependencies {
   readonly routePrefix: string;
   /** Configured URL under which the server is reachable from outside. */
   readonly externalUrl: URL | undefined;
-  /** True when `POST /-/reload` and `POST /-/quit` are allowed. */
+  /** True when `POST /-/reload`, `/-/quit` and `/-/poll` are allowed. */
   readonly isLifecycleEnabled: boolean;
 }
 

@@ -49,6 +49,7 @@ const ROUTES: readonly (readonly [method: string, path: string, roles: readonly 
   ['GET', '/api/v1/records', ['read', 'admin']],
   ['GET', '/api/v1/routers/plant-7/records', ['read', 'admin']],
   ['GET', '/sinks', ['read', 'admin']],
+  ['GET', '/dead-letters', ['read', 'admin']],
   ['GET', '/config', ['read', 'admin']],
   ['GET', '/api/v1/routers', ['read', 'admin']],
   ['GET', '/api/v1/routers/plant-7', ['read', 'admin']],
@@ -58,6 +59,7 @@ const ROUTES: readonly (readonly [method: string, path: string, roles: readonly 
   ['PUT', '/-/reload', ['admin']],
   ['PUT', '/api/v1/routers/plant-7/state', ['admin'], 400],
   ['POST', '/-/quit', ['admin']],
+  ['POST', '/-/poll?router=plant-7', ['admin']],
 ];
 const CONTENT: Partial<WebContent> = { describeRouter: () => DETAIL };
 
@@ -67,7 +69,8 @@ describe.for(['', '/prefix'])('a server below %j with roles', (routePrefix) => {
     await using bench = await openBench(CONTENT, options);
     for (const [method, path, roles, allowed = 200] of ROUTES) {
       const { status } = await bench.get(path, { method, headers });
-      expect([method, path, status]).toEqual([method, path, roles.includes(role) ? allowed : 403]);
+      const granted = path.startsWith('/-/poll') ? 303 : allowed;
+      expect([method, path, status]).toEqual([method, path, roles.includes(role) ? granted : 403]);
     }
     // Other spellings of a route lead nowhere.
     for (const path of [

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { WebContent } from '../../src/web/index.ts';
-import { ask, openBench, type Settings } from './bench.ts';
+import { ask, createApp, DETAIL, openBench, type Settings } from './bench.ts';
 
 const ENABLED: Settings = { isLifecycleEnabled: true };
 
@@ -28,6 +28,45 @@ test.for(['/-/reload', '/-/quit'])('GET %s answers 405 with what is allowed, and
   }
   expect(reload).not.toHaveBeenCalled();
   expect(quit).not.toHaveBeenCalled();
+});
+
+test('POST /-/poll polls a router, and leads back to its page when the poll has ended', async () => {
+  const ended = Promise.withResolvers<void>();
+  const refresh = vi.fn<WebContent['refresh']>(() => ended.promise);
+  const content = { refresh };
+  const asked = ask('/-/poll?router=plant-7', { ...ENABLED, content }, { method: 'POST' });
+  await vi.waitFor(() => expect(refresh).toHaveBeenCalledExactlyOnceWith('plant-7', expect.any(AbortSignal)));
+  ended.resolve();
+  const { status, headers } = await asked;
+  expect([status, headers.get('location')]).toEqual([303, '../router/plant-7']);
+  const below = { ...ENABLED, content, externalUrl: 'https://example.com/routers' };
+  const far = await ask('/routers/-/poll?router=plant-7', { ...below, routePrefix: '/routers' }, { method: 'POST' });
+  expect(far.headers.get('location')).toBe('/routers/router/plant-7');
+  expect((await ask('/-/poll?router=nobody', { ...ENABLED, content }, { method: 'POST' })).status).toBe(404);
+  expect(refresh).toHaveBeenCalledTimes(2);
+});
+
+test('POST /-/poll polls nothing unless it is allowed, for another site, and by GET; a poll that never ends does not hold it', async () => {
+  const refresh = vi.fn<WebContent['refresh']>(() => new Promise(() => {}));
+  const content = { refresh };
+  const path = '/-/poll?router=plant-7';
+  expect((await ask(path, { content }, { method: 'POST' })).status).toBe(403);
+  const headers = { 'sec-fetch-site': 'cross-site' };
+  expect((await ask(path, { ...ENABLED, content }, { method: 'POST', headers })).status).toBe(403);
+  expect((await ask(path, { ...ENABLED, content })).status).toBe(405);
+  expect(refresh).not.toHaveBeenCalled();
+  const { app, clock } = createApp({ ...ENABLED, content });
+  const asked = app.request(path, { method: 'POST' }, {});
+  await vi.waitFor(() => expect(refresh).toHaveBeenCalledTimes(1));
+  await clock.advance(15_000);
+  expect((await asked).status).toBe(303);
+});
+
+test('the page of a router has the button only where polling is allowed', async () => {
+  const content = { describeRouter: () => DETAIL };
+  const page = await ask('/router/plant-7', { ...ENABLED, content });
+  expect(page.text).toContain('<form method="post" action="../-/poll?router=plant-7"><button>Poll now</button>');
+  expect((await ask('/router/plant-7', { content })).text).not.toContain('Poll now');
 });
 
 test.for(['POST', 'PUT'])('%s /-/reload answers when the reload has ended', async (method) => {

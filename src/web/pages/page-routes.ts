@@ -56,7 +56,8 @@ export function createPageRoutes(dependencies: WebDependencies): Readonly<Record
       const isPositions = context.req.query('view') === 'positions';
       const page = isPositions ? NO_RECORDS : await dependencies.content.readRecords(query);
       const logs = { isPositions, page, query };
-      const main = renderRouter(withoutCredentials(router), { config, grafana, logs }, below, clock.now());
+      const view = { config, grafana, logs, canPoll: dependencies.isLifecycleEnabled };
+      const main = renderRouter(withoutCredentials(router), view, below, clock.now());
       return answerPage(context, { title: router.name, path: undefined, base: below, main });
     },
     '/logs': async (context) => {

@@ -40,12 +40,14 @@ export interface RouterPageContent {
   readonly logs: RouterLogsView;
   /** Address of a Grafana with the dashboards. */
   readonly grafana: string | undefined;
+  /** True when it may be polled from the page. */
+  readonly canPoll: boolean;
 }
 
 /** Renders everything known about one router. */
 export function renderRouter(
   router: RouterDetail,
-  { config, grafana, logs }: RouterPageContent,
+  { config, grafana, logs, canPoll }: RouterPageContent,
   base: string,
   nowMs: number,
 ): Html {
@@ -57,6 +59,7 @@ export function renderRouter(
 <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>,
 <a href="#logs">logs</a>${renderDashboards(grafana, name)}.</p>
 ${renderLifecycle(router)}
+${canPoll ? renderPollButton(name, base) : ''}
 ${renderNotice(router)}
 ${renderWait(router)}
 ${renderOverview(router)}
@@ -88,6 +91,12 @@ ${renderRouterLogs(router, logs, base, nowMs)}
 <h2>Configuration</h2>
 <details id="config"><summary>The running configuration, with defaults and without secrets</summary>
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
+}
+
+/** Renders a form that polls the router. It works without scripts, and `web.fresh_min_age` bounds how often it does. */
+function renderPollButton(name: string, base: string): Html {
+  return html`<form method="post" action="${base}-/poll?router=${encodeURIComponent(name)}"><button>Poll now</button>
+<span class="soft">unless its values are younger than <code>web.fresh_min_age</code>, or its byte budget forbids it</span></form>`;
 }
 
 /** Renders links to the dashboards about this router. */
