@@ -191,9 +191,11 @@ function followLines({ content, externalUrl }: WebDependencies, tail: LiveTail, 
   if (router !== undefined && !content.hasRouter(router)) return context.text('No such router.\n', 404);
   const query = parseRecordQuery(context);
   const base = externalUrl?.pathname.replace(/\/?$/, '/') ?? '';
-  return tail.answer(context, content, { ...query, router: router ?? query.router }, (line) =>
-    String(renderLine(line, undefined, { router, base })),
-  );
+  return tail.answer(context, content, { ...query, router: router ?? query.router }, (line) => {
+    const piece = renderLine(line, undefined, { router, base });
+    // A piece without parts that take time is there at once.
+    return piece instanceof Promise ? '' : piece.toString();
+  });
 }
 
 async function describeRouter({ content }: WebDependencies, context: WebContext): Promise<Response> {

@@ -227,7 +227,10 @@ export interface RecordOrigin {
 export function findLastOrigin(lines: RecordLines): RecordOrigin | undefined {
   if (lines.length === 0) return undefined;
   const record = parseRecord(readLast(lines));
-  const word = (key: string) => String(record[key] ?? '').slice(0, WORD_CHARS_MAX);
+  const word = (key: string) => {
+    const value = record[key];
+    return typeof value === 'string' ? value.slice(0, WORD_CHARS_MAX) : '';
+  };
   return { component: word('component'), file: word('file'), offset: Number(record['offset'] ?? 0) };
 }
 
