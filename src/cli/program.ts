@@ -20,7 +20,7 @@ import { type CommandIo, EXIT, type ExitCode, endWithReader, writeResult } from 
 import { readVersion } from './version.ts';
 
 /** Maximum routers of a demo: each is a listening socket and a log writer in this process. */
-const DEMO_ROUTERS_MAX = 1000;
+const DEMO_ROUTERS_MAX = 10_000;
 /** Maximum simulated routers without an agent: each needs a port. */
 const SIMULATED_ROUTERS_MAX = 10_000;
 /** Maximum of `bench`: all connect to one port of this machine. */
@@ -64,7 +64,7 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
       [],
     )
     .option('--web.config.file <path>', 'TLS, users and headers of the server; replaces web.config_file of the file')
-    .option('--web.enable-lifecycle', 'enable POST /-/reload and POST /-/quit')
+    .option('--web.enable-lifecycle', 'enable POST /-/reload, /-/quit and /-/poll, and the button that polls a router')
     .option('--web.route-prefix <path>', 'serve everything below this path (default: the path of --web.external-url)')
     .option('--web.external-url <url>', 'URL under which the server is reachable from outside, for /sd and links')
     .option('--storage.path <folder>', 'folder for positions and spool; replaces storage.path of the file')
@@ -115,12 +115,15 @@ function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Program
     .addOption(logFormatOption())
     .description('Run a simulated fleet and the agent against it, without any configuration.')
     .option('--routers <count>', `number of simulated routers, up to ${DEMO_ROUTERS_MAX}`, parseRouterCount, 3)
+    .option('--faults', 'a refused login, a slow router, and a router that loses lines (default: from four routers on)')
+    .option('--no-faults', 'only healthy routers')
     .option('--for <duration>', 'stop after this time, such as 30s', parseDurationFlag)
     .option('--web.listen-address <address>', 'address to listen on (default: 127.0.0.1:9847, or a free port)')
     .action(async (options) => {
-      const { demo } = await import('./demo.ts');
+      const { demo } = await import('./demo/demo.ts');
       const flags = {
         routers: options.routers,
+        hasFaults: options.faults,
         forMs: options.for,
         listenAddress: options['web.listenAddress'],
         log: { level: options['log.level'], format: options['log.format'] },

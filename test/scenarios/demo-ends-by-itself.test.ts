@@ -36,13 +36,16 @@ test('demo --for ends by itself with records on stdout, a summary on stderr and 
   ]);
 });
 
-test('demo refuses a duration and a number of routers that are none, with exit code 2', async () => {
+test('demo refuses a duration and a number of routers that are none, and faults of too few routers, with exit code 2', async () => {
   await using wrongTime = startRouterExporter('demo', '--for', 'soon');
   await using wrongCount = startRouterExporter('demo', '--routers', '0');
 
-  const ends = await Promise.all([wrongTime.ended, wrongCount.ended]);
+  await using tooFew = startRouterExporter('demo', '--faults');
 
-  expect(ends.map(({ code }) => code)).toEqual([2, 2]);
+  const ends = await Promise.all([wrongTime.ended, wrongCount.ended, tooFew.ended]);
+
+  expect(ends.map(({ code }) => code)).toEqual([2, 2, 2]);
   expect(ends[0].stderr).toContain("'soon' is invalid. Expected a duration such as 30s, 5m or 1h30m.");
-  expect(ends[1].stderr).toContain("'0' is invalid. Expected a whole number from 1 to 1000.");
+  expect(ends[1].stderr).toContain("'0' is invalid. Expected a whole number from 1 to 10000.");
+  expect(ends[2].stderr).toBe('--faults needs 4 routers or more: one of them is healthy\n');
 });

@@ -1,19 +1,24 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Agent } from '../agent/index.ts';
-import { createSystemClock, renderErrorChain } from '../base/index.ts';
-import { renderFault } from '../settings/index.ts';
-import { demoLogSettings, type Simulator, startSimulator } from '../simulator/index.ts';
-import { WebError } from '../web/index.ts';
-import { readConfig } from './configuration.ts';
-import { type LogFlags, openLogger, serve } from './serve.ts';
-import { type CommandIo, EXIT, type ExitCode } from './terminal/io.ts';
+import type { Agent } from '../../agent/index.ts';
+import { createSystemClock, renderErrorChain } from '../../base/index.ts';
+import { readDescriptorLimit } from '../../net/index.ts';
+import { renderFault } from '../../settings/index.ts';
+import { demoLogSettings, type Simulator, startSimulator } from '../../simulator/index.ts';
+import { WebError } from '../../web/index.ts';
+import { readConfig } from '../configuration.ts';
+import { type LogFlags, openLogger, serve } from '../serve.ts';
+import { type CommandIo, EXIT, type ExitCode } from '../terminal/io.ts';
+import { FAULTY_ROUTERS_MIN, renderFaultySettings, startDemoFaults } from './demo-faults.ts';
+import { findDemoPace, LOGGED_ROUTERS_MAX } from './demo-pace.ts';
 
 /** Options of `demo`. */
 export interface DemoFlags {
   /** Number of simulated routers. */
   readonly routers: number;
+  /** True for routers that fail; `undefined` = from four routers on. */
+  readonly hasFaults: boolean | undefined;
   /** Duration of the demo in milliseconds; `undefined` = until a signal. */
   readonly forMs: number | undefined;
   /** Address to listen on; `undefined` = 127.0.0.1:9847, or a free port if it is taken. */
@@ -27,8 +32,26 @@ const TIMEZONE = 'Europe/Berlin';
 const USUAL_ADDRESS = '127.0.0.1:9847';
 const ANY_ADDRESS = '127.0.0.1:0';
 
+/** Descriptors of the program besides routers and connections to them. */
+const SPARED_DESCRIPTORS = 300;
+/** Connections that are few for a fleet of any size. */
+const CONNECTIONS_MIN = 50;
+
 /** `demo`: runs a simulated fleet over HTTPS and the agent against it, without any configuration. */
 export async function demo(flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
+  const hasFaults = flags.hasFaults ?? flags.routers >= FAULTY_ROUTERS_MIN;
+  if (hasFaults && flags.routers < FAULTY_ROUTERS_MIN) {
+    io.stderr.write(`--faults needs ${FAULTY_ROUTERS_MIN} routers or more: one of them is healthy\n`);
+    return EXIT.usage;
+  }
+  const connections = findConnections(flags.routers);
+  if (connections < CONNECTIONS_MIN) {
+    io.stderr.write(
+      `${flags.routers} routers need more open files than this process may have: raise the limit with ulimit -n\n`,
+    );
+    return EXIT.failed;
+  }
+  const faults = new AbortController();
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-demo-'));
   try {
     await using simulator = await startSimulator({
@@ -38,35 +61,50 @@ export async function demo(flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
       logActivity: 'live',
       timezone: TIMEZONE,
       logs: demoLogSettings,
+      logLinesPerSecond: findDemoPace(flags.routers).linesPerSecond,
     });
-    return await runAgent(simulator, folder, flags, io);
+    if (hasFaults) await startDemoFaults(simulator, createSystemClock(), faults.signal);
+    return await runAgent({ simulator, folder, hasFaults, connections }, flags, io);
   } catch (cause) {
     io.stderr.write(`The demo could not start: ${renderErrorChain(cause)}\n`);
     return EXIT.failed;
   } finally {
+    faults.abort();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function runAgent(simulator: Simulator, folder: string, flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
+/** What a demo runs. */
+interface DemoParts {
+  readonly simulator: Simulator;
+  /** Folder of the configuration and the state. */
+  readonly folder: string;
+  readonly hasFaults: boolean;
+  /** Most connections to routers at a time. */
+  readonly connections: number;
+}
+
+/** Finds how many connections to routers there may be: each has two ends in this process, and each router listens. */
+function findConnections(routers: number): number {
+  const descriptors = readDescriptorLimit();
+  if (descriptors === undefined) return routers;
+  return Math.min(routers + CONNECTIONS_MIN, Math.floor((descriptors - SPARED_DESCRIPTORS - routers) / 2));
+}
+
+async function runAgent(parts: DemoParts, flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
   try {
-    return await runAgentAt(flags.listenAddress ?? USUAL_ADDRESS, simulator, folder, flags, io);
+    return await runAgentAt(flags.listenAddress ?? USUAL_ADDRESS, parts, flags, io);
   } catch (cause) {
     if (flags.listenAddress !== undefined || !(cause instanceof WebError)) throw cause;
-    return runAgentAt(ANY_ADDRESS, simulator, folder, flags, io);
+    return runAgentAt(ANY_ADDRESS, parts, flags, io);
   }
 }
 
-async function runAgentAt(
-  listenAddress: string,
-  simulator: Simulator,
-  folder: string,
-  flags: DemoFlags,
-  io: CommandIo,
-): Promise<ExitCode> {
+async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
+  const { simulator, folder } = parts;
   const configFile = join(folder, 'router-exporter.yaml');
   await writeFile(join(folder, 'ca.pem'), simulator.caPem);
-  await writeFile(configFile, renderConfig(simulator, listenAddress));
+  await writeFile(configFile, renderConfig(parts, listenAddress));
   const loaded = await readConfig(configFile);
   if (!loaded.ok) {
     for (const fault of loaded.faults) io.stderr.write(`${renderFault(fault)}\n`);
@@ -91,20 +129,25 @@ async function runAgentAt(
   return exitCode;
 }
 
-function renderConfig(simulator: Simulator, listenAddress: string): string {
-  const routers = simulator.routers.map(({ name, url }) => `  - { name: ${name}, url: "${url}" }\n`);
+function renderConfig({ simulator, hasFaults, connections }: DemoParts, listenAddress: string): string {
+  const routers = simulator.routers.map(
+    ({ name, url }, index) =>
+      `  - { name: ${name}, url: "${url}"${hasFaults ? renderFaultySettings(index) : ''}${index < LOGGED_ROUTERS_MAX ? '' : ', logs: { enabled: false }'} }\n`,
+  );
+  const { intervalS, timeoutS, deadlineS, staleAfterS, logIntervalS, modules } = findDemoPace(routers.length);
   return `# The configuration of this demo: simulated routers and short intervals.
 web:
   listen: ["${listenAddress}"]
+connections: { max: ${connections} }
 defaults:
   username: monitor
   password: simulated
   tls: { ca_file: ca.pem }
   timezone: ${TIMEZONE}
   labels: { site: demo }
-  poll: { interval: 2s, timeout: 1s, deadline: 2s, stale_after: 30s }
-  logs: { interval: 1s }
-routers:
+  poll: { interval: ${intervalS}s, timeout: ${timeoutS * 1000}ms, deadline: ${deadlineS}s, stale_after: ${staleAfterS}s }
+  logs: { interval: ${logIntervalS * 1000}ms }
+${modules ? `  modules: [${modules.join(', ')}]\n` : ''}routers:
 ${routers.join('')}sinks:
   - { name: console, type: stdout }
 `;

@@ -1,0 +1,46 @@
+/** Intervals and load of a demo, by the number of its routers. */
+export interface DemoPace {
+  /** Interval of polls. Seconds. */
+  readonly intervalS: number;
+  /** Limit of one request. Seconds. */
+  readonly timeoutS: number;
+  /** Limit of one poll. Seconds. */
+  readonly deadlineS: number;
+  /** Time for which the last values are served. Seconds. */
+  readonly staleAfterS: number;
+  /** Interval of readings of logs. Seconds. */
+  readonly logIntervalS: number;
+  /** Lines that one router writes per second. */
+  readonly linesPerSecond: number;
+  /** Modules that are read; `undefined` = the default set. */
+  readonly modules: readonly string[] | undefined;
+}
+
+/** Polls per second of a demo: routers and agent share one thread. */
+const POLLS_PER_SECOND_MAX = 25;
+/** Larger fleets are read in part. */
+const WHOLE_ROUTERS_MAX = 100;
+/** What the page of the fleet shows. */
+const FLEET_MODULES = ['system', 'modem', 'wan'];
+/** Routers whose logs are read, at most. */
+export const LOGGED_ROUTERS_MAX = 100;
+const INTERVAL_S_MIN = 2;
+const DEADLINE_S_MAX = 45;
+const TIMEOUT_S_MAX = 10;
+/** At these, files of a demo rotate every 10 s. Lines per second. */
+const LINES_PER_ROUTER = 9;
+const LINES_PER_SECOND_MAX = 300;
+
+/** Finds the pace of a demo: a few routers at short intervals, thousands at intervals that one machine carries. */
+export function findDemoPace(routers: number): DemoPace {
+  const intervalS = Math.max(INTERVAL_S_MIN, Math.ceil(routers / POLLS_PER_SECOND_MAX));
+  return {
+    intervalS,
+    timeoutS: Math.min(TIMEOUT_S_MAX, intervalS / 2),
+    deadlineS: Math.min(DEADLINE_S_MAX, intervalS),
+    staleAfterS: Math.max(30, 3 * intervalS),
+    modules: routers > WHOLE_ROUTERS_MAX ? FLEET_MODULES : undefined,
+    logIntervalS: intervalS / 2,
+    linesPerSecond: Math.min(LINES_PER_ROUTER, LINES_PER_SECOND_MAX / routers),
+  };
+}
