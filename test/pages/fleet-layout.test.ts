@@ -55,10 +55,7 @@ describe.skipIf(chromium.isMissing)(`the fleet on screens of all sizes${chromium
           .evaluateAll((rows: { getBoundingClientRect(): { top: number; bottom: number } }[]) =>
             rows.map((row) => row.getBoundingClientRect()).map(({ top, bottom }) => ({ top, bottom })),
           );
-        if (width === 1400 && !fleet.isHard)
-          expect(tops.filter(({ bottom }) => bottom <= height).length).toBeGreaterThanOrEqual(19);
-        if (width === 1400 && fleet.isHard)
-          expect(tops.filter(({ bottom }) => bottom <= height).length).toBeGreaterThanOrEqual(20);
+        if (width === 1400) expect(tops.filter(({ bottom }) => bottom <= height).length).toBeGreaterThanOrEqual(20);
         if (width === 390) expect(tops[0]?.top).toBeLessThan(height / 2);
       }
       expect(await findBarriers(page)).toEqual([]);

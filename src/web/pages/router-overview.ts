@@ -20,11 +20,17 @@ const MEMBERS_MAX = 16;
 export function renderOverview(router: RouterDetail): Html {
   const { device, firmware, serial, state } = router;
   const facts = [
-    renderFact('Model', device.model),
-    renderFact('Serial number', serial),
-    renderFact('Firmware', firmware),
-    renderFact('Location', device.location),
-    renderFact('Uptime', device.uptimeSeconds === null ? null : renderLength(device.uptimeSeconds)),
+    renderFact('Model', device.model, findAge(router, 'router_device_info', 'router_board_info')),
+    renderFact('Serial number', serial, findAge(router, 'router_board_info')),
+    renderFact('Firmware', firmware, findAge(router, 'router_board_info')),
+    renderFact('Location', device.location, findAge(router, 'router_location_info')),
+    renderFact(
+      'Uptime',
+      device.uptimeSeconds === null ? null : renderLength(device.uptimeSeconds),
+      findAge(router, 'router_uptime_seconds'),
+    ),
+    renderReadings(router, 'Supply', 'router_supply_volts', 'V'),
+    ...renderTemperatures(router),
   ].filter((fact) => fact !== '');
   return html`<div class="overview">
 ${facts.length === 0 ? '' : html`<section><h2>Device</h2>\n<dl>${facts}</dl></section>`}
@@ -75,13 +81,52 @@ function renderWan(router: RouterDetail): Html | string {
   )}</dl></section>`;
 }
 
-function renderFact(title: string, value: string | null | undefined): Html | string {
-  return value === null || value === undefined || value === ''
-    ? ''
-    : html`<dt>${title}</dt><dd><bdi>${toShown(value, 120)}</bdi></dd>`;
+/** Readings of one fact: a few, as in "24.1 V (power2 input 1)". */
+const READINGS_MAX = 4;
+
+function renderReadings(router: RouterDetail, title: string, family: string, unit: string): Html | string {
+  const samples = findSamples(router, family);
+  const texts = samples.slice(0, READINGS_MAX).map(({ labels, value }) => {
+    // The resource says more than the slot.
+    const names = Object.entries(labels).flatMap(([key, name]) =>
+      name === '' || key === 'slot' ? [] : [key === 'input' ? `input ${name}` : name],
+    );
+    return `${Number(value.toFixed(1))} ${unit}${names.length === 0 ? '' : ` (${names.join(' ')})`}`;
+  });
+  return renderFact(title, texts.join(', '), samples[0]?.ageSeconds ?? null);
 }
 
-function renderAge({ ageSeconds }: Sample): string {
+function renderTemperatures(router: RouterDetail): readonly (Html | string)[] {
+  // Whatever module reports one, also one of the user.
+  const families = router.values.flatMap((module) => module.families.map(({ name }) => name));
+  const found = [...new Set(families)].filter((name) => name.endsWith('_temperature_celsius')).slice(0, READINGS_MAX);
+  return found.map((name) => renderReadings(router, toTitle(name), name, '°C'));
+}
+
+/** `router_modem_temperature_celsius`: `Temperature (modem)`. */
+function toTitle(family: string): string {
+  const of = family
+    .slice(0, -'_temperature_celsius'.length)
+    .replace(/^router_?/, '')
+    .replaceAll('_', ' ');
+  return of === '' ? 'Temperature' : `Temperature (${of})`;
+}
+
+function findAge(router: RouterDetail, ...families: readonly string[]): number | null {
+  for (const family of families) {
+    const [sample] = findSamples(router, family);
+    if (sample) return sample.ageSeconds;
+  }
+  return null;
+}
+
+function renderFact(title: string, value: string | null | undefined, ageSeconds: number | null = null): Html | string {
+  return value === null || value === undefined || value === ''
+    ? ''
+    : html`<dt>${title}</dt><dd><bdi>${toShown(value, 120)}</bdi>${ageSeconds === null ? '' : html` <span class="soft">${renderAge({ ageSeconds })}</span>`}</dd>`;
+}
+
+function renderAge({ ageSeconds }: Pick<Sample, 'ageSeconds'>): string {
   return ageSeconds === null ? '' : `${renderLength(Math.round(ageSeconds))} ago`;
 }
 

@@ -22,7 +22,7 @@ footer { color: var(--soft); font-size: 0.875rem; border-top: 1px solid var(--li
 main li { overflow-wrap: anywhere; } h1 { font-size: 1.5rem; margin: 0.5rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 1.75rem 0 0.5rem; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-.cards { display: flex; flex-wrap: wrap; gap: 0.4rem; list-style: none; margin: 0.4rem 0; padding: 0; align-items: center; }
+.cards { display: flex; flex-wrap: wrap; gap: 0.4rem; list-style: none; margin: 0.3rem 0; padding: 0; align-items: center; }
 .cards a { display: block; padding: 0.15rem 0.7rem; border: 1px solid var(--line); border-radius: 0.4rem;
   background: var(--panel); color: var(--fg); text-decoration: none; }
 .cards a:hover { border-color: var(--link); }
@@ -59,8 +59,8 @@ th, td { text-align: left; padding: 0.3rem 0.9rem 0.3rem 0; border-bottom: 1px s
 thead th { white-space: nowrap; } tbody th { font-weight: 600; }
 td.wide { min-width: 16rem; overflow-wrap: anywhere; } .stack td.wide { min-width: 0; } .stack tbody th { overflow-wrap: anywhere; white-space: normal; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.4; }
-.fleet th, .fleet td { padding: 0.12rem 0.6rem 0.12rem 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+table.fleet { table-layout: fixed; font-size: 0.875rem; line-height: 1.35; }
+.fleet th, .fleet td { padding: 0.1rem 0.6rem 0.12rem 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .fleet caption { padding: 0; } .fleet thead th { white-space: normal; overflow: visible; vertical-align: bottom; } .fleet tbody th { overflow: visible; position: relative; }
 .fleet .name { display: inline-block; max-width: calc(100% - 1.75rem); overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
 .fleet .more { display: inline; font-weight: 400; }

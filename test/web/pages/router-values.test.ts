@@ -102,6 +102,30 @@ test('the page of a router begins with what it is, how its modem receives, and w
   expect(page.indexOf('<h2>Device</h2>')).toBeLessThan(page.indexOf('<h2>Connection steps</h2>'));
 });
 
+test('facts about the device have ages; supply and temperatures stand with them', async () => {
+  const families = [
+    createFamily('router_board_info', [[{ board: '0', board_type: 'MRX3' }, 1]], { ageSeconds: 90 }),
+    createFamily('router_uptime_seconds', [[{}, 7200]], { ageSeconds: 5 }),
+    createFamily('router_supply_volts', [
+      [{ resource: 'power2', slot: '2', input: '1' }, 24.04],
+      [{ resource: 'power2', slot: '2', input: '2' }, 0],
+    ]),
+    createFamily('router_modem_temperature_celsius', [[MODEM, 41.26]]),
+    createFamily('cabinet_temperature_celsius', [[{}, 30]]),
+  ];
+  const device = { ...DETAIL.device, model: 'MRX3', uptimeSeconds: 7200 };
+  const page = await show({ device, serial: '4711', values: [{ module: 'any', help: '', families }] });
+  const overview = page.slice(page.indexOf('class="overview"'), page.indexOf('<h2>Values'));
+  expect(readFacts(overview)).toMatchObject({
+    Model: 'MRX3 2 min ago',
+    'Serial number': '4711 2 min ago',
+    Uptime: '2 h 5 s ago',
+    Supply: '24 V (power2 input 1), 0 V (power2 input 2) 12 s ago',
+    'Temperature (modem)': '41.3 °C (lte2) 12 s ago',
+    'Temperature (cabinet)': '30 °C 12 s ago',
+  });
+});
+
 test('a module of the user has its section with the help of its families, units, states and ages', async () => {
   const page = await showModule('my_heating', [
     createFamily('heating_flow_celsius', [[{}, 61.25]], { help: 'Flow temperature.' }),
